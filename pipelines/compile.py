@@ -12,7 +12,7 @@ from pipelines.profile import PROFILE_FLAG, load_profile
 from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import make_flags
-from tfcomp.storage.files import write_whole
+from tfcomp.storage.files import make_folder, write_whole
 from tfcomp.storage.output_folders import check_folder
 
 FLAGS = {
@@ -53,7 +53,7 @@ def compile_pipeline(profile: str, output: Path, base_image: str = "") -> None:
 
     pipeline = make_pipeline(profile, base_image or BASE_IMAGE)
     try:
-        output.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(output.parent)
         with write_whole(output) as partial:
             compiler.Compiler().compile(pipeline, str(partial))
     except OSError as error:

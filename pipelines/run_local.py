@@ -29,7 +29,13 @@ from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.errors import RunError, explain_failure
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_flags import make_flags
-from tfcomp.storage.files import DamagedFileError, read_json, write_text
+from tfcomp.storage.files import (
+    DamagedFileError,
+    make_folder,
+    read_json,
+    refuse_links,
+    write_text,
+)
 from tfcomp.storage.output_folders import LOCK_FILE, check_folder, lock_folder
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.scheduling import check_scheduler
@@ -127,7 +133,7 @@ def describe_profile(profile: Profile) -> list[str]:
 def claim_root(root: Path, profile: str) -> Iterator[None]:
     """Locks the folder of a pipeline for the block."""
     try:
-        root.mkdir(parents=True, exist_ok=True)
+        refuse_links(make_folder(root))
         lock = lock_folder(root)
     except OSError as error:
         rule = "--pipeline_root must be writable"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfcomp.config.errors import explain_failure
+from tfcomp.storage.files import make_folder
 from tfcomp.sweeps.sweep_progress import format_seconds
 
 if TYPE_CHECKING:
@@ -60,4 +61,4 @@ class RunningStep:
         """
         if work_dir:
             artifact.uri = os.path.join(work_dir, name)
-        os.makedirs(os.path.dirname(artifact.path), exist_ok=True)
+        make_folder(Path(artifact.path).parent)

@@ -27,7 +27,7 @@ from tfcomp.storage.code_version import (
     is_current,
     write_stamp,
 )
-from tfcomp.storage.files import refuse_link, refuse_links
+from tfcomp.storage.files import make_folder, refuse_link, refuse_links
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_folder import (
     FLAGS_FILE,
@@ -70,7 +70,7 @@ def analyze_runs(settings: dict[str, Any]) -> int:
     paths = list(map(Path, names))
     folder = choose_folder(paths, settings)
     sections = choose_sections(split_names(settings["sections"]))
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     version = compute_version(paths, settings)
     # TensorBoard's projector looks into the folders of the runs.
     is_whole = "manifolds" not in sections or all(

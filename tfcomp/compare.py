@@ -32,7 +32,12 @@ from tfcomp.evaluation.metrics import (
 )
 from tfcomp.statistics import setting_table
 from tfcomp.statistics.seed_statistics import get_score
-from tfcomp.storage.files import DamagedFileError, write_table, write_text
+from tfcomp.storage.files import (
+    DamagedFileError,
+    make_folder,
+    write_table,
+    write_text,
+)
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_folder import check_run, read_metrics
 
@@ -143,7 +148,7 @@ def write_output(path: str, table: pd.DataFrame, text: str) -> None:
     """Writes `<path>.csv` and `<path>.md`, or raises a RunError; the path may
     contain dots."""
     try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        make_folder(Path(path).parent)
         write_table(Path(f"{path}.csv"), table)
         write_text(Path(f"{path}.md"), text)
     except OSError as error:
@@ -156,7 +161,7 @@ def write_tables(pattern: str, output: str) -> int:
     tables = tfcomp.read_runs(*split_names(pattern))
     folder = Path(os.path.expanduser(output))
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         for name, table in zip(("runs", "numbers"), tables, strict=True):
             write_table(folder / f"{name}.csv", table)
             print(f"{len(table):9,} {name:8} {folder / name}.csv")

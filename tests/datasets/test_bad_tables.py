@@ -348,3 +348,12 @@ def test_hdf5_of_any_length_takes_little_memory(
         load(path)
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert after - before < 5e5
+
+
+@pytest.mark.parametrize("factor", [1e-30, 1e-300])
+def test_images_too_dark_for_scores(factor: float, tmp_path: Path) -> None:
+    """Before, an error of 2e59 % was printed, or there was a traceback."""
+    images = IMAGES / 255 * factor
+    with pytest.raises(ConfigError, match="must reach 1e-06") as caught:
+        load(write_own(tmp_path / "a.npz", images=images))
+    assert "\n" not in str(caught.value)

@@ -157,6 +157,11 @@ def test_a_module_of_pytorch_is_called_for_inference(
         def cpu(self) -> "Tensor":
             return self
 
+        float = cpu
+
+        def is_floating_point(self) -> bool:
+            return True
+
         def numpy(self) -> np.ndarray:
             return np.asarray(self)
 
@@ -185,3 +190,40 @@ def test_a_module_of_pytorch_is_called_for_inference(
     module = Module()
     assert score(module).scores["ood"]["mse"] == pytest.approx(0, abs=1e-9)
     assert module.training
+
+
+def test_real_modules_of_pytorch(capsys: pytest.CaptureFixture) -> None:
+    torch = pytest.importorskip("torch")
+    colors = np.random.default_rng(0).random((24, 4, 4, 3), dtype=np.float32)
+    table = FactorTable(colors, CLASSES, names=list("abc"))
+
+    def make(dtype: Any, change: Callable) -> Any:
+        class Module(torch.nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.linear = torch.nn.Linear(3, 3, dtype=dtype)
+                torch.nn.init.eye_(self.linear.weight)
+                torch.nn.init.zeros_(self.linear.bias)
+
+            def forward(self, factors: Any) -> Any:
+                points = self.linear(factors).detach().float().numpy()
+                images = torch.from_numpy(table.draw(points))
+                return change(images.permute(0, 3, 1, 2).to(dtype))
+
+        return Module()
+
+    def evaluate(model: Any) -> float:
+        return tfcomp.evaluate(model, table, REGION).scores["ood"]["mse"]
+
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        assert evaluate(make(dtype, lambda x: x)) < 1e-5
+    float32 = torch.float32
+    with pytest.raises(ValueError, match="2 outputs"):
+        evaluate(make(float32, lambda x: (x, x)))
+    evaluate(make(float32, lambda x: torch.logit(x, 1e-3)))
+    assert "logits?" in capsys.readouterr().err
+    embedding = torch.nn.Sequential(torch.nn.Embedding(5, 16))
+    for model in (embedding, torch.nn.Bilinear(3, 3, 48)):
+        with pytest.raises(ValueError, match="cannot draw factors") as caught:
+            evaluate(model)
+        assert "\n" not in str(caught.value)

@@ -160,3 +160,8 @@ def test_several_networks_beside_what_needs_none() -> None:
     assert describe_references(runs).startswith("1 of 2 networks are better")
     assert describe_references({"a": plant(0.01, 0.2)}) == ""
     assert describe_references({"a": plant(None, None, **others)}) == ""
+
+
+def test_errors_beyond_words_are_short() -> None:
+    sentence = describe_runs({"a": plant(2.5e57, 2.5e57)})
+    assert "2.5e+59 %" in sentence and len(sentence) < 300

@@ -117,3 +117,15 @@ def test_a_run_folder_itself_may_be_a_link(folder: Path) -> None:
     )
     claim_run(config).close()
     assert (folder / "run.flags").exists()
+
+
+def test_folders_on_the_way_that_are_links(folder: Path, victim: Path) -> None:
+    (folder / "a").symlink_to(victim.parent)
+    with (
+        pytest.raises(LinkError, match="a is a link"),
+        files.replace_folder(folder, "a/b"),
+    ):
+        pass
+    with pytest.raises(LinkError, match="a is a link"):
+        files.open_log(folder / "a" / "b.log")
+    assert [path.name for path in victim.parent.iterdir()] == [".bashrc"]

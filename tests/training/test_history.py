@@ -1,5 +1,6 @@
 """`history.csv`: what TensorBoard shows, and exact on resume."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,3 +54,9 @@ def test_a_resumed_run_ends_in_the_same_file(tmp_path: Path) -> None:
     first, second = ((f / "history.csv").read_bytes() for f in folders)
     assert first == second
     assert b"\n1,1.0,\n" in first  # no score at this epoch
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_beyond_float32(tmp_path: Path) -> None:
+    History(tmp_path).add(1, {"id/mse": 1e300})
+    assert read_history(tmp_path / "history.csv") == {1: {"id/mse": math.inf}}

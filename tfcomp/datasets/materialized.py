@@ -27,7 +27,11 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.data_card import CARD_FILE, format_data_card
 from tfcomp.datasets.dataset import Dataset, make_dataset
 from tfcomp.storage.code_version import compute_code_version, hash_files
-from tfcomp.storage.files import write_text
+from tfcomp.storage.files import (
+    make_folder,
+    refuse_links_between,
+    write_text,
+)
 from tfcomp.storage.output_folders import lock_folder
 
 # The hash of all other files of a dataset, when it was written.
@@ -67,19 +71,21 @@ def materialize(config: RunConfig, examples_dir: str | Path) -> Path:
     """
     parent, name = Path(examples_dir), name_examples(config)
     try:
-        parent.mkdir(parents=True, exist_ok=True)
+        make_folder(parent)
         # The builder's own files are shared by all of its configurations.
         # TFDS tells on stdout of a download, and there is none.
         with lock_folder(parent, wait=True), redirect_stdout(io.StringIO()):
             for folder in parent.glob(f"*/{name}"):
+                refuse_links_between(parent, folder)
                 for version in folder.iterdir():
                     if _is_as_written(version):
                         return version
                 if not _can_be_read(config, parent):
                     shutil.rmtree(folder)
             builder = make_builder(config, parent)
-            builder.download_and_prepare()
             folder = Path(builder.data_dir)
+            refuse_links_between(parent, folder)
+            builder.download_and_prepare()
             settings = select_settings(config)
             card = format_data_card(make_dataset(config), settings)
             write_text(folder / CARD_FILE, card)

@@ -21,6 +21,7 @@ COLORS = (1, 3, 4)  # channels that come first in other libraries
 # Images that were resized exceed 0 to 1 a little.
 TOLERANCE = 0.1
 FAINT = 0.1  # images that are nowhere brighter get a note
+TOO_DARK = 1e-6
 
 
 @dataclass(frozen=True)
@@ -94,9 +95,16 @@ def measure_range(images: np.ndarray) -> tuple[float, float]:
 
 
 def note_faint(low: float, high: float, white: float) -> tuple[str, ...]:
-    """Returns a note on images that are dark everywhere after scaling."""
+    """Returns a note on images that are dark everywhere after scaling.
+
+    Raises:
+        TableError: They are too dark for float32: their squares vanish.
+    """
     if high <= 0 or high / white >= FAINT:
         return ()
+    if high / white < TOO_DARK:
+        rule = f"must reach {TOO_DARK:g} (images / images.max() reach 1)"
+        raise TableError("images", rule, f"at most {high / white:.2g}")
     scaled = f", {high:g} divided by {white:g}" if white > 1 else ""
     return (
         f"dark: pixels are from {low / white:.2g} to {high / white:.2g}"

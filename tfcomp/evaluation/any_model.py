@@ -200,17 +200,27 @@ def _call_torch(model: Any) -> Callable[[np.ndarray], Any]:
     def convert(value: Any) -> Any:
         if isinstance(value, Mapping):
             return {name: convert(part) for name, part in value.items()}
-        return value.cpu().numpy() if hasattr(value, "cpu") else value
+        if not hasattr(value, "cpu"):
+            return value
+        # NumPy has no bfloat16.
+        exact = value.float() if value.is_floating_point() else value
+        return exact.cpu().numpy()
 
     def call(factors: np.ndarray) -> Any:
         weight = next(model.parameters(), None)
         values = torch.from_numpy(np.array(factors))
-        values = values if weight is None else values.to(weight.device)
+        if weight is not None:
+            values = values.to(weight.device, weight.dtype)
         was_training = model.training
         model.eval()
         try:
             with torch.no_grad():
                 return convert(model(values))
+        except (TypeError, RuntimeError, IndexError) as error:
+            raise ValueError(
+                f"the module cannot draw factors [n, F] ({first_line(error)}): "
+                "pass a function of such arrays that calls it"
+            ) from error
         finally:
             model.train(was_training)
 
@@ -222,7 +232,7 @@ def _load(path: Path) -> Any:
     if (path / FLAGS_FILE).exists():
         return load_run(path).model
     if path.is_file() and path.suffix != ".keras":
-        cure = "save it by model.save('model.keras')"
+        cure = "save it by model.save('model.keras'), or pass the model itself"
         raise RunError(f"{path} must be a .keras file or a SavedModel: {cure}")
     try:
         if path.is_dir():

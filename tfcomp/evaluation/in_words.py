@@ -9,6 +9,7 @@ from typing import Any
 FITTED = 0.05
 FAILED = 0.5
 MAX_NAMED = 3
+HUGE = 1e6  # percent, after which digits say nothing
 # What needs no network, and how it is called here.
 REFERENCES = {
     "additive": "the best sum of effects of single factors",
@@ -140,4 +141,6 @@ def _find_error(
 
 def _percent(share: float) -> str:
     percent = 100 * share
-    return f"{percent:.2g} %" if percent < 10 else f"{percent:.0f} %"
+    if percent < 10:
+        return f"{percent:.2g} %"
+    return f"{percent:.0f} %" if percent < HUGE else f"{percent:.1e} %"

@@ -33,8 +33,8 @@ def to_array(name: str, value: Any, num_rows: int) -> np.ndarray:
         )
     try:
         array = np.asarray(value)
-    except RuntimeError as error:  # a tensor of PyTorch with a gradient
-        cure = "return tensor.detach().cpu().numpy()"
+    except (RuntimeError, TypeError) as error:  # a tensor of PyTorch
+        cure = "return tensor.detach().cpu().float().numpy()"
         raise ValueError(f"{name} must be an array: {cure}") from error
     check_output(name, array.shape, array.dtype, num_rows)
     return array.astype(np.float32)

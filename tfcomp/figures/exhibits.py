@@ -120,7 +120,6 @@ class Exhibit:
 
 def save_exhibit(exhibit: Exhibit, folder: Path) -> list[Path]:
     """Writes `<name>.png`, `.pdf` and `.csv`; returns the paths it wrote."""
-    folder.mkdir(parents=True, exist_ok=True)
     path, figure, written = folder / exhibit.name, exhibit.figure, []
     if figure is not None:
         written += [Path(f"{path}.png"), Path(f"{path}.pdf")]

@@ -44,6 +44,7 @@ from tfcomp.report.page import encode
 from tfcomp.report.report_build import build_report
 from tfcomp.report.run_exhibits import name_values
 from tfcomp.report.sections import choose_sections
+from tfcomp.storage.files import make_folder
 from tfcomp.storage.output_folders import check_folder
 
 NUMBERS: dict[str, Any] = {"float_format": "{:.4g}".format}
@@ -462,5 +463,5 @@ def write_report_files(
     runs = [analysis.name for analysis in analyses]
     if len(set(runs)) < len(runs):
         raise ConfigError("name", "must differ between the models", runs)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     return build_report(analyses, folder, names)

@@ -1,7 +1,9 @@
 """Reads and writes files that others may have prepared to do harm.
 
 A file is either absent or complete. Everything that tfcomp writes goes through
-`write_whole` or `replace_folder`, and no link is followed on the way.
+`write_whole`, `replace_folder` or `open_log`, into folders that `make_folder`
+and `make_subfolder` make. No link is followed below the folder that the user
+named.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tfcomp.config.errors import RunError, first_line
 
@@ -178,29 +180,49 @@ def replace_folder(parent: Path, name: str) -> Iterator[Path]:
     If the block fails, `parent / name` is unchanged.
     """
     final = parent / name
-    refuse_link(final)
-    parent.mkdir(parents=True, exist_ok=True)
+    refuse_links_between(parent, final)
+    make_folder(parent)
     partial = parent / _make_partial_name()
     partial.mkdir()
     try:
         yield partial
         shutil.rmtree(final, ignore_errors=True)
-        final.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(final.parent)
         os.rename(partial, final)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def make_subfolder(parent: Path, name: str) -> Path:
+def make_folder(folder: Path) -> Path:
+    """Makes a folder that the user named, unless it exists; returns its path.
+
+    It may be a link, such as a scratch folder of a cluster.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def make_subfolder(parent: Path, name: str | Path) -> Path:
     """Makes a folder for our files, unless it exists; returns its path.
 
     Raises:
-        LinkError: It is a link, which could lead to any folder of the user.
+        LinkError: A folder below `parent` is a link, which could lead to any
+            folder of the user.
     """
     folder = parent / name
-    refuse_link(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    refuse_links_between(parent, folder)
+    return make_folder(folder)
+
+
+def open_log(path: Path) -> BinaryIO:
+    """Opens a file to append to; its folder must be ours.
+
+    Raises:
+        LinkError: The file or its folder is a link.
+    """
+    refuse_links_between(path.parent.parent, path)
+    how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
+    return open(os.open(path, how, 0o666), "ab")
 
 
 def refuse_link(path: Path) -> None:
@@ -209,14 +231,30 @@ def refuse_link(path: Path) -> None:
         raise LinkError(path)
 
 
-def refuse_links(folder: Path) -> None:
+def refuse_links_between(root: Path, path: Path) -> None:
+    """Raises a LinkError if a path below a root leads through a link.
+
+    The root itself may be a link: the user has named it.
+    """
+    for part in (path, *path.parents):
+        if part == root:
+            break
+        refuse_link(part)
+
+
+def refuse_links(folder: Path, depth: int | None = None) -> None:
     """Raises a LinkError if there is a link anywhere inside of a folder.
 
     Libraries that write into a folder under fixed names would follow it.
+
+    Args:
+        depth: How deep to look; by default, everywhere.
     """
     for place, below, names in os.walk(folder):
         for name in (*below, *names):
             refuse_link(Path(place, name))
+        if depth and len(Path(place).relative_to(folder).parts) + 1 >= depth:
+            below.clear()
 
 
 def _make_partial_name() -> str:

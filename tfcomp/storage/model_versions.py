@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from tfcomp.storage.files import PARTIAL
+from tfcomp.storage.files import PARTIAL, make_folder
 from tfcomp.storage.output_folders import lock_folder
 
 # Files that TensorFlow needs to load a SavedModel.
@@ -49,7 +49,7 @@ def add_version(
     Raises:
         OSError: The folder cannot be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with lock_folder(folder, wait=True):
         for left in folder.glob(f"{PARTIAL}*"):
             shutil.rmtree(left)  # of a process that was killed

@@ -54,9 +54,9 @@ def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
     try:
         _check_owner(path, config)
         files.refuse_links(path)
-        path.mkdir(parents=True, exist_ok=True)
+        files.make_folder(path)
         if config.export:
-            os.makedirs(config.export_path, exist_ok=True)
+            files.make_folder(Path(config.export_path))
         with contextlib.ExitStack() as stack:
             lock = stack.enter_context(lock_folder(path))
             if config.overwrite:

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.private_folder import make_private_folder
+from tfcomp.storage.files import make_folder
 from tfcomp.sweeps import local_cluster
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.sweep_progress import say
@@ -204,7 +205,7 @@ def _share_folder(parent: Path, stack: contextlib.ExitStack) -> Path:
         rule = "must be without spaces and quotes with --cluster"
         raise ConfigError("log_dir", rule, str(parent))
     try:
-        parent.mkdir(parents=True, exist_ok=True)
+        make_folder(parent)
         return stack.enter_context(make_private_folder(parent))
     except OSError as error:
         raise RunError(f"--log_dir must be writable: {error}") from error

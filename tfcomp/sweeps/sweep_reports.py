@@ -25,7 +25,12 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tfcomp.statistics.setting_table import choose_flags
 from tfcomp.storage import code_version
-from tfcomp.storage.files import refuse_link, write_bytes, write_text
+from tfcomp.storage.files import (
+    make_subfolder,
+    refuse_link,
+    write_bytes,
+    write_text,
+)
 from tfcomp.storage.run_folder import select_scores
 from tfcomp.sweeps import sweep_tables
 from tfcomp.sweeps.grid import SweepSettings, Trial
@@ -130,7 +135,7 @@ def write_page(
 
     answer = make_answer(sweep, exhibits, planned)
     sections = make_sections(sweep, exhibits, paired)
-    figures = folder / "figures"
+    figures = make_subfolder(folder, "figures")
     for part in (answer, *sections):
         for exhibit in part.exhibits:
             save_exhibit(exhibit, figures)

@@ -27,6 +27,7 @@ from tfcomp.config.errors import RunError, explain_failure
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.stopping import IsStopped, StopRequested, stop_when
 from tfcomp.storage.code_version import compute_code_version
+from tfcomp.storage.files import LinkError, make_subfolder, open_log
 from tfcomp.sweeps.scheduler_options import list_gpus, pin_threads, share_gpu
 
 if TYPE_CHECKING:
@@ -88,6 +89,8 @@ def run_task(
             raise Reschedule from error
         except OSError as error:
             reason = f"{log}: {error.strerror}"
+        except LinkError as error:
+            reason = str(error)
         _Process.is_spent = bool(reason)
         return reason, time.monotonic() - start
 
@@ -188,8 +191,9 @@ def _separate_random_states() -> None:
 def _lock_log(log: str, is_stopped: IsStopped) -> Iterator[None]:
     """Holds the log of a task, which a lost worker may still be running."""
     end = time.monotonic() + _LOCK_SECONDS
-    Path(log).parent.mkdir(parents=True, exist_ok=True)
-    with open(log, "ab") as file:
+    folder = Path(log).parent
+    make_subfolder(folder.parent, folder.name)
+    with open_log(Path(log)) as file:
         while True:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -208,7 +212,7 @@ def _lock_log(log: str, is_stopped: IsStopped) -> Iterator[None]:
 def _append_output(log: str) -> Iterator[None]:
     """Appends to a log what Python and libraries print."""
     kept = [(number, os.dup(number)) for number in (1, 2)]
-    with open(log, "ab") as file:
+    with open_log(Path(log)) as file:
         for number, _ in kept:
             os.dup2(file.fileno(), number)
     try:

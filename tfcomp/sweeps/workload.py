@@ -15,7 +15,7 @@ from typing import IO, Any, ClassVar
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.models.threads import choose_threads
-from tfcomp.storage.files import write_text
+from tfcomp.storage.files import make_subfolder, refuse_links, write_text
 from tfcomp.storage.output_folders import check_run_folders, lock_folder
 from tfcomp.storage.run_folder import FLAGS_FILE
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
@@ -152,7 +152,9 @@ def _claim(work: Workload) -> IO[bytes]:
     """Creates the folder and locks it until the returned file is closed."""
     _check_folder(work.folder)
     try:
-        work.logs.mkdir(parents=True, exist_ok=True)
+        # A task writes into the folders in it, and a trial into its own.
+        refuse_links(work.folder, depth=2)
+        make_subfolder(work.folder, work.logs.name)
         return lock_folder(work.folder)
     except OSError as error:
         raise RunError(f"--log_dir must be writable: {error}") from error

@@ -18,7 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.storage.files import DamagedFileError, read_xz, write_xz
+from tfcomp.storage.files import (
+    DamagedFileError,
+    make_folder,
+    read_xz,
+    write_xz,
+)
 from tfcomp.storage.run_search import find_folders
 from tfcomp.tables.flatten import (
     IDENTITY,
@@ -145,6 +150,5 @@ def write_pack(
     runs = runs.set_index("run").drop(columns=DERIVED[1:])
     table = runs.join(wide).fillna("").sort_values("name")
     text = table.to_csv(index=False, lineterminator="\n")
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{study}{ENDING}"
+    path = make_folder(folder) / f"{study}{ENDING}"
     return path, write_xz(path, text.encode())

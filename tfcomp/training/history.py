@@ -28,9 +28,9 @@ class History:
         """Adds numbers, as TensorBoard has them, and drops all later rows."""
         self._rows = {e: row for e, row in self._rows.items() if e <= epoch}
         row = self._rows.setdefault(epoch, {})
-        for tag, number in numbers.items():
-            if number is not None:
-                row[tag] = float(np.float32(number))
+        known = {tag: x for tag, x in numbers.items() if x is not None}
+        with np.errstate(over="ignore"):  # beyond float32, it is `inf`
+            row.update({tag: float(np.float32(x)) for tag, x in known.items()})
         tags = dict.fromkeys(tag for row in self._rows.values() for tag in row)
         table = [{"epoch": e, **tags, **row} for e, row in self._rows.items()]
         write_csv(self._path, table)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tfcomp.figures.exhibits import save_exhibit
+from tfcomp.storage.files import make_folder
 from tfcomp.studies.thresholds.threshold_tables import (
     Law,
     Row,
@@ -107,7 +108,7 @@ def test_files(tmp_path: Path, rng: np.random.Generator) -> None:
     assert float(found[0]["slope"]) == pytest.approx(2)
     targets = {"position_accuracy": 0.95, "relative_mse": 0.5}
     (exhibit,) = make_exhibits(fit_laws(rows), targets)
-    save_exhibit(exhibit, tmp_path / "figures")
+    save_exhibit(exhibit, make_folder(tmp_path / "figures"))
     table = tmp_path / "figures" / "threshold_position_accuracy.csv"
     assert {path.name for path in table.parent.iterdir()} == {
         table.with_suffix(f".{e}").name for e in ("png", "pdf", "csv")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import LOCATION_FLAGS
-from tfcomp.storage.files import write_bytes
+from tfcomp.storage.files import make_subfolder, write_bytes
 from tfcomp.storage.run_search import find_folders
 from tfcomp.studies.claims.searches import STUDY_FILES, find_studies
 from tfcomp.tables import read_results
@@ -52,19 +52,17 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
     for folder, forms in copied:
         for form in forms:
             for file in sorted(folder.glob(form)):
-                written += copy_text(
-                    file, output / file.relative_to(folder.parent)
-                )
+                written += copy_text(file, output, folder.name)
     return written
 
 
-def copy_text(source: Path, target: Path) -> list[Path]:
+def copy_text(source: Path, output: Path, study: str) -> list[Path]:
     """Copies a text file without flags of places; returns it if it is new."""
+    target = make_subfolder(output, study) / source.name
     starts = tuple(f"--{name}=".encode() for name in LOCATION_FLAGS)
     lines = source.read_bytes().splitlines(keepends=True)
     content = b"".join(line for line in lines if not line.startswith(starts))
     if target.exists() and target.read_bytes() == content:
         return []
-    target.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(target, content)
     return [target]

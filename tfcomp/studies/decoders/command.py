@@ -26,7 +26,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import make_flags
 from tfcomp.statistics.setting_table import format_rows
-from tfcomp.storage.files import write_bytes, write_text
+from tfcomp.storage.files import make_folder, write_bytes, write_text
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.studies import Study
 from tfcomp.studies.decoders import decoder_table
@@ -62,7 +62,7 @@ def tabulate(settings: dict[str, Any]) -> int:
     old = table[table["seed"] < FRESH]
     cases = decoder_table.list_cases(old if len(old) else table, results.flags)
     output = Path(settings["output"])
-    output.mkdir(parents=True, exist_ok=True)
+    make_folder(output)
     rows = map(describe_case, cases)
     decoder_table.write_rounded(output / "decoders.csv", rows)
     truth = [list(row.values()) for row in decoder_table.judge_truth(cases)]

@@ -19,7 +19,7 @@ from tfcomp.config.errors import ConfigError, RunError, suggest
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import make_flags
-from tfcomp.storage.files import write_bytes, write_text
+from tfcomp.storage.files import make_folder, write_bytes, write_text
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.studies import Study
 from tfcomp.studies.claims.evidence import Evidence, read_some_evidence
@@ -88,7 +88,7 @@ def write_figures(
     """
     from tfcomp.studies.claims.result_text import render_markdown
 
-    output.mkdir(parents=True, exist_ok=True)
+    make_folder(output)
     entries = []
     for figure in figures:
         found = figure.find(evidence)

@@ -23,6 +23,7 @@ from absl import flags
 from tfcomp.config import run_flags
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import split_names
+from tfcomp.storage.files import make_folder
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_search import find_folders
 from tfcomp.studies import Study
@@ -77,7 +78,7 @@ def judge_recorded(values: dict[str, Any]) -> int:
         if fresh.hyperparameters != found.hyperparameters:
             rule = "must vary the hyperparameters of --runs, in their order"
             raise ConfigError("fresh", rule, values["fresh"])
-    output.mkdir(parents=True, exist_ok=True)
+    make_folder(output)
     print_report(output, found, fresh)
     return 0
 

@@ -17,6 +17,7 @@ from tfcomp.models.config_checks import list_announcements
 from tfcomp.storage.code_version import compute_code_version, hash_modules
 from tfcomp.storage.files import (
     DamagedFileError,
+    make_subfolder,
     read_json,
     write_table,
     write_text,
@@ -130,7 +131,8 @@ def main(argv: list[str]) -> None:
     for run in list_runs(config, settings):
         if not is_recorded(run):
             record = train_network(run, settings.target)
-            locate(run).parent.mkdir(parents=True, exist_ok=True)
+            study = Path(run.log_dir)
+            make_subfolder(study.parent, study.name)
             text = json.dumps(record, sort_keys=True, allow_nan=False)
             write_text(locate(run), f"{text}\n")
 

@@ -21,7 +21,7 @@ from tfcomp.config.quiet import show_progress
 from tfcomp.figures.exhibits import Exhibit, save_exhibit
 from tfcomp.figures.layout import finish_figure
 from tfcomp.figures.line_style import get_line_style
-from tfcomp.storage.files import write_csv
+from tfcomp.storage.files import make_subfolder, write_csv
 from tfcomp.studies.prediction import early_numbers, networks, rules
 from tfcomp.studies.prediction.networks import DECODER, HALVES, Array, Networks
 from tfcomp.studies.prediction.rules import Row
@@ -62,7 +62,7 @@ def write_report(
             write_csv(folder / f"{name}.csv", tables[name])
     if first := tables["explore"]:
         exhibit = make_exhibit(tables["confirm"] or first, first)
-        save_exhibit(exhibit, folder / "figures")
+        save_exhibit(exhibit, make_subfolder(folder, "figures"))
     return _describe(tables)
 
 

@@ -18,7 +18,12 @@ from tfcomp.config.settings import LARGEST
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.regions import split_region
 from tfcomp.storage.code_version import compute_code_version, hash_modules
-from tfcomp.storage.files import DamagedFileError, read_json, write_text
+from tfcomp.storage.files import (
+    DamagedFileError,
+    make_subfolder,
+    read_json,
+    write_text,
+)
 from tfcomp.studies.thresholds import search
 from tfcomp.studies.thresholds.threshold_settings import (
     SearchSettings,
@@ -82,7 +87,7 @@ class Evaluations:
         """Records the scores of a training in one step."""
         flags = config.identity()
         record = {"flags": flags, "scores": scores, "seconds": seconds}
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_subfolder(self.folder.parent, self.folder.name)
         text = json.dumps(record, sort_keys=True, allow_nan=False)
         write_text(self.locate(config), f"{text}\n")
 

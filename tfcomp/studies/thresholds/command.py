@@ -22,6 +22,7 @@ from absl import flags
 from tfcomp.config import run_flags
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.models.config_checks import list_announcements
+from tfcomp.storage.files import make_subfolder
 from tfcomp.studies import Study
 from tfcomp.studies.thresholds import (
     one_search,
@@ -91,9 +92,10 @@ class ThresholdSearches(Workload):
         """Writes the figures and the means that they show."""
         from tfcomp.figures.exhibits import save_exhibit
 
+        figures = make_subfolder(self.folder, "figures")
         laws, targets = self.fit_laws(), self.items[0].settings.targets
         for exhibit in threshold_tables.make_exhibits(laws, targets):
-            save_exhibit(exhibit, self.folder / "figures")
+            save_exhibit(exhibit, figures)
 
     def _collect_rows(self) -> list[threshold_tables.Row]:
         """Returns the rows of all finished searches."""
