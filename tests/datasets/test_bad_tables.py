@@ -354,6 +354,6 @@ def test_hdf5_of_any_length_takes_little_memory(
 def test_images_too_dark_for_scores(factor: float, tmp_path: Path) -> None:
     """Before, an error of 2e59 % was printed, or there was a traceback."""
     images = IMAGES / 255 * factor
-    with pytest.raises(ConfigError, match="must reach 1e-06") as caught:
+    with pytest.raises(RunError, match="must reach 1e-06") as caught:
         load(write_own(tmp_path / "a.npz", images=images))
     assert "\n" not in str(caught.value)

@@ -15,11 +15,8 @@ ALLOWED = {
     "tfcomp/config/quiet.py",  # a file in memory
     "tfcomp/config/private_folder.py",  # a new temporary folder
     "tfcomp/evaluation/kept_outputs.py",  # np.savez in a `write_whole`
-    "tfcomp/training/export.py",  # the new folder of a version
-    "tfcomp/training/publish.py",  # the new folder of a model
     "pipelines/steps/canary.py",  # a new temporary folder
     "pipelines/steps/infra_validator.py",  # a new temporary folder
-    "pipelines/steps/pusher.py",  # the new folder of a version
 }
 
 

@@ -146,14 +146,14 @@ def _check_folder(folder: Path) -> None:
     if (folder / FLAGS_FILE).exists():
         rule = f"--run_name must name a sweep, {folder} is a single run"
         raise RunError(rule)
+    # Tasks write into the folders in it; a trial checks its own.
+    refuse_links(folder, depth=2)
 
 
 def _claim(work: Workload) -> IO[bytes]:
     """Creates the folder and locks it until the returned file is closed."""
     _check_folder(work.folder)
     try:
-        # A task writes into the folders in it, and a trial into its own.
-        refuse_links(work.folder, depth=2)
         make_subfolder(work.folder, work.logs.name)
         return lock_folder(work.folder)
     except OSError as error:
