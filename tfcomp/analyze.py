@@ -3,13 +3,11 @@
     tfcomp analyze tensorboard_logs/donut
 
 writes figures (PNG, PDF), the numbers behind them (CSV) and one HTML page.
-Several runs are compared side by side. A report that is up to date is not made
-again.
+Several runs are compared side by side.
 
     tfcomp analyze tensorboard_logs/donut --sections=layers,umap
 """
 
-import hashlib
 import os
 from pathlib import Path
 from typing import Any
@@ -21,20 +19,9 @@ from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins, import_plugins
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import make_flags
-from tfcomp.storage.code_version import (
-    hash_files,
-    hash_modules,
-    is_current,
-    write_stamp,
-)
 from tfcomp.storage.files import make_folder, refuse_link, refuse_links
 from tfcomp.storage.output_folders import check_folder
-from tfcomp.storage.run_folder import (
-    FLAGS_FILE,
-    METRICS_FILE,
-    MODEL_FILE,
-    check_run,
-)
+from tfcomp.storage.run_folder import check_run
 
 FLAGS = {
     "run": ("", "Run folders, separated by commas."),
@@ -71,35 +58,14 @@ def analyze_runs(settings: dict[str, Any]) -> int:
     folder = choose_folder(paths, settings)
     sections = choose_sections(split_names(settings["sections"]))
     make_folder(folder)
-    version = compute_version(paths, settings)
-    # TensorBoard's projector looks into the folders of the runs.
-    is_whole = "manifolds" not in sections or all(
-        (path / "projector").is_dir() for path in paths
-    )
-    if not (is_whole and is_current(folder, version)):
-        with start_tensorflow():
-            from tfcomp.report.model_report import write_report_files
-        write_stamp(
-            folder, version, write_report_files(paths, folder, sections)
-        )
+    with start_tensorflow():
+        from tfcomp.report.model_report import write_report
+
+        write_report(paths, folder, sections)
     print(f"report  {folder / 'report.html'}")
     if "umap" in sections and not has_umap():
         print(UMAP_HINT)
     return 0
-
-
-def compute_version(paths: list[Path], settings: dict[str, Any]) -> str:
-    """Hashes everything that a report depends on: flags, runs and code."""
-    asked = "".join(f"{k}={v}\n" for k, v in sorted(settings.items()))
-    plugins = [check_run(path).plugins for path in paths]
-    modules = ["tfcomp", *(n for names in plugins for n in split_names(names))]
-    files = [
-        (name, path / name)
-        for path in paths
-        for name in (FLAGS_FILE, METRICS_FILE, MODEL_FILE)
-    ]
-    facts = f"{asked}{has_umap()}{hash_modules(modules)}{hash_files(files)}"
-    return hashlib.sha256(facts.encode()).hexdigest()
 
 
 def choose_folder(paths: list[Path], settings: dict[str, Any]) -> Path:

@@ -15,7 +15,6 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import figure_to_pdf
-from tfcomp.storage import files
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
@@ -30,50 +29,6 @@ def report(smoke_run: RunConfig, tmp_path_factory) -> Path:
         patch.setattr("tfcomp.figures.exhibits.figure_to_pdf", figure_to_pdf)
         assert analyze.main(["analyze", run, f"--output={folder}"]) == 0
     return folder
-
-
-def test_a_report_that_is_up_to_date_is_not_made_again(
-    report: Path, smoke_run: RunConfig, monkeypatch, capsys
-) -> None:
-    made = []
-    monkeypatch.setattr(
-        "tfcomp.report.model_report.write_report_files",
-        lambda paths, folder, sections: made.append(paths) or [],
-    )
-    command = ["analyze", smoke_run.run_dir, f"--output={report}"]
-    assert analyze.main(command) == 0 and not made
-    assert f"report  {report}/report.html\n" in capsys.readouterr().out
-    page, text = report / "report.html", (report / "report.html").read_text()
-    stamp = (report / ".reports").read_text()
-    page.write_text("somebody's")
-    assert analyze.main(command) == 0 and len(made) == 1
-    page.write_text(text)
-    (report / ".reports").write_text(stamp)
-    monkeypatch.setattr(analyze, "hash_modules", lambda _: "other code")
-    assert analyze.main(command) == 0 and len(made) == 2
-    (report / ".reports").write_text(stamp)
-
-
-def test_files_of_another_analysis_are_none_of_this_one(
-    smoke_run: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two at once: an unfinished file of the other one vanished, and failed."""
-    stamp = {}
-
-    def write_stamp(folder: Path, version: str, made: list[Path]) -> None:
-        stamp["made"] = {path.name for path in made}
-
-    def write_text(path: Path, text: str) -> None:
-        files.write_text(path, text)
-        path.with_name(".partial-other.png").write_bytes(b"half")
-
-    monkeypatch.setattr(analyze, "write_stamp", write_stamp)
-    monkeypatch.setattr("tfcomp.report.report_build.write_text", write_text)
-    output = f"--output={tmp_path / 'both'}"
-    command = ["analyze", smoke_run.run_dir, output, "--sections=runs"]
-    assert analyze.main(command) == 0
-    assert {"report.html", "scores.csv", "samples_smoke.png"} <= stamp["made"]
-    assert not any(name.startswith(".") for name in stamp["made"])
 
 
 def test_every_figure_has_both_formats(report: Path) -> None:
@@ -178,7 +133,6 @@ def test_sections_are_listed(capsys) -> None:
     lines = capsys.readouterr().out.splitlines()
     names = [line.split()[0] for line in lines]
     assert {"explorer", "layers", "umap", "runs"} <= set(names)
-    assert "when asked for" in lines[names.index("umap")]
 
 
 def test_numbers_behind_the_landscape(

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +16,7 @@ from tfcomp.storage.run_folder import (
     check_run,
     claim_run,
     find_metrics,
-    list_damage,
+    is_finished,
 )
 
 METRICS = {"id": {"mse": 1.0}, "layers": {"image": {}}, "train": {}}
@@ -26,19 +25,13 @@ METRICS = {"id": {"mse": 1.0}, "layers": {"image": {}}, "train": {}}
 @pytest.fixture
 def finished(make_smoke: Callable[..., RunConfig]) -> RunConfig:
     """A run with files that look finished."""
-    smoke_config = make_smoke("--export=true")
+    smoke_config = make_smoke()
     claim_run(smoke_config).close()
     run = Path(smoke_config.run_dir)
     with zipfile.ZipFile(run / "model.keras", "w") as archive:
         archive.writestr("model.weights.h5", bytes(100))
-    for version in ("1", "2"):
-        model = Path(smoke_config.export_path, version)
-        (model / "variables").mkdir(parents=True)
-        for name in ("saved_model.pb", "variables/variables.index"):
-            (model / name).write_text("x")
-        (model / "variables/variables.data-00000-of-00001").write_text("x")
     (run / "metrics.json").write_text(json.dumps(METRICS))
-    assert list_damage(smoke_config, thorough=True) == []
+    assert is_finished(run)
     return smoke_config
 
 
@@ -58,34 +51,22 @@ def finished(make_smoke: Callable[..., RunConfig]) -> RunConfig:
 def test_metrics(text: str | None, finished: RunConfig) -> None:
     file = Path(finished.run_dir) / "metrics.json"
     file.unlink() if text is None else file.write_text(text)
-    assert list_damage(finished) == [file]
+    assert not is_finished(file.parent)
 
 
 @pytest.mark.parametrize(("first", "last"), [(0, 0), (0, 50), (0, -5)])
 def test_model_is_cut(first: int, last: int, finished: RunConfig) -> None:
     file = Path(finished.run_dir) / "model.keras"
     file.write_bytes(file.read_bytes()[first:last])
-    assert list_damage(finished) == [file]
+    assert not is_finished(file.parent)
     file.unlink()
-    assert list_damage(finished) == [file]
+    assert not is_finished(file.parent)
 
 
 def test_model_has_other_bytes(finished: RunConfig) -> None:
     file = Path(finished.run_dir) / "model.keras"
     file.write_bytes(file.read_bytes().replace(bytes(100), bytes([7]) * 100))
-    assert list_damage(finished) == []
-    assert list_damage(finished, thorough=True) == [file]
-
-
-@pytest.mark.parametrize(
-    "name", ["", "2/variables", "2/saved_model.pb", "[12]"]
-)
-def test_saved_model(name: str, finished: RunConfig) -> None:
-    folder = Path(finished.export_path)
-    for path in list(folder.glob(name)) if name else [folder]:
-        shutil.rmtree(path) if path.is_dir() else path.write_text("")
-    assert list_damage(finished) == [folder]
-    assert list_damage(dataclasses.replace(finished, export=False)) == []
+    assert not is_finished(file.parent)
 
 
 def test_running_is_not_interrupted(

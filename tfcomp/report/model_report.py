@@ -447,15 +447,6 @@ def write_report(
             there is no such section.
         RunError: If a run cannot be loaded.
     """
-    return write_report_files(models, folder, sections)[0]
-
-
-def write_report_files(
-    models: Sequence[ModelReport | str | Path],
-    folder: str | Path,
-    sections: Sequence[str] = (),
-) -> list[Path]:
-    """Writes a report, as `write_report`; returns all files, the page first."""
     folder = Path(folder)
     check_folder("output", str(folder))
     names = choose_sections(sections)
@@ -464,4 +455,4 @@ def write_report_files(
     if len(set(runs)) < len(runs):
         raise ConfigError("name", "must differ between the models", runs)
     make_folder(folder)
-    return build_report(analyses, folder, names)
+    return build_report(analyses, folder, names)[0]

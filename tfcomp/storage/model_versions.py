@@ -14,24 +14,15 @@ from pathlib import Path
 from tfcomp.storage.files import PARTIAL, make_folder
 from tfcomp.storage.output_folders import lock_folder
 
-# Files that TensorFlow needs to load a SavedModel.
-NEEDED = ("saved_model.pb", "variables/*.index", "variables/*.data-*")
-
 
 def list_versions(folder: str | Path) -> list[Path]:
     """Returns complete versions in a folder, oldest first."""
     folder = Path(folder)
     if not folder.is_dir():
         return []
-    # `isdigit` alone lets digits pass that `int` does not take, as ².
+    # `isdigit` accepts digits that `int` does not, such as ².
     names = [path.name for path in folder.iterdir() if path.name.isascii()]
     return [folder / n for n in sorted(filter(str.isdigit, names), key=int)]
-
-
-def is_loadable(version: Path) -> bool:
-    """Checks whether a SavedModel has its files, and none is empty."""
-    sizes = [[f.stat().st_size for f in version.glob(name)] for name in NEEDED]
-    return all(found and all(found) for found in sizes)
 
 
 def add_version(

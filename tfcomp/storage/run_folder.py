@@ -25,7 +25,6 @@ from tfcomp.config.run_flags import format_flags, parse_record
 from tfcomp.config.seals import find_damage, seal, split_lines
 from tfcomp.storage import files
 from tfcomp.storage.files import DamagedFileError
-from tfcomp.storage.model_versions import is_loadable, list_versions
 from tfcomp.storage.output_folders import LOCK_FILE, is_locked, lock_folder
 
 FLAGS_FILE = "run.flags"
@@ -78,14 +77,18 @@ def find_finished(config: RunConfig) -> dict[str, Any] | None:
     """
     folder = Path(config.run_dir)
     _check_owner(folder, config)
-    if config.overwrite or list_damage(config, thorough=True):
+    if config.overwrite or not is_finished(folder):
         return None
     return read_metrics(folder)
 
 
 def check_run(path: str | Path) -> RunConfig:
-    """Reads the settings of a finished run, without TensorFlow; RunError if the
-    folder is not a run, is of another version, or the run is not finished."""
+    """Reads the settings of a finished run, without TensorFlow.
+
+    Raises:
+        RunError: The folder is not a run, is of another version, or the run is
+            not finished.
+    """
     path = Path(path)
     if not os.path.isdir(path):  # `Path.is_dir` raises for a long name
         raise RunError(f"--run must be a run folder, {path} does not exist")
@@ -169,21 +172,9 @@ def find_metrics(path: Path) -> dict[str, Any] | None:
         return None
 
 
-def list_damage(config: RunConfig, *, thorough: bool = False) -> list[Path]:
-    """Returns missing or damaged files of a run.
-
-    `metrics.json` is among them if the run is not finished, and the folder of
-    its SavedModels if the last one cannot be loaded. `thorough` reads the whole
-    model.
-    """
-    folder, exports = Path(config.run_dir), Path(config.export_path)
-    versions = list_versions(exports)
-    is_good = {
-        folder / METRICS_FILE: find_metrics(folder) is not None,
-        folder / MODEL_FILE: _is_archive(folder / MODEL_FILE, thorough),
-        exports: not config.export or any(map(is_loadable, versions[-1:])),
-    }
-    return [path for path, good in is_good.items() if not good]
+def is_finished(path: Path) -> bool:
+    """Checks whether a run has its scores and its model, both undamaged."""
+    return find_metrics(path) is not None and _is_archive(path / MODEL_FILE)
 
 
 def select_scores(metrics: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -223,7 +214,7 @@ def _check_owner(path: Path, config: RunConfig) -> None:
             f"{', '.join(shown)}: choose another --run_name, or replace that "
             "run by --overwrite"
         )
-    if not config.resume and (state := _describe_state(path, config)):
+    if not config.resume and (state := _describe_state(path)):
         raise RunError(
             f"--run_name={config.run_name} exists in {config.log_dir} and "
             f"{state}: add --resume, or choose another --run_name"
@@ -235,12 +226,13 @@ def _is_partial(name: str) -> bool:
     return name.startswith(files.PARTIAL) and name.endswith(".flags")
 
 
-def _describe_state(path: Path, config: RunConfig) -> str:
-    """Returns what is wrong with a run that was started; else empty."""
-    if not (path / METRICS_FILE).exists():
-        return "is running" if is_locked(path) else "was interrupted"
-    lost = ", ".join(map(str, list_damage(config, thorough=True)))
-    return f"{lost} is missing or damaged" if lost else ""
+def _describe_state(path: Path) -> str:
+    """Returns the reason why a run is not finished; else empty."""
+    if is_finished(path):
+        return ""
+    if (path / METRICS_FILE).exists():
+        return f"its {METRICS_FILE} or {MODEL_FILE} is missing or damaged"
+    return "is running" if is_locked(path) else "was interrupted"
 
 
 def _empty(path: Path) -> None:
@@ -268,11 +260,11 @@ def check_model(path: Path) -> None:
         raise DamagedFileError(path, f"it unpacks to {size >> 20:,} MB")
 
 
-def _is_archive(path: Path, thorough: bool) -> bool:
+def _is_archive(path: Path) -> bool:
     """Checks whether a model is complete; its index ends the file."""
     try:
         check_model(path)
         with zipfile.ZipFile(path) as archive:
-            return not thorough or archive.testzip() is None
-    except Exception:  # whatever a damaged file leads to
+            return archive.testzip() is None
+    except Exception:  # a damaged file raises errors of many kinds
         return False

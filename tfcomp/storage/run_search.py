@@ -3,15 +3,11 @@
 import glob
 import os
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tfcomp.config.errors import ConfigError, describe_refusal
 from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE
-
-SYSTEM = {"/", "/proc", "/sys", "/dev"}
-SAY_SECONDS = 5
 
 
 def find_runs(patterns: Sequence[str]) -> list[Path]:
@@ -29,7 +25,7 @@ def find_folders(
         is_wanted: Takes the names of the files in a folder.
 
     Raises:
-        ConfigError: There is no pattern, or one matches nothing or `/`.
+        ConfigError: There is no pattern, or one matches nothing.
     """
     if not patterns:
         raise ConfigError("runs", "must name run folders", "")
@@ -38,26 +34,13 @@ def find_folders(
         matches = glob.glob(os.path.expanduser(pattern), recursive=True)
         if not matches:
             raise ConfigError("runs", "must match a folder", pattern)
-        if any(os.path.realpath(match) in SYSTEM for match in matches):
-            rule = "must not match /, nor what the system shows as files"
-            raise ConfigError("runs", rule, pattern)
         for match in matches:
-            for folder, below, files in _walk(match):
+            for folder, below, files in os.walk(match, onerror=_report):
                 if FLAGS_FILE in files:
                     below.clear()  # nothing but checkpoints in a run
                 if is_wanted(set(files)):
                     found.add(Path(folder).resolve())
     return sorted(found)
-
-
-def _walk(match: str) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Walks as `os.walk`, and prints its place every few seconds."""
-    said = time.monotonic()
-    for place in os.walk(match, onerror=_report):
-        if time.monotonic() - said > SAY_SECONDS:
-            said = time.monotonic()
-            print(f"looking for runs in {place[0]}", file=sys.stderr)
-        yield place
 
 
 def _report(error: OSError) -> None:

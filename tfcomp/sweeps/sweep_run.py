@@ -20,7 +20,7 @@ from tfcomp.config import run_flags
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.evaluation.measure_files import is_measured
 from tfcomp.storage.code_version import compute_code_version
-from tfcomp.storage.run_folder import list_damage
+from tfcomp.storage.run_folder import is_finished
 from tfcomp.sweeps import grid
 from tfcomp.sweeps.one_trial import run_trial
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
@@ -44,7 +44,7 @@ class Sweep(Workload):
 
     def is_finished(self, trial: grid.Trial) -> bool:
         """Whether a trial has all that the sweep wants of it, undamaged."""
-        if list_damage(trial.config):
+        if not is_finished(trial.path):
             return False
         return not self.settings.measure or is_measured(trial.path)
 

@@ -5,7 +5,6 @@ dataset -> model -> training -> evaluation -> export -> metrics.json
 
 import json
 import os
-import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ from tfcomp.storage.files import write_text, write_whole
 from tfcomp.storage.run_folder import METRICS_FILE, MODEL_FILE
 from tfcomp.training.export import export_scored
 from tfcomp.training.monitor import Monitor
-from tfcomp.training.prepared_models import make_model, prepare_models
+from tfcomp.training.prepared_models import prepare_models
 from tfcomp.training.restarts import train_to_target
 from tfcomp.training.strategy import make_strategy
 from tfcomp.training.summaries import RunSummaries
@@ -40,10 +39,13 @@ def train_and_evaluate(
 ) -> dict[str, Any]:
     """Runs one experiment and returns the content of `metrics.json`.
 
-    A finished run is not trained again: its scores are returned. What it has
-    lost of its files since is made again, from its model or its checkpoints. A
-    ConfigError for settings that are impossible on this machine; a RunError if
-    the run folder cannot be used, or a DivergedError.
+    A finished run is not trained again. Of a run that has lost its scores or
+    its model, they are made again from the last checkpoint.
+
+    Raises:
+        ConfigError: Settings are impossible on this machine.
+        RunError: The run folder cannot be used.
+        DivergedError: The loss is not finite.
     """
     dataset = dataset or make_dataset(config)
     notes = dataset.prepare()
@@ -55,16 +57,7 @@ def train_and_evaluate(
     header = textwrap.indent(describe_environment(), "# ")
     with run_folder.claim_run(config, header):
         folder = Path(config.run_dir)
-        lost = run_folder.list_damage(config, thorough=True)
-        if lost and (folder / METRICS_FILE).exists():
-            names = ", ".join(map(str, lost))
-            print(f"{names}: missing or damaged, made again", file=sys.stderr)
-        if {folder / METRICS_FILE, folder / MODEL_FILE}.isdisjoint(lost):
-            if lost:
-                observed = make_model(config, dataset, "float32")
-                observed.load_weights(folder / MODEL_FILE)
-                metrics = run_folder.read_metrics(folder)
-                export_scored(observed, config, dataset, metrics)
+        if run_folder.is_finished(folder):
             return run_folder.read_metrics(folder)
         return _run(config, dataset, strategy)
 
@@ -101,7 +94,7 @@ def _run(
 
 
 def describe_environment() -> str:
-    """Versions and settings that can change the last bits, one a line."""
+    """Lists versions and settings that can change the last bits."""
     devices = [d.device_type for d in tf.config.list_physical_devices()]
     facts = {
         "tfcomp": tfcomp.__version__,

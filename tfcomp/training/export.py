@@ -23,7 +23,7 @@ from tfcomp.datasets import Dataset
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.loading import load_run
 from tfcomp.models.stages import make_stage_model
-from tfcomp.storage.model_versions import add_version, is_loadable
+from tfcomp.storage.model_versions import add_version
 from tfcomp.training.card import CARD_FILE, format_card
 
 # Hash of the architecture and the weights, in a version's folder.
@@ -61,8 +61,7 @@ def export_model(
 
     def is_same(version: Path) -> bool:
         file = version / FINGERPRINT
-        other = file.read_bytes() if file.exists() else b""
-        return other == fingerprint.encode() and is_loadable(version)
+        return file.exists() and file.read_text() == fingerprint
 
     version, _ = add_version(Path(folder), write, is_same)
     return version
