@@ -52,7 +52,6 @@ def test_own_layout(ending: str, tmp_path: Path) -> None:
     else:
         write_own(path, ending == "packed.npz", **options)
     table = read_table(str(path))
-    assert isinstance(table._source, np.memmap) is (ending == "npz")
     assert_draws(table, IMAGES, 255)
     shape, size, x = table.space
     assert shape.categorical and shape.names == ("square", "heart", "bar")

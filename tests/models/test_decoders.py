@@ -20,7 +20,6 @@ from tfcomp.models.config_checks import check_config
 from tfcomp.models.cross_attention import CrossAttention, measure_interaction
 from tfcomp.models.decoders.deconvolution import list_doublings
 from tfcomp.models.decoders.transformer import choose_patch
-from tfcomp.models.model_registry import size_model
 from tfcomp.models.pixels import (
     PixelDense,
     PixelSum,
@@ -62,16 +61,11 @@ def make(name: str, *flags: str) -> keras.Model:
 @EACH
 def test_numbers_of_weights(name: str) -> None:
     assert make(name, *SMALL).count_params() == WEIGHTS[name][1]
-    config = parse_config([f"--model={name}"])
-    model, size = make(name), size_model(config, make_dataset(config))
-    total = WEIGHTS[name][0]
-    assert model.count_params() == total
-    assert 0.94 * total < size.weights <= total
+    model = make(name)
+    assert model.count_params() == WEIGHTS[name][0]
     stages = list_stages(model)
     assert stages[0] == "code" and stages[-1] == "image"
     assert stages[1:-1] == [f"stage_{i}" for i in range(len(stages) - 2)]
-    units = [np.prod(model.get_layer(s).output.shape[1:]) for s in stages]
-    assert size.widest >= max(units[1:-1])
 
 
 @EACH
@@ -150,10 +144,7 @@ def test_patches_of_pixels_are_tokens() -> None:
 def test_a_patch_leaves_few_tokens(side: int, patch: int) -> None:
     flags = [f"--grid_size={side}", "--region=none", "--model=transformer"]
     config = parse_config(flags)
-    dataset = make_dataset(config)
-    assert choose_patch(config, dataset) == patch
-    size = size_model(config, dataset)
-    assert size.widest == 4 * (side // patch) ** 4
+    assert choose_patch(config, make_dataset(config)) == patch
 
 
 def test_places_of_pixels() -> None:

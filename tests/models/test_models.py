@@ -1,6 +1,5 @@
 """Decoders: sizes, stages, precision, users' own models."""
 
-import math
 from pathlib import Path
 
 import keras
@@ -13,7 +12,6 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.models import MODELS
-from tfcomp.models.model_registry import size_model
 from tfcomp.models.stages import list_stages, make_stage_model
 from tfcomp.train import check_config
 
@@ -52,16 +50,8 @@ def make(*flags: str) -> keras.Model:
     ],
 )
 def test_published_sizes(flags: list[str], weights: int) -> None:
-    model, config = make(*flags), parse_config(flags)
-    trained = model.trainable_weights
+    trained = make(*flags).trainable_weights
     assert sum(np.prod(weight.shape) for weight in trained) == weights
-    size = size_model(config, make_dataset(config))
-    total = sum(np.prod(weight.shape) for weight in model.weights)
-    assert 0.94 * total < size.weights <= total
-    names = list_stages(model)[1:-1]  # without the code and the image
-    stages = [math.prod(model.get_layer(n).output.shape[1:]) for n in names]
-    assert size.widest == max(stages)
-    assert 0.6 * sum(stages) < size.stages * size.widest <= sum(stages)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ class Entry:
 
     target: Callable | str
     check: Callable | None = None
-    size: Callable | None = None
     cost: Callable | None = None
 
     def load(self) -> Callable:
@@ -39,7 +38,6 @@ class Registry:
         name: str,
         target: Callable | str | None = None,
         check: Callable | None = None,
-        size: Callable | None = None,
         cost: Callable | None = None,
     ) -> Callable:
         """Adds a builder; without `target` it is a decorator.
@@ -50,8 +48,6 @@ class Registry:
             check: Of a model, called as `check(config, dataset)` before
                 anything is built; raises `ConfigError` where the builder
                 cannot work.
-            size: Of a model, called as `size(config, dataset)`; returns its
-                `ModelSize`, so that the memory of a run is known before.
             cost: Of a model, called as `cost(config)`; returns the
                 multiplications of its widest layer for an image.
 
@@ -59,14 +55,12 @@ class Registry:
             ValueError: If the name is taken by another builder.
         """
         if target is None:
-            return lambda function: self.register(
-                name, function, check, size, cost
-            )
+            return lambda function: self.register(name, function, check, cost)
         known = self._entries.get(name)
         # A plugin that is imported again registers the same thing again.
         if known is not None and locate(known.target) != locate(target):
             raise ValueError(f"the {self.flag} {name!r} is registered already")
-        self._entries[name] = Entry(target, check, size, cost)
+        self._entries[name] = Entry(target, check, cost)
         return target
 
     def clear(self) -> None:

@@ -1,4 +1,4 @@
-"""`FactorTable`: images of one's own, and the factors that they show.
+"""`FactorTable`: users' images, and the factors that they show.
 
     table = tfcomp.FactorTable(images, classes, names=["shape", "angle"])
 
@@ -19,10 +19,9 @@ from tfcomp.datasets.table_factors import TableError, make_factors
 from tfcomp.datasets.table_images import (
     LazyImages,
     check_images,
-    check_pixels,
-    find_white,
-    measure_range,
+    choose_divisor,
     note_faint,
+    scan_pixels,
     to_array,
 )
 
@@ -102,25 +101,23 @@ class FactorTable:
 
     @cached_property
     def images(self) -> np.ndarray:
-        """All images as they are given; `TableError` if one cannot be."""
+        """All images as they are given, read when first asked for."""
         source = self._source
-        images = source.load() if isinstance(source, LazyImages) else source
-        check_pixels(images)
-        return images
+        return source.load() if isinstance(source, LazyImages) else source
 
     @cached_property
     def _range(self) -> tuple[float, float]:
-        return measure_range(self.images)
+        return scan_pixels(self.images)
 
     @cached_property
     def scale(self) -> float:
-        """What pixels are divided by; 1 for 0/1 images and floats."""
+        """Number that pixels are divided by; 1 for 0/1 images and floats."""
         high = self._range[1]
         is_float = self.images.dtype.kind == "f"
-        return 1.0 if is_float else float(find_white(int(high)))
+        return 1.0 if is_float else float(choose_divisor(int(high)))
 
     def inspect(self) -> tuple[str, ...]:
-        """Reads all images, checks them and returns notes on them."""
+        """Reads and checks all images; returns notes on them."""
         notes = note_faint(*self._range, self.scale)
         if isinstance(self._source, LazyImages):
             notes += tuple(self._source.notes)
@@ -128,14 +125,14 @@ class FactorTable:
 
     @property
     def stored_bytes(self) -> int:
-        """What the images take in memory, nothing if they are mapped."""
+        """Bytes of the images in memory, 0 if they are mapped."""
         if isinstance(self._source, np.memmap):
             return 0
         return math.prod(self._source.shape) * self._source.dtype.itemsize
 
     @property
     def polarity(self) -> str:
-        """`dark` if most pixels are bright, of a fixed sample of images."""
+        """`dark` if most pixels of a fixed sample of images are bright."""
         step = len(self.points) // SAMPLE + 1
         brightness = np.median(self.draw(self.points[::step]))
         return "dark" if brightness > 0.5 else "bright"
@@ -147,10 +144,10 @@ class FactorTable:
         return "; ".join([f"FactorTable of {count}", factors, *self.notes])
 
     def find(self, images: np.ndarray) -> np.ndarray:
-        """Which of `points` some images are, bool [n].
+        """Returns a mask of `points` [n] for a mask or numbers of images.
 
-        They are given by a bool for every image, or by numbers, both in the
-        order of the images. `TableError` if there is no such image.
+        Raises:
+            TableError: If there is no such image.
         """
         chosen = np.asarray(images)
         count = len(self._order)
@@ -169,7 +166,7 @@ class FactorTable:
         return chosen[self._order]
 
     def draw(self, factors: np.ndarray) -> np.ndarray:
-        """Images of the nearest factor values, float32 [n, *image_shape].
+        """Returns the images of the nearest factor values, in float32.
 
         Raises:
             TableError: If a combination has no image.
@@ -187,7 +184,7 @@ class FactorTable:
         return found.reshape(-1, *self.image_shape)
 
     def _sort(self, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows in the order of the grid, and their places in it, rising."""
+        """Returns the rows in the order of the grid, and their places in it."""
         shape = self.space.shape
         if math.prod(shape) > np.iinfo(np.int64).max:
             raise TableError("sizes", "must have a product below 2^63", shape)
@@ -204,7 +201,6 @@ class FactorTable:
 
 
 def _note_numbering(space: FactorSpace, classes: np.ndarray) -> tuple[str, ...]:
-    """Returns a note on each factor that has another value in each image."""
     if len(space) == 1:
         return ()
     return tuple(

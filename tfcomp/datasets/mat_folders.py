@@ -15,6 +15,7 @@ from tfcomp.datasets.table_images import LazyImages
 
 CAR_BYTES = 2**28  # of a car; those of Cars3D take 5 MB
 MAT_HEAD, COMPRESSED = 128, 15  # bytes, and the type of a compressed variable
+TOO_LARGE = f"must take at most {CAR_BYTES >> 20} MB"
 
 # smallNORB has matrices of its own format under the name `.mat`.
 NORB_KINDS = ("cat", "info", "dat")
@@ -43,8 +44,8 @@ def _read_cars(files: list[Path]) -> FactorTable:
         for number, file in enumerate(files):
             car = _load_car(file)
             if car.shape != first.shape:
-                rule = f"must be like that of {files[0].name}"
-                raise TableError("im", rule, f"another shape in {file.name}")
+                rule = f"must have one shape in all files, as {files[0].name}"
+                raise TableError("im", rule, f"another in {file.name}")
             images[:, :, number] = car
         return images.reshape(count, *pixels)
 
@@ -63,13 +64,12 @@ def _load_car(file: Path) -> np.ndarray:
     import scipy.io
 
     content = io.BytesIO(_unpack(file))
-    declared = {name: shape for name, shape, _ in scipy.io.whosmat(content)}
-    shape = declared.get("im", ())
+    shapes = {name: shape for name, shape, _ in scipy.io.whosmat(content)}
+    shape = shapes.get("im", ())
     if len(shape) != 5 or not all(shape):
         raise TableError("im", "must have 5 dimensions", file.name)
     if math.prod(shape) > CAR_BYTES // 8:  # in the largest type
-        rule = f"must take at most {CAR_BYTES >> 20} MB"
-        raise TableError("im", rule, f"{list(shape)} in {file.name}")
+        raise TableError("im", TOO_LARGE, f"{list(shape)} in {file.name}")
     content.seek(0)
     images = scipy.io.loadmat(content, variable_names=["im"])["im"]
     return images.transpose(4, 3, 0, 1, 2)
@@ -81,37 +81,35 @@ def _unpack(file: Path) -> bytes:
     if len(content) < MAT_HEAD:
         rule = f"must be a MATLAB 5 file of at most {CAR_BYTES >> 20} MB"
         raise TableError(file.name, rule, f"{file.stat().st_size:,} bytes")
-    parts, start, size = [content[:MAT_HEAD]], MAT_HEAD, 0
     order: Literal["big", "little"]
     order = "big" if content[126:128] == b"MI" else "little"
+    unpacked, start = content[:MAT_HEAD], MAT_HEAD
     while content[start : start + 8]:
-        kind = int.from_bytes(content[start : start + 4], order)
-        end = start + 8 + int.from_bytes(content[start + 4 : start + 8], order)
-        part = content[start:end]
+        kind, size = (
+            int.from_bytes(content[start + at : start + at + 4], order)
+            for at in (0, 4)
+        )
+        part = content[start : start + 8 + size]
+        start += len(part)
         if kind == COMPRESSED:
-            unpack = zlib.decompressobj()
-            part = unpack.decompress(part[8:], CAR_BYTES - size + 1)
-        parts.append(part)
-        size, start = size + len(part), end
-        if size > CAR_BYTES:
-            rule = f"must take at most {CAR_BYTES >> 20} MB"
-            raise TableError("im", rule, file.name)
-    return b"".join(parts)
+            left = CAR_BYTES - len(unpacked) + 1
+            part = zlib.decompressobj().decompress(part[8:], left)
+        unpacked += part
+        if len(unpacked) > CAR_BYTES:
+            raise TableError("im", TOO_LARGE, file.name)
+    return unpacked
 
 
 def _read_norb(files: list[Path]) -> FactorTable:
     """Reads the training or testing part of smallNORB, or both.
 
-    Of the two pictures of each scene the first one is taken.
+    Each scene has two pictures, of which this takes the first.
     """
     parts: dict[str, dict[str, np.ndarray]] = {}
     for file in files:
         prefix, _, kind = file.stem.rpartition("-")
         parts.setdefault(prefix, {})[kind] = _map_norb(file)
     for prefix, part in parts.items():
-        if absent := {*NORB_KINDS} - {*part}:
-            rule = "must lie beside the others of its part"
-            raise TableError(f"{prefix}-{min(absent)}.mat", rule, "no file")
         _check_norb(prefix, part)
     classes = np.concatenate(
         [np.column_stack([p["cat"], p["info"]]) for p in parts.values()]
@@ -149,10 +147,13 @@ def _map_norb(file: Path) -> np.ndarray:
 
 
 def _check_norb(prefix: str, part: dict[str, np.ndarray]) -> None:
-    images, count = part["dat"], len(part["cat"])
-    shapes = {"dat": (count, 2, *images.shape[2:]), "info": (count, 4)}
+    if absent := {*NORB_KINDS} - {*part}:
+        rule = "must lie beside the others of its part"
+        raise TableError(f"{prefix}-{min(absent)}.mat", rule, "no file")
+    count, pixels = len(part["cat"]), part["dat"].shape[2:]
+    shapes = {"info": (count, 4), "dat": (count, 2, *pixels[:2])}
     for kind, shape in shapes.items():
-        if part[kind].shape != shape or (kind == "dat" and images.ndim != 4):
+        if part[kind].shape != shape:
             rule = f"must be like {prefix}-cat.mat, with {count} rows"
             got = list(part[kind].shape)
             raise TableError(f"{prefix}-{kind}.mat", rule, got)

@@ -1,4 +1,4 @@
-"""What the columns of a table of classes mean: checked, and made factors."""
+"""Columns of classes, checked and made into factors."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from tfcomp.config.settings import CONTROLS
 from tfcomp.datasets.factors import Factor
 
 KINDS = ("ordered", "periodic", "categorical")
-# Classes above have been counted otherwise than from 0, if most are missing.
+# Classes above were hardly counted from 0, if most are missing.
 SPARSE = 1000
 MAX_TEXT = 100  # characters of a name
 # Values closer than this part of the range differ by rounding alone.
@@ -34,35 +34,40 @@ def make_factors(
     levels: Sequence[Sequence[str] | None] | None,
     units: Sequence[str] | None,
 ) -> tuple[list[Factor], np.ndarray]:
-    """The factors of a `FactorTable` and its classes as integers, [n, F]."""
-    classes = _check_classes(np.asarray(classes), num_images)
+    """Returns the factors of a `FactorTable`, and its classes as integers."""
+    classes = _check_classes(classes, num_images)
     count = classes.shape[1]
-    texts = {"names": names, "kinds": kinds, "levels": levels, "units": units}
-    for field, given in {**texts, "sizes": sizes, "values": values}.items():
-        _check_axes(field, given)
-        # `_list_values` knows the layouts of values.
-        if given is not None and field != "values" and len(given) != count:
-            rule = f"must have one entry for each of the {count} factors"
-            raise TableError(field, rule, len(given))
     if names is None:
         names = [f"factor_{i}" for i in range(count)]
-    names = list(map(str, names))
+    names = list(map(str, _list_entries("names", names, count)))
     _check_names(names)
     _check_one_hot(names, classes)
-    found = classes.max(axis=0) + 1
-    sizes = found if sizes is None else _check_sizes(sizes, names, found)
-    for name, size, column in zip(names, sizes, classes.T, strict=True):
-        if (column >= size).any():
-            row = int(np.argmax(column >= size))
-            rule = f"of {name} must be below its size {size}"
-            got = f"{column.max()} (image {row} is one)"
-            raise TableError("classes", rule, got)
-    scales = _list_values(values, classes, names, sizes)
-    kinds = [""] * count if kinds is None else kinds
-    levels = [None] * count if levels is None else levels
-    units = [""] * count if units is None else units
-    columns = (names, sizes.tolist(), scales, kinds, levels, units)
+    known = _check_sizes(sizes, names, classes)
+    columns = (
+        names,
+        known,
+        _list_values(values, classes, names, known),
+        _list_entries("kinds", kinds, count),
+        _list_entries("levels", levels, count),
+        _list_entries("units", units, count),
+    )
     return list(map(_make_factor, *columns)), classes
+
+
+def _list_entries(field: str, given: Any, count: int) -> list[Any]:
+    if given is None:
+        return [None] * count
+    if not _is_list(given):
+        raise TableError(field, "must be a list", repr(given))
+    if len(given) != count:
+        rule = f"must have one entry for each of the {count} factors"
+        raise TableError(field, rule, len(given))
+    return list(given)
+
+
+def _is_list(given: Any) -> bool:
+    has_length = hasattr(given, "__len__") and not isinstance(given, str)
+    return has_length and getattr(given, "ndim", 1) > 0
 
 
 def _check_classes(classes: np.ndarray, num_images: int) -> np.ndarray:
@@ -76,18 +81,20 @@ def _check_classes(classes: np.ndarray, num_images: int) -> np.ndarray:
     if classes.dtype.kind not in "buif":
         rule = "must be integers, names of classes go to levels"
         raise TableError("classes", rule, classes.dtype)
-    is_whole = np.isfinite(classes) & (classes == np.floor(classes))
-    if (wrong := ~is_whole | (classes < 0)).any():
-        row, column = np.argwhere(wrong)[0]
+    is_class = np.isfinite(classes) & (classes == np.floor(classes))
+    is_class &= classes >= 0
+    if not is_class.all():
+        row, column = np.argwhere(~is_class)[0]
         rule = f"must be integers from 0, that of image {row}, factor {column}"
         raise TableError("classes", rule, classes[row, column])
-    for column, largest in enumerate(classes.max(axis=0).tolist()):
+    for column, largest in enumerate(classes.max(axis=0)):
         present = len(np.unique(classes[:, column]))
         if largest >= max(SPARSE, 2 * present):
+            rule = f"of factor {column} must be counted from 0 (np.unique("
             rule = (
-                f"of factor {column} must be counted from 0 (np.unique(..., "
-                f"return_inverse=True)), the largest of {present} classes"
+                f"{rule}..., return_inverse=True)), the largest of {present} "
             )
+            rule = f"{rule}classes"
             raise TableError("classes", rule, largest)
     return classes.astype(np.int64)
 
@@ -104,37 +111,31 @@ def _check_one_hot(names: Sequence[str], classes: np.ndarray) -> None:
             if end - start + 1 >= ONE_HOT and (total == 1).all():
                 cure = f"classes[:, {start}:{end + 1}].argmax(1)"
                 rule = f"must not be a one-hot code, but one factor ({cure})"
-                got = (
-                    f"{names[start]} to {names[end]}, one of which is always 1"
-                )
+                got = f"one 1 in each row of {names[start]} to {names[end]}"
                 raise TableError("classes", rule, got)
 
 
-def _check_axes(field: str, given: Any) -> None:
-    axes = {"values": (2,), "levels": (1, 2)}.get(field, (1,))
-    if isinstance(given, np.ndarray):
-        ragged = given.dtype == object and given.ndim
-        if given.ndim not in axes and not ragged:
-            raise TableError(field, "must be a list", f"{list(given.shape)}")
-    elif isinstance(given, str | int | float):
-        raise TableError(field, "must be a list", repr(given))
-
-
 def _check_sizes(
-    sizes: Sequence[int], names: Sequence[str], found: np.ndarray
-) -> np.ndarray:
-    checked = np.asarray(sizes)
-    if checked.dtype.kind not in "uif" or (checked != np.floor(checked)).any():
-        raise TableError("sizes", "must be integers", checked.tolist())
-    for name, size, classes in zip(names, checked, found, strict=True):
-        if size > (most := max(SPARSE, 2 * int(classes))):
-            rule = f"of {name}, which has classes up to {classes - 1}, must be"
-            raise TableError("sizes", f"{rule} at most {most:,}", f"{size:g}")
-    return checked.astype(np.int64)
+    sizes: Sequence[int] | None, names: Sequence[str], classes: np.ndarray
+) -> list[int]:
+    found = classes.max(axis=0) + 1
+    if sizes is None:
+        return [int(size) for size in found]
+    given = np.asarray(_list_entries("sizes", sizes, len(names)))
+    is_number = given.ndim == 1 and given.dtype.kind in "uif"
+    if not is_number or (given != np.floor(given)).any():
+        raise TableError("sizes", "must be integers", given.tolist())
+    for name, size, least in zip(names, given, found, strict=True):
+        most = max(SPARSE, 2 * int(least))
+        if not least <= size <= most:
+            rule = f"of {name}, with classes up to {least - 1}, must be"
+            rule = f"{rule} from {least} to {most:,}"
+            raise TableError("sizes", rule, f"{size:g}")
+    return [int(size) for size in given]
 
 
 def _check_texts(field: str, texts: Sequence[str]) -> None:
-    """Refuses names that a terminal or a spreadsheet would not show as such."""
+    """Refuses names that a terminal or a spreadsheet would interpret."""
     rule = (
         f"must have at most {MAX_TEXT} characters, no control characters, and "
         "not begin with =, @, + or - unless it is a number"
@@ -146,7 +147,6 @@ def _check_texts(field: str, texts: Sequence[str]) -> None:
 
 
 def _is_formula(text: str) -> bool:
-    """Checks whether a spreadsheet would compute a cell with this text."""
     try:
         float(text)
     except ValueError:
@@ -168,54 +168,46 @@ def _list_values(
     names: Sequence[str],
     sizes: Sequence[int],
 ) -> list[np.ndarray | None]:
-    """Per factor the value of every class, None where they are the classes."""
-    if values is None:
-        return [None] * len(names)
-    is_table = isinstance(values, np.ndarray) and values.dtype != object
-    if is_table and values.dtype.kind not in "buif":
-        raise TableError("values", "must be numbers", values.dtype)
-    if is_table and values.shape == classes.shape:
-        return list(map(_read_column, values.T, classes.T, names, sizes))
-    if len(values) != len(names):
-        many = f"a list for each of {len(names)} factors"
-        got = np.shape(values) if is_table else len(values)
-        raise TableError("values", f"must be [n, F], or have {many}", got)
-    found: list[np.ndarray | None] = []
-    for name, size, given in zip(names, sizes, values, strict=True):
-        column = None if given is None else np.asarray(given, float)
-        if is_table and np.isnan(column[size:]).all():  # rows of one length
+    """Returns the values of classes by factor, None for the classes."""
+    table = values if isinstance(values, np.ndarray) else np.empty(0, object)
+    if table.dtype.kind not in "buifO":
+        raise TableError("values", "must be numbers", table.dtype)
+    if table.dtype != object and table.shape == classes.shape:
+        return list(map(_read_column, table.T, classes.T, names, sizes))
+    columns: list[np.ndarray | None] = []
+    entries = _list_entries("values", values, len(names))
+    for name, size, entry in zip(names, sizes, entries, strict=True):
+        if entry is None:
+            columns.append(None)
+            continue
+        column = np.asarray(entry, float)
+        if column.ndim == 1 and np.isnan(column[size:]).all():  # padded
             column = column[:size]
-        if column is not None and column.shape != (size,):
+        if column.shape != (size,):
             rule = f"of {name} must be {size} numbers"
             raise TableError("values", rule, list(column.shape))
-        found.append(column)
-    return found
-
-
-def measure_spread(values: np.ndarray) -> float:
-    """Returns the range of the finite numbers, 0 if there are none."""
-    finite = values[np.isfinite(values)]
-    return float(np.ptp(finite)) if finite.size else 0.0
+        columns.append(column)
+    return columns
 
 
 def _read_column(
     values: np.ndarray, classes: np.ndarray, name: str, size: int
 ) -> np.ndarray | None:
-    """The value of each class, from the value of each image."""
+    """Returns the value of each class, from the value of each image."""
     present, first, place = np.unique(
         classes, return_index=True, return_inverse=True
     )
-    found = values[first]
-    rounding = ROUNDING * measure_spread(values)
-    # True where they are NaN, too.
-    differs = ~(np.abs(values - found[place]) <= rounding)
+    found = np.asarray(values[first], float)
+    finite = values[np.isfinite(values)]
+    rounding = ROUNDING * np.ptp(finite) if finite.size else 0.0
+    differs = ~(np.abs(values - found[place]) <= rounding)  # NaN differs
     if differs.any():
         row = int(differs.argmax())
         rule = f"of {name} must be one for class {classes[row]}"
         got = f"{found[place][row]} and {values[row]} (image {row})"
         raise TableError("values", rule, got)
     if len(present) == size:
-        return np.asarray(found, float)
+        return found
     if not np.array_equal(found, present):  # nothing is known of the others
         rule = f"of {name} must be given for all {size} classes"
         raise TableError("values", rule, f"{len(present)} in the images")
@@ -226,46 +218,58 @@ def _make_factor(
     name: str,
     size: int,
     values: np.ndarray | None,
-    kind: str,
-    levels: Sequence[str] | None,
-    unit: str,
+    given_kind: Any,
+    levels: Any,
+    unit: Any,
 ) -> Factor:
-    names = () if levels is None else tuple(map(str, levels))
-    unit = str(unit)
-    _check_texts("levels", names)
+    names = _check_levels(name, size, levels)
+    unit = "" if unit is None else str(unit)
     _check_texts("units", [unit])
-    if len(names) not in (0, size):
-        rule = f"of {name} must be {size} names"
-        raise TableError("levels", rule, len(names))
     default = "categorical" if names and values is None else "ordered"
-    kind, _, period = (str(kind) or default).partition(":")
+    kind, _, period_text = str(given_kind or default).partition(":")
     if kind not in KINDS:
         raise TableError("kinds", f"of {name} must be one of {KINDS}", kind)
+    period = _read_period(name, period_text)
     if kind == "categorical" and values is not None:
         if not (np.diff(values) > 0).all():  # names that happen to be numbers
             names, values = names or tuple(f"{v:g}" for v in values), None
     if values is None:
-        values = np.arange(size, dtype=float)
-        if kind == "periodic" and period:  # which its classes divide
-            values *= _read_period(name, period) / size
+        # A period is divided among the classes.
+        step = period / size if period and kind == "periodic" else 1.0
+        values = np.arange(size) * step
     _check_values(name, values)
-    if size == 1:
-        values = np.array([values[0], values[0] + 1])  # it is left out anyway
-    high = _find_end(name, values, period) if kind == "periodic" else values[-1]
-    even = np.linspace(values[0], high, size, endpoint=kind != "periodic")
+    if size == 1:  # `FactorTable` leaves it out
+        return Factor(name, 1, float(values[0]), float(values[0]) + 1, unit)
+    is_periodic = kind == "periodic"
+    high = _find_end(name, values, period) if is_periodic else values[-1]
+    even = np.linspace(values[0], high, size, endpoint=not is_periodic)
     step = np.diff(values).min()
-    is_even = size == 1 or np.allclose(values, even, rtol=0, atol=1e-4 * step)
+    is_even = np.allclose(values, even, rtol=0, atol=1e-4 * step)
     return Factor(
         name,
         size,
         float(values[0]),
-        float(high if size > 1 else values[1]),
+        float(high),
         unit,
-        periodic=kind == "periodic",
+        periodic=is_periodic,
         categorical=kind == "categorical",
         levels=() if is_even else tuple(values.tolist()),
         names=names,
     )
+
+
+def _check_levels(name: str, size: int, levels: Any) -> tuple[str, ...]:
+    if levels is None:
+        return ()
+    if not _is_list(levels):
+        raise TableError("levels", f"of {name} must be a list", repr(levels))
+    names = tuple(map(str, levels))
+    _check_texts("levels", names)
+    if len(names) not in (0, size):
+        raise TableError(
+            "levels", f"of {name} must be {size} names", len(names)
+        )
+    return names
 
 
 def _check_values(name: str, values: np.ndarray) -> None:
@@ -279,23 +283,24 @@ def _check_values(name: str, values: np.ndarray) -> None:
         raise TableError("values", rule, pair)
 
 
-def _find_end(name: str, values: np.ndarray, period: str) -> float:
-    """The value of a periodic factor that is the first one again."""
+def _find_end(name: str, values: np.ndarray, period: float) -> float:
+    """Returns the value of a periodic factor that equals the first one."""
     if not period:
-        return values[-1] + (values[-1] - values[0]) / max(len(values) - 1, 1)
-    end = values[0] + _read_period(name, period)
+        return values[-1] + (values[-1] - values[0]) / (len(values) - 1)
+    end = values[0] + period
     if not end >= values[-1] - 1e-6 * abs(values[-1]):
         rule = f"of {name} must have a period that its values do not exceed"
-        raise TableError("kinds", rule, period)
+        raise TableError("kinds", rule, f"{period:g}")
     return end
 
 
-def _read_period(name: str, period: str) -> float:
+def _read_period(name: str, text: str) -> float:
+    """Returns the number behind `periodic:`, 0 if there is none."""
     try:
-        number = float(period)
+        number = float(text or 0)
     except ValueError:
         number = np.nan
-    if not 0 < number < np.inf:
+    if text and not 0 < number < np.inf:
         rule = f"of {name} must have a positive number as its period"
-        raise TableError("kinds", rule, period)
+        raise TableError("kinds", rule, text)
     return number

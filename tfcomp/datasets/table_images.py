@@ -6,7 +6,7 @@ Floating point numbers stay what they are.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,11 +15,9 @@ import numpy as np
 from tfcomp.config.machine import count_memory
 from tfcomp.datasets.table_factors import TableError
 
-BITS = 16  # of an integer pixel, at most
-BLOCK = 2**26  # bytes of images that are checked together
+MAX_BITS = 16  # of an integer pixel
 COLORS = (1, 3, 4)  # channels that come first in other libraries
-# Images that were resized exceed 0 to 1 a little.
-TOLERANCE = 0.1
+TOLERANCE = 0.1  # images that were resized exceed 0 to 1 a little
 FAINT = 0.1  # images that are nowhere brighter get a note
 TOO_DARK = 1e-6
 
@@ -29,9 +27,9 @@ class LazyImages:
     """Images [n, H, W] or [n, H, W, C] that are read when they are needed."""
 
     shape: tuple[int, ...]
-    dtype: np.dtype
+    dtype: np.dtype[Any]
     load: Callable[[], np.ndarray]
-    notes: list[str] = field(default_factory=list)  # known after `load`
+    notes: list[str] = field(default_factory=list)  # filled by `load`
 
 
 def to_array(given: Any) -> Any:
@@ -44,9 +42,9 @@ def to_array(given: Any) -> Any:
     return np.asarray(given)
 
 
-def check_images(images: Any) -> np.ndarray | LazyImages:
-    """Checks type, shape and size of images without reading them all."""
-    images = to_array(images)
+def check_images(given: Any) -> np.ndarray | LazyImages:
+    """Returns images as an array; checks their type, shape and size."""
+    images = to_array(given)
     if np.ma.is_masked(images):
         rule = "must not be masked (images.filled(0) fills them)"
         raise TableError("images", rule, f"{np.ma.count_masked(images)} pixels")
@@ -70,77 +68,55 @@ def check_images(images: Any) -> np.ndarray | LazyImages:
     return images
 
 
-def find_white(top: int) -> int:
-    """Returns the number that integers up to `top` are divided by."""
-    if top >= 2**BITS:
-        raise TableError("images", f"must be at most {2**BITS - 1}", top)
-    return 1 if top <= 1 else 2 ** max(8, top.bit_length()) - 1
+def choose_divisor(largest: int) -> int:
+    """Returns the number that integers up to the largest are divided by."""
+    if largest >= 2**MAX_BITS:
+        raise TableError(
+            "images", f"must be at most {2**MAX_BITS - 1}", largest
+        )
+    return 1 if largest <= 1 else 2 ** max(8, largest.bit_length()) - 1
 
 
-def measure_range(images: np.ndarray) -> tuple[float, float]:
-    """Returns the smallest and the largest pixel, checked.
+def scan_pixels(images: np.ndarray) -> tuple[float, float]:
+    """Returns the smallest and the largest pixel.
 
-    Bytes are read until one is bright, which is enough to scale them.
+    Checks that pixels are finite and in range, that images differ and that
+    their channels vary.
     """
-    low, high = math.inf, -math.inf
-    is_byte = images.dtype == np.uint8
-    for start, block in split_images(images):
-        if images.dtype.kind == "f":
-            _check_finite(block, start)
-        low, high = min(low, block.min()), max(high, block.max())
-        if is_byte and high > FAINT * 255:
-            break
-    _check_range(float(low), float(high), images.dtype.kind)
-    return float(low), float(high)
+    lowest, highest = images.min(axis=0), images.max(axis=0)  # of each pixel
+    low, high = float(lowest.min()), float(highest.max())
+    if not np.isfinite([low, high]).all():
+        is_finite = np.isfinite(images).reshape(len(images), -1).all(axis=1)
+        rule = "must be finite, there is NaN or infinity in image"
+        raise TableError("images", rule, int(is_finite.argmin()))
+    _check_range(low, high, images.dtype.kind)
+    if len(images) > 1 and (lowest == highest).all():
+        raise TableError(
+            "images", "must differ", f"{len(images)} times the same"
+        )
+    if images.ndim == 4 and images.shape[3] == 4:
+        if lowest[..., 3].min() == highest[..., 3].max():
+            rule = "must have channels that vary (images[..., :3] has no alpha)"
+            raise TableError("images", rule, "a constant fourth channel")
+    return low, high
 
 
-def note_faint(low: float, high: float, white: float) -> tuple[str, ...]:
+def note_faint(low: float, high: float, divisor: float) -> tuple[str, ...]:
     """Returns a note on images that are dark everywhere after scaling.
 
     Raises:
         TableError: They are too dark for float32: their squares vanish.
     """
-    if high <= 0 or high / white >= FAINT:
+    if high <= 0 or high / divisor >= FAINT:
         return ()
-    if high / white < TOO_DARK:
+    if high / divisor < TOO_DARK:
         rule = f"must reach {TOO_DARK:g} (images / images.max() reach 1)"
-        raise TableError("images", rule, f"at most {high / white:.2g}")
-    scaled = f", {high:g} divided by {white:g}" if white > 1 else ""
+        raise TableError("images", rule, f"at most {high / divisor:.2g}")
+    scaled = f", {high:g} divided by {divisor:g}" if divisor > 1 else ""
     return (
-        f"dark: pixels are from {low / white:.2g} to {high / white:.2g}"
+        f"dark: pixels are from {low / divisor:.2g} to {high / divisor:.2g}"
         f"{scaled}; if this is not meant, scale them (images / {high:g})",
     )
-
-
-def check_pixels(images: np.ndarray) -> None:
-    """Checks that images differ and that all of their channels vary."""
-    differs = len(images) == 1
-    has_alpha = images.ndim == 4 and images.shape[3] == 4
-    for _, block in split_images(images):
-        differs = differs or bool((block != images[0]).any())
-        has_alpha = has_alpha and bool((block[..., 3] == block.flat[3]).all())
-        if differs and not has_alpha:
-            return
-    if not differs:
-        got = f"{len(images)} times the same"
-        raise TableError("images", "must differ", got)
-    if has_alpha:
-        rule = "must have channels that vary (images[..., :3] has no alpha)"
-        raise TableError("images", rule, "a fourth one that does not")
-
-
-def split_images(images: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Yields blocks of images, each with the number of its first image."""
-    size = max(1, BLOCK // max(1, images[0].nbytes))
-    for start in range(0, len(images), size):
-        yield start, images[start : start + size]
-
-
-def _check_finite(block: np.ndarray, start: int) -> None:
-    finite = np.isfinite(block).reshape(len(block), -1).all(axis=1)
-    if not finite.all():
-        rule = "must be finite, there is NaN or infinity in image"
-        raise TableError("images", rule, start + int(finite.argmin()))
 
 
 def _check_range(low: float, high: float, kind: str) -> None:

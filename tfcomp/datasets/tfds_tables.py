@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tfcomp.config.data_hash import find_prepared
-from tfcomp.config.machine import count_memory
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.table_factors import TableError
 from tfcomp.datasets.table_files import describe_published, drop_absent
+from tfcomp.datasets.table_images import LazyImages
 from tfcomp.storage.files import read_json
 
 TFDS_BATCH = 1024
@@ -25,13 +25,15 @@ PUBLISHED_NAMES = {
     "shapes3d": "3DShapes",
     "smallnorb": "smallNORB",
 }
+SYNONYMS = {"posX": "x_position", "posY": "y_position"}
+TFDS_CODE = "tensorflow_datasets."
+# Keys of a feature that name a class or a message: as TFDS writes them, as
+# Protocol Buffers also read them, and as older versions wrote them.
+CLASS_KEYS = ("pythonClassName", "python_class_name", "type", "proto_cls")
 
 
 def read_tfds(name: str, data_dir: str) -> FactorTable:
-    """A table from a TFDS dataset with `image`, `label_*` and `value_*`.
-
-    All images are read at once, since labels cannot be read without them.
-    """
+    """Returns the table of a dataset with `image`, `label_*` and `value_*`."""
     folder = find_prepared(name, data_dir)
     check_features(folder)
     with quiet_startup():
@@ -40,41 +42,58 @@ def read_tfds(name: str, data_dir: str) -> FactorTable:
         builder = tfds.builder_from_directory(folder)
         is_class = tfds.features.ClassLabel
     features = builder.info.features or {}
-    keys = _find_labels(features, is_class)
-    pixels, count = features["image"], builder.info.splits["train"].num_examples
-    _check_size(count, pixels)
-    factors, options = _describe(builder.name, list(keys))
-    keys = {factor: keys[factor] for factor in factors}
-    columns = [*keys.values()]
-    has_values = all(f"{VALUE}{factor}" in features for factor in factors)
-    if has_values:
-        columns += [f"{VALUE}{factor}" for factor in factors]
-    images = np.empty((count, *pixels.shape), pixels.np_dtype)
-    table = np.full((count, len(columns)), np.nan)
-    # Small data sets are cached, which costs time here.
-    batches = builder.as_dataset(
-        split="train",
-        shuffle_files=False,
-        decoders=tfds.decode.PartialDecoding(
-            dict.fromkeys(["image", *columns], True)
-        ),
-        read_config=tfds.ReadConfig(try_autocache=False),
-    ).batch(TFDS_BATCH)
-    start = 0
-    for batch in batches.as_numpy_iterator():
-        rows = slice(start, start + len(batch["image"]))
-        images[rows] = batch["image"]
-        table[rows] = np.stack([batch[key] for key in columns], axis=1)
-        start = rows.stop
-    classes = table[:, : len(factors)]
+    labels = _find_labels(features, is_class)
+    factors, options = _describe(builder.name, list(labels))
+    labels = {factor: labels[factor] for factor in factors}
+    classes = _read_columns(builder, [*labels.values()])
     if "instance" in factors and "levels" in options:  # a part of smallNORB
         column = factors.index("instance")
         classes[:, column], options["levels"][column] = drop_absent(
             classes[:, column]
         )
-    if has_values:
-        options["values"] = table[:, len(factors) :]
+    values = [f"{VALUE}{factor}" for factor in factors]
+    if {*values} <= {*features}:
+        options["values"] = _read_columns(builder, values)
+    pixels = features["image"]
+    if None in pixels.shape:
+        raise TableError("image", "must have one size", list(pixels.shape))
+
+    def load() -> np.ndarray:
+        images = np.empty((len(classes), *pixels.shape), pixels.np_dtype)
+        start = 0
+        for batch in _read_batches(builder, ["image"]):
+            images[start : start + len(batch["image"])] = batch["image"]
+            start += len(batch["image"])
+        return images
+
+    shape = (len(classes), *pixels.shape)
+    images = LazyImages(shape, np.dtype(pixels.np_dtype), load)
     return FactorTable(images, classes, names=factors, **options)
+
+
+def _read_batches(
+    builder: Any, keys: Sequence[str]
+) -> Iterator[dict[str, np.ndarray]]:
+    """Yields some features of all examples, always in the same order."""
+    import tensorflow_datasets as tfds
+
+    examples = builder.as_dataset(
+        split="train",
+        shuffle_files=False,
+        decoders=tfds.decode.PartialDecoding(dict.fromkeys(keys, True)),
+        # Small data sets are cached, which costs time here.
+        read_config=tfds.ReadConfig(try_autocache=False),
+    )
+    return examples.batch(TFDS_BATCH).as_numpy_iterator()
+
+
+def _read_columns(builder: Any, keys: Sequence[str]) -> np.ndarray:
+    return np.concatenate(
+        [
+            np.stack([batch[key] for key in keys], axis=1)
+            for batch in _read_batches(builder, keys)
+        ]
+    )
 
 
 def _find_labels(features: dict[str, Any], is_class: type) -> dict[str, str]:
@@ -88,22 +107,13 @@ def _find_labels(features: dict[str, Any], is_class: type) -> dict[str, str]:
     return named | {key: key for key in others if key not in labels}
 
 
-def _check_size(count: int, pixels: Any) -> None:
-    """Refuses images of several sizes, and more than fit into memory."""
-    if None in pixels.shape:
-        raise TableError("image", "must have one size", list(pixels.shape))
-    size = count * math.prod(pixels.shape) * pixels.np_dtype.itemsize
-    if size > (most := count_memory()):
-        rule = f"must fit into the memory ({most >> 20:,} MB)"
-        raise TableError("images", rule, f"{size >> 20:,} MB")
-
-
-def _describe(name: str, factors: list[str]) -> tuple[list, dict[str, Any]]:
-    """Factors of a TFDS dataset in order, and what is known of each."""
+def _describe(
+    name: str, factors: list[str]
+) -> tuple[list[str], dict[str, Any]]:
+    """Returns the factors of a TFDS dataset in order, and known facts."""
     data = PUBLISHED_NAMES.get(name)
     known = describe_published(data) if data else {}
-    synonyms = {"posX": "x_position", "posY": "y_position"}
-    names = [synonyms.get(n, n) for n in known.pop("names", ())]
+    names = [SYNONYMS.get(n, n) for n in known.pop("names", ())]
     if not set(factors) <= set(names):
         return factors, {}
     is_there = [name in factors for name in names]
@@ -112,12 +122,6 @@ def _describe(name: str, factors: list[str]) -> tuple[list, dict[str, Any]]:
         for key, column in known.items()
     }
     return list(itertools.compress(names, is_there)), options
-
-
-TFDS_CODE = "tensorflow_datasets."
-# Keys of a feature that name a class or a message: as TFDS writes them, as
-# Protocol Buffers also read them, and as TFDS wrote them once.
-CLASS_KEYS = ("pythonClassName", "python_class_name", "type", "proto_cls")
 
 
 def check_features(folder: Path) -> None:
@@ -145,7 +149,6 @@ def check_features(folder: Path) -> None:
 
 
 def _parse(text: str) -> list[object]:
-    """Returns the object or list that a text is in JSON, if it is one."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):

@@ -25,7 +25,6 @@ from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.models.config_checks import list_announcements
 from tfcomp.models.initial_model import build_model
-from tfcomp.models.model_registry import size_model
 from tfcomp.storage.published_folder import (
     WEIGHTS_FILE,
     find_source,
@@ -35,6 +34,7 @@ from tfcomp.storage.published_folder import (
 from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE
 
 TYPES = ("float32", "float16")
+MIN_SQUARE = 2**20  # of the width of small networks
 MAX_UNPACKED = 2**28  # bytes of all arrays; 64 MB of weights deflate little
 _FILE_REGION = re.compile(r"(^|[&|:])file:")
 
@@ -110,13 +110,14 @@ def check_publishable(config: RunConfig) -> None:
 def _make_model(config: RunConfig, content: bytes) -> keras.Model:
     """Builds the network of the flags if there are enough weights for it."""
     arrays = read_arrays(content)
-    dataset = make_dataset(config)
-    wanted = size_model(config, dataset).weights
     count = sum(map(np.size, arrays))
-    if wanted > count:
-        rule = f"has {count:,} numbers, the flags ask for {wanted:,}"
+    sizes = config.model
+    largest = max(sizes.width, sizes.depth, sizes.rank, sizes.candidates)
+    # Before memory is taken for layers that the flags make too large.
+    if largest**2 > 16 * count + MIN_SQUARE:
+        rule = f"has {count:,} numbers, too few for layers of {largest:,}"
         raise RunError(f"{WEIGHTS_FILE} {rule}")
-    model = build_model(config, dataset, "float32")
+    model = build_model(config, make_dataset(config), "float32")
     check_shapes(arrays, [tuple(weight.shape) for weight in model.weights])
     model.set_weights([values.astype(np.float32) for values in arrays])
     return model

@@ -1,7 +1,6 @@
-"""What can be checked of a run without TensorFlow, and its memory."""
+"""Checks of a run that need no TensorFlow."""
 
 import math
-from typing import NamedTuple
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.machine import count_memory, lacks_bfloat16
@@ -10,7 +9,6 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.explored import choose_explored
 from tfcomp.models import ENCODINGS, MODELS
-from tfcomp.models.model_registry import size_model
 
 # Data sets that make their images; those of plugins may read a file.
 READ_NO_FILE = ("gaussian_bumps", "stripes", "rotated_digits", "sprites")
@@ -20,8 +18,6 @@ SLOW_PRECISION = (
     "--precision=mixed_bfloat16; float32 is several times faster here, and "
     "gives other numbers"
 )
-# A weight, its gradient, two moments of AdamW, the copy that is evaluated.
-COPIES = 5
 MAX_KEPT = 2**28  # bytes of outputs that a run keeps on the disk
 
 
@@ -61,55 +57,24 @@ def _check(config: RunConfig, here: bool) -> tuple[Dataset, list[str]]:
     check_kept(config, dataset)
     lines = dataset.announcements()
     if here:
-        check_memory(config, estimate_memory(config, dataset))
+        check_memory(config, dataset)
         is_bfloat16 = config.training.precision == "mixed_bfloat16"
         lines += [SLOW_PRECISION] * (is_bfloat16 and lacks_bfloat16())
     return dataset, lines
 
 
-class Part(NamedTuple):
-    """Something in memory, the flag that it grows with, and its bytes."""
-
-    content: str
-    flag: str
-    size: int
-
-
-def estimate_memory(config: RunConfig, dataset: Dataset) -> list[Part]:
-    """What a run certainly holds at a time; of a plugin's model, nothing."""
-    splits, examples = dataset.splits, len(dataset.splits.train)
-    points, factors = splits.grid.shape
-    rows = examples + points + len(splits.existing or ())
-    flag = "eval_points" if splits.existing else dataset.size_flag
-    pixels = FLOAT * math.prod(dataset.image_shape)
-    drawn = 2 + len(dataset.other_truths)  # by the model and by the renderers
-    stored = 2 * bool(config.data.examples_dir)  # on arrival, and as a tensor
-    size = size_model(config, dataset)
-    batch = config.training.batch_size * size.stages * size.widest
-    return [
-        Part("tables", "num_train", FLOAT * factors * rows),
-        Part("images of the table", "data", dataset.stored_bytes),
-        Part("images of the grid", flag, drawn * points * pixels),
-        Part("training images", "num_train", stored * examples * pixels),
-        # For the probes, in float64.
-        Part("features", flag, 2 * FLOAT * points * min(points, size.widest)),
-        Part("weights", size.flag, COPIES * FLOAT * size.weights),
-        # With their gradients.
-        Part("activations of a batch", "batch_size", 2 * FLOAT * batch),
-    ]
-
-
-def check_memory(config: RunConfig, parts: list[Part]) -> None:
-    """Refuses a run that does not fit into this machine."""
-    total, memory = sum(part.size for part in parts), count_memory()
-    if total > memory:
-        part = max(parts, key=lambda part: part.size)
+def check_memory(config: RunConfig, dataset: Dataset) -> None:
+    """Refuses images of the grid that do not fit into this machine."""
+    points = len(dataset.splits.grid)
+    images = 2 + len(dataset.other_truths)  # of the model and the renderers
+    size = FLOAT * images * points * math.prod(dataset.image_shape)
+    if size > (memory := count_memory()):
+        flag = "eval_points" if dataset.splits.existing else dataset.size_flag
         rule = (
-            f"must be smaller: the run takes {total / 1e9:,.1f} GB of memory "
-            f"or more ({part.content}: {part.size / 1e9:,.1f} GB), this "
-            f"machine has {memory / 1e9:,.1f} GB"
+            f"must be smaller: images of {points:,} combinations take "
+            f"{size / 1e9:,.1f} GB, this machine has {memory / 1e9:,.1f} GB"
         )
-        raise ConfigError(part.flag, rule, config.to_flags()[part.flag])
+        raise ConfigError(flag, rule, config.to_flags()[flag])
 
 
 def check_kept(config: RunConfig, dataset: Dataset) -> None:

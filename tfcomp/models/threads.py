@@ -1,9 +1,9 @@
-"""How many threads the training of a decoder can use."""
+"""Number of threads for the training of a decoder."""
 
 import os
 
 from tfcomp.config.run_config import RunConfig
-from tfcomp.models.model_registry import count_multiplications
+from tfcomp.models.model_registry import MODELS
 
 # Multiplications of a forward pass below which a second thread of TensorFlow
 # costs more than it brings (benchmarks/README.md).
@@ -11,7 +11,7 @@ _MIN_MULTIPLICATIONS = 200e6
 
 
 def limit_threads(config: RunConfig) -> None:
-    """Gives a run its threads, before TensorFlow starts; a variable wins."""
+    """Limits the threads of TensorFlow before it starts; a variable wins."""
     if threads := choose_threads(config):
         os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(threads))
 
@@ -22,5 +22,8 @@ def choose_threads(config: RunConfig) -> int:
     It depends on the settings alone, since the number of threads changes bits:
     a resumed run has the number that it was started with.
     """
-    number = config.training.batch_size * count_multiplications(config)
-    return int(number < _MIN_MULTIPLICATIONS)
+    name = config.model.model
+    cost = MODELS.get(name).cost if name in MODELS.names() else None
+    if cost is None:
+        return 0
+    return int(config.training.batch_size * cost(config) < _MIN_MULTIPLICATIONS)

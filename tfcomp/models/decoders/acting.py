@@ -8,11 +8,9 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.models.acting_rules import (
-    CANVAS,
-    count_subpixels,
     parse_channels,
 )
-from tfcomp.models.model_registry import MODELS, ModelSize
+from tfcomp.models.model_registry import MODELS
 from tfcomp.models.model_rules import check_groups
 
 if TYPE_CHECKING:
@@ -36,18 +34,7 @@ def check_acting(config: RunConfig, dataset: Dataset) -> None:
     parse_channels(model.channels, dataset.image_shape[2])
 
 
-def size_acting(config: RunConfig, dataset: Dataset) -> ModelSize:
-    """Returns the size of the templates and images of all candidates."""
-    rows, columns, colors = dataset.image_shape
-    groups = config.model.groups.count(",") + 1
-    points = rows * columns * count_subpixels((rows, columns)) ** 2
-    values = sum(dataset.space.shape) + groups
-    count = config.model.candidates
-    weights = count * values * CANVAS**2
-    return ModelSize(weights, count * groups * points * (8 + colors), 1)
-
-
-@MODELS.register("acting", check=check_acting, size=size_acting)
+@MODELS.register("acting", check=check_acting)
 def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
     """Returns the decoder in which values of factors act on a template."""
     from tfcomp.models import acting

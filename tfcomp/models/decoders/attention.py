@@ -6,27 +6,14 @@ from typing import TYPE_CHECKING
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.model_registry import (
-    MODELS,
-    ModelSize,
-    count_code,
-    count_pixels,
-)
+from tfcomp.models.model_registry import MODELS
 from tfcomp.models.model_rules import check_sinusoids
 
 if TYPE_CHECKING:
     import keras
 
 
-def size_attention(config: RunConfig, dataset: Dataset) -> ModelSize:
-    """Returns the weights of tokens, attention and the shared network."""
-    width, depth = config.model.width, config.model.depth
-    inner = (depth + 4) * width + dataset.image_shape[2]
-    weights = width * (count_code(config, dataset) + inner)
-    return ModelSize(weights, width * count_pixels(dataset), depth + 1)
-
-
-@MODELS.register("attention", check=check_sinusoids, size=size_attention)
+@MODELS.register("attention", check=check_sinusoids)
 def build_attention(config: RunConfig, dataset: Dataset) -> keras.Model:
     """Every pixel asks the tokens of the factors, then decides by itself.
 

@@ -6,26 +6,13 @@ from typing import TYPE_CHECKING
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.model_registry import (
-    MODELS,
-    ModelSize,
-    count_code,
-    count_pixels,
-)
+from tfcomp.models.model_registry import MODELS
 
 if TYPE_CHECKING:
     import keras
 
 
-def size_broadcast(config: RunConfig, dataset: Dataset) -> ModelSize:
-    """Returns the weights of all convolutions."""
-    width, depth = config.model.width, config.model.depth
-    inner = 9 * (depth * width + dataset.image_shape[2])
-    weights = width * (count_code(config, dataset) + inner)
-    return ModelSize(weights, width * count_pixels(dataset), depth + 1)
-
-
-@MODELS.register("broadcast", size=size_broadcast)
+@MODELS.register("broadcast")
 def build_broadcast(config: RunConfig, dataset: Dataset) -> keras.Model:
     """Spatial broadcast (Watters et al. 2019), then convolutions.
 

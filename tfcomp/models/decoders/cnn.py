@@ -7,25 +7,11 @@ from typing import TYPE_CHECKING
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.model_registry import (
-    MODELS,
-    ModelSize,
-    count_code,
-    count_pixels,
-)
+from tfcomp.models.model_registry import MODELS
 from tfcomp.models.model_rules import check_quarter
 
 if TYPE_CHECKING:
     import keras
-
-
-def size_cnn(config: RunConfig, dataset: Dataset) -> ModelSize:
-    """Returns the weights of all convolutions between code and image."""
-    width, depth = config.model.width, config.model.depth
-    area = count_pixels(dataset)
-    inner = (2 * 16 + (depth - 2) * 9) * width
-    weights = width * (count_code(config, dataset) * (area // 16) + inner)
-    return ModelSize(weights, width * area, depth - 1)
 
 
 def cost_cnn(config: RunConfig) -> int:
@@ -41,7 +27,7 @@ def check_cnn(config: RunConfig, dataset: Dataset) -> None:
         raise ConfigError("depth", rule, config.model.depth)
 
 
-@MODELS.register("cnn", check=check_cnn, size=size_cnn, cost=cost_cnn)
+@MODELS.register("cnn", check=check_cnn, cost=cost_cnn)
 def build_cnn(config: RunConfig, dataset: Dataset) -> keras.Model:
     """The published CNN (section 3.1 of the paper).
 

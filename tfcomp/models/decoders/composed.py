@@ -23,13 +23,7 @@ from typing import TYPE_CHECKING
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.factors import parse_groups
-from tfcomp.models.model_registry import (
-    MODELS,
-    ModelSize,
-    count_code,
-    count_pixels,
-)
+from tfcomp.models.model_registry import MODELS
 from tfcomp.models.model_rules import check_groups
 
 if TYPE_CHECKING:
@@ -37,18 +31,6 @@ if TYPE_CHECKING:
 
 
 NAMES = ("additive", "product", "low_rank_product", "occlusion", "slots")
-
-
-def size_composed(config: RunConfig, dataset: Dataset) -> ModelSize:
-    """Returns the weights of all branches, images and masks."""
-    model, area = config.model, count_pixels(dataset)
-    width, depth = model.width, model.depth
-    count = len(parse_groups(model.groups, dataset.space))
-    masks = _count_masks(model.model, count)
-    drawn = count * _find_rank(config) * dataset.image_shape[2] + masks
-    inner = count * (depth - 1) * width
-    weights = width * (count_code(config, dataset) + inner + drawn * area)
-    return ModelSize(weights, max(drawn * area, count * width), 1)
 
 
 def _count_masks(name: str, count: int) -> int:
@@ -108,4 +90,4 @@ def _draw(
 
 
 for _name in NAMES:
-    MODELS.register(_name, build_composed, check_groups, size_composed)
+    MODELS.register(_name, build_composed, check_groups)

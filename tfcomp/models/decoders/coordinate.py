@@ -6,27 +6,14 @@ from typing import TYPE_CHECKING
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.model_registry import (
-    MODELS,
-    ModelSize,
-    count_code,
-    count_pixels,
-)
+from tfcomp.models.model_registry import MODELS
 from tfcomp.models.model_rules import check_sinusoids
 
 if TYPE_CHECKING:
     import keras
 
 
-def size_coordinate(config: RunConfig, dataset: Dataset) -> ModelSize:
-    """Returns the weights of the network that all pixels share."""
-    width, depth = config.model.width, config.model.depth
-    inner = depth * width + dataset.image_shape[2]
-    weights = width * (count_code(config, dataset) + inner)
-    return ModelSize(weights, width * count_pixels(dataset), depth)
-
-
-@MODELS.register("coordinate", check=check_sinusoids, size=size_coordinate)
+@MODELS.register("coordinate", check=check_sinusoids)
 def build_coordinate(config: RunConfig, dataset: Dataset) -> keras.Model:
     """One fully connected network that all pixels share.
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.model_registry import MODELS, ModelSize, count_code
+from tfcomp.models.model_registry import MODELS
 
 if TYPE_CHECKING:
     import keras
@@ -34,18 +33,8 @@ def list_doublings(
     return start, [first, *hidden, channels]
 
 
-def size_deconvolution(config: RunConfig, dataset: Dataset) -> ModelSize:
-    """Returns the weights of the dense layers and of all doublings."""
-    width, code = config.model.width, count_code(config, dataset)
-    start, filters = list_doublings(config, dataset)
-    weights = 4 * width * (code + math.prod(start) * filters[0])
-    weights += sum(16 * a * b for a, b in pairwise(filters))
-    widest = filters[-2] * math.prod(start) * 4 ** (len(filters) - 2)
-    return ModelSize(weights, widest, 1)
-
-
-@MODELS.register("burgess", size=size_deconvolution)
-@MODELS.register("kim", size=size_deconvolution)
+@MODELS.register("burgess")
+@MODELS.register("kim")
 def build_deconvolution(config: RunConfig, dataset: Dataset) -> keras.Model:
     """`burgess` of beta-VAE (Burgess et al. 2018), `kim` of FactorVAE (2018).
 

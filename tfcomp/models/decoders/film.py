@@ -6,27 +6,14 @@ from typing import TYPE_CHECKING
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.model_registry import (
-    MODELS,
-    ModelSize,
-    count_code,
-    count_pixels,
-)
+from tfcomp.models.model_registry import MODELS
 from tfcomp.models.model_rules import check_sinusoids
 
 if TYPE_CHECKING:
     import keras
 
 
-def size_film(config: RunConfig, dataset: Dataset) -> ModelSize:
-    """Returns the weights of convolutions and of their modulations."""
-    width, depth = config.model.width, config.model.depth
-    inner = depth * (9 * width + 2 * count_code(config, dataset))
-    weights = width * (inner + dataset.image_shape[2])
-    return ModelSize(weights, width * count_pixels(dataset), depth)
-
-
-@MODELS.register("film", check=check_sinusoids, size=size_film)
+@MODELS.register("film", check=check_sinusoids)
 def build_film(config: RunConfig, dataset: Dataset) -> keras.Model:
     """Convolutions of the pixels' places, which the code modulates.
 

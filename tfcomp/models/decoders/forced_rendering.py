@@ -8,7 +8,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import FactorSpace
-from tfcomp.models.model_registry import MODELS, ModelSize, count_pixels
+from tfcomp.models.model_registry import MODELS
 from tfcomp.models.model_rules import AXES
 
 if TYPE_CHECKING:
@@ -57,28 +57,6 @@ def check_hard_rendering(config: RunConfig, dataset: Dataset) -> None:
     parse_axes(config.model.axes, dataset.space)
 
 
-def size_low_rank(config: RunConfig, dataset: Dataset) -> ModelSize:
-    """Returns the weights of the matrices of all values."""
-    model, shape = config.model, dataset.space.shape
-    side = dataset.image_shape[0]
-    weights = sum(shape) * model.rank * (2 * side + 1)
-    widest = len(shape) * count_pixels(dataset)
-    return ModelSize(weights, widest, model.depth + 1, "rank")
-
-
-def size_hard_rendering(config: RunConfig, dataset: Dataset) -> ModelSize:
-    """Returns the weights of profiles, matrices and convolutions."""
-    model, side = config.model, dataset.image_shape[0]
-    axes = parse_axes(model.axes, dataset.space)
-    low_rank = model.rank * (2 * side + 1)
-    count = len(dataset.space) + (model.depth - 1) * model.width
-    weights = 9 * model.width * count
-    for factor in dataset.space:
-        weights += factor.size * (len(axes[factor.name]) * side or low_rank)
-    widest = model.width * count_pixels(dataset)
-    return ModelSize(weights, widest, model.depth)
-
-
 def cost_low_rank(config: RunConfig) -> int:
     """Returns the multiplications of two vectors of each term."""
     return 2 * config.model.rank * config.data.grid_size**2
@@ -92,12 +70,9 @@ def cost_hard_rendering(config: RunConfig) -> int:
 @MODELS.register(
     "hard_rendering",
     check=check_hard_rendering,
-    size=size_hard_rendering,
     cost=cost_hard_rendering,
 )
-@MODELS.register(
-    "low_rank", check=check_low_rank, size=size_low_rank, cost=cost_low_rank
-)
+@MODELS.register("low_rank", check=check_low_rank, cost=cost_low_rank)
 def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
     """The network of section 4.1 and appendix C, or our `hard_rendering`.
 

@@ -7,21 +7,13 @@ from typing import TYPE_CHECKING
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.model_registry import MODELS, ModelSize, count_code
+from tfcomp.models.model_registry import MODELS
 
 if TYPE_CHECKING:
     import keras
 
 
-def size_mlp(config: RunConfig, dataset: Dataset) -> ModelSize:
-    """Returns the weights of all layers, and the units of a hidden one."""
-    width, depth = config.model.width, config.model.depth
-    units = count_code(config, dataset) + (depth - 1) * width
-    pixels = math.prod(dataset.image_shape)
-    return ModelSize(width * (units + pixels), width, depth)
-
-
-@MODELS.register("mlp", size=size_mlp)
+@MODELS.register("mlp")
 def build_mlp(config: RunConfig, dataset: Dataset) -> keras.Model:
     """`--depth` ReLU layers of `--width` units and a linear layer of pixels."""
     import keras

@@ -7,27 +7,14 @@ from typing import TYPE_CHECKING
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.model_registry import (
-    MODELS,
-    ModelSize,
-    count_code,
-    count_pixels,
-)
+from tfcomp.models.model_registry import MODELS
 from tfcomp.models.model_rules import check_quarter
 
 if TYPE_CHECKING:
     import keras
 
 
-def size_rotation(config: RunConfig, dataset: Dataset) -> ModelSize:
-    """Returns the weights of the dense layer and of both doublings."""
-    width, area = config.model.width, count_pixels(dataset)
-    code = count_code(config, dataset)
-    weights = width * (code * area // 8 + 6 * 16 * width)
-    return ModelSize(weights, width * area, 1)
-
-
-@MODELS.register("rotation", check=check_quarter, size=size_rotation)
+@MODELS.register("rotation", check=check_quarter)
 def build_rotation(config: RunConfig, dataset: Dataset) -> keras.Model:
     """The published network of rotated digits (appendix F.2 of the paper).
 

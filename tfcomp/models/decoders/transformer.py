@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.model_registry import (
-    MODELS,
-    ModelSize,
-    count_code,
-    count_pixels,
-)
+from tfcomp.models.model_registry import MODELS
 from tfcomp.models.model_rules import HEADS, check_sinusoids
 
 if TYPE_CHECKING:
@@ -36,18 +31,13 @@ def choose_patch(config: RunConfig, dataset: Dataset) -> int:
     return asked or next(few, side)
 
 
-def size_transformer(config: RunConfig, dataset: Dataset) -> ModelSize:
-    """Returns the weights of all layers, and the entries of attention."""
-    width, depth = config.model.width, config.model.depth
-    patch = choose_patch(config, dataset) ** 2
-    pixels = dataset.image_shape[2] * patch
-    code = count_code(config, dataset)
-    weights = width * (code + 12 * depth * width + pixels)
-    widest = HEADS * (count_pixels(dataset) // patch) ** 2
-    return ModelSize(weights, widest, depth)
+def check_transformer(config: RunConfig, dataset: Dataset) -> None:
+    """Checks sinusoids, and that patches fill the image."""
+    check_sinusoids(config, dataset)
+    choose_patch(config, dataset)
 
 
-@MODELS.register("transformer", check=check_sinusoids, size=size_transformer)
+@MODELS.register("transformer", check=check_transformer)
 def build_transformer(config: RunConfig, dataset: Dataset) -> keras.Model:
     """`--depth` encoder layers over the tokens W code + w + PE(p).
 
