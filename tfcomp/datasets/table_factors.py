@@ -90,11 +90,9 @@ def _check_classes(classes: np.ndarray, num_images: int) -> np.ndarray:
     for column, largest in enumerate(classes.max(axis=0)):
         present = len(np.unique(classes[:, column]))
         if largest >= max(SPARSE, 2 * present):
-            rule = f"of factor {column} must be counted from 0 (np.unique("
-            rule = (
-                f"{rule}..., return_inverse=True)), the largest of {present} "
-            )
-            rule = f"{rule}classes"
+            cure = "np.unique(..., return_inverse=True)"
+            rule = f"of factor {column} must be counted from 0 ({cure})"
+            rule = f"{rule}, the largest of {present} classes"
             raise TableError("classes", rule, largest)
     return classes.astype(np.int64)
 
