@@ -10,7 +10,7 @@ from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import define_run_flags
 from tfcomp.datasets.solvable import describe_certificates
 from tfcomp.evaluation.in_words import describe_scores
-from tfcomp.models.acting_rules import describe_channels
+from tfcomp.models.acting_rules import describe_pose_terms
 from tfcomp.models.config_checks import check_config
 from tfcomp.models.model_rules import AXES
 from tfcomp.models.threads import limit_threads
@@ -65,7 +65,7 @@ def list_facts(config: RunConfig, metrics: dict[str, Any]) -> dict[str, str]:
     coverage, r2 = metrics.get("coverage", {}), metrics.get("r2", {})
     covered = [f"{share:.1%} of {name}" for name, share in coverage.items()]
     parts = ("certified", "others")
-    channels = describe_channels(metrics.get("channels", {}))
+    channels = describe_pose_terms(metrics.get("channels", {}))
     channels = textwrap.fill(channels, WIDTH - MARGIN)
     picture = os.path.join(config.run_dir, SAMPLES_FILE)
     reference = metrics.get("reference", "")

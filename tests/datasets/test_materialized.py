@@ -1,9 +1,6 @@
 """Examples on disk: the same bits as rendering, and clear refusals."""
 
 import dataclasses
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -31,26 +28,6 @@ DIGITS = (
     "--digit_source=stand_in",
     "--num_angles=37",
 )
-# Two processes of one that has imported TensorFlow; both have to succeed.
-BOTH = """
-import os, sys
-from tfcomp import materialize
-from tfcomp.config.quiet import start_tensorflow
-with start_tensorflow():
-    import tensorflow, tensorflow_datasets
-children = []
-for _ in range(2):
-    children.append(os.fork())
-    if not children[-1]:
-        status = 9
-        try:
-            status = materialize.main(["materialize", *sys.argv[1:]])
-        finally:
-            sys.stdout.flush()
-            os._exit(status)
-ends = [os.waitpid(child, 0)[1] for child in children]
-sys.exit(ends != [0, 0])
-"""
 KINDS = {
     "grid": SMALL,
     "bright": (*SMALL, "--polarity=bright", "--sigma=1.3"),
@@ -193,29 +170,6 @@ def test_examples_of_other_code_are_not_read(
     assert len(attach(stored).train_images) > 0
 
 
-def test_code_of_examples_is_that_of_plugins_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "my_region.py").write_text("")
-    plain = materialized.compute_code("")
-    assert materialized.compute_code("my_region") != plain
-    assert tf.__version__ in plain
-
-
-def test_two_processes_at_once(stored: RunConfig, tmp_path: Path) -> None:
-    flags = [*SMALL, f"--examples_dir={tmp_path}"]
-    code = [sys.executable, "-c", BOTH, *flags]
-    ended = subprocess.run(code, capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr
-    # Both may print at once, the ends of their lines after both lines.
-    text = re.sub("held out of .*? altogether", "", ended.stdout)
-    text = re.sub("; y: .*? altogether|\n", "", text)
-    first, second = text[: len(text) // 2], text[len(text) // 2 :]
-    assert first == second and first.startswith(f"examples  {tmp_path}")
-    attach(stored)
-
-
 # Refusals
 
 
@@ -241,22 +195,9 @@ def test_damaged_files(stored: RunConfig, tmp_path: Path) -> None:
     folder = materialize(stored, tmp_path)
     records = next(folder.glob("*train*"))
     records.write_bytes(records.read_bytes()[:1000])
-    with pytest.raises(RunError, match="cannot be read") as caught:
+    with pytest.raises(RunError, match="cannot be .* remove it") as caught:
         attach(stored)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("name", ["*train*", "dataset_info.json"])
-def test_damaged_files_are_written_again(
-    name: str, stored: RunConfig, tmp_path: Path
-) -> None:
-    folder = materialize(stored, tmp_path)
-    file = next(folder.glob(name))
-    file.write_bytes(file.read_bytes()[:100])
-    with pytest.raises(RunError, match="cannot be read .*tfcomp.materialize"):
-        attach(stored)
-    assert materialize(stored, tmp_path) == folder
-    assert len(attach(stored).train_images) > 0
 
 
 def test_dataset_without_a_builder(tmp_path: Path) -> None:

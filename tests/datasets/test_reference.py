@@ -7,7 +7,7 @@ import pytest
 
 import tfcomp
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets.dataset import brighten, make_dataset
+from tfcomp.datasets.dataset import make_dataset, to_contrast
 from tfcomp.report.model_report import ModelReport
 
 CLASSES = np.array(list(itertools.product(range(3), range(6), range(6))))
@@ -103,6 +103,6 @@ def test_the_ground_of_a_table_is_found(
     images = draw_discs(ground)
     dataset = score(images, CLASSES, images[0] / 255).dataset
     assert dataset.ground == expected
-    bright = brighten(dataset, images / 255)
+    bright = to_contrast(dataset, images / 255)
     most = np.median(bright, axis=1)  # pixels of the ground
     assert expected is None or np.abs(most).max() < 1e-6

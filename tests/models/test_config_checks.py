@@ -18,8 +18,8 @@ from tfcomp.sweeps.sweep_run import define_flags, make_sweep
         (["--grid_size=600", "--eval_points=360000"], "grid_size"),
         (
             [
-                *("--flagfile=rotated_digits.flags", "--num_angles=999999"),
-                "--eval_points=9999999",
+                *("--flagfile=rotated_digits.flags", "--num_angles=99999"),
+                "--eval_points=1000000",
             ],
             "num_angles",
         ),
@@ -28,7 +28,7 @@ from tfcomp.sweeps.sweep_run import define_flags, make_sweep
 def test_images_that_no_machine_holds(
     flags: list[str], flag: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(config_checks, "count_memory", lambda: 10**9)
+    monkeypatch.setattr(config_checks, "count_memory", lambda: 10**8)
     config = parse_config(flags)
     with pytest.raises(ConfigError, match=f"--{flag} must be smaller"):
         list_announcements(config)

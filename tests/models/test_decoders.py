@@ -17,14 +17,15 @@ from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.models import MODELS
 from tfcomp.models.composition import Composition
 from tfcomp.models.config_checks import check_config
-from tfcomp.models.cross_attention import CrossAttention, measure_interaction
 from tfcomp.models.decoders.deconvolution import list_doublings
 from tfcomp.models.decoders.transformer import choose_patch
 from tfcomp.models.pixels import (
+    CrossAttention,
     PixelDense,
     PixelSum,
     make_coordinates,
     make_sinusoids,
+    measure_interaction,
 )
 from tfcomp.models.stages import list_stages, make_stage_model
 from tfcomp.training.export import export_model

@@ -36,16 +36,16 @@ def test_no_interval_leaves_the_range(limits: Limits, values: list) -> None:
 
 
 def test_known_scales() -> None:
-    assert REAL.stretch(-3.0) == -3.0 == REAL.shrink(-3.0)
-    assert POSITIVE.stretch(5.0) == pytest.approx(math.log(5))
-    assert SHARE.stretch(0.2) == pytest.approx(math.log(0.25))
-    assert CORRELATION.stretch(0.3) == pytest.approx(2 * math.atanh(0.3))
+    assert REAL.link(-3.0) == -3.0 == REAL.inverse_link(-3.0)
+    assert POSITIVE.link(5.0) == pytest.approx(math.log(5))
+    assert SHARE.link(0.2) == pytest.approx(math.log(0.25))
+    assert CORRELATION.link(0.3) == pytest.approx(2 * math.atanh(0.3))
     for limits, values in IMPOSSIBLE:
         middle = float(np.mean(values))
-        place = limits.stretch(middle)
-        assert limits.shrink(place) == pytest.approx(middle)
-        slope = (limits.stretch(middle + 1e-6) - place) / 1e-6
-        assert limits.measure_slope(middle) == pytest.approx(slope, rel=1e-3)
+        place = limits.link(middle)
+        assert limits.inverse_link(place) == pytest.approx(middle)
+        slope = (limits.link(middle + 1e-6) - place) / 1e-6
+        assert limits.derivative(middle) == pytest.approx(slope, rel=1e-3)
 
 
 def test_narrow_intervals_are_those_of_student(rng) -> None:

@@ -9,7 +9,7 @@ from tfcomp.config.errors import RunError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.published_models import load_published_run
-from tfcomp.models.acting import forget_candidates
+from tfcomp.models.acting import clear_candidates
 from tfcomp.storage.published_folder import DEFAULT, list_published
 from tfcomp.training.experiment import (
     describe_environment,
@@ -78,7 +78,7 @@ def test_one_is_trained_again_to_the_same_bits(tmp_path: Path) -> None:
     config = parse_config([f"--flagfile={flags}", *places])
     train_and_evaluate(config)
     again = load_run(config.run_dir).model
-    forget_candidates(again)
+    clear_candidates(again)
     for found, expected in zip(
         again.get_weights(), known.model.get_weights(), strict=True
     ):

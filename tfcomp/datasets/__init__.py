@@ -19,10 +19,10 @@ from tfcomp.datasets.regions import REGIONS, Region, parse_region
 from tfcomp.datasets.splits import Splits, make_splits
 
 for _name, _builder in {
-    "gaussian_bumps": "drawn:make_bumps",
-    "stripes": "drawn:make_stripes",
-    "sprites": "drawn:make_sprites",
-    "composed": "drawn:make_composed",
+    "gaussian_bumps": "synthetic:make_bumps",
+    "stripes": "synthetic:make_stripes",
+    "sprites": "synthetic:make_sprites",
+    "composed": "synthetic:make_composed",
     "rotated_digits": "digits:make_digits",
     "table": "tables:make_table",
 }.items():

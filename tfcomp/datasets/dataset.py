@@ -174,7 +174,7 @@ class Dataset:
         return GridMap(found, self.space.factors, mask if mask.any() else None)
 
     @cached_property
-    def mapped(self) -> Dataset:
+    def at_map_points(self) -> Dataset:
         """The data with a grid that has the points of all maps."""
         if self.splits.is_complete or not self.planes:
             return self
@@ -182,11 +182,11 @@ class Dataset:
         is_shown = np.zeros(space.shape, bool)
         for plane in self.planes:
             is_shown[plane.index] = True
-        return self.show(
+        return self.at_points(
             every[is_shown[tuple(space.to_index(every.factors).T)]]
         )
 
-    def show(self, points: Points) -> Dataset:
+    def at_points(self, points: Points) -> Dataset:
         """The data with some of its points as the grid of what is scored."""
         splits = dataclasses.replace(
             self.splits,
@@ -301,7 +301,7 @@ def choose_rows(count: int, limit: int) -> np.ndarray:
     return np.sort(np.random.default_rng(0).choice(count, limit, replace=False))
 
 
-def brighten(dataset: Dataset, images: np.ndarray) -> np.ndarray:
+def to_contrast(dataset: Dataset, images: np.ndarray) -> np.ndarray:
     """Images [n, H, W, C] as bumps of height 1 on 0, flattened, [n, pixels].
 
     Without a ground, their differences from the mean training image.
@@ -310,8 +310,8 @@ def brighten(dataset: Dataset, images: np.ndarray) -> np.ndarray:
     return sign * (images.reshape(len(images), -1) - reference)
 
 
-def undo_brighten(dataset: Dataset, bright: np.ndarray) -> np.ndarray:
-    """The images [n, H, W, C] that `brighten` makes these of."""
+def from_contrast(dataset: Dataset, bright: np.ndarray) -> np.ndarray:
+    """The images [n, H, W, C] that `to_contrast` makes these of."""
     sign, reference = _find_origin(dataset)
     return (sign * bright + reference).reshape(-1, *dataset.image_shape)
 

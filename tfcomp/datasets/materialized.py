@@ -3,8 +3,8 @@
     <examples_dir>/<builder>/<name>-<hash>/<version>/
 
 The hash is that of the settings that decide the examples, which many runs
-share, and of the code that renders them. Images keep their bits: a batch is
-the same from disk as from the renderer.
+share, and of the code that renders them. A batch from disk has the bits of a
+rendered one.
 """
 
 import dataclasses
@@ -12,7 +12,6 @@ import hashlib
 import importlib
 import io
 import json
-import shutil
 from contextlib import redirect_stdout
 from importlib.metadata import version
 from pathlib import Path
@@ -26,7 +25,7 @@ from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.data_card import CARD_FILE, format_data_card
 from tfcomp.datasets.dataset import Dataset, make_dataset
-from tfcomp.storage.code_version import compute_code_version, hash_files
+from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.files import (
     make_folder,
     refuse_links_between,
@@ -34,8 +33,6 @@ from tfcomp.storage.files import (
 )
 from tfcomp.storage.output_folders import lock_folder
 
-# The hash of all other files of a dataset, when it was written.
-DIGEST_FILE = "sha256.txt"
 PIXELS = "region grid_size sigma polarity"
 DRAWN = "coordinates num_train"
 DIGIT = "digit_source digit_class digit_classes digit_index"
@@ -60,10 +57,9 @@ class Examples:
 
 
 def materialize(config: RunConfig, examples_dir: str | Path) -> Path:
-    """Writes the examples of a run, if they are not there, or damaged.
+    """Writes the examples of a run unless they exist; returns their folder.
 
-    Several processes may do so at once: one writes, the others wait. Their
-    folder, which is returned, appears in `examples_dir` when it is complete.
+    Of several processes at once, one writes and the others wait.
 
     Raises:
         RunError: If the dataset has no TFDS builder, the data that it is
@@ -75,13 +71,9 @@ def materialize(config: RunConfig, examples_dir: str | Path) -> Path:
         # The builder's own files are shared by all of its configurations.
         # TFDS tells on stdout of a download, and there is none.
         with lock_folder(parent, wait=True), redirect_stdout(io.StringIO()):
-            for folder in parent.glob(f"*/{name}"):
-                refuse_links_between(parent, folder)
-                for version in folder.iterdir():
-                    if _is_as_written(version):
-                        return version
-                if not _can_be_read(config, parent):
-                    shutil.rmtree(folder)
+            for card in parent.glob(f"*/{name}/*/{CARD_FILE}"):
+                refuse_links_between(parent, card.parent)
+                return card.parent  # it was written last
             builder = make_builder(config, parent)
             folder = Path(builder.data_dir)
             refuse_links_between(parent, folder)
@@ -89,7 +81,6 @@ def materialize(config: RunConfig, examples_dir: str | Path) -> Path:
             settings = select_settings(config)
             card = format_data_card(make_dataset(config), settings)
             write_text(folder / CARD_FILE, card)
-            write_text(folder / DIGEST_FILE, _hash_examples(folder))
             return folder
     except OSError as error:
         rule = "must be a folder that can be written"
@@ -97,7 +88,7 @@ def materialize(config: RunConfig, examples_dir: str | Path) -> Path:
 
 
 def attach_examples(config: RunConfig, dataset: Dataset) -> Dataset:
-    """The dataset with the images of `--examples_dir`, if it is set.
+    """Returns the dataset with the images of `--examples_dir`, if it is set.
 
     Raises:
         RunError: If they are absent, damaged or not the ones that the flags
@@ -130,7 +121,7 @@ def attach_examples(config: RunConfig, dataset: Dataset) -> Dataset:
 def load_split(
     config: RunConfig, examples_dir: str | Path, split: str
 ) -> Examples:
-    """A split on disk, `train` or `ood`, without any check of its content.
+    """Returns a split on disk, `train` or `ood`, without checking its content.
 
     Raises:
         RunError: If it is absent or cannot be read.
@@ -147,12 +138,12 @@ def load_split(
     except Exception as error:  # whatever a damaged file leads to
         raise RunError(
             f"--examples_dir: {name} in {examples_dir} cannot be read "
-            f"({first_line(error)}); write it again {remedy}"
+            f"({first_line(error)}); remove it and write it again {remedy}"
         ) from error
 
 
 def name_examples(config: RunConfig) -> str:
-    """The folder of a run's examples, in that of their builder."""
+    """Returns the name of the folder of a run's examples."""
     text = json.dumps(select_settings(config), sort_keys=True)
     code = compute_code(config.plugins)
     digest = hashlib.sha256(f"{text} {code}".encode()).hexdigest()[:16]
@@ -160,27 +151,27 @@ def name_examples(config: RunConfig) -> str:
 
 
 def make_builder(config: RunConfig, examples_dir: str | Path) -> Any:
-    """The TFDS builder of a run's dataset."""
+    """Returns the TFDS builder of a run's dataset."""
     settings = select_settings(config)
     package, _ = RECIPES[config.data.dataset]
     folder = find_data_dir(config.data.data_dir)
-    with start_tensorflow():  # TFDS warns of every configuration of one's own
+    with start_tensorflow():  # TFDS warns of configurations of users
         module = importlib.import_module(f"tfcomp.datasets.{package}")
-        chosen = module.TableConfig(
+        table_config = module.TableConfig(
             name=name_examples(config),
             description=f"Made from the flags {json.dumps(settings)}.",
             flags={"data_dir": str(folder), **settings},
         )
-        return module.Builder(config=chosen, data_dir=examples_dir)
+        return module.Builder(config=table_config, data_dir=examples_dir)
 
 
 def compute_code(plugins: str) -> str:
-    """What renders examples, in words: hash of the code, TensorFlow."""
+    """Returns the hash of the code and the version of TensorFlow."""
     return f"{compute_code_version(plugins)} tensorflow {version('tensorflow')}"
 
 
 def select_settings(config: RunConfig) -> dict[str, object]:
-    """The settings that decide examples; the seed if positions are drawn.
+    """Returns the settings that decide examples, with the seed if it counts.
 
     Raises:
         RunError: If the dataset has no TFDS builder.
@@ -192,11 +183,11 @@ def select_settings(config: RunConfig) -> dict[str, object]:
             f"({', '.join(sorted(RECIPES))} have)"
         )
     flags = config.to_flags()
-    chosen = {key: flags[key] for key in RECIPES[name][1].split()}
-    is_drawn = chosen.get("num_train") or chosen.get("num_bumps")
-    if is_drawn or chosen.get("coordinates") == "continuous":
-        chosen["seed"] = config.training.seed
-    return {"dataset": name, **chosen}
+    settings = {key: flags[key] for key in RECIPES[name][1].split()}
+    is_sampled = settings.get("num_train") or settings.get("num_bumps")
+    if is_sampled or settings.get("coordinates") == "continuous":
+        settings["seed"] = config.training.seed
+    return {"dataset": name, **settings}
 
 
 def _load(builder: Any, split: str) -> Examples:
@@ -213,26 +204,3 @@ def _load(builder: Any, split: str) -> Examples:
         raise ValueError("rows are missing")
     columns = [table[f"value_{name}"] for name in builder.factor_names]
     return Examples(np.stack(columns, axis=1)[order], table["image"][order])
-
-
-def _hash_examples(folder: Path) -> str:
-    files = sorted(folder.iterdir())
-    return hash_files((f.name, f) for f in files if f.name != DIGEST_FILE)
-
-
-def _is_as_written(folder: Path) -> bool:
-    """Whether nothing has changed, which is known without TensorFlow."""
-    try:
-        known = (folder / DIGEST_FILE).read_bytes()
-    except OSError:
-        return False
-    return known == _hash_examples(folder).encode()
-
-
-def _can_be_read(config: RunConfig, examples_dir: Path) -> bool:
-    try:
-        builder = make_builder(config, examples_dir)
-        splits = [_load(builder, split) for split in builder.info.splits]
-    except Exception:  # whatever a damaged file leads to
-        return False
-    return bool(splits)

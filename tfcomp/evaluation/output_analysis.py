@@ -17,7 +17,7 @@ from tfcomp.analysis.superposition import (
     SuperpositionScores,
     compare_superpositions,
 )
-from tfcomp.datasets.dataset import brighten, choose_rows
+from tfcomp.datasets.dataset import choose_rows, to_contrast
 from tfcomp.datasets.grid_maps import Curve, list_curves
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun
@@ -78,13 +78,13 @@ class OutputAnalysis:
 
     @cached_property
     def bright_outputs(self) -> np.ndarray:
-        """Outputs as bumps of height 1 on 0 (`brighten`), [n, pixels]."""
-        return brighten(self.dataset, self.evaluation.images)
+        """Outputs as bumps of height 1 on 0 (`to_contrast`), [n, pixels]."""
+        return to_contrast(self.dataset, self.evaluation.images)
 
     @cached_property
     def bright_truth(self) -> np.ndarray:
         """True images as bumps of height 1 on 0, [n, pixels]."""
-        return brighten(self.dataset, self.evaluation.truth)
+        return to_contrast(self.dataset, self.evaluation.truth)
 
     @cached_property
     def error(self) -> np.ndarray:
@@ -136,7 +136,7 @@ class OutputAnalysis:
         images = draw_superposed_inputs(self.run.model, self.splits)
         if images is None:
             return None
-        flat = brighten(self.dataset, images.reshape(-1, *images.shape[2:]))
+        flat = to_contrast(self.dataset, images.reshape(-1, *images.shape[2:]))
         return flat.reshape(*images.shape[:2], -1)
 
     @cached_property

@@ -107,8 +107,8 @@ def picture_maps(
     """Draws numbers per grid point as maps, one for every pair of factors.
 
     Maps have a number per grid point, [n], by title; of a sample of the grid,
-    per point of `Dataset.mapped`. The planes are some of those of the dataset,
-    by default all; other arguments are those of `draw_maps`.
+    per point of `Dataset.at_map_points`. The planes are some of those of the
+    dataset, by default all; other arguments are those of `draw_maps`.
     """
     drawn = {}
     for name, values in maps.items():

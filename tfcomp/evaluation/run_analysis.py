@@ -17,8 +17,8 @@ from tfcomp.analysis.manifolds import compute_gap_statistics
 from tfcomp.analysis.probes import NO_SCORES, Scores
 from tfcomp.analysis.tuning import Tuning
 from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.explored import choose_explored, choose_few
 from tfcomp.datasets.grid_maps import Curve
+from tfcomp.datasets.subsample import subsample_levels, subsample_points
 from tfcomp.evaluation import derivatives, stage_blocks
 from tfcomp.evaluation.evaluator import (
     EmbeddingAnalysis,
@@ -67,16 +67,18 @@ class RunAnalysis(OutputAnalysis):
     @cached_property
     def for_maps(self) -> RunAnalysis:
         """The same run evaluated at the points of its maps."""
-        return self._at_points(self.dataset.mapped, metrics={})
+        return self._at_points(self.dataset.at_map_points, metrics={})
 
     @cached_property
     def for_pairs(self) -> RunAnalysis:
         """The same run at few points, so that all pairs can be compared."""
-        return self._at_points(choose_few(self.dataset, FEW_POINTS))
+        return self._at_points(subsample_points(self.dataset, FEW_POINTS))
 
     def for_explorer(self, limit: int) -> RunAnalysis:
         """Returns the run at the combinations that an explorer shows."""
-        return self._at_points(choose_explored(self.dataset, limit), metrics={})
+        return self._at_points(
+            subsample_levels(self.dataset, limit), metrics={}
+        )
 
     def _at_points(self, dataset: Dataset, **changes: Any) -> RunAnalysis:
         """Returns the run evaluated at other points, itself at its own.

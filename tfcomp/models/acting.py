@@ -2,7 +2,7 @@
 
 Every value of a factor f has a pose p_f = (x, y, angle, log size), a template
 T_f of logits on a small canvas, and, where images have several channels, a
-color c_f. They add up over the factors of an object (`acts`):
+color c_f. They add up over the factors of an object (`factor_transforms`):
 
     p = p_0 + sum_f p_f,   T = T_0 + sum_f T_f,   c = sigmoid(c_0 + sum_f c_f)
 
@@ -21,22 +21,22 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.dataset import choose_rows
 from tfcomp.datasets.factors import Factor, parse_groups
-from tfcomp.models.acting_rules import parse_channels
+from tfcomp.models.acting_rules import parse_pose_terms
 from tfcomp.models.acting_starts import Start, fit_moment, measure_moments
 from tfcomp.models.acting_training import ActingModel
-from tfcomp.models.acts import Acts
 from tfcomp.models.canvas import Draw
 from tfcomp.models.encodings.base import make_encoding, stack_groups
+from tfcomp.models.factor_transforms import FactorTransforms
 
 MAX_MEASURED = 4096  # images whose moments are measured
 
 
 def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
-    """The decoder of this module."""
+    """Returns the decoder in which values of factors act on a template."""
     model, training, space = config.model, config.training, dataset.space
     colors = dataset.image_shape[2]
     groups = parse_groups(model.groups or "+".join(space.names), space)
-    channels = parse_channels(model.channels, colors)
+    channels = parse_pose_terms(model.channels, colors)
     factors = keras.Input((len(space),), dtype="float32", name="factors")
     encoding = make_encoding(config, space)
     codes = encoding.split(encoding(factors))
@@ -47,7 +47,7 @@ def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
     parts = []
     for number, group in enumerate(groups):
         code = keras.layers.Concatenate(dtype="float32", name=f"units_{number}")
-        acts = Acts(
+        acts = FactorTransforms(
             [_describe(space.factors[column]) for column in group],
             channels,
             model.candidates,
@@ -79,7 +79,7 @@ def find_starts(
     background: np.ndarray,
     channels: Sequence[str],
 ) -> dict[str, Start]:
-    """Where poses start, from the middle and mass of training images."""
+    """Returns first poses, by the center and the mass of training images."""
     table = dataset.splits.train
     table = table[choose_rows(len(table), MAX_MEASURED)]
     images = dataset.render_array(table)
@@ -92,7 +92,7 @@ def find_starts(
 
 
 def find_background(dataset: Dataset) -> np.ndarray:
-    """The ground of each channel, [C], or the median of training images."""
+    """Returns the ground of each channel, or the median of training images."""
     colors = dataset.image_shape[2]
     if dataset.ground is not None:
         return np.full(colors, dataset.ground)
@@ -101,17 +101,17 @@ def find_background(dataset: Dataset) -> np.ndarray:
     return np.median(images.reshape(-1, colors), axis=0)
 
 
-def forget_candidates(model: keras.Model) -> None:
-    """Empties what training alone has used; the model draws the same."""
+def clear_candidates(model: keras.Model) -> None:
+    """Sets the weights of all other candidates to zero."""
     for layer in model.layers:
-        if isinstance(layer, Acts):
+        if isinstance(layer, FactorTransforms):
             layer.forget_others()
 
 
-def measure_channels(model: keras.Model) -> dict[str, dict[str, float]]:
-    """By factor, channels in use and the spread of its values there; or {}.
+def measure_pose_terms(model: keras.Model) -> dict[str, dict[str, float]]:
+    """Returns the pose terms in use and the spread of values, by factor.
 
-    It is a root mean square, in the units of `canvas`, or in logits.
+    The spread is a root mean square, in the units of `canvas`, or in logits.
     """
-    layers = (x for x in model.layers if isinstance(x, Acts))
+    layers = (x for x in model.layers if isinstance(x, FactorTransforms))
     return {n: c for layer in layers for n, c in layer.measure().items()}

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from tfcomp.config.errors import ConfigError
 
 POSE = ("x", "y", "angle", "size")
-CHANNELS = (*POSE, "template", "color")  # color is for several channels
+POSE_TERMS = (*POSE, "template", "color")  # color is for several channels
 # In words, with the name of a factor before them.
 VERBS = {
     "x": "moves along x",
@@ -22,12 +22,12 @@ CANVAS = 16  # logits along a side of a template
 FINE = 32  # pixels along a side, up to which an image has subpixels
 
 
-def parse_channels(spec: str, colors: int) -> tuple[str, ...]:
+def parse_pose_terms(spec: str, colors: int) -> tuple[str, ...]:
     """The channels of a spec, in order; a ConfigError for impossible ones."""
-    possible = CHANNELS if colors > 1 else CHANNELS[:-1]
+    possible = POSE_TERMS if colors > 1 else POSE_TERMS[:-1]
     names = list(possible) if spec == "all" else spec.split(",")
-    if set(names) - set(CHANNELS) or len({*names}) < len(names):
-        rule = f"must be all, or some of {', '.join(CHANNELS)}"
+    if set(names) - set(POSE_TERMS) or len({*names}) < len(names):
+        rule = f"must be all, or some of {', '.join(POSE_TERMS)}"
         raise ConfigError("channels", rule, spec)
     if set(names) - set(possible):
         rule = "must not have color for images of one channel"
@@ -40,7 +40,7 @@ def count_subpixels(shape: Sequence[int]) -> int:
     return 2 if max(shape) <= FINE else 1
 
 
-def describe_channels(channels: Mapping[str, Mapping[str, float]]) -> str:
+def describe_pose_terms(channels: Mapping[str, Mapping[str, float]]) -> str:
     """What factors were found to do, as `x moves along x; hue changes ...`."""
     return "; ".join(
         f"{factor} "

@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfcomp.models import canvas
-from tfcomp.models.acts import Acts
+from tfcomp.models.factor_transforms import FactorTransforms
 
 BLUR = 2.5 / 16  # first width, in sides of the image
 SHARP = 0.35  # share of training after which nothing is blurred
@@ -32,7 +32,7 @@ class Plan(NamedTuple):
     steps: int
     shrink: float
     price: float
-    acts: tuple[Acts, ...]
+    acts: tuple[FactorTransforms, ...]
     codes: keras.Model
     draw: canvas.Draw
 
@@ -53,7 +53,7 @@ class ActingModel(keras.Model):
 
     def plan(self, steps: int, shrink: float, price: float) -> None:
         """Says how many steps there will be, and the weights of channels."""
-        acts = tuple(x for x in self.layers if isinstance(x, Acts))
+        acts = tuple(x for x in self.layers if isinstance(x, FactorTransforms))
         codes = keras.Model(self.inputs[0], [layer.input for layer in acts])
         draw = self.get_layer("image")
         self._plan = Plan(steps, shrink, price, acts, codes, draw)

@@ -6,9 +6,8 @@ import keras
 import numpy as np
 from keras import KerasTensor, ops
 
-from tfcomp.models.lookup import take_rows
 from tfcomp.models.model_rules import AXES
-from tfcomp.models.value_embedding import Size, ValueEmbedding
+from tfcomp.models.value_embedding import Size, ValueEmbedding, take_rows
 
 # Norms below it get no gradient: that of a norm at 0 is infinite.
 _NORM_FLOOR = 1e-12
@@ -76,7 +75,7 @@ class AxisEmbedding(ValueEmbedding):
         return self._draw([ops.convert_to_tensor(p) for p in self._profiles])
 
     def profiles(self) -> dict[str, np.ndarray]:
-        """The profiles [V, length] by axis; of a pruned one as they were."""
+        """Profiles [V, length] by axis; a pruned axis keeps its last ones."""
         arrays = map(ops.convert_to_numpy, self._profiles)
         return dict(zip(self.axes, arrays, strict=True))
 

@@ -7,7 +7,7 @@ from tfcomp.config.machine import count_memory, lacks_bfloat16
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
-from tfcomp.datasets.explored import choose_explored
+from tfcomp.datasets.subsample import subsample_levels
 from tfcomp.models import ENCODINGS, MODELS
 
 # Data sets that make their images; those of plugins may read a file.
@@ -85,7 +85,7 @@ def check_kept(config: RunConfig, dataset: Dataset) -> None:
     if config.training.id_target:
         rule = "must be 0 beside --id_target, whose restarts would replace them"
         raise ConfigError("keep_outputs", rule, count)
-    points = len(choose_explored(dataset).splits.grid)
+    points = len(subsample_levels(dataset).splits.grid)
     size = points * math.prod(dataset.image_shape)
     if count * size > MAX_KEPT:
         rule = (

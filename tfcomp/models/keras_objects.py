@@ -4,11 +4,9 @@
 import tfcomp.models.acting
 import tfcomp.models.axis_embedding
 import tfcomp.models.composition
-import tfcomp.models.cross_attention
 import tfcomp.models.encodings.population_codes
 import tfcomp.models.encodings.scalar_codes
 import tfcomp.models.low_rank
 import tfcomp.models.low_rank_embedding
-import tfcomp.models.modulation
 import tfcomp.models.pixels
 import tfcomp.models.regularizers

@@ -3,8 +3,7 @@
 import keras
 from keras import KerasTensor, ops
 
-from tfcomp.models.lookup import take_rows
-from tfcomp.models.value_embedding import Size, ValueEmbedding, check_positive
+from tfcomp.models.value_embedding import Size, ValueEmbedding, take_rows
 
 # A shorter vector is divided by this, which bounds the gradient at a zero one.
 _LENGTH_FLOOR = 1e-6
@@ -58,9 +57,9 @@ class LowRankEmbedding(ValueEmbedding):
         **kwargs,
     ) -> None:
         super().__init__(num_values, size, inputs, **kwargs)
-        self.rank = check_positive("rank", rank)
-        if rank > min(self.size):
-            rule = f"at most the smaller side of size={self.size}"
+        self.rank = rank
+        if not 1 <= rank <= min(self.size):
+            rule = f"from 1 to the smaller side of size={self.size}"
             raise ValueError(f"rank must be {rule}, got {rank}")
         self.orthogonal = bool(orthogonal)
         regularize, initialize = keras.regularizers.get, keras.initializers.get

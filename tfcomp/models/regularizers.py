@@ -22,11 +22,9 @@ class _Penalty(keras.regularizers.Regularizer):
     """`weight` times the sum or the mean of what `measure` returns."""
 
     def __init__(self, weight: float, reduction: str = "sum") -> None:
-        is_number = type(weight) is not bool and isinstance(weight, int | float)
-        if not is_number or not 0 <= weight < math.inf:
-            raise ValueError(
-                f"weight must be a finite number, at least 0, got {weight!r}"
-            )
+        if not 0 <= weight < math.inf:
+            rule = "weight must be a finite number, at least 0"
+            raise ValueError(f"{rule}, got {weight!r}")
         self.weight = float(weight)
         self.reduction = _check_choice("reduction", reduction, _REDUCTIONS)
 
@@ -85,12 +83,6 @@ class VarianceRegularizer(_Penalty):
         self.basis = _check_choice("basis", basis, _BASES)
 
     def measure(self, values: KerasTensor) -> KerasTensor:
-        size = values.shape[-1]
-        if size < 2:
-            raise ValueError(
-                "vectors must have at least 2 entries for a sample variance, "
-                f"got the shape {tuple(values.shape)}"
-            )
         # The sum is smallest at the mean, so its derivative by the mean is 0,
         # and leaving that out halves the backward pass.
         mean = ops.stop_gradient(ops.mean(values, axis=-1, keepdims=True))
@@ -100,7 +92,7 @@ class VarianceRegularizer(_Penalty):
         if self.basis == "unit":
             squares = ops.sum(ops.square(values), axis=-1)
             spread = spread / ops.maximum(squares, _LENGTH_FLOOR**2)
-        return spread / (size - 1)
+        return spread / (values.shape[-1] - 1)
 
     def get_config(self) -> dict:
         return {**super().get_config(), "basis": self.basis}

@@ -1,10 +1,42 @@
-"""A matrix for every value of a factor: how a value is looked up."""
+"""Layers in which every value of a factor owns a matrix."""
+
+import contextlib
+from collections.abc import Iterator
 
 import keras
-import numpy as np
 from keras import KerasTensor, ops
 
 Size = int | tuple[int, int]
+# Rows of a weight up to which a product costs less than a scatter.
+MOST_ROWS = 1024
+_by_product = False
+
+
+@contextlib.contextmanager
+def use_products() -> Iterator[None]:
+    """Lets what is traced inside of the block look rows up by products.
+
+    The gradient of `take` is a scatter, which deterministic kernels of a GPU
+    add row by row. That of a product is a product. All threads are affected,
+    since a distribution strategy traces replicas in threads of its own.
+    """
+    global _by_product
+    before, _by_product = _by_product, True
+    try:
+        yield
+    finally:
+        _by_product = before
+
+
+def take_rows(weight: KerasTensor, rows: KerasTensor) -> KerasTensor:
+    """Returns rows [batch, ...] of a weight [V, ...] by their indices.
+
+    The values are the same in both forms. Gradients add up in another order.
+    """
+    if not _by_product or weight.shape[0] > MOST_ROWS:
+        return ops.take(weight, rows, axis=0)
+    code = ops.one_hot(rows, weight.shape[0], dtype=weight.dtype)  # [batch, V]
+    return ops.tensordot(code, weight, axes=1)
 
 
 class ValueEmbedding(keras.layers.Layer):
@@ -30,26 +62,19 @@ class ValueEmbedding(keras.layers.Layer):
         # Keras would cast the input to the compute dtype, and bfloat16 does
         # not tell index 257 from 256. Only the output has that dtype.
         super().__init__(autocast=False, **kwargs)
-        self.num_values = check_positive("num_values", num_values)
-        sides = tuple(size) if isinstance(size, (list, tuple)) else (size, size)
-        if len(sides) != 2:
-            raise ValueError(f"size must be one number or a pair, got {size!r}")
-        rows, columns = (check_positive("size", side) for side in sides)
+        self.num_values = num_values
+        rows, columns = (size, size) if isinstance(size, int) else size
         self.size = (rows, columns)
         if inputs not in ("index", "code"):
             raise ValueError(f"inputs must be index or code, got {inputs!r}")
         self.inputs = inputs
 
     def build(self, input_shape: tuple) -> None:
-        shape, units = tuple(input_shape), self.num_values
-        expected, possible = f"[batch, {units}]", [(units,)]
-        if self.inputs == "index":
-            expected, possible = "[batch] or [batch, 1]", [(), (1,)]
-        if shape[1:] not in possible or not shape:
-            raise ValueError(
-                f"the shape of the input must be {expected} for "
-                f"inputs={self.inputs!r}, got {shape}"
-            )
+        is_code = self.inputs == "code"
+        possible = [(self.num_values,)] if is_code else [(), (1,)]
+        if tuple(input_shape[1:]) not in possible:
+            rule = f"input must be [batch] and {possible[-1]}"
+            raise ValueError(f"{rule}, got the shape {input_shape}")
 
     def call(self, inputs: KerasTensor) -> KerasTensor:
         if self.inputs == "index":
@@ -81,11 +106,3 @@ class ValueEmbedding(keras.layers.Layer):
         valid = ops.logical_and(index >= 0, index <= self.num_values - 1)
         rows = ops.where(valid, index, ops.zeros_like(index))
         return ops.cast(rows, "int32"), valid
-
-
-def check_positive(name: str, value: int) -> int:
-    """The integer above 0; a ValueError for anything else."""
-    integer = isinstance(value, (int, np.integer))
-    if not integer or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be an integer above 0, got {value!r}")
-    return int(value)

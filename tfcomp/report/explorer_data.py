@@ -18,9 +18,9 @@ from PIL import Image
 
 from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.analysis.superposition import superpose
-from tfcomp.datasets.dataset import Dataset, undo_brighten
-from tfcomp.datasets.explored import MAX_EXPLORED
+from tfcomp.datasets.dataset import Dataset, from_contrast
 from tfcomp.datasets.solvable import certify_dataset
+from tfcomp.datasets.subsample import MAX_EXPLORED
 from tfcomp.evaluation.kept_outputs import read_outputs
 from tfcomp.evaluation.metrics import list_metrics
 from tfcomp.evaluation.pictures import label_error
@@ -174,7 +174,7 @@ def _describe_run(analysis: RunAnalysis) -> Data:
     sprite = Sprite(data.first_row == "top")
     images = {
         "output": sprite.add(found.images),
-        "superposition": sprite.add(undo_brighten(data, superposed)),
+        "superposition": sprite.add(from_contrast(data, superposed)),
     }
     pair = found.images, found.truth
     each = score_points(data, *pair, splits.grid, splits.is_ood)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tfcomp.datasets import solvable
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.models.acting_rules import CHANNELS, describe_channels
+from tfcomp.models.acting_rules import POSE_TERMS, describe_pose_terms
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import Row
 
@@ -115,8 +115,8 @@ def _make_channels(analyses: Sequence[RunAnalysis]) -> Exhibit:
             {
                 "run": name,
                 "factor": factor,
-                "it": describe_channels({"": channels}).strip(),
-                **{channel: channels.get(channel) for channel in CHANNELS},
+                "it": describe_pose_terms({"": channels}).strip(),
+                **{channel: channels.get(channel) for channel in POSE_TERMS},
             }
             for name, factor, channels in found
         ],

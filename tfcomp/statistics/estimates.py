@@ -69,8 +69,8 @@ def estimate_mean(values: Values, limits: Limits = REAL) -> Estimate | None:
         if found.low is None or found.deviation is None:  # all alike
             return float(mean == bound)
         error = found.deviation / math.sqrt(found.count)
-        error *= limits.measure_slope(mean)
-        distance = abs(limits.stretch(mean) - limits.stretch(bound))
+        error *= limits.derivative(mean)
+        distance = abs(limits.link(mean) - limits.link(bound))
         return float(2 * stats.t.sf(distance / error, found.count - 1))
 
     return Estimate(mean, low, high, found.count, numbers, test=test)

@@ -38,7 +38,7 @@ class Limits:
         is_inside = all(self.low <= value <= self.high for value in values)
         return self if is_inside else REAL
 
-    def stretch(self, value: float) -> float:
+    def link(self, value: float) -> float:
         """A value inside the range on the scale without ends."""
         above, below = value - self.low, self.high - value
         if min(above, below) <= 0:
@@ -48,7 +48,7 @@ class Limits:
         up = 0.0 if math.isinf(self.low) else math.log(above)
         return up - (0.0 if math.isinf(self.high) else math.log(below))
 
-    def shrink(self, place: float) -> float:
+    def inverse_link(self, place: float) -> float:
         """The inverse of `stretch`."""
         if self == REAL:
             return place
@@ -59,7 +59,7 @@ class Limits:
         share = 0.5 * (1 + math.tanh(place / 2))
         return self.low + (self.high - self.low) * share
 
-    def measure_slope(self, value: float) -> float:
+    def derivative(self, value: float) -> float:
         """How fast the scale moves with a value inside the range."""
         if self == REAL:
             return 1.0
@@ -90,9 +90,11 @@ def compute_student(
     limits = limits.widen(sample.tolist())
     mean, error = sample.mean(), sample.std(ddof=1) / math.sqrt(len(sample))
     width = stdtrit(len(sample) - 1, (1 + level) / 2) * error
-    width *= limits.measure_slope(mean)
-    place = limits.stretch(mean)
-    return limits.shrink(place - width), limits.shrink(place + width)
+    width *= limits.derivative(mean)
+    place = limits.link(mean)
+    return limits.inverse_link(place - width), limits.inverse_link(
+        place + width
+    )
 
 
 def _exp(place: float) -> float:

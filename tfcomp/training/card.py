@@ -11,7 +11,7 @@ from tfcomp import __version__
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.evaluation.loading import LoadedRun
-from tfcomp.models.acting_rules import describe_channels
+from tfcomp.models.acting_rules import describe_pose_terms
 from tfcomp.storage.run_folder import select_scores
 
 CARD_FILE = "card.md"
@@ -46,7 +46,7 @@ def format_card(
         num_ood=int(dataset.splits.all.is_ood.sum()),
         scores=select_scores(metrics),
         coverage=metrics.get("coverage", {}),
-        channels=describe_channels(metrics.get("channels", {})),
+        channels=describe_pose_terms(metrics.get("channels", {})),
         version=__version__,
         calls=calls,
         r2=metrics.get("r2", {}),

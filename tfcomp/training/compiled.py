@@ -19,7 +19,7 @@ from tfcomp.config.machine import count_memory
 from tfcomp.config.training_config import TrainingConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.batches import make_row_batches, make_training_table
-from tfcomp.models.lookup import use_products
+from tfcomp.models.value_embedding import use_products
 from tfcomp.training.strategy import give_to_devices
 
 # Share of the memory of the device that the training table may fill.

@@ -7,13 +7,13 @@ import keras
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.explored import choose_explored
 from tfcomp.datasets.solvable import certify_dataset, summarize_certificates
+from tfcomp.datasets.subsample import subsample_levels
 from tfcomp.evaluation.derivatives import WATCHED_POINTS
 from tfcomp.evaluation.kept_outputs import list_kept_epochs, write_outputs
 from tfcomp.evaluation.point_scores import Evaluation
 from tfcomp.evaluation.reference_scores import score_certified, score_references
-from tfcomp.models.acting import measure_channels
+from tfcomp.models.acting import measure_pose_terms
 from tfcomp.training.fit import count_steps
 from tfcomp.training.history import History
 from tfcomp.training.prepared_models import PreparedModels
@@ -46,7 +46,7 @@ class Monitor(keras.callbacks.Callback):
         self._examples = steps * training.batch_size
         kept = config.keep_outputs
         self._kept = list_kept_epochs(training.epochs, kept)
-        self._explored = choose_explored(dataset).splits.grid if kept else None
+        self._explored = subsample_levels(dataset).splits.grid if kept else None
 
     def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
         done = epoch + 1
@@ -75,7 +75,7 @@ class Monitor(keras.callbacks.Callback):
         certificates = certify_dataset(dataset)
         metrics["certificate"] = summarize_certificates(dataset, certificates)
         metrics["r2"] = score_certified(dataset, found, certificates[1])
-        if channels := measure_channels(model):
+        if channels := measure_pose_terms(model):
             metrics["channels"] = channels
         return metrics
 

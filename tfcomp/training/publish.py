@@ -14,7 +14,7 @@ from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun, load_run
 from tfcomp.evaluation.published_models import format_weights
 from tfcomp.evaluation.reference_scores import score_certified
-from tfcomp.models.acting import forget_candidates
+from tfcomp.models.acting import clear_candidates
 from tfcomp.storage import published_folder
 from tfcomp.storage.files import make_folder, replace_folder
 from tfcomp.storage.output_folders import lock_folder
@@ -57,7 +57,7 @@ def publish_run(path: Path, name: str, folder: Path) -> Path:
     published_folder.check_name(name)
     run = load_run(path)
     published_models.check_publishable(run.config)
-    forget_candidates(run.model)
+    clear_candidates(run.model)
     run = published_models.rename_published(run, name)
     contents = _pack_contents(run, name)
     make_folder(folder)

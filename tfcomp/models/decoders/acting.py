@@ -1,20 +1,13 @@
 """Forced rendering for factors without an axis in the image."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.models.acting_rules import (
-    parse_channels,
+    parse_pose_terms,
 )
 from tfcomp.models.model_registry import MODELS
 from tfcomp.models.model_rules import check_groups
-
-if TYPE_CHECKING:
-    import keras
 
 
 def check_acting(config: RunConfig, dataset: Dataset) -> None:
@@ -31,12 +24,7 @@ def check_acting(config: RunConfig, dataset: Dataset) -> None:
         raise ConfigError("precision", rule, training.precision)
     if model.groups:
         check_groups(config, dataset)
-    parse_channels(model.channels, dataset.image_shape[2])
+    parse_pose_terms(model.channels, dataset.image_shape[2])
 
 
-@MODELS.register("acting", check=check_acting)
-def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
-    """Returns the decoder in which values of factors act on a template."""
-    from tfcomp.models import acting
-
-    return acting.build_acting(config, dataset)
+MODELS.register("acting", "tfcomp.models.acting.build_acting", check_acting)

@@ -31,8 +31,8 @@ def build_attention(config: RunConfig, dataset: Dataset) -> keras.Model:
     import keras
     from keras import layers
 
-    from tfcomp.models.cross_attention import CrossAttention
     from tfcomp.models.encodings.base import make_grouped_code, stack_groups
+    from tfcomp.models.pixels import CrossAttention
 
     model = config.model
     factors, codes = make_grouped_code(config, dataset)

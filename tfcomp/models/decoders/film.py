@@ -28,7 +28,7 @@ def build_film(config: RunConfig, dataset: Dataset) -> keras.Model:
     from keras import layers
 
     from tfcomp.models.encodings.base import make_code
-    from tfcomp.models.modulation import Modulate, PixelTable
+    from tfcomp.models.pixels import Modulate, PixelTable
 
     width = config.model.width
     factors, code = make_code(config, dataset)

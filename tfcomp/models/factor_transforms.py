@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.models.acting_rules import CANVAS, CHANNELS, POSE, RATES
+from tfcomp.models.acting_rules import CANVAS, POSE, POSE_TERMS, RATES
 from tfcomp.models.acting_starts import Start, draw_numbers
 
 # How much faster than positions channels shrink.
@@ -16,8 +16,8 @@ LEFT = 4  # one of so many candidates is trained to the end
 ORDER = (*POSE, "color", "template")  # of outputs
 
 
-@keras.saving.register_keras_serializable(package="tfcomp")
-class Acts(keras.layers.Layer):
+@keras.saving.register_keras_serializable(package="tfcomp", name="Acts")
+class FactorTransforms(keras.layers.Layer):
     """What the values of the factors of an object add up to.
 
     From codes [n, U], the units of all factors, to [n, 4 + C + K^2], the pose,
@@ -50,7 +50,7 @@ class Acts(keras.layers.Layer):
         rng = np.random.default_rng(self.seed)
         self.base, self.moves, self.kept = {}, {}, {}
         depths = {"template": CANVAS**2, "color": self.colors}
-        for channel in CHANNELS:
+        for channel in POSE_TERMS:
             base, moves = draw_numbers(
                 channel,
                 depths.get(channel, 1),

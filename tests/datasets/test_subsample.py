@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 
 from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.explored import choose_explored, choose_few, count_levels
 from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import make_splits
+from tfcomp.datasets.subsample import (
+    count_levels,
+    subsample_levels,
+    subsample_points,
+)
 
 
 def make(
@@ -52,13 +56,13 @@ def test_counts_are_as_equal_as_can_be(
 
 def test_a_small_grid_stays_as_it_is() -> None:
     data = make({"x": 6, "y": 6}, "square:2-3")
-    assert choose_explored(data, 36) is data
+    assert subsample_levels(data, 36) is data
 
 
 def test_a_sample_of_few_becomes_all_of_them() -> None:
     data = make({"x": 6, "y": 6}, "square:2-3", eval_points=10)
     assert len(data.splits.grid) == 10
-    shown = choose_explored(data, 36).splits
+    shown = subsample_levels(data, 36).splits
     np.testing.assert_array_equal(shown.grid, data.space.grid())
     np.testing.assert_array_equal(
         shown.is_ood, data.region.contains(shown.grid)
@@ -70,7 +74,7 @@ def test_a_sample_of_few_becomes_all_of_them() -> None:
 )
 def test_a_grid_of_both_kinds(region: str) -> None:
     data = make({"x": 20, "y": 20, "z": 5}, region, eval_points=500)
-    splits = choose_explored(data, 60).splits
+    splits = subsample_levels(data, 60).splits
     assert 30 <= len(splits.grid) <= 60
     levels = [np.unique(column) for column in splits.grid.T]
     assert np.prod([len(column) for column in levels]) == len(splits.grid)
@@ -93,7 +97,7 @@ def test_held_out_combinations_that_no_level_gives_away() -> None:
     )
     data = Dataset("own", data.space, diagonal, splits, data.render, (1, 1, 1))
     for limit in (4, 9, 16, 100):
-        shown = choose_explored(data, limit).splits
+        shown = subsample_levels(data, limit).splits
         assert shown.is_ood.any() and len(shown.grid) <= limit
 
 
@@ -102,7 +106,7 @@ def test_of_single_images_a_sample() -> None:
     rng = np.random.default_rng(0)
     cells = np.unique(rng.integers(0, 100, (3000, 3)), axis=0).astype("f4")
     data = make({"x": 100, "y": 100, "z": 100}, "box:x:40-60", cells=cells)
-    splits = choose_explored(data, 200).splits
+    splits = subsample_levels(data, 200).splits
     assert len(splits.grid) == 200
     assert splits.is_ood.sum() == 100
     known = {tuple(row) for row in cells}
@@ -111,7 +115,7 @@ def test_of_single_images_a_sample() -> None:
 
 def test_few_points_of_a_sample_are_among_it() -> None:
     data = make({"x": 9, "y": 9, "z": 9}, "x:4-8,y:4-8,z:4-8", 200)
-    few = choose_few(data, 30)
+    few = subsample_points(data, 30)
     splits = few.splits
     assert len(splits.grid) == 30
     assert splits.is_ood.sum() == 15
@@ -119,6 +123,6 @@ def test_few_points_of_a_sample_are_among_it() -> None:
     assert {tuple(row) for row in splits.grid.tolist()} <= shown
     assert len(splits.all) == 729
     assert not splits.is_complete
-    assert choose_few(data, 200) is data
+    assert subsample_points(data, 200) is data
     whole = make({"x": 9, "y": 9}, "x:4-8,y:4-8")
-    assert choose_few(whole, 30) is whole
+    assert subsample_points(whole, 30) is whole

@@ -17,7 +17,7 @@ from tfcomp.datasets.splits import Points, sample_rows
 MAX_EXPLORED = 4096  # combinations
 
 
-def choose_explored(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
+def subsample_levels(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
     """The data with at most `limit` combinations as its grid.
 
     Itself if its grid is all that exists. If few exist at chosen levels, as of
@@ -25,16 +25,18 @@ def choose_explored(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
     """
     every = dataset.splits.all
     if len(every) > limit:
-        return dataset.show(every[_choose_rows(dataset, every, limit)])
-    return dataset if dataset.splits.existing is None else dataset.show(every)
+        return dataset.at_points(every[_choose_rows(dataset, every, limit)])
+    return (
+        dataset if dataset.splits.existing is None else dataset.at_points(every)
+    )
 
 
-def choose_few(dataset: Dataset, limit: int) -> Dataset:
+def subsample_points(dataset: Dataset, limit: int) -> Dataset:
     """The data, unless it has a whole grid, with at most `limit` points."""
     splits = dataset.splits
     if splits.is_complete or len(splits.points) <= limit:
         return dataset
-    return dataset.show(splits.points[sample_rows(splits.is_ood, limit)])
+    return dataset.at_points(splits.points[sample_rows(splits.is_ood, limit)])
 
 
 def count_levels(sizes: Sequence[int], limit: int) -> list[int]:
