@@ -1,6 +1,5 @@
 """Batches as a pure function of seed and step."""
 
-import dataclasses
 import itertools
 
 import numpy as np
@@ -37,13 +36,6 @@ def read_factors(dataset: Dataset, *args, **kwargs) -> np.ndarray:
 
 def sort_rows(table: np.ndarray) -> np.ndarray:
     return table[np.lexsort(table.T)]
-
-
-def test_shapes_and_types(dataset: Dataset) -> None:
-    factors, images = make_batches(dataset, 8, seed=0).element_spec
-    assert factors.shape == (8, 2)
-    assert images.shape == (8, 12, 12, 1)
-    assert factors.dtype == images.dtype == tf.float32
 
 
 def test_number_of_batches(dataset: Dataset) -> None:
@@ -132,13 +124,6 @@ def test_noise_belongs_to_the_image(
         np.testing.assert_allclose(again[position], pattern, atol=1e-6)
 
 
-def test_scores_refer_to_images_without_noise(dataset: Dataset) -> None:
-    noisy, grid = make(25, "--noise=0.25"), dataset.splits.grid
-    np.testing.assert_array_equal(
-        noisy.render_array(grid), dataset.render_array(grid)
-    )
-
-
 @pytest.mark.parametrize(
     "flags",
     [
@@ -191,25 +176,3 @@ def test_shuffle_far_into_a_run() -> None:
     np.testing.assert_array_equal(np.sort(rows), np.arange(495))
     one = shuffle_numbers(numbers[7:8], 495, seed=5)
     assert one.numpy() == rows[7:8]
-
-
-def test_shuffle_has_no_favourite_rows() -> None:
-    passes, size = 400, 50
-    numbers = tf.range(passes * size, dtype=tf.int64)
-    rows = shuffle_numbers(numbers, size, seed=0).numpy()
-    rows = rows.reshape(passes, size)
-    # How often each row stands in the first half: 200 times, give or take 10.
-    counts = np.bincount(rows[:, : size // 2].ravel(), minlength=size)
-    assert counts.mean() == passes / 2
-    assert 150 < counts.min() < counts.max() < 250
-
-
-def test_table_is_not_the_state_of_the_order(dataset: Dataset) -> None:
-    # The same rows of another table: the order belongs to seed and size.
-    splits = dataclasses.replace(
-        dataset.splits, train=dataset.splits.train[::-1]
-    )
-    reverse = dataclasses.replace(dataset, splits=splits)
-    found = read_factors(reverse, 5, seed=0, num_steps=5)
-    order = shuffle_numbers(tf.range(25, dtype=tf.int64), 25, 0).numpy()
-    np.testing.assert_array_equal(found, dataset.splits.train[24 - order])

@@ -126,18 +126,6 @@ def test_two_factors_are_components_of_a_graph() -> None:
     assert (image["x"] < 4) != (image["y"] < 4)
 
 
-def test_stripes_certify_no_bump() -> None:
-    dataset = make_bumps("--dataset=stripes", "--region=square:2-4")
-    assert not certify_dataset(dataset)[1].certified.any()
-
-
-def test_nothing_held_out_has_no_share() -> None:
-    dataset = make_bumps("--region=none")
-    found = summarize_certificates(dataset, certify_dataset(dataset))
-    assert found["2"] == {"certified": None, "missing_rank": 0}
-    assert describe_certificates(found) == ""
-
-
 def test_what_does_not_fit_into_memory_is_said(monkeypatch) -> None:
     monkeypatch.setattr("tfcomp.datasets.certificate.MAX_DENSE", 10)
     dataset = make_bumps("--region=random:.8")

@@ -10,7 +10,6 @@ from tfcomp.datasets.factors import (
     Factor,
     FactorSpace,
     make_categories,
-    make_pixel_space,
 )
 
 ANGLE = Factor("angle", 8, 0.0, 360.0, unit="deg", periodic=True)
@@ -20,45 +19,12 @@ NAMES = make_categories("names", [4, 0, 1])
 MIXED = FactorSpace((ANGLE, DEPTH, DIGIT, NAMES))
 
 
-def test_values_include_both_ends() -> None:
-    np.testing.assert_array_equal(DEPTH.values(), [-1, -0.5, 0, 0.5, 1])
-    assert DEPTH.values().dtype == np.float32
-    assert DEPTH.step == 0.5
-
-
-def test_periodic_values_leave_out_the_end() -> None:
-    np.testing.assert_array_equal(ANGLE.values(), np.arange(8) * 45.0)
-    assert ANGLE.step == 45.0
-
-
-def test_label_has_the_unit_if_there_is_one() -> None:
-    assert ANGLE.label == "angle (deg)"
-    assert DEPTH.label == "depth"
-
-
 def test_grid_has_the_last_factor_fastest() -> None:
     expected = list(itertools.product(*(f.values().tolist() for f in MIXED)))
     grid = MIXED.grid()
     assert grid.dtype == np.float32
     assert grid.shape == (8 * 5 * 3 * 3, 4)
     np.testing.assert_array_equal(grid, np.array(expected, np.float32))
-
-
-def test_grid_reshapes_to_a_map_indexed_by_factor() -> None:
-    space = make_pixel_space(4)
-    number = 10 * space.grid()[:, 0] + space.grid()[:, 1]
-    assert number.reshape(space.shape)[3, 1] == 31  # x = 3, y = 1
-
-
-def test_pixel_space() -> None:
-    space = make_pixel_space(28)
-    assert space.names == ("x", "y")
-    assert space.shape == (28, 28)
-    assert len(space) == 2
-    assert space["y"].high == 27.0
-    assert space["y"].step == 1.0
-    with pytest.raises(ValueError, match="not in tuple"):
-        space["z"]
 
 
 def test_to_index_inverts_the_grid() -> None:
@@ -112,14 +78,6 @@ def test_ordered_levels_and_names() -> None:
     assert FactorSpace.from_dict(json.loads(text)) == space
 
 
-def test_factor_of_one_value() -> None:
-    single = Factor("s", 1, 3.0, 4.0)
-    np.testing.assert_array_equal(single.values(), [3.0])
-    np.testing.assert_array_equal(
-        single.to_index(np.array([3.0, np.nan])), [0, -1]
-    )
-
-
 @pytest.mark.parametrize(
     ("size", "low", "high"),
     [(0, 0.0, 1.0), (3, 1.0, 1.0), (3, 2.0, 1.0), (3, 0.0, float("nan"))],
@@ -145,9 +103,3 @@ def test_sample_stays_inside_and_repeats() -> None:
     np.testing.assert_array_equal(first, again)
     other = MIXED.sample(500, np.random.default_rng(4))
     assert (first != other).any()
-
-
-def test_serialization_round_trip() -> None:
-    data = json.loads(json.dumps(MIXED.to_dict()))
-    assert FactorSpace.from_dict(data) == MIXED
-    assert FactorSpace.from_dict(data) != make_pixel_space(8)

@@ -10,8 +10,6 @@ import tensorflow_datasets as tfds
 import tfcomp.datasets.gaussian_bumps
 from tfcomp.config.run_config import make_config
 from tfcomp.datasets import make_dataset
-from tfcomp.datasets.gaussian_bumps import REGIONS
-from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.table_builder import TableConfig
 
 Builder = tfcomp.datasets.gaussian_bumps.Builder
@@ -72,17 +70,6 @@ def test_info(data_dir: Path) -> None:
     assert info.splits["ood"].num_examples == 289
     assert "row = y, column = x" in info.description
     assert "Forced Rendering" in info.citation
-
-
-@pytest.mark.parametrize("name", REGIONS)
-def test_every_configuration_has_its_region(name: str, data_dir: Path) -> None:
-    builder = Builder(config=name, data_dir=data_dir)
-    dataset = make_dataset(make_config({"region": REGIONS[name]}))
-    assert builder.builder_config.flags["region"] == dataset.region.spec
-    assert REGIONS[name] in builder.builder_config.description
-    expected = parse_region(REGIONS[name], dataset.space)
-    found = expected.contains(dataset.splits.grid)
-    np.testing.assert_array_equal(found, dataset.splits.is_ood)
 
 
 def prepare(data_dir: Path, **settings: object) -> Builder:

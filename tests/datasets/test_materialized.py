@@ -115,11 +115,6 @@ def train(config: RunConfig, folder: Path) -> list[np.ndarray]:
     return model.get_weights()
 
 
-def test_place_of_examples_is_not_the_identity_of_a_run() -> None:
-    config = parse(*SMALL, "--examples_dir=somewhere")
-    assert config.identity() == parse(*SMALL).identity()
-
-
 # What decides the data
 
 
@@ -129,21 +124,6 @@ def test_seed_counts_only_where_positions_are_drawn(kind: str) -> None:
     tables = [make_dataset(config).splits.train for config in (one, two)]
     same_table = np.array_equal(*tables, equal_nan=True)
     assert (select_settings(one) == select_settings(two)) == same_table
-
-
-def test_network_and_training_do_not_count() -> None:
-    other = parse(*SMALL, "--depth=3", "--epochs=9", "--encoding=ramp")
-    assert select_settings(other) == select_settings(parse(*SMALL))
-
-
-@pytest.mark.parametrize(
-    "flag",
-    ["--region=corner:8", "--sigma=2", "--polarity=bright", "--num_train=9"],
-)
-def test_data_settings_count(flag: str, tmp_path: Path) -> None:
-    one = materialized.make_builder(parse(*SMALL), tmp_path)
-    two = materialized.make_builder(parse(*SMALL, flag), tmp_path)
-    assert one.data_dir != two.data_dir
 
 
 # Writing
@@ -171,11 +151,6 @@ def test_examples_of_other_code_are_not_read(
 
 
 # Refusals
-
-
-def test_absent_examples(stored: RunConfig) -> None:
-    with pytest.raises(RunError, match="no examples.*tfcomp.materialize"):
-        attach(stored)
 
 
 def test_other_examples_than_the_flags_describe(

@@ -101,12 +101,6 @@ def test_unknown_split(spec: str, data: str, rule: str) -> None:
         parse_region(spec, make_space(data))
 
 
-@pytest.mark.parametrize("spec", ["montero:element", "orthotopic:1"])
-def test_needs_a_published_data_set(spec: str) -> None:
-    with pytest.raises(ConfigError, match="floor_hue"):
-        parse_region(spec, make_pixel_space(8))
-
-
 def test_each_value_is_trained_with_k_others() -> None:
     factors = [
         Factor(n, s, 0.0, 1.0) for n, s in (("a", 2), ("b", 6), ("c", 9))

@@ -227,12 +227,6 @@ def test_a_part_of_a_circle_has_the_step_of_its_values() -> None:
     assert table.space.factors[1].step == pytest.approx(10)
 
 
-@pytest.mark.parametrize("field", ["names", "kinds", "levels", "units"])
-def test_text_is_no_list(field: str) -> None:
-    with pytest.raises(TableError, match=f"{field} must be a list"):
-        tfcomp.FactorTable(BYTES, CLASSES, **{field: "xyz"})
-
-
 @pytest.fixture
 def shuffled() -> tuple[tfcomp.FactorTable, np.ndarray]:
     """A table whose images came in another order than that of the grid."""
@@ -275,26 +269,8 @@ def test_what_is_no_region(
         tfcomp.evaluate(shuffled[0].draw, shuffled[0], region=region)
 
 
-@pytest.mark.parametrize(
-    ("flags", "words"),
-    [
-        (["--region=xx:2-3"], "did you mean"),
-        (["--region=z:2-3"], "must be one of: .*, or of x, y"),
-    ],
-)
-def test_flags_say_what_there_is(flags: list[str], words: str) -> None:
-    with pytest.raises(ConfigError, match=words):
-        check_config(parse_config(["--flagfile=smoke", *flags]))
-
-
 def test_data_without_the_table(tmp_path: Path) -> None:
     np.savez(tmp_path / "own.npz", images=BYTES, classes=CLASSES)
     flags = ["--flagfile=smoke", f"--data={tmp_path / 'own.npz'}"]
     with pytest.raises(ConfigError, match="must go with --dataset=table"):
         check_config(parse_config(flags))
-
-
-def test_a_bound_without_a_zero() -> None:
-    config = parse_config(["--flagfile=smoke", "--region=x:.5-3,y:4-6"])
-    assert config.data.region == "x:.5-3,y:4-6"
-    check_config(config)

@@ -85,16 +85,6 @@ def test_bounds_are_inclusive() -> None:
     assert not region.contains(outside).any()
 
 
-def test_bounds_that_are_no_float32_are_inclusive_on_the_grid() -> None:
-    space = FactorSpace((Factor("a", 11, 0.0, 1.0), Factor("b", 11, 0.0, 1.0)))
-    region = parse_region("square:0.1-0.7", space)
-    expected = [
-        all(1 <= index <= 7 for index in row)
-        for row in space.to_index(space.grid())
-    ]
-    np.testing.assert_array_equal(region.contains(space.grid()), expected)
-
-
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
@@ -145,31 +135,19 @@ def test_categorical_factor_is_ruled_by_name_only(
     ("spec", "rule"),
     [
         ("none:3", "takes no bounds"),
-        ("square", "must have bounds of the form LOW-HIGH"),
-        ("square:", "must have bounds of the form LOW-HIGH"),
         ("square:3", "must have bounds of the form LOW-HIGH"),
         ("square:3-5-7", "must have bounds of the form LOW-HIGH"),
-        ("square:three-five", "must have bounds of the form LOW-HIGH"),
-        ("square:3 - 5", "must have bounds of the form LOW-HIGH"),
         ("square:nan-5", "must have bounds of the form LOW-HIGH"),
         ("square:8-3", "must have its lower bound first"),
         ("square:3-12", "must lie in the range of x, 0 to 11"),
-        ("square:-1-5", "must lie in the range of x, 0 to 11"),
-        ("cross:30-40", "must lie in the range of x, 0 to 11"),
-        ("corner", "must have one number after its kind"),
-        ("corner:x", "must have one number after its kind"),
         ("corner:1e", "must have one number after its kind"),
         ("x:#0-12", "must lie in the range of x, #0 to #11"),
         ("x:max-min", "must have bounds of the form LOW-HIGH"),
         ("x:#-3", "must have bounds of the form LOW-HIGH"),
         ("corner:12", "must lie in the range of x, 0 to 11"),
-        ("diagonal:", "must have one number after its kind"),
         ("diagonal:-1", "must have a half width of at least 0"),
         ("gap:3-5", "must name factors among: x, y"),
         ("gap:z:3-5", "must name factors among: x, y"),
-        ("gap:x", "must have bounds of the form LOW-HIGH"),
-        ("box:", "must name factors among: x, y"),
-        ("box:x:3-5,", "must name factors among: x, y"),
         ("box:x:3-5,y", "must have bounds of the form LOW-HIGH"),
         ("gap:x:3-5,x:7-9", "must name each factor once"),
     ],
@@ -182,22 +160,6 @@ def test_bad_spec_names_flag_rule_and_value(spec: str, rule: str) -> None:
     assert message.endswith(f"got {spec!r}")
     assert "\n" not in message
     assert (caught.value.name, caught.value.value) == ("region", spec)
-
-
-@pytest.mark.parametrize("kind", ["circle", "Square", ""])
-def test_unknown_kind_lists_the_known_ones(kind: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        parse_region(f"{kind}:3-5", TWO)
-    message = str(caught.value)
-    assert message.startswith("--region must be one of: box, ")
-    assert message.endswith(f"got '{kind}:3-5'")
-    for known in ("corner", "cross", "diagonal", "gap", "none", "square"):
-        assert known in message
-
-
-def test_diagonal_needs_two_ordered_factors() -> None:
-    with pytest.raises(ConfigError, match="needs two ordered factors"):
-        parse_region("diagonal:1", FactorSpace((TWO["x"],)))
 
 
 @pytest.mark.parametrize("spec", ["square:0-1", "cross:0-1", "corner:1"])

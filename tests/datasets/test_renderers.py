@@ -52,27 +52,6 @@ def test_plus_equals_loop(polarity: str) -> None:
     np.testing.assert_allclose(found, expected, atol=3e-7)
 
 
-@POLARITIES
-def test_plus_is_the_sum_of_its_stripes(polarity: str) -> None:
-    x, y = POINTS[:, :1], POINTS[:, 1:]
-    absent = np.full_like(x, np.nan)
-    drawn = [
-        render_gaussians(np.concatenate(pair, axis=1), 12, 1.0)
-        for pair in ((x, absent), (absent, y))
-    ]
-    total = drawn[0] + drawn[1]
-    expected = 1 - total if polarity == "dark" else total
-    found = render_plus(POINTS, 12, 1.0, polarity)
-    np.testing.assert_array_equal(found, expected)
-
-
-@RENDERERS
-def test_dark_is_one_minus_bright(render) -> None:
-    bright = render(POINTS, 12, 1.0, "bright").numpy()
-    dark = render(POINTS, 12, 1.0, "dark").numpy()
-    np.testing.assert_array_equal(dark, np.float32(1) - bright)
-
-
 @RENDERERS
 def test_eager_equals_inside_tf_data(render) -> None:
     data = tf.data.Dataset.from_tensor_slices(ALL).batch(3)
@@ -92,14 +71,3 @@ def test_image_does_not_depend_on_its_batch(
     for start in range(0, 62, size):
         part = render(factors[start : start + size], 12, 1.0)
         np.testing.assert_array_equal(part, whole[start : start + size])
-
-
-@RENDERERS
-def test_empty_table(render) -> None:
-    empty = np.empty((0, 2), np.float32)
-    assert render(empty, 12, 1.0).shape == (0, 12, 12, 1)
-
-
-def test_images_are_finite_far_away() -> None:
-    far = np.array([[1e6, -1e6]], np.float32)
-    np.testing.assert_array_equal(render_gaussians(far, 12, 1.0), 0.0)

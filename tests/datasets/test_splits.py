@@ -1,7 +1,5 @@
 """Invariants of training tables and splits, for every kind of region."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -141,31 +139,6 @@ def test_table_depends_on_the_seed_alone(coordinates: str) -> None:
     assert as_rows(first) != as_rows(other)
 
 
-def test_grid_cells_are_drawn_without_preference() -> None:
-    counts = np.zeros(144)
-    for seed in range(200):
-        splits = make("square:3-8", num_train=54, seed=seed).splits
-        counts[~splits.is_test & splits.is_id] += 1
-    counts = counts[make("square:3-8").splits.is_id]
-    # Half of the 108 ID cells each time: 100 times of 200, give or take 7.
-    assert counts.mean() == 100
-    assert 65 < counts.min() < counts.max() < 135
-
-
-def test_num_train_may_be_all_id_cells() -> None:
-    splits = make("square:3-8", num_train=108).splits
-    assert not splits.is_test.any()
-    np.testing.assert_array_equal(splits.train, make("square:3-8").splits.train)
-
-
-def test_num_train_too_large() -> None:
-    with pytest.raises(ConfigError) as caught:
-        make("square:3-8", num_train=109)
-    assert str(caught.value) == (
-        "--num_train must be at most the 108 ID cells, got 109"
-    )
-
-
 @pytest.mark.parametrize("coordinates", ["grid", "continuous"])
 @pytest.mark.parametrize(
     ("region", "rule"),
@@ -200,14 +173,6 @@ def test_planted_leak() -> None:
     make_splits(space, region, leaky[:-1])
 
 
-def test_absent_factors_are_no_test_cells() -> None:
-    space = make_pixel_space(12)
-    stripes = np.array([[4.0, np.nan], [np.nan, 4.0]], np.float32)
-    splits = make_splits(space, parse_region("corner:7", space), stripes)
-    np.testing.assert_array_equal(splits.is_test, splits.is_id)
-    assert splits.hidden == ("x", "y")
-
-
 def test_three_factors() -> None:
     space = FactorSpace(
         (
@@ -224,11 +189,6 @@ def test_three_factors() -> None:
     assert splits.is_ood.sum() == 4 * 3 * 3
     assert splits.is_test.sum() == 4 * 3 * 3 / 2
     assert splits.hidden == ("angle",)
-
-
-def test_splits_are_frozen() -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        make("none").splits.train = None
 
 
 @pytest.mark.parametrize(

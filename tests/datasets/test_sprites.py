@@ -70,17 +70,6 @@ def test_images_do_not_depend_on_the_batch_and_move_with_it() -> None:
     )
 
 
-def test_every_sprite_lies_inside_of_its_image() -> None:
-    images = make("--grid_size=24").render_array(make().splits.grid[:0])
-    assert images.shape == (0, 24, 24, 1)
-    small = make("--grid_size=24", "--sprite_sizes=3,2,12,3,3")
-    images = small.render_array(small.splits.grid)
-    border = np.ones((24, 24), bool)
-    border[1:-1, 1:-1] = False
-    assert images[:, border].max() < 0.5
-    assert images.min() == 0 and images.max() == 1
-
-
 def test_hue_colors_the_same_sprites() -> None:
     colored = make("--sprite_sizes=3,1,1,2,2,3", "--region=none")
     gray = make("--sprite_sizes=3,1,1,2,2", "--region=none")

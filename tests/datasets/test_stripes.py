@@ -38,13 +38,6 @@ def test_bumps_come_from_id_without_repetition() -> None:
     assert dataset.splits.is_test.sum() == 588 - 100
 
 
-def test_bumps_depend_on_the_seed_alone() -> None:
-    first, second = make("--num_bumps=9"), make("--num_bumps=9", "--depth=3")
-    np.testing.assert_array_equal(first.splits.train, second.splits.train)
-    other = make("--num_bumps=9", "--seed=1")
-    assert (first.splits.train[56:] != other.splits.train[56:]).any()
-
-
 def test_truths_are_bump_and_plus() -> None:
     dataset = make()
     factors = np.array([[5.0, 9.0]], np.float32)
@@ -56,13 +49,6 @@ def test_truths_are_bump_and_plus() -> None:
     np.testing.assert_allclose(plus, vertical + horizontal, rtol=1e-6)
     np.testing.assert_allclose(bump, vertical * horizontal, atol=1e-7)
     assert np.unravel_index(plus.argmax(), plus.shape) == (9, 5)
-
-
-def test_settings_that_stripes_ignore_are_named() -> None:
-    assert make().announcements() == []
-    for flag in ("--num_train=7", "--coordinates=continuous"):
-        (line,) = make(flag).announcements()
-        assert line.startswith("ignored: --num_train and --coordinates, the ")
 
 
 def test_cross_holds_back_its_stripes() -> None:

@@ -54,11 +54,6 @@ def test_counts_are_as_equal_as_can_be(
         assert count == size or count >= max(found) - 1
 
 
-def test_a_small_grid_stays_as_it_is() -> None:
-    data = make({"x": 6, "y": 6}, "square:2-3")
-    assert subsample_levels(data, 36) is data
-
-
 def test_a_sample_of_few_becomes_all_of_them() -> None:
     data = make({"x": 6, "y": 6}, "square:2-3", eval_points=10)
     assert len(data.splits.grid) == 10

@@ -235,30 +235,6 @@ def test_python_interface_and_missing_combinations() -> None:
         table.draw(factors)
 
 
-def test_corners_tell_the_background(tmp_path: Path) -> None:
-    assert FactorTable(IMAGES, CLASSES).polarity == "bright"
-    assert FactorTable(255 - IMAGES // 2, CLASSES).polarity == "dark"
-
-
-def test_batches_are_the_same_from_any_step(tmp_path: Path) -> None:
-    from tfcomp.datasets import batches
-
-    path = write_own(tmp_path / "own.npz")
-    dataset = load(path, "--region=shape:1", "--num_train=9")
-    found = {}
-    for limit in (0, batches.MAX_STORED):  # gathered, rendered at once
-        batches.MAX_STORED, kept = limit, batches.MAX_STORED
-        all_of_them = list(batches.make_batches(dataset, 4, 7, num_steps=6))
-        later = list(batches.make_batches(dataset, 4, 7, 3, 6))
-        batches.MAX_STORED = kept
-        for (f, x), (g, y) in zip(all_of_them[3:], later[:3], strict=True):
-            np.testing.assert_array_equal(f, g)
-            np.testing.assert_array_equal(x, y)
-        found[limit] = np.concatenate([x for _, x in all_of_them])
-    first, second = found.values()
-    np.testing.assert_array_equal(first, second)
-
-
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.9])
 def test_samples_have_both_sides(share: float, tmp_path: Path) -> None:
     flags = [f"--region=random:{share}", "--eval_points=8"]

@@ -11,7 +11,6 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.batches import make_batches
-from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.models import MODELS, canvas
 from tfcomp.models.acting import clear_candidates, measure_pose_terms
 from tfcomp.models.acting_rules import (
@@ -22,7 +21,6 @@ from tfcomp.models.acting_rules import (
 from tfcomp.models.config_checks import check_config
 from tfcomp.models.factor_transforms import SHRINK, FactorTransforms
 from tfcomp.models.stages import list_stages
-from tfcomp.training.export import export_model
 from tfcomp.training.fit import compile_model
 
 FLAGS = (
@@ -277,16 +275,6 @@ def test_all_kinds_of_data(flags: list[str], tmp_path: Path) -> None:
     model.save(tmp_path / "model.keras")
     again = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(again(points), image)
-
-
-def test_export_draws_the_same(tmp_path: Path) -> None:
-    model, config, dataset = make()
-    points = dataset.splits.grid[:7]
-    jacobian = choose_jacobian(model, dataset.space)
-    folder = export_model(model, str(tmp_path / "exported"), jacobian, "")
-    serve = tf.saved_model.load(folder).signatures["serving_default"]
-    image = serve(factors=tf.constant(points))["image"]
-    np.testing.assert_allclose(image, model(points), atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -66,13 +66,6 @@ def test_soft_code_mixes(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(layer(code), expected, atol=1e-5)
 
 
-def test_start_has_images_of_norm_one() -> None:
-    layer = AxisEmbedding(500, (16, 32), axes=("rows",))
-    layer.build((None,))
-    norms = np.linalg.norm(layer.matrices(), axis=(1, 2))
-    assert np.sqrt(np.mean(norms**2)) == pytest.approx(1, rel=0.05)
-
-
 def get_penalty(layer: AxisEmbedding) -> tuple[float, list[np.ndarray]]:
     """Its value, and its gradient by every profile."""
     with tf.GradientTape() as tape:
@@ -145,21 +138,6 @@ def test_saved_layer_is_pruned_still(tmp_path: Path) -> None:
     assert loaded.get_config() == layer.get_config()
     assert loaded.find_axis() == "rows"
     np.testing.assert_array_equal(loaded.matrices(), layer.matrices())
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ({"axes": ()}, "axes must be"),
-        ({"axes": ("depth",)}, "axes must be"),
-        ({"group_weight": -1.0}, "group_weight must be"),
-        ({"group_weight": float("nan")}, "group_weight must be"),
-        ({"inputs": "image"}, "inputs must be"),
-    ],
-)
-def test_bad_arguments(flags: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        make_layer(**flags)
 
 
 def test_factors_without_an_axis_get_matrices() -> None:

@@ -12,8 +12,6 @@ from tests.own_factors import TILES
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.datasets.factors import FactorSpace, make_pixel_space, parse_groups
-from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.models import MODELS
 from tfcomp.models.composition import Composition
 from tfcomp.models.config_checks import check_config
@@ -28,7 +26,6 @@ from tfcomp.models.pixels import (
     measure_interaction,
 )
 from tfcomp.models.stages import list_stages, make_stage_model
-from tfcomp.training.export import export_model
 
 # Weights at 28 x 28 with a bump code, width 64 and depth 4, and of colored
 # images of 12 x 16 with four factors, width 8 and depth 2.
@@ -81,20 +78,6 @@ def test_any_image_any_factors_and_a_file(name: str, tmp_path: Path) -> None:
     loaded = keras.models.load_model(tmp_path / "model.keras")
     assert list_stages(loaded) == list(stages)
     np.testing.assert_array_equal(loaded(POINTS), image)
-
-
-def test_export_draws_the_same(tmp_path: Path) -> None:
-    flags = "--grid_size=8 --region=none --width=4 --depth=1".split()
-    model = make("attention", *flags, "--interaction_weight=0.1")
-    space = make_pixel_space(8)
-    folder = export_model(model, tmp_path, choose_jacobian(model, space))
-    served = tf.saved_model.load(str(folder)).signatures
-    points = tf.constant(space.grid()[::9])
-    found = served["serving_default"](points)["image"]
-    np.testing.assert_allclose(found, model(points), atol=1e-6)
-    metrics = served["geometry"](points)
-    assert metrics["stage_0"].shape == (len(points), 2, 2)
-    assert np.isfinite(metrics["image"]).all() and np.any(metrics["image"])
 
 
 @pytest.mark.parametrize(
@@ -291,13 +274,6 @@ def test_additive_has_no_interactions_between_groups() -> None:
     assert hessian[2, 2] != 0.0  # the angle is coded by cos and sin
     np.testing.assert_array_equal(hessian[1, [0, 2]], 0.0)
     np.testing.assert_array_equal(hessian[[0, 2], 1], 0.0)
-
-
-def test_groups() -> None:
-    space = FactorSpace(TILES.factors)
-    assert parse_groups("", space) == [[0], [1], [2], [3]]
-    found = parse_groups("color+x,phase,size", space)
-    assert found == [[3, 0], [2], [1]]
 
 
 @pytest.mark.parametrize(

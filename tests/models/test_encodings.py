@@ -12,7 +12,6 @@ from tfcomp.analysis import compute_stage_metrics
 from tfcomp.config.run_config import make_config
 from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
 from tfcomp.evaluation.derivatives import choose_jacobian
-from tfcomp.evaluation.evaluator import make_probe_targets
 from tfcomp.models.encodings import ENCODINGS
 from tfcomp.models.encodings.base import FactorEncoding
 from tfcomp.models.encodings.population_codes import (
@@ -148,16 +147,6 @@ def test_absent_factor_of_the_ramp(absent_value: float) -> None:
     np.testing.assert_array_equal(code[~absent], present[~absent])
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_present_factors_do_not_care_for_absent_ones(name: str) -> None:
-    code = encode(ALL[name], ABSENT)
-    filled = encode(ALL[name], np.nan_to_num(ABSENT))
-    pairs = zip(split(code, ALL[name]), split(filled, ALL[name]), strict=True)
-    for column, (part, expected) in enumerate(pairs):
-        present = ~np.isnan(ABSENT[:, column])
-        np.testing.assert_array_equal(part[present], expected[present])
-
-
 def compute_jacobian(name: str, table: np.ndarray) -> np.ndarray:
     factors = tf.constant(table)
     with tf.GradientTape() as tape:
@@ -183,11 +172,6 @@ def test_gradient_is_that_of_differences(name: str) -> None:
         ahead, back = (encode(ALL[name], table + s) for s in (step, -step))
         expected = (ahead - back) / (2 * step[column])
         np.testing.assert_allclose(jacobian[:, :, column], expected, atol=2e-4)
-
-
-def test_only_the_one_hot_code_has_no_derivative() -> None:
-    found = tuple(name for name in ALL if ALL[name].differentiable)
-    assert found == DIFFERENTIABLE
 
 
 # Categorical factors
@@ -218,21 +202,7 @@ def test_geometry_is_over_ordered_factors(name: str) -> None:
         )
 
 
-def test_probes_look_for_cos_and_sin() -> None:
-    targets = make_probe_targets(NAMED, POINTS)
-    np.testing.assert_allclose(targets[:2], [[1, 0], [0, 1]], atol=1e-6)
-
-
 # Layers
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_output_shape(name: str) -> None:
-    encoding = ALL[name]
-    expected = (4, sum(widths(encoding)))
-    assert encode(encoding, TABLE).shape == expected
-    assert encoding.compute_output_shape((4, 3)) == expected
-    assert encoding(keras.Input((3,))).shape == (None, expected[1])
 
 
 @pytest.mark.parametrize(
@@ -274,21 +244,6 @@ def test_float32_under_mixed_precision(
     assert encoding.compute_dtype == "float32"
     assert found.dtype == tf.float32
     np.testing.assert_array_equal(found, expected)
-
-
-@pytest.mark.parametrize(
-    ("encoding", "value", "message"),
-    [
-        (BumpEncoding, 0.0, "sigma must be greater than 0"),
-        (RampEncoding, "wide", "scaled_to must be one of"),
-        (PositionalEncoding, 1.0, "must be greater than 1"),
-    ],
-)
-def test_bad_arguments(
-    encoding: type[FactorEncoding], value: object, message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        encoding(SPACE, value)
 
 
 def test_encodings_of_a_run_follow_its_flags() -> None:

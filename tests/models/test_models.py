@@ -1,7 +1,5 @@
 """Decoders: sizes, stages, precision, users' own models."""
 
-from pathlib import Path
-
 import keras
 import numpy as np
 import pytest
@@ -83,21 +81,6 @@ def test_stages(flags: list[str], code: int, hidden: list, size: int) -> None:
     assert {k: v.shape[1:] for k, v in outputs.items()} == shapes
 
 
-@pytest.mark.parametrize("size", [12, 32])
-@pytest.mark.parametrize("name", ["cnn", "mlp", "rotation"])
-def test_grid_sizes(name: str, size: int) -> None:
-    model = make(
-        f"--model={name}",
-        f"--grid_size={size}",
-        "--region=square:4-8",
-        "--width=8",
-        "--depth=2",
-    )
-    image = model.predict(FACTORS, verbose=0)
-    assert image.shape == (3, size, size, 1)
-    assert np.isfinite(image).all()
-
-
 SIZED = ["cnn", "mlp", "rotation", "low_rank", "hard_rendering"]
 
 
@@ -116,26 +99,6 @@ def test_images_are_of_the_size_of_the_data(name: str) -> None:
     image = model.predict(points, verbose=0)
     assert image.shape == (len(points), 12, 16, 3)
     assert np.isfinite(image).all()
-
-
-@EACH_MODEL
-@pytest.mark.parametrize("encoding", ["bump", "ramp", "one_hot", "positional"])
-def test_every_encoding_draws_different_images(
-    name: str, encoding: str
-) -> None:
-    keras.utils.set_random_seed(0)
-    model = make(*SMALL, f"--model={name}", f"--encoding={encoding}")
-    images = model.predict(FACTORS, verbose=0)
-    assert images.shape == (3, 12, 12, 1)
-    assert np.abs(images[0] - images[1]).max() > 1e-6
-    assert np.abs(images[0] - images[2]).max() > 1e-6
-
-
-@EACH_MODEL
-def test_absent_factors_give_finite_images(name: str) -> None:
-    stripes = np.array([[3, np.nan], [np.nan, 5]], np.float32)
-    images = make(*SMALL, f"--model={name}").predict(stripes, verbose=0)
-    assert np.isfinite(images).all()
 
 
 @EACH_MODEL
@@ -161,24 +124,6 @@ def test_stage_model_shares_the_weights(name: str) -> None:
     after = stages(FACTORS)["image"]
     assert np.abs(after - before).max() > 1e-3
     np.testing.assert_array_equal(after, model(FACTORS))
-
-
-def test_hidden_stages_are_rectified() -> None:
-    outputs = make_stage_model(make(*SMALL))(FACTORS)
-    for stage in ("stage_0", "stage_1", "stage_2"):
-        assert np.min(outputs[stage]) == 0.0
-    assert np.min(outputs["image"]) < 0.0
-
-
-@EACH_MODEL
-def test_saved_model_draws_the_same(name: str, tmp_path: Path) -> None:
-    model = make(*SMALL, f"--model={name}")
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert list_stages(loaded) == list_stages(model)
-    np.testing.assert_array_equal(
-        loaded.predict(FACTORS, verbose=0), model.predict(FACTORS, verbose=0)
-    )
 
 
 @pytest.mark.parametrize(

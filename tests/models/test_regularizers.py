@@ -164,11 +164,3 @@ def test_regularizer_survives_serialization(regularizer) -> None:
 def test_bad_weight_is_named(regularizer, weight: object) -> None:
     with pytest.raises(ValueError, match=f"weight must be .*{weight!r}"):
         regularizer(weight)
-
-
-def test_bad_choices_are_named() -> None:
-    for regularizer in (EntropyRegularizer, VarianceRegularizer):
-        with pytest.raises(ValueError, match="reduction must be .*'max'"):
-            regularizer(0.1, reduction="max")
-    with pytest.raises(ValueError, match="basis must be .*'rows'"):
-        VarianceRegularizer(0.1, basis="rows")

@@ -19,7 +19,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.batches import make_training_table
-from tfcomp.models import MODELS, lookup
+from tfcomp.models import MODELS, value_embedding
 from tfcomp.models.low_rank_embedding import LowRankEmbedding
 from tfcomp.training import compiled
 from tfcomp.training.prepared_models import make_training_model
@@ -168,7 +168,7 @@ def test_products_look_up_what_take_does(rng: np.random.Generator) -> None:
     layer(index)
     found = {}
     for use in (False, True):
-        with lookup.use_products() if use else tf.name_scope("plain"):
+        with value_embedding.use_products() if use else tf.name_scope("plain"):
             with tf.GradientTape() as tape:
                 image = layer(index)
                 loss = tf.reduce_sum(image**2)

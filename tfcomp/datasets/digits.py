@@ -1,8 +1,8 @@
 """Rotated digits: one image, every angle but a gap (appendix F.2).
 
-Of several, the digit is a second, categorical factor, so that angles can be
-held out for one of them only. Stand-ins, for tests and a first try, are no
-MNIST: strokes of a seven-segment display, drawn in code.
+With several digits, the digit is a second, categorical factor, so that angles
+can be held out for one of them only. Stand-ins, for tests and a first try, are
+not MNIST but strokes of a seven-segment display.
 """
 
 import functools
@@ -125,14 +125,13 @@ def _make_renderer(load: Callable[[], Any], space: FactorSpace) -> Render:
 
 
 def draw_stand_in(digit: int) -> np.ndarray:
-    """A digit from 0 to 9, float32 [28, 28] in [0, 1], row 0 at the top."""
+    """Draws a digit, float32 [28, 28] in [0, 1], row 0 at the top."""
     segments = [_measure_distance(*_SEGMENTS[name]) for name in _LIT[digit]]
     distance = np.min(segments, axis=0)
     return np.clip(_HALF_WIDTH + 0.5 - distance, 0.0, 1.0).astype(np.float32)
 
 
 def _measure_distance(start: Point, end: Point) -> np.ndarray:
-    """Distance of every pixel from a line segment, [28, 28]."""
     pixels = np.stack(np.mgrid[:SIZE, :SIZE], axis=-1).astype(float)
     along = np.subtract(end, start)
     place = (pixels - start) @ along / (along @ along)
@@ -141,21 +140,21 @@ def _measure_distance(start: Point, end: Point) -> np.ndarray:
 
 
 def has_mnist(folder: Path) -> bool:
-    """Whether MNIST is in a TFDS data directory; reads nothing of it."""
+    """Returns True if MNIST is in a TFDS data directory."""
     return bool(list(folder.glob("mnist/*/dataset_info.json")))
 
 
 @functools.lru_cache(maxsize=32)
 def load_digit(folder: Path, digit: int, index: int) -> np.ndarray:
-    """A training image, float32 [28, 28] in [0, 1], row 0 at the top.
+    """Returns a training image, float32 [28, 28] in [0, 1], row 0 at the top.
 
-    Its index is that among the training examples of its class, in TFDS order.
+    The index counts the training examples of the class, in TFDS order.
 
     Raises:
         RunError: If MNIST is not there or cannot be read; one line.
         ConfigError: If the class has fewer examples.
     """
-    # Its absence is told without the time that importing TFDS takes.
+    # Checked first, without the time that importing TFDS takes.
     if not has_mnist(folder):
         raise RunError(
             f"--data_dir: no MNIST in {folder}; get it with python -c "
@@ -163,9 +162,9 @@ def load_digit(folder: Path, digit: int, index: int) -> np.ndarray:
             f"data_dir='{folder}')\", or try --digit_source=stand_in"
         )
     try:
-        image, count = _scan(folder, digit, index)
+        image = _find_image(folder, digit, index)
     except Exception as error:  # whatever a damaged file leads to
-        # TensorFlow puts the names of graph nodes around what went wrong.
+        # TensorFlow puts the names of graph nodes around the message.
         text = re.sub(r"(?s)\{\{.*?\}\}|\[Op:.*", "", str(error))
         reason = first_line(error, text)
         raise RunError(
@@ -173,15 +172,12 @@ def load_digit(folder: Path, digit: int, index: int) -> np.ndarray:
             f"remove {folder / 'mnist'} and get it again"
         ) from error
     if image is None:
-        rule = f"must be less than {count}, the training examples of {digit}"
+        rule = f"must be less than the number of training examples of {digit}"
         raise ConfigError("digit_index", rule, index)
     return image
 
 
-def _scan(
-    folder: Path, digit: int, index: int
-) -> tuple[np.ndarray | None, int]:
-    """The image, or None and the number of examples of the class."""
+def _find_image(folder: Path, digit: int, index: int) -> np.ndarray | None:
     import tensorflow as tf
     import tensorflow_datasets as tfds
 
@@ -195,15 +191,10 @@ def _scan(
         # Small data sets are cached, which warns where reading stops early.
         read_config=tfds.ReadConfig(try_autocache=False),
     )
-    count = 0
-    batch: Any
-    for batch in examples.batch(256):  # quicker than one by one
-        rows = np.flatnonzero(batch["label"].numpy() == digit)
-        if index < count + len(rows):  # the only one that is decoded
-            encoded = batch["image"][rows[index - count]]
-            pixels = np.asarray(tf.io.decode_image(encoded, channels=1))
-            if pixels.shape != (28, 28, 1):
-                raise ValueError(f"an image of shape {pixels.shape}")
-            return pixels[..., 0].astype(np.float32) / 255.0, index + 1
-        count += len(rows)
-    return None, count
+    same = examples.filter(lambda example: example["label"] == digit)
+    for example in same.skip(index).take(1):
+        pixels = np.asarray(tf.io.decode_image(example["image"], channels=1))
+        if pixels.shape != (SIZE, SIZE, 1):
+            raise ValueError(f"an image of shape {pixels.shape}")
+        return pixels[..., 0].astype(np.float32) / 255.0
+    return None

@@ -1,6 +1,7 @@
 """Regions that list their combinations: a random share, a table in a file."""
 
 import csv
+import math
 import os
 from pathlib import Path
 
@@ -14,7 +15,7 @@ MAX_COMBINATIONS = 10**8
 
 
 def make_random(arguments: str, space: FactorSpace) -> Predicate:
-    """A share of all combinations, as `0.2`, or with a seed, as `0.2:7`."""
+    """Returns a random share of all combinations, as `0.2` or `0.2:7`."""
     fraction, number = _parse_share("random", arguments)
     size = _count(space)
     chosen = np.random.default_rng([number, size]).permutation(size)
@@ -22,10 +23,10 @@ def make_random(arguments: str, space: FactorSpace) -> Predicate:
 
 
 def make_random_box(arguments: str, space: FactorSpace) -> Predicate:
-    """Random intervals of random factors, as `0.1`, with a seed as `0.1:3`.
+    """Returns random intervals of two factors or more, as `0.1` or `0.1:3`.
 
-    Of every factor that is drawn, at least two, a value or more is left out,
-    so that no value is hidden. Intervals of periodic factors may wrap.
+    They leave out a value of each of these factors, so that training sees all
+    values. Intervals of periodic factors may wrap.
     """
     share, number = _parse_share("random_box", arguments)
     sizes = np.array(space.shape)
@@ -61,59 +62,53 @@ def _parse_share(kind: str, arguments: str) -> tuple[float, int]:
 
 
 def make_file(arguments: str, space: FactorSpace) -> Predicate:
-    """The combinations in the rows of a CSV file, by values or names."""
-    path = Path(os.path.expanduser(arguments))
-    try:
-        if not path.is_file():  # a device would be read for ever
-            raise OSError(f"{path} is no file")
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            header, *rows = list(csv.reader(file))
-    except (OSError, UnicodeDecodeError, csv.Error, ValueError) as error:
-        rule = f"must name a readable CSV file with a header ({error})"
-        raise ConfigError("region", rule, f"file:{arguments}") from error
-    columns = [name.strip() for name in header]
-    if len({*columns} & {*space.names}) < len(columns) or not rows:
-        raise ValueError(
-            "must name a file with rows, whose columns are factors among: "
-            + ", ".join(space.names)
-        )
+    """Returns the combinations in the rows of a CSV file: values or names."""
+    columns, rows = _read_rows(arguments)
+    if not rows or not 0 < len({*columns} & {*space.names}) == len(columns):
+        known = ", ".join(space.names)
+        rule = "must name a file with rows, whose columns are factors among"
+        raise ValueError(f"{rule}: {known}")
     partial = FactorSpace(tuple(space[name] for name in columns))
     listed = []
-    for number, row in enumerate(rows, start=2):
-        if not row:
-            continue
+    for line, row in rows:
         if len(row) != len(columns):
-            raise ValueError(
-                f"must name a file with {len(columns)} cells in each row; line "
-                f"{number} has {len(row)}"
-            )
-        cells = zip(row, partial, strict=True)
-        listed.append([_parse_cell(number, *cell) for cell in cells])
+            rule = f"must name a file with {len(columns)} cells in each row"
+            raise ValueError(f"{rule}; line {line} has {len(row)}")
+        listed.append([*map(_parse_cell, row, partial, [line] * len(row))])
     flat = np.ravel_multi_index(np.transpose(listed), partial.shape)
     contains = _contain(flat, partial)
     places = [space.names.index(name) for name in columns]
     return lambda values: contains(values[:, places])
 
 
-def _parse_cell(number: int, text: str, factor: Factor) -> int:
-    text = text.strip()
+def _read_rows(name: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """Returns the head of a CSV file and its other rows, with their lines."""
+    path = Path(os.path.expanduser(name))
+    try:
+        if not path.is_file():  # a device would be read for ever
+            raise OSError(f"{path} is no file")
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            head, *rows = [[c.strip() for c in row] for row in csv.reader(file)]
+    except (OSError, UnicodeDecodeError, csv.Error, ValueError) as error:
+        rule = f"must name a readable CSV file with a header ({error})"
+        raise ConfigError("region", rule, f"file:{name}") from error
+    return head, [(n, row) for n, row in enumerate(rows, start=2) if row]
+
+
+def _parse_cell(text: str, factor: Factor, line: int) -> int:
     if text in factor.names:
         return factor.names.index(text)
     try:
-        value = float(text)
+        index = factor.find_value(float(text))
     except ValueError:
-        value = np.nan
-    index = factor.find_value(value)
+        index = -1
     if index < 0:
-        raise ValueError(
-            f"must name a file of values that occur; line {number} has "
-            f"{factor.name} {text!r}"
-        )
+        rule = f"must name a file of values that occur; line {line} has"
+        raise ValueError(f"{rule} {factor.name} {text!r}")
     return index
 
 
 def _contain(flat: np.ndarray, space: FactorSpace) -> Predicate:
-    """Tests for the combinations with these flat indices."""
     is_listed = np.zeros(_count(space), bool)
     is_listed[flat] = True
 
@@ -125,7 +120,7 @@ def _contain(flat: np.ndarray, space: FactorSpace) -> Predicate:
 
 
 def _count(space: FactorSpace) -> int:
-    size = int(np.prod(space.shape, dtype=float))
+    size = math.prod(space.shape)
     if size > MAX_COMBINATIONS:
         raise ValueError(f"must have at most {MAX_COMBINATIONS} combinations")
     return size
