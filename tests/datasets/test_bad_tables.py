@@ -87,7 +87,7 @@ NAN_PIXEL = np.where(IMAGES == 99, np.nan, IMAGES)
 OBJECTS = np.array(NAMES, object)
 # What a file has, and words of the line that refuses it.
 BAD: list[tuple[Make, str]] = [
-    (change(classes=None), "images must come with classes, unless"),
+    (change(classes=None), "images must come with classes, unless MPI3D"),
     (change(images=None), "members must have images and classes"),
     (change(sizes=[3, 2, 3]), "sizes of x, .* must be from 4 to 1,000, got 3"),
     (change(sizes=[1e9, 2, 4]), "sizes of shape, .* to 1,000, got 1e"),

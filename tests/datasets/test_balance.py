@@ -4,7 +4,7 @@ import numpy as np
 
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.datasets.batches import MOST, make_batches, repeat_rare
+from tfcomp.datasets.batches import MAX_REPEATS, make_batches, repeat_rare
 
 FLAGS = ["--flagfile=sprites", "--grid_size=8", "--sprite_sizes=2,2,2,4,4"]
 
@@ -25,9 +25,9 @@ def test_rows_come_as_often_as_their_rarest_value_is_rare() -> None:
         np.bincount(rows), [1] * 59 + [20], strict=False
     )
     assert (np.bincount(repeat_rare(space, table[:30])) == 1).all()
-    many = np.repeat(table[:1], 2 * MOST * 2 + 2, axis=0)
+    many = np.repeat(table[:1], 2 * MAX_REPEATS * 2 + 2, axis=0)
     many[-1] = table[-1]
-    assert np.bincount(repeat_rare(space, many))[-1] == MOST
+    assert np.bincount(repeat_rare(space, many))[-1] == MAX_REPEATS
     table[0, 3] = np.nan
     assert np.bincount(repeat_rare(space, table))[0] == 1
 

@@ -19,8 +19,8 @@ from tfcomp.datasets.factors import FactorSpace
 # the seed are used almost as they are: small ones leave the first pass over
 # a small table nearly in order (23 of 25 rows in their place).
 ROUNDS = 16
-MOST = 64  # times that an image is drawn in a pass, with `--balance`
-NOISE_SEED = 0  # that of the data, which no seed of a run changes
+MAX_REPEATS = 64  # of an image in a pass, with `--balance`
+NOISE_SEED = 0  # independent of the seed of a run
 # Bytes of images that are rendered once rather than for every batch.
 MAX_STORED = 64 * 2**20
 
@@ -101,10 +101,10 @@ def make_training_table(dataset: Dataset) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def _do_not_tune() -> tf.data.Options:
-    """Options without tuning.
+    """Returns options without tuning.
 
-    Nothing is left to tune, and the end of a training may wait for the thread
-    that does it (see `training.strategy.give_to_devices`).
+    There is nothing to tune, and the end of a training may wait for the tuning
+    thread (see `training.strategy.give_to_devices`).
     """
     options = tf.data.Options()
     options.autotune.enabled = False
@@ -112,7 +112,7 @@ def _do_not_tune() -> tf.data.Options:
 
 
 def _add_noise(images: tf.Tensor, rows: tf.Tensor, noise: float) -> tf.Tensor:
-    """Images [B, ...] with Gaussian noise, always the same on a row [B]."""
+    """Returns images with Gaussian noise, always the same for a row [B]."""
     if not noise:
         return images
 
@@ -124,7 +124,7 @@ def _add_noise(images: tf.Tensor, rows: tf.Tensor, noise: float) -> tf.Tensor:
 
 
 def shuffle_numbers(numbers: tf.Tensor, size: int, seed: int) -> tf.Tensor:
-    """Rows of a table of a size, for numbers of examples, int64 [B].
+    """Returns table rows for numbers of examples, int64 [B].
 
     Each pass over the table has every row once.
     """
@@ -142,11 +142,11 @@ def shuffle_numbers(numbers: tf.Tensor, size: int, seed: int) -> tf.Tensor:
 
 
 def repeat_rare(space: FactorSpace, table: np.ndarray) -> np.ndarray:
-    """Rows of a table in which every value is about as frequent as others.
+    """Returns rows of a table, repeated so that values are about as frequent.
 
-    An image is repeated as often as its rarest value is rarer than the values
-    of that factor are on average, at most `MOST` times; an absent value (NaN)
-    is not rare. Where all are about equally frequent, every row comes once.
+    A row is repeated as often as its rarest value is rarer than the average
+    value of the factor, at most `MAX_REPEATS` times. Absent values (NaN) are
+    not rare.
     """
     times = np.ones(len(table))
     for index in space.to_index(table).T:
@@ -155,5 +155,5 @@ def repeat_rare(space: FactorSpace, table: np.ndarray) -> np.ndarray:
         average = present.sum() / max(np.count_nonzero(counts), 1)
         rarity = average / counts[index[present]]
         times[present] = np.maximum(times[present], rarity)
-    times = np.clip(np.rint(times), 1, MOST).astype(int)
-    return np.repeat(np.arange(len(table)), times)
+    repeats = np.clip(np.rint(times), 1, MAX_REPEATS).astype(int)
+    return np.repeat(np.arange(len(table)), repeats)

@@ -1,4 +1,4 @@
-"""Which combinations of factors a training set determines.
+"""Combinations of factors that a training set determines.
 
 Let f be any function of the factors without interactions of more than k of
 them (the order): a sum of functions of k factors each. A combination is
@@ -32,8 +32,8 @@ import numpy as np
 
 from tfcomp.datasets.row_space import PRIME, RowSpace
 
-BLOCK = 2**16  # combinations that are looked at at once
-ROWS = 512  # that enter the row space at once
+BLOCK = 2**16  # combinations at a time
+ROWS = 512  # equations that enter the row space at a time
 TESTS = 3  # random functions
 ANCHORS = 8  # candidates
 MAX_TABLE = 10**8  # combinations of the values of k factors
@@ -42,10 +42,10 @@ MAX_DENSE = 5 * 10**7  # numbers of a row space
 
 @dataclass(frozen=True)
 class Certificate:
-    """What a training set determines if at most `order` factors interact.
+    """Combinations that are determined if at most `order` factors interact.
 
-    Of all combinations, those that are determined (bool [n]), and a smallest
-    set of further ones (their numbers among all) that makes all determined.
+    A mask of all combinations [n], and a smallest set of further ones, their
+    row numbers, with which all are determined.
     """
 
     order: int
@@ -56,11 +56,10 @@ class Certificate:
 def certify(
     train: np.ndarray, every: np.ndarray, order: int
 ) -> Certificate | None:
-    """The certificate of a training set, of the rows of `every`.
+    """Returns the certificate of a training set for the rows of `every`.
 
-    Training and all combinations that exist are given by classes, int [n, F]
-    and [m, F]; -1 where a factor is absent, which is a value of its own. None
-    if the equations would not fit into memory.
+    Both tables are classes, int [n, F] and [m, F]; -1 for an absent factor
+    counts as a value. None if the equations would not fit into memory.
     """
     points = np.concatenate([train, every]).astype(np.int32)
     points -= points.min(axis=0, initial=0)
@@ -100,7 +99,6 @@ class _Design:
         self.unknown = np.arange(columns + 1) < columns
 
     def certify(self) -> Certificate | None:
-        """Which combinations follow; None if elimination is too large."""
         every = np.arange(self.num_train, len(self.points))
         active = self._peel(np.arange(self.num_train))
         cells = self._find_cells(every)
@@ -144,7 +142,7 @@ class _Design:
                 return rows
 
     def _find_cells(self, rows: np.ndarray) -> np.ndarray:
-        """The combination that is each anchored cell; -1 if none is."""
+        """Returns the row of each anchored cell, -1 if none is."""
         cells = np.full(len(self.unknown), -1)
         rows = rows[self.support[rows] <= self.order]
         for part, columns, _ in self._list_terms(rows):
@@ -163,7 +161,7 @@ class _Design:
         return np.concatenate(taken)
 
     def _write(self, rows: np.ndarray) -> np.ndarray:
-        """Equations as rows of numbers, [n, columns that are seen]."""
+        """Returns equations as dense rows, [n, local columns]."""
         place = np.full(len(self.unknown), -1)
         place[self.local] = np.arange(len(self.local))
         dense = np.zeros((len(rows), len(self.local) + 1))
@@ -173,7 +171,7 @@ class _Design:
         return dense[:, :-1]
 
     def _test(self, rows: np.ndarray) -> np.ndarray:
-        """Whether some function that vanishes on the row space does not."""
+        """Returns rows [n] where a function of the null space is not 0."""
         rng = np.random.default_rng(0)
         values = np.zeros((len(self.unknown), TESTS), np.int64)
         size = (self.unknown.sum(), TESTS)
@@ -183,12 +181,12 @@ class _Design:
         totals = np.zeros((len(rows), TESTS), np.int64)
         for part, columns, numbers in self._list_terms(rows):
             totals[part] += numbers[:, None] * values[columns]
-        return (totals % PRIME).any(axis=1)
+        return np.any(totals % PRIME, axis=1)
 
     def _list_terms(
         self, rows: np.ndarray
     ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-        """The terms of equations: a block of rows, columns, coefficients."""
+        """Yields terms of equations: block of rows, columns, coefficients."""
         numbers = _list_coefficients(self.points.shape[1], self.order)
         for start in range(0, len(rows), BLOCK):
             part = slice(start, start + BLOCK)
@@ -203,9 +201,7 @@ class _Design:
 
 
 def _choose_anchor(points: np.ndarray, order: int) -> np.ndarray:
-    """Of the commonest values and some training combinations, the one that
-    most of training differs from in few factors.
-    """
+    """Returns a combination that training differs from in few factors."""
     if not points.size:
         return np.zeros(points.shape[1], points.dtype)
     common = [np.bincount(column).argmax() for column in points.T]
@@ -218,7 +214,7 @@ def _choose_anchor(points: np.ndarray, order: int) -> np.ndarray:
 
 
 def _list_coefficients(factors: int, order: int) -> np.ndarray:
-    """Of the formula above, by s and j, int [F + 1, k + 1]; 0 for j > s."""
+    """Returns coefficients by s and j, int [F + 1, k + 1]; 0 for j > s."""
     numbers = np.zeros((factors + 1, order + 1), np.int64)
     for s, j in itertools.product(range(factors + 1), range(order + 1)):
         numbers[s, j] = s == j

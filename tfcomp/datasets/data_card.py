@@ -1,8 +1,8 @@
-"""What a dataset is: factors, sizes, licence, and SHA-256 of its images.
+"""Cards of datasets: factors, sizes, license, and SHA-256 of the images.
 
-The hash is that of the image of every combination, in the order of the grid
-(the last factor changes fastest), each as rows, columns and channels of
-`round(255 * pixel)`, uint8. It says what the flags draw, whatever is held out.
+The hash covers the images of all combinations, held out or not, in the order of
+the grid (the last factor changes fastest), each as rows, columns and channels
+of `round(255 * pixel)`, uint8.
 """
 
 import hashlib
@@ -20,12 +20,12 @@ from tfcomp.datasets.factors import Factor
 
 CARD_FILE = "README.md"
 TEMPLATE = Path(__file__).with_name("data_card.md")
-# Of model hubs: names of numbers of examples, by the number of digits.
+# Size categories of model hubs, by the number of digits.
 SIZES = {4: "1K<n<10K", 5: "10K<n<100K", 6: "100K<n<1M", 7: "1M<n<10M"}
 
 
 def hash_images(dataset: Dataset) -> str:
-    """SHA-256 of the images of all combinations, in hex."""
+    """Returns the SHA-256 of the images of all combinations, in hex."""
     digest = hashlib.sha256()
     factors = dataset.splits.all.factors
     size = max(1, MAX_PIXELS // math.prod(dataset.image_shape))
@@ -36,12 +36,12 @@ def hash_images(dataset: Dataset) -> str:
 
 
 def count_bytes(dataset: Dataset) -> int:
-    """Bytes of all images as uint8."""
+    """Returns the bytes of all images as uint8."""
     return len(dataset.splits.all.factors) * math.prod(dataset.image_shape)
 
 
 def describe_factor(factor: Factor) -> str:
-    """A factor in words, as `x: 28 values from 0 to 27 px`."""
+    """Describes a factor, as `x: 28 values from 0 to 27 px`."""
     values = factor.values()
     if factor.categorical:
         names = map(factor.describe, values.tolist())
@@ -53,7 +53,7 @@ def describe_factor(factor: Factor) -> str:
 
 
 def format_data_card(dataset: Dataset, settings: Mapping[str, Any]) -> str:
-    """README.md of a dataset on disk, the same one for the same flags."""
+    """Formats the README.md of a dataset on disk."""
     num_ood = int(dataset.splits.all.is_ood.sum())
     counts = {"train": len(dataset.splits.train), "ood": num_ood}
     text = TEMPLATE.read_text("utf-8")
@@ -73,7 +73,7 @@ def format_data_card(dataset: Dataset, settings: Mapping[str, Any]) -> str:
 
 
 def make_header(dataset: Dataset, num_examples: int) -> dict[str, Any]:
-    """Licence, tags and size, in the terms of model hubs."""
+    """Returns license, tags and size, in the terms of model hubs."""
     digits = min(len(str(num_examples)), 7)
     return {
         **({"license": dataset.license} if dataset.license else {}),

@@ -25,43 +25,40 @@ from tfcomp.datasets.splits import (
 )
 
 DATASETS = Registry("dataset")
-MAX_PIXELS = 2**18  # that are rendered at once
+MAX_PIXELS = 2**18  # rendered at a time
 Render = Callable[[Any], Any]
 MAX_AVERAGED = 4096  # training images
-GROUND_TOLERANCE = 1 / 255  # of pixels that show the ground
+GROUND_TOLERANCE = 1 / 255  # of pixels of the background
 MAX_CELLS = 2 * 10**7  # of a space that maps are cut from
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Everything that training and evaluation need to know of the data.
+    """Data for training and evaluation: factors, splits and a renderer.
 
     Attributes:
         render: Factor values [n, F] to images [n, *image_shape] of rows,
             columns and channels, in TensorFlow, imported when first called.
-        polarity: "bright" or "dark": whether peaks are maxima or minima.
+        polarity: "bright" if peaks are maxima, "dark" if they are minima.
         has_background: True declares that every image shows objects on a
-            constant ground, 0 if bright and 1 if dark; errors then refer to
-            a blank image. By default nothing is declared, and they refer to
-            the mean training image (see `reference`).
-        has_position: Whether factors x and y are the place of the peak in
-            pixels, so that position scores make sense. By default so if they
-            are the only factors, ordered, and their ranges lie on the image.
+            constant background, 0 if bright and 1 if dark; errors then refer
+            to a blank image, else to the mean training image (`reference`).
+        has_position: True if factors x and y are the peak in pixels, so that
+            position scores make sense. By default true if they are the only
+            factors, ordered, and their ranges lie on the image.
         other_truths: More renderers that outputs are compared with, by a
             name that is added to `id` and `ood` in the scores.
-        first_row: Where row 0 is in pictures, "bottom" or "top".
-        prepare: Called before a run writes anything; raises `RunError` if
-            data that rendering needs cannot be read. A tuple of notes that it
-            returns is printed.
+        first_row: Place of row 0 in pictures, "bottom" or "top".
+        prepare: Called before a run writes anything; raises `RunError` for
+            unreadable data. A tuple of notes that it returns is printed.
         notes: More lines for `announcements`.
-        size_flag: The flag that the number of combinations grows with.
-        stored_bytes: Size of images that are held in memory to be rendered.
-        train_images: Images of the training table [n, *image_shape] that
-            batches take in place of rendering them; None renders.
+        size_flag: Name of the flag that sets the number of combinations.
+        train_images: Images of the training table [n, *image_shape] for
+            batches; None renders them.
         noise: Standard deviation of Gaussian noise that batches add.
-        balance: Whether batches draw images of rare values more often.
-        about: What the images show and where they come from, for data cards.
-        license: Of the images, as model hubs abbreviate it; "" is not known.
+        balance: True if batches repeat images of rare values.
+        about: Content and origin of the images, for data cards.
+        license: License as model hubs abbreviate it; "" if unknown.
     """
 
     name: str
@@ -78,7 +75,6 @@ class Dataset:
     prepare: Callable[[], Any] = lambda: ()
     notes: tuple[str, ...] = ()
     size_flag: str = "dataset"
-    stored_bytes: int = 0
     train_images: np.ndarray | None = None
     noise: float = 0.0
     balance: bool = False
@@ -98,11 +94,10 @@ class Dataset:
 
     @cached_property
     def ground(self) -> float | None:
-        """Pixel value where nothing is drawn, 0 or 1; None if there is none.
+        """Pixel value of the background, 0 or 1; None if there is none.
 
-        Declared by `has_background`. If nothing is declared, images of one
-        channel have a ground if more than half of the pixels of each of them
-        have its value.
+        Without a declaration (`has_background`), images of one channel have a
+        background if it fills more than half of each image.
         """
         if self.has_background:
             return 1.0 if self.polarity == "dark" else 0.0
@@ -116,12 +111,11 @@ class Dataset:
         return None
 
     @cached_property
-    def reference(self) -> float | np.ndarray:
+    def reference(self) -> Any:
         """The image whose error is the unit of relative errors.
 
-        A blank image (its pixel value) if the data declare their ground, else
-        the mean of at most `MAX_AVERAGED` training images, [H, W, C]. It does
-        not depend on the order of images.
+        The pixel value of a blank image if the data declare a background, else
+        the mean of at most `MAX_AVERAGED` training images, [H, W, C].
         """
         if self.has_background:
             return self.ground
@@ -146,17 +140,14 @@ class Dataset:
 
     @cached_property
     def planes(self) -> list[Plane]:
-        """Where maps can be drawn: none without two ordered factors.
-
-        Of a large space none either: it would have to be written down.
-        """
+        """Planes for maps; none without two ordered factors or if large."""
         if self.known is None:
             return []
         return list_planes(self.space.factors, self._held_out, self.known)
 
     @cached_property
     def known(self) -> np.ndarray | None:
-        """Which combinations are ID, [*sizes]; None of a large space."""
+        """Mask of ID combinations, [*sizes]; None for a large space."""
         if math.prod(self.space.shape) > MAX_CELLS:
             return None
         every = self.splits.all
@@ -175,7 +166,7 @@ class Dataset:
 
     @cached_property
     def at_map_points(self) -> Dataset:
-        """The data with a grid that has the points of all maps."""
+        """The dataset at the points of all maps."""
         if self.splits.is_complete or not self.planes:
             return self
         every, space = self.splits.all, self.space
@@ -187,7 +178,7 @@ class Dataset:
         )
 
     def at_points(self, points: Points) -> Dataset:
-        """The data with some of its points as the grid of what is scored."""
+        """Returns the dataset with these points as its grid."""
         splits = dataclasses.replace(
             self.splits,
             points=points,
@@ -200,7 +191,6 @@ class Dataset:
     def _spread(
         self, points: np.ndarray, values: np.ndarray, empty: Any
     ) -> np.ndarray:
-        """Values of points [n] in an array of the whole space."""
         spread = np.full(self.space.shape, empty, np.result_type(values, empty))
         spread[tuple(self.space.to_index(points).T)] = values
         return spread
@@ -208,7 +198,7 @@ class Dataset:
     def render_array(
         self, factors: np.ndarray, render: Render | None = None
     ) -> np.ndarray:
-        """Images of a factor table as an array, by default the true ones."""
+        """Renders a factor table into an array, by default with `render`."""
         render = render or self.render
         # Parts that stay in a cache of the processor.
         size = max(1, MAX_PIXELS // math.prod(self.image_shape))
@@ -217,16 +207,16 @@ class Dataset:
 
     @property
     def sample_note(self) -> str:
-        """What results cover, where that is not every combination."""
+        """Coverage of the results, if they leave out combinations."""
         splits, size = self.splits, math.prod(self.space.shape)
         if splits.is_complete:
             return ""
         missing = "tuning, which needs a complete grid, is left out"
         if splits.existing is None:
             return f"{len(splits.grid):,} of {size:,} images exist; {missing}"
-        what = "analyses look" if splits.is_streamed else "evaluation looks"
+        subject = "analyses look" if splits.is_streamed else "evaluation looks"
         return (
-            f"{what} at a sample of {len(splits.grid):,} of the "
+            f"{subject} at a sample of {len(splits.grid):,} of the "
             f"{len(splits.all):,} combinations, {splits.is_ood.sum():,} of "
             f"them held out (--eval_points); {missing}"
         )
@@ -253,7 +243,7 @@ class Dataset:
         return f"held out of {'; '.join(parts)}" if parts else ""
 
     def announcements(self) -> list[str]:
-        """What a user should know before reading scores of this split."""
+        """Returns notes to read before scores of this split, a line each."""
         hidden = " and ".join(self.splits.hidden)
         warning = (
             f"not compositional: --region={self.region.spec} hides "
@@ -282,10 +272,10 @@ def build_dataset(
     cells: np.ndarray | None = None,
     **others: Any,
 ) -> Dataset:
-    """A dataset with the splits that the configuration asks for.
+    """Builds a dataset with the splits of a configuration.
 
-    Region, training table and combinations that exist are by default those
-    of the flags; the other arguments are those of `Dataset`.
+    The flags set region, training table and existing combinations unless they
+    are given; the other arguments go to `Dataset`.
     """
     region = region or parse_region(config.data.region, space)
     if train is None:
@@ -295,23 +285,24 @@ def build_dataset(
 
 
 def choose_rows(count: int, limit: int) -> np.ndarray:
-    """At most `limit` of 0 .. count - 1, rising, always the same ones."""
+    """Returns at most `limit` sorted row numbers, always the same ones."""
     if count <= limit:
         return np.arange(count)
     return np.sort(np.random.default_rng(0).choice(count, limit, replace=False))
 
 
 def to_contrast(dataset: Dataset, images: np.ndarray) -> np.ndarray:
-    """Images [n, H, W, C] as bumps of height 1 on 0, flattened, [n, pixels].
+    """Returns images as contrast to the background, [n, pixels].
 
-    Without a ground, their differences from the mean training image.
+    Bumps have height 1 on 0. Without a background, the contrast is to the mean
+    training image.
     """
     sign, reference = _find_origin(dataset)
     return sign * (images.reshape(len(images), -1) - reference)
 
 
 def from_contrast(dataset: Dataset, bright: np.ndarray) -> np.ndarray:
-    """The images [n, H, W, C] that `to_contrast` makes these of."""
+    """Returns images [n, H, W, C], the inverse of `to_contrast`."""
     sign, reference = _find_origin(dataset)
     return (sign * bright + reference).reshape(-1, *dataset.image_shape)
 
@@ -324,10 +315,10 @@ def _find_origin(dataset: Dataset) -> tuple[float, float | np.ndarray]:
 
 
 def restore(dataset: Dataset, bright: np.ndarray) -> np.ndarray:
-    """Images [n, H, W, C] to look at, of bright ones [n, pixels].
+    """Returns visible images [n, H, W, C] of contrasts [n, pixels].
 
-    Each is scaled to its own maximum, since outputs can be faint; without a
-    ground it becomes the image that it was.
+    Scales each to its own maximum, since outputs can be faint; without a
+    background it adds the mean training image.
     """
     images = bright.reshape(-1, *dataset.image_shape)
     if dataset.ground is None:

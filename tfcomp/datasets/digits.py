@@ -132,7 +132,7 @@ def draw_stand_in(digit: int) -> np.ndarray:
 
 
 def _measure_distance(start: Point, end: Point) -> np.ndarray:
-    pixels = np.stack(np.mgrid[:SIZE, :SIZE], axis=-1).astype(float)
+    pixels = np.moveaxis(np.mgrid[:SIZE, :SIZE], 0, -1).astype(float)
     along = np.subtract(end, start)
     place = (pixels - start) @ along / (along @ along)
     nearest = start + np.clip(place, 0.0, 1.0)[..., None] * along

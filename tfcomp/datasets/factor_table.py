@@ -25,7 +25,7 @@ from tfcomp.datasets.table_images import (
     to_array,
 )
 
-SAMPLE = 256  # images whose brightness is measured
+SAMPLE = 256  # number of images whose brightness is measured
 
 
 class FactorTable:
@@ -35,11 +35,10 @@ class FactorTable:
         images: [n, H, W] or [n, H, W, C], integers or floating point numbers;
             may be mapped to a file, or `LazyImages`.
         classes: Integers from 0, [n, F]: the value of every factor.
-        values: What the classes stand for, in the unit of the factor, rising:
-            a list of numbers (or None) per factor, or [n, F] as images have
-            it. By default the classes themselves.
+        values: Values of the classes, rising: a list of numbers (or None) per
+            factor, or [n, F] by image. By default the classes themselves.
         names: Names of the factors.
-        sizes: Numbers of classes; by default as many as occur.
+        sizes: Numbers of classes; by default the number that occurs.
         kinds: Per factor `ordered`, `categorical`, `periodic` (the period is
             one step more than the values) or `periodic:PERIOD`. By default
             factors are ordered, and categorical if they have `levels` and no
@@ -48,13 +47,13 @@ class FactorTable:
         units: Units of the values.
 
     Attributes:
-        space: The factors that vary; `notes` names those that don't.
-        points: The combinations that exist, [n, F], in the order of the grid.
+        space: The factors that vary; `notes` names the others.
+        points: Existing combinations [n, F], in the order of the grid.
         image_shape: Rows, columns, channels.
 
     Raises:
-        TableError: If something does not fit together; one line, which names
-            the argument, the rule and the value.
+        TableError: For invalid arguments; one line with the argument, the
+            rule and the value.
     """
 
     def __init__(
@@ -122,13 +121,6 @@ class FactorTable:
         if isinstance(self._source, LazyImages):
             notes += tuple(self._source.notes)
         return notes
-
-    @property
-    def stored_bytes(self) -> int:
-        """Bytes of the images in memory, 0 if they are mapped."""
-        if isinstance(self._source, np.memmap):
-            return 0
-        return math.prod(self._source.shape) * self._source.dtype.itemsize
 
     @property
     def polarity(self) -> str:

@@ -26,10 +26,10 @@ class Factor:
         low: First value.
         high: Last value; for a periodic factor the value that equals `low`
             again and is not on the grid itself.
-        categorical: Whether the values are only names: no order, no
+        categorical: True if the values are only names: no order, no
             derivative.
         levels: The values, rising, where they are not equally spaced.
-        names: What the values are called, as `heart`, if they have names.
+        names: Names of the values, as `heart`, or none.
     """
 
     name: str
@@ -89,15 +89,15 @@ class Factor:
         return f"{value:.{self._digits}g}"
 
     def name_level(self, index: int) -> str:
-        """The factor and one of its grid values, as `shape heart` or `x 3`."""
+        """Returns name and grid value, as `shape heart` or `x 3`."""
         return f"{self.name} {self.describe(float(self.values()[index]))}"
 
     @cached_property
     def _tolerances(self) -> np.ndarray:
-        """Distance within which a number is each grid value, [size].
+        """Distance within which a number counts as each grid value, [size].
 
-        It is a thousandth of the distance to the closest other value, or half
-        of the fourth digit, but at most a hundredth of that distance.
+        A thousandth of the distance to the closest other value, or half of the
+        fourth digit, but at most a hundredth of the distance.
         """
         values = self.values().astype(np.float64)
         steps = np.diff(values) if self.size > 1 else np.array([self.step])
@@ -108,7 +108,7 @@ class Factor:
 
     @cached_property
     def _digits(self) -> int:
-        """Significant digits, at least 4, with which a value is recognized."""
+        """Number of significant digits, at least 4, that identify a value."""
         values = self.values().tolist()
         for digits in range(4, 9):
             rounded = np.array([float(f"{v:.{digits}g}") for v in values])
@@ -183,7 +183,7 @@ class FactorSpace:
         return np.stack(columns, axis=1)
 
     def name_point(self, index: Sequence[int]) -> str:
-        """A combination of grid indices in words, as `shape heart, x 3`."""
+        """Returns a combination in words, as `shape heart, x 3`."""
         return ", ".join(map(Factor.name_level, self, index))
 
     def to_place(self, table: np.ndarray) -> np.ndarray:
@@ -193,7 +193,7 @@ class FactorSpace:
         return np.where((index < 0).any(axis=1), -1, places)
 
     def draw(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        """Random combinations of grid values, float32 [count, F]."""
+        """Draws random combinations of grid values, float32 [count, F]."""
         return np.stack([rng.choice(f.values(), count) for f in self], axis=1)
 
     def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -216,21 +216,21 @@ class FactorSpace:
 
 
 def make_categories(name: str, levels: Sequence[float]) -> Factor:
-    """A categorical factor with the given values, at least two."""
+    """Returns a categorical factor with the given values, at least two."""
     rising = tuple(sorted(map(float, levels)))
     ends = rising[0], rising[-1]
     return Factor(name, len(rising), *ends, categorical=True, levels=rising)
 
 
 def make_pixel_space(grid_size: int) -> FactorSpace:
-    """The position of a bump: `x` and `y` from 0 to `grid_size` - 1 px."""
+    """Returns positions: `x` and `y` from 0 to `grid_size` - 1 px."""
     last = float(grid_size - 1)
     x, y = (Factor(name, grid_size, 0.0, last, unit="px") for name in "xy")
     return FactorSpace((x, y))
 
 
 def parse_groups(spec: str, space: FactorSpace) -> list[list[int]]:
-    """Columns of the factors of every group, as `x_a+y_a,x_b+y_b` names them.
+    """Returns the columns of groups of factors, as `x_a+y_a,x_b+y_b`.
 
     If the spec is empty, each factor is a group.
 
@@ -251,24 +251,20 @@ def parse_groups(spec: str, space: FactorSpace) -> list[list[int]]:
 def read_points(
     space: FactorSpace, factors: Any = None, by_name: Mapping[str, Any] = {}
 ) -> np.ndarray:
-    """A table of factor values, float32 [n, F].
+    """Returns a table of factor values, float32 [n, F].
 
     Args:
-        factors: Values [n, F] or [F], a mapping from names to values, or a
-            table with columns of these names (pandas); None if they are given
-            by name.
+        factors: Values [n, F] or [F], or a mapping or pandas table of the
+            names of factors.
         by_name: Values by the name of the factor: a number, the name of a
             level, or a list of them. Single values go with all others.
 
     Raises:
         ConfigError: If a factor or level is missing or unknown.
     """
-    if hasattr(factors, "to_dict") and hasattr(factors, "columns"):
-        factors = {name: factors[name].to_numpy() for name in factors.columns}
-    if isinstance(factors, Mapping):
-        factors, by_name = None, {**factors, **by_name}
-    if factors is None:
-        return _join(space, by_name)
+    if factors is None or hasattr(factors, "keys"):
+        named = {} if factors is None else dict(factors)
+        return _join(space, {**named, **by_name})
     if by_name:
         rule = "must be given once, as an array or by name"
         raise ConfigError("factors", rule, sorted(by_name))
@@ -291,26 +287,18 @@ def _join(space: FactorSpace, by_name: Mapping[str, Any]) -> np.ndarray:
         raise ConfigError("factors", rule, sorted(by_name))
     columns = [_to_values(factor, by_name[factor.name]) for factor in space]
     try:
-        joined = np.broadcast_arrays(*columns)
+        return np.stack(np.broadcast_arrays(*columns), axis=1)
     except ValueError:
         rule = "must have one length, or be single values"
         raise ConfigError("factors", rule, [*map(len, columns)]) from None
-    return np.stack(joined, axis=1).astype(np.float32)
 
 
 def _to_values(factor: Factor, given: Any) -> np.ndarray:
-    """Values of one factor, [n]; the names of levels become their values."""
-    items = np.atleast_1d(np.asarray(given))
-    if items.dtype.kind not in "USO":
-        return items.astype(np.float32)
-    values = factor.values()
-    found = []
-    for item in items.tolist():
-        if item in factor.names:
-            item = values[factor.names.index(item)]
-        try:
-            found.append(float(item))
-        except (TypeError, ValueError):
-            rule = f"must be among {', '.join(factor.names) or 'numbers'}"
-            raise ConfigError(factor.name, rule, item) from None
-    return np.array(found, np.float32)
+    """Returns values of one factor, [n]; names of levels become values."""
+    levels = dict(zip(factor.names, factor.values().tolist(), strict=False))
+    items = np.atleast_1d(np.asarray(given)).tolist()
+    try:
+        return np.array([levels.get(item, item) for item in items], np.float32)
+    except (TypeError, ValueError):
+        rule = f"must be among {', '.join(factor.names) or 'numbers'}"
+        raise ConfigError(factor.name, rule, given) from None

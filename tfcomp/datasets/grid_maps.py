@@ -23,14 +23,14 @@ class GridMap:
     mask: np.ndarray | None = None
 
     def cut(self, plane: Plane) -> GridMap:
-        """The map of two factors in a plane."""
+        """Returns the map of two factors in a plane."""
         mask = None if self.mask is None else self.mask[plane.index]
         return GridMap(self.values[plane.index], plane.factors, mask)
 
     def average(self, axis: int) -> GridMap:
-        """Means over all other factors; a value is held out if a point is."""
+        """Averages over all other factors; a value with a held-out point is."""
         others = tuple(a for a in range(len(self.factors)) if a != axis)
-        mask = None if self.mask is None else self.mask.any(axis=others)
+        mask = None if self.mask is None else np.any(self.mask, axis=others)
         means = self.values.mean(axis=others)
         return GridMap(means, (self.factors[axis],), mask)
 
@@ -40,7 +40,7 @@ class Plane:
     """A part of a grid in which two ordered factors vary.
 
     The index into an array of the grid, `[*sizes]`, gives `[nx, ny]`; `held`
-    says where the other factors stand, as `size 2.5, color red`.
+    describes the other factors, as `size 2.5, color red`.
     """
 
     factors: tuple[Factor, Factor]
@@ -49,18 +49,17 @@ class Plane:
 
     @property
     def name(self) -> str:
-        """As `x_y`."""
+        """Names of both factors, as `x_y`."""
         return "_".join(factor.name for factor in self.factors)
 
 
 def list_planes(
     factors: Sequence[Factor], held_out: np.ndarray, known: np.ndarray
 ) -> list[Plane]:
-    """A plane for every pair of ordered factors that vary, in their order.
+    """Returns a plane for every pair of ordered factors that vary.
 
-    The other factors stand where the plane has most of both, held-out points
-    and known ones; of several such places at the one nearest to the middle.
-    Points of the grid, `[*sizes]`, may be neither held out nor known.
+    Fixes the other factors where the plane has most held-out and known points,
+    and nearest to their middle. A point may be neither held out nor known.
     """
     ordered = [
         i for i, f in enumerate(factors) if f.size > 1 and not f.categorical
@@ -106,7 +105,7 @@ class Curve:
 
 
 def list_curves(space: FactorSpace) -> list[Curve]:
-    """All curves; none if the space has no single ordered factor."""
+    """Returns all curves; none unless exactly one factor is ordered."""
     if len(space.ordered) != 1:
         return []
     column = space.ordered[0]
@@ -123,7 +122,7 @@ def list_curves(space: FactorSpace) -> list[Curve]:
 
 
 def find_interval(curve: Curve, is_ood: np.ndarray) -> tuple | None:
-    """First and last held-out value of a curve; None if not in one piece."""
+    """Returns the first and last held-out value, None if in pieces."""
     held = np.flatnonzero(np.asarray(is_ood, bool)[curve.rows])
     if len(held) < 2 or held[-1] - held[0] + 1 != len(held):
         return None

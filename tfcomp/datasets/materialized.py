@@ -79,8 +79,8 @@ def materialize(config: RunConfig, examples_dir: str | Path) -> Path:
             refuse_links_between(parent, folder)
             builder.download_and_prepare()
             settings = select_settings(config)
-            card = format_data_card(make_dataset(config), settings)
-            write_text(folder / CARD_FILE, card)
+            text = format_data_card(make_dataset(config), settings)
+            write_text(folder / CARD_FILE, text)
             return folder
     except OSError as error:
         rule = "must be a folder that can be written"

@@ -1,24 +1,12 @@
-"""Published splits of data sets with named factors, by their name.
+"""Published splits of data sets with named factors (docs/experiments.md).
 
-    montero:element      Montero et al. (2021, 2022): one combination of parts
-    montero:range        of all factors; of two factors; values of one factor
-    montero:extrapolation
-    orthotopic:2         the orthotopic ladder (2025): training sees at most 2
-                         factors beyond their threshold
-    wiedemer:orthogonal  Wiedemer et al. (2023): training sees the axes alone,
-                         where at most one factor leaves its middle class
-    wiedemer:diagonal:.1 training sees combinations whose factors, each scaled
-                         to 0..1, are at most .1 apart
-    uselis:8:3:x,y       Uselis et al. (2025): 8 blocks of the values of each
-                         factor; training combines each with 3 of the others
+    montero:element       Montero et al. (2021, 2022)
+    orthotopic:2          the orthotopic ladder (2025)
+    wiedemer:orthogonal   Wiedemer et al. (2023), also by groups of factors
+    uselis:8:3:x,y        Uselis et al. (2025)
 
-Those of Wiedemer et al. take groups of factors, as
-wiedemer:orthogonal:x_a+y_a,x_b+y_b: of objects, all but one of which rest, or
-which are at about the same place.
-
-Factors are known by name (`x`, `posX` and `x_position` are one). Bounds are
-classes, counted from 0, of the published numbers of values; with other numbers
-they are scaled. What is printed here is what is *held out*.
+`x`, `posX` and `x_position` name one factor. Bounds are classes of the
+published numbers of values, scaled to other numbers.
 """
 
 import math
@@ -43,7 +31,7 @@ SYNONYMS = {
 
 
 def make_montero(arguments: str, space: FactorSpace) -> Predicate:
-    """One of the splits of Montero et al., as `element`."""
+    """Holds out a split of Montero et al., as `element`."""
     name = identify(space)
     # Of each factor the first and last held-out class; all must hold.
     splits: dict[str, dict[str, list[int]]]
@@ -64,7 +52,7 @@ def make_montero(arguments: str, space: FactorSpace) -> Predicate:
 
 
 def make_orthotopic(arguments: str, space: FactorSpace) -> Predicate:
-    """A rung of the ladder, as `2`: so many factors may be high at once."""
+    """Holds out points with more than n factors beyond their thresholds."""
     name = identify(space)
     none: dict[str, list] = {"factors": [], "rungs": []}
     factors, rungs = PUBLISHED[name].get("ladder", none).values()
@@ -84,7 +72,11 @@ def make_orthotopic(arguments: str, space: FactorSpace) -> Predicate:
 
 
 def make_wiedemer(arguments: str, space: FactorSpace) -> Predicate:
-    """Off the axes (`orthogonal`), or off the diagonal (`diagonal:0.1`)."""
+    """Holds out what lies off the axes, or off the diagonal (`diagonal:.1`).
+
+    On the axes, at most one group of factors leaves its middle class. On the
+    diagonal, groups are at most the width apart, each factor scaled to 0..1.
+    """
     kind, _, rest = arguments.partition(":")
     width, _, spec = rest.partition(":")
     if kind == "orthogonal":
@@ -119,7 +111,7 @@ def make_wiedemer(arguments: str, space: FactorSpace) -> Predicate:
 
 
 def make_uselis(arguments: str, space: FactorSpace) -> Predicate:
-    """All but the (n, k) training set, as `8:3` or `8:3:x,y`.
+    """Holds out all but the (n, k) training set, as `8:3` or `8:3:x,y`.
 
     The values of each factor are n blocks of neighbors. Training combines
     block i of the first factor with blocks i .. i + k - 1, modulo n, of every
@@ -130,7 +122,7 @@ def make_uselis(arguments: str, space: FactorSpace) -> Predicate:
     if not 0 < most < count:
         raise ValueError("must be uselis:N:K, N above K above 0")
     large = [name for name in space.names if space[name].size >= count]
-    names = match[3].split(",") if match[3] else large
+    names = match[3].split(",") if match and match[3] else large
     if not 1 < len({*names} & {*large}) == len(names):
         rule = f"must have two factors or more with {count} values or more"
         known = ", ".join(large) or "none"
@@ -148,7 +140,7 @@ def make_uselis(arguments: str, space: FactorSpace) -> Predicate:
 
 
 def identify(space: FactorSpace) -> str:
-    """Which published data set has these factors; `ValueError` if none."""
+    """Returns the published data set with these factors."""
     known = {name: data["classes"] for name, data in PUBLISHED.items()}
     for data, classes in known.items():
         if {*_normalize(space)} >= {*classes}:
@@ -168,7 +160,7 @@ def _normalize(space: FactorSpace) -> list[str]:
 def _match(
     space: FactorSpace, data: str, factors: Iterable[str]
 ) -> tuple[list[int], np.ndarray]:
-    """Columns of factors, and their classes for each published one."""
+    """Returns columns of factors, and classes for each published class."""
     names, published = _normalize(space), PUBLISHED[data]["classes"]
     columns = [names.index(factor) for factor in factors]
     sizes = np.array(space.shape)[columns]

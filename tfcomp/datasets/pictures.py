@@ -64,7 +64,7 @@ def _open_picture(file: Path, background: int) -> tuple[np.ndarray, bool]:
         mode = "L" if picture.mode in ("1", "L", "LA") else "RGB"
         if "A" in picture.getbands() or "transparency" in picture.info:
             layers = picture.convert("RGBA")
-            if layers.getextrema()[3][0] < WHITE:
+            if np.asarray(layers)[..., 3].min() < WHITE:
                 color = (background, background, background, WHITE)
                 below = pil.new("RGBA", picture.size, color)
                 flat = pil.alpha_composite(below, layers).convert("RGB")

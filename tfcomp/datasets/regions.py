@@ -1,40 +1,15 @@
 """Held-out regions: sets of factor combinations that training never sees.
 
-A region is data, a spec string; bounds are inclusive and in factor values:
+A region is data, a spec string (docs/experiments.md has all kinds):
 
-    square:6-22         every factor in [6, 22] (the donut's hole)
-    corner:14           every factor >= 14
-    cross:11-16         any factor in [11, 16]
-    gap:x:10-16         the factor x in [10, 16]
-    box:x:6-22,y:0-9    a product of intervals of the named factors
-    diagonal:3          |x - y| <= 3 (largest distance of any two factors)
-    random:0.2          a share of all combinations, drawn by a seed
-                        (random:0.2:7 has the seed 7, else it is 0)
-    random_box:0.1:3    a product of random intervals of two factors or more,
-                        with about this share of all combinations
-    file:FILE.csv       the rows of a table with a column for each factor;
-                        one that it does not name can have any value
-    none                nothing is held out
-    A|B                 what lies in A or in B
-    A&B                 what lies in A and in B (`A&not:B`: in A without B)
-    not:A               all combinations but those (`not:A|B`: in neither)
+    square:6-22              a kind and its bounds
+    x:6-22,shape:heart       factors with an interval, a level or a class (#3)
+    A|B, A&B, not:A          unions, intersections, complements
 
-`gap` and `box` can be left out before the name of a factor. A bound of them is
-an interval, a single value, the name of a level, or a class, counted from 0:
-
-    shape:heart,scale:#2-5
-
-An interval may be open: `x:0.5-` goes to the last value, `x:min-0.5` begins at
-the first one (`x:-0.5` is the single value -0.5). A bound within a thousandth
-of a step of a grid value is that value, and so is a value rounded to four
-digits: printed numbers can be typed. A bound less than half a step beyond the
-range is the end of the range.
-
-Categorical factors are ruled by those, `random`, `random_box` and `file` only.
-A periodic factor accepts an interval that wraps (`gap:angle:350-10`). A
-comparison with an absent factor (NaN) is false, so a stripe lies in no square
-or corner, nor in what is left of one. `tfcomp.datasets.named_splits` has
-published splits.
+Bounds are inclusive factor values. A bound close to a grid value is that
+value, so that printed numbers can be typed. Only `box`, `random`, `random_box`
+and `file` hold out categorical factors. A comparison with an absent factor
+(NaN) is false, so a stripe lies in no square or corner, nor in a complement.
 """
 
 import re
@@ -65,17 +40,17 @@ class Region:
 
     @property
     def kind(self) -> str:
-        """As `square`; of several that are combined, that of the first."""
+        """The kind, as `square`; the first one of a combined region."""
         return split_region(self.spec)[0]
 
     @property
     def bounds(self) -> str:
-        """What follows the kind, as `6-22`; empty if nothing does."""
+        """The text behind the kind, as `6-22`, or an empty one."""
         return split_region(self.spec)[1]
 
 
 def split_region(spec: str) -> tuple[str, str]:
-    """The kind of a region and its bounds, as `square` and `6-22`."""
+    """Returns the kind of a region and its bounds: `square`, `6-22`."""
     kind, _, bounds = spec.partition(":")
     return kind, bounds
 
@@ -132,19 +107,19 @@ def make_none(arguments: str, space: FactorSpace) -> Predicate:
 
 @REGIONS.register("square")
 def make_square(arguments: str, space: FactorSpace) -> Predicate:
-    """Every ordered factor in one interval, as `6-22`."""
+    """Holds out all ordered factors in one interval, as `6-22`."""
     return _all_of(_interval_tests(arguments, space))
 
 
 @REGIONS.register("cross")
 def make_cross(arguments: str, space: FactorSpace) -> Predicate:
-    """Any ordered factor in one interval, as `11-16`."""
+    """Holds out any ordered factor in one interval, as `11-16`."""
     return _any_of(_interval_tests(arguments, space))
 
 
 @REGIONS.register("corner")
 def make_corner(arguments: str, space: FactorSpace) -> Predicate:
-    """Every ordered factor at least the bound, as `14`."""
+    """Holds out all ordered factors at or above a bound, as `14`."""
     _number(arguments)
     columns = _ordered(space)
     bounds = [_read_value(arguments, space.factors[c]) for c in columns]
@@ -153,7 +128,7 @@ def make_corner(arguments: str, space: FactorSpace) -> Predicate:
 
 @REGIONS.register("diagonal")
 def make_diagonal(arguments: str, space: FactorSpace) -> Predicate:
-    """Factors closer to each other than the half width, as `3`."""
+    """Holds out factors at most the half width apart, as `3`."""
     half_width = _number(arguments)
     if half_width < 0:
         raise ValueError("must have a half width of at least 0")
@@ -168,7 +143,7 @@ def make_diagonal(arguments: str, space: FactorSpace) -> Predicate:
 @REGIONS.register("gap")
 @REGIONS.register("box")
 def make_box(arguments: str, space: FactorSpace) -> Predicate:
-    """Named factors in their intervals, as `x:10-16` or `x:6-22,y:0-9`."""
+    """Holds out named factors in their intervals, as `x:6-22,y:0-9`."""
     tests = []
     named = [part.partition(":") for part in arguments.split(",")]
     if len({name for name, _, _ in named}) < len(named):
@@ -208,7 +183,7 @@ def _interval_test(column: int, text: str, space: FactorSpace) -> Predicate:
 
 
 def _parse_bounds(text: str, factor: Factor) -> tuple[float, float, bool]:
-    """Returns both bounds, and True if they are classes and not values."""
+    """Returns both bounds, and True if they are classes."""
     if text in factor.names:
         number = factor.names.index(text)
         return number, number, True
@@ -234,7 +209,6 @@ def _read_class(text: str, factor: Factor) -> float:
 
 
 def _read_value(text: str, factor: Factor) -> float:
-    """Returns a bound as a value, the one on the grid if it is close to it."""
     ends = {"min": factor.low, "max": factor.high}
     bound = ends[text] if text in ends else float(text)
     if (index := factor.find_value(bound)) >= 0:

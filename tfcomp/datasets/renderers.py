@@ -48,11 +48,11 @@ def render_gaussians(
 def render_plus(
     factors: tf.Tensor, grid_size: int, sigma: float, polarity: str = "bright"
 ) -> tf.Tensor:
-    """The sum of the vertical stripe at x and the horizontal one at y.
+    """Draws the sum of the vertical stripe at x and the horizontal one at y.
 
-    It is what a network that has seen only stripes composes for an unseen
-    pair (section 4.2). Before polarity, its height is 2 at the crossing.
-    Arguments and result are those of `render_gaussians`.
+    A network that has seen only stripes composes it for an unseen pair (section
+    4.2). Before polarity, its height is 2 at the crossing. Arguments and result
+    are as in `render_gaussians`.
     """
     profiles = _compute_profiles(factors, grid_size, sigma)  # [n, 2, N]
     vertical = profiles[:, 0, tf.newaxis, :]  # [n, 1, N]
@@ -123,10 +123,10 @@ def rotate_images(images: tf.Tensor, degrees: tf.Tensor) -> tf.Tensor:
 def render_sprites(values: Mapping[str, Any], grid_size: int) -> tf.Tensor:
     """Draws one sprite per combination, on a background of 0.
 
-    Of the values `shape` (0 square, 1 ellipse, 2 heart), `scale`,
-    `orientation` (degrees), `x`, `y` (px, of the center) and, for colors,
-    `hue` (degrees): numbers or tensors [n]. Images are float32 [n, N, N, 1],
-    with a hue [n, N, N, 3]; `image[row = y, column = x]`.
+    Values are `shape` (0 square, 1 ellipse, 2 heart), `scale`, `orientation`
+    (degrees), `x`, `y` (px, of the center) and, for colors, `hue` (degrees):
+    numbers or tensors [n]. Images are float32 [n, N, N, 1], with a hue
+    [n, N, N, 3]; `image[row = y, column = x]`.
     """
     # In float64, or an image would depend on the batch that it is drawn in.
     columns = {
@@ -174,7 +174,7 @@ def render_sprites(values: Mapping[str, Any], grid_size: int) -> tf.Tensor:
 
 
 def _measure_square(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """Distance to the square of half side 1, negative inside."""
+    """Returns the distance to a square of half side 1, negative inside."""
     right, above = tf.abs(x) - 1.0, tf.abs(y) - 1.0
     outside = tf.sqrt(tf.nn.relu(right) ** 2 + tf.nn.relu(above) ** 2)
     return outside + tf.minimum(tf.maximum(right, above), 0.0)
@@ -195,7 +195,7 @@ def _measure_heart(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 
 def _measure_curve(f: tf.Tensor, fx: tf.Tensor, fy: tf.Tensor) -> tf.Tensor:
-    """Distance to the curve f = 0, to first order, by its derivatives."""
+    """Returns the distance to the curve f = 0, to first order."""
     return f / tf.sqrt(fx**2 + fy**2 + TINY)
 
 

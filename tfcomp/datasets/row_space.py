@@ -24,7 +24,7 @@ class RowSpace:
         self.pivots = np.empty(0, int)
 
     def add(self, block: np.ndarray) -> np.ndarray:
-        """Adds rows [n, m]; returns which were independent of those before."""
+        """Adds rows [n, m]; returns the numbers of independent ones."""
         block = _subtract(_reduce(block), self.pivots, self.rows)
         new, pivots, numbers = _eliminate(block, np.arange(len(block)))
         rest = _subtract(self.rows, pivots, new)
@@ -33,7 +33,7 @@ class RowSpace:
         return numbers
 
     def draw_null(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        """Random vectors [m, count] whose product with every row is 0."""
+        """Draws vectors [m, count] whose product with every row is 0."""
         size = self.rows.shape[1]
         free = np.setdiff1d(np.arange(size), self.pivots)
         vectors = np.zeros((size, count))
@@ -44,9 +44,9 @@ class RowSpace:
 
 
 def _eliminate(rows: np.ndarray, numbers: np.ndarray) -> Reduced:
-    """Reduced echelon form, pivots and numbers of the independent rows.
+    """Returns the reduced echelon form, pivots and independent rows.
 
-    Halves are eliminated by themselves, so that most work is of BLAS.
+    Eliminates halves recursively, so that BLAS does most of the work.
     """
     if len(rows) <= LEAF:
         return _eliminate_leaf(rows, numbers)
@@ -55,8 +55,8 @@ def _eliminate(rows: np.ndarray, numbers: np.ndarray) -> Reduced:
     rest = _subtract(rows[half:], first, top)
     bottom, second, others = _eliminate(rest, numbers[half:])
     top = _subtract(top, second, bottom)
-    pairs = (top, bottom), (first, second), (kept, others)
-    return tuple(map(np.concatenate, pairs))
+    join = np.concatenate
+    return join((top, bottom)), join((first, second)), join((kept, others))
 
 
 def _eliminate_leaf(rows: np.ndarray, numbers: np.ndarray) -> Reduced:
@@ -77,7 +77,7 @@ def _eliminate_leaf(rows: np.ndarray, numbers: np.ndarray) -> Reduced:
 def _subtract(
     rows: np.ndarray, pivots: np.ndarray, basis: np.ndarray
 ) -> np.ndarray:
-    """Rows [n, m] without what they have in the columns of the pivots."""
+    """Subtracts the entries of rows [n, m] in the columns of the pivots."""
     return _reduce(rows - _multiply(rows[:, pivots], basis))
 
 
@@ -90,5 +90,5 @@ def _multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _reduce(numbers: np.ndarray) -> np.ndarray:
-    """The representatives from -PRIME / 2 to PRIME / 2."""
+    """Returns the representatives from -PRIME / 2 to PRIME / 2."""
     return numbers - PRIME * np.rint(numbers / PRIME)

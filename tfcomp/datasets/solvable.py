@@ -1,8 +1,8 @@
-"""Which held-out combinations of a data set follow from its training set.
+"""Combinations that training determines, and the share that it covers.
 
-`tfcomp.datasets.certificate` has what that means. And how much of the data
-training covers: a decoder that is a free function of each pixel cannot know a
-pixel that never changes, and none can know a value that never occurs.
+`tfcomp.datasets.certificate` defines "determined". A decoder that is a free
+function of each pixel cannot know a pixel that never changes, and none can know
+a value that never occurs.
 """
 
 from collections.abc import Mapping
@@ -15,10 +15,10 @@ from tfcomp.datasets.dataset import Dataset, choose_rows
 
 MAX_ORDER = 3
 Certificates = Mapping[int, Certificate | None]
-# Images that are looked at, of training and of the grid.
+# Number of images of training and of the grid whose pixels are compared.
 MAX_IMAGES = 4096
-# Of the range of a pixel over the data: one that reaches less in training has
-# not been seen at work. Less than `CHANGE` of the gray values is no range.
+# A pixel is covered if training has this share of its range over the data.
+# Pixels with a smaller range than `CHANGE` do not count.
 RANGE_SHARE = 0.5
 CHANGE = 1 / 255
 
@@ -26,9 +26,9 @@ CHANGE = 1 / 255
 def certify_dataset(
     dataset: Dataset, points: np.ndarray | None = None
 ) -> dict[int, Certificate | None]:
-    """Certificates of points [n, F], by order from 1 to 3 or all factors.
+    """Returns certificates of points [n, F], by order from 1 to 3.
 
-    By default of all combinations that exist. Each counts as the nearest one of
+    By default of all existing combinations. Each counts as the nearest one of
     the grid. None where the equations would take too much memory.
     """
     space = dataset.space
@@ -42,11 +42,11 @@ def certify_dataset(
 def summarize_certificates(
     dataset: Dataset, certificates: Certificates
 ) -> dict[str, dict[str, float | None]]:
-    """Numbers for `metrics.json`, by order.
+    """Returns the numbers of `metrics.json`, by order.
 
-    These are `certified`, the share of the held-out combinations that are
-    (None if nothing is held out), and `missing_rank`, the fewest further
-    images that certify all combinations; None where they were not computed.
+    `certified` is the share of held-out combinations that are certified, and
+    `missing_rank` the fewest further images that certify all combinations;
+    None where nothing is held out or was computed.
     """
     is_ood = dataset.splits.all.is_ood
     summary: dict[str, dict[str, float | None]] = {}
@@ -63,7 +63,7 @@ def summarize_certificates(
 def list_images(
     dataset: Dataset, certificate: Certificate | None
 ) -> list[dict[str, Any]]:
-    """The images to add: factor to value, or to its name if it has one."""
+    """Returns the images to add: values or levels by factor."""
     if certificate is None:
         return []
     space = dataset.space
@@ -80,7 +80,7 @@ def list_images(
 def describe_certificates(
     summary: Mapping[str, Mapping[str, float | None]],
 ) -> str:
-    """One line on the shares, as `100.0% at order 1, 0.0% at order 2`."""
+    """Formats the shares, as `100.0% at order 1, 0.0% at order 2`."""
     parts = []
     for order, found in summary.items():
         if (share := found["certified"]) is not None:
@@ -91,7 +91,7 @@ def describe_certificates(
 
 
 def mark_certified(dataset: Dataset, certificate: Certificate) -> np.ndarray:
-    """Of `splits.grid`: 1 if certified, 0 if not, NaN if not held out, [n]."""
+    """Returns 1, 0 or NaN (not held out) for each point of the grid, [n]."""
     splits, space = dataset.splits, dataset.space
     marks = np.where(splits.all.is_ood, certificate.certified, np.nan)
     if splits.existing is None:
@@ -102,12 +102,11 @@ def mark_certified(dataset: Dataset, certificate: Certificate) -> np.ndarray:
 
 
 def measure_coverage(dataset: Dataset) -> dict[str, float]:
-    """The shares of what there is that training covers, each 0 to 1.
+    """Returns the shares that training covers, each 0 to 1.
 
-    These are `combinations`, of all that exist, whichever are scored; `values`
-    of a factor, averaged over factors; and `pixels`, of those that change over
-    the data, those whose range in training is at least half of that. Of a
-    large data set, a random part is looked at.
+    `combinations` of all existing ones; `values` of a factor, averaged over
+    factors; `pixels` that change over the data and reach half of their range
+    in training, measured on a random part of large data.
     """
     space, splits = dataset.space, dataset.splits
     columns = space.to_index(splits.train).T
@@ -131,7 +130,7 @@ def measure_coverage(dataset: Dataset) -> dict[str, float]:
 def _find_range(
     dataset: Dataset, table: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Least and largest value of every pixel over a table, [H, W, C] each."""
+    """Returns the smallest and largest value of pixels, [H, W, C] each."""
     table = table[choose_rows(len(table), MAX_IMAGES)]
     low = np.full(dataset.image_shape, np.inf)
     high = np.full(dataset.image_shape, -np.inf)

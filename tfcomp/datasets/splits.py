@@ -25,10 +25,7 @@ MAX_ANALYZED = 4096
 
 @dataclass(frozen=True)
 class Points:
-    """Factor combinations, float32 [n, F], and two kinds of them, bool [n].
-
-    Those that are held out, and ID ones that training does not contain.
-    """
+    """Factor combinations [n, F], and masks [n]: held out, ID but untrained."""
 
     factors: np.ndarray
     is_ood: np.ndarray
@@ -42,7 +39,7 @@ class Points:
 
     @property
     def subsets(self) -> dict[str, np.ndarray]:
-        """What is scored apart: `id`, `ood`, and `id_test` if there is any."""
+        """Masks of `id`, `ood`, and `id_test` if there are such points."""
         test = {"id_test": self.is_test} if self.is_test.any() else {}
         return {"id": ~self.is_ood, "ood": self.is_ood, **test}
 
@@ -53,14 +50,14 @@ class Splits:
 
     Attributes:
         train: Examples that training draws from, [n, F].
-        points: Those that analyses look at: every combination of the space,
-            in its order, or else a sample of those that exist.
-        hidden: Factors of which some value inside the region never occurs
-            in training: if there are any, this is no test of composition.
-        is_complete: Whether the points are every combination of the space, so
+        points: Points of analyses: every combination of the space, in its
+            order, or a sample of the existing ones.
+        hidden: Factors with a value that occurs in the region but never in
+            training. With any, the split does not test composition.
+        is_complete: True if the points are every combination of the space, so
             that numbers over them can be reshaped to `space.shape`.
-        existing: All combinations that exist; None if they are the points.
-        is_streamed: Whether scores are over all that exist.
+        existing: All existing combinations; None if they are the points.
+        is_streamed: True if scores are over all existing combinations.
     """
 
     train: np.ndarray
@@ -88,7 +85,7 @@ class Splits:
 
     @property
     def all(self) -> Points:
-        """All combinations that exist."""
+        """All existing combinations."""
         return self.existing or self.points
 
     @property
@@ -149,7 +146,7 @@ def make_splits(
 
 
 def sample_rows(is_ood: np.ndarray, count: int) -> np.ndarray:
-    """Rows of a sample, rising, half OOD if so many; the same for all seeds."""
+    """Returns sorted rows of a fixed random sample, half OOD if possible."""
     rng = np.random.default_rng(0)
     ood, known = np.flatnonzero(is_ood), np.flatnonzero(~is_ood)
     num_ood = min(len(ood), max(count // 2, count - len(known)))
@@ -166,13 +163,13 @@ def draw_training_table(
     region: Region,
     cells: np.ndarray | None = None,
 ) -> np.ndarray:
-    """The training positions that the flags ask for, [n, F].
+    """Draws the training positions of a run, [n, F], by its seed.
 
     Grid coordinates: all ID cells, or `num_train` of them without repetition.
-    Continuous ones: uniform outside the region. The seed alone decides.
+    Continuous ones: uniform outside the region.
 
     Raises:
-        ConfigError: If the region leaves not so many.
+        ConfigError: If the region leaves too few.
     """
     every, is_ood = _apply(region, space, cells)
     cells = every[~is_ood]
@@ -186,7 +183,7 @@ def draw_training_table(
 def draw_cells(
     cells: np.ndarray, count: int, flag: str, rng: np.random.Generator
 ) -> np.ndarray:
-    """Some rows of `cells` [n, F], each at most once, in their order."""
+    """Draws rows of `cells` [n, F], each at most once, in their order."""
     if count > len(cells):
         rule = f"must be at most the {len(cells)} ID cells"
         raise ConfigError(flag, rule, count)
@@ -213,7 +210,7 @@ def _sample_outside(
 def _apply(
     region: Region, space: FactorSpace, cells: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The combinations that exist, and which of them are held out."""
+    """Returns the existing combinations, and a mask of held-out ones."""
     every = space.grid() if cells is None else cells
     is_ood = region.contains(every)
     if is_ood.all():

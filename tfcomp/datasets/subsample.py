@@ -1,9 +1,9 @@
-"""Combinations to be looked at one by one: all, or a smaller grid of them.
+"""Subsamples of combinations, for the explorer and for slow analyses.
 
-A random sample of many combinations hardly has two that differ in one factor
-alone, so that no map could be drawn of it. Therefore levels are chosen: as many
-of every factor, if it has them, evenly among those that occur in held-out
-combinations and evenly among the others. All that exists at these is shown.
+A random sample of many combinations has hardly two that differ in one factor
+alone, so it cannot be shown as a map. `subsample_levels` chooses levels of each
+factor, some of held-out combinations and some others, and takes all existing
+combinations of these levels.
 """
 
 import math
@@ -18,10 +18,10 @@ MAX_EXPLORED = 4096  # combinations
 
 
 def subsample_levels(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
-    """The data with at most `limit` combinations as its grid.
+    """Returns the dataset at evenly chosen levels, at most `limit` points.
 
-    Itself if its grid is all that exists. If few exist at chosen levels, as of
-    a table of single images, a sample, half of it held out.
+    Falls back to a random sample, half of it held out, if few combinations
+    exist at these levels.
     """
     every = dataset.splits.all
     if len(every) > limit:
@@ -32,7 +32,7 @@ def subsample_levels(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
 
 
 def subsample_points(dataset: Dataset, limit: int) -> Dataset:
-    """The data, unless it has a whole grid, with at most `limit` points."""
+    """Returns an incomplete dataset at `limit` of its points at most."""
     splits = dataset.splits
     if splits.is_complete or len(splits.points) <= limit:
         return dataset
@@ -40,7 +40,7 @@ def subsample_points(dataset: Dataset, limit: int) -> Dataset:
 
 
 def count_levels(sizes: Sequence[int], limit: int) -> list[int]:
-    """How many levels of each factor, about as many, make at most `limit`."""
+    """Returns about equal numbers of levels with a product up to `limit`."""
     counts = [1] * len(sizes)
     growing = list(range(len(sizes)))
     while growing:
@@ -76,7 +76,7 @@ def _choose_rows(dataset: Dataset, every: Points, limit: int) -> np.ndarray:
 def _choose_levels(
     known: np.ndarray, held_out: np.ndarray, count: int
 ) -> np.ndarray:
-    """Evenly, some of those that are held out somewhere, and of the others."""
+    """Chooses levels evenly, among held-out ones and among the others."""
     of_ood = np.unique(held_out)
     others = np.setdiff1d(known, of_ood)
     if count < 2 or not len(others) or not len(of_ood):

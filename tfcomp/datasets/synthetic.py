@@ -1,15 +1,9 @@
-"""Datasets that are drawn by code: bumps, stripes, sprites, composed objects.
+"""Synthetic datasets: bumps, stripes, sprites and composed objects.
 
 Gaussian bumps (section 3.1) and stripes (section 4.2, appendix E): a vertical
 stripe at x is the combination (x, absent), a horizontal one at y is (absent,
-y): each factor shown by itself. Among stripes, no combination of two values is
-ever trained on but the bumps that are asked for, which are drawn from ID.
-
-Sprites, a shape of some size, turned and moved, white or in a hue, are a
-stand-in for dSprites and 3DShapes, whose files nobody can embed. And two
-objects whose composition is known, for a truth table of decoders: those that
-compose as the data do can draw pairs of places that training never showed
-together.
+y). Sprites stand in for dSprites and 3DShapes. Composed objects follow a known
+rule, so that decoders of the same rule can draw new pairs of places.
 """
 
 from typing import Any
@@ -28,14 +22,14 @@ SHAPES = ("square", "ellipse", "heart")
 # A sprite of scale 1 stays inside of the image, however it is turned.
 MARGIN = 0.18  # of the side
 MAX_SIZE = 1000
-# What a factor with one value is fixed at.
+# Values of factors that do not vary.
 FIXED = {"shape": 0.0, "scale": 1.0, "orientation": 0.0}
-# Where centers are, in image sides: the objects stay inside of the image.
+# Of centers, in image sides: the objects stay inside of the image.
 CENTER_MARGIN = 0.25
 
 
 def make_bumps(config: RunConfig) -> Dataset:
-    """Bumps at ID positions, on the grid or continuous."""
+    """Returns bumps at ID positions, on the grid or continuous."""
     if config.data.num_bumps:
         rule = "must be 0 for the dataset gaussian_bumps (see --num_train)"
         raise ConfigError("num_bumps", rule, config.data.num_bumps)
@@ -45,10 +39,10 @@ def make_bumps(config: RunConfig) -> Dataset:
 
 
 def make_stripes(config: RunConfig) -> Dataset:
-    """All stripes, and `num_bumps` bumps at different ID cells.
+    """Returns all stripes, and `num_bumps` bumps at different ID cells.
 
-    The truth of a combination is a bump; that of a network that has seen
-    stripes only is the sum of the two stripes, and both are scored.
+    A combination is scored against a bump and against the sum of two stripes,
+    which a network that has seen only stripes composes.
     """
     data = config.data
     space = make_pixel_space(data.grid_size)
@@ -62,7 +56,7 @@ def make_stripes(config: RunConfig) -> Dataset:
     rng = np.random.default_rng([config.training.seed, 0])
     cells = grid[~region.contains(grid)]
     bumps = draw_cells(cells, data.num_bumps, "num_bumps", rng)
-    notes = ()
+    notes: tuple[str, ...] = ()
     if (data.num_train, data.coordinates) != (0, "grid"):
         notes = (
             "ignored: --num_train and --coordinates, the dataset stripes has "
@@ -108,7 +102,7 @@ def _call(name: str, *settings: Any) -> Render:
 
 
 def make_sprites(config: RunConfig) -> Dataset:
-    """Sprites outside the region."""
+    """Returns sprites outside the region."""
     data, size = config.data, config.data.grid_size
     sizes = _parse_sizes(data)
     space = _make_space(data, sizes)
@@ -140,7 +134,6 @@ def make_sprites(config: RunConfig) -> Dataset:
 
 
 def _make_space(data: DataConfig, sizes: list[int]) -> FactorSpace:
-    """The factors with more than one value, in the order of dSprites."""
     low, high = MARGIN * data.grid_size, (1 - MARGIN) * data.grid_size - 1
     names, last = SHAPES[: sizes[0]], max(sizes[0] - 1.0, 1.0)
     factors = [
@@ -160,7 +153,7 @@ def _make_space(data: DataConfig, sizes: list[int]) -> FactorSpace:
 
 
 def _parse_sizes(data: DataConfig) -> list[int]:
-    """How many values shape, scale, orientation, x, y (and hue) have."""
+    """Returns the sizes of shape, scale, orientation, x, y (and hue)."""
     parts = data.sprite_sizes.split(",")
     sizes = [int(part) if part.strip().isdecimal() else 0 for part in parts]
     is_possible = all(1 <= size <= MAX_SIZE for size in sizes)
@@ -174,14 +167,13 @@ def _parse_sizes(data: DataConfig) -> list[int]:
 
 
 def make_composed(config: RunConfig) -> Dataset:
-    """A disk a and a square b at `--num_positions` places along each axis."""
+    """Returns a disk a and a square b at `--num_positions` places per axis."""
     data, size = config.data, config.data.grid_size
     low, high = CENTER_MARGIN * (size - 1), (1 - CENTER_MARGIN) * (size - 1)
     factors = [
         Factor(name, data.num_positions, low, high, "px")
         for name in ("x_a", "y_a", "x_b", "y_b")
     ]
-
     return build_dataset(
         config,
         FactorSpace(tuple(factors)),

@@ -1,4 +1,4 @@
-"""What the TFDS builders share: a factor table and a renderer on disk."""
+"""Base of the TFDS builders: a factor table and a renderer on disk."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping
@@ -15,14 +15,15 @@ from tfcomp.datasets.dataset import Dataset, make_dataset
 class TableConfig(tfds.core.BuilderConfig):
     """A configuration: flags of a run, by default their defaults.
 
-    Without `data_dir`, data of TFDS that rendering needs are looked for where
-    the dataset itself is written.
+    Without `data_dir`, MNIST is looked up in the folder of the dataset itself.
     """
 
     flags: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
-class TableBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):
+class TableBuilder(  # type: ignore[call-arg]
+    tfds.core.GeneratorBasedBuilder, skip_registration=True
+):
     """The splits `train` and `ood` of one of our datasets.
 
     An example has `image`, `is_ood`, for each factor `value_<name>` (NaN
@@ -82,7 +83,7 @@ class TableBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):
             yield row, example
 
     def _dataset(self) -> Dataset:
-        flags = {"data_dir": str(self._data_dir_root)}
+        flags: dict[str, object] = {"data_dir": str(self._data_dir_root)}
         flags |= self.builder_config.flags
         if unknown := flags.keys() - {field.name for field in all_fields()}:
             raise ValueError(f"there is no flag {', '.join(sorted(unknown))}")

@@ -99,7 +99,7 @@ def _check_classes(classes: np.ndarray, num_images: int) -> np.ndarray:
 
 def _check_one_hot(names: Sequence[str], classes: np.ndarray) -> None:
     """Refuses columns next to each other of which each row has one 1."""
-    is_bit = (classes <= 1).all(axis=0)
+    is_bit = np.asarray((classes <= 1).all(axis=0))
     for start in range(len(names)):
         total = np.zeros(len(classes), int)
         for end in range(start, len(names)):

@@ -185,8 +185,8 @@ def _make_mpi3d(images: LazyImages) -> FactorTable:
     plain = data["classes"]
     kinds = {math.prod(k.values()): k for k in (plain, plain | data["complex"])}
     if count not in kinds:
-        sizes = " or ".join(f"{n:,}" for n in kinds)
-        rule = f"must come with classes, unless they are MPI3D ({sizes} images)"
+        counts = " or ".join(f"{n:,}" for n in kinds)
+        rule = f"must come with classes, unless MPI3D ({counts} images)"
         raise TableError("images", rule, f"{count:,}")
     if kinds[count] != plain:
         del known["levels"]

@@ -16,12 +16,12 @@ from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.regions import Region
 from tfcomp.datasets.table_factors import TableError
 
-# The last one that was read, by its hash: checks and training look at it.
+# The last table, by its hash: checks and training share it.
 _read: dict[str, FactorTable] = {}
 
 
 def make_table(config: RunConfig) -> Dataset:
-    """The dataset of `--data`.
+    """Returns the dataset of `--data`.
 
     Raises:
         RunError: If the file cannot be read, breaks a rule, or is another
@@ -44,7 +44,7 @@ def make_table(config: RunConfig) -> Dataset:
 
 
 def make_listed_region(table: FactorTable, images: Any) -> Region:
-    """A region of some images: a bool for each, or their numbers."""
+    """Returns a region of some images: a mask or their numbers."""
     chosen = table.find(images)
     if not chosen.any():
         raise TableError("region", "must hold something out", "no image")
@@ -58,9 +58,9 @@ def make_listed_region(table: FactorTable, images: Any) -> Region:
 def make_table_dataset(
     config: RunConfig, table: FactorTable, region: Region | None = None
 ) -> Dataset:
-    """A dataset of one's own table, for plugins.
+    """Returns the dataset of a table, for plugins.
 
-    The region is by default that of the configuration.
+    The configuration sets the region by default.
 
     Raises:
         ConfigError: For an impossible region or number of examples.
@@ -84,7 +84,7 @@ def make_table_dataset(
 
     has_pixels = {factor.unit for factor in table.space} == {"px"}
     with explain_damage(data.data):
-        # Only peaks depend on it: without positions no image is read for it.
+        # Only peaks depend on it: without positions no image is read.
         polarity = table.polarity if has_pixels else "bright"
     return build_dataset(
         config,
@@ -99,7 +99,6 @@ def make_table_dataset(
         prepare=prepare,
         notes=table.notes,
         size_flag="eval_points",
-        stored_bytes=table.stored_bytes,
     )
 
 
@@ -137,7 +136,7 @@ def _read_folder(folder: Path) -> FactorTable:
 
 @contextlib.contextmanager
 def explain_damage(data: str) -> Iterator[None]:
-    """Makes one line of what a bad file leads to, a `RunError`."""
+    """Turns errors of a damaged file into a `RunError` of one line."""
     try:
         yield
     except TableError as error:
@@ -150,5 +149,5 @@ def explain_damage(data: str) -> Iterator[None]:
 
 
 def _show(text: str) -> str:
-    """The text with names of others in it, as a terminal may show them."""
+    """Escapes control characters for a terminal."""
     return CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)

@@ -1,8 +1,8 @@
-"""Forced rendering for factors without an axis in the image: they act.
+"""The acting decoder: values of factors transform a template.
 
 Every value of a factor f has a pose p_f = (x, y, angle, log size), a template
 T_f of logits on a small canvas, and, where images have several channels, a
-color c_f. They add up over the factors of an object (`factor_transforms`):
+color c_f. These sum over the factors of an object (`factor_transforms`):
 
     p = p_0 + sum_f p_f,   T = T_0 + sum_f T_f,   c = sigmoid(c_0 + sum_f c_f)
 
@@ -28,7 +28,7 @@ from tfcomp.models.canvas import Draw
 from tfcomp.models.encodings.base import make_encoding, stack_groups
 from tfcomp.models.factor_transforms import FactorTransforms
 
-MAX_MEASURED = 4096  # images whose moments are measured
+MAX_MEASURED = 4096  # images with measured moments
 
 
 def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:

@@ -1,4 +1,4 @@
-"""What the acting decoder may use, known and checked without TensorFlow."""
+"""Settings of the acting decoder, checked without TensorFlow."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,6 @@ from tfcomp.config.errors import ConfigError
 
 POSE = ("x", "y", "angle", "size")
 POSE_TERMS = (*POSE, "template", "color")  # color is for several channels
-# In words, with the name of a factor before them.
 VERBS = {
     "x": "moves along x",
     "y": "moves along y",
@@ -15,7 +14,7 @@ VERBS = {
     "template": "changes the template",
     "color": "changes the color",
 }
-# How fast channels learn, in units of the learning rate; else 1.
+# Learning rates relative to `--learning_rate`; else 1.
 RATES = {"template": 2.5, "angle": 0.25}
 FIRST_SIZE = 0.45  # of an object, in sides of the image
 CANVAS = 16  # logits along a side of a template
@@ -23,7 +22,7 @@ FINE = 32  # pixels along a side, up to which an image has subpixels
 
 
 def parse_pose_terms(spec: str, colors: int) -> tuple[str, ...]:
-    """The channels of a spec, in order; a ConfigError for impossible ones."""
+    """Returns the terms of a spec, in order; ConfigError for invalid ones."""
     possible = POSE_TERMS if colors > 1 else POSE_TERMS[:-1]
     names = list(possible) if spec == "all" else spec.split(",")
     if set(names) - set(POSE_TERMS) or len({*names}) < len(names):
@@ -36,12 +35,12 @@ def parse_pose_terms(spec: str, colors: int) -> tuple[str, ...]:
 
 
 def count_subpixels(shape: Sequence[int]) -> int:
-    """Samples along each side of a pixel."""
+    """Returns the number of samples along each side of a pixel."""
     return 2 if max(shape) <= FINE else 1
 
 
 def describe_pose_terms(channels: Mapping[str, Mapping[str, float]]) -> str:
-    """What factors were found to do, as `x moves along x; hue changes ...`."""
+    """Describes factors, as `x moves along x; hue changes the color`."""
     return "; ".join(
         f"{factor} "
         + (" and ".join(VERBS.get(c, c) for c in found) or "does nothing")

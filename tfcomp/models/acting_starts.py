@@ -1,8 +1,8 @@
-"""First weights of the acting decoder.
+"""Initial weights of the acting decoder.
 
-Of a single object, images say where its middle is, and how much it covers. Both
-are fitted by the fewest factors that explain them: there poses start. What
-moments do not tell, as turning, differs between candidates.
+Images of a single object show its center and its size. The fewest factors that
+explain these moments give the initial poses. Poses that moments do not show, as
+turning, differ between candidates.
 """
 
 import itertools
@@ -13,19 +13,18 @@ import numpy as np
 
 from tfcomp.models.acting_rules import CANVAS, FIRST_SIZE
 
-# Widths of first ramps of ordered factors, where moments say nothing.
+# Widths of initial ramps of ordered factors without moments.
 RAMPS = {"x": 0.7, "y": 0.7, "angle": 0.15, "size": 0.3}
-# Of a periodic factor, by candidate: a full turn, either way, or, as for a hue,
-# none.
+# Turns of a periodic factor, by candidate: either way, or, as for a hue, none.
 WAYS = (1, -1, 1, -1, 1, -1, 0, 0)
 NOISE = 0.02
 DISC = 0.61  # radius of the first template in half sides of its canvas
 FLOOR = 0.02  # deviations of moments that need no further factor
-MAX_FACTORS = 8  # of which all subsets are tried
+MAX_FACTORS = 8  # all subsets of them are tried
 
 
 class Start(NamedTuple):
-    """Where the poses of a channel start: of all, and of each unit, [U]."""
+    """Initial poses of a term: a common one, and one for each unit, [U]."""
 
     base: float
     moves: np.ndarray
@@ -34,10 +33,10 @@ class Start(NamedTuple):
 def measure_moments(
     images: np.ndarray, background: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """The middle of what is drawn, and the log size of a disc as large, [n].
+    """Returns center and log size of an equally large disc, each [n].
 
-    Of images [n, rows, columns, C] on a background [C], in the units of poses
-    (`tfcomp.models.canvas`).
+    Images are [n, rows, columns, C] on a background [C]; units are as in
+    `tfcomp.models.canvas`.
     """
     drawn = np.abs(images - background).sum(axis=-1)
     drawn = drawn / max(drawn.max(), 1e-9)
@@ -52,26 +51,26 @@ def measure_moments(
 
 
 def fit_moment(codes: Sequence[np.ndarray], moment: np.ndarray) -> Start:
-    """A sum over the factors, of codes [n, V], that explain a moment [n] best.
+    """Fits a moment [n] by a sum over the best set of factors.
 
-    Their set has the lowest information criterion (BIC) of all.
+    Each factor has a code [n, V]; the set has the lowest BIC.
     """
     count = len(moment)
-    best, found = np.inf, None
     numbers = range(min(len(codes), MAX_FACTORS))
+    best, lowest = Start(0.0, np.zeros(0)), np.inf
     for size in range(len(numbers) + 1):
-        for chosen in itertools.combinations(numbers, size):
-            start, left, rank = _fit_by(codes, chosen, moment)
+        for subset in itertools.combinations(numbers, size):
+            start, left, rank = _fit_by(codes, subset, moment)
             bits = count * np.log(left + FLOOR**2) + rank * np.log(count)
-            if bits < best - 1e-9:
-                best, found = bits, start
-    return found
+            if bits < lowest - 1e-9:
+                best, lowest = start, bits
+    return best
 
 
 def _fit_by(
     codes: Sequence[np.ndarray], chosen: Sequence[int], moment: np.ndarray
 ) -> tuple[Start, float, int]:
-    """The fit by some factors, its mean squared error, its rank."""
+    """Returns the fit by some factors, its mean squared error, its rank."""
     mean = float(moment.mean())
     table = np.concatenate(
         [np.ones((len(moment), 1)), *(codes[i] for i in chosen)], axis=1
@@ -97,10 +96,10 @@ def draw_numbers(
     start: Start | None,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """First numbers of a channel: [R, 1, D], and [R, U, D] around them.
+    """Draws initial numbers of a term: [R, 1, D], and [R, U, D] around them.
 
-    The channel has a depth D, factors a name, a number of values and a kind;
-    the count R is that of candidates.
+    The term has a depth D, factors have a name, a number of values and a kind;
+    R is the number of candidates.
     """
     units = sum(size for _, size, _ in factors)
     base = np.zeros((count, 1, depth))
@@ -124,13 +123,13 @@ def draw_numbers(
 def _draw_ramp(
     channel: str, size: int, kind: str, count: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """First poses of the values of a factor, [R, V, 1]: ramps, or turns."""
+    """Draws initial poses of a factor's values, [R, V, 1]: ramps or turns."""
     ramp = np.linspace(-1, 1, size) * (kind != "categorical")
     slopes = rng.normal(size=(count, 1, 1))
     start = RAMPS.get(channel, 0.0) * slopes * ramp[:, None]
     if (channel, kind) == ("angle", "periodic"):
         turn = 2 * np.pi * np.arange(size) / size
-        ways = (0, 1, -1, 1) if count < len(WAYS) else WAYS
-        ways = rng.permutation(np.resize(ways, count))[:, None, None]
+        known = (0, 1, -1, 1) if count < len(WAYS) else WAYS
+        ways = rng.permutation(np.resize(known, count))[:, None, None]
         start = np.where(ways == 0, start, ways * turn[:, None])
     return start

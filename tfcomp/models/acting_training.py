@@ -1,12 +1,12 @@
-"""How the candidates of the acting decoder are trained and chosen.
+"""Training and selection of the candidates of the acting decoder.
 
 `--candidates` trainings run side by side. After `HALVING` of the steps, a
-quarter of them goes on, and one is kept: those with the lowest training error
-plus `--channel_price` for each channel that a factor uses. Images and targets
-are blurred at first, and the error is that after the best factor of brightness:
-else candidates end blank. While it is `SHRINKING`, each step shrinks what the
-values of a factor do in a channel towards their mean (the proximal step of a
-group penalty). The channels that are left are trained on without it.
+quarter of them goes on, and one is kept: the lowest training error plus
+`--channel_price` for each pose term that a factor uses. Early on, images and
+targets are blurred, and the error is taken after the best factor of brightness,
+else candidates end blank. While `SHRINKING`, each step shrinks the pose terms
+of a factor towards their mean (the proximal step of a group penalty). The
+remaining terms are then trained without it.
 """
 
 from typing import NamedTuple
@@ -27,7 +27,7 @@ MEMORY = 0.98  # of the running training error
 
 
 class Plan(NamedTuple):
-    """What training needs; Keras, which would save it, does not look inside."""
+    """State of a training; a tuple, so that Keras does not track or save it."""
 
     steps: int
     shrink: float
@@ -38,7 +38,7 @@ class Plan(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A batch, and which candidates draw it at what time."""
+    """A batch, and the candidates that draw it at a time."""
 
     factors: tf.Tensor  # [n, F]
     truth: tf.Tensor  # images [n, rows, columns, C]
@@ -52,14 +52,14 @@ class ActingModel(keras.Model):
     """A functional model that trains its candidates side by side."""
 
     def plan(self, steps: int, shrink: float, price: float) -> None:
-        """Says how many steps there will be, and the weights of channels."""
+        """Sets the number of steps and the weights of pose terms."""
         acts = tuple(x for x in self.layers if isinstance(x, FactorTransforms))
         codes = keras.Model(self.inputs[0], [layer.input for layer in acts])
         draw = self.get_layer("image")
         self._plan = Plan(steps, shrink, price, acts, codes, draw)
 
     def train_step(self, data: tuple) -> dict[str, tf.Tensor]:
-        """One step of Adam, then one of shrinking."""
+        """Takes a step of Adam, then one of shrinking."""
         factors, truth, _ = keras.utils.unpack_x_y_sample_weight(data)
         plan = self._plan
         step = tf.cast(self.optimizer.iterations, tf.float32)
@@ -78,7 +78,7 @@ class ActingModel(keras.Model):
         return self.get_metrics_result()
 
     def _differentiate(self, task: Task) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        """Errors [R], at rest for those not trained, and gradients."""
+        """Returns errors [R], old ones for pruned candidates, and gradients."""
         with tf.GradientTape() as tape:
             errors = self.measure_errors(task)
             loss = tf.reduce_sum(errors)
@@ -101,12 +101,12 @@ class ActingModel(keras.Model):
             layer.shrink(amount, is_over)
 
     def _choose(self, errors: tf.Tensor, is_early: tf.Tensor) -> tf.Tensor:
-        """Remembers errors [R]; returns that of the chosen candidate."""
+        """Updates running errors [R]; returns the chosen candidate's one."""
         acts = self._plan.acts
         state = acts[0]
         before = tf.convert_to_tensor(state.errors)
         running = before + (1 - MEMORY) * (errors - before)
-        used = tf.add_n([layer.count_channels() for layer in acts])
+        used = tf.add_n([layer.count_terms() for layer in acts])
         length = running + self._plan.price * used
         best = tf.math.top_k(-length, state.left.shape[0]).indices
         left = tf.where(is_early, best, tf.cast(state.left, tf.int32))
@@ -118,7 +118,7 @@ class ActingModel(keras.Model):
         return tf.gather(running, chosen)
 
     def measure_errors(self, task: Task) -> tf.Tensor:
-        """Relative errors of candidates [R], means over the batch."""
+        """Returns relative errors of candidates [R], means over the batch."""
         plan = self._plan
         factors, truth, done, candidates, subpixels = task
         codes = keras.tree.flatten(plan.codes(factors))

@@ -80,13 +80,13 @@ class AxisEmbedding(ValueEmbedding):
         return dict(zip(self.axes, arrays, strict=True))
 
     def measure_ratio(self) -> float | None:
-        """Norm of the stronger axis over the weaker one, if there are two."""
+        """Returns the ratio of the norms of both axes, if there are two."""
         norms = self._measure_norms()
         is_ratio = len(norms) > 1 and min(norms) > 0
         return float(max(norms) / min(norms)) if is_ratio else None
 
     def find_axis(self) -> str | None:
-        """The only axis that is left; None while there are more."""
+        """Returns the only axis in use; None if there are more."""
         left = np.flatnonzero(ops.convert_to_numpy(self.kept))
         return self.axes[left[0]] if len(left) == 1 else None
 
@@ -97,7 +97,7 @@ class AxisEmbedding(ValueEmbedding):
             self.kept.assign([float(n == max(norms)) for n in norms])
 
     def _measure_norms(self) -> list[float]:
-        return [np.linalg.norm(p) for p in self.profiles().values()]
+        return [float(np.linalg.norm(p)) for p in self.profiles().values()]
 
     def get_config(self) -> dict:
         return {
@@ -107,7 +107,7 @@ class AxisEmbedding(ValueEmbedding):
         }
 
     def _draw(self, profiles: Sequence[KerasTensor]) -> KerasTensor:
-        """The sum [n, rows, columns] of the profiles [n, length] in use."""
+        """Sums the profiles [n, length] in use to [n, rows, columns]."""
         total = ops.zeros(self.size)
         for index, axis in enumerate(self.axes):
             other = 1 - AXES.index(axis)  # along which it is broadcast

@@ -19,7 +19,7 @@ EMPTY = -12.0  # logit outside of a canvas
 
 @functools.cache
 def make_pixels(rows: int, columns: int, subpixels: int) -> np.ndarray:
-    """Samples' x and y [n, 2]; the shorter side of an image is -1 to 1."""
+    """Returns x and y of samples [n, 2]; the shorter side is -1 to 1."""
     side = min(rows, columns)
     y, x = (
         ((np.arange(n * subpixels) + 0.5) / subpixels - n / 2) * 2 / side
@@ -32,7 +32,7 @@ def make_pixels(rows: int, columns: int, subpixels: int) -> np.ndarray:
 def draw_shares(
     pose: tf.Tensor, canvas: tf.Tensor, shape: tuple[int, int], subpixels: int
 ) -> tf.Tensor:
-    """How much of each pixel an object covers, 0 to 1, [n, rows, columns].
+    """Returns the share of each pixel that an object covers.
 
     The object, logits [n, K, K], is turned and scaled about its middle first,
     and moved last, by a pose [n, 4] of x, y, angle and log size. Of size 1, it
@@ -81,7 +81,7 @@ def sample(canvas: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 
 def _split(place: tf.Tensor, side: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """The share and the index of the cell of a canvas with a border."""
+    """Returns fraction and index of the cell of a canvas with a border."""
     place = tf.clip_by_value(place, 0.0, side + 1.0)
     whole = tf.floor(place)
     return place - tf.stop_gradient(whole), tf.cast(whole, tf.int32)
@@ -104,7 +104,7 @@ def compose(
 
 
 def blur(images: tf.Tensor, width: tf.Tensor) -> tf.Tensor:
-    """Images [n, rows, columns, C], blurred by a Gaussian, width in pixels."""
+    """Blurs images [n, rows, columns, C] by a Gaussian, width in pixels."""
     for axis, equation in ((1, "nrck,rs->nsck"), (2, "nrck,cs->nrsk")):
         places = tf.range(images.shape[axis], dtype=tf.float32)
         apart = places[:, None] - places

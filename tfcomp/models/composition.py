@@ -11,7 +11,7 @@ Images = Sequence[KerasTensor]
 
 
 def compose_occlusion(parts: Images, masks: Images) -> KerasTensor:
-    """s(m_k) x_k + s(-m_k) (what is behind); masks [n, H, W, 1]."""
+    """Returns s(m_k) x_k + s(-m_k) (image behind it); masks [n, H, W, 1]."""
     *front, image = parts
     for part, mask in zip(reversed(front), reversed(masks), strict=True):
         share = ops.sigmoid(mask)
@@ -20,7 +20,7 @@ def compose_occlusion(parts: Images, masks: Images) -> KerasTensor:
 
 
 def compose_slots(parts: Images, masks: Images) -> KerasTensor:
-    """sum_k softmax_k(m_k) x_k, one group at a time; masks [n, H, W, 1]."""
+    """Returns sum_k softmax_k(m_k) x_k; masks are [n, H, W, 1]."""
     # A softmax of the stacked masks takes twice as long for copies.
     largest = ops.stop_gradient(functools.reduce(ops.maximum, masks))
     weights = [ops.exp(mask - largest) for mask in masks]
@@ -30,7 +30,7 @@ def compose_slots(parts: Images, masks: Images) -> KerasTensor:
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class Composition(layers.Layer):
-    """K groups [n, H, W, R C] of R products, then masks, to one image."""
+    """Composes K groups [n, H, W, R C] of R products, and masks."""
 
     def __init__(
         self, method: str, channels: int, groups: int, **kwargs: Any

@@ -22,7 +22,7 @@ MAX_KEPT = 2**28  # bytes of outputs that a run keeps on the disk
 
 
 def check_config(config: RunConfig) -> Dataset:
-    """Checks a run, prints what its user should know, and returns its dataset.
+    """Checks a run, prints its notes and returns its dataset.
 
     Raises:
         ConfigError: If the settings are impossible.
@@ -34,9 +34,9 @@ def check_config(config: RunConfig) -> Dataset:
 
 
 def list_announcements(config: RunConfig, here: bool = True) -> list[str]:
-    """Checks a run and returns what its user should know, a line each.
+    """Checks a run and returns its notes, a line each.
 
-    Unless it runs `here`, the memory of this machine does not matter.
+    A run that is not `here` may exceed the memory of this machine.
 
     Raises:
         ConfigError: If the settings are impossible.

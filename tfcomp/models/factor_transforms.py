@@ -1,4 +1,4 @@
-"""What the values of factors do in the acting decoder, added up."""
+"""Transforms of the acting decoder: pose terms of values, summed."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,21 +9,21 @@ import tensorflow as tf
 from tfcomp.models.acting_rules import CANVAS, POSE, POSE_TERMS, RATES
 from tfcomp.models.acting_starts import Start, draw_numbers
 
-# How much faster than positions channels shrink.
+# Speed of shrinking, relative to positions.
 SHRINK = {"template": 3.0, "angle": 0.5}
-SPREAD = {"template": 0.05}  # below it, a channel is not in use; else .01
-LEFT = 4  # one of so many candidates is trained to the end
+SPREAD = {"template": 0.05}  # smallest of a term in use; else .01
+LEFT = 4  # one in four candidates is trained to the end
 ORDER = (*POSE, "color", "template")  # of outputs
 
 
 @keras.saving.register_keras_serializable(package="tfcomp", name="Acts")
 class FactorTransforms(keras.layers.Layer):
-    """What the values of the factors of an object add up to.
+    """Sums the pose terms of the values of an object's factors.
 
-    From codes [n, U], the units of all factors, to [n, 4 + C + K^2], the pose,
-    color (of C `colors`) and template of the candidate `chosen`, of R that are
-    trained side by side. A factor is its name, the number of values, and
-    `ordered`, `periodic` or `categorical`. Some channels have known `starts`.
+    Maps codes [n, U], the units of all factors, to [n, 4 + C + K^2]: pose,
+    color (of C `colors`) and template of the candidate `chosen`, one of R that
+    are trained side by side. A factor is its name, the number of values, and
+    `ordered`, `periodic` or `categorical`. Some terms have known `starts`.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class FactorTransforms(keras.layers.Layer):
         return self.act(inputs, tf.cast(self.chosen, tf.int32))
 
     def act(self, code: tf.Tensor, candidates: tf.Tensor) -> tf.Tensor:
-        """[..., n, 4 + C + K^2] of candidates [...] and codes [n, U]."""
+        """Returns sums [..., n, 4 + C + K^2] of candidates [...]."""
         parts = []
         for channel in ORDER:
             total = tf.gather(self.base[channel], candidates)
@@ -87,9 +87,9 @@ class FactorTransforms(keras.layers.Layer):
         return tf.concat(parts, axis=-1)
 
     def spreads(self, channel: str) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Means [R, U, D] of the factors of units, differences, and spreads.
+        """Returns means [R, U, D] of factors, differences, and spreads.
 
-        A spread [R, U, 1] is their root mean square, in units of the channel.
+        A spread [R, U, 1] is the root mean square of the differences.
         """
         moves = tf.convert_to_tensor(self.moves[channel])
         mean = tf.matmul(self.mean, moves)
@@ -112,21 +112,21 @@ class FactorTransforms(keras.layers.Layer):
             self.kept[channel].assign(kept)
             moves.assign(mean + rest * tf.where(is_over, kept, factor))
 
-    def count_channels(self) -> tf.Tensor:
-        """Channels in use, summed over factors, of each candidate [R]."""
+    def count_terms(self) -> tf.Tensor:
+        """Returns the number of terms in use, of each candidate [R]."""
         share = tf.constant(np.diag(self.mean), tf.float32)[:, None]
         kept = map(tf.convert_to_tensor, self.kept.values())
         return tf.add_n([tf.reduce_sum(k * share, axis=(1, 2)) for k in kept])
 
     def forget_others(self) -> None:
-        """Sets all candidates but the chosen one to zero; they draw nothing."""
+        """Sets all candidates but the chosen one to zero."""
         chosen = np.arange(self.candidates) == int(self.chosen.numpy())
         for part in (self.base, self.moves, self.kept):
             for weight in part.values():
                 weight.assign(tf.where(chosen[:, None, None], weight, 0.0))
 
     def measure(self) -> dict[str, dict[str, float]]:
-        """By factor, the spread of its values in each channel in use."""
+        """Returns the spread of each term in use, by factor."""
         chosen = int(self.chosen.numpy())
         spreads = {c: self.spreads(c)[2][chosen, :, 0] for c in self.moves}
         found, start = {}, 0

@@ -12,9 +12,9 @@ from tfcomp.models import MODELS
 def make_model(
     config: RunConfig, dataset: Dataset, precision: str
 ) -> keras.Model:
-    """The model of a run with its initial weights, a function of the seed.
+    """Builds the model of a run with its initial weights, by the seed.
 
-    Its hidden layers compute in `precision`, a dtype policy of Keras.
+    Hidden layers compute in `precision`, a dtype policy of Keras.
     """
     keras.utils.set_random_seed(config.training.seed)
     model = build_model(config, dataset, precision)
@@ -26,7 +26,7 @@ def make_model(
 def build_model(
     config: RunConfig, dataset: Dataset, precision: str
 ) -> keras.Model:
-    """The model of a run with any weights; the random state decides them."""
+    """Builds the model of a run; the random state decides its weights."""
     build = MODELS.get(config.model.model).load()
     policy = keras.config.dtype_policy()
     keras.config.set_dtype_policy(precision)

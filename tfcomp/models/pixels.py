@@ -20,13 +20,13 @@ WAVELENGTH = 10000.0
 
 
 def make_coordinates(rows: int, columns: int) -> np.ndarray:
-    """x_p and y_p of every pixel, float32 [rows, columns, 2]."""
+    """Returns x_p and y_p of every pixel, float32 [rows, columns, 2]."""
     y, x = (np.linspace(-1.0, 1.0, side) for side in (rows, columns))
     return np.stack(np.meshgrid(x, y), axis=-1).astype(np.float32)
 
 
 def make_sinusoids(rows: int, columns: int, features: int) -> np.ndarray:
-    """PE(p) of every pixel, float32 [rows, columns, features]."""
+    """Returns PE(p) of every pixel, float32 [rows, columns, features]."""
     count = features // 4
     frequencies = WAVELENGTH ** (-np.arange(count) / count)  # [K]
     waves = []
@@ -61,9 +61,9 @@ class PixelSum(PixelLayer):
 class PixelDense(PixelLayer):
     """A linear layer of z_n + PE(p), or of z_n and (x_p, y_p) side by side.
 
-    Of [n, rows, columns, units], equal to a dense layer of every pixel of the
-    broadcast z at a fraction of its cost: one product for each image and one
-    for each pixel, added. Positions are `"sinusoids"` or `"coordinates"`.
+    Returns [n, rows, columns, units], as a dense layer of every pixel of the
+    broadcast z would, from one product for each image and one for each pixel.
+    Positions are `"sinusoids"` or `"coordinates"`.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class PixelDense(PixelLayer):
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class PixelTable(PixelLayer):
-    """PE(p) with so many features, [1, rows, columns, units], for any input."""
+    """Returns PE(p), [1, rows, columns, units], for any input."""
 
     def __init__(
         self, image_size: Sequence[int], units: int, **kwargs: Any
@@ -118,7 +118,7 @@ class PixelTable(PixelLayer):
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class Modulate(keras.layers.Layer):
-    """relu((1 + gamma) h + beta) of h [n or 1, H, W, k] and both [n, 2 k]."""
+    """Returns relu((1 + gamma) h + beta); h is [n or 1, H, W, k]."""
 
     def call(self, inputs: list) -> KerasTensor:
         hidden, modulation = inputs
@@ -128,11 +128,10 @@ class Modulate(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class CrossAttention(PixelLayer):
-    """PE(p) plus what the pixel takes from the tokens, in `HEADS` heads.
+    """PE(p) plus attention of each pixel to the tokens, in `HEADS` heads.
 
-    From [n, K, k] to [n, rows, columns, k], with a penalty of interactions. All
-    maps are applied to the few tokens, not to the many pixels: the same
-    products in another order.
+    Maps [n, K, k] to [n, rows, columns, k], with a penalty of interactions. All
+    linear maps are applied to the few tokens, not to the many pixels.
     """
 
     def __init__(
@@ -160,7 +159,7 @@ class CrossAttention(PixelLayer):
         return table + ops.einsum("nrshj,nhjc->nrsc", attention, values)
 
     def attend(self, tokens: KerasTensor, table: KerasTensor) -> KerasTensor:
-        """How much each pixel attends to each token: sums over tokens are 1."""
+        """Returns the attention of pixels to tokens; sums over tokens are 1."""
         keys = ops.einsum("njc,hcd->njhd", tokens, self.key)
         keys = ops.einsum("njhd,hcd->nhjc", keys, self.query)
         scores = ops.einsum("rsc,nhjc->nrshj", table, keys)
@@ -171,6 +170,6 @@ class CrossAttention(PixelLayer):
 
 
 def measure_interaction(attention: KerasTensor) -> KerasTensor:
-    """mean_p sum_(i<j) A_pi A_pj of attention [n, H, W, heads, K]."""
+    """Returns mean_p sum_(i<j) A_pi A_pj of attention [n, H, W, heads, K]."""
     shares = ops.mean(attention, axis=-2)  # [n, H, W, K], of sum 1
     return ops.mean(1.0 - ops.sum(ops.square(shares), axis=-1)) / 2.0

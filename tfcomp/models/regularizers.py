@@ -19,7 +19,7 @@ _LENGTH_FLOOR = 1e-6
 
 
 class _Penalty(keras.regularizers.Regularizer):
-    """`weight` times the sum or the mean of what `measure` returns."""
+    """`weight` times the sum or the mean of the values of `measure`."""
 
     def __init__(self, weight: float, reduction: str = "sum") -> None:
         if not 0 <= weight < math.inf:
@@ -40,7 +40,7 @@ class _Penalty(keras.regularizers.Regularizer):
 class EntropyRegularizer(_Penalty):
     """Entropy of the squared coefficients of every value, in nats.
 
-    Of coefficients `[V, R]`, `p_ir = lambda_ir^2 / sum_s lambda_is^2` and the
+    For coefficients `[V, R]`, `p_ir = lambda_ir^2 / sum_s lambda_is^2` and the
     penalty of the value i is `-sum_r p_ir log p_ir`: 0 if one mode carries
     everything, log R if all R carry the same. A row of zeros counts as 0 and
     gets no gradient.

@@ -19,7 +19,7 @@ class Stage(keras.layers.Layer):
 
 
 def list_stages(model: keras.Model) -> list[str]:
-    """Names of the model's stages in the order of the data flow."""
+    """Returns the names of the model's stages in the order of data flow."""
     return [
         layer.name
         for layer in model.layers
@@ -31,7 +31,7 @@ def list_stages(model: keras.Model) -> list[str]:
 def make_stage_model(
     model: keras.Model, stages: Sequence[str] | None = None
 ) -> keras.Model:
-    """A model that shares the weights and returns `{stage: activation}`.
+    """Returns a model with shared weights that returns all stages by name.
 
     Args:
         model: A functional or sequential Keras model.

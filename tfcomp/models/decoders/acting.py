@@ -11,7 +11,7 @@ from tfcomp.models.model_rules import check_groups
 
 
 def check_acting(config: RunConfig, dataset: Dataset) -> None:
-    """Checks code, groups, channels and what trains the candidates."""
+    """Checks code, groups, pose terms and settings of the training."""
     model, training = config.model, config.training
     if model.encoding != "one_hot":
         rule = "must be one_hot for the model acting"

@@ -43,7 +43,7 @@ def _find_rank(config: RunConfig) -> int:
 
 
 def build_composed(config: RunConfig, dataset: Dataset) -> keras.Model:
-    """The decoder of this module that `--model` names."""
+    """Returns the decoder of this module that `--model` names."""
     import keras
     from keras import layers, ops
 

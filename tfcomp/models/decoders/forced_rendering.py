@@ -117,17 +117,20 @@ def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
         )
         penalties["left_regularizer"] = variance
         penalties["right_regularizer"] = variance
-    images = []
+    images, size = [], dataset.image_shape[:2]
     for factor, part in zip(space, parts, strict=True):
-        known = (factor.size, dataset.image_shape[:2])
         named: dict[str, Any] = {
             "inputs": inputs,
             "name": f"embedding_{factor.name}",
         }
         if found := axes.get(factor.name):
-            layer = AxisEmbedding(*known, found, model.axis_weight, **named)
+            layer = AxisEmbedding(
+                factor.size, size, found, model.axis_weight, **named
+            )
         else:
-            layer = LowRankEmbedding(*known, model.rank, **penalties, **named)
+            layer = LowRankEmbedding(
+                factor.size, size, model.rank, **penalties, **named
+            )
         images.append(layer(part))
     hidden = low_rank.Stack(name="stage_0")(images)  # [n, rows, columns, F]
     for index in range(1, model.depth + 1):

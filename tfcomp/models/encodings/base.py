@@ -1,4 +1,4 @@
-"""What encodings share, a code per factor, and how decoders begin with it."""
+"""Base of encodings, and the first layers of decoders."""
 
 import itertools
 from typing import Self
@@ -14,14 +14,14 @@ from tfcomp.models.encodings import ENCODINGS
 
 
 def make_encoding(config: RunConfig, space: FactorSpace) -> keras.layers.Layer:
-    """The encoding that a run asks for."""
+    """Returns the encoding of a run."""
     return ENCODINGS.get(config.model.encoding).load()(config, space)
 
 
 def make_code(
     config: RunConfig, dataset: Dataset
 ) -> tuple[KerasTensor, KerasTensor]:
-    """How decoders begin: the input `factors` [n, F], and their code."""
+    """Returns the input `factors` [n, F] of a decoder, and its code."""
     space = dataset.space
     factors = keras.Input((len(space),), dtype="float32", name="factors")
     return factors, make_encoding(config, space)(factors)
@@ -30,7 +30,7 @@ def make_code(
 def make_grouped_code(
     config: RunConfig, dataset: Dataset
 ) -> tuple[KerasTensor, list[KerasTensor]]:
-    """As `make_code`, with a code for each of `--groups` by itself."""
+    """Returns the input `factors`, and a code for each of `--groups`."""
     space = dataset.space
     factors = keras.Input((len(space),), dtype="float32", name="factors")
     encoding = make_encoding(config, space)
@@ -45,14 +45,14 @@ def make_grouped_code(
 
 
 def stack_groups(parts: list[KerasTensor], name: str) -> KerasTensor:
-    """Vectors [n, k] of K groups as a layer [n, K, k] of this name."""
+    """Stacks vectors [n, k] of K groups in a layer [n, K, k]."""
     shape = (len(parts), parts[0].shape[-1])
     joined = keras.layers.Concatenate()(parts)
     return keras.layers.Reshape(shape, name=name)(joined)
 
 
 def nearest_index(values: KerasTensor, factor: Factor) -> KerasTensor:
-    """Nearest grid index of present values, a float in 0 .. size - 1."""
+    """Returns the nearest grid index of values, a float in 0 .. size - 1."""
     if factor.levels:
         distance = ops.abs(ops.subtract(values[..., None], factor.values()))
         return ops.cast(ops.argmin(distance, axis=-1), values.dtype)
@@ -63,7 +63,7 @@ def nearest_index(values: KerasTensor, factor: Factor) -> KerasTensor:
 
 
 def encode_one_hot(values: KerasTensor, factor: Factor) -> KerasTensor:
-    """1 for the nearest grid value, 0 for all others, [n, size]."""
+    """Returns 1 for the nearest grid value, 0 for all others, [n, size]."""
     index = nearest_index(values[:, 0], factor)
     return ops.one_hot(ops.cast(index, "int32"), factor.size)
 
@@ -80,7 +80,7 @@ class FactorEncoding(keras.layers.Layer):
     positions do not fit into 8 bits of mantissa.
     """
 
-    differentiable = True  # with a derivative that says something
+    differentiable = True  # False if the derivative is 0 or undefined
     absent_value = 0.0  # of every unit of an absent factor
 
     def __init__(self, space: FactorSpace | dict, **kwargs) -> None:
@@ -104,7 +104,7 @@ class FactorEncoding(keras.layers.Layer):
         ]
 
     def split(self, code: KerasTensor) -> list[KerasTensor]:
-        """The code [n, sum of code sizes] of every factor by itself."""
+        """Splits a code [n, sum of code sizes] into codes of factors."""
         ends = [0, *itertools.accumulate(self.code_sizes)]
         return [code[:, start:end] for start, end in itertools.pairwise(ends)]
 
