@@ -70,17 +70,3 @@ def test_supports_by_object() -> None:
     assert (~axes).sum() == 2 * 9 - 1
     alone = parse_region("wiedemer:orthogonal", space).contains(grid)
     assert (~alone).sum() == 1 + 4 * 2
-
-
-@pytest.mark.parametrize(
-    "spec",
-    [
-        "wiedemer:orthogonal:x_a",
-        "wiedemer:orthogonal:x_a+y_a+x_b+y_b",
-        "wiedemer:diagonal:.5:x_a,y_a+x_b+y_b",
-        f"wiedemer:diagonal:{OBJECTS}",
-    ],
-)
-def test_bad_groups(spec: str) -> None:
-    with pytest.raises(ValueError, match="must|needs"):
-        parse_region(spec, make("sum").space)

@@ -78,15 +78,6 @@ def test_ordered_levels_and_names() -> None:
     assert FactorSpace.from_dict(json.loads(text)) == space
 
 
-@pytest.mark.parametrize(
-    ("size", "low", "high"),
-    [(0, 0.0, 1.0), (3, 1.0, 1.0), (3, 2.0, 1.0), (3, 0.0, float("nan"))],
-)
-def test_factor_without_a_range(size: int, low: float, high: float) -> None:
-    with pytest.raises(ValueError, match="the factor s must have a size"):
-        Factor("s", size, low, high)
-
-
 def test_sample_stays_inside_and_repeats() -> None:
     first = MIXED.sample(500, np.random.default_rng(3))
     assert first.shape == (500, 4)

@@ -89,12 +89,6 @@ def test_configuration_of_ones_own(data_dir: Path) -> None:
     assert example["image"].min() == 0.0
 
 
-def test_without_a_region_there_is_no_ood_split(data_dir: Path) -> None:
-    builder = prepare(data_dir, region="none")
-    assert list(builder.info.splits) == ["train"]
-    assert builder.info.splits["train"].num_examples == 64
-
-
 @pytest.mark.parametrize(
     ("name", "count"), [("stripes", 56), ("stripes_and_bumps", 106)]
 )

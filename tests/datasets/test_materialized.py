@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from tfcomp import materialize as command
 from tfcomp.config.errors import ConfigError, RunError
@@ -19,8 +18,6 @@ from tfcomp.datasets.materialized import (
     materialize,
     select_settings,
 )
-from tfcomp.training.fit import fit_model
-from tfcomp.training.prepared_models import make_training_model
 
 SMALL = ("--flagfile=smoke.flags", "--region=corner:7")
 DIGITS = (
@@ -93,26 +90,6 @@ def test_held_out_examples_are_there_too(
     np.testing.assert_array_equal(found.factors, expected)
     images = dataset.render_array(expected)
     np.testing.assert_array_equal(found.images, images)
-
-
-def test_trained_weights_have_the_same_bits(tmp_path: Path) -> None:
-    tiny = (*SMALL, "--epochs=1", "--steps_per_epoch=5", "--width=4")
-    stored = parse(*tiny, f"--examples_dir={tmp_path}")
-    materialize(stored, tmp_path)
-    weights = [
-        train(config, tmp_path / name)
-        for name, config in (("one", stored), ("two", parse(*tiny)))
-    ]
-    for one, two in zip(*weights, strict=True):
-        assert one.tobytes() == two.tobytes()
-
-
-def train(config: RunConfig, folder: Path) -> list[np.ndarray]:
-    """The weights after training, without analysis and export."""
-    dataset = attach(config)
-    model = make_training_model(config, dataset, tf.distribute.get_strategy())
-    fit_model(model, dataset, config, str(folder))
-    return model.get_weights()
 
 
 # What decides the data

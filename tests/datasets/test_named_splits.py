@@ -113,13 +113,3 @@ def test_each_value_is_trained_with_k_others() -> None:
     pairs = {(b // 2, c // 3) for _, b, c in trained}
     assert pairs == {(0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 0)}
     assert len(trained) == 2 * 6 * 6
-
-
-@pytest.mark.parametrize(
-    "spec",
-    ["uselis:3", "uselis:3:3", "uselis:3:0", "uselis:9:2", "uselis:2:1:a"],
-)
-def test_other_protocols_are_refused(spec: str) -> None:
-    factors = [Factor(name, 6, 0.0, 1.0) for name in "ab"]
-    with pytest.raises(ConfigError, match="--region"):
-        parse_region(spec, FactorSpace(tuple(factors)))

@@ -207,18 +207,6 @@ def test_page_shows_the_answers() -> None:
         assert len(images)
 
 
-def test_a_period_is_divided_among_classes() -> None:
-    kinds = ["ordered", "periodic:360", "ordered"]
-    table = tfcomp.FactorTable(BYTES, CLASSES, kinds=kinds)
-    angle = table.space.factors[1]
-    np.testing.assert_allclose(angle.values(), [0, 90, 180, 270])
-    assert angle.step == 90 and angle.high == 360
-    for period in ("periodic:0", "periodic:inf", "periodic:x"):
-        with pytest.raises(TableError, match="must have a positive number"):
-            kinds = ["ordered", period, "ordered"]
-            tfcomp.FactorTable(BYTES, CLASSES, kinds=kinds)
-
-
 def test_a_part_of_a_circle_has_the_step_of_its_values() -> None:
     """Its differences must stay among the values, which they did not."""
     values = [None, [0.0, 10.0, 20.0, 30.0], None]

@@ -93,27 +93,6 @@ def test_file_that_is_not_right(tmp_path: Path, text: str, rule: str) -> None:
         parse_region(f"file:{path}", SPACE)
 
 
-@pytest.mark.parametrize(
-    ("spec", "rule"),
-    [
-        ("random:2", "SHARE"),
-        ("random:0.1:x", "SHARE"),
-        ("random:nan", "SHARE"),
-        ("file:/none/at/all.csv", "readable CSV"),
-        ("file:/dev/zero", "readable CSV .* no file"),
-        ("shape:star", "one of square, disk, heart"),
-        ("size:#4", "#0 to #3"),
-        ("size:#1.5", "LOW-HIGH"),
-        ("shape:heart|", "must be one of"),
-        ("not:", "must be one of"),
-        ("color:3", "must be one of"),
-    ],
-)
-def test_malformed(spec: str, rule: str) -> None:
-    with pytest.raises(ConfigError, match=rule):
-        parse_region(spec, SPACE)
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_a_random_box_hides_no_value(seed: int) -> None:
     grid = SPACE.grid()

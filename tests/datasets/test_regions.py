@@ -162,12 +162,6 @@ def test_bad_spec_names_flag_rule_and_value(spec: str, rule: str) -> None:
     assert (caught.value.name, caught.value.value) == ("region", spec)
 
 
-@pytest.mark.parametrize("spec", ["square:0-1", "cross:0-1", "corner:1"])
-def test_intervals_need_an_ordered_factor(spec: str) -> None:
-    with pytest.raises(ConfigError, match="needs an ordered factor"):
-        parse_region(spec, NAMES_ONLY)
-
-
 def test_user_registers_a_region() -> None:
     def make_checkers(arguments: str, space: FactorSpace):
         return lambda values: values.sum(axis=1) % 2 == 0

@@ -104,17 +104,6 @@ def test_invariants_of_every_table(
     assert test == as_rows(splits.grid[splits.is_id]) - as_rows(nearest)
 
 
-@pytest.mark.parametrize(("region", "hidden"), REGIONS.items())
-def test_hidden_factors(region: str, hidden: tuple[str, ...]) -> None:
-    dataset = make(region)
-    assert dataset.splits.hidden == hidden
-    lines = dataset.announcements()
-    assert len(lines) == bool(hidden)
-    for line in lines:
-        assert line.startswith(f"not compositional: --region={region} hides")
-        assert f"values of {' and '.join(hidden)} " in line
-
-
 def test_hidden_factors_against_a_loop() -> None:
     # Few examples miss some values by chance: that hides them as well.
     for seed in range(20):
@@ -139,21 +128,6 @@ def test_table_depends_on_the_seed_alone(coordinates: str) -> None:
     assert as_rows(first) != as_rows(other)
 
 
-@pytest.mark.parametrize("coordinates", ["grid", "continuous"])
-@pytest.mark.parametrize(
-    ("region", "rule"),
-    [
-        ("square:0-11", "must leave at least one combination to train on"),
-        ("diagonal:11", "must leave at least one combination to train on"),
-        ("square:3.2-3.8", "must hold out at least one combination"),
-    ],
-)
-def test_impossible_regions(region: str, rule: str, coordinates: str) -> None:
-    with pytest.raises(ConfigError, match=rule) as caught:
-        make(region, coordinates=coordinates)
-    assert caught.value.value == region
-
-
 def test_no_room_for_continuous_positions() -> None:
     # Only the cells (0, 11) and (11, 0) are free, and next to no volume.
     region = "diagonal:10.998"
@@ -171,24 +145,6 @@ def test_planted_leak() -> None:
     with pytest.raises(ValueError, match=r"1 training .* \[4.5, 5.0\]"):
         make_splits(space, region, leaky)
     make_splits(space, region, leaky[:-1])
-
-
-def test_three_factors() -> None:
-    space = FactorSpace(
-        (
-            Factor("x", 4, 0.0, 3.0),
-            Factor("angle", 6, 0.0, 360.0, periodic=True),
-            Factor("z", 3, 0.0, 2.0),
-        )
-    )
-    region = parse_region("gap:angle:300-60", space)
-    grid = space.grid()
-    train = grid[~region.contains(grid)][::2]
-    splits = make_splits(space, region, train)
-    assert_invariants(splits)
-    assert splits.is_ood.sum() == 4 * 3 * 3
-    assert splits.is_test.sum() == 4 * 3 * 3 / 2
-    assert splits.hidden == ("angle",)
 
 
 @pytest.mark.parametrize(

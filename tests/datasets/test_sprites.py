@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.renderers import ELLIPSE, HALF_SIDE, render_sprites
@@ -94,11 +93,3 @@ def test_factors_and_published_splits() -> None:
     half = make("--region=montero:extrapolation")
     assert half.splits.is_ood.mean() == 0.5
     assert half.splits.hidden == ("x",)
-
-
-@pytest.mark.parametrize(
-    "sizes", ["3,3", "4,3,6,8,8", "3,0,6,8,8", "1,1,1,1,1", "a,b,c,d,e", ""]
-)
-def test_impossible_sizes(sizes: str) -> None:
-    with pytest.raises(ConfigError, match="sprite_sizes"):
-        make(f"--sprite_sizes={sizes}")

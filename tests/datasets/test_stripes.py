@@ -1,9 +1,7 @@
 """Stripes and bumps: what is trained on, and what counts as true."""
 
 import numpy as np
-import pytest
 
-from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 
@@ -20,13 +18,6 @@ def test_stripes_show_every_value_of_one_factor() -> None:
         values = train[:, column]
         values = np.sort(values[~np.isnan(values)])
         np.testing.assert_array_equal(values, np.arange(28))
-
-
-def test_stripes_leave_every_combination_unseen() -> None:
-    splits = make().splits
-    assert splits.is_ood.sum() == 196
-    np.testing.assert_array_equal(splits.is_test, splits.is_id)
-    assert splits.hidden == ()
 
 
 def test_bumps_come_from_id_without_repetition() -> None:
@@ -55,18 +46,3 @@ def test_cross_holds_back_its_stripes() -> None:
     dataset = make("--region=cross:11-16")
     assert len(dataset.splits.train) == 2 * (28 - 6)
     assert dataset.splits.hidden == ("x", "y")
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--num_bumps=589"], "--num_bumps must be at most the 588 ID cells"),
-        (
-            ["--dataset=gaussian_bumps", "--num_bumps=1"],
-            "--num_bumps must be 0 for the dataset gaussian_bumps",
-        ),
-    ],
-)
-def test_impossible_mixtures(flags: list[str], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        make(*flags)

@@ -60,17 +60,6 @@ def test_own_layout(ending: str, tmp_path: Path) -> None:
     assert table.images.dtype == np.uint8
 
 
-def test_fortran_order_and_other_types(tmp_path: Path, rng) -> None:
-    images = np.asfortranarray(rng.random((24, 4, 3, 3)).astype(np.float32))
-    for packed in (False, True):
-        path = write_own(tmp_path / f"{packed}.npz", packed, images=images)
-        assert_draws(read_table(str(path)), images, 1)
-    wide = IMAGES.astype(np.uint16) * 200
-    assert_draws(FactorTable(wide, CLASSES), wide, 65535)
-    ones = (rng.random(IMAGES.shape) > 0.5).astype(np.uint8)
-    assert_draws(FactorTable(ones, CLASSES), ones, 1)
-
-
 @pytest.mark.parametrize("ending", ["npz", "h5"])
 def test_dsprites(ending: str, tmp_path: Path) -> None:
     sizes = (1, 3, 6, 4, 2, 2)

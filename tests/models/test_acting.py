@@ -15,8 +15,6 @@ from tfcomp.models import MODELS, canvas
 from tfcomp.models.acting import clear_candidates, measure_pose_terms
 from tfcomp.models.acting_rules import (
     RATES,
-    describe_pose_terms,
-    parse_pose_terms,
 )
 from tfcomp.models.config_checks import check_config
 from tfcomp.models.factor_transforms import SHRINK, FactorTransforms
@@ -293,15 +291,6 @@ def test_rules(flag: str, rule: str) -> None:
     config = parse_config([*FLAGS, flag])
     with pytest.raises(ConfigError, match=rule):
         check_config(config)
-
-
-def test_channels_are_said_in_words() -> None:
-    assert parse_pose_terms("all", 1) == ("x", "y", "angle", "size", "template")
-    assert parse_pose_terms("template,x", 3) == ("x", "template")
-    found = {"x": {"x": 0.4}, "shape": {"size": 0.1, "template": 2.0}, "z": {}}
-    assert describe_pose_terms(found) == (
-        "x moves along x; shape scales and changes the template; z does nothing"
-    )
 
 
 def test_other_candidates_draw_nothing() -> None:

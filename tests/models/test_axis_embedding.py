@@ -86,12 +86,6 @@ def test_penalty_is_the_sum_of_norms() -> None:
         np.testing.assert_allclose(found, 0.3 * weight / norm, rtol=1e-4)
 
 
-def test_penalty_has_a_gradient_at_zero() -> None:
-    layer = make_layer(group_weight=0.3)
-    scale(layer, rows=0.0)
-    np.testing.assert_array_equal(get_penalty(layer)[1][0], 0)
-
-
 def test_pruning_ends_penalty_and_gradient() -> None:
     layer = make_layer(group_weight=0.3)
     scale(layer, columns=0.19)
@@ -117,14 +111,6 @@ def test_close_axes_stay(below: float) -> None:
     scale(layer, columns=0.21)
     layer.prune(below)
     assert layer.find_axis() is None
-
-
-def test_given_axis_has_no_ratio_and_no_penalty() -> None:
-    layer = make_layer(axes=("columns",), group_weight=0.3)
-    layer.prune(1.0)
-    assert layer.find_axis() == "columns"
-    assert layer.measure_ratio() is None
-    assert layer.losses == []
 
 
 def test_saved_layer_is_pruned_still(tmp_path: Path) -> None:

@@ -8,11 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfcomp.analysis import compute_stage_metrics
-from tfcomp.config.run_config import make_config
 from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
-from tfcomp.evaluation.derivatives import choose_jacobian
-from tfcomp.models.encodings import ENCODINGS
 from tfcomp.models.encodings.base import FactorEncoding
 from tfcomp.models.encodings.population_codes import (
     BumpEncoding,
@@ -24,7 +20,6 @@ from tfcomp.models.encodings.scalar_codes import (
     FactorIndex,
     RampEncoding,
 )
-from tfcomp.models.stages import make_stage_model
 
 ANGLE = Factor("angle", 8, 0.0, 360.0, unit="deg", periodic=True)
 SPACE = FactorSpace(
@@ -138,15 +133,6 @@ def test_absent_factor_is_zeros(name: str) -> None:
         np.testing.assert_array_equal(silent, np.isnan(ABSENT[:, column]))
 
 
-@pytest.mark.parametrize("absent_value", [0.0, -1.0, 7.5])
-def test_absent_factor_of_the_ramp(absent_value: float) -> None:
-    code = encode(RampEncoding(SPACE, absent_value=absent_value), ABSENT)
-    absent = np.isnan(ABSENT)
-    np.testing.assert_array_equal(code[absent], absent_value)
-    present = encode(RampEncoding(SPACE), np.nan_to_num(ABSENT))
-    np.testing.assert_array_equal(code[~absent], present[~absent])
-
-
 def compute_jacobian(name: str, table: np.ndarray) -> np.ndarray:
     factors = tf.constant(table)
     with tf.GradientTape() as tape:
@@ -183,23 +169,6 @@ def test_code_of_a_categorical_factor_is_one_hot(name: str) -> None:
     code = encode(layer, POINTS)
     np.testing.assert_array_equal(code[:, :3], np.eye(3)[[2, 0, 1]])
     assert code.shape == layer.compute_output_shape(POINTS.shape)
-
-
-@pytest.mark.parametrize("name", ["circle", "one_hot"])
-def test_geometry_is_over_ordered_factors(name: str) -> None:
-    factors = keras.Input((2,), name="factors")
-    code = type(ALL[name])(NAMED, name="code")(factors)
-    model = keras.Model(factors, keras.layers.Dense(5, name="image")(code))
-    metrics = compute_stage_metrics(
-        make_stage_model(model),
-        tf.constant(POINTS),
-        choose_jacobian(model, NAMED),
-    )
-    assert metrics["image"].shape == (3, 1, 1)
-    if name == "circle":  # unit circle, per degree
-        np.testing.assert_allclose(
-            metrics["code"][:, 0, 0], np.deg2rad(1) ** 2, rtol=1e-5
-        )
 
 
 # Layers
@@ -244,17 +213,3 @@ def test_float32_under_mixed_precision(
     assert encoding.compute_dtype == "float32"
     assert found.dtype == tf.float32
     np.testing.assert_array_equal(found, expected)
-
-
-def test_encodings_of_a_run_follow_its_flags() -> None:
-    config = make_config(
-        {"sigma": 1.5, "ramp_range": "unit", "absent_value": -1.0}
-    )
-    made = {n: ENCODINGS.get(n).load()(config, SPACE) for n in ALL}
-    for name, encoding in made.items():
-        assert type(encoding) is type(ALL[name])
-        assert encoding.name == "code"
-        assert encoding.space == SPACE
-    assert made["bump"].sigma == 1.5
-    assert made["ramp"].scaled_to == "unit"
-    assert made["ramp"].absent_value == -1.0

@@ -53,21 +53,6 @@ def test_matrices_equal_loop_whatever_the_length_of_vectors(
 
 
 @pytest.mark.parametrize(
-    ("index", "dtype"),
-    [
-        ([[1], [4]], "int64"),
-        ([1, 4], "uint8"),
-        ([0.6, 4.4], "float32"),
-        ([[1.0], [4.0]], "float32"),
-    ],
-)
-def test_index_of_any_kind(index: list, dtype: str) -> None:
-    layer = make_layer()
-    expected = layer(np.array([1, 4], "int32"))
-    np.testing.assert_array_equal(layer(np.array(index, dtype)), expected)
-
-
-@pytest.mark.parametrize(
     "index",
     [
         np.array([np.nan, -1.0, 5.0, 1e30, -np.inf, 0.0], "float32"),
@@ -205,26 +190,3 @@ def test_config_round_trip() -> None:
     )
     assert copy.get_config() == layer.get_config()
     assert copy.compute_output_shape((7, 5)) == (7, ROWS, COLUMNS)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"rank": 0}, "rank must be from 1 .* got 0"),
-        ({"rank": 5}, r"rank must be .*\(4, 6\), got 5"),
-        ({"inputs": "onehot"}, "inputs must be .*'onehot'"),
-    ],
-)
-def test_bad_arguments_are_named(changes: dict, message: str) -> None:
-    arguments = {"num_values": 5, "size": (4, 6), "rank": 3, **changes}
-    with pytest.raises(ValueError, match=message):
-        LowRankEmbedding(**arguments)
-
-
-@pytest.mark.parametrize(
-    ("inputs", "shape"), [("code", (None, 4)), ("index", (None, 2))]
-)
-def test_bad_input_shape_is_named(inputs: str, shape: tuple) -> None:
-    layer = LowRankEmbedding(5, 4, 3, inputs=inputs)
-    with pytest.raises(ValueError, match="input must be"):
-        layer.build(shape)

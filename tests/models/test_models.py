@@ -192,18 +192,3 @@ def test_stages_of_a_foreign_model_are_given(
         "stage_a": (3, 3),
     }
     np.testing.assert_array_equal(outputs["out"], foreign_model(FACTORS))
-
-
-@pytest.mark.parametrize(
-    ("stages", "message"),
-    [
-        (None, "give the layers to analyze"),
-        ([], "give the layers to analyze"),
-        (["out", "nowhere"], "nowhere"),
-    ],
-)
-def test_stages_that_are_not_there(
-    foreign_model: keras.Model, stages: list | None, message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        make_stage_model(foreign_model, stages)

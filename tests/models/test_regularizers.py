@@ -132,19 +132,6 @@ def test_variance_keeps_digits_near_constant_vectors(basis: str) -> None:
     np.testing.assert_allclose(actual, expected, rtol=1e-4)
 
 
-@BASES
-def test_variance_of_zero_vector_is_finite(
-    rng: np.random.Generator, basis: str
-) -> None:
-    vectors = rng.normal(size=(2, 2, 4))
-    vectors[0, 1] = 0.0
-    regularizer = VarianceRegularizer(1.0, basis)
-    assert np.isfinite(float(regularizer(vectors)))
-    gradient = compute_gradient(regularizer, vectors)
-    assert np.isfinite(gradient).all()
-    np.testing.assert_array_equal(gradient[0, 1], 0.0)
-
-
 @pytest.mark.parametrize(
     "regularizer",
     [EntropyRegularizer(0.1, "mean"), VarianceRegularizer(0.2, "unit", "mean")],
@@ -155,12 +142,3 @@ def test_regularizer_survives_serialization(regularizer) -> None:
     assert type(copy) is type(regularizer)
     assert copy.get_config() == regularizer.get_config()
     assert config["registered_name"].startswith("tfcomp>")
-
-
-@pytest.mark.parametrize(
-    "regularizer", [EntropyRegularizer, VarianceRegularizer]
-)
-@pytest.mark.parametrize("weight", [-1.0, math.nan, math.inf])
-def test_bad_weight_is_named(regularizer, weight: object) -> None:
-    with pytest.raises(ValueError, match=f"weight must be .*{weight!r}"):
-        regularizer(weight)
