@@ -10,10 +10,10 @@ from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import define_run_flags
 from tfcomp.datasets.solvable import describe_certificates
 from tfcomp.evaluation.in_words import describe_scores
-from tfcomp.models.acting_rules import describe_pose_terms
 from tfcomp.models.config_checks import check_config
+from tfcomp.models.decoders.acting import describe_pose_terms
+from tfcomp.models.model_registry import limit_threads
 from tfcomp.models.model_rules import AXES
-from tfcomp.models.threads import limit_threads
 from tfcomp.storage.output_folders import check_run_folders
 from tfcomp.storage.run_folder import SAMPLES_FILE, find_finished, select_scores
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from tfcomp.models.acting_rules import FIRST_SIZE
 from tfcomp.models.acting_starts import (
     DISC,
     draw_numbers,
     fit_moment,
     measure_moments,
 )
+from tfcomp.models.decoders.acting import FIRST_SIZE
 
 FACTORS = [["a", 3, "ordered"], ["b", 4, "ordered"], ["turn", 4, "periodic"]]
 

@@ -10,14 +10,12 @@ import tensorflow as tf
 
 from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
 from tfcomp.models.encodings.base import FactorEncoding
-from tfcomp.models.encodings.population_codes import (
+from tfcomp.models.encodings.codes import (
     BumpEncoding,
-    OneHotEncoding,
-    PositionalEncoding,
-)
-from tfcomp.models.encodings.scalar_codes import (
     CircleEncoding,
     FactorIndex,
+    OneHotEncoding,
+    PositionalEncoding,
     RampEncoding,
 )
 

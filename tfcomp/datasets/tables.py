@@ -121,12 +121,12 @@ def read_table(data: str, data_dir: str = "") -> FactorTable:
 
 def _read_folder(folder: Path) -> FactorTable:
     """Reads a folder with one CSV file, of Cars3D, or of smallNORB."""
-    from tfcomp.datasets import csv_folders, mat_folders
+    from tfcomp.datasets import mat_folders, picture_folders
 
-    tables = csv_folders.list_files(folder, *csv_folders.ENDINGS)
+    tables = picture_folders.list_files(folder, *picture_folders.ENDINGS)
     if len(tables) == 1:
-        return csv_folders.read_csv_folder(folder, tables[0])
-    matrices = csv_folders.list_files(folder, ".mat")
+        return picture_folders.read_csv_folder(folder, tables[0])
+    matrices = picture_folders.list_files(folder, ".mat")
     if matrices and not tables:
         return mat_folders.read_mat_folder(matrices)
     packed = "*.mat.gz (gunzip them) and " if [*folder.glob("*.mat.gz")] else ""

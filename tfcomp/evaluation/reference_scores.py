@@ -16,7 +16,7 @@ from tfcomp.datasets.dataset import MAX_AVERAGED, choose_rows
 from tfcomp.datasets.solvable import mark_certified
 from tfcomp.datasets.splits import Splits
 from tfcomp.evaluation.point_scores import Evaluation
-from tfcomp.models.encodings.scalar_codes import FactorIndex
+from tfcomp.models.encodings.codes import FactorIndex
 from tfcomp.models.stages import make_stage_model
 
 # Training points among which the nearest is looked for.

@@ -21,10 +21,10 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.dataset import choose_rows
 from tfcomp.datasets.factors import Factor, parse_groups
-from tfcomp.models.acting_rules import parse_pose_terms
 from tfcomp.models.acting_starts import Start, fit_moment, measure_moments
 from tfcomp.models.acting_training import ActingModel
 from tfcomp.models.canvas import Draw
+from tfcomp.models.decoders.acting import parse_pose_terms
 from tfcomp.models.encodings.base import make_encoding, stack_groups
 from tfcomp.models.factor_transforms import FactorTransforms
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tfcomp.models.acting_rules import CANVAS, FIRST_SIZE
+from tfcomp.models.decoders.acting import CANVAS, FIRST_SIZE
 
 # Widths of initial ramps of ordered factors without moments.
 RAMPS = {"x": 0.7, "y": 0.7, "angle": 0.15, "size": 0.3}

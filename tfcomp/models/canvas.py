@@ -12,7 +12,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.models.acting_rules import CANVAS, FIRST_SIZE, count_subpixels
+from tfcomp.models.decoders.acting import CANVAS, FIRST_SIZE, count_subpixels
 
 EMPTY = -12.0  # logit outside of a canvas
 

@@ -6,8 +6,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.models.acting_rules import CANVAS, POSE, POSE_TERMS, RATES
 from tfcomp.models.acting_starts import Start, draw_numbers
+from tfcomp.models.decoders.acting import CANVAS, POSE, POSE_TERMS, RATES
 
 # Speed of shrinking, relative to positions.
 SHRINK = {"template": 3.0, "angle": 0.5}

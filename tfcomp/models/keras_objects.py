@@ -4,8 +4,7 @@
 import tfcomp.models.acting
 import tfcomp.models.axis_embedding
 import tfcomp.models.composition
-import tfcomp.models.encodings.population_codes
-import tfcomp.models.encodings.scalar_codes
+import tfcomp.models.encodings.codes
 import tfcomp.models.low_rank
 import tfcomp.models.low_rank_embedding
 import tfcomp.models.pixels

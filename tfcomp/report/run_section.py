@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tfcomp.datasets import solvable
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.models.acting_rules import POSE_TERMS, describe_pose_terms
+from tfcomp.models.decoders.acting import POSE_TERMS, describe_pose_terms
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import Row
 

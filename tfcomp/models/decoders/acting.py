@@ -1,13 +1,55 @@
-"""Forced rendering for factors without an axis in the image."""
+"""The acting decoder: settings and rules, known without TensorFlow."""
+
+from collections.abc import Mapping, Sequence
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.acting_rules import (
-    parse_pose_terms,
-)
 from tfcomp.models.model_registry import MODELS
 from tfcomp.models.model_rules import check_groups
+
+POSE = ("x", "y", "angle", "size")
+POSE_TERMS = (*POSE, "template", "color")  # color is for several channels
+VERBS = {
+    "x": "moves along x",
+    "y": "moves along y",
+    "angle": "turns",
+    "size": "scales",
+    "template": "changes the template",
+    "color": "changes the color",
+}
+# Learning rates relative to `--learning_rate`; else 1.
+RATES = {"template": 2.5, "angle": 0.25}
+FIRST_SIZE = 0.45  # of an object, in sides of the image
+CANVAS = 16  # logits along a side of a template
+FINE = 32  # pixels along a side, up to which an image has subpixels
+
+
+def parse_pose_terms(spec: str, colors: int) -> tuple[str, ...]:
+    """Returns the terms of a spec, in order; ConfigError for invalid ones."""
+    possible = POSE_TERMS if colors > 1 else POSE_TERMS[:-1]
+    names = list(possible) if spec == "all" else spec.split(",")
+    if set(names) - set(POSE_TERMS) or len({*names}) < len(names):
+        rule = f"must be all, or some of {', '.join(POSE_TERMS)}"
+        raise ConfigError("channels", rule, spec)
+    if set(names) - set(possible):
+        rule = "must not have color for images of one channel"
+        raise ConfigError("channels", rule, spec)
+    return tuple(c for c in possible if c in names)
+
+
+def count_subpixels(shape: Sequence[int]) -> int:
+    """Returns the number of samples along each side of a pixel."""
+    return 2 if max(shape) <= FINE else 1
+
+
+def describe_pose_terms(channels: Mapping[str, Mapping[str, float]]) -> str:
+    """Describes factors, as `x moves along x; hue changes the color`."""
+    return "; ".join(
+        f"{factor} "
+        + (" and ".join(VERBS.get(c, c) for c in found) or "does nothing")
+        for factor, found in channels.items()
+    )
 
 
 def check_acting(config: RunConfig, dataset: Dataset) -> None:

@@ -87,7 +87,7 @@ def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
     from tfcomp.models import low_rank
     from tfcomp.models.axis_embedding import AxisEmbedding
     from tfcomp.models.encodings.base import make_encoding
-    from tfcomp.models.encodings.scalar_codes import FactorIndex
+    from tfcomp.models.encodings.codes import FactorIndex
     from tfcomp.models.low_rank_embedding import LowRankEmbedding
     from tfcomp.models.regularizers import (
         EntropyRegularizer,

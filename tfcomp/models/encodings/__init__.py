@@ -9,10 +9,10 @@ from tfcomp.config.registry import Registry
 
 ENCODINGS = Registry("encoding")
 for _name, _class in {
-    "bump": "population_codes:BumpEncoding",
-    "one_hot": "population_codes:OneHotEncoding",
-    "positional": "population_codes:PositionalEncoding",
-    "circle": "scalar_codes:CircleEncoding",
-    "ramp": "scalar_codes:RampEncoding",
+    "bump": "codes:BumpEncoding",
+    "one_hot": "codes:OneHotEncoding",
+    "positional": "codes:PositionalEncoding",
+    "circle": "codes:CircleEncoding",
+    "ramp": "codes:RampEncoding",
 }.items():
     ENCODINGS.register(_name, f"tfcomp.models.encodings.{_class}.of_run")

@@ -1,6 +1,7 @@
 """Factor tables from folders of pictures with a table in text form."""
 
 import os
+import warnings
 from collections import Counter
 from collections.abc import Hashable
 from pathlib import Path
@@ -9,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfcomp.datasets.factor_table import FactorTable
-from tfcomp.datasets.pictures import find_pictures
 from tfcomp.datasets.table_factors import TableError
 from tfcomp.datasets.table_files import find_classes
 from tfcomp.datasets.table_images import LazyImages
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 FILES = ("file", "file_name")  # columns with the name of a picture
 SEPARATORS = ",;\t"
 ENDINGS = (".csv", ".tsv")
+# Pillow also opens formats that start other programs (EPS).
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
+BLACK, WHITE = 0, 255
 
 
 def list_files(folder: Path, *endings: str) -> list[Path]:
@@ -129,3 +132,62 @@ def _find_images(folder: Path, table: str, names: list[str]) -> LazyImages:
     if count > 1:
         raise TableError(table, "must name each image once", name)
     return find_pictures([folder / name for name in names])
+
+
+def find_pictures(files: list[Path]) -> LazyImages:
+    """Returns pictures of one size; transparent pixels show a background.
+
+    It is black, or white if the pictures would be equal on black.
+    """
+    first, _ = _open_picture(files[0], BLACK)
+    notes: list[str] = []
+
+    def load() -> np.ndarray:
+        images, is_clear = _read_pictures(files, BLACK)
+        background = "black"
+        if is_clear and (images == images[0]).all():
+            background, (images, _) = "white", _read_pictures(files, WHITE)
+        if is_clear:
+            notes[:] = [f"transparent pixels of pictures are {background}"]
+        return images
+
+    return LazyImages((len(files), *first.shape), first.dtype, load, notes)
+
+
+def _read_pictures(
+    files: list[Path], background: int
+) -> tuple[np.ndarray, bool]:
+    """Returns all pictures, and True if any has transparent pixels."""
+    opened = [_open_picture(file, background) for file in files]
+    shape = opened[0][0].shape
+    for file, (image, _) in zip(files, opened, strict=True):
+        if image.shape != shape:
+            got = f"{list(image.shape)} in {file.name}"
+            raise TableError("images", f"must all be {list(shape)}", got)
+    return np.stack([image for image, _ in opened]), any(c for _, c in opened)
+
+
+def _open_picture(file: Path, background: int) -> tuple[np.ndarray, bool]:
+    """Returns the pixels, and True if some of them are transparent."""
+    import PIL.Image as pil
+
+    try:
+        # Pillow warns of large pictures and refuses larger ones.
+        with warnings.catch_warnings(action="ignore"):
+            opened = pil.open(file, formats=FORMATS)
+    except pil.UnidentifiedImageError as error:
+        rule = f"must be {', '.join(FORMATS)}"
+        raise TableError("images", rule, file.name) from error
+    with opened as picture:
+        if picture.mode[0] in "IF":
+            rule = "must have 8 bits per channel"
+            raise TableError("images", rule, f"{picture.mode} in {file.name}")
+        mode = "L" if picture.mode in ("1", "L", "LA") else "RGB"
+        if "A" in picture.getbands() or "transparency" in picture.info:
+            layers = picture.convert("RGBA")
+            if np.asarray(layers)[..., 3].min() < WHITE:
+                color = (background, background, background, WHITE)
+                below = pil.new("RGBA", picture.size, color)
+                flat = pil.alpha_composite(below, layers).convert("RGB")
+                return np.asarray(flat.convert(mode)), True
+        return np.asarray(picture.convert(mode)), False
