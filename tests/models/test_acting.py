@@ -282,7 +282,7 @@ def test_all_kinds_of_data(flags: list[str], tmp_path: Path) -> None:
         ("--precision=mixed_bfloat16", "--precision must be float32"),
         ("--channels=x,hue", "--channels must be all, or some of"),
         ("--channels=x,x", "--channels must be all, or some of"),
-        ("--channels=x,color", "--channels must not have color"),
+        ("--channels=x,color", "--channels must be all, or some of"),
         ("--groups=x+y", "--groups must name each factor once"),
         ("--num_replicas=2", "--num_replicas must be at most 1"),
     ],

@@ -17,7 +17,8 @@ from tfcomp.analysis.superposition import (
     SuperpositionScores,
     compare_superpositions,
 )
-from tfcomp.datasets.dataset import choose_rows, to_contrast
+from tfcomp.datasets.contrast import to_contrast
+from tfcomp.datasets.dataset import choose_rows
 from tfcomp.datasets.grid_maps import Curve, list_curves
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun

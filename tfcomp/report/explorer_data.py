@@ -18,7 +18,8 @@ from PIL import Image
 
 from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.analysis.superposition import superpose
-from tfcomp.datasets.dataset import Dataset, from_contrast
+from tfcomp.datasets.contrast import from_contrast
+from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.solvable import certify_dataset
 from tfcomp.datasets.subsample import MAX_EXPLORED
 from tfcomp.evaluation.kept_outputs import read_outputs

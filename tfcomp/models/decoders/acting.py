@@ -27,15 +27,13 @@ FINE = 32  # pixels along a side, up to which an image has subpixels
 
 def parse_pose_terms(spec: str, colors: int) -> tuple[str, ...]:
     """Returns the terms of a spec, in order; ConfigError for invalid ones."""
+    # One channel has no color.
     possible = POSE_TERMS if colors > 1 else POSE_TERMS[:-1]
     names = list(possible) if spec == "all" else spec.split(",")
-    if set(names) - set(POSE_TERMS) or len({*names}) < len(names):
-        rule = f"must be all, or some of {', '.join(POSE_TERMS)}"
+    if len({*names} & {*possible}) < len(names):
+        rule = f"must be all, or some of {', '.join(possible)}"
         raise ConfigError("channels", rule, spec)
-    if set(names) - set(possible):
-        rule = "must not have color for images of one channel"
-        raise ConfigError("channels", rule, spec)
-    return tuple(c for c in possible if c in names)
+    return tuple(term for term in possible if term in names)
 
 
 def count_subpixels(shape: Sequence[int]) -> int:
@@ -43,30 +41,30 @@ def count_subpixels(shape: Sequence[int]) -> int:
     return 2 if max(shape) <= FINE else 1
 
 
-def describe_pose_terms(channels: Mapping[str, Mapping[str, float]]) -> str:
+def describe_pose_terms(factors: Mapping[str, Mapping[str, float]]) -> str:
     """Describes factors, as `x moves along x; hue changes the color`."""
-    return "; ".join(
-        f"{factor} "
-        + (" and ".join(VERBS.get(c, c) for c in found) or "does nothing")
-        for factor, found in channels.items()
-    )
+    verbs = {
+        factor: " and ".join(VERBS.get(term, term) for term in terms)
+        for factor, terms in factors.items()
+    }
+    return "; ".join(f"{f} {v or 'does nothing'}" for f, v in verbs.items())
 
 
 def check_acting(config: RunConfig, dataset: Dataset) -> None:
     """Checks code, groups, pose terms and settings of the training."""
     model, training = config.model, config.training
-    if model.encoding != "one_hot":
-        rule = "must be one_hot for the model acting"
-        raise ConfigError("encoding", rule, model.encoding)
     if training.num_replicas > 1:
         rule = "must be at most 1 for the model acting"
         raise ConfigError("num_replicas", rule, training.num_replicas)
-    if training.precision != "float32":
-        rule = "must be float32 for the model acting"
-        raise ConfigError("precision", rule, training.precision)
+    required = {"encoding": "one_hot", "precision": "float32"}
+    flags = config.to_flags()
+    for flag, value in required.items():
+        if flags[flag] != value:
+            rule = f"must be {value} for the model acting"
+            raise ConfigError(flag, rule, flags[flag])
     if model.groups:
         check_groups(config, dataset)
     parse_pose_terms(model.channels, dataset.image_shape[2])
 
 
-MODELS.register("acting", "tfcomp.models.acting.build_acting", check_acting)
+MODELS.register("acting", "tfcomp.models.acting:build_acting", check_acting)
