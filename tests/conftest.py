@@ -132,7 +132,7 @@ def _forgotten_plugins(
     yield
     for module in OWN_PARTS:
         if module in sys.modules:
-            sys.modules[module].forget_own()
+            sys.modules[module].unregister_all()
     written = str(tmp_path_factory.getbasetemp())
     for name in set(sys.modules) - known:
         if str(vars(sys.modules[name]).get("__file__")).startswith(written):

@@ -23,9 +23,9 @@ from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import make_flags
-from tfcomp.evaluation.measure_files import read_measures
+from tfcomp.evaluation.metric_files import read_run_metrics
 from tfcomp.evaluation.metrics import (
-    OWN_METRICS,
+    USER_METRICS,
     adopt_metrics,
     find_limits,
     find_metric,
@@ -108,7 +108,7 @@ def list_scores(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _walk(numbers: Mapping[str, Any], above: str = "") -> Iterator[str]:
     for name, value in numbers.items():
-        if isinstance(value, Mapping) and name != OWN_METRICS:
+        if isinstance(value, Mapping) and name != USER_METRICS:
             yield from _walk(value, f"{above}{name}/")
         elif isinstance(value, int | float) and not isinstance(value, bool):
             yield f"{above}{name}"
@@ -126,8 +126,8 @@ def read_runs(pattern: str) -> list[setting_table.FinishedRun]:
         try:
             config = check_run(folder)
             metrics = read_metrics(Path(folder))
-            adopt_metrics(metrics.get(OWN_METRICS, {}))
-            if measures := read_measures(Path(folder)):
+            adopt_metrics(metrics.get(USER_METRICS, {}))
+            if measures := read_run_metrics(Path(folder)):
                 metrics = metrics | {"measures": measures}
         except DamagedFileError as error:
             damaged.append(str(error))

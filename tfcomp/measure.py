@@ -18,7 +18,7 @@ from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import make_flags
-from tfcomp.evaluation.measure_files import is_measured
+from tfcomp.evaluation.metric_files import is_measured
 from tfcomp.storage.run_folder import check_run
 from tfcomp.storage.run_search import find_runs
 
@@ -54,7 +54,7 @@ def measure_all(paths: list[Path], settings: dict[str, Any]) -> int:
     with start_tensorflow():
         import keras
 
-        from tfcomp.evaluation.measures import measure_run
+        from tfcomp.evaluation.run_metrics import measure_run
     failed = 0
     for number, path in enumerate(paths, 1):
         print(f"[{number}/{len(paths)}] {path}", flush=True)

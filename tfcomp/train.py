@@ -9,7 +9,7 @@ from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import define_run_flags
 from tfcomp.datasets.solvable import describe_certificates
-from tfcomp.evaluation.in_words import describe_scores
+from tfcomp.evaluation.verbalize import describe_scores
 from tfcomp.models.config_checks import check_config
 from tfcomp.models.decoders.acting import describe_pose_terms
 from tfcomp.models.model_registry import limit_threads

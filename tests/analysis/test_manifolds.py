@@ -15,7 +15,7 @@ from tfcomp.analysis.manifolds import (
     compute_gap_statistics,
     compute_pca,
     compute_steps,
-    compute_umap,
+    compute_umaps,
 )
 from tfcomp.analysis.umap_process import _embed
 
@@ -217,17 +217,18 @@ def test_umap_has_the_published_settings(fake_umap: FakeUmap) -> None:
 
 
 def test_dead_stage_is_not_embedded() -> None:
-    found = compute_umap(np.full((20, 30), 0.3))
+    found = compute_umaps({"dead": np.full((20, 30), 0.3)})["dead"]
     assert found.shape == (20, 2) and np.isnan(found).all()
     with pytest.raises(ValueError, match="at least 5 points"):
-        compute_umap(np.eye(4))
+        compute_umaps({"few": np.eye(4)})
 
 
 @pytest.mark.filterwarnings("error")
 def test_umap_keeps_neighbors_and_is_reproducible(umap: None) -> None:
     pytest.importorskip("umap")
     points = embed(CIRCLE[::2], 40)
-    first = compute_umap(points)
+    first = compute_umaps({"": points})[""]
     assert first.shape == (36, 2) and np.isfinite(first).all()
     assert trustworthiness(points, first, n_neighbors=4) > 0.95
-    np.testing.assert_array_equal(compute_umap(points), first)
+    again = compute_umaps({"": points})[""]
+    np.testing.assert_array_equal(again, first)

@@ -12,6 +12,7 @@ from tests.analysis.planted import (
 )
 from tests.own_factors import TILES
 from tfcomp.analysis import superposition as sp
+from tfcomp.datasets.factors import FactorSpace
 
 SIZE = 16
 GRID = make_grid(SIZE, SIZE)
@@ -24,12 +25,23 @@ OOD_ROWS = np.flatnonzero(IS_OOD)
 SUPERPOSED = superpose(BUMPS, GRID, IS_OOD, {0: 0.7, 1: 0.4})
 
 
+def compute(
+    grid: np.ndarray,
+    outputs: np.ndarray,
+    is_ood: np.ndarray,
+    space: FactorSpace | None = None,
+) -> sp.SuperpositionScores:
+    targets = [np.reshape(outputs, (len(grid), -1))[is_ood]]
+    (found,) = sp.compute_superposition(grid, outputs, targets, is_ood, space)
+    return found
+
+
 def summarize(
     outputs: np.ndarray,
     min_distance: float = 0.0,
     is_ood: np.ndarray = IS_OOD,
 ) -> dict[str, float | None]:
-    scores = sp.compute_superposition(GRID, outputs, is_ood)
+    scores = compute(GRID, outputs, is_ood)
     return sp.summarize_superposition(scores, min_distance)
 
 
@@ -49,7 +61,7 @@ def test_sharers_of_any_factor(
     outputs = rng.random((len(grid), 40))
     monkeypatch.setattr(sp, "MAX_POINTS", 7)
     monkeypatch.setattr(sp, "MAX_MEMORIES", 20)
-    scores = sp.compute_superposition(grid, outputs, is_ood, TILES)
+    scores = compute(grid, outputs, is_ood, TILES)
     scored = np.flatnonzero(np.isfinite(scores.r2["superposition"]))
     assert len(scored) == 7
     known = outputs[~is_ood]
@@ -103,7 +115,7 @@ def test_unequal_weights_need_the_span() -> None:
 
 def test_scores_equal_plain_least_squares(rng: np.random.Generator) -> None:
     outputs = BUMPS + 0.1 * rng.normal(size=(len(GRID), SIZE, SIZE))
-    scores = sp.compute_superposition(GRID, outputs, IS_OOD)
+    scores = compute(GRID, outputs, IS_OOD)
     flat = outputs.reshape(len(GRID), -1)
     means = [superpose(flat, GRID, IS_OOD, {factor: 1}) for factor in (0, 1)]
     for row in (0, 37, 99):
@@ -115,21 +127,16 @@ def test_scores_equal_plain_least_squares(rng: np.random.Generator) -> None:
         assert scores.r2["superposition"][row] == pytest.approx(expected)
 
 
-def test_targets_are_compared_as_if_each_was_drawn(
-    rng: np.random.Generator,
-) -> None:
-    outputs = BUMPS + 0.1 * rng.normal(size=BUMPS.shape)
-    mixed = np.where(IS_OOD[:, None, None], BUMPS, outputs)
-    flat = [o.reshape(len(GRID), -1) for o in (outputs, mixed)]
-    targets = [o[IS_OOD] for o in flat]
-    found = sp.compare_superpositions(GRID, flat[0], targets, IS_OOD)
-    for scores, drawn in zip(found, (outputs, mixed), strict=True):
-        alone = sp.compute_superposition(GRID, drawn, IS_OOD)
-        np.testing.assert_equal(scores.r2, alone.r2)
+def test_other_images_are_compared_with_the_same_outputs() -> None:
+    flat = SUPERPOSED.reshape(len(GRID), -1)
+    targets = [flat[IS_OOD], BUMPS.reshape(len(GRID), -1)[IS_OOD]]
+    own, true = sp.compute_superposition(GRID, flat, targets, IS_OOD)
+    np.testing.assert_equal(own.r2, compute(GRID, SUPERPOSED, IS_OOD).r2)
+    np.testing.assert_equal(true.r2, compute(GRID, BUMPS, IS_OOD).r2)
 
 
 def test_points_are_described() -> None:
-    scores = sp.compute_superposition(GRID * [1, 5], BUMPS, IS_OOD)
+    scores = compute(GRID * [1, 5], BUMPS, IS_OOD)
     assert all(r2.shape == (100,) for r2 in scores.r2.values())
     distance = scores.distance.reshape(10, 10)
     np.testing.assert_array_equal(distance[4], [1, 2, 3, 4, 5, 5, 4, 3, 2, 1])
@@ -161,7 +168,7 @@ def test_blank_outputs_have_no_score(rng: np.random.Generator) -> None:
     outputs = SUPERPOSED.copy()
     noise = 1e-7 * rng.normal(size=outputs.shape)
     outputs[OOD_ROWS[:25]] = noise[OOD_ROWS[:25]]
-    scores = sp.compute_superposition(GRID, outputs, IS_OOD)
+    scores = compute(GRID, outputs, IS_OOD)
     assert scores.is_blank[:25].all() and not scores.is_blank[25:].any()
     assert np.isnan(scores.r2["superposition"][:25]).all()
     summary = sp.summarize_superposition(scores, 0)
@@ -185,7 +192,7 @@ def test_broken_outputs_spoil_only_what_uses_them(value: float) -> None:
     outputs = SUPERPOSED.copy()
     outputs[OOD_ROWS[0], 0, 0] = value
     outputs[5 * SIZE + 0] = value  # x = 5, shared by ten OOD points
-    r2 = sp.compute_superposition(GRID, outputs, IS_OOD).r2["superposition"]
+    r2 = compute(GRID, outputs, IS_OOD).r2["superposition"]
     is_spoiled = GRID[IS_OOD][:, 0] == 5
     is_spoiled[0] = True
     np.testing.assert_array_equal(np.isnan(r2), is_spoiled)
@@ -207,13 +214,13 @@ def test_any_number_of_shared_factors(
     grid: np.ndarray, is_ood: np.ndarray, weights: dict[int, float]
 ) -> None:
     outputs = superpose(np.eye(len(grid)), grid, is_ood, weights)
-    scores = sp.compute_superposition(grid, outputs, is_ood)
+    scores = compute(grid, outputs, is_ood)
     np.testing.assert_allclose(scores.r2["superposition"], 1)
 
 
 def test_points_that_share_nothing_have_no_score() -> None:
     is_ood = ((GRID >= 6) & (GRID <= 9)).any(axis=1)
-    scores = sp.compute_superposition(GRID, BUMPS, is_ood)
+    scores = compute(GRID, BUMPS, is_ood)
     shares_nothing = hold_out(GRID, 6, 9)[is_ood]
     for r2 in scores.r2.values():
         np.testing.assert_array_equal(np.isnan(r2), shares_nothing)
@@ -250,7 +257,7 @@ def test_images_that_are_superposed(rng: np.random.Generator) -> None:
             else np.nan
         )
         np.testing.assert_allclose(r2[i], share, atol=1e-5)
-    scores = sp.compute_superposition(index.astype(float), outputs, is_ood)
+    scores = compute(index.astype(float), outputs, is_ood)
     np.testing.assert_allclose(
         r2[is_ood], scores.r2["superposition"], atol=1e-6
     )

@@ -9,7 +9,7 @@ import pytest
 from tfcomp import measure
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.evaluation import measure_files as files
+from tfcomp.evaluation import metric_files as files
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.run_folder import read_metrics
 from tfcomp.storage.run_search import find_runs
@@ -72,10 +72,10 @@ def test_measures_of_another_version_are_made_again(sweep: Path) -> None:
         (folder / "measures.json").write_text(text)
         assert not files.is_measured(folder)
     scores = read_metrics(folder)
-    files.write_measures(folder, {"stages": []})
+    files.write_run_metrics(folder, {"stages": []})
     assert files.is_measured(folder)
     assert read_metrics(folder) == scores | {
-        "measures": files.read_measures(folder)
+        "measures": files.read_run_metrics(folder)
     }
     assert not (folder / "measures.json").exists()
 
@@ -84,7 +84,7 @@ def test_a_file_of_measures_of_an_older_run_is_read(sweep: Path) -> None:
     folder = sweep / "trials" / "ab12"
     found = {"version": "older", "no_peak_ood": 0.5}
     (folder / "measures.json").write_text(json.dumps(found))
-    assert files.read_measures(folder) == found
+    assert files.read_run_metrics(folder) == found
 
 
 def test_a_damaged_run_does_not_stop_the_others(sweep: Path, capsys) -> None:

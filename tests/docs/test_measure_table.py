@@ -35,7 +35,7 @@ def format_row(measure: Metric) -> str:
 def format_tables() -> str:
     tables = [
         f"\n## {title}\n\n{HEAD}"
-        + "".join(map(format_row, list_metrics(*of, own=False)))
+        + "".join(format_row(m) for m in list_metrics(*of) if not m.is_user)
         for of, title in TITLES.items()
     ]
     return "".join(tables)

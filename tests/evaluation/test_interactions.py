@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.evaluation import derivatives, stage_measures
+from tfcomp.evaluation import derivatives, stage_metrics
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.models.initial_model import make_model
 from tfcomp.report.interaction_section import make_interactions
@@ -35,8 +35,8 @@ def study(make_study: Callable) -> RunAnalysis:
 
 
 def test_measures_and_report_of_known_stages(study: RunAnalysis) -> None:
-    found = stage_measures.measure_interaction(study)
-    found |= stage_measures.measure_similarity(study)
+    found = stage_metrics.compute_interaction(study)
+    found |= stage_metrics.compute_similarity(study)
     numbers = {
         stage: dict(zip(found, values, strict=True))
         for stage, values in zip(
@@ -91,7 +91,7 @@ def test_what_has_no_second_derivatives_is_left_out(
 ) -> None:
     """An operation that has none, and a single factor."""
     study = request.getfixturevalue(make)("truth", stage_0=once)
-    assert stage_measures.measure_interaction(study) == {}
+    assert stage_metrics.compute_interaction(study) == {}
     assert study.metrics["stage_0"].any()
 
 

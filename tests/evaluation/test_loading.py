@@ -15,7 +15,7 @@ import pytest
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
-from tfcomp.evaluation.any_model import _load
+from tfcomp.evaluation.adapters import _load
 from tfcomp.evaluation.loading import load_run
 from tfcomp.storage.run_folder import check_run, is_finished
 from tfcomp.training.history import read_history

@@ -8,15 +8,16 @@ import pytest
 
 from tfcomp.evaluation.metrics import (
     adopt_metrics,
-    describe_own,
+    describe_user_metrics,
     find_limits,
     find_metric,
     list_charts,
     list_metrics,
+    list_user_metrics,
     register_measure,
+    unregister_all,
 )
 from tfcomp.statistics.limits import CORRELATION, POSITIVE, REAL, SHARE, Limits
-from tfcomp.statistics.metric import OWN, list_own
 
 
 @pytest.mark.parametrize(
@@ -81,11 +82,11 @@ def test_a_measure_of_ones_own() -> None:
 
     found = find_metric("layers/stage_0/sparsity")
     assert found.about == "Share of units that are zero."
-    assert (found.of, found.is_own) == ("stage", True)
+    assert (found.of, found.is_user) == ("stage", True)
     assert found.chart.axis == "Sparsity (%)"
     assert find_limits("sparsity") == SHARE
     assert found in list_charts("layers")[found.chart]
-    assert [m.name for m in list_metrics(own=True)] == ["sparsity"]
+    assert [m.name for m in list_metrics() if m.is_user] == ["sparsity"]
 
 
 def test_runs_record_what_users_declare() -> None:
@@ -96,15 +97,15 @@ def test_runs_record_what_users_declare() -> None:
 
     register = register_measure("gain", range=(0, math.inf), better="high")
     register(compute)
-    recorded = describe_own()
-    del OWN["gain"]
+    recorded = describe_user_metrics()
+    unregister_all()
     assert find_limits("layers/image/gain") == REAL
     adopt_metrics(recorded | {"mse": {}, "broken": {"per": 3}})
     assert find_limits("layers/image/gain") == POSITIVE
     assert find_metric("broken") is None and find_limits("mse") == POSITIVE
     # Nothing computes it here; the plugin may still be imported.
     assert find_metric("gain").function is None
-    assert not list_own("stage")
+    assert not list_user_metrics("stage")
     register(compute)
     adopt_metrics(recorded)
     assert find_metric("gain").function is compute

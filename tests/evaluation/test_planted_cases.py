@@ -32,7 +32,7 @@ from tfcomp.analysis.tuning import compute_tuning, summarize_tuning
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.solvable import measure_coverage
-from tfcomp.evaluation import geometry_measures, stage_measures
+from tfcomp.evaluation import geometry_metrics, stage_metrics
 
 GRID = make_grid(14, 14)
 IS_OOD = hold_out(GRID, 2, 11)
@@ -326,7 +326,7 @@ def test_stages_that_are_nearly_linear_or_turned(make_study) -> None:
         ),
         stage_2=lambda f: keras.ops.relu(f + 1),
     )
-    found = stage_measures.measure_interaction(study)
+    found = stage_metrics.compute_interaction(study)
     nearly, turned, kinked = (
         study.stages.index(f"stage_{i}") for i in range(3)
     )
@@ -342,7 +342,7 @@ def test_factors_in_other_units(make_study) -> None:
     study = make_study(
         "truth", stage_0=lambda f: keras.ops.stack([f @ [[100.0], [1.0]]], 1)
     )
-    found = geometry_measures.measure_factorization(study)
+    found = geometry_metrics.compute_orthogonality(study)
     stage = study.stages.index("stage_0")
     assert found["factorization"][stage] > 0.98
     assert found["worst_pair_factorization"][stage] == pytest.approx(0)

@@ -12,8 +12,8 @@ from tfcomp.datasets import make_dataset
 from tfcomp.evaluation import point_scores
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun
-from tfcomp.evaluation.measures import measure_study
 from tfcomp.evaluation.run_analysis import RunAnalysis
+from tfcomp.evaluation.run_metrics import compute_metrics
 from tfcomp.models.initial_model import make_model
 
 SIZES = (2, 4, 5)
@@ -84,7 +84,7 @@ def test_measures_of_a_part_of_the_grid(table: Path, flags: list[str]) -> None:
     assert np.isfinite(study.for_maps.error_ratio).all()
     known = {*map(tuple, study.splits.all.factors)}
     assert known >= {*map(tuple, study.for_maps.splits.grid)}
-    measures = measure_study(study)
+    measures = compute_metrics(study)
     assert "additive_share" not in measures
     assert np.isfinite(measures["factorization"]).all()
     # Grid steps to the nearest point that training may see.

@@ -12,8 +12,8 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.loading import LoadedRun, load_run
-from tfcomp.evaluation.measures import measure_study
 from tfcomp.evaluation.run_analysis import RunAnalysis
+from tfcomp.evaluation.run_metrics import compute_metrics
 from tfcomp.models.initial_model import make_model
 from tfcomp.report.report_build import MAKERS, write_projections
 from tfcomp.report.sections import choose_sections
@@ -124,7 +124,7 @@ def test_report_of_a_sample() -> None:
 )
 def test_measures_are_plain_numbers(name: str, encoding: str) -> None:
     study = make_study(name, f"--encoding={encoding}")
-    found = measure_study(study)
+    found = compute_metrics(study)
     json.dumps(found, allow_nan=False)
     assert ("sharing_near_r2" in found) == (name != "one")
     assert ("anova_single" in found) == (name != "one")

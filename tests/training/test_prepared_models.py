@@ -15,7 +15,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import list_flag_lines, parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.loading import load_run
-from tfcomp.evaluation.measures import make_study, measure_run
+from tfcomp.evaluation.run_metrics import make_analysis, measure_run
 from tfcomp.sweeps import one_trial
 from tfcomp.training import plateau, prepared_models
 from tfcomp.training.experiment import train_and_evaluate
@@ -118,8 +118,8 @@ def test_a_trial_is_measured_by_what_observed_it(
     one_trial.run_trial(["one_trial", *flags])
     (evaluator,) = list_evaluators()
     run = load_run(config.run_dir)
-    assert make_study(run, [evaluator]).run.model is evaluator.model
-    assert make_study(run, []).run.model is run.model
+    assert make_analysis(run, [evaluator]).run.model is evaluator.model
+    assert make_analysis(run, []).run.model is run.model
     file = Path(config.run_dir, "metrics.json")
     measured = file.read_bytes()
     metrics = json.loads(measured)

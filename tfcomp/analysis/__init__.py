@@ -9,7 +9,6 @@ import importlib
 from typing import Any
 
 _WHERE = {
-    "effective_rank": ("compute_effective_ranks",),
     "geometry": (
         "compute_cosine_factorization",
         "compute_factorization",
@@ -27,7 +26,7 @@ _WHERE = {
     ),
     "kernel_regression": ("fit_kernels",),
     "kernels": ("summarize_alignment",),
-    "manifolds": ("compute_gap_statistics", "compute_pca", "compute_umap"),
+    "manifolds": ("compute_gap_statistics", "compute_pca", "compute_umaps"),
     "probes": ("compute_probe_scores",),
     "schmidt": ("summarize_schmidt",),
     "similarity": ("make_shape", "summarize_similarity"),

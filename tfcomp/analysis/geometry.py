@@ -21,18 +21,14 @@ from collections.abc import Callable
 import numpy as np
 
 from tfcomp.analysis.features import mean_or_none
-from tfcomp.statistics.limits import (
-    SHARE,
-    Limits,
-)
-from tfcomp.statistics.metric import Chart, Metric, computes
+from tfcomp.statistics.limits import SHARE, Limits
+from tfcomp.statistics.metric import Chart, computes
 
 # Of singular values and lengths: above the rounding of a float32 Jacobian.
 FLOOR = 1e-6
 # Divisors of dead points only, whose score is replaced, are that small.
 _TINY = np.finfo(np.float64).tiny
 
-LEADING = ("factorization", "cosine_factorization")
 FACTORIZATION = Chart(
     "factorization",
     "Factorization",
@@ -126,42 +122,35 @@ def compute_ratio_factorization(g: np.ndarray) -> float:
 
 
 @computes(
-    Metric(
-        "factorization",
-        "factorization score",
-        "mean over all grid points of 1 - |g_xy| / (g_xx + g_yy) (eq. "
-        "7), from 1/2 to 1",
-        limits=Limits(0.5, 1),
-        better="high",
-        chart=FACTORIZATION,
-        is_leading=True,
-    ),
-    Metric(
-        "cosine_factorization",
-        "factorization, cosine form",
-        "mean of 1 - |g_xy| / sqrt(g_xx g_yy), from 0 to 1",
-        limits=SHARE,
-        better="high",
-        chart=FACTORIZATION,
-        is_leading=True,
-    ),
-    Metric(
-        "log_volume_id", "log-volume, ID", "mean over ID points", chart=VOLUME
-    ),
-    Metric(
-        "log_volume_ood",
-        "log-volume, OOD",
-        "mean over OOD points",
-        chart=VOLUME,
-    ),
-    Metric(
-        "dead_fraction",
-        "share of dead points",
-        "share of the points at which some factor moves nothing",
-        limits=SHARE,
-        better="low",
-    ),
-    of="stage",
+    "stage",
+    Limits(0.5, 1),
+    better="high",
+    chart=FACTORIZATION,
+    is_leading=True,
+    factorization="factorization score: mean over all grid points of 1 - "
+    "|g_xy| / (g_xx + g_yy) (eq. 7), from 1/2 to 1",
+)
+@computes(
+    "stage",
+    SHARE,
+    better="high",
+    chart=FACTORIZATION,
+    is_leading=True,
+    cosine_factorization="factorization, cosine form: mean of 1 - |g_xy| / "
+    "sqrt(g_xx g_yy), from 0 to 1",
+)
+@computes(
+    "stage",
+    chart=VOLUME,
+    log_volume_id="log-volume, ID: mean over ID points",
+    log_volume_ood="log-volume, OOD: mean over OOD points",
+)
+@computes(
+    "stage",
+    SHARE,
+    better="low",
+    dead_fraction="share of dead points: share of the points at which some "
+    "factor moves nothing",
 )
 def summarize_geometry(
     g: np.ndarray, is_ood: np.ndarray

@@ -72,17 +72,6 @@ def make_kernel(
     return (1 + distance) * np.exp(-distance)
 
 
-def fit_kernel(
-    kernel: str, factors: np.ndarray, outputs: np.ndarray, is_ood: np.ndarray
-) -> KernelFit:
-    """Ridge regression with one kernel, from ID to OOD outputs [n, ...].
-
-    At factor values on a grid. The intercept (an output) is not penalized.
-    Every combination of `SCALES` over factors takes an eigendecomposition.
-    """
-    return _fit(kernel, factors, [outputs], is_ood)[0]
-
-
 @single_threaded
 def _fit(
     kernel: str,
@@ -90,7 +79,11 @@ def _fit(
     outputs: Sequence[np.ndarray],
     is_ood: np.ndarray,
 ) -> list[KernelFit]:
-    """`fit_kernel` of several outputs at the same points."""
+    """Fits ridge regressions with one kernel, from ID to OOD outputs.
+
+    The intercept (an output) is not penalized. Every combination of `SCALES`
+    over factors takes an eigendecomposition.
+    """
     is_ood = np.asarray(is_ood, bool)
     points = convert_to_steps(factors)
     rows = np.flatnonzero(~is_ood)
@@ -143,16 +136,13 @@ def _choose(
 
 
 def fit_kernels(
-    factors: np.ndarray, outputs: np.ndarray, is_ood: np.ndarray
-) -> dict[str, KernelFit]:
-    """The fit of every kernel by name; arguments as of `fit_kernel`."""
-    return fit_all_kernels(factors, {"": outputs}, is_ood)[""]
-
-
-def fit_all_kernels(
     factors: np.ndarray, outputs: Mapping[str, np.ndarray], is_ood: np.ndarray
 ) -> dict[str, dict[str, KernelFit]]:
-    """The fits of several outputs by name, which share decompositions."""
+    """Fits every kernel to outputs [n, ...] by name, at factor values [n, F].
+
+    Outputs share the decompositions of kernels. Returns the fits of each output
+    by kernel.
+    """
     fits = {k: _fit(k, factors, [*outputs.values()], is_ood) for k in KERNELS}
     return {
         name: {kernel: found[i] for kernel, found in fits.items()}

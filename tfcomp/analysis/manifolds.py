@@ -57,7 +57,7 @@ def compute_pca(
     """
     flat = np.reshape(activations, (len(activations), -1))
     everywhere = np.zeros(len(flat), bool)
-    rows = compute_rows([flat], flat.shape[1], everywhere)
+    rows = compute_rows(flat, everywhere)
     return compute_components(rows, num_components)
 
 
@@ -94,11 +94,6 @@ def compute_components(
 def has_umap() -> bool:
     """Whether the package umap-learn, an extra of tfcomp, is installed."""
     return importlib.util.find_spec("umap") is not None
-
-
-def compute_umap(activations: np.ndarray | Components) -> np.ndarray:
-    """Computes the UMAP embedding [n, 2] of one stage, as `compute_umaps`."""
-    return compute_umaps({"": activations})[""]
 
 
 def compute_umaps(

@@ -19,10 +19,8 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from tfcomp.analysis.features import compute_rows, single_threaded
-from tfcomp.statistics.limits import (
-    AT_MOST_ONE,
-)
-from tfcomp.statistics.metric import Chart, Metric, computes
+from tfcomp.statistics.limits import AT_MOST_ONE
+from tfcomp.statistics.metric import Chart, computes
 
 # In units of the squared length of a typical row. Below 1e-4, the float32
 # rounding of the Gram matrix shows; at 1e4 nothing is left of a prediction.
@@ -53,7 +51,7 @@ def compute_probe_scores(
     if np.count_nonzero(~is_ood) < MIN_POINTS:
         return dict(NO_SCORES)
     flat = np.reshape(activations, (len(is_ood), -1))
-    rows = compute_rows([flat], flat.shape[1], is_ood)
+    rows = compute_rows(flat, is_ood)
     return probe_rows(rows, targets, is_ood, seed)
 
 
@@ -67,25 +65,22 @@ PROBES = Chart(
 
 
 @computes(
-    Metric(
-        "probe_r2_id",
-        "linear probes, R² in ID",
-        "at ID points that the regression was not fitted on (cross-validation)",
-        limits=AT_MOST_ONE,
-        better="high",
-        chart=PROBES,
-    ),
-    Metric(
-        "probe_r2_ood",
-        "linear probes, R² in OOD",
-        "at OOD points, after fitting on all ID points",
-        limits=AT_MOST_ONE,
-        better="high",
-        chart=PROBES,
-        is_leading=True,
-        floor=-1.0,
-    ),
-    of="stage",
+    "stage",
+    AT_MOST_ONE,
+    better="high",
+    chart=PROBES,
+    probe_r2_id="linear probes, R² in ID: at ID points that the regression was "
+    "not fitted on (cross-validation)",
+)
+@computes(
+    "stage",
+    AT_MOST_ONE,
+    better="high",
+    chart=PROBES,
+    is_leading=True,
+    floor=-1.0,
+    probe_r2_ood="linear probes, R² in OOD: at OOD points, after fitting on "
+    "all ID points",
 )
 @single_threaded
 def probe_rows(

@@ -18,12 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
 from tfcomp.analysis.features import finite_or_none, mean_or_none
-from tfcomp.statistics.limits import (
-    AT_MOST_ONE,
-    POSITIVE,
-    SHARE,
-)
-from tfcomp.statistics.metric import Metric, computes
+from tfcomp.statistics.limits import AT_MOST_ONE, POSITIVE, SHARE
+from tfcomp.statistics.metric import computes
 
 FloatArray = NDArray[np.float64]
 
@@ -141,65 +137,54 @@ def count_finite_peaks(images: ArrayLike, polarity: str) -> FloatArray:
 
 
 @computes(
-    Metric(
-        "mse",
-        "MSE",
-        "squared error, mean over pixels and channels",
-        limits=POSITIVE,
-        better="low",
-    ),
-    Metric(
-        "relative_mse",
-        "relative MSE",
-        "the mean MSE over the mean MSE of a reference, which "
-        "metrics.json names: a blank image if the data declare a "
-        "constant ground, else the mean training image; 1 is no better "
-        "than the reference",
-        limits=POSITIVE,
-        better="low",
-        is_leading=True,
-    ),
-    Metric(
-        "r2",
-        "R²",
-        "1 less the mean MSE over the variance of the true images, "
-        "about their mean over the same points",
-        limits=AT_MOST_ONE,
-        better="high",
-    ),
-    Metric(
-        "hit_rate",
-        "hit rate",
-        "share of the images whose peak lies within 1 px of the truth "
-        "in x and in y and whose MSE is less than half of the "
-        "reference's",
-        limits=SHARE,
-        better="high",
-        is_leading=True,
-    ),
-    Metric(
-        "position_accuracy",
-        "position accuracy",
-        "share of the images whose peak, however faint, lies within 1 "
-        "px of the truth in x and in y",
-        limits=SHARE,
-        better="high",
-    ),
-    Metric(
-        "position_error",
-        "position error",
-        "distance of the peak from the truth",
-        limits=POSITIVE,
-        unit="px",
-        better="low",
-    ),
-    Metric(
-        "num_peaks",
-        "number of peaks",
-        "number of local extrema above half the height of a bump",
-        limits=POSITIVE,
-    ),
-    of="image",
+    "image",
+    POSITIVE,
+    better="low",
+    mse="MSE: squared error, mean over pixels and channels",
+)
+@computes(
+    "image",
+    POSITIVE,
+    better="low",
+    is_leading=True,
+    relative_mse="relative MSE: the mean MSE over the mean MSE of a reference, "
+    "which metrics.json names: a blank image if the data declare a constant "
+    "ground, else the mean training image; 1 is no better than the reference",
+)
+@computes(
+    "image",
+    AT_MOST_ONE,
+    better="high",
+    r2="R²: 1 less the mean MSE over the variance of the true images, about "
+    "their mean over the same points",
+)
+@computes(
+    "image",
+    SHARE,
+    better="high",
+    is_leading=True,
+    hit_rate="hit rate: share of the images whose peak lies within 1 px of the "
+    "truth in x and in y and whose MSE is less than half of the reference's",
+)
+@computes(
+    "image",
+    SHARE,
+    better="high",
+    position_accuracy="position accuracy: share of the images whose peak, "
+    "however faint, lies within 1 px of the truth in x and in y",
+)
+@computes(
+    "image",
+    POSITIVE,
+    better="low",
+    unit="px",
+    position_error="position error: distance of the peak from the truth",
+)
+@computes(
+    "image",
+    POSITIVE,
+    num_peaks="number of peaks: number of local extrema above half the height "
+    "of a bump",
 )
 def score_images(
     images: ArrayLike,

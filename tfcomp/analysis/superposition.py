@@ -73,28 +73,20 @@ class SuperpositionScores:
 def compute_superposition(
     factors: np.ndarray,
     outputs: np.ndarray,
-    is_ood: np.ndarray,
-    space: FactorSpace | None = None,
-) -> SuperpositionScores:
-    """Scores how far OOD outputs are superpositions of ID outputs.
-
-    Outputs [n, ...] are bright, factor values [n, F] on a grid; the space says
-    which are periodic or categorical.
-    """
-    flat = flatten_outputs(outputs)
-    unseen = [flat[np.asarray(is_ood, bool)]]
-    return compare_superpositions(factors, flat, unseen, is_ood, space)[0]
-
-
-@single_threaded
-def compare_superpositions(
-    factors: np.ndarray,
-    outputs: np.ndarray,
     targets: Sequence[np.ndarray],
     is_ood: np.ndarray,
     space: FactorSpace | None = None,
 ) -> list[SuperpositionScores]:
-    """The same for several images [n_ood, pixels] in place of OOD outputs."""
+    """Scores how far images are superpositions of ID outputs.
+
+    Args:
+        factors: Values on a grid, [n, F].
+        outputs: Bright outputs at the points, [n, ...].
+        targets: Sets of bright images at the OOD points, [n_ood, pixels] each:
+            the outputs there, or others.
+        is_ood: Which points are held out, [n].
+        space: Says which factors are periodic or categorical.
+    """
     is_ood = np.asarray(is_ood, bool)
     points = convert_to_steps(factors, space)
     known = flatten_outputs(outputs)[~is_ood]

@@ -76,43 +76,24 @@ class Tuning:
 def compute_tuning(activations: np.ndarray, shape: Sequence[int]) -> Tuning:
     """Decomposes the variance of every unit over a grid of a shape.
 
-    Of activations [prod(shape), ...] of one stage, last factor fastest.
+    Activations are [prod(shape), ...] of one stage, last factor fastest.
     """
-    return combine_units([decompose_units(activations, shape)], shape)
-
-
-def decompose_units(
-    block: np.ndarray, shape: Sequence[int]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Variance of units [n, units], and that of its effects, [units, F + 2].
-
-    The main effects, all interactions of pairs together, and the best product.
-    """
-    shape = tuple(int(size) for size in shape)
-    if not shape or len(block) != np.prod(shape):
+    sizes = tuple(int(size) for size in shape)
+    if not sizes or len(activations) != np.prod(sizes):
         raise ValueError(
             "shape must have sizes whose product is the number of "
-            f"activations, {len(block)}, received {shape}."
+            f"activations, {len(activations)}, received {sizes}."
         )
-    parts = iterate_units(np.reshape(block, (len(block), -1)), _BLOCK_UNITS)
-    found = [_decompose(part, shape) for part in parts]
-    variances, effects = zip(*found, strict=True)
-    return np.concatenate(variances), np.concatenate(effects)
-
-
-def combine_units(
-    decomposed: Sequence[tuple[np.ndarray, np.ndarray]], shape: Sequence[int]
-) -> Tuning:
-    """The tuning of a stage from what `decompose_units` gives of its blocks."""
-    variance = np.concatenate([variance for variance, _ in decomposed])
-    parts = np.concatenate([parts for _, parts in decomposed])
+    flat = np.reshape(activations, (len(activations), -1))
+    parts = [_decompose(p, sizes) for p in iterate_units(flat, _BLOCK_UNITS)]
+    variance, effects = map(np.concatenate, zip(*parts, strict=True))
     is_finite = np.isfinite(variance)
     largest = variance[is_finite].max(initial=0.0)
     is_dead = is_finite & (variance <= DEAD_VARIANCE * largest)
     is_known = is_finite & ~is_dead
-    shares = np.full_like(parts, np.nan)
-    shares[is_known] = parts[is_known] / variance[is_known, None]
-    sizes, (*factors, pairs, products) = tuple(map(int, shape)), shares.T
+    shares = np.full_like(effects, np.nan)
+    shares[is_known] = effects[is_known] / variance[is_known, None]
+    *factors, pairs, products = shares.T
     return Tuning(
         sizes, variance, np.stack(factors, axis=1), pairs, products, is_dead
     )

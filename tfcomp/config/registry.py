@@ -95,4 +95,4 @@ def locate(target: Callable | str) -> str:
 # Of the callbacks that users register; `tfcomp` offers `register_callback`.
 CALLBACKS = Registry("callback")
 register_callback = CALLBACKS.register
-forget_own = CALLBACKS.clear
+unregister_all = CALLBACKS.clear

@@ -1,4 +1,4 @@
-"""Evaluation of a decoder: scores of images, numbers of its parts."""
+"""Evaluates a decoder: scores of images, numbers of stages and embeddings."""
 
 import copy
 import functools
@@ -22,10 +22,9 @@ from tfcomp.analysis.probes import Scores, probe_rows
 from tfcomp.config.quiet import show_progress
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import FactorSpace
-from tfcomp.evaluation import derivatives
-from tfcomp.evaluation.own_measures import measure_stages
+from tfcomp.evaluation import derivatives, user_metrics
 from tfcomp.evaluation.point_scores import Evaluation, evaluate_images
-from tfcomp.evaluation.stage_blocks import StageReader
+from tfcomp.evaluation.stage_reader import StageReader
 from tfcomp.models.axis_embedding import AxisEmbedding
 from tfcomp.models.low_rank import list_embeddings
 from tfcomp.models.model_rules import AXES
@@ -47,14 +46,15 @@ class LayerAnalysis:
 class EmbeddingAnalysis:
     """One embedding. The summary has `effective_rank` (mean over values).
 
-    Of a `LowRankEmbedding` also the penalties of equations 10 and 11, averaged
-    over values and modes: `entropy` (nats), `variance_raw` and `variance_unit`.
-    Of an `AxisEmbedding` the `ratio` of its axes, stronger over weaker (None if
-    given), and the `axis` that was left, 0 for rows (None while both are).
+    For a `LowRankEmbedding` it also has the penalties of equations 10 and 11,
+    averaged over values and modes: `entropy` (nats), `variance_raw` and
+    `variance_unit`. For an `AxisEmbedding` it has the `ratio` of its axes,
+    stronger over weaker (None if given), and the remaining `axis`, 0 for rows
+    (None while both remain).
     """
 
-    matrices: np.ndarray  # those rendered for all values, [V, rows, columns]
-    spectrum: np.ndarray  # their singular values, largest first, [V, R]
+    matrices: np.ndarray  # rendered for all values, [V, rows, columns]
+    spectrum: np.ndarray  # singular values, largest first, [V, R]
     effective_rank: np.ndarray  # of each matrix, by its spectrum, [V]
     summary: dict[str, float | None]
     # Of an `AxisEmbedding`, by axis, [V, rows or columns].
@@ -62,8 +62,10 @@ class EmbeddingAnalysis:
 
 
 def make_probe_targets(space: FactorSpace, grid: np.ndarray) -> np.ndarray:
-    """What a linear probe should find, [n, T]: the value of an ordered factor,
-    or cos and sin of a periodic one, which jumps where it wraps."""
+    """Returns targets of linear probes, [n, T]: values of ordered factors.
+
+    A periodic factor, which jumps where it wraps, has its cos and sin.
+    """
     targets = [np.zeros((len(grid), 0))]
     for column in space.ordered:
         factor, values = space.factors[column], grid[:, column]
@@ -76,7 +78,7 @@ def make_probe_targets(space: FactorSpace, grid: np.ndarray) -> np.ndarray:
 
 
 def analyze_embedding(layer: ValueEmbedding) -> EmbeddingAnalysis:
-    """Measures one embedding layer."""
+    """Computes the numbers of one embedding layer."""
     spectrum = np.asarray(layer.spectrum())
     rank = compute_effective_rank(np.square(spectrum, dtype=np.float64))
     summary: dict[str, float | None] = {"effective_rank": float(rank.mean())}
@@ -97,13 +99,13 @@ def analyze_embedding(layer: ValueEmbedding) -> EmbeddingAnalysis:
 
 
 class Evaluator:
-    """Evaluates one model over and over, as its weights change.
+    """Evaluates one model repeatedly while its weights change.
 
     Every function of the model, a decoder from `factors` to `image` with named
-    stages, is traced once. The seed is that of the folds of the probes.
+    stages, is traced once. The seed deals points into the folds of probes.
     """
 
-    # Stages whose geometry, when it was last measured, came from differences.
+    # Stages whose geometry came from differences in the last measurement.
     nondifferentiable: Sequence[str] = ()
 
     def __init__(
@@ -130,20 +132,20 @@ class Evaluator:
         )
 
     def is_compatible(self, model: keras.Model, dataset: Dataset) -> bool:
-        """Whether it is one of such a model and grid, but for the weights."""
-        known = self._dataset
+        """Returns True if architecture and grid match, whatever the weights."""
+        own = self._dataset
         return (
-            dataset.space == known.space
-            and len(dataset.splits.grid) == len(known.splits.grid)
+            dataset.space == own.space
+            and len(dataset.splits.grid) == len(own.splits.grid)
             and model.to_json() == self.model.to_json()
         )
 
     def set_dataset(self, dataset: Dataset, seed: int) -> None:
-        """Looks at other data over the same factors from now on."""
+        """Evaluates at other data over the same factors from now on."""
         self._dataset, self._seed = dataset, seed
 
     def at_points(self, dataset: Dataset) -> "Evaluator":
-        """One for other points of the same data; it traces nothing again."""
+        """Returns an evaluator at other points, with the same traces."""
         other = copy.copy(self)
         other._dataset, other.nondifferentiable = dataset, []
         count = len(dataset.splits.grid)
@@ -152,87 +154,98 @@ class Evaluator:
         return other
 
     def evaluate(self, images: np.ndarray | None = None) -> Evaluation:
-        """Scores the model by what it draws over the grid, if that is known."""
+        """Scores the model, by its images over the grid if they are given."""
         return evaluate_images(self._dataset, self._draw, images)
 
     def draw(self, points: np.ndarray) -> np.ndarray:
-        """What the model draws at any points [n, F]: [n, H, W, C]."""
+        """Returns the images of the model at points [n, F]: [n, H, W, C]."""
         return evaluate_in_batches(self._draw, points)["image"]
 
     def measure_geometry(
         self, points: np.ndarray | None = None
     ) -> dict[str, np.ndarray]:
-        """Metric tensors [n, F, F] of every stage at points, by default all; of
-        differences in stages with no useful derivative, which is said."""
+        """Returns metric tensors [n, F, F] of every stage, by default all n.
+
+        Stages without useful derivatives have those of differences, with a note
+        on standard error.
+        """
         grid = self._dataset.splits.grid if points is None else points
         self.nondifferentiable = []
-        metrics = evaluate_in_batches(self._measure, grid)
-        if any(derivatives.is_flat(g).any() for g in metrics.values()):
+        tensors = evaluate_in_batches(self._measure, grid)
+        if any(derivatives.is_flat(g).any() for g in tensors.values()):
             self.nondifferentiable = derivatives.find_nondifferentiable(
                 self.model, self._dataset.space
             )
         if steps := self.nondifferentiable:
             note = derivatives.describe_nondifferentiable(steps)
             print(f"note: {note}", file=sys.stderr)
-            found = evaluate_in_batches(self._measure_steps, grid)
-            metrics |= {stage: found[stage] for stage in steps}
-        return metrics
+            differences = evaluate_in_batches(self._measure_steps, grid)
+            tensors |= {stage: differences[stage] for stage in steps}
+        return tensors
 
     def measure_interactions(
         self, num_points: int, is_traced: bool = False
     ) -> derivatives.Interactions:
-        """How factors interact in every stage, at a sample of the grid; None
-        where `measure_geometry` found no derivatives. Tracing pays in ten
-        uses."""
+        """Returns the interactions of factors at a sample of the grid.
+
+        They are None where `measure_geometry` found no derivatives. Tracing
+        pays off after ten calls.
+        """
         grid = self._dataset.splits.grid
         points = derivatives.choose_points(grid, num_points)
-        found = self._make_interaction_fn(is_traced)(points)
-        steps = self.nondifferentiable if found else ()
-        return found | {s: dict.fromkeys(found[s]) for s in steps}
+        numbers = self._make_interaction_fn(is_traced)(points)
+        steps = self.nondifferentiable if numbers else ()
+        return numbers | {s: dict.fromkeys(numbers[s]) for s in steps}
 
     def analyze_layers(
         self,
-        metrics: dict[str, np.ndarray],
+        tensors: dict[str, np.ndarray],
         probes: Mapping[str, Scores] | None = None,
     ) -> LayerAnalysis:
-        """Geometry and probes of every stage over the whole grid, from what
-        `measure_geometry` gave, and scores of `probe` that are known."""
+        """Returns geometry and probes of every stage over the whole grid.
+
+        Args:
+            tensors: The result of `measure_geometry`.
+            probes: The scores of `probe`, if they are known.
+        """
         grid, is_ood = self._dataset.splits.grid, self._dataset.splits.is_ood
         if probes is None:
             probes = {
-                stage: self.probe(compute_rows(blocks, num_units, is_ood))
-                for stage, num_units, blocks in self.read_stages()
+                stage: self.probe(compute_rows(activations, is_ood))
+                for stage, activations in self.read_stages()
             }
-        own = measure_stages(self.read_stages, grid, is_ood)
+        others = user_metrics.compute_stage_metrics(
+            self.read_stages, grid, is_ood
+        )
         summary = {
-            s: summarize_geometry(g, is_ood) | probes[s] | own.get(s, {})
-            for s, g in metrics.items()
+            s: summarize_geometry(g, is_ood) | probes[s] | others.get(s, {})
+            for s, g in tensors.items()
         }
-        volumes = {s: compute_log_volume(g) for s, g in metrics.items()}
+        volumes = {s: compute_log_volume(g) for s, g in tensors.items()}
         return LayerAnalysis(summary, volumes)
 
     def analyze_embeddings(self) -> dict[str, EmbeddingAnalysis]:
-        """The low-rank embeddings of the model by factor, if it has any."""
+        """Returns the low-rank embeddings of the model by factor, if any."""
         layers = list_embeddings(self.model)
         return {name: analyze_embedding(part) for name, part in layers.items()}
 
-    def read_stages(self) -> Iterable[tuple[str, int, Iterable[np.ndarray]]]:
-        """What `StageReader.iterate` gives, with a progress bar."""
+    def read_stages(self) -> Iterable[tuple[str, np.ndarray]]:
+        """Yields stages as `StageReader.iterate`, with a progress bar."""
         stages = self.read_points(self._dataset.splits.grid)
-        return show_progress(stages, "layers", "stage", len(self._stages.sizes))
+        return show_progress(stages, "layers", "stage", len(self.stage_sizes))
 
     def read_points(
         self, points: np.ndarray
-    ) -> Iterator[tuple[str, int, Iterable[np.ndarray]]]:
-        """What `StageReader.iterate` gives at other points, [n, F]."""
+    ) -> Iterator[tuple[str, np.ndarray]]:
+        """Yields stages at other points [n, F], as `StageReader.iterate`."""
         return self._stages.iterate(points)
 
     def probe(self, rows: np.ndarray) -> Scores:
-        """Probe scores of a stage, of rows that `compute_rows` gives."""
+        """Returns probe scores of a stage, from the rows of `compute_rows`."""
         return self._probe(rows, self._dataset.splits.is_ood)
 
     def probe_grid(self, rows: np.ndarray) -> float | None:
-        """Out-of-fold R^2 over the whole grid, of rows likewise."""
+        """Returns the out-of-fold R^2 over the whole grid, from such rows."""
         nothing = np.zeros(len(self._dataset.splits.grid), bool)
         return self._probe(rows, nothing)["probe_r2_id"]
 

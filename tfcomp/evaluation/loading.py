@@ -1,6 +1,9 @@
-"""Loading a finished run for analysis."""
+"""Loads a finished run for analysis, within limits on its model file."""
 
+import contextlib
 import importlib
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,9 +14,11 @@ from tfcomp.config.errors import RunError, is_exhausted
 from tfcomp.config.plugins import admit_plugins
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
-from tfcomp.evaluation.loading_limits import limit_weights
 from tfcomp.storage import run_folder
 from tfcomp.storage.files import DamagedFileError
+
+MAX_RATIO = 20  # of the bytes of all weights to those of the file
+MIN_BYTES = 2**26  # of weights that any file may describe
 
 
 @dataclass(frozen=True)
@@ -25,7 +30,7 @@ class LoadedRun:
     dataset: Dataset
     model: keras.Model
     metrics: dict[str, Any]  # the content of `metrics.json`
-    description: str  # what the model and its data are, in words
+    description: str  # of the model and its data, in words
 
     @property
     def name(self) -> str:
@@ -34,9 +39,13 @@ class LoadedRun:
 
 
 def load_run(path: str | Path) -> LoadedRun:
-    """Loads a finished run; RunError as of `check_run`, or if a file is damaged
-    or would run code, or if plugins that the run asks for are not imported;
-    OSError if the system has no room for temporary files."""
+    """Loads a finished run.
+
+    Raises:
+        RunError: If there is no finished run, a file is damaged or would run
+            code, or plugins of the run are not imported.
+        OSError: If the system has no room for temporary files.
+    """
     path = Path(path)
     config = run_folder.check_run(path)
     model_file = path / run_folder.MODEL_FILE
@@ -44,13 +53,11 @@ def load_run(path: str | Path) -> LoadedRun:
     admit_plugins(path, config.plugins)
     try:
         metrics = run_folder.read_metrics(path)
-        run_folder.check_model(model_file)
-        with limit_weights(model_file):
-            model = keras.models.load_model(model_file)
-    except Exception as error:  # whatever a damaged file leads to
+        model = load_model(model_file)
+    except Exception as error:  # damaged files raise errors of many kinds
         if is_exhausted(error):
             raise
-        if "safe_mode" in str(error):  # of Keras; nothing here writes such
+        if "safe_mode" in str(error):  # of Keras
             rule = "has a model that would run code (Lambda), which is refused"
             raise RunError(f"--run={path} {rule}") from error
         if not isinstance(error, DamagedFileError):
@@ -62,3 +69,42 @@ def load_run(path: str | Path) -> LoadedRun:
     dataset.prepare()
     text = run_folder.read_flags_text(path)
     return LoadedRun(path, config, dataset, model, metrics, text)
+
+
+def load_model(path: Path) -> keras.Model:
+    """Loads a Keras file whose parts and weights are not far too large."""
+    run_folder.check_model(path)
+    with _limit_weights(path):
+        return keras.models.load_model(path)
+
+
+@contextlib.contextmanager
+def _limit_weights(path: Path) -> Iterator[None]:
+    """Refuses layers whose weights cannot be in a file.
+
+    Keras builds the layers that a file describes before it reads their weights:
+    28 kB can describe layers of 9 GB.
+
+    Raises:
+        DamagedFileError: All weights would have far more bytes than the file.
+    """
+    most = max(MAX_RATIO * path.stat().st_size, MIN_BYTES)
+    total = 0
+    add_weight = keras.Layer.add_weight
+
+    def add_limited(
+        layer: Any, shape: Any = None, *args: Any, **rest: Any
+    ) -> Any:
+        nonlocal total
+        sizes = (shape,) if isinstance(shape, int) else shape or ()
+        total += 4 * math.prod(int(size) for size in sizes)  # float32
+        if total > most:
+            reason = f"it describes weights of more than {most >> 20:,} MB"
+            raise DamagedFileError(path, reason)
+        return add_weight(layer, shape, *args, **rest)
+
+    keras.Layer.add_weight = add_limited
+    try:
+        yield
+    finally:
+        keras.Layer.add_weight = add_weight

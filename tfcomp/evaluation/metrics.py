@@ -1,7 +1,7 @@
-"""All metrics: those that modules declare, and those that users register.
+"""Lists all metrics: those that modules declare and those of users.
 
-A new metric is declared where it is computed, in a module of `list_shipped`.
-Nothing here needs TensorFlow, and neither do these modules.
+A new metric is one decorated function in one of the modules of `list_shipped`.
+Nothing here imports TensorFlow, and neither do these modules.
 """
 
 import contextlib
@@ -9,70 +9,55 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Mapping
-from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from tfcomp.statistics.limits import REAL, Limits
-from tfcomp.statistics.metric import OWN, Chart, Metric, Of
+from tfcomp.statistics.metric import Better, Chart, Metric, Of, list_declared
 
-# Where runs record what users have declared, in `metrics.json`.
-OWN_METRICS = "own_measures"
+# The entry of `metrics.json` that describes the metrics of users.
+USER_METRICS = "own_measures"
 # Entries of the files of a run that are no metrics.
 RESERVED = ("stages", "start", "version", "name")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-
-def _collect(module: ModuleType) -> dict[str, Metric]:
-    found: dict[str, Metric] = {}
-    for value in vars(module).values():
-        if getattr(value, "__module__", "") == module.__name__:
-            found |= {m.name: m for m in getattr(value, "metrics", ())}
-    return found
+_user_metrics: dict[str, Metric] = {}
+unregister_all = _user_metrics.clear
 
 
 @functools.cache
 def list_shipped() -> dict[str, Metric]:
     """Returns the metrics of tfcomp by name, as they are computed and shown.
 
-    The modules that declare them import SciPy, for which `--help` cannot wait.
+    The modules that declare them import SciPy, which is too slow for `--help`.
     """
     from tfcomp.analysis import geometry, probes, scores
-    from tfcomp.evaluation import (
-        geometry_measures,
-        image_measures,
-        stage_measures,
-    )
+    from tfcomp.evaluation import geometry_metrics, image_metrics, stage_metrics
 
-    analysis = (scores, geometry, probes)
-    found: dict[str, Metric] = {}
-    for module in (
-        *analysis,
-        image_measures,
-        geometry_measures,
-        stage_measures,
-    ):
-        found |= _collect(module)
-    return found
+    computed = (image_metrics, geometry_metrics, stage_metrics)
+    return {
+        metric.name: metric
+        for module in (scores, geometry, probes, *computed)
+        for function in vars(module).values()
+        if getattr(function, "__module__", "") == module.__name__
+        for metric in list_declared(function)
+    }
 
 
-def list_metrics(*of: Of, own: bool | None = None) -> list[Metric]:
-    """Returns the metrics, all or those that are asked for, in order.
+def list_metrics(*of: Of) -> list[Metric]:
+    """Returns all metrics in order, or those that have values of `of`."""
+    metrics = (*list_shipped().values(), *_user_metrics.values())
+    return [metric for metric in metrics if not of or metric.of in of]
 
-    Args:
-        of: What they have values of.
-        own: True for metrics of users alone, False for none of them.
-    """
-    return [
-        metric
-        for metric in (*list_shipped().values(), *OWN.values())
-        if (not of or metric.of in of) and own in (None, metric.is_own)
-    ]
+
+def list_user_metrics(of: Of) -> list[Metric]:
+    """Returns the metrics of users that can be computed in this process."""
+    return [m for m in _user_metrics.values() if m.of == of and m.function]
 
 
 def list_leading(*of: Of) -> dict[str, str]:
-    """Returns labels by name of what figures of sweeps show.
+    """Returns the metrics that figures of sweeps show, labels by name.
 
-    Of images it is the OOD score, after the ID error.
+    For images these are OOD scores, after the ID error.
     """
     leading = {m.name: m.label for m in list_metrics(*of) if m.is_leading}
     if of != ("image",):
@@ -92,24 +77,24 @@ def list_charts(section: str = "") -> dict[Chart, list[Metric]]:
 
 
 def find_metric(path: str) -> Metric | None:
-    """Finds the metric that a name stands for; None if it is none.
+    """Finds a metric by its name; None if there is none.
 
-    Names are those of metrics, alone or after a part of a run: `ood/mse` and
-    `ood_mse`, `layers/stage_0/factorization`.
+    A part of a run may stand before the name: `ood/mse` and `ood_mse`,
+    `layers/stage_0/factorization`.
     """
-    metrics = list_shipped() | OWN
+    metrics = list_shipped() | _user_metrics
     last = path.rpartition("/")[2]
     if last in metrics:
         return metrics[last]
     if last.partition("_")[0] not in ("id", "ood"):
         return None
     ends = [last[at + 1 :] for at, c in enumerate(last) if c == "_"]
-    found = (metrics[end] for end in ends if end in metrics)
-    return next((m for m in found if m.of == "image"), None)
+    named = (metrics[end] for end in ends if end in metrics)
+    return next((m for m in named if m.of == "image"), None)
 
 
 def find_limits(path: str) -> Limits:
-    """Finds the range of what a name stands for; all numbers if unknown."""
+    """Finds the range of a metric by its name; all numbers if unknown."""
     metric = find_metric(path)
     return metric.limits if metric else REAL
 
@@ -125,13 +110,13 @@ def register_measure(
 ) -> Callable[[Function], Function]:
     """Registers a metric of your own; a decorator of the function.
 
-    A function of a stage takes one object, with `activations` [n, units],
-    `factors` [n, factors] and `is_ood` [n], and returns a number, or None
-    where there is none. Runs have it as `layers.<stage>.<name>`. A function
-    of images takes one with `images` and `truth` [n, rows, columns, channels],
-    `factors` and `is_ood`, and returns a number for each image, [n], by that
-    image alone: of many images, it is given some at a time. Runs have the
-    means over ID and OOD as `id.<name>` and `ood.<name>`.
+    A function of a stage takes one object with `activations` [n, units],
+    `factors` [n, factors] and `is_ood` [n], and returns a number, or None if
+    there is none. Runs have it as `layers.<stage>.<name>`. A function of images
+    takes one object with `images` and `truth` [n, rows, columns, channels],
+    `factors` and `is_ood`, and returns a number for each image, [n], which
+    depends on that image alone: images come in batches. Runs have the means
+    over ID and OOD as `id.<name>` and `ood.<name>`.
 
     Args:
         name: In files and tables: small letters, digits and underscores.
@@ -142,9 +127,9 @@ def register_measure(
         better: `low` or `high`, if one of them is better.
 
     Raises:
-        ValueError: If the name is taken, or an argument breaks its rule.
+        ValueError: If the name is taken, or an argument is invalid.
     """
-    metric = _make_own(name, per, label, range, unit, better)
+    metric = _make_user_metric(name, per, label, range, unit, better)
 
     def add(function: Function) -> Function:
         text = (function.__doc__ or "").strip().split("\n\n")[0]
@@ -155,8 +140,8 @@ def register_measure(
     return add
 
 
-def describe_own() -> dict[str, dict[str, Any]]:
-    """Describes the metrics of users as runs record them in `metrics.json`."""
+def describe_user_metrics() -> dict[str, dict[str, Any]]:
+    """Describes the metrics of users as `metrics.json` records them."""
     return {
         m.name: {
             "per": m.of,
@@ -168,32 +153,28 @@ def describe_own() -> dict[str, dict[str, Any]]:
             "unit": m.unit,
             "better": m.better,
         }
-        for m in OWN.values()
+        for m in _user_metrics.values()
     }
 
 
-def forget_own() -> None:
-    """Removes the metrics of users."""
-    OWN.clear()
-
-
 def adopt_metrics(recorded: Mapping[str, Mapping[str, Any]]) -> None:
-    """Declares what runs have recorded, without the code that computes it.
+    """Declares metrics that runs have recorded, without their functions.
 
-    Metrics that are known stay; an entry that breaks a rule is left out.
+    Known metrics stay as they are; invalid entries are skipped.
     """
     for name, entry in recorded.items():
-        if name in list_shipped() or name in OWN:
+        if name in list_shipped() or name in _user_metrics:
             continue
         with contextlib.suppress(KeyError, TypeError, ValueError):
             low, high = entry["range"]
             low = -math.inf if low is None else low
-            ends = low, math.inf if high is None else high
+            limits = low, math.inf if high is None else high
             texts = entry["unit"], entry["better"]
-            _add(_make_own(name, entry["per"], entry["label"], ends, *texts))
+            shown = entry["per"], entry["label"], limits, *texts
+            _add(_make_user_metric(name, *shown))
 
 
-def _make_own(
+def _make_user_metric(
     name: str,
     per: str,
     label: str,
@@ -201,25 +182,36 @@ def _make_own(
     unit: str,
     better: str | None,
 ) -> Metric:
-    """Makes a metric of a user, if arguments of `register_measure` allow it."""
     is_word = name.isascii() and name.isidentifier() and name == name.lower()
     limits = Limits(math.nan)  # in no order
     with contextlib.suppress(TypeError, ValueError):
         low, high = map(float, range)
         limits = Limits(low, high)
-    is_range, is_way = limits.low < limits.high, better in (None, "low", "high")
-    for holds, rule in (
+    for is_valid, rule in (
         (is_word, "its name must be small letters, digits and underscores"),
         (name not in RESERVED, "its name must be no name of another entry"),
         (per in ("stage", "image"), f"per must be stage or image, got {per!r}"),
-        (is_way, f"better must be low, high or None, got {better!r}"),
-        (is_range, f"range must be (low, high), low < high, got {range!r}"),
+        (
+            better in (None, "low", "high"),
+            f"better must be low, high or None, got {better!r}",
+        ),
+        (
+            limits.low < limits.high,
+            f"range must be (low, high), low < high, got {range!r}",
+        ),
     ):
-        if not holds:
+        if not is_valid:
             raise ValueError(f"the measure {name!r}: {rule}")
-    made: dict[str, Any] = {"of": per, "unit": unit, "better": better}
-    made |= {"is_leading": True, "is_own": True}
-    metric = Metric(name, label or name, limits=limits, **made)
+    metric = Metric(
+        name,
+        label or name,
+        limits=limits,
+        unit=unit,
+        better=cast(Better | None, better),
+        is_leading=True,
+        of=cast(Of, per),
+        is_user=True,
+    )
     if per == "image":
         return metric
     chart = Chart(name, metric.label, metric.axis)
@@ -227,19 +219,21 @@ def _make_own(
 
 
 def _add(metric: Metric) -> None:
-    known = OWN.get(metric.name)
-    # A module that is imported again declares the same thing again, and a
-    # plugin what a run has recorded of it.
-    is_same = metric.name not in list_shipped() and (
-        known is None
-        or None in (known.function, metric.function)
-        or _where(known.function) == _where(metric.function)
+    """Adds a metric of a user, unless another function has its name.
+
+    A module that is imported again declares the same metric again, and a plugin
+    declares what a run has recorded of it.
+    """
+    known = _user_metrics.get(metric.name)
+    is_same = known is None or (
+        None in (known.function, metric.function)
+        or _locate(known.function) == _locate(metric.function)
     )
-    if not is_same:
+    if metric.name in list_shipped() or not is_same:
         raise ValueError(f"the measure {metric.name!r} is registered already")
-    OWN[metric.name] = metric
+    _user_metrics[metric.name] = metric
 
 
-def _where(function: Any) -> str:
+def _locate(function: Any) -> tuple[str, str]:
     name = getattr(function, "__qualname__", repr(function))
-    return f"{getattr(function, '__module__', '')}:{name}"
+    return getattr(function, "__module__", ""), name

@@ -1,4 +1,4 @@
-"""What a finished run draws: its images, errors, and what they are made of."""
+"""Analyzes the outputs of a run: errors, superposition, kernels, gaps."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from tfcomp.analysis import interpolation
 from tfcomp.analysis.border import compute_border_distance
 from tfcomp.analysis.features import mean_or_none
-from tfcomp.analysis.kernel_regression import KernelFit, fit_all_kernels
+from tfcomp.analysis.kernel_regression import KernelFit, fit_kernels
 from tfcomp.analysis.kernels import summarize_alignment
 from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.analysis.sharing import compute_sharing
 from tfcomp.analysis.superposition import (
     SuperpositionScores,
-    compare_superpositions,
+    compute_superposition,
 )
 from tfcomp.datasets.contrast import to_contrast
 from tfcomp.datasets.dataset import choose_rows
@@ -40,6 +40,8 @@ class OutputAnalysis:
         run: The run, at whose grid points everything is computed.
         evaluator: An evaluator of the run's model, so that nothing is traced
             again. Its weights must not change before the last result.
+        is_repeated: Traces more functions, which pays off if many similar runs
+            are analyzed with the same evaluator.
         outputs: Images at the grid points, if they are known.
     """
 
@@ -47,14 +49,20 @@ class OutputAnalysis:
         self,
         run: LoadedRun,
         evaluator: Evaluator | None = None,
+        is_repeated: bool = False,
         outputs: np.ndarray | None = None,
     ) -> None:
-        self._outputs = outputs
         self.run, self.name = run, run.name
         self.dataset, self.splits = run.dataset, run.dataset.splits
+        self._outputs, self._is_repeated = outputs, is_repeated
         seed = run.config.training.seed
         self._evaluator = evaluator or Evaluator(run.model, run.dataset, seed)
         self._evaluator.set_dataset(run.dataset, seed)
+
+    @property
+    def subsets(self) -> dict[str, np.ndarray]:
+        """Which grid points are ID and which OOD, [n] each."""
+        return {"id": self.splits.is_id, "ood": self.splits.is_ood}
 
     @property
     def has_map(self) -> bool:
@@ -90,8 +98,8 @@ class OutputAnalysis:
     @cached_property
     def error(self) -> np.ndarray:
         """MSE over pixels at every grid point, [n]."""
-        pair = self.evaluation.images, self.evaluation.truth
-        return compute_mse_per_image(*pair)
+        images, truth = self.evaluation.images, self.evaluation.truth
+        return compute_mse_per_image(images, truth)
 
     @cached_property
     def error_ratio(self) -> np.ndarray:
@@ -128,8 +136,8 @@ class OutputAnalysis:
     def _superposed(self) -> list[SuperpositionScores]:
         grid, is_ood = self.splits.grid, self.splits.is_ood
         outputs, space = self.bright_outputs, self.dataset.space
-        compared = [outputs[is_ood], self.bright_truth[is_ood]]
-        return compare_superpositions(grid, outputs, compared, is_ood, space)
+        targets = [outputs[is_ood], self.bright_truth[is_ood]]
+        return compute_superposition(grid, outputs, targets, is_ood, space)
 
     @cached_property
     def superposed_inputs(self) -> np.ndarray | None:
@@ -144,20 +152,21 @@ class OutputAnalysis:
     def truth_sharing(self) -> float | None:
         """R² of a sample of true OOD images on images that share a factor."""
         splits, rows = self.splits, np.flatnonzero(self.splits.is_ood)
-        chosen = choose_rows(len(rows), TRUTH_POINTS)
-        shown = splits.is_id.copy()
-        shown[rows[chosen]] = True
+        is_used = splits.is_id.copy()
+        is_used[rows[choose_rows(len(rows), TRUTH_POINTS)]] = True
         points = splits.grid, self.bright_truth, splits.is_ood
-        parts = [part[shown] for part in points]
+        parts = [part[is_used] for part in points]
         r2 = compute_sharing(*parts, self.dataset.space)["sharing"]
         return mean_or_none(r2[np.isfinite(r2)])
 
     @cached_property
     def kernel_fits(self) -> dict[str, dict[str, KernelFit]]:
         """Kernel regressions from ID to OOD, of outputs and of the truth."""
-        targets = {"model outputs": self.bright_outputs}
-        targets["truth"] = self.bright_truth
-        return fit_all_kernels(self.splits.grid, targets, self.splits.is_ood)
+        targets = {
+            "model outputs": self.bright_outputs,
+            "truth": self.bright_truth,
+        }
+        return fit_kernels(self.splits.grid, targets, self.splits.is_ood)
 
     def align(self, gram: np.ndarray) -> dict[str, float | None]:
         """Computes the agreement of similarities [n, n] with ideal kernels.

@@ -15,7 +15,7 @@ from tfcomp.analysis.scores import (
 from tfcomp.config.quiet import show_progress
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.dataset import Render
-from tfcomp.evaluation.own_measures import ImageView, measure_images
+from tfcomp.evaluation.user_metrics import ImageView, compute_image_metrics
 
 # Points that are scored at once, and that a model draws at once where its
 # images are not kept.
@@ -58,7 +58,7 @@ def score_points(
 ) -> dict[str, np.ndarray]:
     """Scores of every image, [n] by name, at points of the data; with those of
     users if it is said which points are held out."""
-    found = score_images(
+    scores = score_images(
         images,
         truth,
         factors if dataset.has_position else None,
@@ -66,8 +66,10 @@ def score_points(
         dataset.reference,
     )
     if is_ood is not None:
-        found |= measure_images(ImageView(images, truth, factors, is_ood))
-    return found
+        scores |= compute_image_metrics(
+            ImageView(images, truth, factors, is_ood)
+        )
+    return scores
 
 
 def sum_truth(

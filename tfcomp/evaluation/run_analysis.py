@@ -1,4 +1,4 @@
-"""A finished run with everything that reports and metrics are made of."""
+"""Analyzes a finished run: all results that reports and metrics use."""
 
 from __future__ import annotations
 
@@ -11,22 +11,26 @@ from typing import Any
 import numpy as np
 
 from tfcomp.analysis import similarity
-from tfcomp.analysis.features import compute_gram
+from tfcomp.analysis.features import compute_gram, compute_rows
 from tfcomp.analysis.geometry import compute_log_volume
 from tfcomp.analysis.manifolds import compute_gap_statistics
 from tfcomp.analysis.probes import NO_SCORES, Scores
-from tfcomp.analysis.tuning import Tuning
+from tfcomp.analysis.tuning import Tuning, compute_tuning, select_units
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.grid_maps import Curve
 from tfcomp.datasets.subsample import subsample_levels, subsample_points
-from tfcomp.evaluation import derivatives, stage_blocks
+from tfcomp.evaluation import derivatives
 from tfcomp.evaluation.evaluator import (
     EmbeddingAnalysis,
-    Evaluator,
     LayerAnalysis,
 )
-from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.output_analysis import OutputAnalysis
+from tfcomp.evaluation.stage_reader import (
+    SHOWN_UNITS,
+    StageNumbers,
+    StageReader,
+    reduce_stage,
+)
 
 TRUTH = "truth"  # the true images, as a stage
 # Points of a large space that are compared with each other, which takes time
@@ -35,29 +39,12 @@ FEW_POINTS = 1024
 
 
 class RunAnalysis(OutputAnalysis):
-    """Results of a run's outputs and stages, each computed on first use.
+    """Results of a run's outputs and stages, each computed on first use."""
 
-    Args:
-        run: The run, at whose grid points everything is computed.
-        evaluator: As of `OutputAnalysis`.
-        is_repeated: Traces more functions, which pays if many similar runs
-            are analyzed with the same evaluator.
-        outputs: As of `OutputAnalysis`.
-    """
-
-    def __init__(
-        self,
-        run: LoadedRun,
-        evaluator: Evaluator | None = None,
-        is_repeated: bool = False,
-        outputs: np.ndarray | None = None,
-    ) -> None:
-        super().__init__(run, evaluator, outputs)
-        self._is_repeated = is_repeated
-        is_complete = self.splits.is_complete
-        self._shape = self.dataset.space.shape if is_complete else None
-        # Numbers of units, in the order of the data flow.
-        self.stage_sizes: dict[str, int] = self._evaluator.stage_sizes
+    @property
+    def stage_sizes(self) -> dict[str, int]:
+        """Numbers of units by stage, in the order of the data flow."""
+        return self._evaluator.stage_sizes
 
     @property
     def stages(self) -> list[str]:
@@ -135,8 +122,8 @@ class RunAnalysis(OutputAnalysis):
         points = self.compared_points
         nothing = np.zeros(len(points), bool)
         return {
-            stage: similarity.make_shape(compute_gram(blocks, nothing))
-            for stage, _, blocks in self._evaluator.read_points(points)
+            stage: similarity.make_shape(compute_gram(activations, nothing))
+            for stage, activations in self._evaluator.read_points(points)
         }
 
     @cached_property
@@ -153,15 +140,18 @@ class RunAnalysis(OutputAnalysis):
         """Low-rank embeddings by factor, if the model has any."""
         return self._evaluator.analyze_embeddings()
 
+    @property
+    def _shape(self) -> tuple[int, ...] | None:
+        """The shape of the grid, if it is complete."""
+        return self.dataset.space.shape if self.splits.is_complete else None
+
     @cached_property
-    def numbers(self) -> dict[str, stage_blocks.StageNumbers]:
+    def numbers(self) -> dict[str, StageNumbers]:
         """Tuning, probe, principal components and ranks of every stage."""
         points = self._shape, self.splits.is_ood
         return {
-            stage: stage_blocks.reduce_stage(
-                blocks, num_units, *points, self._find_probe(stage)
-            )
-            for stage, num_units, blocks in self._evaluator.read_stages()
+            stage: reduce_stage(activations, *points, self._find_probe(stage))
+            for stage, activations in self._evaluator.read_stages()
         }
 
     @cached_property
@@ -173,21 +163,20 @@ class RunAnalysis(OutputAnalysis):
                 for stage, n in self.numbers.items()
                 if n.maps is not None
             }
-        return {
-            stage: stage_blocks.show_units(blocks)
-            for stage, _, blocks in self._evaluator.read_stages()
-        }
+        shown = {}
+        for stage, values in self._evaluator.read_stages():
+            units = select_units(values, values.var(axis=0), SHOWN_UNITS)
+            shown[stage] = units, values[:, units].T
+        return shown
 
     @property
     def tuning(self) -> dict[str, Tuning]:
         """Tuning of the units of every stage; empty without a whole grid."""
         if "numbers" in vars(self):
-            found = {stage: n.tuning for stage, n in self.numbers.items()}
+            tunings = {stage: n.tuning for stage, n in self.numbers.items()}
         else:
-            found = {
-                stage: tuning for stage, (tuning, _) in self._units.items()
-            }
-        return {stage: t for stage, t in found.items() if t is not None}
+            tunings = {stage: t for stage, (t, _) in self._units.items()}
+        return {stage: t for stage, t in tunings.items() if t is not None}
 
     @property
     def grid_probes(self) -> dict[str, float | None]:
@@ -197,23 +186,23 @@ class RunAnalysis(OutputAnalysis):
     @cached_property
     def _units(self) -> dict[str, tuple[Tuning | None, float | None]]:
         """Tuning and grid probe of every stage, in one pass."""
-        points = self._shape, len(self.splits.grid)
-        return {
-            stage: stage_blocks.measure_stage(
-                blocks, num_units, *points, self._evaluator.probe_grid
-            )
-            for stage, num_units, blocks in self._evaluator.read_stages()
-        }
+        nothing = np.zeros(len(self.splits.grid), bool)
+        units: dict[str, tuple[Tuning | None, float | None]] = {}
+        for stage, values in self._evaluator.read_stages():
+            tuning = self._shape and compute_tuning(values, self._shape)
+            rows = compute_rows(values, nothing)
+            units[stage] = tuning or None, self._evaluator.probe_grid(rows)
+        return units
 
     def _find_probe(self, stage: str) -> Callable[[np.ndarray], Scores]:
         recorded = self._find_recorded(stage)
         return (lambda _: recorded) if recorded else self._evaluator.probe
 
     def _find_recorded(self, stage: str) -> Scores | None:
-        """Returns the probe scores that the run has recorded.
+        """Returns the probe scores that the run has recorded, if any.
 
-        To fit the probe of a stage with thousands of units again takes longer
-        than all drawing.
+        Fitting a stage with thousands of units again takes longer than all
+        figures.
         """
         row = (self.run.metrics.get("layers") or {}).get(stage) or {}
         is_known = NO_SCORES.keys() <= row.keys()
@@ -228,7 +217,6 @@ class RunAnalysis(OutputAnalysis):
             values = self.bright_truth[curve.rows]
         else:
             grid, model = self.splits.grid[curve.rows], self.run.model
-            reader = stage_blocks.StageReader(model, len(grid), [stage])
-            ((_, _, blocks),) = reader.iterate(grid)
-            values = np.concatenate(list(blocks), axis=1)  # [points, units]
+            reader = StageReader(model, len(grid), [stage])
+            ((_, values),) = reader.iterate(grid)  # [points, units]
         return compute_gap_statistics(values, *self.describe_curve(curve))

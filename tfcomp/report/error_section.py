@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tfcomp.datasets.solvable import certify_dataset, mark_certified
-from tfcomp.evaluation.image_measures import measure_border
+from tfcomp.evaluation.image_metrics import compute_border
 from tfcomp.evaluation.metrics import list_metrics
 from tfcomp.evaluation.pictures import (
     describe_planes,
@@ -24,7 +24,7 @@ def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows where the runs err."""
     edged = [s for s in analyses if len(s.dataset.space) > 1]
     edged = [s for s in edged if len(list_distances(s)) > 1]
-    border = [{"run": s.name, **measure_border(s)} for s in edged]
+    border = [{"run": s.name, **compute_border(s)} for s in edged]
     groups = group_runs([analysis for analysis in analyses if analysis.has_map])
     scores = Exhibit(
         "all_scores",

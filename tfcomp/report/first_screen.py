@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tfcomp.datasets.solvable import measure_coverage
-from tfcomp.evaluation import in_words, pictures
+from tfcomp.evaluation import pictures, verbalize
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
@@ -45,8 +45,8 @@ def say_answer(analyses: Sequence[RunAnalysis]) -> list[str]:
     rows = [row for analysis in holes for row in list_scores(analysis)]
     gaps = [] if rows else list_scored_gaps(analyses)
     found = [
-        in_words.describe_runs(facts),
-        in_words.describe_references(facts),
+        verbalize.describe_runs(facts),
+        verbalize.describe_references(facts),
         describe_superposition(rows)
         or describe_gaps([summarize_curve(*gap) for gap in gaps]),
     ]
@@ -66,7 +66,7 @@ def _make_scores(analyses: Sequence[RunAnalysis]) -> Exhibit:
         first = group[0]
         reference = first.dataset.reference_name
         drawn[reference] = dict.fromkeys(drawn[first.name], 1.0)
-        for name, text in in_words.REFERENCES.items():
+        for name, text in verbalize.REFERENCES.items():
             if found := first.references.get(name):
                 drawn[text.removeprefix("the ")] = found
         rows += [

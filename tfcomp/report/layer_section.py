@@ -6,9 +6,9 @@ from tfcomp.analysis.features import finite_or_none
 from tfcomp.analysis.geometry import compute_chance, compute_pair_scores
 from tfcomp.evaluation import pictures
 from tfcomp.evaluation.derivatives import describe_nondifferentiable
-from tfcomp.evaluation.measures import tabulate_stages
 from tfcomp.evaluation.metrics import list_charts
 from tfcomp.evaluation.run_analysis import RunAnalysis
+from tfcomp.evaluation.run_metrics import tabulate_stages
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report import run_exhibits
 from tfcomp.report.page import Section

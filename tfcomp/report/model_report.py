@@ -29,13 +29,13 @@ from tfcomp.datasets.factors import read_points
 from tfcomp.datasets.solvable import measure_coverage
 from tfcomp.datasets.tables import make_listed_region, make_table_dataset
 from tfcomp.evaluation import loading, pictures
-from tfcomp.evaluation.any_model import check_outputs, wrap_model
+from tfcomp.evaluation.adapters import check_outputs, wrap_model
 from tfcomp.evaluation.derivatives import choose_jacobian
-from tfcomp.evaluation.measures import measure_study
-from tfcomp.evaluation.own_measures import try_measures
 from tfcomp.evaluation.point_scores import evaluate_images
 from tfcomp.evaluation.published_models import load_published_run
 from tfcomp.evaluation.run_analysis import RunAnalysis
+from tfcomp.evaluation.run_metrics import compute_metrics
+from tfcomp.evaluation.user_metrics import try_metrics
 from tfcomp.figures.exhibits import figure_to_png
 from tfcomp.models.stages import make_stage_model
 from tfcomp.report.explorer import Explorer
@@ -184,7 +184,7 @@ class ModelReport:
     @cached_property
     def measures(self) -> dict[str, Any]:
         """All numbers of `measures.json`, but those of the start."""
-        return measure_study(self.analysis)
+        return compute_metrics(self.analysis)
 
     def draw(self, factors: Any = None, **by_name: Any) -> np.ndarray:
         """Returns images that the model draws, float32 [n, H, W, C].
@@ -416,7 +416,7 @@ def evaluate(
         data = make_table_dataset(config, data, listed)
     elif region not in ("", data.region.spec):
         raise ConfigError("region", "must be that of the dataset", region)
-    try_measures(data)
+    try_metrics(data)
     wrapped = wrap_model(model, data, stages, inputs)
     data, outputs = check_outputs(data, wrapped, samples)
     text = (

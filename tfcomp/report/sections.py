@@ -115,7 +115,7 @@ def register_section(
     return add
 
 
-forget_own = _USER_SECTIONS.clear
+unregister_all = _USER_SECTIONS.clear
 
 
 def make_user_sections(

@@ -1,26 +1,22 @@
-"""What a metric is: declared once, by the function that computes it.
+"""Declares metrics, at the functions that compute them.
 
-    @computes(
-        Metric("mse", "MSE", "squared error ...", POSITIVE, better="low"),
-        of="image",
-    )
+    @computes("image", POSITIVE, better="low", mse="MSE: the squared error")
     def score_images(images, truth): ...
 
-From the declaration follow the files of a run, charts in TensorBoard, lines of
-the report, figures and intervals of sweeps, what `tfcomp compare` offers, and
-the table in the docs. `tfcomp.evaluation.metrics` lists all of them.
+The files of a run, charts in TensorBoard, lines of the report, figures and
+intervals of sweeps, `tfcomp compare` and the table in the docs follow from the
+declaration. `tfcomp.evaluation.metrics` lists all metrics.
 """
 
-import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from tfcomp.statistics.limits import REAL, Limits
 
-# What a metric has values of, and what its function takes: images (a value for
-# each, and means over ID and OOD); one stage; an analysis of a run, from which
-# follow a list with a value for each of its stages, or a number of the run.
+# What a function takes and returns: images, and a value for each of them (runs
+# have the means over ID and OOD); one stage, and its numbers; an analysis of a
+# run, and a list with a value for each stage (`stages`) or a number (`run`).
 Of = Literal["image", "stage", "stages", "run"]
 Better = Literal["low", "high"]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -28,7 +24,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure that shows metrics of stages side by side, each in a panel.
+    """A figure that compares stages by several metrics, a panel for each.
 
     The axis is empty if it depends on the factors.
     """
@@ -42,21 +38,21 @@ class Chart:
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that says something about a network.
+    """A number that describes a network.
 
     Attributes:
         name: In files and tables.
         label: In figures.
-        about: A sentence on what it measures.
+        about: A sentence that defines it.
         limits: Least and largest possible value.
         unit: Of the number, as `px`.
         better: `low` or `high`, if one of them is better.
         chart: The figure that compares stages by it.
         is_leading: True if figures of sweeps show it.
-        floor: Where figures of sweeps cut it off.
+        floor: Lower end of the axis in figures of sweeps.
         of: What it has values of.
-        function: The function that computes it; None if that is not known.
-        is_own: True for a metric of a user.
+        function: The function that computes it; None if it is not imported.
+        is_user: True for a metric that a user has registered.
     """
 
     name: str
@@ -70,37 +66,46 @@ class Metric:
     floor: float | None = None
     of: Of = "run"
     function: Callable[..., Any] | None = None
-    is_own: bool = False
+    is_user: bool = False
 
     @property
     def axis(self) -> str:
-        """The label with the unit, as an axis has it."""
+        """The label with the unit, for an axis."""
         return f"{self.label} ({self.unit})" if self.unit else self.label
 
 
-def computes(*metrics: Metric, of: Of) -> Callable[[Function], Function]:
-    """Declares the metrics that a function computes, as its `metrics`.
+def computes(
+    of: Of,
+    limits: Limits = REAL,
+    *,
+    better: Better | None = None,
+    chart: Chart | None = None,
+    unit: str = "",
+    is_leading: bool = False,
+    floor: float | None = None,
+    **texts: str,
+) -> Callable[[Function], Function]:
+    """Declares metrics of a function that returns them by name.
+
+    Several declarations of one function stand above each other.
 
     Args:
-        metrics: The metrics, by the names of what the function returns.
-        of: What they have values of.
+        of: What the metrics have values of; the others are as in `Metric`.
+        **texts: By the name of a metric `<label>: <definition>`.
     """
 
     def add(function: Function) -> Function:
-        made = [
-            dataclasses.replace(metric, of=of, function=function)
-            for metric in metrics
-        ]
-        vars(function)["metrics"] = made
+        made = []
+        for name, text in texts.items():
+            label, _, about = text.partition(": ")
+            shown = limits, unit, better, chart, is_leading, floor
+            made.append(Metric(name, label, about, *shown, of, function))
+        vars(function)["metrics"] = made + list_declared(function)
         return function
 
     return add
 
 
-# Metrics that users have registered (`tfcomp.register_measure`), by name.
-OWN: dict[str, Metric] = {}
-
-
-def list_own(of: Of) -> list[Metric]:
-    """Returns the metrics of users that can be computed here."""
-    return [m for m in OWN.values() if m.of == of and m.function is not None]
+def list_declared(function: object) -> list[Metric]:
+    """Returns the metrics that `computes` has declared, in order."""
+    return list(getattr(function, "metrics", ()))

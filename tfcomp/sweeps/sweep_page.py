@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from tfcomp.evaluation.in_words import FITTED
+from tfcomp.evaluation.verbalize import FITTED
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report.findings import describe_course
 from tfcomp.report.page import Answer, Section

@@ -18,7 +18,7 @@ from absl import flags
 
 from tfcomp.config import run_flags
 from tfcomp.config.run_config import RunConfig, make_config
-from tfcomp.evaluation.measure_files import is_measured
+from tfcomp.evaluation.metric_files import is_measured
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.run_folder import is_finished
 from tfcomp.sweeps import grid

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfcomp.evaluation.measure_files import MEASURES_FILE, read_measures
-from tfcomp.evaluation.metrics import OWN_METRICS, adopt_metrics
+from tfcomp.evaluation.metric_files import OLD_FILE, read_run_metrics
+from tfcomp.evaluation.metrics import USER_METRICS, adopt_metrics
 from tfcomp.storage.files import write_table
 from tfcomp.storage.run_folder import METRICS_FILE, find_metrics, select_scores
 from tfcomp.sweeps.grid import Trial
@@ -33,14 +33,14 @@ def read_result(trial: Trial) -> dict[str, Any] | None:
     metrics = find_metrics(trial.path)
     if metrics is None:
         return None
-    adopt_metrics(metrics.get(OWN_METRICS, {}))
-    return metrics | {"measures": read_measures(trial.path) or {}}
+    adopt_metrics(metrics.get(USER_METRICS, {}))
+    return metrics | {"measures": read_run_metrics(trial.path) or {}}
 
 
 def stamp_result(trial: Trial) -> tuple[Any, ...]:
     """What differs when the files that `read_result` reads have changed."""
     stamps = []
-    for name in (METRICS_FILE, MEASURES_FILE):
+    for name in (METRICS_FILE, OLD_FILE):
         with contextlib.suppress(OSError):
             found = os.stat(trial.path / name)
             stamps.append((name, found.st_mtime_ns, found.st_ino))
@@ -48,7 +48,7 @@ def stamp_result(trial: Trial) -> tuple[Any, ...]:
 
 
 def list_scores(result: Mapping[str, Any]) -> dict[str, float | None]:
-    """Scores such as `ood_mse`, and measures that are single numbers."""
+    """Scores such as `ood_mse`, and other metrics that are single numbers."""
     scores = {
         f"{subset}_{name}": value
         for subset, values in select_scores(result).items()

@@ -21,8 +21,8 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.materialized import attach_examples
 from tfcomp.datasets.solvable import measure_coverage
-from tfcomp.evaluation.metrics import OWN_METRICS, describe_own
-from tfcomp.evaluation.own_measures import try_measures
+from tfcomp.evaluation.metrics import USER_METRICS, describe_user_metrics
+from tfcomp.evaluation.user_metrics import try_metrics
 from tfcomp.storage import run_folder
 from tfcomp.storage.files import write_text, write_whole
 from tfcomp.storage.run_folder import METRICS_FILE, MODEL_FILE
@@ -52,7 +52,7 @@ def train_and_evaluate(
     for note in notes if isinstance(notes, tuple) else ():
         print(note)
     dataset = attach_examples(config, dataset)
-    try_measures(dataset)
+    try_metrics(dataset)
     strategy = make_strategy(config.training.num_replicas)
     header = textwrap.indent(describe_environment(), "# ")
     with run_folder.claim_run(config, header):
@@ -78,8 +78,8 @@ def _run(
         metrics["coverage"] = measure_coverage(dataset)
         subsets = dataset.splits.scored.subsets.items()
         metrics["points"] = {name: int(rows.sum()) for name, rows in subsets}
-        if own := describe_own():
-            metrics[OWN_METRICS] = own
+        if own := describe_user_metrics():
+            metrics[USER_METRICS] = own
         summaries.close()
         with write_whole(folder / MODEL_FILE) as partial:
             observed.save(partial)

@@ -18,9 +18,9 @@ from tfcomp.datasets import make_dataset
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun
-from tfcomp.evaluation.measures import measure_study
 from tfcomp.evaluation.point_scores import score_points
 from tfcomp.evaluation.run_analysis import RunAnalysis
+from tfcomp.evaluation.run_metrics import compute_metrics
 from tfcomp.studies.prediction.networks import ALL_POINTS, ID_ONLY
 from tfcomp.training.fit import count_steps, fit_without_pause
 from tfcomp.training.prepared_models import prepare_models
@@ -129,11 +129,11 @@ def _measure(
     numbers: dict[str, float] = {}
     for prefix, view in views.items():
         run = LoadedRun(None, config, view, evaluator.model, {}, "")
-        measures = measure_study(RunAnalysis(run, evaluator, is_repeated=True))
-        stages = measures.pop("stages")
-        for name, value in measures.items():
+        metrics = compute_metrics(RunAnalysis(run, evaluator, is_repeated=True))
+        stages = metrics.pop("stages")
+        for name, value in metrics.items():
             # Where there are ID points alone, those of ID points are all.
-            is_double = name.removesuffix("_id") in measures.keys() - {name}
+            is_double = name.removesuffix("_id") in metrics.keys() - {name}
             if view.splits.is_ood.any() or not is_double:
                 numbers |= _flatten(prefix + name, value, stages)
     # Six digits are what a file of a thousand networks has room for.

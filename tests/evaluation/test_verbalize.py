@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tfcomp.evaluation.in_words import (
+from tfcomp.evaluation.verbalize import (
     describe_references,
     describe_runs,
     describe_scores,

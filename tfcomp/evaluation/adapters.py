@@ -1,7 +1,7 @@
-"""Any model as a Keras model with named stages, to be measured as one of ours.
+"""Wraps any model as a Keras model with named stages, like those of tfcomp.
 
-Exact derivatives pass through Keras models and SavedModels; those of functions
-of NumPy arrays are differences over the grid (`find_nondifferentiable`).
+Exact derivatives pass through Keras models and SavedModels. Functions of NumPy
+arrays have differences over the grid (`find_nondifferentiable`).
 """
 
 import dataclasses
@@ -18,19 +18,16 @@ import tensorflow as tf
 from tfcomp.analysis import evaluate_in_batches
 from tfcomp.config.errors import RunError, first_line
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.dataset import MAX_AVERAGED, choose_rows
 from tfcomp.datasets.factors import FactorSpace
-from tfcomp.evaluation.loading import load_run
-from tfcomp.evaluation.loading_limits import limit_weights
+from tfcomp.evaluation.loading import load_model, load_run
 from tfcomp.evaluation.output_contract import (
+    check_finite,
     check_output,
-    is_stochastic,
-    leave_out,
-    list_range_notes,
+    list_notes,
     to_array,
 )
 from tfcomp.models.stages import Stage, list_stages, make_stage_model
-from tfcomp.storage.run_folder import FLAGS_FILE, check_model
+from tfcomp.storage.run_folder import FLAGS_FILE
 
 INPUTS = ("values", "classes", "unit")
 IMAGE = "image"
@@ -42,11 +39,14 @@ Call = Callable[[tf.Tensor], Mapping[str, Any]]
 def wrap_model(
     model: Any, dataset: Dataset, stages: Sequence[str], inputs: str
 ) -> keras.Model:
-    """A Keras model with these stages and `image`, from arguments of
-    `tfcomp.evaluate`.
+    """Returns a Keras model with these stages and `image`.
 
-    ValueError if inputs are none of `INPUTS`, a stage does not exist, or images
-    are not of the data's size; RunError if there is no model at a path.
+    The arguments are those of `tfcomp.evaluate`.
+
+    Raises:
+        ValueError: If inputs are none of `INPUTS`, a stage does not exist, or
+            images are not of the data's size.
+        RunError: If there is no model at a path.
     """
     if inputs not in INPUTS:
         raise ValueError(f"inputs must be one of {INPUTS}, got {inputs!r}")
@@ -54,35 +54,35 @@ def wrap_model(
     layer = _Outside(call, dataset, inputs, names)
     size = len(dataset.space)
     factors = keras.Input((size,), dtype="float32", name="factors")
-    found, before = layer(factors), []
+    outputs, before = layer(factors), []
     for name in [*names, IMAGE]:  # in this order among the layers
-        before = [Stage(name=name)([found[name], *before])]
+        before = [Stage(name=name)([outputs[name], *before])]
     return keras.Model(factors, before[0], name="outside")
 
 
 def check_outputs(
     dataset: Dataset, model: keras.Model, samples: int
 ) -> tuple[Dataset, np.ndarray]:
-    """Draws all points of the grid, and prints what is odd about the images.
+    """Computes the images at all points of the grid, and checks them.
 
     Returns:
-        The data, whose notes have the same lines, without combinations at which
-        images are not finite; and the images at those that are left.
+        The data, whose notes have what is odd about the images (also printed on
+        standard error); and the images.
+
+    Raises:
+        ValueError: If images are not finite.
     """
     call = tf.function(lambda f: {IMAGE: model(f)}, autograph=False)
 
     def draw(points: np.ndarray) -> np.ndarray:
         return evaluate_in_batches(call, points)[IMAGE]
 
-    grid, before = dataset.splits.grid, len(dataset.notes)
-    dataset, images = leave_out(dataset, draw(grid), draw)
-    shown = dataset.splits.grid[choose_rows(len(images), MAX_AVERAGED)]
-    notes = list_range_notes(images, dataset.render_array(shown))
-    if samples == 1 and is_stochastic(draw, grid):
-        notes.append("images differ from call to call: samples=10 averages")
-    dataset = dataclasses.replace(dataset, notes=(*dataset.notes, *notes))
-    for note in dataset.notes[before:]:
+    images = draw(dataset.splits.grid)
+    check_finite(dataset, images)
+    notes = list_notes(dataset, images, draw, samples)
+    for note in notes:
         print(f"note: {note}", file=sys.stderr)
+    dataset = dataclasses.replace(dataset, notes=(*dataset.notes, *notes))
     return dataset, images
 
 
@@ -104,8 +104,8 @@ class _Outside(keras.layers.Layer):
         self._shapes = {n: tuple(probe[n].shape[1:]) for n in [*names, IMAGE]}
 
     def call(self, factors: tf.Tensor) -> dict[str, tf.Tensor]:
-        found = self._run(factors)
-        cast = {name: tf.cast(found[name], tf.float32) for name in self._shapes}
+        outputs = self._run(factors)
+        cast = {n: tf.cast(outputs[n], tf.float32) for n in self._shapes}
         return _fix_shapes(cast, self._shapes)
 
     def compute_output_spec(
@@ -117,22 +117,22 @@ class _Outside(keras.layers.Layer):
         }
 
     def _run(self, factors: tf.Tensor) -> dict[str, tf.Tensor]:
-        found = dict(self._call(_convert(factors, self._space, self._inputs)))
-        found[IMAGE] = _to_images(found[IMAGE], self._image_shape)
-        return found
+        outputs = dict(self._call(_convert(factors, self._space, self._inputs)))
+        outputs[IMAGE] = _to_images(outputs[IMAGE], self._image_shape)
+        return outputs
 
 
 def _fix_shapes(
-    found: Mapping[str, tf.Tensor], shapes: Mapping[str, tuple[int, ...]]
+    outputs: Mapping[str, tf.Tensor], shapes: Mapping[str, tuple[int, ...]]
 ) -> dict[str, tf.Tensor]:
     return {
         name: tf.ensure_shape(value, (None, *shapes[name]))
-        for name, value in found.items()
+        for name, value in outputs.items()
     }
 
 
 def _convert(factors: tf.Tensor, space: FactorSpace, inputs: str) -> tf.Tensor:
-    """Factor values in the form that a model takes, [n, F]."""
+    """Converts factor values to the form that a model takes, [n, F]."""
     if inputs == "values":
         return factors
     if inputs == "classes":
@@ -144,24 +144,24 @@ def _convert(factors: tf.Tensor, space: FactorSpace, inputs: str) -> tf.Tensor:
 
 
 def _to_images(images: Any, shape: tuple[int, int, int]) -> tf.Tensor:
-    """Images [n, H, W, C] from those, [n, C, H, W], [n, H, W] or flat."""
+    """Converts images [n, C, H, W], [n, H, W] or flat ones to [n, H, W, C]."""
     images = tf.convert_to_tensor(images)
     if images.dtype.is_complex:
         check_output(IMAGE, images.shape, np.dtype(complex), 0)
     images = tf.cast(images, tf.float32)
     rows, columns, channels = shape
-    found = tuple(images.shape[1:])
-    if found == (channels, rows, columns) != shape:
+    size = tuple(images.shape[1:])
+    if size == (channels, rows, columns) != shape:
         return tf.transpose(images, (0, 2, 3, 1))
-    if found not in (shape, (rows, columns), (rows * columns * channels,)):
+    if size not in (shape, (rows, columns), (rows * columns * channels,)):
         raise ValueError(
-            f"the model must draw images {list(shape)}, got {list(found)}"
+            f"the model must draw images {list(shape)}, got {list(size)}"
         )
     return tf.reshape(images, (-1, *shape))
 
 
 def _open(model: Any, stages: list[str]) -> tuple[list[str], Call]:
-    """The names of its stages, and a function to all of its outputs."""
+    """Returns the names of its stages, and a function to all outputs."""
     if isinstance(model, (str, Path)):
         model = _load(Path(model))
     if isinstance(model, keras.Model):
@@ -194,7 +194,7 @@ def _is_torch(model: Any) -> bool:
 
 
 def _call_torch(model: Any) -> Callable[[np.ndarray], Any]:
-    """A function of arrays that calls a module of PyTorch for inference."""
+    """Returns a function of arrays that calls a module for inference."""
     torch = sys.modules["torch"]
 
     def convert(value: Any) -> Any:
@@ -237,9 +237,7 @@ def _load(path: Path) -> Any:
     try:
         if path.is_dir():
             return tf.saved_model.load(str(path))
-        check_model(path)
-        with limit_weights(path):
-            return keras.models.load_model(path)
+        return load_model(path)
     except TypeError as error:  # classes that Keras does not know
         raise RunError(
             f"{path} cannot be loaded ({first_line(error)}): import the "
@@ -251,13 +249,12 @@ def _load(path: Path) -> Any:
 
 
 def _open_signatures(loaded: Any, stages: list[str]) -> tuple[list[str], Call]:
-    """A SavedModel: its default signature, and `activations` for stages."""
+    """Opens a SavedModel by `serving_default`, and `activations` of stages."""
     draw = loaded.signatures.get("serving_default")
     if draw is None:
-        found = ", ".join(sorted(loaded.signatures)) or "none"
         raise ValueError(
-            f"the SavedModel has no signature serving_default (it has {found}):"
-            " write it by model.export(folder), or pass a function"
+            "the SavedModel has no signature serving_default: write it by "
+            "model.export(folder), or pass a function"
         )
     activate = loaded.signatures.get("activations")
     own = sorted(activate.structured_outputs) if activate else []
@@ -275,9 +272,9 @@ def _open_signatures(loaded: Any, stages: list[str]) -> tuple[list[str], Call]:
 
     # A signature does not keep the variables of its model.
     def call(factors: tf.Tensor, owner: Any = loaded) -> Mapping[str, Any]:
-        found = activate(factors=factors) if names else {}
+        activations = activate(factors=factors) if names else {}
         image = _pick_image(draw(**{argument: factors}))
-        return {**found, IMAGE: image}
+        return {**activations, IMAGE: image}
 
     return names, call
 
@@ -296,24 +293,23 @@ def _pick_image(outputs: Any) -> Any:
 def _call_numpy(
     function: Callable[[np.ndarray], Any], names: list[str]
 ) -> Call:
-    """A function of arrays, called from within TensorFlow."""
+    """Wraps a function of arrays, to be called from within TensorFlow."""
     shapes: dict[str, tuple[int, ...]] = {}
 
     def evaluate(factors: np.ndarray) -> list[np.ndarray]:
-        found = function(factors)
-        if not isinstance(found, Mapping):
-            found = {IMAGE: found}
-        size = len(factors)
-        if missing := [name for name in names if name not in found]:
+        outputs = function(factors)
+        if not isinstance(outputs, Mapping):
+            outputs = {IMAGE: outputs}
+        if missing := [name for name in names if name not in outputs]:
             raise ValueError(f"the model gives no {', '.join(missing)}")
-        return [to_array(name, found[name], size) for name in names]
+        return [to_array(n, outputs[n], len(factors)) for n in names]
 
     def call(factors: tf.Tensor) -> Mapping[str, tf.Tensor]:
         if tf.executing_eagerly():  # also learns the shapes
             arrays = map(tf.constant, evaluate(factors.numpy()))
-            found = dict(zip(names, arrays, strict=True))
-            shapes.update({n: tuple(a.shape[1:]) for n, a in found.items()})
-            return found
+            outputs = dict(zip(names, arrays, strict=True))
+            shapes.update({n: tuple(a.shape[1:]) for n, a in outputs.items()})
+            return outputs
         types = [tf.float32] * len(names)
         values = tf.numpy_function(evaluate, [factors], types)
         return _fix_shapes(dict(zip(names, values, strict=True)), shapes)

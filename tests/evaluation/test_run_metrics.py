@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from tfcomp.evaluation import (
-    geometry_measures,
-    image_measures,
-    measures,
-    stage_measures,
+    geometry_metrics,
+    image_metrics,
+    run_metrics,
+    stage_metrics,
 )
 from tfcomp.evaluation.metrics import list_metrics
 
@@ -22,24 +22,24 @@ def by_stage(study, values: list[float]) -> dict[str, float]:
 
 
 def test_border_of_fading_images(make_study) -> None:
-    fading = image_measures.measure_border(make_study("fading"))
+    fading = image_metrics.compute_border(make_study("fading"))
     assert fading["border_rank_correlation"] > 0.95
     # The region is 10 wide: distances 1 to 5, of images 1/6 fainter each.
     expected = (np.arange(1, 6) / 6) ** 2
     assert fading["border_relative_mse"] == pytest.approx(expected, rel=1e-4)
     # No error at all has no ranks.
-    perfect = image_measures.measure_border(make_study("truth"))
+    perfect = image_metrics.compute_border(make_study("truth"))
     assert perfect["border_rank_correlation"] is None
     assert perfect["border_relative_mse"] == pytest.approx([0] * 5, abs=1e-9)
 
 
 def test_alignment(make_study) -> None:
-    superposed = image_measures.measure_alignment(make_study("superposed"))
+    superposed = image_metrics.compute_alignment(make_study("superposed"))
     factorized = superposed["alignment_factorized"]
     assert factorized > superposed["alignment_conjunctive"] + 0.2
     smooth = superposed["alignment_factorized_smooth"]
     assert smooth > superposed["alignment_radial"] + 0.1
-    truth = image_measures.measure_alignment(make_study("truth"))
+    truth = image_metrics.compute_alignment(make_study("truth"))
     assert truth["alignment_radial"] > 0.99
     assert truth["alignment_constant"] == superposed["alignment_constant"] == 0
 
@@ -53,7 +53,7 @@ def test_log_volume(make_study) -> None:
             [keras.ops.exp(rate * f[:, 0]) / rate, f[:, 1]], axis=1
         ),
     )
-    found = geometry_measures.measure_log_volume(study)
+    found = geometry_metrics.compute_volume_spread(study)
     even, growing = (study.stages.index(f"stage_{i}") for i in (0, 1))
     # The log-volume is rate * x: its spread is that of x, times the rate.
     x, is_ood = study.splits.grid[:, 0], study.splits.is_ood
@@ -76,7 +76,7 @@ def test_folds_deviate_and_even_manifolds_do_not(make_study) -> None:
             [keras.ops.square(f[:, 0] - 7.5) / 2, f[:, 1]], axis=1
         ),
     )
-    found = geometry_measures.measure_log_volume(study)
+    found = geometry_metrics.compute_volume_spread(study)
     outside, within = (
         by_stage(study, found[f"log_volume_deviation_{name}"])
         for name in ("ood", "id")
@@ -100,16 +100,16 @@ def test_sharing_and_peaks(make_study) -> None:
     two, truth = (
         make_study(name, *flags) for name in ("two memories", "truth")
     )
-    found = image_measures.measure_sharing(two) | image_measures.measure_peaks(
+    found = image_metrics.compute_sharing(two) | image_metrics.compute_peaks(
         two
     )
     assert found["sharing_far_r2"] == pytest.approx(1)
     assert found["rival_far_r2"] < 0 < found["single_far_r2"] < 0.7
     assert found["multiple_peaks_ood"] > 0.8
     assert found["multiple_peaks_id"] == 0
-    found = image_measures.measure_sharing(
+    found = image_metrics.compute_sharing(truth) | image_metrics.compute_peaks(
         truth
-    ) | image_measures.measure_peaks(truth)
+    )
     assert found["sharing_far_r2"] < 0
     assert found["multiple_peaks_ood"] == 0
 
@@ -120,7 +120,7 @@ def test_factorization(make_study) -> None:
         stage_0=lambda f: 3.0 * f,
         stage_1=lambda f: f[:, :1] + f[:, 1:],
     )
-    found = geometry_measures.measure_factorization(study)
+    found = geometry_metrics.compute_orthogonality(study)
     for name in ("factorization", "ratio_factorization"):
         score = by_stage(study, found[name])
         assert score["stage_0"] == pytest.approx(1)
@@ -135,20 +135,20 @@ def test_probes_over_the_whole_grid(make_study) -> None:
 
     study = make_study(shuffle, stage_0=lambda f: 3.0 * f)
     score = by_stage(
-        study, stage_measures.measure_probes(study)["probe_r2_grid"]
+        study, stage_metrics.compute_grid_probes(study)["probe_r2_grid"]
     )
     assert score["stage_0"] == pytest.approx(1, abs=1e-3)
     assert score["image"] < 0.1
     study = make_study("truth")
     score = by_stage(
-        study, stage_measures.measure_probes(study)["probe_r2_grid"]
+        study, stage_metrics.compute_grid_probes(study)["probe_r2_grid"]
     )
     assert score["image"] > 0.9
 
 
 def test_neighbors_of_embedded_values(make_study) -> None:
     study = make_study("truth")
-    assert stage_measures.measure_neighbors(study) == {}
+    assert stage_metrics.compute_neighbors(study) == {}
     alike, opposed = np.ones((2, 16, 3, 3))
     opposed[::2] *= -1
     vars(study)["embeddings"] = {
@@ -157,7 +157,7 @@ def test_neighbors_of_embedded_values(make_study) -> None:
     }
     # Of 15 neighbors in y the first two are alike, the others opposed.
     expected = pytest.approx((1 - 13 / 15) / 2)
-    assert stage_measures.measure_neighbors(study) == {
+    assert stage_metrics.compute_neighbors(study) == {
         "neighbor_cosine": expected
     }
 
@@ -168,7 +168,7 @@ def test_additive_share(make_study) -> None:
         stage_0=lambda f: f[:, :1] + f[:, 1:] ** 2,
         stage_1=lambda f: (f[:, :1] - 7.5) * (f[:, 1:] - 7.5),
     )
-    found = stage_measures.measure_tuning(study)
+    found = stage_metrics.compute_tuning(study)
     for name in ("additive_share", "additive_share_weighted"):
         share = by_stage(study, found[name])
         assert share["stage_0"] == pytest.approx(1, abs=1e-5)
@@ -177,25 +177,23 @@ def test_additive_share(make_study) -> None:
 
 
 def test_interpolation_of_edges(make_turned) -> None:
-    found = image_measures.measure_interpolation(make_turned("interpolated"))
+    found = image_metrics.compute_interpolation(make_turned("interpolated"))
     for name in ("edge_r2", "edge_r2_min", "edge_linear_r2"):
         assert found[name] == pytest.approx(1, abs=1e-4)
     assert 0 < found["edge_truth_r2"] < 0.9
     # A network that turns the digit scores what the true images score.
-    rotating = image_measures.measure_interpolation(make_turned("truth"))
+    rotating = image_metrics.compute_interpolation(make_turned("truth"))
     expected = pytest.approx(found["edge_truth_r2"], abs=1e-3)
     assert rotating["edge_r2"] == expected
 
 
 def test_error_curve(make_turned) -> None:
     study = make_turned("interpolated")
-    found = image_measures.measure_error_curve(study)
+    found = image_metrics.compute_error_curve(study)
     values, error = map(np.array, (found["curve_values"], found["curve_mse"]))
     inside = (values >= 160) & (values <= 200)
     assert error[~inside].max() < 1e-9 < error[inside].min()
-    correlation = image_measures.measure_border(study)[
-        "border_rank_correlation"
-    ]
+    correlation = image_metrics.compute_border(study)["border_rank_correlation"]
     assert correlation > 0.8  # the error rises towards the middle of the gap
 
 
@@ -211,19 +209,19 @@ def test_jump_in_the_gap(make_turned) -> None:
         return keras.ops.concatenate([turn(factors), up - down], axis=1)
 
     study = make_turned("truth", stage_0=turn, stage_1=jump)
-    speed = by_stage(study, stage_measures.measure_gap(study)["gap_max_speed"])
+    speed = by_stage(study, stage_metrics.compute_gap(study)["gap_max_speed"])
     assert speed["stage_0"] == pytest.approx(1, abs=1e-2)
     assert speed["stage_1"] > 5
 
 
 def test_measures_without_a_meaning_are_absent(make_study, make_turned) -> None:
-    found = measures.measure_study(make_study("truth", "--region=none"))
+    found = run_metrics.compute_metrics(make_study("truth", "--region=none"))
     absent = {"sharing_near_r2", "alignment_factorized"}
     absent |= {"border_rank_correlation", "edge_r2"}
     assert not absent & set(found)
     assert found["log_volume_sd_ood"] == [None]
     assert found["log_volume_sd"] != [None]
-    turning = measures.measure_study(make_turned("truth"))
+    turning = run_metrics.compute_metrics(make_turned("truth"))
     absent = {"sharing_near_r2", "additive_share", "ratio_factorization"}
     assert not absent & set(turning)
     assert len(turning["gap_max_speed"]) == len(turning["stages"])
@@ -234,7 +232,7 @@ def test_a_diverged_model_gives_null(make_study) -> None:
         return np.full((len(dataset.splits.grid), *dataset.image_shape), np.nan)
 
     study = make_study(diverge, stage_0=lambda f: f * np.nan)
-    found = measures.measure_study(study)
+    found = run_metrics.compute_metrics(study)
     for name in (
         "sharing_far_r2",
         "interaction_r2_ood",
@@ -250,7 +248,7 @@ def test_a_diverged_model_gives_null(make_study) -> None:
 
 
 def test_blank_outputs(make_study) -> None:
-    found = measures.measure_study(make_study("blank"))
+    found = run_metrics.compute_metrics(make_study("blank"))
     assert found["sharing_near_r2"] is found["sharing_far_r2"] is None
     assert found["faint_near_share"] == found["no_peak_ood"] == 1
     assert found["interaction_r2_ood"] == found["multiple_peaks_ood"] == 0
@@ -264,7 +262,7 @@ def test_names_are_unique_and_values_plain(make_study) -> None:
     functions = dict.fromkeys(measure.function for measure in declared)
     names = [name for function in functions for name in function(study)]
     assert len(names) == len(set(names))
-    for value in measures.measure_study(study).values():
+    for value in run_metrics.compute_metrics(study).values():
         for item in value if isinstance(value, list) else [value]:
             assert item is None or isinstance(item, str) or math.isfinite(item)
 
@@ -284,7 +282,7 @@ def test_axes(ratios: dict, expected: dict) -> None:
         for name, ratio in ratios.items()
     } | {"digit": SimpleNamespace(summary={"entropy": 1.0})}
     study = SimpleNamespace(embeddings=embeddings)
-    assert stage_measures.measure_axes(study) == expected
+    assert stage_metrics.compute_axis_ratio(study) == expected
 
 
 def test_few_dead_points_move_the_mean_and_not_the_median(make_study) -> None:
@@ -293,7 +291,7 @@ def test_few_dead_points_move_the_mean_and_not_the_median(make_study) -> None:
         return keras.ops.where(is_dead[:, None], 0.0, 3.0 * f)
 
     study = make_study("truth", stage_0=kill)
-    found = geometry_measures.measure_log_volume(study)
+    found = geometry_metrics.compute_volume_spread(study)
     dead, within, mean, median = (
         by_stage(study, found[name])["stage_0"]
         for name in (

@@ -10,8 +10,8 @@ import tfcomp
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.evaluation.measures import measure_study, tabulate_stages
-from tfcomp.evaluation.own_measures import try_measures
+from tfcomp.evaluation.run_metrics import compute_metrics, tabulate_stages
+from tfcomp.evaluation.user_metrics import try_metrics
 
 SMOKE = parse_config(["--flagfile=smoke.flags", "--width=4"])
 
@@ -39,7 +39,7 @@ def test_a_number_of_every_stage(make_study: Callable) -> None:
     np.testing.assert_array_equal(view.is_ood, study.splits.is_ood)
     np.testing.assert_allclose(view.activations, 2.0 * study.splits.grid)
     assert tabulate_stages(study, ["largest"])["stage_0"] == {"largest": 30.0}
-    assert measure_study(study)["stages"] == study.stages
+    assert compute_metrics(study)["stages"] == study.stages
 
 
 def test_a_number_of_every_image(dataset) -> None:
@@ -84,7 +84,7 @@ def test_a_mistake_is_one_line_before_the_training(
 ) -> None:
     tfcomp.register_measure("mine", per=per)(function)
     with pytest.raises(RunError, match="the measure 'mine': ") as caught:
-        try_measures(dataset)
+        try_metrics(dataset)
     assert words in str(caught.value) and "\n" not in str(caught.value)
     with pytest.raises(RunError, match="the measure 'mine'"):
         tfcomp.train_run(SMOKE)

@@ -1,0 +1,259 @@
+"""Metrics of what happens inside a model; imports no TensorFlow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfcomp.analysis.features import mean_or_none
+from tfcomp.analysis.gram import compute_neighbor_cosines
+from tfcomp.analysis.similarity import summarize_similarity
+from tfcomp.analysis.tuning import NO_TYPES, summarize_tuning
+from tfcomp.evaluation.image_metrics import Lists, Numbers, average
+from tfcomp.statistics.limits import (
+    AT_MOST_ONE,
+    CORRELATION,
+    POSITIVE,
+    SHARE,
+    Limits,
+)
+from tfcomp.statistics.metric import Chart, computes
+
+if TYPE_CHECKING:
+    from tfcomp.evaluation.run_analysis import RunAnalysis
+
+INTERACTIONS = Chart(
+    "interactions",
+    "Interactions of factors",
+    "interaction (0: none)",
+    "A one-hot code has no derivatives; the others are by factors in units of "
+    "their ranges.",
+    "interactions",
+)
+CURVATURE = Chart(
+    "curvature",
+    "Gaussian curvature",
+    "total curvature",
+    "Of two factors.",
+    "interactions",
+)
+GAPS = {
+    "speed": "median step",
+    "max_speed": "largest step",
+    "turning": "median angle between steps",
+    "max_turning": "largest angle between steps",
+}
+
+
+@computes(
+    "stages",
+    AT_MOST_ONE,
+    better="high",
+    probe_r2_grid="linear probes, R² over the grid: out-of-fold R² of a ridge "
+    "regression from the activations to the factors, over all grid points",
+)
+def compute_grid_probes(analysis: RunAnalysis) -> Lists:
+    """Can the factors be read out by linear probes? (figures 2, 11 to 14)"""
+    return {"probe_r2_grid": list(analysis.grid_probes.values())}
+
+
+@computes(
+    "run",
+    CORRELATION,
+    neighbor_cosine="cosine of neighboring embeddings: mean cosine between the "
+    "low-rank embeddings of neighboring values",
+)
+def compute_neighbors(analysis: RunAnalysis) -> Numbers:
+    """How alike are the matrices of neighboring values? (figure 3)
+
+    The mean over the values of a factor, then over ordered factors.
+    """
+    space, means = analysis.dataset.space, []
+    for factor in (space.factors[column] for column in space.ordered):
+        if factor.name in analysis.embeddings:
+            matrices = analysis.embeddings[factor.name].matrices
+            cosines = compute_neighbor_cosines(matrices, factor.periodic)
+            means.append(mean_or_none(cosines))
+    return {"neighbor_cosine": average(means)} if means else {}
+
+
+@computes(
+    "stages",
+    SHARE,
+    additive_share="additive share of units: share of the variance of a unit "
+    "over the grid that is a sum of functions of single factors, mean over "
+    "live units",
+    additive_share_weighted="additive share of variance: the same, units "
+    "weighted by their variance",
+)
+@computes(
+    "stages",
+    SHARE,
+    chart=INTERACTIONS,
+    interaction_share="interaction, share of variance: share of the variance "
+    "over the grid that no sum of functions of single factors explains; it "
+    "needs no derivative and sees kinks",
+)
+@computes(
+    "stages",
+    SHARE,
+    pair_share="pair share of units: share of interactions of two factors, "
+    "mean over live units",
+    pair_share_weighted="pair share of variance: the same, units weighted by "
+    "their variance",
+    product_share="share of products: share of units, weighted by variance, "
+    "that a product a(x) b(y) fits better than a sum by more than .05 of their "
+    "variance; units that neither fits to one half do not count",
+    sum_share="share of sums: likewise, that a sum a(x) + b(y) fits better "
+    "than a product",
+)
+@computes(
+    "stages",
+    CORRELATION,
+    product_less_sum="products less sums: product_share less sum_share: 1 if "
+    "all units are products, -1 if all are sums, whatever their width",
+)
+def compute_tuning(analysis: RunAnalysis) -> Lists:
+    """Do units answer to one factor or to combinations? (figures 4e, 15)
+
+    Additive shares are 1 for stripes. Types of units exist for two factors,
+    shares of pairs for more.
+    """
+    num_factors = len(analysis.dataset.space)
+    if num_factors < 2 or not analysis.splits.is_complete:
+        return {}  # of one factor everything is additive
+    summaries = [summarize_tuning(t) for t in analysis.tuning.values()]
+    names = {
+        "additive_share": "additive_share_mean",
+        "additive_share_weighted": "additive_share_weighted",
+    }
+    if num_factors == 2:
+        names |= {name: name for name in NO_TYPES}
+    else:
+        names["pair_share"] = "pair_share_mean"
+        names["pair_share_weighted"] = "pair_share_weighted"
+    lists = {name: [s[key] for s in summaries] for name, key in names.items()}
+    lists["interaction_share"] = [
+        None if share is None else 1 - share
+        for share in lists["additive_share_weighted"]
+    ]
+    return lists
+
+
+@computes(
+    "stages",
+    SHARE,
+    chart=INTERACTIONS,
+    mixed_share="mixed derivatives: share of mixed ones in the squares of all "
+    "first and second derivatives (exact); 0 for a sum over factors. It sees "
+    "no kinks: behind a code of single factors a network of ReLUs has 0 in "
+    "every stage",
+)
+@computes(
+    "stages",
+    POSITIVE,
+    contrast="contrast: inner product of the absolute directions in which two "
+    "factors move the units",
+)
+@computes(
+    "stages",
+    SHARE,
+    chart=INTERACTIONS,
+    relative_contrast="contrast of units: overlap of the units that two "
+    "factors move; it depends on the axes: a plane turned by 45 degrees has "
+    "the worst value",
+)
+@computes(
+    "stages",
+    gaussian_curvature="Gaussian curvature: median over points of the Gaussian "
+    "curvature of the surface that a stage makes of two factors",
+)
+@computes(
+    "stages",
+    chart=CURVATURE,
+    total_curvature="total curvature: integral of the Gaussian curvature over "
+    "the surface that a stage makes of two factors, which does not depend on "
+    "its size: 0 for a plane, also a rolled-up one, and 2π for half a sphere. "
+    "It sees no kinks either",
+)
+def compute_interaction(analysis: RunAnalysis) -> Lists:
+    """Does a factor change what another one does to a stage?"""
+    stages = analysis.interactions.values()
+    names = dict.fromkeys(name for numbers in stages for name in numbers)
+    return {name: [numbers[name] for numbers in stages] for name in names}
+
+
+def _describe_similarity(name: str, text: str) -> dict[str, str]:
+    return {
+        f"image_{name}{key}": f"{text} to the image{null}: {text} between the "
+        f"stage and the image{null}"
+        for key, null in (("", ""), ("_null", ", points permuted"))
+    }
+
+
+@computes(
+    "stages",
+    AT_MOST_ONE,
+    **_describe_similarity("cka", "debiased linear CKA"),
+)
+@computes(
+    "stages",
+    Limits(0.0, 2**0.5),
+    **_describe_similarity("procrustes", "Procrustes distance"),
+)
+@computes(
+    "stages",
+    CORRELATION,
+    **_describe_similarity("rsa", "rank correlation of distances (RSA)"),
+)
+def compute_similarity(analysis: RunAnalysis) -> Lists:
+    """How far is a stage from the image? See `tfcomp.analysis.similarity`."""
+    image = analysis.shapes.get("image")
+    if image is None:
+        return {}
+    rows = [summarize_similarity(s, image) for s in analysis.shapes.values()]
+    names = [name for name in rows[0] if not name.endswith("_p")]
+    return {f"image_{name}": [row[name] for row in rows] for name in names}
+
+
+@computes(
+    "stages",
+    POSITIVE,
+    **{
+        f"gap_{key}": f"{text}, inside the gap over outside: {text} along the "
+        "curve of a stage, inside the gap over outside"
+        for key, text in GAPS.items()
+    },
+)
+def compute_gap(analysis: RunAnalysis) -> Lists:
+    """Does the curve of a stage jump in the gap? (figure 9b)
+
+    Numbers are 1 for a curve that does not know of the gap; a jump is a longest
+    step far above 1. Means over the curves with a gap.
+    """
+    if not analysis.gaps:
+        return {}
+    stages = [
+        [analysis.compare_gap(curve, stage) for curve in analysis.gaps]
+        for stage in analysis.stages
+    ]
+    return {
+        f"gap_{key}": [
+            average(ratios[f"{key}_ratio"] for ratios in stage)
+            for stage in stages
+        ]
+        for key in GAPS
+    }
+
+
+@computes(
+    "run",
+    Limits(1),
+    axis_ratio="ratio of axes: norm of the profiles of hard rendering along "
+    "the stronger axis over that along the weaker one, of the factor in which "
+    "they are closest",
+)
+def compute_axis_ratio(analysis: RunAnalysis) -> Numbers:
+    """How clearly has hard rendering found the axes? (known on ID alone)"""
+    summaries = (e.summary for e in analysis.embeddings.values())
+    ratios = [r for s in summaries if (r := s.get("ratio")) is not None]
+    return {"axis_ratio": min(ratios)} if ratios else {}
