@@ -14,7 +14,7 @@ from kfp import dsl
 from pipelines.profile import check_profile, parse_profile
 from pipelines.running_step import RunningStep
 from pipelines.steps.trainer import find_candidate, find_model
-from tfcomp.analysis import compute_stage_metrics
+from tfcomp.analysis.jacobians import compute_stage_metrics
 from tfcomp.config.errors import RunError
 from tfcomp.datasets import Dataset
 from tfcomp.evaluation.derivatives import choose_jacobian

@@ -104,11 +104,6 @@ def test_values_that_are_not_finite_and_no_points_give_none() -> None:
     assert scores["alignment_factorized"] == pytest.approx(1)
 
 
-def test_shapes_must_agree() -> None:
-    with pytest.raises(ValueError, match="same shape"):
-        kernels.compute_alignment(np.ones((2, 2)), np.ones((2, 3)))
-
-
 def test_steps_do_not_depend_on_units() -> None:
     grid = make_grid(5, 4)
     scaled = grid * [0.25, 90] + [-1, 30]
@@ -117,5 +112,3 @@ def test_steps_do_not_depend_on_units() -> None:
     )
     lonely = kernels.convert_to_steps(np.full((3, 1), 7.0))
     np.testing.assert_array_equal(lonely, np.zeros((3, 1)))
-    with pytest.raises(ValueError, match="row 1"):
-        kernels.convert_to_steps(np.array([[1.0, 2.0], [3.0, np.nan]]))

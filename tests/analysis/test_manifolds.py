@@ -183,11 +183,6 @@ def test_there_is_no_ratio(activations: np.ndarray, is_gap: np.ndarray) -> None:
     assert found == dict.fromkeys(NAMES)
 
 
-def test_a_curve_has_three_points() -> None:
-    with pytest.raises(ValueError, match="at least 3 points"):
-        compute_gap_statistics(CIRCLE[:2], IN_GAP[:2])
-
-
 class FakeUmap(ModuleType):
     """Records its settings and returns the first features."""
 

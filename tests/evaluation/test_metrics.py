@@ -13,11 +13,11 @@ from tfcomp.evaluation.metrics import (
     find_metric,
     list_charts,
     list_metrics,
-    list_user_metrics,
     register_measure,
     unregister_all,
 )
 from tfcomp.statistics.limits import CORRELATION, POSITIVE, REAL, SHARE, Limits
+from tfcomp.statistics.metric import list_registered
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_runs_record_what_users_declare() -> None:
     assert find_metric("broken") is None and find_limits("mse") == POSITIVE
     # Nothing computes it here; the plugin may still be imported.
     assert find_metric("gain").function is None
-    assert not list_user_metrics("stage")
+    assert not list_registered("stage")
     register(compute)
     adopt_metrics(recorded)
     assert find_metric("gain").function is compute

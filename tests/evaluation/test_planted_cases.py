@@ -52,7 +52,7 @@ def score(images: np.ndarray) -> dict[str, float | None]:
 
 
 def count_several(images: np.ndarray) -> float:
-    counts = scores.count_finite_peaks(images[IS_OOD], "bright")
+    counts = scores.count_own_peaks(images[IS_OOD], "bright")
     return float(np.mean(counts > 1))
 
 

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import tfcomp
-from tfcomp.analysis import compute_stage_jacobians
+from tfcomp.analysis.jacobians import compute_stage_jacobians
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.models.stages import make_stage_model

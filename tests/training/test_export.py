@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfcomp.analysis import compute_stage_jacobians
+from tfcomp.analysis.jacobians import compute_stage_jacobians
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset
 from tfcomp.models.stages import make_stage_model

@@ -1,4 +1,4 @@
-"""How far inside a held-out region a point lies, and what that costs.
+"""Distances of held-out points to known ones, and their errors.
 
 Section 3.2 of the paper: some codes generalize near the border of the region,
 where bumps overlap with those that were trained on.
@@ -14,11 +14,12 @@ from tfcomp.datasets.factors import FactorSpace
 def compute_border_distance(
     is_ood: np.ndarray, space: FactorSpace
 ) -> np.ndarray:
-    """Grid steps from every grid point to the nearest ID one.
+    """Returns grid steps from every grid point to the nearest ID point.
 
-    The most along a factor; a periodic one goes on behind its last value, and
-    any other class of a categorical one is one step away. Of
-    [prod(space.shape)]; 0 of ID points, infinite if there is none.
+    The distance is the largest along a factor; a periodic factor goes on behind
+    its last value, and any other class of a categorical one is one step away.
+    Both arrays are [prod(space.shape)]; ID points have 0, and all points
+    infinity if none is ID.
     """
     ordered = list(space.ordered)
     names = [i for i in range(len(space)) if i not in ordered]
@@ -50,7 +51,7 @@ def compute_border_distance(
 def correlate_with_distance(
     error: np.ndarray, distance: np.ndarray
 ) -> float | None:
-    """Spearman's rank correlation of OOD error and distance to ID, [n] each.
+    """Returns the rank correlation of OOD error and distance to ID, [n] each.
 
     None for fewer than three OOD points, equal numbers, or one not finite.
     """

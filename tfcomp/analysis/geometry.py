@@ -46,13 +46,13 @@ VOLUME = Chart(
 
 
 def is_dead(g: np.ndarray) -> np.ndarray:
-    """Points where some length sqrt(g_ii) is at most `FLOOR`, bool [n]."""
+    """Returns where some length sqrt(g_ii) is at most `FLOOR`, bool [n]."""
     squared_lengths = np.diagonal(_finite(g), axis1=1, axis2=2)  # [n, F]
     return (squared_lengths <= FLOOR**2).any(axis=1)
 
 
 def find_floored(g: np.ndarray) -> np.ndarray:
-    """Points where a singular value of J is at `FLOOR` or below, bool [n]."""
+    """Returns where a singular value of J is at most `FLOOR`, bool [n]."""
     g = np.nan_to_num(_finite(g))
     if not g.shape[1]:
         return np.zeros(len(g), bool)
@@ -60,7 +60,7 @@ def find_floored(g: np.ndarray) -> np.ndarray:
 
 
 def compute_log_volume(g: np.ndarray) -> np.ndarray:
-    """Logarithm of the volume element sqrt(det g), per point.
+    """Returns the logarithm of the volume element sqrt(det g), per point.
 
     A singular value of J below `FLOOR` counts as that.
     """
@@ -76,7 +76,7 @@ def compute_log_volume(g: np.ndarray) -> np.ndarray:
 
 
 def compute_factorization(g: np.ndarray) -> np.ndarray:
-    """The paper's factorization score (eq. 7), per point, in [1/2, 1].
+    """Returns the paper's factorization score (eq. 7), [n] in [1/2, 1].
 
     1 for orthogonal directions, 1/2 for equally long collinear ones.
     """
@@ -84,12 +84,12 @@ def compute_factorization(g: np.ndarray) -> np.ndarray:
 
 
 def compute_cosine_factorization(g: np.ndarray) -> np.ndarray:
-    """1 less the absolute cosine between directions, per point, in [0, 1]."""
+    """Returns 1 less the absolute cosine of directions, [n] in [0, 1]."""
     return _average_pairs(g, lambda x, y: np.sqrt(x) * np.sqrt(y), worst=0.0)
 
 
 def compute_pair_scores(g: np.ndarray) -> dict[tuple[int, int], float]:
-    """Mean of the cosine form over points, of every pair of directions."""
+    """Returns the mean cosine form over points, by pair of directions."""
     scores = {}
     for pair in itertools.combinations(range(g.shape[1]), 2):
         cosines = compute_cosine_factorization(g[:, pair][:, :, pair])
@@ -98,7 +98,7 @@ def compute_pair_scores(g: np.ndarray) -> dict[tuple[int, int], float]:
 
 
 def compute_chance(num_units: int) -> float:
-    """The cosine form of random directions of so many units d, on average.
+    """Returns the mean cosine form of random directions in d units.
 
     1 - Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2)).
     """
@@ -107,9 +107,9 @@ def compute_chance(num_units: int) -> float:
 
 
 def compute_ratio_factorization(g: np.ndarray) -> float:
-    """Factorization of a layer as the published code has it, to compare.
+    """Returns the factorization of a layer as the published code computes it.
 
-    1 - mean |g_xy| / mean (g_xx + g_yy), with means over points, so that those
+    1 - mean |g_xy| / mean (g_xx + g_yy), with means over points, so that points
     with long directions dominate. 1/2 if all are dead, where the published code
     has 1.
     """
@@ -155,11 +155,11 @@ def compute_ratio_factorization(g: np.ndarray) -> float:
 def summarize_geometry(
     g: np.ndarray, is_ood: np.ndarray
 ) -> dict[str, float | None]:
-    """Means of the scores of one layer, its OOD points given by `is_ood` [n].
+    """Returns means of the scores of one layer; `is_ood` [n] marks OOD points.
 
-    `factorization`, `cosine_factorization` and `dead_fraction` of all points,
-    `log_volume_id` and `log_volume_ood` of those. None where there is no such
-    point, no pair of factors, or a metric is not finite.
+    `factorization`, `cosine_factorization` and `dead_fraction` are over all
+    points, `log_volume_id` and `log_volume_ood` over subsets. None where there
+    is no such point, no pair of factors, or a metric is not finite.
     """
     is_ood = np.asarray(is_ood, bool)
     log_volume = compute_log_volume(g)
@@ -188,7 +188,7 @@ def _pairs(g: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
 def _average_pairs(
     g: np.ndarray, combine: Callable, worst: float
 ) -> np.ndarray:
-    """Mean over pairs of 1 less |g_xy| over what is combined of g_xx, g_yy."""
+    """Averages 1 - |g_xy| / combine(g_xx, g_yy) over pairs."""
     scores = [
         1 - np.abs(xy) / np.maximum(combine(xx, yy), _TINY)
         for xx, yy, xy in _pairs(g)

@@ -20,9 +20,9 @@ THRESHOLD = 0.5
 
 @single_threaded
 def compute_cosine_gram(outputs: np.ndarray) -> np.ndarray:
-    """Cosine similarity of every pair, in [-1, 1], to about 1e-6."""
+    """Returns cosine similarities of all pairs, in [-1, 1], to about 1e-6."""
     flat = _scale_rows(flatten_outputs(outputs))
-    unit = flat.astype(np.float32)  # whose product is twice as fast
+    unit = flat.astype(np.float32)  # for a product that is twice as fast
     gram = (unit @ unit.T).astype(np.float64)
     return np.clip(gram, -1, 1, out=gram)
 
@@ -30,7 +30,7 @@ def compute_cosine_gram(outputs: np.ndarray) -> np.ndarray:
 def compute_neighbor_cosines(
     outputs: np.ndarray, periodic: bool = False
 ) -> np.ndarray:
-    """Cosines of n outputs in a row with the next, [n - 1]; [n] if periodic."""
+    """Returns cosines of outputs with the next, [n - 1]; [n] if periodic."""
     flat = _scale_rows(flatten_outputs(outputs))
     cosines = np.einsum("ij,ij->i", flat, np.roll(flat, -1, axis=0))
     return np.clip(cosines if periodic else cosines[:-1], -1, 1)
@@ -38,7 +38,7 @@ def compute_neighbor_cosines(
 
 @single_threaded
 def compute_distance_gram(outputs: np.ndarray) -> np.ndarray:
-    """L2 distance of every pair over all pixels, exactly 0 to itself."""
+    """Returns L2 distances of all pairs over all pixels, 0 to itself."""
     flat = flatten_outputs(outputs)
     is_finite = np.isfinite(flat).all(axis=1)
     # |a|^2 + |b|^2 - 2 ab cancels: hence without the common part, in float64.
@@ -54,7 +54,7 @@ def compute_distance_gram(outputs: np.ndarray) -> np.ndarray:
 
 
 def convert_to_similarity(distances: np.ndarray) -> np.ndarray:
-    """Similarity form of distances: 1 - distance / largest distance, or 1.
+    """Returns 1 - distance / largest distance; 1 without a distance.
 
     Once centered it is positive semidefinite, as minus a Euclidean distance is.
     """
@@ -64,7 +64,7 @@ def convert_to_similarity(distances: np.ndarray) -> np.ndarray:
 
 @single_threaded
 def compute_overlap_gram(outputs: np.ndarray) -> np.ndarray:
-    """Pixel overlap of every pair: intersection over union of bright pixels."""
+    """Returns intersection over union of bright pixels, of all pairs."""
     flat = flatten_outputs(outputs)
     is_finite = np.isfinite(flat).all(axis=1)
     bright = (flat > THRESHOLD).astype(np.float32)
@@ -79,7 +79,7 @@ def compute_overlap_gram(outputs: np.ndarray) -> np.ndarray:
 
 
 def flatten_outputs(outputs: np.ndarray) -> np.ndarray:
-    """A float64 copy [n, pixels], NaN throughout a row that is not finite."""
+    """Returns a float64 copy [n, pixels]; rows that are not finite are NaN."""
     flat = np.array(outputs, np.float64).reshape(len(outputs), -1)
     flat[~np.isfinite(flat).all(axis=1)] = np.nan
     return flat

@@ -1,4 +1,4 @@
-"""How factors interact in a stage: second derivatives, contrast, curvature.
+"""Interactions of factors in a stage: derivatives, contrast, curvature.
 
 For a stage h of factors z, with h_i = dh/dz_i and h_ij = d2h/dz_i dz_j, all
 inner products over its units:
@@ -33,7 +33,7 @@ MIN_SQUARED_SINE = 1e-6
 
 
 def list_pairs(num_factors: int) -> list[tuple[int, int]]:
-    """The pairs i <= j of factors: (0, 0), (0, 1), ..., (1, 1), ..."""
+    """Returns pairs i <= j of factors: (0, 0), (0, 1), ..., (1, 1), ..."""
     factors = range(num_factors)
     return list(itertools.combinations_with_replacement(factors, 2))
 
@@ -43,7 +43,7 @@ def compute_jet_products(
     factors: tf.Tensor,
     jacobian_fn: jacobians.JacobianFn = jacobians.compute_stage_jacobians,
 ) -> jacobians.StageDict:
-    """Inner products of all derivatives of every stage, float64 [n, K, K].
+    """Returns inner products of all derivatives of stages, float64 [n, K, K].
 
     K counts F first ones, F (F + 1) / 2 second ones (pairs as in `list_pairs`)
     and F absolute first ones. The second ones are Jacobians of Jacobians.
@@ -94,7 +94,7 @@ class Interaction:
         self.absolute = products[:, -count:, -count:]
 
     def mixed_share(self) -> float:
-        """Of all derivatives; NaN for a stage that does not move."""
+        """Returns the mixed share; NaN for a stage that does not move."""
         squares = np.diagonal(self.second, axis1=1, axis2=2)  # [n, pairs]
         is_mixed = [i < j for i, j in list_pairs(self.count)]
         slopes = np.trace(self.first, axis1=1, axis2=2).sum()
@@ -105,7 +105,7 @@ class Interaction:
         return float(mixed / total) if mixed > FLOOR**2 * slopes else 0.0
 
     def contrast(self) -> tuple[np.ndarray, np.ndarray]:
-        """Contrast and relative contrast, [n] each; 1 at a dead point."""
+        """Returns contrast and relative contrast, [n]; 1 at a dead point."""
         i, j = np.triu_indices(self.count, 1)
         lengths = np.sqrt(np.diagonal(self.first, axis1=1, axis2=2))
         contrast = self.absolute[:, i, j].sum(axis=1)
@@ -115,7 +115,7 @@ class Interaction:
         return contrast, np.where(is_worst, 1.0, relative)
 
     def curvature(self) -> tuple[np.ndarray, np.ndarray]:
-        """K, NaN where there is no surface, and sqrt(det g), [n] each."""
+        """Returns K, NaN without a surface, and sqrt(det g), [n] each."""
         g = self.first
         squares = g[:, 0, 0] * g[:, 1, 1]
         det = squares - g[:, 0, 1] ** 2
@@ -128,9 +128,9 @@ class Interaction:
         return bend / det, np.sqrt(det)
 
     def summarize(self) -> dict[str, float | None]:
-        """`mixed_share`; means of `contrast` and `relative_contrast`.
+        """Returns `mixed_share`, means of `contrast` and `relative_contrast`.
 
-        Of two factors also `gaussian_curvature`, the median over points that
+        For two factors also `gaussian_curvature`, the median over points that
         have one, and `total_curvature`, the integral of K over the surface.
         """
         contrast, relative = self.contrast()

@@ -1,4 +1,4 @@
-"""Is an output inside a gap an interpolation of the images at its edges?
+"""Compares outputs inside a gap with the images at its edges.
 
 Appendix F.2 of the paper, figure 9. For an output o at the fraction t of the
 gap and the edge images a and b, the last ones before and after the gap:
@@ -7,7 +7,7 @@ gap and the edge images a and b, the last ones before and after the gap:
     linear_r2   of o as (1 - t) a + t b, the weights of the claim
 
 R^2 = 1 - SSE / SST with SST about zero and no intercept, since images have
-background 0. `truth_r2` is that of the *true* image on a and b, which overlap.
+background 0. `truth_r2` is R^2 of the *true* image on a and b, which overlap.
 """
 
 from dataclasses import dataclass
@@ -36,10 +36,10 @@ class Interpolation:
 def find_edges(
     is_ood: np.ndarray, periodic: bool = False
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The known points around every held-out one of a curve.
+    """Finds the known points around every held-out point of a curve.
 
-    Rows of the held-out points that have an edge on both sides [m], their edges
-    [m, 2], and the fraction of the way between these [m], in (0, 1).
+    Returns rows of the held-out points with an edge on both sides [m], their
+    edges [m, 2], and the fraction of the way between these [m], in (0, 1).
     """
     is_ood = np.asarray(is_ood, bool)
     known = np.flatnonzero(~is_ood)
@@ -85,7 +85,7 @@ def compute_interpolation(
 def interpolate_edges(
     truth: np.ndarray, is_ood: np.ndarray, periodic: bool = False
 ) -> np.ndarray:
-    """Images [n, ...] with those between two known ones interpolated."""
+    """Interpolates the images [n, ...] between two known ones."""
     rows, edges, fraction = find_edges(is_ood, periodic)
     images = np.array(truth, np.float64)
     weight = fraction.reshape(-1, *[1] * (images.ndim - 1))
@@ -95,7 +95,7 @@ def interpolate_edges(
 
 
 def summarize_interpolation(scores: Interpolation) -> dict[str, float | None]:
-    """Means and the least R^2; None without points or if not finite."""
+    """Returns means and the least R^2; None if not finite."""
     return {
         "interpolation_r2": mean_or_none(scores.r2),
         "interpolation_r2_min": finite_or_none(scores.r2.min(initial=np.inf)),

@@ -24,11 +24,11 @@ BATCH_SIZE = 28
 
 
 def compute_stage_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
-    """Exact Jacobians [n, units, F] of all stages, in their order.
+    """Returns exact Jacobians [n, units, F] of all stages, in their order.
 
-    Zeros for a stage that does not depend on the factors. One pass per factor,
-    where `tape.batch_jacobian` needs one per unit, and another one unless in a
-    `tf.function` with a static batch size.
+    A stage that does not depend on the factors has zeros. It takes one pass per
+    factor, where `tape.batch_jacobian` needs one per unit, and another one
+    unless in a `tf.function` with a static batch size.
     """
     # The inner gradient of sum <u, h> over stages is linear in the cotangents
     # u, so its own gradient with respect to u is a column of the Jacobian.
@@ -58,24 +58,19 @@ def compute_difference_jacobians(
     step: float | Sequence[float] = 1.0,
     levels: Sequence[Sequence[float]] = (),
 ) -> StageDict:
-    """Jacobians [n, units, F] by differences over the grid.
+    """Returns Jacobians [n, units, F] by differences over the grid.
 
-    For stages that are steps, as a one-hot code. Differences are central, and
-    one-sided where a neighbor would leave the range, from `low` to `high` of
-    each factor; zeros in a column where a point has no neighbor. Values are one
-    `step` apart (for all factors or one each), or those of `levels` where these
-    are not empty. Raises ValueError if a range is narrower than a step.
+    They are for stages that are steps, as a one-hot code. Differences are
+    central, and one-sided where a neighbor would leave the range, from `low` to
+    `high` of each factor; zeros in a column where a point has no neighbor.
+    Values are one `step` apart (for all factors or one each), or are those of
+    `levels` where these are not empty.
     """
     factors = tf.convert_to_tensor(factors)
     steps = np.broadcast_to(step, len(low)).tolist()
     columns = []
     ranges = zip(low, high, steps, strict=True)
     for i, (lowest, highest, step) in enumerate(ranges):
-        if highest - lowest < step:
-            raise ValueError(
-                f"step must fit in the range of factor {i}, "
-                f"{lowest:g} to {highest:g}; received {step:g}"
-            )
         value = factors[:, i]  # [n]
         if levels and len(levels[i]):
             before, after = _find_neighbors(value, levels[i])
@@ -101,7 +96,7 @@ def compute_difference_jacobians(
 def _find_neighbors(
     value: tf.Tensor, levels: Sequence[float]
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Distances [n] to the values below and above; 0 where there is none."""
+    """Returns distances [n] to the values below and above; 0 without one."""
     values = tf.constant(levels, value.dtype)
     nearest = tf.argmin(tf.abs(value[:, None] - values), axis=1)
     below = tf.gather(values, tf.maximum(nearest - 1, 0))
@@ -114,7 +109,7 @@ def compute_stage_metrics(
     factors: tf.Tensor,
     jacobian_fn: JacobianFn = compute_stage_jacobians,
 ) -> StageDict:
-    """Metric tensors g = J^T J [n, F, F] of all stages, float64."""
+    """Returns metric tensors g = J^T J [n, F, F] of all stages, float64."""
     jacobians = jacobian_fn(stage_fn, factors)
     return {name: _compute_metric(j) for name, j in jacobians.items()}
 
@@ -130,30 +125,25 @@ def evaluate_in_batches(
     It maps [b, F] to {name: tensor [b, ...]}, row by row, in float32. All
     batches have one size, up to `batch_size`, the last one padded by repeating
     its last row, so there is one trace. Pass a `tf.function` to keep that
-    between calls. Raises ValueError without rows.
+    between calls.
     """
-    if len(factors) < 1 or batch_size < 1:
-        raise ValueError(
-            "factors and batch_size must have at least one row; received "
-            f"{len(factors)} and {batch_size}"
-        )
     num_batches = -(-len(factors) // batch_size)
     size = -(-len(factors) // num_batches)
     padding = [(0, num_batches * size - len(factors)), (0, 0)]
     padded = np.pad(np.asarray(factors, np.float32), padding, mode="edge")
     kind = tf.types.experimental.PolymorphicFunction
     fn = tf.function(fn) if traced and not isinstance(fn, kind) else fn
-    # Filled batch by batch: joined at the end, they would be there twice.
-    found: dict[str, np.ndarray] = {}
+    # Filled batch by batch: joined at the end, they would take twice as much.
+    results: dict[str, np.ndarray] = {}
     for start in range(0, len(padded), size):
         rows = tf.constant(padded[start : start + size])
         for name, value in fn(rows).items():
             batch = value.numpy()
-            if name not in found:
+            if name not in results:
                 shape = (len(padded), *batch.shape[1:])
-                found[name] = np.empty(shape, batch.dtype)
-            found[name][start : start + size] = batch
-    return {name: values[: len(factors)] for name, values in found.items()}
+                results[name] = np.empty(shape, batch.dtype)
+            results[name][start : start + size] = batch
+    return {name: values[: len(factors)] for name, values in results.items()}
 
 
 def _compute_metric(jacobian: tf.Tensor) -> tf.Tensor:

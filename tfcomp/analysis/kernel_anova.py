@@ -1,4 +1,4 @@
-"""Functional analysis of variance of a kernel: how much is of low order?
+"""Functional analysis of variance of a kernel: shares of low orders.
 
 The generalized factorization ratio of appendix A.5 (equations 32 to 35) is the
 share of a kernel's terms of low order. Over a grid of two factors a kernel
@@ -41,9 +41,9 @@ ROUNDING = 1e-10
 def summarize_anova(
     gram: np.ndarray, factors: np.ndarray
 ) -> dict[str, float | None]:
-    """The shares of a kernel's terms in its variance, by their order.
+    """Returns the shares of a kernel's terms in its variance, by order.
 
-    Of a symmetric matrix [n, n] and factors [n, F] that `arrange_grid` takes.
+    The matrix [n, n] is symmetric, the factors [n, F] as for `arrange_grid`.
 
     Of two factors `anova_first` and `anova_second` (the terms of one factor
     each) and `anova_pairwise` (the rest); of any other number `anova_single`,
@@ -74,7 +74,7 @@ def summarize_anova(
 
 
 def _keep(blocks: np.ndarray, factors: list[int]) -> np.ndarray:
-    """Mean over both arguments of all factors but some; keeps its axes."""
+    """Averages over both arguments of all other factors; keeps the axes."""
     count = blocks.ndim // 2
     others = [i for i in range(count) if i not in factors]
     axes = (*others, *(count + i for i in others))
@@ -82,7 +82,7 @@ def _keep(blocks: np.ndarray, factors: list[int]) -> np.ndarray:
 
 
 def remove_marginals(images: np.ndarray) -> np.ndarray:
-    """Images [n, H, W] or [n, H, W, C] less row and column means, [n, H, W]."""
+    """Removes row and column means of images [n, H, W(, C)]; [n, H, W]."""
     maps = np.asarray(images, np.float64)
     maps = maps.mean(axis=-1) if maps.ndim == 4 else maps
     maps = maps - maps.mean(axis=(1, 2), keepdims=True)
@@ -93,7 +93,7 @@ def remove_marginals(images: np.ndarray) -> np.ndarray:
 def compute_interaction_r2(
     images: np.ndarray, truth: np.ndarray
 ) -> float | None:
-    """R^2 of the interaction part of images on that of the true ones.
+    """Returns R^2 of the interaction part of images on the true part.
 
     None if one is not finite or no true image has an interaction part.
     """

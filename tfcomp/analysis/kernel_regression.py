@@ -1,4 +1,4 @@
-"""Kernel regression from ID outputs: which kernel predicts the OOD outputs?
+"""Kernel regression from ID outputs to OOD outputs, with three kernels.
 
 Three ways to interpolate and extrapolate over the factors (paper section
 3.3, appendix A.4), with distances t_f along a factor f in units of its
@@ -59,15 +59,16 @@ class KernelFit:
 def make_kernel(
     kernel: str, rows: np.ndarray, columns: np.ndarray, scales: Sequence[float]
 ) -> np.ndarray:
-    """A kernel [n, m] of coordinates [n, F] and [m, F], a scale per factor."""
+    """Returns a kernel [n, m] of coordinates [n, F] and [m, F].
+
+    Every factor has a scale.
+    """
     difference = rows.T[:, :, None] - columns.T[:, None, :]  # [F, n, m]
     squares = (difference / np.reshape(scales, (-1, 1, 1))) ** 2
     if kernel == "additive":
         return np.exp(-squares / 2).mean(axis=0)
     if kernel == "product":
         return np.exp(-squares.sum(axis=0) / 2)
-    if kernel != "radial":
-        raise ValueError(f"there is no kernel {kernel!r}")
     distance = np.sqrt(3 * squares.sum(axis=0))
     return (1 + distance) * np.exp(-distance)
 
@@ -111,7 +112,7 @@ def _fit(
 def _choose(
     kernel: str, known: np.ndarray, targets: Mapping[int, np.ndarray]
 ) -> dict[int, tuple[float, tuple[float, ...], float]]:
-    """Least leave-one-out error of each target, its scales, and its ridge."""
+    """Returns the least leave-one-out error, its scales and its ridge."""
     rotated = dict(targets)
     for i, values in targets.items():
         # Squared errors do not change under a rotation of pixel space, of which

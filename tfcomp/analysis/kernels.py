@@ -1,4 +1,4 @@
-"""Ideal kernels over factors, and how well a Gram matrix agrees with them.
+"""Ideal kernels over factors, and their agreement with a Gram matrix.
 
 With deltas d_f = 1 where two points have the same value of factor f, else 0:
 
@@ -32,10 +32,11 @@ WIDTHS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 def make_factorized_kernel(
     factors: np.ndarray, width: float = 0.0
 ) -> np.ndarray:
-    """Binary factorized kernel of values [n, F]: the fraction that agrees.
+    """Returns the binary factorized kernel of values [n, F], [n, n].
 
-    An absent one (NaN) agrees with none. With a width, in units of the factors,
-    the overlap exp(-distance^2 / 4 width^2) of two bumps replaces each delta.
+    Its numbers are shares of factors that agree; an absent one (NaN) agrees
+    with none. With a width, in units of the factors, the overlap
+    exp(-distance^2 / 4 width^2) of two bumps replaces each delta.
     """
     return np.mean(list(_similarities(factors, width)), axis=0)
 
@@ -43,12 +44,12 @@ def make_factorized_kernel(
 def make_conjunctive_kernel(
     factors: np.ndarray, width: float = 0.0
 ) -> np.ndarray:
-    """Conjunctive kernel, likewise: 1 where all factors agree, else 0."""
+    """Returns the conjunctive kernel: 1 where all factors agree, else 0."""
     return np.prod(list(_similarities(factors, width)), axis=0)
 
 
 def make_constant_kernel(factors: np.ndarray, width: float = 0.0) -> np.ndarray:
-    """Kernel of outputs that do not depend on the factors, ones [n, n]."""
+    """Returns the kernel of outputs that ignore the factors, ones [n, n]."""
     return np.ones((len(factors), len(factors)))
 
 
@@ -60,17 +61,11 @@ IDEAL_KERNELS: dict[str, Callable[..., np.ndarray]] = {
 
 
 def compute_alignment(gram: np.ndarray, kernel: np.ndarray) -> float:
-    """Centered alignment of two kernels [n, n] over the same points: -1 to 1.
+    """Returns the centered alignment of two kernels [n, n], from -1 to 1.
 
     0 for a kernel that is the same for all rows or columns; NaN for no points
     or values that are not finite.
     """
-    gram, kernel = np.asarray(gram), np.asarray(kernel)
-    if gram.shape != kernel.shape:
-        raise ValueError(
-            "gram and kernel must have the same shape; received "
-            f"{gram.shape} and {kernel.shape}"
-        )
     is_finite = np.isfinite(gram).all() and np.isfinite(kernel).all()
     if gram.size == 0 or not is_finite:
         return float("nan")
@@ -80,45 +75,48 @@ def compute_alignment(gram: np.ndarray, kernel: np.ndarray) -> float:
 def summarize_alignment(
     gram: np.ndarray, factors: np.ndarray, rows: np.ndarray, width: float = 0.0
 ) -> dict[str, float | None]:
-    """Alignment of a Gram matrix with each ideal kernel, on some points.
+    """Returns the alignment with each ideal kernel, on some points.
 
-    Similarities [n, n] and factor values [n, F] are those of all points,
-    `rows` (bool [n]) says which of them count: OOD ones in the paper's fig. 1e.
-    By names as `alignment_factorized`; None where there are no points or a
-    value is not finite.
+    Args:
+        gram: Similarities of all points, [n, n].
+        factors: Values at all points, [n, F].
+        rows: Which points count, bool [n]: OOD ones in the paper's fig. 1e.
+        width: Of the bumps that replace deltas.
+
+    Returns:
+        Numbers by name as `alignment_factorized`; None where there are no
+        points or a value is not finite.
     """
-    rows = np.asarray(rows, bool)
     block, points = gram[np.ix_(rows, rows)], factors[rows]
     numbers = {}
     for name, make_kernel in IDEAL_KERNELS.items():
-        found = compute_alignment(block, make_kernel(points, width))
-        numbers[f"alignment_{name}"] = finite_or_none(found)
+        alignment = compute_alignment(block, make_kernel(points, width))
+        numbers[f"alignment_{name}"] = finite_or_none(alignment)
     return numbers
 
 
 def summarize_best_alignment(
     gram: np.ndarray, factors: np.ndarray, rows: np.ndarray
 ) -> dict[str, float | None]:
-    """Alignment with an additive and with a radial kernel of the best width.
+    """Returns the alignment with kernels of the best width of `WIDTHS`.
 
-    Outputs are often wider than a bump, and of two kernels the one of their
-    width would win whatever they show. `alignment_additive_best` is that with
-    k(x, x') + k(y, y'), k the overlap of two bumps, `alignment_radial_best`
-    with the product of the two, a Gaussian of the distance, at the `..._width`
-    of `WIDTHS`. Arguments and None are as in `summarize_alignment`.
+    Outputs are often wider than a bump, and of two kernels the one with their
+    width would win whatever they show. `alignment_additive_best` refers to
+    k(x, x') + k(y, y'), with k the overlap of two bumps, and
+    `alignment_radial_best` to the product of the two, a Gaussian of the
+    distance. Arguments and None are as in `summarize_alignment`.
     """
-    rows = np.asarray(rows, bool)
     block, points = gram[np.ix_(rows, rows)], factors[rows]
     numbers: dict[str, float | None] = {}
     for name, make_kernel in (
         ("additive", make_factorized_kernel),
         ("radial", make_conjunctive_kernel),
     ):
-        found = [
+        alignments = [
             compute_alignment(block, make_kernel(points, w)) for w in WIDTHS
         ]
-        best = int(np.argmax(found))
-        value = finite_or_none(found[best])
+        best = int(np.argmax(alignments))
+        value = finite_or_none(alignments[best])
         width = None if value is None else WIDTHS[best]
         numbers[f"alignment_{name}_best"] = value
         numbers[f"alignment_{name}_width"] = width
@@ -128,19 +126,12 @@ def summarize_best_alignment(
 def convert_to_steps(
     factors: np.ndarray, space: FactorSpace | None = None
 ) -> np.ndarray:
-    """Factor values in grid steps from the first value of each, float64 [n, F].
+    """Converts finite factor values to grid steps from the first, [n, F].
 
     A step is the mean spacing of the values that occur, so the table must be on
-    a grid; with a space, steps are those between its values. Raises ValueError
-    if a factor is absent (NaN).
+    a grid; with a space, steps are between its values.
     """
     factors = np.asarray(factors, np.float64)
-    is_finite = np.isfinite(factors).all(axis=1)
-    if not is_finite.all():
-        row = int(np.argmin(is_finite))
-        raise ValueError(
-            f"factors must be finite; received {factors[row]} in row {row}"
-        )
     if space is not None:
         return space.to_index(factors).astype(np.float64)
     columns = []
@@ -154,7 +145,7 @@ def convert_to_steps(
 def compute_offsets(
     points: np.ndarray, point: np.ndarray, space: Iterable[Factor] | None = None
 ) -> np.ndarray:
-    """Grid steps from one point [F] to others along every factor, [n, F].
+    """Returns grid steps from one point [F] to others by factor, [n, F].
 
     A periodic factor goes on behind its last value, and any other class of a
     categorical one is one step away; without a space, factors are neither.
@@ -170,7 +161,7 @@ def compute_offsets(
 
 
 def _similarities(factors: np.ndarray, width: float) -> Iterator[np.ndarray]:
-    """One [n, n] per factor."""
+    """Yields a matrix [n, n] for each factor."""
     for values in factors.T:
         difference = np.subtract.outer(values, values)
         if width > 0:
@@ -181,7 +172,7 @@ def _similarities(factors: np.ndarray, width: float) -> Iterator[np.ndarray]:
 
 
 def _center(matrix: np.ndarray) -> np.ndarray:
-    """Without row and column means, and of norm one."""
+    """Removes row and column means, and scales to a norm of one."""
     matrix = matrix.astype(np.float64)
     floor = FLOOR * np.linalg.norm(matrix)
     matrix -= matrix.mean(axis=0)

@@ -50,7 +50,7 @@ class Components:
 def compute_pca(
     activations: np.ndarray, num_components: int | None = None
 ) -> Components:
-    """Principal components of a stage [n, ...] of finite numbers, or the first.
+    """Returns principal components of finite activations [n, ...].
 
     The largest entry of each is positive, so that signs do not depend on
     LAPACK.
@@ -65,7 +65,7 @@ def compute_pca(
 def compute_components(
     rows: np.ndarray, num_components: int | None = None
 ) -> Components:
-    """Like `compute_pca`, of rows that `compute_rows` gives."""
+    """Returns principal components from the rows of `compute_rows`."""
     import scipy.linalg  # here: the help of a command needs none
 
     centered = rows - rows.mean(axis=0)
@@ -92,7 +92,7 @@ def compute_components(
 
 
 def has_umap() -> bool:
-    """Whether the package umap-learn, an extra of tfcomp, is installed."""
+    """Returns True if umap-learn, an extra of tfcomp, is installed."""
     return importlib.util.find_spec("umap") is not None
 
 
@@ -130,19 +130,15 @@ def compute_umaps(
 def compute_steps(
     activations: np.ndarray, periodic: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Length of every step along a curve, and angle between successive ones.
+    """Returns lengths of steps along a curve, and angles between them.
 
-    Of points [n, ...] in the order of the factor: speeds [n], entry i from
+    For points [n, ...] in the order of the factor: speeds [n], entry i from
     point i to i + 1, the last one NaN unless periodic; and angles [n] in
     degrees, 0 to 180, between the steps before and after every point, NaN
     beside a step without length and, unless periodic, at both ends.
     """
     flat = np.reshape(activations, (len(activations), -1))
     flat = flat.astype(np.result_type(flat, np.float32), copy=False)
-    if len(flat) < 3:
-        raise ValueError(
-            f"activations must have at least 3 points, received {len(flat)}."
-        )
     steps = np.roll(flat, -1, axis=0) - flat
     floor = RELATIVE_FLOOR * np.linalg.norm(flat, axis=1).max()
     steps[np.linalg.norm(steps, axis=1) <= floor] = 0

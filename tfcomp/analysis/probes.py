@@ -1,4 +1,4 @@
-"""Linear probes: how well a layer's activations predict the factors.
+"""Linear probes, which predict the factors from a layer's activations.
 
 Ridge regression from the activations of one stage to the factors, scored by
 R^2 (uniform average over factors) on points that it was not fitted to, since
@@ -18,7 +18,7 @@ principal axes u_j, scaled to s_j / sqrt(s_j^2 + penalty), as columns of B,
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
-from tfcomp.analysis.features import compute_rows, single_threaded
+from tfcomp.analysis.features import single_threaded
 from tfcomp.statistics.limits import AT_MOST_ONE
 from tfcomp.statistics.metric import Chart, computes
 
@@ -31,28 +31,6 @@ MIN_POINTS = 2 * NUM_FOLDS
 
 Scores = dict[str, float | None]
 NO_SCORES: Scores = {"probe_r2_id": None, "probe_r2_ood": None}
-
-
-def compute_probe_scores(
-    activations: np.ndarray,
-    targets: np.ndarray,
-    is_ood: np.ndarray,
-    seed: int = 0,
-) -> Scores:
-    """Cross-validated and transferred R^2 of a linear probe.
-
-    From a stage [n, ...] to factor values [n, T]. The seed shuffles ID points
-    before they are dealt into folds; penalties are chosen by leave-one-out
-    errors inside whatever points a fit sees. Out of fold over ID points, and
-    over OOD points of a probe fitted to all ID points. None where there are too
-    few points (10 ID, 2 OOD), no target varies, or activations are not finite.
-    """
-    is_ood = np.asarray(is_ood, bool)
-    if np.count_nonzero(~is_ood) < MIN_POINTS:
-        return dict(NO_SCORES)
-    flat = np.reshape(activations, (len(is_ood), -1))
-    rows = compute_rows(flat, is_ood)
-    return probe_rows(rows, targets, is_ood, seed)
 
 
 PROBES = Chart(
@@ -86,7 +64,15 @@ PROBES = Chart(
 def probe_rows(
     rows: np.ndarray, targets: np.ndarray, is_ood: np.ndarray, seed: int = 0
 ) -> Scores:
-    """Like `compute_probe_scores`, of rows that `compute_rows` gives."""
+    """Returns cross-validated and transferred R^2 of a linear probe.
+
+    It goes from the rows of `compute_rows` to factor values [n, T]. The seed
+    shuffles ID points before they are dealt into folds; penalties are chosen by
+    leave-one-out errors inside of the points that a fit sees. R^2 is out of
+    fold over ID points, and over OOD points of a probe fitted to all ID points.
+    None where there are too few points (10 ID, 2 OOD), no target varies, or
+    activations are not finite.
+    """
     known, count = ~is_ood, np.count_nonzero(~is_ood)
     if count < MIN_POINTS or not targets.size or not np.isfinite(rows).all():
         return dict(NO_SCORES)
@@ -126,7 +112,7 @@ def probe_rows(
 
 
 def _fit(basis: np.ndarray, truth: np.ndarray, folds: list[slice]) -> list:
-    """Leave-one-out loss of all points; without each fold also its errors."""
+    """Returns losses of all points, and without each fold with its errors."""
     count = len(basis)
     basis = np.insert(basis, 0, count**-0.5, axis=1)  # B, [n, 1 + r]
     residuals = truth - basis @ (basis.T @ truth)  # [n, T]
@@ -155,7 +141,7 @@ def _fit(basis: np.ndarray, truth: np.ndarray, folds: list[slice]) -> list:
 def _compute_loss(
     diagonal: np.ndarray, residuals: np.ndarray, fold: slice = slice(0)
 ) -> float:
-    """Mean square of leave-one-out errors, of the points outside a fold."""
+    """Returns the mean square of leave-one-out errors outside of a fold."""
     diagonal = np.delete(diagonal, fold)[:, None]
     return float(np.mean((np.delete(residuals, fold, axis=0) / diagonal) ** 2))
 

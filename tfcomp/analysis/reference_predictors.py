@@ -1,4 +1,4 @@
-"""Images that need no network: what a decoder has to be better than.
+"""Predicts images without a network, as baselines for a decoder.
 
 mean_image   the mean training image, everywhere
 additive     that image and an effect of every value of every factor, per
@@ -23,9 +23,10 @@ _BLOCK = 64  # points whose distances are held at a time
 def fit_effects(
     index: np.ndarray, sizes: Sequence[int], images: np.ndarray
 ) -> np.ndarray:
-    """The mean of images [n, ...] at grid indices [n, F], and all effects.
+    """Fits the mean of images [n, ...] at grid indices [n, F], and effects.
 
-    [1 + sum(sizes), pixels]: rows of `make_design` times these are images.
+    Returns [1 + sum(sizes), pixels]; rows of `make_design` times these are
+    images.
     """
     flat = images.reshape(len(images), -1).astype(np.float64)
     mean = flat.mean(axis=0)
@@ -35,7 +36,7 @@ def fit_effects(
 
 
 def make_design(index: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
-    """A one for the mean and one for every value, [n, 1 + sum(sizes)]."""
+    """Returns ones for the mean and for values, [n, 1 + sum(sizes)]."""
     pairs = zip(sizes, index.T, strict=True)
     codes = [np.eye(size)[column] for size, column in pairs]
     return np.hstack([np.ones((len(index), 1)), *codes])
@@ -44,13 +45,13 @@ def make_design(index: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
 def find_nearest(
     index: np.ndarray, known: np.ndarray, space: FactorSpace
 ) -> np.ndarray:
-    """Which known grid indices [n, F] are nearest to each of [m, F], [m]."""
-    found = []
+    """Returns rows of the nearest known grid indices [n, F], for [m, F]."""
+    nearest = []
     for start in range(0, len(index), _BLOCK):
         block = index[start : start + _BLOCK]
         distances = np.zeros((len(block), len(known)))
         for column, factor in enumerate(space):
-            # Points share values, so that those are compared and not points.
+            # Values are compared, not points: many points share them.
             values, rows = np.unique(block[:, column], return_inverse=True)
             others = known[:, column, None]
             for number, value in enumerate(values):
@@ -58,5 +59,5 @@ def find_nearest(
                 # A differing factor is more than all steps.
                 steps += sum(space.shape) * (steps > 0)
                 distances[rows == number] += steps
-        found.append(distances.argmin(axis=1))
-    return np.concatenate(found)
+        nearest.append(distances.argmin(axis=1))
+    return np.concatenate(nearest)

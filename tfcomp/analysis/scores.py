@@ -1,13 +1,13 @@
-"""Scores of drawn images against the truth.
+"""Scores images against the truth.
 
 Images are `[n, H, W, C]` or `[n, H, W]` with `image[row = y, column = x]`;
 positions are `[n, 2]` in pixels, in the order (x, y). Peaks are those of the
-mean over channels. The background of a `bright` image is 0 and that of a `dark`
-one is 1; a bump has height 1.
+mean over channels. The background of a `bright` image is 0, of a `dark` one 1;
+a bump has height 1.
 
-A model that diverged draws NaN or infinity. Such an image has no peak: its
-position is never right, its number of peaks is 0, and mean errors over it do
-not exist, because a mean over the remaining images would flatter.
+A model that diverged returns NaN or infinity. Such an image has no peak: its
+position is never right, its number of peaks is 0, and its mean errors are None,
+because a mean over the remaining images would flatter.
 """
 
 from collections.abc import Mapping
@@ -42,13 +42,11 @@ _CONNECTED[1] = True
 
 
 def compute_mse_per_image(images: ArrayLike, truth: ArrayLike) -> FloatArray:
-    """Squared error of every image, mean over pixels and channels, `[n]`."""
+    """Returns the squared error, mean over pixels and channels, `[n]`."""
     images, truth = _drop_channel(images), _drop_channel(truth)
     if images.shape != truth.shape:
-        raise ValueError(
-            "images and truth must have the same size, received "
-            f"{images.shape} and {truth.shape}."
-        )
+        sizes = f"{images.shape} and {truth.shape}"
+        raise ValueError(f"images and truth must have the same size: {sizes}")
     error, axes = np.zeros(len(images)), tuple(range(1, images.ndim))
     # In blocks: double copies of all images would fill memory.
     for start in range(0, len(images), _BLOCK):
@@ -59,7 +57,7 @@ def compute_mse_per_image(images: ArrayLike, truth: ArrayLike) -> FloatArray:
 
 
 def compute_peaks(images: ArrayLike, polarity: str) -> FloatArray:
-    """The brightest (bright) or darkest (dark) pixel of every image, `[n, 2]`.
+    """Returns the brightest (bright) or darkest (dark) pixels, `[n, 2]`.
 
     The first one row by row where several tie, NaN where one is not finite.
     """
@@ -74,10 +72,10 @@ def compute_peaks(images: ArrayLike, polarity: str) -> FloatArray:
 def compute_position_error(
     images: ArrayLike, positions: ArrayLike, polarity: str
 ) -> FloatArray:
-    """Euclidean distance of the peak of every image from its place, px, `[n]`.
+    """Returns the distance of peaks from their positions, px, `[n]`.
 
-    NaN without a peak. A coordinate that is absent (NaN), as of a stripe along
-    its length, does not count.
+    NaN without a peak. An absent coordinate (NaN), as of a stripe along its
+    length, does not count.
     """
     offsets = _compute_offsets(images, positions, polarity)
     return np.hypot(offsets[:, 0], offsets[:, 1])
@@ -86,7 +84,7 @@ def compute_position_error(
 def find_right_positions(
     images: ArrayLike, positions: ArrayLike, polarity: str
 ) -> NDArray[np.bool_]:
-    """Which peaks are within 1 pixel of the truth in both axes, `[n]`."""
+    """Returns which peaks are within 1 pixel of the truth in both axes."""
     offsets = _compute_offsets(images, positions, polarity)
     is_close = (np.abs(offsets) <= POSITION_TOLERANCE).all(axis=1)
     # All pixels of a constant image tie, so that its "peak" is pixel (0, 0).
@@ -97,7 +95,7 @@ def find_right_positions(
 def count_peaks(images: ArrayLike, polarity: str) -> NDArray[np.int64]:
     """Counts the local extrema above half of the height of a bump, `[n]`.
 
-    Of eight neighbors; a plateau of equal pixels counts once.
+    Extrema have eight neighbors; a plateau of equal pixels counts once.
     """
     bright = _to_bright(images, polarity)
     peaks = _find_peaks(bright, np.full(len(bright), PEAK_THRESHOLD))
@@ -105,35 +103,30 @@ def count_peaks(images: ArrayLike, polarity: str) -> NDArray[np.int64]:
     return np.bincount(image, minlength=len(bright))
 
 
-def count_own_peaks(images: ArrayLike, polarity: str) -> NDArray[np.int64]:
-    """Counts the peaks of every image by its own measure.
+def count_own_peaks(images: ArrayLike, polarity: str) -> FloatArray:
+    """Counts peaks relative to each image; NaN for one that is not finite.
 
-    Local extrema above half of its largest value and above `FAINT` of a bump,
-    the highest first, each at least `PEAK_DISTANCE` from those before it. So a
-    faint superposition has several, and ripples are none.
+    Local extrema above half of the image's largest value and above `FAINT` of a
+    bump, the highest first, each at least `PEAK_DISTANCE` from those before it.
+    So a faint superposition has several, and ripples are none.
     """
     bright = _to_bright(images, polarity)
+    is_finite = np.isfinite(bright).all(axis=(1, 2))
     highest = bright.max(axis=(1, 2), initial=0.0)
     threshold = np.maximum(PEAK_THRESHOLD * highest, FAINT)
     peaks = _find_peaks(bright, threshold)
     # The highest of an image first, which are stable in the order of pixels.
     peaks = peaks[np.argsort(-bright.reshape(-1)[peaks], kind="stable")]
-    image, *place = np.unravel_index(peaks, bright.shape)
-    place = np.stack(place, axis=1)  # [peaks, 2]
+    image, *axes = np.unravel_index(peaks, bright.shape)
+    place = np.stack(axes, axis=1)  # [peaks, 2]
     counts = np.zeros(len(bright), np.int64)
     while len(image):
-        found, first = np.unique(image, return_index=True)
-        counts[found] += 1
-        top = place[first[np.searchsorted(found, image)]]
+        shown, first = np.unique(image, return_index=True)
+        counts[shown] += 1
+        top = place[first[np.searchsorted(shown, image)]]
         is_apart = np.linalg.norm(place - top, axis=1) >= PEAK_DISTANCE
         image, place = image[is_apart], place[is_apart]
-    return counts
-
-
-def count_finite_peaks(images: ArrayLike, polarity: str) -> FloatArray:
-    """What `count_own_peaks` gives, NaN for an image that is not finite."""
-    is_finite = np.isfinite(_to_bright(images, polarity)).all(axis=(1, 2))
-    return np.where(is_finite, count_own_peaks(images, polarity), np.nan)
+    return np.where(is_finite, counts, np.nan)
 
 
 @computes(
@@ -196,38 +189,35 @@ def score_images(
     """Scores every image, for `average_scores`, `[n]` by name.
 
     Args:
-        images: Drawn images, `[n, H, W, C]` or `[n, H, W]`.
+        images: Outputs of a model, `[n, H, W, C]` or `[n, H, W]`.
         truth: True images of the same shape.
-        positions: Where the peaks should be, `[n, 2]`; None without positions,
-            whose scores are then left out.
+        positions: Of the true peaks, `[n, 2]`; None leaves out their scores.
         polarity: `bright` or `dark`.
         reference: The image that relative errors refer to, `[H, W, C]`, or
-            the value of all its pixels; by default that of the background.
+            the value of all its pixels; by default the background.
     """
-    background = _get_background(polarity)
-    blank = background if reference is None else reference
+    blank = BACKGROUNDS[polarity] if reference is None else reference
     blank = np.broadcast_to(blank, np.shape(truth))
-    found = {
+    scores = {
         "mse": compute_mse_per_image(images, truth),
         "blank_mse": compute_mse_per_image(blank, truth),
     }
-    if positions is not None:
-        arguments = (images, positions, polarity)
-        is_right = find_right_positions(*arguments)
-        is_near = found["mse"] < HIT_ERROR * found["blank_mse"]
-        found |= {
-            "hit_rate": is_right & is_near,
-            "position_accuracy": is_right,
-            "position_error": compute_position_error(*arguments),
-            "num_peaks": count_peaks(images, polarity),
-        }
-    return found
+    if positions is None:
+        return scores
+    is_right = find_right_positions(images, positions, polarity)
+    is_near = scores["mse"] < HIT_ERROR * scores["blank_mse"]
+    return scores | {
+        "hit_rate": is_right & is_near,
+        "position_accuracy": is_right,
+        "position_error": compute_position_error(images, positions, polarity),
+        "num_peaks": count_peaks(images, polarity),
+    }
 
 
 def average_scores(
     each: Mapping[str, ArrayLike], offset: float | None = None
 ) -> dict[str, float | None]:
-    """Averages what `score_images` gives over a set of images.
+    """Averages the results of `score_images` over a set of images.
 
     Args:
         each: Numbers of every image, [n] by name.
@@ -248,7 +238,7 @@ def average_scores(
 
 
 def _find_peaks(bright: FloatArray, threshold: FloatArray) -> NDArray:
-    """First pixels of maxima above each threshold, in the flattened images."""
+    """Returns first pixels of maxima above thresholds, in flattened images."""
     bright[~np.isfinite(bright).all(axis=(1, 2))] = 0.0
     highest = ndimage.maximum_filter(bright, _NEIGHBORHOOD, mode="nearest")
     is_top = (bright == highest) & (bright > threshold[:, None, None])
@@ -267,45 +257,23 @@ def _find_peaks(bright: FloatArray, threshold: FloatArray) -> NDArray:
 def _compute_offsets(
     images: ArrayLike, positions: ArrayLike, polarity: str
 ) -> FloatArray:
-    """Peak minus truth, `[n, 2]`, and 0 in an absent coordinate."""
-    peaks = compute_peaks(images, polarity)
-    positions = np.asarray(positions, float)
-    if positions.shape != peaks.shape:
-        raise ValueError(
-            f"positions must have shape {peaks.shape}, one (x, y) per image, "
-            f"received {positions.shape}."
-        )
+    """Returns peak minus truth, `[n, 2]`, and 0 in an absent coordinate."""
+    peaks, positions = compute_peaks(images, polarity), np.asarray(positions)
     is_absent = np.isnan(positions) & ~np.isnan(peaks)
     is_absent &= ~is_absent.all(axis=1, keepdims=True)
     return np.where(is_absent, 0.0, peaks - positions)
 
 
 def _drop_channel(images: ArrayLike) -> NDArray[Any]:
-    """`[n, H, W]` of one channel, and else what there is."""
+    """Drops a single channel: `[n, H, W, 1]` becomes `[n, H, W]`."""
     images = np.asarray(images)
-    if images.ndim == 4 and images.shape[-1] == 1:
-        images = images[..., 0]
-    if images.ndim not in (3, 4):
-        raise ValueError(
-            "images must have shape [n, H, W, C] or [n, H, W], received "
-            f"{images.shape}."
-        )
-    return images
+    is_single = images.ndim == 4 and images.shape[-1] == 1
+    return images[..., 0] if is_single else images
 
 
 def _to_bright(images: ArrayLike, polarity: str) -> FloatArray:
-    """A copy, `[n, H, W]`, on which bumps are 1 on a ground of 0."""
-    background = _get_background(polarity)
-    sign = 1.0 if polarity == "bright" else -1.0
+    """Returns a copy, `[n, H, W]`, with bumps of 1 on a background of 0."""
     stack = np.asarray(_drop_channel(images), float)
     gray = stack.mean(axis=-1) if stack.ndim == 4 else stack
-    return sign * (gray - background)
-
-
-def _get_background(polarity: str) -> float:
-    if polarity not in BACKGROUNDS:
-        raise ValueError(
-            f"polarity must be one of {sorted(BACKGROUNDS)}, received "
-            f"{polarity!r}."
-        )
-    return BACKGROUNDS[polarity]
+    sign = 1.0 if polarity == "bright" else -1.0
+    return sign * (gray - BACKGROUNDS[polarity])

@@ -1,8 +1,8 @@
-"""Is an OOD output made of memories that share a factor with it?
+"""Tests whether OOD outputs are made of memories that share a factor.
 
-The test of section 3.3 and figure 1d that superposers of few memories pass,
-too, unlike that of `superposition`. Of every OOD output, least squares with
-nonnegative weights on three sets of ID outputs:
+This is the test of section 3.3 and figure 1d that superposers of few memories
+pass, too, unlike the test of `superposition`. Every OOD output is fitted by
+least squares with nonnegative weights on three sets of ID outputs:
 
     sharing   all that share x or y
     rival     as many, the nearest ones that differ by more than `CLEAR` grid
@@ -45,12 +45,12 @@ def compute_sharing(
     is_ood: np.ndarray,
     space: FactorSpace | None = None,
 ) -> dict[str, np.ndarray]:
-    """R^2 of every OOD output on each of `SETS`, at most 1, [n_ood].
+    """Returns R^2 of every OOD output on each of `SETS`, at most 1, [n_ood].
 
-    Arguments are those of `compute_superposition`; points of different classes
-    are clear of each other. NaN where the output is faint or the same in all
-    pixels, an output in use is not finite, no ID point shares a value, or a
-    point was not chosen (see `superposition`).
+    Outputs [n, ...] are bright, factor values [n, F] on a grid; points of
+    different classes are clear of each other. NaN where the output is faint or
+    the same in all pixels, an output in use is not finite, no ID point shares a
+    value, or a point was not chosen (see `superposition`).
     """
     is_ood = np.asarray(is_ood, bool)
     flat = flatten_outputs(outputs)
@@ -82,7 +82,7 @@ def compute_sharing(
 
 
 def find_faint(outputs: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
-    """Which OOD outputs are too faint to be scored, [n_ood]."""
+    """Returns which OOD outputs are too faint to be scored, [n_ood]."""
     flat, is_ood = flatten_outputs(outputs), np.asarray(is_ood, bool)
     return superposition.find_blank(flat[is_ood], flat[~is_ood], FAINT)
 
@@ -92,10 +92,10 @@ def summarize_sharing(
     distance: np.ndarray,
     is_faint: np.ndarray | None = None,
 ) -> dict[str, float | None]:
-    """Means over the OOD points at least `FAR` grid steps from ID, and others.
+    """Averages over OOD points at least `FAR` grid steps from ID, and others.
 
-    `<set>_far_r2` and `<set>_near_r2`, None where there is nothing to average;
-    with what `find_faint` gives also `faint_far_share` and `faint_near_share`.
+    Returns `<set>_far_r2` and `<set>_near_r2`, None where there is nothing to
+    average; `faint_far_share` and `faint_near_share` by `find_faint`.
     """
     is_far = distance >= superposition.FAR
     places = {"far": is_far, "near": ~is_far}
@@ -111,7 +111,7 @@ def summarize_sharing(
 
 
 def _explain(target: np.ndarray, memories: np.ndarray) -> float:
-    """R^2 about the mean of the target, with nonnegative weights."""
+    """Returns R^2 about the mean of the target, with nonnegative weights."""
     energy = np.sum(target**2)
     spread = np.sum((target - target.mean()) ** 2)
     is_finite = np.isfinite(energy) and np.isfinite(memories).all()

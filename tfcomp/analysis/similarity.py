@@ -1,4 +1,4 @@
-"""Are two representations of the same points alike? Three measures, one null.
+"""Compares two representations of the same points by three metrics.
 
 Of stages at the same n points, with inner products K and L of their
 activations; all three are blind to rotations, shifts and a common scale:
@@ -27,7 +27,7 @@ NUM_PERMUTATIONS = 19
 
 
 class Shape(NamedTuple):
-    """What is compared of a representation, [n, n] each, of norm 1."""
+    """The compared parts of a representation, [n, n] each, of norm 1."""
 
     gram: np.ndarray  # U-centered inner products
     roots: np.ndarray  # centered activations up to a rotation
@@ -36,7 +36,7 @@ class Shape(NamedTuple):
 
 @single_threaded
 def make_shape(gram: np.ndarray) -> Shape:
-    """From inner products [n, n] of at least four points.
+    """Makes a shape from inner products [n, n] of at least four points.
 
     NaN if they are fewer, not finite, or all one.
     """
@@ -66,7 +66,7 @@ def make_shape(gram: np.ndarray) -> Shape:
 def compare_shapes(
     first: Shape, second: Shape, order: np.ndarray | slice = slice(None)
 ) -> dict[str, float]:
-    """The three measures; the second's points may come in another order."""
+    """Returns the three metrics; the second's points may be reordered."""
     product = first.roots.T @ second.roots[order]
     nuclear = np.nan  # LAPACK may refuse NaN
     if np.isfinite(product).all():
@@ -82,9 +82,10 @@ def compare_shapes(
 def summarize_similarity(
     first: Shape, second: Shape, seed: int = 0
 ) -> dict[str, float | None]:
-    """The measures, `<name>_null`, their mean if permuted, and `<name>_p`.
+    """Returns the metrics, and their null distribution.
 
-    That is the share of permutations, this one among them, that are as similar.
+    `<name>_null` is the mean over permutations, `<name>_p` the share of
+    permutations, the identity among them, that are as similar.
     """
     rng, count = np.random.default_rng(seed), len(first.gram)
     orders = [rng.permutation(count) for _ in range(NUM_PERMUTATIONS)]

@@ -1,4 +1,4 @@
-"""How much of an image known outputs explain, combined by least squares.
+"""Explains images by known outputs, combined by least squares.
 
 R^2 about zero and without an intercept, in [0, 1], whatever the scale of the
 image: with weights of either sign (`project`), or nonnegative ones (`Spans`).
@@ -30,7 +30,7 @@ class Spans:
         self._means: dict[tuple[int, float], np.ndarray] = {}
 
     def span(self, rows: np.ndarray) -> Callable[[np.ndarray], float]:
-        """Gives R^2 of a target [pixels] on some of the known outputs."""
+        """Returns a function from a target [pixels] to R^2 on some rows."""
         regressors = self._unit[rows]
         if not np.isfinite(regressors).all():
             return lambda target: float("nan")
@@ -53,7 +53,7 @@ class Spans:
     def average(
         self, column: int, level: float, shares: np.ndarray
     ) -> np.ndarray:
-        """The mean of the known outputs that share a level of a factor."""
+        """Returns the mean of the known outputs with a level of a factor."""
         key = column, level
         if key not in self._means:
             self._means[key] = self.known[shares].mean(axis=0)
@@ -63,7 +63,7 @@ class Spans:
 def _find_root(
     products: np.ndarray,
 ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-    """R [r, k] with R^T R = products [k, k], and what solves R^T z = b."""
+    """Returns R [r, k] with R^T R = products, and a solver of R^T z = b."""
     with contextlib.suppress(np.linalg.LinAlgError):
         root = scipy.linalg.cholesky(products)
         if np.diagonal(root).min() ** 2 > _FULL_RANK:
@@ -77,7 +77,7 @@ def _find_root(
 
 
 def project(target: np.ndarray, regressors: np.ndarray) -> float:
-    """R^2 of a target [pixels] on regressors [k, pixels]; NaN if not finite."""
+    """Returns R^2 of a target [pixels] on regressors; NaN if not finite."""
     if not (np.isfinite(target).all() and np.isfinite(regressors).all()):
         return float("nan")
     unit = normalize_outputs(target[None])[0]
@@ -88,6 +88,6 @@ def project(target: np.ndarray, regressors: np.ndarray) -> float:
 
 
 def normalize_outputs(rows: np.ndarray) -> np.ndarray:
-    """Outputs [n, pixels] of length one; a blank one stays."""
+    """Scales outputs [n, pixels] to length one; blank ones stay."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / np.where(lengths > 0, lengths, 1)

@@ -1,4 +1,4 @@
-"""Are OOD outputs superpositions of the model's own ID outputs?
+"""Tests whether OOD outputs are superpositions of the model's ID outputs.
 
 The paper's claim (section 3.3, fig. 1d): asked for an unseen (x, y), a
 decoder adds up what it memorized for x and what it memorized for y. Four
@@ -132,10 +132,11 @@ def compute_superposition(
 def superpose(
     index: np.ndarray, outputs: np.ndarray, is_ood: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Images of the predictor `superposition` at all points, and R^2 on them.
+    """Returns images of the predictor `superposition`, and R^2 on them.
 
-    Of grid indices [n, F] and bright outputs [n, pixels]; an ID point is
-    predicted from the others. Zeros, and NaN, where none shares a level.
+    Both are at all points, with grid indices [n, F] and bright outputs [n,
+    pixels]; an ID point is predicted from the others. Points that share no
+    level with another have zeros and NaN.
     """
     known = ~np.asarray(is_ood, bool)
     flat = flatten_outputs(outputs)
@@ -163,7 +164,7 @@ def superpose(
 
 
 def choose_scored(count: int, num_factors: int) -> np.ndarray:
-    """Which of the OOD points are scored: all, or some of many factors."""
+    """Returns which OOD points are scored: all, or some of many factors."""
     chosen = np.ones(count, bool)
     if num_factors > 2 and count > MAX_POINTS:
         order = np.random.default_rng(0).permutation(count)
@@ -172,9 +173,9 @@ def choose_scored(count: int, num_factors: int) -> np.ndarray:
 
 
 def choose_memories(shares: np.ndarray, distances: np.ndarray) -> np.ndarray:
-    """Rows of ID points that share a factor, at most `MAX_MEMORIES`, rising.
+    """Returns sorted rows of at most `MAX_MEMORIES` points that share a factor.
 
-    Those that share most (of `shares` [n_id, F]), then the nearest.
+    They share the most factors (`shares` is [n_id, F]), then are the nearest.
     """
     counts = shares.sum(axis=1)
     rows = np.flatnonzero(counts)
@@ -186,7 +187,7 @@ def choose_memories(shares: np.ndarray, distances: np.ndarray) -> np.ndarray:
 def score_combinations(
     outputs: np.ndarray, regressors: np.ndarray, known: np.ndarray
 ) -> np.ndarray:
-    """R^2 of OOD outputs on images of their own, combined by least squares.
+    """Returns R^2 of OOD outputs on images of their own, by least squares.
 
     All are bright: outputs [n_ood, pixels], images [n_ood, k, pixels]. NaN for
     blank outputs (see `find_blank`) and where an image is not finite.
@@ -202,7 +203,7 @@ def score_combinations(
 def summarize_superposition(
     scores: SuperpositionScores, min_distance: float
 ) -> dict[str, float | None]:
-    """Averages over OOD points at least so many grid steps from ID (see `FAR`).
+    """Averages over OOD points at a least distance from ID (see `FAR`).
 
     `<name>_r2` of each predictor, and `blank_fraction`; None of nothing.
     """
@@ -217,9 +218,10 @@ def summarize_superposition(
 def find_blank(
     unseen: np.ndarray, known: np.ndarray, share: float = BLANK
 ) -> np.ndarray:
-    """Which outputs [n_ood, pixels] are at most that share of known ones long.
+    """Returns which outputs [n_ood, pixels] have hardly any length.
 
-    That is, of the median length of known ones [n_id, pixels] that are finite.
+    Their length is at most a share of the median length of finite known outputs
+    [n_id, pixels].
     """
     energies = (known**2).sum(axis=1)
     energies = energies[np.isfinite(energies)]

@@ -1,4 +1,4 @@
-"""Tuning of single units: maps, and how additive they are.
+"""Tuning of single units: maps, and their additive shares.
 
 Figures 4e, 4f and 15, section 4.2 and appendix F.4 of the paper, where units
 go from stripes (a function of one factor) to bumps (a conjunction of all).
@@ -100,7 +100,7 @@ def compute_tuning(activations: np.ndarray, shape: Sequence[int]) -> Tuning:
 
 
 def summarize_tuning(tuning: Tuning) -> dict[str, float | None]:
-    """The numbers of one stage, None where no unit is alive or finite.
+    """Returns the numbers of one stage, None if no unit is alive or finite.
 
     Means and medians of shares count every live unit the same; weighted ones,
     by variance, are shares in the variance of the whole stage. `product_share`
@@ -166,7 +166,11 @@ def select_units(
 def _decompose(
     block: np.ndarray, shape: tuple[int, ...]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Variance of units [n, block] in total, and of its effects."""
+    """Returns the variance of units [n, block], [block], and of its effects.
+
+    Effects are [block, F + 2]: the main effects, all interactions of pairs
+    together, and the best product.
+    """
     with np.errstate(invalid="ignore", over="ignore"):
         block = block.astype(np.float64)
         products = np.full(block.shape[1], np.nan)
@@ -191,7 +195,7 @@ def _decompose(
 
 
 def _fit_products(maps: np.ndarray) -> np.ndarray:
-    """Variance of maps [x, y, units] that a product explains, [units]."""
+    """Returns the variance of maps [x, y, units] that a product explains."""
     low, high, mean = (f(maps, axis=(0, 1)) for f in (np.min, np.max, np.mean))
     rest = np.where(mean <= (low + high) / 2, low, high)
     total = np.mean((maps - mean) ** 2, axis=(0, 1))
@@ -203,7 +207,7 @@ def _fit_products(maps: np.ndarray) -> np.ndarray:
 
 
 def _find_first(maps: np.ndarray) -> np.ndarray:
-    """Mean square of the first singular component of maps, [units]."""
+    """Returns mean squares of the first singular component of maps, [units]."""
     rows = np.argmax((maps**2).sum(axis=1), axis=0)  # the longest, [units]
     right = maps[rows, :, np.arange(maps.shape[2])].T  # [y, units]
     for _ in range(_ITERATIONS):
@@ -215,13 +219,13 @@ def _find_first(maps: np.ndarray) -> np.ndarray:
 
 
 def _average_others(maps: np.ndarray, kept: list[int]) -> np.ndarray:
-    """The mean over the other factors, whose axes stay, of length one."""
+    """Averages over the other factors, whose axes keep a length of one."""
     others = tuple(a for a in range(maps.ndim - 1) if a not in kept)
     return maps.mean(axis=others, keepdims=True)
 
 
 @np.errstate(invalid="ignore", over="ignore")
 def _project(flat: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """Of units, [units]; a centered direction does not see their mean."""
+    """Projects units on a centered direction, which ignores means, [units]."""
     parts = [direction @ p.astype(np.float64) for p in iterate_units(flat)]
     return np.nan_to_num(np.concatenate(parts))

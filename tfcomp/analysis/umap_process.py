@@ -1,17 +1,18 @@
-"""UMAP in a process of its own: `python -m tfcomp.analysis.umap_process`.
+"""Runs UMAP in another process: `python -m tfcomp.analysis.umap_process`.
 
 UMAP compiles with its own copy of LLVM, which can crash a process in which
-TensorFlow has loaded another one. Compiling takes some ten seconds, so that
-one process embeds all stages. It reads arrays [n, k] from stdin, in NumPy's
-`.npz` format, and writes their embeddings [n, 2] to stdout.
+TensorFlow has loaded another one. Compiling takes some ten seconds, so that one
+process embeds all stages. It reads the arrays [n, k] of one `.npz` file, and
+writes their embeddings [n, 2] to another.
 """
 
-import io
 import os
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -22,28 +23,25 @@ def embed_elsewhere(features: Sequence[np.ndarray]) -> list[np.ndarray]:
     Raises:
         OSError: If the process fails, as when UMAP cannot be imported.
     """
-    found = subprocess.run(
-        [sys.executable, "-P", "-m", "tfcomp.analysis.umap_process"],
-        input=_pack(features),
-        capture_output=True,
-        env=os.environ
-        | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
-    if found.returncode:
-        lines = found.stderr.decode(errors="replace").strip().splitlines()
-        reason = lines[-1] if lines else f"status {found.returncode}"
-        raise OSError(f"its process has ended: {reason}")
-    return _unpack(found.stdout)
+    with tempfile.TemporaryDirectory() as folder:
+        files = [str(Path(folder, name)) for name in ("in.npz", "out.npz")]
+        np.savez(files[0], *features)
+        path = os.pathsep.join(filter(None, sys.path))
+        process = subprocess.run(
+            [sys.executable, "-P", "-m", __name__, *files],
+            capture_output=True,
+            env=os.environ | {"PYTHONPATH": path},
+        )
+        if process.returncode:
+            lines = process.stderr.decode(errors="replace").split("\n")
+            reason = [line for line in lines if line.strip()][-1:]
+            status = f"status {process.returncode}"
+            raise OSError(f"its process has ended: {(*reason, status)[0]}")
+        return _read(files[1])
 
 
-def _pack(arrays: Sequence[np.ndarray]) -> bytes:
-    content = io.BytesIO()
-    np.savez(content, *arrays)
-    return content.getvalue()
-
-
-def _unpack(content: bytes) -> list[np.ndarray]:
-    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+def _read(path: str) -> list[np.ndarray]:
+    with np.load(path, allow_pickle=False) as arrays:
         return [arrays[name] for name in arrays.files]
 
 
@@ -59,17 +57,9 @@ def _embed(features: np.ndarray) -> np.ndarray:
     return np.asarray(reducer.fit_transform(features))
 
 
-def main() -> None:
-    """Embeds the arrays of stdin; what libraries print goes to stderr."""
-    answer = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
+if __name__ == "__main__":
     # UMAP warns of its other libraries, and of manifolds in several pieces.
     warnings.simplefilter("ignore")
     # UMAP imports TensorFlow for a class that is not used here.
     sys.modules["tensorflow"] = None  # type: ignore[assignment]
-    with answer:
-        answer.write(_pack(list(map(_embed, _unpack(sys.stdin.buffer.read())))))
-
-
-if __name__ == "__main__":
-    main()
+    np.savez(sys.argv[2], *map(_embed, _read(sys.argv[1])))

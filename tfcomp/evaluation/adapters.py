@@ -15,7 +15,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.analysis import evaluate_in_batches
+from tfcomp.analysis.jacobians import evaluate_in_batches
 from tfcomp.config.errors import RunError, first_line
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import FactorSpace

@@ -16,7 +16,7 @@ from tfcomp.analysis.geometry import (
     find_floored,
 )
 from tfcomp.evaluation.image_metrics import SUBSETS, Lists
-from tfcomp.statistics.limits import POSITIVE, SHARE, Limits
+from tfcomp.statistics.limits import POSITIVE, REAL, SHARE, Limits
 from tfcomp.statistics.metric import computes
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @computes(
     "stages",
     POSITIVE,
-    **{
+    {
         f"log_volume_sd{key}": f"spread of log-volume, {text} points: standard "
         f"deviation of the log-volume over {text} points"
         for key, text in {"": "all grid", "_id": "ID", "_ood": "OOD"}.items()
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 )
 @computes(
     "stages",
-    **{
+    REAL,
+    {
         f"log_volume_median_{key}": f"median log-volume, {text}: median over "
         f"{text} points, which a few dead ones do not move as they do the mean"
         for key, text in SUBSETS.items()
@@ -43,13 +44,13 @@ if TYPE_CHECKING:
 @computes(
     "stages",
     SHARE,
-    better="low",
-    **{
+    {
         f"floor_fraction_{key}": f"share at the floor, {text}: share of the "
         f"{text} points where some direction has less than the least length "
         "that counts"
         for key, text in SUBSETS.items()
     },
+    better="low",
 )
 @computes(
     "stages",
@@ -59,13 +60,13 @@ if TYPE_CHECKING:
 @computes(
     "stages",
     POSITIVE,
-    **{
+    {
         f"log_volume_deviation_{key}": f"deviation of log-volume, {text}: mean "
         f"over {text} points of the distance of the log-volume to its median "
         "over ID"
         for key, text in SUBSETS.items()
-    },
-    **{
+    }
+    | {
         f"log_volume_median_deviation_{key}": f"deviation, median, {text}: "
         f"median over {text} points of the distance of the log-volume to its "
         "median over ID: few points at the floor do not move it"
@@ -73,7 +74,7 @@ if TYPE_CHECKING:
     },
 )
 def compute_volume_spread(analysis: RunAnalysis) -> Lists:
-    """How evenly does a stage spread the factors? (section 3.4, figure 2e)
+    """Tests how evenly a stage spreads the factors (section 3.4, figure 2e).
 
     The spread of log sqrt(det g) is 0 for a manifold that is stretched alike
     everywhere, whatever its scale. A fold loses volume at some points and gains
@@ -145,7 +146,7 @@ def compute_volume_spread(analysis: RunAnalysis) -> Lists:
     "chance",
 )
 def compute_orthogonality(analysis: RunAnalysis) -> Lists:
-    """How orthogonal are the directions of the factors? (figures 2a to 2d)"""
+    """Scores the angles between directions of factors (figures 2a to 2d)."""
     space = analysis.dataset.space
     if len(space.ordered) < 2:
         return {}  # of one direction there is nothing to factorize

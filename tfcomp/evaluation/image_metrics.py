@@ -14,7 +14,7 @@ from tfcomp.analysis.gram import compute_cosine_gram
 from tfcomp.analysis.interpolation import summarize_interpolation
 from tfcomp.analysis.kernel_anova import compute_interaction_r2, summarize_anova
 from tfcomp.analysis.kernels import summarize_best_alignment
-from tfcomp.analysis.scores import count_finite_peaks
+from tfcomp.analysis.scores import count_own_peaks
 from tfcomp.analysis.superposition import FAR
 from tfcomp.statistics.limits import AT_MOST_ONE, CORRELATION, POSITIVE, SHARE
 from tfcomp.statistics.metric import computes
@@ -78,7 +78,7 @@ Lists = dict[str, list[float | None]]
     "at a distance of 1, 2, ... grid steps (a list)",
 )
 def compute_border(analysis: RunAnalysis) -> Numbers | Lists:
-    """Does the OOD error rise with the distance to ID? (section 3.2)"""
+    """Relates the OOD error to the distance to ID (section 3.2)."""
     if not analysis.splits.is_ood.any():
         return {}
     error, distance = analysis.error_ratio, analysis.border_distance
@@ -96,7 +96,7 @@ def compute_border(analysis: RunAnalysis) -> Numbers | Lists:
 @computes(
     "run",
     AT_MOST_ONE,
-    **{
+    {
         f"{key}_{where}_r2": f"R² on {text} ({where}): mean over OOD points "
         f"{place} of the R², about the mean of the output, on {text}"
         for where, place in PLACES.items()
@@ -106,13 +106,13 @@ def compute_border(analysis: RunAnalysis) -> Numbers | Lists:
 @computes(
     "run",
     SHARE,
-    better="low",
-    **{
+    {
         f"faint_{where}_share": f"share of faint OOD outputs, {where}: share "
         f"of OOD outputs {place} with less than a tenth of the length of the "
         "median ID output, which no R² counts"
         for where, place in PLACES.items()
     },
+    better="low",
 )
 @computes(
     "run",
@@ -122,7 +122,7 @@ def compute_border(analysis: RunAnalysis) -> Numbers | Lists:
     "that composes them well has a high sharing_far_r2",
 )
 def compute_sharing(analysis: RunAnalysis) -> Numbers:
-    """Are OOD outputs made of memories that share a factor? (figure 1d)"""
+    """Explains OOD outputs by memories that share a factor (figure 1d)."""
     if not analysis.has_hole:
         return {}
     splits, outputs = analysis.splits, analysis.bright_outputs
@@ -138,7 +138,7 @@ def compute_sharing(analysis: RunAnalysis) -> Numbers:
 @computes(
     "run",
     SHARE,
-    **{
+    {
         f"{name}_{key}": f"share of {text} images with {words}: share of {text}"
         f" images with {words}: local extrema above half of the largest value "
         "of the image and above a tenth of the height of a bump"
@@ -147,11 +147,11 @@ def compute_sharing(analysis: RunAnalysis) -> Numbers:
     },
 )
 def compute_peaks(analysis: RunAnalysis) -> Numbers:
-    """How many images show several bumps, or none? (section 3.2)"""
+    """Counts images with several bumps, and with none (section 3.2)."""
     if not analysis.dataset.has_position:
         return {}
     images = analysis.evaluation.images
-    counts = count_finite_peaks(images, analysis.dataset.polarity)
+    counts = count_own_peaks(images, analysis.dataset.polarity)
     numbers: Numbers = {}
     for name, rows in analysis.subsets.items():
         peaks = counts[rows]
@@ -166,16 +166,16 @@ def compute_peaks(analysis: RunAnalysis) -> Numbers:
 @computes(
     "run",
     SHARE,
-    better="high",
-    **{
+    {
         f"interaction_r2_{key}": f"R² of the interaction part, {text} images: "
         "R² of what is left of the output less its row and column means on "
         f"that of the truth, one scale for all {text} images; a plus has 0"
         for key, text in SUBSETS.items()
     },
+    better="high",
 )
 def compute_image_interaction(analysis: RunAnalysis) -> Numbers:
-    """Do images show more than a sum over rows and columns? (section 4.2)"""
+    """Tests whether images are sums over rows and columns (section 4.2)."""
     if not analysis.dataset.has_position:
         return {}
     images, truth = analysis.evaluation.images, analysis.evaluation.truth
@@ -190,7 +190,7 @@ def compute_image_interaction(analysis: RunAnalysis) -> Numbers:
 @computes(
     "run",
     CORRELATION,
-    **{
+    {
         f"alignment_{key}": f"alignment with the {text} kernel: centered "
         f"alignment of the cosines of OOD outputs with the {text} kernel"
         for key, text in KERNELS.items()
@@ -199,23 +199,23 @@ def compute_image_interaction(analysis: RunAnalysis) -> Numbers:
 @computes(
     "run",
     POSITIVE,
-    unit="factor",
-    **{
+    {
         f"alignment_{key}_width": f"width of the best {key} kernel: the width "
         f"at which alignment_{key}_best is reached"
         for key in ("additive", "radial")
     },
+    unit="factor",
 )
 @computes(
     "run",
     SHARE,
-    **{
+    {
         name: f"kernel, {text}: share of {text} in the variance of the kernel"
         for name, text in ORDERS.items()
     },
 )
 def compute_alignment(analysis: RunAnalysis) -> Numbers:
-    """Which ideal kernel has the model learned? (figure 1e, equations 3, 4)"""
+    """Compares outputs with ideal kernels (figure 1e, equations 3, 4)."""
     if not analysis.has_hole:
         return {}
     gram, splits = compute_cosine_gram(analysis.bright_outputs), analysis.splits
@@ -230,14 +230,14 @@ def compute_alignment(analysis: RunAnalysis) -> Numbers:
 @computes(
     "run",
     SHARE,
-    **{
+    {
         name: f"R² {text}, {over.split()[0]}: R² {text}, {over} the held-out "
         "points of a gap"
         for name, (_, over, text) in EDGES.items()
     },
 )
 def compute_interpolation(analysis: RunAnalysis) -> Numbers:
-    """Are outputs in the gap made of the images at its edges? (figure 9a-d)
+    """Explains outputs in a gap by the images at its edges (figure 9a-d).
 
     R^2 is about zero in pixel space, and averaged over the curves with a gap. A
     network that rotates has the R^2 of the true images.
@@ -261,7 +261,7 @@ def compute_interpolation(analysis: RunAnalysis) -> Numbers:
     "curve_values (a list)",
 )
 def compute_error_curve(analysis: RunAnalysis) -> Lists:
-    """The error along the one curve with a gap (figure 9a)."""
+    """Lists the error along the one curve with a gap (figure 9a)."""
     if len(analysis.gaps) != 1:
         return {}
     (curve,) = analysis.gaps

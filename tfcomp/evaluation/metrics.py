@@ -12,7 +12,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
 from tfcomp.statistics.limits import REAL, Limits
-from tfcomp.statistics.metric import Better, Chart, Metric, Of, list_declared
+from tfcomp.statistics.metric import (
+    REGISTERED,
+    Better,
+    Chart,
+    Metric,
+    Of,
+    list_declared,
+)
 
 # The entry of `metrics.json` that describes the metrics of users.
 USER_METRICS = "own_measures"
@@ -20,8 +27,7 @@ USER_METRICS = "own_measures"
 RESERVED = ("stages", "start", "version", "name")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_user_metrics: dict[str, Metric] = {}
-unregister_all = _user_metrics.clear
+unregister_all = REGISTERED.clear
 
 
 @functools.cache
@@ -45,13 +51,8 @@ def list_shipped() -> dict[str, Metric]:
 
 def list_metrics(*of: Of) -> list[Metric]:
     """Returns all metrics in order, or those that have values of `of`."""
-    metrics = (*list_shipped().values(), *_user_metrics.values())
+    metrics = (*list_shipped().values(), *REGISTERED.values())
     return [metric for metric in metrics if not of or metric.of in of]
-
-
-def list_user_metrics(of: Of) -> list[Metric]:
-    """Returns the metrics of users that can be computed in this process."""
-    return [m for m in _user_metrics.values() if m.of == of and m.function]
 
 
 def list_leading(*of: Of) -> dict[str, str]:
@@ -82,7 +83,7 @@ def find_metric(path: str) -> Metric | None:
     A part of a run may stand before the name: `ood/mse` and `ood_mse`,
     `layers/stage_0/factorization`.
     """
-    metrics = list_shipped() | _user_metrics
+    metrics = list_shipped() | REGISTERED
     last = path.rpartition("/")[2]
     if last in metrics:
         return metrics[last]
@@ -153,7 +154,7 @@ def describe_user_metrics() -> dict[str, dict[str, Any]]:
             "unit": m.unit,
             "better": m.better,
         }
-        for m in _user_metrics.values()
+        for m in REGISTERED.values()
     }
 
 
@@ -163,7 +164,7 @@ def adopt_metrics(recorded: Mapping[str, Mapping[str, Any]]) -> None:
     Known metrics stay as they are; invalid entries are skipped.
     """
     for name, entry in recorded.items():
-        if name in list_shipped() or name in _user_metrics:
+        if name in list_shipped() or name in REGISTERED:
             continue
         with contextlib.suppress(KeyError, TypeError, ValueError):
             low, high = entry["range"]
@@ -224,14 +225,14 @@ def _add(metric: Metric) -> None:
     A module that is imported again declares the same metric again, and a plugin
     declares what a run has recorded of it.
     """
-    known = _user_metrics.get(metric.name)
+    known = REGISTERED.get(metric.name)
     is_same = known is None or (
         None in (known.function, metric.function)
         or _locate(known.function) == _locate(metric.function)
     )
     if metric.name in list_shipped() or not is_same:
         raise ValueError(f"the measure {metric.name!r} is registered already")
-    _user_metrics[metric.name] = metric
+    REGISTERED[metric.name] = metric
 
 
 def _locate(function: Any) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.analysis import evaluate_in_batches
+from tfcomp.analysis.jacobians import evaluate_in_batches
 from tfcomp.analysis.scores import (
     average_scores,
     compute_mse_per_image,

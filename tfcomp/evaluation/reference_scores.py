@@ -7,8 +7,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.analysis import evaluate_in_batches
 from tfcomp.analysis import reference_predictors as predictors
+from tfcomp.analysis.jacobians import evaluate_in_batches
 from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.certificate import Certificate

@@ -52,7 +52,7 @@ GAPS = {
     "regression from the activations to the factors, over all grid points",
 )
 def compute_grid_probes(analysis: RunAnalysis) -> Lists:
-    """Can the factors be read out by linear probes? (figures 2, 11 to 14)"""
+    """Scores linear probes of the factors (figures 2, 11 to 14)."""
     return {"probe_r2_grid": list(analysis.grid_probes.values())}
 
 
@@ -63,7 +63,7 @@ def compute_grid_probes(analysis: RunAnalysis) -> Lists:
     "low-rank embeddings of neighboring values",
 )
 def compute_neighbors(analysis: RunAnalysis) -> Numbers:
-    """How alike are the matrices of neighboring values? (figure 3)
+    """Compares the matrices of neighboring values (figure 3).
 
     The mean over the values of a factor, then over ordered factors.
     """
@@ -113,7 +113,7 @@ def compute_neighbors(analysis: RunAnalysis) -> Numbers:
     "all units are products, -1 if all are sums, whatever their width",
 )
 def compute_tuning(analysis: RunAnalysis) -> Lists:
-    """Do units answer to one factor or to combinations? (figures 4e, 15)
+    """Tests whether units answer to one factor or to several (figures 4e, 15).
 
     Additive shares are 1 for stripes. Types of units exist for two factors,
     shares of pairs for more.
@@ -176,7 +176,7 @@ def compute_tuning(analysis: RunAnalysis) -> Lists:
     "It sees no kinks either",
 )
 def compute_interaction(analysis: RunAnalysis) -> Lists:
-    """Does a factor change what another one does to a stage?"""
+    """Tests whether a factor changes the effect of another on a stage."""
     stages = analysis.interactions.values()
     names = dict.fromkeys(name for numbers in stages for name in numbers)
     return {name: [numbers[name] for numbers in stages] for name in names}
@@ -193,20 +193,20 @@ def _describe_similarity(name: str, text: str) -> dict[str, str]:
 @computes(
     "stages",
     AT_MOST_ONE,
-    **_describe_similarity("cka", "debiased linear CKA"),
+    _describe_similarity("cka", "debiased linear CKA"),
 )
 @computes(
     "stages",
     Limits(0.0, 2**0.5),
-    **_describe_similarity("procrustes", "Procrustes distance"),
+    _describe_similarity("procrustes", "Procrustes distance"),
 )
 @computes(
     "stages",
     CORRELATION,
-    **_describe_similarity("rsa", "rank correlation of distances (RSA)"),
+    _describe_similarity("rsa", "rank correlation of distances (RSA)"),
 )
 def compute_similarity(analysis: RunAnalysis) -> Lists:
-    """How far is a stage from the image? See `tfcomp.analysis.similarity`."""
+    """Compares stages with the image, by `tfcomp.analysis.similarity`."""
     image = analysis.shapes.get("image")
     if image is None:
         return {}
@@ -218,14 +218,14 @@ def compute_similarity(analysis: RunAnalysis) -> Lists:
 @computes(
     "stages",
     POSITIVE,
-    **{
+    {
         f"gap_{key}": f"{text}, inside the gap over outside: {text} along the "
         "curve of a stage, inside the gap over outside"
         for key, text in GAPS.items()
     },
 )
 def compute_gap(analysis: RunAnalysis) -> Lists:
-    """Does the curve of a stage jump in the gap? (figure 9b)
+    """Looks for jumps of the curve of a stage in the gap (figure 9b).
 
     Numbers are 1 for a curve that does not know of the gap; a jump is a longest
     step far above 1. Means over the curves with a gap.
@@ -253,7 +253,7 @@ def compute_gap(analysis: RunAnalysis) -> Lists:
     "they are closest",
 )
 def compute_axis_ratio(analysis: RunAnalysis) -> Numbers:
-    """How clearly has hard rendering found the axes? (known on ID alone)"""
+    """Tests how clearly hard rendering separates axes, by ID alone."""
     summaries = (e.summary for e in analysis.embeddings.values())
     ratios = [r for s in summaries if (r := s.get("ratio")) is not None]
     return {"axis_ratio": min(ratios)} if ratios else {}

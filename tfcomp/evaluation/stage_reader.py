@@ -7,9 +7,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.analysis import evaluate_in_batches
 from tfcomp.analysis.effective_rank import compute_participation
 from tfcomp.analysis.features import compute_rows
+from tfcomp.analysis.jacobians import evaluate_in_batches
 from tfcomp.analysis.manifolds import Components, compute_components
 from tfcomp.analysis.tuning import Tuning, compute_tuning, select_units
 from tfcomp.models.stages import list_stages, make_stage_model

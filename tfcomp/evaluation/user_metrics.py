@@ -11,8 +11,7 @@ from tfcomp.analysis.features import finite_or_none
 from tfcomp.config.errors import RunError, describe_plugin_error
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.dataset import choose_rows
-from tfcomp.evaluation.metrics import list_user_metrics
-from tfcomp.statistics.metric import Metric
+from tfcomp.statistics.metric import Metric, list_registered
 
 # In the trial before training.
 TRIAL_POINTS, TRIAL_UNITS = 64, 5
@@ -48,7 +47,7 @@ def compute_stage_metrics(
     A metric that fails is None and noted on standard error, so that the other
     results of the run are kept.
     """
-    metrics = list_user_metrics("stage")
+    metrics = list_registered("stage")
     numbers = {}
     for name, activations in read_stages() if metrics else ():
         view = StageView(name, activations, factors, is_ood)
@@ -60,7 +59,7 @@ def compute_image_metrics(view: ImageView) -> dict[str, np.ndarray]:
     """Computes the registered metrics of every image, [n]; NaN if one fails."""
     nothing = np.full(len(view.images), np.nan)
     numbers = {}
-    for m in list_user_metrics("image"):
+    for m in list_registered("image"):
         values = _attempt(m, view, "images")
         numbers[m.name] = nothing if values is None else values
     return numbers
@@ -74,7 +73,7 @@ def try_metrics(dataset: Dataset) -> None:
     Raises:
         RunError: If a metric fails or returns numbers of another shape.
     """
-    of_stages, of_images = map(list_user_metrics, ("stage", "image"))
+    of_stages, of_images = list_registered("stage"), list_registered("image")
     if not of_stages and not of_images:
         return
     splits = dataset.splits

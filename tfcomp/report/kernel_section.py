@@ -13,7 +13,7 @@ from tfcomp.analysis.gram import (
     convert_to_similarity,
 )
 from tfcomp.analysis.kernel_anova import summarize_anova
-from tfcomp.analysis.scores import count_finite_peaks
+from tfcomp.analysis.scores import count_own_peaks
 from tfcomp.analysis.superposition import FAR
 from tfcomp.evaluation.run_analysis import FEW_POINTS, RunAnalysis
 from tfcomp.figures.curve_plots import draw_curves
@@ -258,7 +258,7 @@ def list_scores(analysis: RunAnalysis) -> list[Row]:
         is_multiple = np.full(len(unseen), np.nan)
         if analysis.dataset.has_position:
             images = unseen.reshape(-1, *analysis.dataset.image_shape)
-            counts = count_finite_peaks(images, "bright")
+            counts = count_own_peaks(images, "bright")
             is_multiple = np.where(np.isfinite(counts), counts > 1, np.nan)
         for points, distance in (("all", 0.0), ("far", FAR)):
             chosen = scores.distance >= distance

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tfcomp.analysis import compute_stage_metrics, evaluate_in_batches
+from tfcomp.analysis.jacobians import compute_stage_metrics, evaluate_in_batches
 from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig

@@ -8,7 +8,7 @@ intervals of sweeps, `tfcomp compare` and the table in the docs follow from the
 declaration. `tfcomp.evaluation.metrics` lists all metrics.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -77,6 +77,7 @@ class Metric:
 def computes(
     of: Of,
     limits: Limits = REAL,
+    many: Mapping[str, str] | None = None,
     *,
     better: Better | None = None,
     chart: Chart | None = None,
@@ -91,12 +92,13 @@ def computes(
 
     Args:
         of: What the metrics have values of; the others are as in `Metric`.
+        many: Texts by name, for names that are computed.
         **texts: By the name of a metric `<label>: <definition>`.
     """
 
     def add(function: Function) -> Function:
         made = []
-        for name, text in texts.items():
+        for name, text in (dict(many or {}) | texts).items():
             label, _, about = text.partition(": ")
             shown = limits, unit, better, chart, is_leading, floor
             made.append(Metric(name, label, about, *shown, of, function))
@@ -109,3 +111,12 @@ def computes(
 def list_declared(function: object) -> list[Metric]:
     """Returns the metrics that `computes` has declared, in order."""
     return list(getattr(function, "metrics", ()))
+
+
+# Metrics that users have registered (`tfcomp.register_measure`), by name.
+REGISTERED: dict[str, Metric] = {}
+
+
+def list_registered(of: Of) -> list[Metric]:
+    """Returns the metrics of users that can be computed in this process."""
+    return [m for m in REGISTERED.values() if m.of == of and m.function]

@@ -17,7 +17,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tfcomp.analysis import compute_stage_metrics
+from tfcomp.analysis.jacobians import compute_stage_metrics
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.evaluation.derivatives import choose_jacobian

@@ -9,7 +9,7 @@ import gc
 import keras
 import tensorflow as tf
 
-from tfcomp.analysis import evaluate_in_batches
+from tfcomp.analysis.jacobians import evaluate_in_batches
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.evaluation.point_scores import score_subsets
