@@ -2,9 +2,9 @@
 
     python docs/site_pages.py && mkdocs serve
 
-The change log and the guide for contributors stand in the root of the
-repository, where readers look for them; the site has them as pages. The flags
-of every command are those that its `--help` prints.
+The change log, the guide for contributors and the rules of trust stand in the
+root of the repository, where readers look for them; the site has them as pages.
+The flags of every command come from its `--help`.
 """
 
 import importlib
@@ -19,6 +19,8 @@ PAGES = ROOT / "build" / "pages"
 ROOT_PAGES = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+    "saved_models/published/README.md": "published.md",
 }
 
 
@@ -26,20 +28,21 @@ def main() -> None:
     """Writes all pages to `build/pages`, from which the site is built."""
     if PAGES.exists():
         shutil.rmtree(PAGES)
-    # Evidence is no part of the site.
+    # Evidence is no part of the site, but for its pages.
     unseen = shutil.ignore_patterns("*.py", "*.xz", "__pycache__", "package_*")
     shutil.copytree(ROOT / "docs", PAGES, ignore=unseen)
     for name, page in ROOT_PAGES.items():
-        text = (ROOT / name).read_text("utf-8").replace("](docs/", "](")
+        text = (ROOT / name).read_text("utf-8")
+        text = re.sub(r"\]\((?:\.\./)*docs/", "](", text)
         (PAGES / page).write_text(text, "utf-8")
     commands = describe_commands()
-    (PAGES / "reference" / "commands.md").write_text(commands, "utf-8")
+    (PAGES / "commands.md").write_text(commands, "utf-8")
     for page in PAGES.rglob("*.md"):
         page.write_text(lead_to_pages(page.read_text("utf-8")), "utf-8")
 
 
 def lead_to_pages(markdown: str) -> str:
-    """Leads links to files in the root of the repository to their pages."""
+    """Leads links to files outside of `docs` to their pages."""
     for name, page in ROOT_PAGES.items():
         markdown = re.sub(rf"\]\((?:\.\./)?{name}", f"]({page}", markdown)
     return markdown

@@ -13,9 +13,14 @@ ROOT = Path(__file__).parents[1]
 README = "README.md"
 EXTENDING = "docs/extending.md"
 EXPERIMENTS = "docs/experiments.md"
-TUTORIAL = "docs/tutorials/own_decoder.md"
-ROOT_PAGES = ["CHANGELOG.md", "CONTRIBUTING.md"]
-FOLDERS = ("docs", "docs/tutorials", "docs/reference")
+TUTORIAL = "docs/tutorials/own_parts.md"
+ROOT_PAGES = ["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
+FOLDERS = (
+    "docs",
+    "docs/tutorials",
+    "docs/evidence",
+    "docs/decoder_evidence",
+)
 PAGES = [README] + [
     str(path.relative_to(ROOT))
     for folder in FOLDERS

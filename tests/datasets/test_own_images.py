@@ -1,4 +1,4 @@
-"""Images that people really have: what each is answered (docs/extending.md)."""
+"""Images that people really have: what each is answered (docs/data.md)."""
 
 import importlib.util
 import itertools
@@ -20,7 +20,7 @@ RNG = np.random.default_rng(0)
 UNIT = RNG.uniform(size=(48, 8, 8)).astype("f4")
 BYTES = (255 * UNIT).astype("u1")
 COLOR = np.stack([BYTES, BYTES // 2, BYTES // 3], axis=-1)
-PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
+PAGE = Path(__file__).parents[2] / "docs" / "data.md"
 
 
 def add_alpha(images: np.ndarray) -> np.ndarray:

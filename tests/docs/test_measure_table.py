@@ -1,4 +1,4 @@
-"""The page of measures is the declarations, as a table.
+"""The table of all numbers is the declarations.
 
 With `UPDATE_PAGES=1` in the environment, the page is written.
 """
@@ -9,7 +9,7 @@ from tests.docs.page_blocks import ROOT
 from tfcomp.evaluation.metrics import list_metrics
 from tfcomp.statistics.metric import Metric
 
-PAGE = ROOT / "docs" / "reference" / "measures.md"
+PAGE = ROOT / "docs" / "outputs.md"
 BEGIN = "<!-- made from the declarations by tests/docs -->\n"
 HEAD = "| name | what it is | range | unit | better |\n|---|---|---|---|---|\n"
 TITLES = {
@@ -34,7 +34,7 @@ def format_row(measure: Metric) -> str:
 
 def format_tables() -> str:
     tables = [
-        f"\n## {title}\n\n{HEAD}"
+        f"\n### {title}\n\n{HEAD}"
         + "".join(format_row(m) for m in list_metrics(*of) if not m.is_user)
         for of, title in TITLES.items()
     ]

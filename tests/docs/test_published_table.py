@@ -17,7 +17,7 @@ from tfcomp.storage.published_folder import (
     write_index,
 )
 
-PAGE = ROOT / "docs" / "published.md"
+PAGE = ROOT / DEFAULT / "README.md"
 FOLDER = ROOT / DEFAULT
 BEGIN = "<!-- made from the files by tests/docs -->\n"
 HEAD = (

@@ -18,7 +18,7 @@ from tests.docs.page_blocks import (
     main,
 )
 
-PAGES = ["docs/index.md"] + sorted(
+PAGES = ["docs/index.md", "docs/claims.md"] + sorted(
     str(path.relative_to(ROOT)) for path in ROOT.glob("docs/tutorials/*.md")
 )
 

@@ -105,7 +105,7 @@ def test_pytorch_differentiates_its_program(
     torch = pytest.importorskip("torch")
     program = torch.export.load(exports / "torch" / "model.pt2").module()
     names = {"torch": torch, "draw": program}
-    page = (Path(formats.__file__).parents[2] / "docs/formats.md").read_text()
+    page = (Path(formats.__file__).parents[2] / "docs/models.md").read_text()
     (block,) = re.findall(r"```python\n(def compute_metric.*?)```", page, re.S)
     exec(block, names)
     factors = run.dataset.splits.grid[40:44]

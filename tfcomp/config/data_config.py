@@ -116,7 +116,7 @@ class DataConfig(Settings):
     data: str = setting(
         "",
         "File or folder that the dataset table reads, or tfds:NAME "
-        "(docs/extending.md has the formats).",
+        "(docs/data.md has the formats).",
     )
     data_hash: str = setting(
         "",

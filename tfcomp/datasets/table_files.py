@@ -121,9 +121,7 @@ def _make_table(names: Collection[str], read: Read, find: Find) -> FactorTable:
                 known["values"] = read(f"{latents}values")
             return FactorTable(find("imgs"), read(f"{latents}classes"), **known)
     if "images" not in names:
-        rule = (
-            "must have images and classes (docs/extending.md has all layouts)"
-        )
+        rule = "must have images and classes (docs/data.md has all layouts)"
         raise TableError("members", rule, ", ".join(sorted(names)) or "none")
     images = find("images")
     if "classes" in names:

@@ -1,4 +1,4 @@
-"""What a run shows in TensorBoard (docs/tutorials/tensorboard.md).
+"""What a run shows in TensorBoard (docs/tutorials/donut.md).
 
 By group: `answer`, on which the first tab opens; `train`; scores in `id`, `ood`
 and others; `stage_<measure>` with a tag for each stage; `embedding_<number>`;

@@ -22,7 +22,7 @@ from tfcomp.studies.decoders import command as decoders
 ROOT = Path(__file__).parents[3]
 EVIDENCE = ROOT / "docs" / "evidence"
 DECODERS = ROOT / "docs" / "decoder_evidence"
-PAGES = ("docs/results.md", "docs/campaign.md", "docs/claims_history.md")
+PAGES = ("docs/results.md", "docs/claims.md", "docs/evidence/history.md")
 NAMED = re.compile(r"<!-- (docs/\S+\.md) -->\n((?:\|.*\n)*)")
 
 
@@ -68,11 +68,9 @@ def test_the_tables_of_decoders_are_those_of_the_evidence(
     flags = ["decoders", f"--runs={DECODERS}", f"--output={tmp_path}"]
     assert decoders.main(flags) == 0
     page = (ROOT / "docs/decoders.md").read_text("utf-8")
-    for table in (tmp_path / "decoders.md").read_text("utf-8").split("\n\n"):
-        assert table.strip() in page
-    page = (ROOT / "docs/solved.md").read_text("utf-8")
-    for table in (tmp_path / "solved.md").read_text("utf-8").split("\n\n"):
-        assert table.strip() in page
+    for name in ("decoders.md", "solved.md"):
+        for table in (tmp_path / name).read_text("utf-8").split("\n\n"):
+            assert table.strip() in page
     for name in ("decoders.csv", "solved.csv"):
         made = (tmp_path / name).read_text("utf-8")
         assert (ROOT / "docs/tables" / name).read_text("utf-8") == made

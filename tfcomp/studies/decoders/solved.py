@@ -1,9 +1,9 @@
 """Does a decoder solve what training determines? Splits by certificate.
 
-By docs/decoders_plan.md, fixed before the runs: the number of a decoder is the
-mean R^2 of held-out images, about their mean, over the runs whose ID R^2 is at
-least .9. The hypothesis: it rises with the share of combinations that training
-determines at order 1.
+By docs/decoder_evidence/plan.md, fixed before the runs: the number of a decoder
+is the mean R^2 of held-out images, about their mean, over the runs whose ID R^2
+is at least .9. The hypothesis: it rises with the share of combinations that
+training determines at order 1.
 """
 
 from __future__ import annotations
