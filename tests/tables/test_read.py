@@ -236,3 +236,12 @@ def test_the_number_of_a_claim_in_five_lines() -> None:
     assert names["fall"].count() == 19
     assert f"{names['fall'].mean():.6f}" == "-0.053027"
     assert names["works"].tolist() == [18 / 19, 1.0]
+
+
+@pytest.mark.parametrize("content", ["{}", "null", "epochs,id/mse\n1,2\n"])
+def test_curves_without_epochs_are_named(content: str, tmp_path: Path) -> None:
+    """Before, pandas ended with a TypeError."""
+    folder = write_run(tmp_path / "r")
+    (folder / "history.csv").write_text(content)
+    (note,) = read_results([str(tmp_path)]).notes
+    assert "history.csv is damaged" in note and "\n" not in note

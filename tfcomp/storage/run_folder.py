@@ -101,8 +101,9 @@ def check_run(path: str | Path) -> RunConfig:
     except (ConfigError, RunError) as error:
         rule = f"is of another version of tfcomp ({error})"
         raise RunError(f"--run={path} {rule}") from error
+    files.check_file(path / METRICS_FILE, files.MAX_TEXT)
+    files.check_file(path / MODEL_FILE)
     for name in (METRICS_FILE, MODEL_FILE):
-        files.check_file(path / name)
         if not (path / name).exists():
             if is_locked(path):
                 raise RunError(f"--run={path} is running, it has no {name} yet")

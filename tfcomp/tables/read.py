@@ -172,9 +172,9 @@ def _list_history(path: Path) -> Iterable[Row]:
     import pandas as pd
 
     try:
-        table = pd.read_csv(io.StringIO(read_text(path)), index_col="epoch")
-        table = table.astype(float)
-    except ValueError as error:
+        table = pd.read_csv(io.StringIO(read_text(path)))
+        table = table.set_index("epoch").astype(float)
+    except (KeyError, ValueError) as error:
         raise DamagedFileError(path, error) from error
     for epoch, row in table.iterrows():
         for tag, value in row.dropna().items():
