@@ -243,7 +243,7 @@ def test_what_is_said_of_a_combination(page: Page) -> None:
     for i, is_ood in enumerate(splits):
         select(page, 0, i)
         said = page.inner_text('#explorer [data-part="marks"]')
-        assert said.startswith("Held out; certified" if is_ood else "Trained")
+        assert said.startswith("Held out; determined" if is_ood else "Trained")
         assert page.inner_text('#explorer [data-part="chosen"]').startswith(
             f"shape {EVIL if CLASSES[i, 0] else 'disc'}, x {CLASSES[i, 1]}"
         )

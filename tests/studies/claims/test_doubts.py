@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -68,3 +69,72 @@ def test_variance_alone_composes() -> None:
     seeds = alone.index.intersection(both.index)
     better = alone["ood/mse"][seeds] < both["ood/mse"][seeds]
     assert f"smaller in {better.sum()} of {len(seeds)} pairs" in PAGE
+
+
+@pytest.mark.parametrize("code", ["bump", "ramp"])
+def test_probes_of_id_positions_fall(code: str) -> None:
+    runs, numbers, _ = read_fitted(f"donut_{code}")
+    probes = numbers[
+        numbers["run"].isin(runs.index)
+        & (numbers["name"] == "probe_r2_ood")
+        & (numbers["when"] == "end")
+    ]
+    means = probes.groupby("stage")["value"].mean()
+    last = sorted(stage for stage in means.index if stage[:6] == "stage_")[-1]
+    assert f"{means['stage_0']:.2f}" == "1.00"
+    assert f"{means[last]:.2f} ({code})" in PAGE
+
+
+def test_settings_of_penalties_have_the_order_of_the_paper() -> None:
+    paths = sorted((DOCS / "evidence").glob("penalties_fresh*.csv.xz"))
+    runs, numbers = tfcomp.read_runs(*paths)
+    scores = numbers[numbers["name"] == "relative_mse"].pivot(
+        index="run", columns="subset", values="value"
+    )
+    fitted = runs.set_index("run").join(scores).query("id < 0.05")
+    weights = fitted["entropy_weight"] > 0, fitted["variance_weight"] > 0
+    arms = {
+        (False, False): "none",
+        (True, False): "entropy",
+        (False, True): "variance",
+        (True, True): "both",
+    }
+    names = [arms[pair] for pair in zip(*weights, strict=True)]
+    logs = np.log(fitted[["id", "ood"]])
+    means = np.exp(logs.groupby(np.array(names)).mean())
+    assert list(means["id"].sort_values().index) == [
+        "none",
+        "entropy",
+        "both",
+        "variance",
+    ]
+    ood = means["ood"].sort_values(ascending=False)
+    assert list(ood.index) == ["none", "entropy", "variance", "both"]
+    shown = (f"{name} {value:.3g}" for name, value in ood.items())
+    assert f"OOD: {', '.join(shown)}." in PAGE
+
+
+def test_interaction_and_units_of_stripes() -> None:
+    runs, numbers = tfcomp.read_runs(DOCS / "evidence/stripes_fresh.csv.xz")
+    numbers = numbers.merge(runs[["run", "num_bumps"]], on="run")
+    ends = numbers[numbers["when"] == "end"]
+    parts = ends[ends["name"] == "interaction_r2_ood"]
+    means = parts.groupby("num_bumps")["value"].mean()
+    *first, last = (f"{value:.2f}" for value in means)
+    assert f"{', '.join(first)} and {last}" in PAGE
+    units = numbers[numbers["name"] == "product_less_sum"].pivot_table(
+        index="num_bumps", columns=["when", "stage"], values="value"
+    )
+    rise = {
+        w: units[w]["stage_4"] - units[w]["stage_0"]
+        for w in units.columns.levels[0]
+    }
+    assert "half of the number comes from the untrained networks" in PAGE
+    assert (
+        (-rise["start"] / (rise["end"] - rise["start"]))[[50, 100]]
+        .round(1)
+        .eq(0.5)
+        .all()
+    )
+    hidden = units["end"][["stage_0", "stage_1", "stage_2", "stage_3"]]
+    assert (hidden.diff(axis=1).iloc[:, 1:].loc[100] < 0).all()

@@ -441,14 +441,13 @@ function describeMarks(i) {
       + cut;
   }
   if (!orders.length) return `Held out.${cut}`;
-  const how = order[i] === 1 ? "no factors interact"
-    : `at most ${order[i]} factors interact`;
-  const last = orders[orders.length - 1];
-  return (order[i] ? "Held out; certified as solvable: it follows from the "
-    + `training images where ${how}.`
-    : "Held out; not certified as solvable, not even where no factors "
-    + "interact.")
-    + (order[i] && order[i] < last ? " Not certified beyond that." : "") + cut;
+  const how = order[i] === 1 ? "add up over factors"
+    : `have interactions of at most ${order[i]} factors`;
+  return (order[i]
+    ? `Held out; determined at order ${order[i]}: quantities that ${how} follow `
+    + "from the training combinations, pixels need not."
+    : "Held out; not determined by the training combinations, not even for "
+    + "quantities that add up over factors.") + cut;
 }
 
 function drawLine() {
