@@ -11,10 +11,9 @@ and sweeps may be named there.
 
 from __future__ import annotations
 
-import glob
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,27 +22,18 @@ from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import make_flags
-from tfcomp.evaluation.metric_files import read_run_metrics
-from tfcomp.evaluation.metrics import (
-    USER_METRICS,
-    adopt_metrics,
-    find_limits,
-    find_metric,
-)
-from tfcomp.statistics import setting_table
-from tfcomp.statistics.seed_statistics import get_score
-from tfcomp.storage.files import (
-    DamagedFileError,
-    make_folder,
-    write_table,
-    write_text,
-)
+from tfcomp.evaluation.metrics import adopt_metrics, find_limits, find_metric
+from tfcomp.statistics.seed_statistics import compute_statistics, list_numbers
+from tfcomp.statistics.setting_table import format_rows
+from tfcomp.storage.files import make_folder, write_table, write_text
 from tfcomp.storage.output_folders import check_folder
-from tfcomp.storage.run_folder import check_run, read_metrics
+from tfcomp.tables.flatten import END, NO_FLAGS
+from tfcomp.tables.read import Results, join_path, read_results
 
 if TYPE_CHECKING:
     import pandas as pd
 
+NUMBERS = ("mean", "sd", "low", "high")  # of every score, as columns
 MAIN_SCORES = (
     "id/mse ood/mse ood/relative_mse ood/hit_rate ood/position_accuracy"
 ).split()
@@ -51,9 +41,9 @@ FLAGS = {
     "runs": ("", "Run folders, patterns with *, separated by commas."),
     "scores": (
         "",
-        "Scores by their path in metrics.json, separated by commas; those of "
-        "tfcomp measure begin with measures/. With list, what there is; by "
-        "default the main ones that the runs have.",
+        "Scores by their path in metrics.json, separated by commas; metrics of "
+        "tfcomp measure begin with measures/. With list, all are printed; by "
+        "default the main ones are compared.",
     ),
     "output": ("", "Path without ending, for .csv and .md."),
     "tables": ("", "A folder for runs.csv and numbers.csv."),
@@ -72,76 +62,118 @@ def compare_runs(settings: dict[str, Any]) -> int:
         raise ConfigError("output", "must end with a name", output)
     if settings["tables"]:
         return write_tables(settings["runs"], settings["tables"])
+    results = read_finished(settings["runs"])
+    numbers = pivot_scores(results)
     scores = split_names(settings["scores"])
-    runs = read_runs(settings["runs"])
     if scores == ["list"]:
-        print("\n".join(list_scores([metrics for _, metrics in runs])))
+        print("\n".join(list_scores(numbers.columns)))
         return 0
-
-    def is_there(score: str) -> bool:
-        return any(get_score(found, score) is not None for _, found in runs)
-
     for score in scores:
-        if not is_there(score):
+        if _get_column(score) not in numbers:
             rule = "must name scores of the runs, each of them a number"
             hint = "(--scores=list prints them)"
             raise ConfigError("scores", f"{rule} {hint}", score)
-    scores = scores or list(filter(is_there, MAIN_SCORES))
-    table = setting_table.tabulate_settings(runs, scores, find_limits)
-    text = setting_table.format_markdown(table, scores)
+    scores = scores or [score for score in MAIN_SCORES if score in numbers]
+    table = tabulate_settings(results.runs, numbers, scores)
+    text = format_markdown(table, scores)
     print(text, end="")
     if output:
         write_output(output, table, text)
     return 0
 
 
-def list_scores(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """What can be compared, a line each: path; label, unit, range if known."""
-    paths = dict.fromkeys(path for metrics in runs for path in _walk(metrics))
-    width = max(map(len, paths))
-    for path in paths:
-        if measure := find_metric(path):
-            yield f"{path:{width}}  {measure.axis}, {measure.limits}"
-        else:
-            yield path
+def read_finished(pattern: str) -> Results:
+    """Reads finished runs; prints those that are left out.
 
-
-def _walk(numbers: Mapping[str, Any], above: str = "") -> Iterator[str]:
-    for name, value in numbers.items():
-        if isinstance(value, Mapping) and name != USER_METRICS:
-            yield from _walk(value, f"{above}{name}/")
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            yield f"{above}{name}"
-
-
-def read_runs(pattern: str) -> list[setting_table.FinishedRun]:
-    """Flags and metrics of the finished runs among the folders.
-
-    A run with damaged metrics is left out, which is said; a ConfigError if no
-    run is left.
+    Raises:
+        ConfigError: No run is left.
     """
-    runs, damaged = [], []
-    patterns = map(os.path.expanduser, split_names(pattern))
-    for folder in sorted({f for p in patterns for f in glob.glob(p)}):
-        try:
-            config = check_run(folder)
-            metrics = read_metrics(Path(folder))
-            adopt_metrics(metrics.get(USER_METRICS, {}))
-            if measures := read_run_metrics(Path(folder)):
-                metrics = metrics | {"measures": measures}
-        except DamagedFileError as error:
-            damaged.append(str(error))
-        except RunError:
-            continue  # something else, or not finished
-        else:
-            runs.append((config.identity(), metrics))
-    if not runs:
-        why = f" ({damaged[0]})" if damaged else ""
+    results = read_results(split_names(pattern), history=False)
+    if not len(results.runs):
+        why = f" ({results.notes[0]})" if results.notes else ""
         rule = f"must match at least one finished run{why}"
         raise ConfigError("runs", rule, pattern)
-    for line in damaged:
-        print(f"left out: {line}", file=sys.stderr)
-    return runs
+    for note in results.notes:
+        print(f"left out: {note}", file=sys.stderr)
+    adopt_metrics(results.own_metrics)
+    return results
+
+
+def pivot_scores(results: Results) -> pd.DataFrame:
+    """Returns numbers of trained networks, one row a run and one column a path.
+
+    Paths are as in `metrics.json`: `ood/mse`, `layers/stage_0/factorization`.
+    """
+    table = results.numbers[results.numbers["when"] == END]
+    path = join_path(table)
+    layers = "layers/" + table["stage"] + "/" + path
+    table = table.assign(path=path.where(table["stage"] == "", layers))
+    wide = table.pivot(index="run", columns="path", values="value")
+    wide = wide[list(dict.fromkeys(table["path"]))]
+    return wide.reindex(results.runs["run"]).dropna(axis=1, how="all")
+
+
+def _get_column(score: str) -> str:
+    """Returns the path of a score as users type it."""
+    return score.removeprefix("measures/")
+
+
+def list_scores(paths: Iterable[str]) -> Iterator[str]:
+    """Yields a line for each path, with label, unit and range if known."""
+    names = {
+        path: path if "/" in path else f"measures/{path}" for path in paths
+    }
+    width = max(map(len, names.values()))
+    for path, name in names.items():
+        if metric := find_metric(path):
+            yield f"{name:{width}}  {metric.axis}, {metric.limits}"
+        else:
+            yield name
+
+
+def tabulate_settings(
+    runs: pd.DataFrame, numbers: pd.DataFrame, scores: Sequence[str]
+) -> pd.DataFrame:
+    """Groups runs that differ in nothing but their seed.
+
+    Returns:
+        One row a setting, sorted: the flags that vary; `seeds`, their number;
+        and for each score `<score> mean`, `<score> sd`, and the ends of the
+        95 % interval. None where a seed lacks the score.
+    """
+    import pandas as pd
+
+    flags = [name for name in runs if name not in NO_FLAGS]
+    varied = [name for name in flags if runs[name].nunique(dropna=False) > 1]
+    rows = []
+    groups = runs.groupby(varied or ["setting"], dropna=False)
+    for setting, group in groups:
+        row = dict(zip(varied, setting, strict=False)) | {"seeds": len(group)}
+        for score in scores:
+            values = numbers.loc[group["run"], _get_column(score)]
+            limits = find_limits(score)
+            found = compute_statistics(values.tolist(), limits=limits)
+            numbered = zip(NUMBERS, list_numbers(found), strict=True)
+            row |= {f"{score} {name}": number for name, number in numbered}
+        rows.append(row)
+    return pd.DataFrame(rows, dtype=object)
+
+
+def format_markdown(table: pd.DataFrame, scores: Sequence[str]) -> str:
+    """Formats a table in Markdown, mean ± standard deviation."""
+    names = list(table.columns[: len(table.columns) - 4 * len(scores)])
+    rows = [
+        [row[name] for name in names]
+        + [_format(row[f"{s} mean"], row[f"{s} sd"]) for s in scores]
+        for row in table.to_dict("records")
+    ]
+    return format_rows([[*names, *scores], *rows])
+
+
+def _format(mean: float | None, spread: float | None) -> str:
+    if mean is None:
+        return "–"
+    return f"{mean:.3g}" + ("" if spread is None else f" ± {spread:.2g}")
 
 
 def write_output(path: str, table: pd.DataFrame, text: str) -> None:

@@ -7,7 +7,7 @@
 Flags that are joined by a slash vary together. A value that contains a comma
 is quoted, as in --grid='region="box:x:6-22,y:0-9",corner:14'. All other flags
 of a run hold for every trial. Finished trials survive an interruption: the
-same command runs what is missing, also after seeds or values were added.
+same command runs missing trials, also after seeds or values were added.
 """
 
 import csv
@@ -26,13 +26,13 @@ from tfcomp.sweeps.workload import run_as_asked
 
 
 def main(argv: list[str]) -> int:
-    """The command; returns its exit status."""
+    """Runs the command and returns its exit status."""
     first = "tfcomp sweep sweep_smoke --workers=2"
     return run_command(argv, __doc__, define_flags(), run_trials, first)
 
 
 def run_trials(values: dict[str, Any]) -> int:
-    """Runs what is missing, prints the scores and what failed."""
+    """Runs missing trials; prints scores and failures."""
     sweep, failures = run_as_asked(make_sweep, values)
     print(f"\n{format_summary(sweep.folder)}tables  {sweep.folder}")
     for line in sweep.describe_failures(failures):
@@ -41,7 +41,7 @@ def run_trials(values: dict[str, Any]) -> int:
 
 
 def format_summary(folder: Path) -> str:
-    """Mean and deviation of the main scores, a line for each setting."""
+    """Formats the main scores, mean and deviation, a line a setting."""
     path = folder / "summary.csv"
     text = path.read_text("utf-8") if path.exists() else ""
     table: dict[str, dict[str, str]] = {}

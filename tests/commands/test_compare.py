@@ -2,15 +2,15 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tfcomp import compare
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import format_flags, parse_config
-from tfcomp.evaluation.metrics import find_limits
-from tfcomp.statistics.setting_table import tabulate_settings
 
 
 def fake_run(folder: Path, name: str, mse: float, *flags: str) -> None:
@@ -32,10 +32,16 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def tabulate(pattern: str, *scores: str) -> pd.DataFrame:
+    results = compare.read_finished(pattern)
+    numbers = compare.pivot_scores(results)
+    return compare.tabulate_settings(results.runs, numbers, scores)
+
+
 def test_runs_are_grouped_by_what_differs(folder: Path) -> None:
-    runs = compare.read_runs(str(folder / "*"))
     # A copy of a run is no second seed.
-    table = tabulate_settings([*runs, *runs], ["ood/mse"], find_limits)
+    shutil.copytree(folder / "a0", folder / "copy")
+    table = tabulate(f"{folder}/*", "ood/mse")
     found = table[["depth", "seeds", "ood/mse mean"]].to_numpy().tolist()
     assert found == [[2, 3, 3.0], [3, 1, 5.0]]
 
@@ -43,14 +49,11 @@ def test_runs_are_grouped_by_what_differs(folder: Path) -> None:
 def test_settings_are_in_order(folder: Path) -> None:
     """By number, not as folders happen to be named."""
     fake_run(folder, "0", 1.0, "--depth=10")
-    table = tabulate_settings(compare.read_runs(f"{folder}/*"), [], find_limits)
-    assert list(table["depth"]) == [2, 3, 10]
+    assert list(tabulate(f"{folder}/*")["depth"]) == [2, 3, 10]
 
 
 def test_a_single_setting_has_no_flags(folder: Path) -> None:
-    table = tabulate_settings(
-        compare.read_runs(f"{folder}/a*"), ["id/mse"], find_limits
-    )
+    table = tabulate(f"{folder}/a*", "id/mse")
     assert list(table.columns)[0] == "seeds" and list(table["seeds"]) == [3]
 
 
@@ -60,13 +63,13 @@ def test_a_damaged_run_is_left_out(
 ) -> None:
     file = folder / "a1" / "metrics.json"
     file.write_bytes(content)
-    assert len(compare.read_runs(f"{folder}/*")) == 3
+    assert len(compare.read_finished(f"{folder}/*").runs) == 3
     error = capsys.readouterr().err
-    assert error.startswith(f"left out: {file} is damaged (")
-    assert error.count("\n") == 1
-    rule = rf"finished run \({file} is damaged \(.*, got "
+    start = f"left out: a1 cannot be read: {file} is damaged ("
+    assert error.startswith(start) and error.count("\n") == 1
+    rule = rf"finished run \(a1 cannot be read: {file} is damaged \(.*, got "
     with pytest.raises(ConfigError, match=rule):  # one line, where none is left
-        compare.read_runs(str(file.parent))
+        compare.read_finished(str(file.parent))
     assert capsys.readouterr().err == ""
 
 
@@ -88,10 +91,7 @@ def test_command_writes_the_table(
 
 def test_intervals_stay_within_the_range(folder: Path) -> None:
     """Student's interval of 1, 2 and 6 reaches below 0; an MSE does not."""
-    runs = compare.read_runs(str(folder / "a*"))
-    (row,) = tabulate_settings(runs, ["ood/mse"], find_limits).to_dict(
-        "records"
-    )
+    (row,) = tabulate(f"{folder}/a*", "ood/mse").to_dict("records")
     assert 0 < row["ood/mse low"] < row["ood/mse mean"] < row["ood/mse high"]
 
 
@@ -99,7 +99,13 @@ def test_what_there_is_to_compare(
     folder: Path, capsys: pytest.CaptureFixture
 ) -> None:
     (folder / "a0" / "measures.json").write_text(
-        json.dumps({"border_rank_correlation": 0.5, "factorization": [1.0]})
+        json.dumps(
+            {
+                "border_rank_correlation": 0.5,
+                "stages": ["image"],
+                "factorization": [1.0],
+            }
+        )
     )
     flags = [f"--runs={folder}/*"]
     assert compare.main(["compare", *flags, "--scores=list"]) == 0
@@ -113,6 +119,7 @@ def test_what_there_is_to_compare(
         "measures/border_rank_correlation": (
             "rank correlation of OOD error and distance to ID, [-1, 1]"
         ),
+        "layers/image/factorization": "factorization score, [0.5, 1]",
     }
     score = "--scores=measures/border_rank_correlation"
     assert compare.main(["compare", *flags, score]) == 0

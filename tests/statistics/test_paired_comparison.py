@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from tfcomp.statistics import seed_tests
 from tfcomp.statistics.seed_tests import adjust_by_holm, compare_settings
 
 
@@ -51,14 +50,6 @@ def test_pairs_by_hand() -> None:
     assert list(row)[-4:] == ["p_holm", "ratio", "ratio_low", "ratio_high"]
 
 
-def test_pairing_removes_what_seeds_share(rng: np.random.Generator) -> None:
-    shared = rng.normal(size=5) * 100
-    a = dict(enumerate(shared))
-    b = dict(enumerate(shared + 1 + 0.1 * rng.random(5)))
-    (row,) = compare({2: a, 3: b})
-    assert 1 < row["low"] < row["high"] < 1.1
-
-
 def test_pairs_that_tell_little() -> None:
     settings = {2: {0: 1.0}, 3: {0: 3.0, 1: 4.0}, 4: {8: 1.0, 9: 1.0}}
     rows = compare(settings | {5: {0: 3.5, 1: 4.5}}, pairs="all")
@@ -73,35 +64,6 @@ def test_pairs_that_tell_little() -> None:
     constant = found[3, 5]  # in all seeds: as certain as a test can be
     assert constant["low"] is constant["high"] is None
     assert constant["p"] == constant["p_holm"] == 0
-
-
-@pytest.mark.parametrize(
-    ("pairs", "count"), [("first", 79), ("all", 79 * 80 // 2)]
-)
-def test_rows_grow_with_the_square_only_if_asked(
-    pairs: str, count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(seed_tests, "_compare", lambda *_: {"p": None})
-    rows = compare({d: {0: 1.0} for d in range(80)}, pairs=pairs)
-    assert len(rows) == count
-    first = [row for row in rows if row["depth_a"] == 0]
-    assert [row["depth_b"] for row in first] == list(range(1, 80))
-
-
-def test_no_difference_at_all() -> None:
-    (row,) = compare({depth: {0: 1.0, 1: 2.0} for depth in (2, 3)})
-    assert row["difference"] == 0 and row["p"] == row["p_holm"] == 1
-
-
-@pytest.mark.parametrize(
-    ("score", "values"),
-    [("ood_position_accuracy", (0.5, 1.0)), ("ood_mse", (0.0, 1.0))],
-)
-def test_only_positive_errors_have_a_ratio(
-    score: str, values: tuple[float, float]
-) -> None:
-    (row,) = compare({d: dict(enumerate(values)) for d in (2, 3)}, score)
-    assert row["ratio"] is None
 
 
 def test_holm_by_hand() -> None:

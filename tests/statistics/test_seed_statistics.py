@@ -12,8 +12,6 @@ from tfcomp.statistics.limits import POSITIVE
 from tfcomp.statistics.seed_statistics import (
     compute_interval,
     compute_statistics,
-    get_score,
-    stack_scores,
     summarize,
 )
 
@@ -66,10 +64,14 @@ def test_degenerate_statistics() -> None:
 
 
 def test_summary_of_settings() -> None:
-    rows = [(3, 0, 1.0, 1), (3, 1, 3.0, None), (2, 0, 4.0, 2)]
-    names = ["depth", "seed", "mse", "peaks"]
-    runs = pd.DataFrame(rows, columns=names, dtype=object)
-    numbers = stack_scores(runs, ["depth", "seed"], ["mse", "peaks"])
+    runs = [(3, 0, 1.0, 1.0), (3, 1, 3.0, None), (2, 0, 4.0, 2.0)]
+    rows = [
+        (depth, seed, score, value)
+        for depth, seed, *values in runs
+        for score, value in zip(("mse", "peaks"), values, strict=True)
+    ]
+    columns = ["depth", "seed", "score", "value"]
+    numbers = pd.DataFrame(rows, columns=columns)
     found = summarize(numbers, ["depth", "score"], find_limits)
     keys = found[["depth", "score", "mean", "n"]].to_numpy().tolist()
     # One seed has no peaks: there is no mean, and n says why.
@@ -83,10 +85,3 @@ def test_summary_of_settings() -> None:
     assert 0 < low < 1 and high > 3
     assert tuple(found.loc[0, ["sd", "low", "high"]]) == (2**0.5, low, high)
     assert list(found.loc[2, ["sd", "low", "high"]]) == [None] * 3
-
-
-def test_a_score_is_a_number() -> None:
-    metrics = {"ood": {"mse": 0.5, "peaks": None}}
-    assert get_score(metrics, "ood/mse") == 0.5
-    for path in ("ood", "ood/peaks", "ood/mse/more", "id/mse"):
-        assert get_score(metrics, path) is None

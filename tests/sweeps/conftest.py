@@ -11,7 +11,6 @@ import pytest
 
 from tests.sweeps.fake_slurm import FakeSlurm
 from tfcomp.sweeps import job_cluster, scheduling
-from tfcomp.sweeps.job_cluster import import_cluster
 
 PATIENCE = 200  # seconds, for a machine that is busy
 
@@ -46,22 +45,13 @@ def is_running() -> Callable[[int], bool]:
 def slurm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[FakeSlurm]:
-    """A cluster that is asked often."""
-    import_cluster("slurm")  # its own settings, before those below
+    """A cluster that is asked often, and whose jobs are soon given up."""
+    job_cluster._import_dask_jobqueue()  # its settings, before those below
     (tmp_path / "slurm").mkdir()
     fake = FakeSlurm(tmp_path / "slurm")
     monkeypatch.setenv("PATH", f"{fake.folder}/bin:{os.environ['PATH']}")
-    monkeypatch.setattr(job_cluster, "ASK_SECONDS", 0.2)
+    monkeypatch.setattr(scheduling, "_ASK_SECONDS", 0.2)
     monkeypatch.setattr(scheduling, "_COUNT_SECONDS", 0.1)
     with dask.config.set({"jobqueue.slurm.interface": "lo"}):
         yield fake
     fake.clear()
-
-
-@pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The lines that a pool and its jobs have said."""
-    lines: list[str] = []
-    monkeypatch.setattr(scheduling, "say", lines.append)
-    monkeypatch.setattr(job_cluster, "say", lines.append)
-    return lines

@@ -54,4 +54,6 @@ def run_trial(argv: list[str]) -> None:
         "train": {"epochs": 1, "seconds": time.time()},
     }
     zipfile.ZipFile(folder / "model.keras", "w").close()
+    lines = [argument for argument in argv[1:] if "=" in argument]
+    write(folder / "run.flags", "\n".join([*lines, ""]))
     write(folder / "metrics.json", json.dumps(metrics))

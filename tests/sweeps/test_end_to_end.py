@@ -62,9 +62,6 @@ def test_a_sweep(tmp_path: Path) -> None:
     assert [(r["depth"], r["epoch"], r["n"]) for r in losses] == [
         (depth, epoch, "2") for depth in "23" for epoch in "123"
     ]
-    stages = read(sweep / "layers.csv")
-    assert {row["stage"] for row in stages} > {"code", "image"}
-    assert len(read(sweep / "timings.csv")) == NUM_TRIALS
 
 
 @pytest.mark.slow
@@ -86,7 +83,7 @@ def test_a_killed_sweep_of_real_trials(tmp_path: Path, wait_for) -> None:
     process.wait()
     assert len(list(trials.glob("*/metrics.json"))) < NUM_TRIALS
     subprocess.run(make_command(killed, *flags), check=True)
-    names = ("trials.csv", "layers.csv", "summary.csv", "paired.csv")
+    names = ("trials.csv", "summary.csv", "paired.csv")
     for name in (*names, "figures/curves.csv"):
         first, second = (
             (folder / "logs" / "sweep_smoke" / name).read_bytes()

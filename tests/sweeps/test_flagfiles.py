@@ -35,25 +35,3 @@ def test_trials(name: str, capsys: pytest.CaptureFixture) -> None:
     assert len({trial.name for trial in found.items}) == NUM_TRIALS[name]
     assert found.folder.name == name.removesuffix(".flags")
     assert capsys.readouterr().out == ""  # no region hides a value
-
-
-def test_the_ablation_has_no_setting_twice() -> None:
-    """Without a variance penalty its basis changes nothing."""
-    settings = [trial.setting for trial in make("sweep_ablation.flags").items]
-    without = [s for s in settings if s["variance_weight"] == 0]
-    assert {s["penalty_basis"] for s in without} == {"raw"}
-    assert {s["penalty_basis"] for s in settings} == {"raw", "unit"}
-
-
-def test_help_lists_what_the_command_can_read(
-    capsys: pytest.CaptureFixture,
-) -> None:
-    sweep.main(["sweep", "--help"])
-    listed = capsys.readouterr().out
-    assert all(name in listed for name in (*NUM_TRIALS, "donut.flags"))
-    from tfcomp import train
-
-    train.main(["train", "--help"])
-    listed = capsys.readouterr().out
-    assert "donut.flags" in listed
-    assert not any(name in listed for name in NUM_TRIALS)

@@ -89,8 +89,10 @@ def test_every_trial_is_a_session(backend: Context) -> None:
 
 
 def test_scores_that_are_shown_first() -> None:
-    scores = {"mse": 1.0, "relative_mse": 1.0, "num_peaks": None}
-    results = {"a": {"id": scores, "ood": scores, "layers": {}}, "b": {}}
+    names = ("mse", "relative_mse", "num_peaks")
+    rows = [("end", s, "", n, 1.0) for s in ("id", "ood") for n in names]
+    rows += [("end", "all", "image", "factorization", 1.0)]
+    results = {"a": rows, "b": []}
     assert list_tags(results) == [
         "ood/relative_mse",
         "id/relative_mse",

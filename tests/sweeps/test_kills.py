@@ -62,9 +62,8 @@ def count_finished(folder: Path) -> int:
 
 
 def read_results(folder: Path) -> dict[str, bytes]:
-    """All tables that do not hold times."""
     tables = sorted((folder / "sweep").glob("*.csv"))
-    return {t.name: t.read_bytes() for t in tables if t.name != "timings.csv"}
+    return {table.name: table.read_bytes() for table in tables}
 
 
 @pytest.fixture(scope="module")

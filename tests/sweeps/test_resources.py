@@ -5,23 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tfcomp.sweeps.scheduler_options import (
-    count_threads,
-    list_gpus,
-    pin_threads,
-    share_gpu,
-)
+from tfcomp.sweeps.scheduler_options import count_threads, list_gpus
 
 
 def test_cores_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)))
     assert [count_threads(n) for n in (1, 2, 3, 8, 20)] == [8, 4, 2, 1, 1]
-
-
-def test_threads_of_all_libraries() -> None:
-    assert pin_threads(2)["TF_NUM_INTRAOP_THREADS"] == "2"
-    assert set(pin_threads(2).values()) == {"2"}
-    assert pin_threads(0) == {}
 
 
 @pytest.mark.parametrize(
@@ -65,11 +54,3 @@ def test_a_machine_without_a_driver(
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert list_gpus() == []
-
-
-def test_processes_share_gpus_evenly() -> None:
-    name, growth = "CUDA_VISIBLE_DEVICES", "TF_FORCE_GPU_ALLOW_GROWTH"
-    found = [share_gpu(["2", "GPU-8a"], number, 3) for number in range(6)]
-    assert [gpu[name] for gpu in found] == ["2", "GPU-8a"] * 3
-    assert {gpu[growth] for gpu in found} == {"true"}
-    assert share_gpu(["2"], 0, 1) == {name: "2"}  # all of its memory

@@ -1,26 +1,24 @@
-"""The page of a sweep: its sentences on planted numbers, and its tables."""
+"""The page of a sweep: sentences on planted numbers, figures, its files."""
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from tfcomp.evaluation.metrics import find_limits
-from tfcomp.figures.exhibits import Exhibit
 from tfcomp.statistics.seed_statistics import summarize
-from tfcomp.sweeps.sweep_exhibits import SweepScores, make_exhibits
-from tfcomp.sweeps.sweep_page import (
-    describe_lines,
-    describe_pairs,
-    make_answer,
-    make_sections,
-)
+from tfcomp.sweeps.sweep_exhibits import draw_lines
+from tfcomp.sweeps.sweep_numbers import SweepNumbers
+from tfcomp.sweeps.sweep_page import make_answer, make_sections
 from tfcomp.sweeps.sweep_reports import write_page
 
 Planted = dict[int, tuple[list[float], list[float]]]
 
 
-def plant(numbers: Planted) -> SweepScores:
+def plant(
+    numbers: Planted, planned: int = 6, pairs: list[dict] | None = None
+) -> SweepNumbers:
     """ID and OOD errors of the seeds of some depths."""
     rows = [
         {"depth": depth, "seed": seed, "score": score, "value": value}
@@ -31,25 +29,22 @@ def plant(numbers: Planted) -> SweepScores:
         for seed, value in enumerate(values)
     ]
     seeds = pd.DataFrame(rows)
-    return SweepScores(
-        "planted",
-        ["depth"],
-        seeds,
-        summarize(seeds, ["depth", "score"], find_limits),
-        "S",
-    )
+    scores = summarize(seeds, ["depth", "score"], find_limits)
+    nothing, paired = pd.DataFrame(), pd.DataFrame(pairs or [])
+    tables = (seeds, scores, nothing, nothing, paired)
+    return SweepNumbers("planted", ["depth"], *tables, "S", planned)
 
 
 def say(numbers: Planted, planned: int = 6) -> list[str]:
-    return [*make_answer(plant(numbers), [], planned).sentences]
+    return [*make_answer(plant(numbers, planned), []).sentences]
 
 
 @pytest.mark.parametrize(
     ("best", "said"),
     [
         ([0.10, 0.11, 0.12], "the intervals of the best two do not overlap."),
-        ([0.10, 0.50, 0.90], "so that these are not told apart."),
-        ([0.10, 0.11], "two seeds or fewer do not tell settings apart."),
+        ([0.10, 0.50, 0.90], "the intervals of the best two overlap."),
+        ([0.10, 0.11], "fewer than three seeds do not tell settings apart."),
     ],
 )
 def test_which_setting_is_best(best: list[float], said: str) -> None:
@@ -63,58 +58,79 @@ def test_which_setting_is_best(best: list[float], said: str) -> None:
 
 def test_seeds_that_are_all_alike_tell_nothing() -> None:
     errors = {2: ([0.01] * 3, [0.5] * 3), 4: ([0.2] * 3, [0.4] * 3)}
-    assert say(errors)[0].endswith("all alike have no interval.")
+    assert say(errors)[0].endswith("equal scores have no interval.")
 
 
 def test_how_many_fit_and_how_many_are_missing() -> None:
     errors = {2: ([0.01] * 3, [0.5] * 3), 4: ([0.2] * 3, [0.4] * 3)}
     assert say(errors, 9)[1:] == [
-        "1 of 2 settings fit what they saw, by a mean ID relative error of at "
-        "most 5 %.",
+        "1 of 2 settings fit their training data, by a mean ID relative error "
+        "of at most 5 %.",
         "6 of 9 trials have scores.",
     ]
 
 
+ERRORS: Planted = {
+    d: ([0.01, 0.02, 0.03], [0.1 * d, 0.2 * d, 0.3 * d]) for d in (1, 2, 3)
+}
+
+
 def test_pairs() -> None:
-    row = {"score": "ood_relative_mse", "p_holm": 0.01}
-    rows = [row, row | {"p_holm": 0.2}, row | {"score": "id_mse"}]
-    assert "differs in 1 of 2 pairs" in describe_pairs(rows)
-    assert "No pair" in describe_pairs([row | {"p_holm": None}])
-
-
-def test_lines() -> None:
-    errors = {d: ([0.01] * 3, [0.1 * d] * 3) for d in (1, 2, 3)}
-    rows = [
-        {"depth": depth, "quantity": "factorization", "stage": k, "mean": mean}
-        for depth, means in ((1, (1.0, 0.5)), (2, (1.0, 0.2, 0.9)))
-        for k, mean in enumerate(means)
-    ]
-    sweep, item = plant(errors), Exhibit("layers", "", "", rows=rows)
-    assert describe_lines(sweep, item) == (
-        "depth 1: the factorization falls from 1.00 (code) to 0.50 (image); "
-        "depth 2: the factorization falls from 1.00 (code) to 0.90 (image), "
-        "and is least in stage_0 (0.20)."
-    )
-    rows = sweep.summary.to_dict("records")
-    assert describe_lines(sweep, Exhibit("by_depth", "", "", rows=rows)) == (
-        "The OOD relative error rises from 0.10 (depth 1) to 0.30 (depth 3)."
-    )
+    pair = {"score": "ood_relative_mse", "p_holm": 0.01}
+    rows = [pair, pair | {"p_holm": 0.2}, pair | {"p_holm": None}]
+    rows.append({"score": "id_mse", "p_holm": 0.01})
+    *_, section = make_sections(plant(ERRORS, pairs=rows), [])
+    assert "differs in 1 of 2 pairs" in section.finding
 
 
 def test_page(tmp_path: Path) -> None:
-    errors = {
-        d: ([0.01, 0.02, 0.03], [0.1 * d, 0.2 * d, 0.3 * d]) for d in (1, 2, 3)
-    }
-    sweep, nothing = plant(errors), pd.DataFrame()
-    exhibits = make_exhibits(sweep, nothing, nothing)
-    paired = pd.DataFrame(columns=["score", "p_holm"])
-    write_page(tmp_path, sweep, exhibits, paired, 9)
+    sweep = plant(ERRORS, 9)
+    write_page(tmp_path, sweep)
     page = (tmp_path / "report.html").read_text("utf-8")
     assert 'id="figure-scores"' in page and "depth 3" in page
     assert 'href="figures/scores.pdf"' in page
-    assert (tmp_path / "figures" / "scores.pdf").is_file()
-    assert [s.anchor for s in make_sections(sweep, exhibits, paired)] == [
-        *("curves", "layers", "by")
+    names = {path.name for path in (tmp_path / "figures").iterdir()}
+    assert {"scores.pdf", "by_depth.png", "by_depth.csv"} <= names
+    assert 'id="section-figures"' in page
+    assert 'id="section-paired"' not in page
+
+
+@pytest.mark.parametrize(("num_seeds", "bands"), [(1, 0), (2, 0), (3, 1)])
+def test_two_seeds_have_no_band(num_seeds: int, bands: int) -> None:
+    table = pd.DataFrame(
+        {
+            "depth": 2,
+            "quantity": "probe_r2_ood",
+            "stage": range(3),
+            "mean": [0.9, 0.8, 0.7],
+            "low": [-2.0, -2.0, -2.0],
+            "high": [3.0, 3.0, 3.0],
+            "sd": 0.1 if num_seeds > 1 else None,
+            "n": num_seeds,
+        }
+    )
+    names = {"probe_r2_ood": "probe R²"}
+    (exhibit,) = draw_lines(plant(ERRORS), table, names, "stage", "layers")
+    (axes,) = exhibit.figure.axes
+    assert len(axes.collections) == bands
+    # A band that is not drawn does not stretch the axis either.
+    assert (axes.get_ylim()[1] > 1.5) == bool(bands)
+    # The table has it all the same.
+    assert np.allclose([row["high"] for row in exhibit.rows], 3.0)
+
+
+def test_many_settings_are_divided_among_figures() -> None:
+    rows = [
+        {"depth": d, "width": w, "quantity": "train/loss", "epoch": e}
+        for d in (2, 3)
+        for w in range(5)
+        for e in (1, 2)
     ]
-    # What does not apply is not there.
-    assert 'id="section-by"' in page and 'id="section-layers"' not in page
+    numbers = {"mean": 1.0, "sd": None, "low": None, "high": None, "n": 1}
+    table = pd.DataFrame([row | numbers for row in rows])
+    sweep = plant(ERRORS)
+    vars(sweep)["flags"] = ["depth", "width"]
+    names = {"train/loss": "loss"}
+    exhibits = draw_lines(sweep, table, names, "epoch", "curves")
+    assert [e.name for e in exhibits] == ["curves_depth_2", "curves_depth_3"]
+    assert [len(e.rows) for e in exhibits] == [10, 10]

@@ -96,22 +96,6 @@ def test_damage_at_any_place(tmp_path: Path) -> None:
                 read_pack(path)
 
 
-def test_damaged_text_of_a_table(tmp_path: Path) -> None:
-    rng = random.Random(1)
-    text = "name,seed,depth,end|id||mse\n" + "x,1,2,0.5\n" * 2
-    for _ in range(150):
-        damaged = bytearray(text.encode())
-        for place in rng.sample(range(len(damaged)), 2):
-            damaged[place] = rng.randrange(256)
-        path = tmp_path / "a.csv.xz"
-        path.write_bytes(lzma.compress(bytes(damaged), preset=0))
-        try:
-            rows, _ = read_pack(path)
-            assert all(isinstance(row["seed"], int) for row in rows)
-        except DamagedFileError as error:
-            assert "\n" not in str(error)
-
-
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.csv.xz")
     with pytest.raises(DamagedFileError, match="it is a pipe or a device"):

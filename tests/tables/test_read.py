@@ -163,15 +163,6 @@ def test_repeats_are_left_out(tmp_path: Path) -> None:
     assert found.notes == ("r2 repeats r0", "r1 repeats r0")
 
 
-def test_damaged_runs_are_named(tmp_path: Path) -> None:
-    write_run(tmp_path / "good")
-    bad = write_run(tmp_path / "bad")
-    (bad / "run.flags").write_text("--depth=many\n")
-    found = read_results([str(tmp_path)])
-    assert list(found.runs["name"]) == ["good"]
-    assert "bad cannot be read" in found.notes[0]
-
-
 @pytest.mark.parametrize(
     ("content", "reason"),
     [

@@ -1,4 +1,4 @@
-"""Estimates over seeds: a number for each seed, and what they say together.
+"""Estimates over seeds, from a number for each seed.
 
 estimate_mean({0: 0.81, 1: 0.84, 2: 0.79}, limits=SHARE)
 """
@@ -21,7 +21,7 @@ Rows = Mapping[int, Sequence[float | None] | None]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its uncertainty.
+    """Number with its uncertainty.
 
     Attributes:
         mean: The mean over seeds, or a fitted number.

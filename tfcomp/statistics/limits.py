@@ -1,4 +1,4 @@
-"""Intervals that stay within the range of what they are about.
+"""Intervals that stay within the range of their quantity.
 
 A mean and its standard error are carried to a scale without ends, Student's
 interval is made there, and its ends are carried back (the delta method):
@@ -23,7 +23,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Limits:
-    """The range of a quantity, ends included."""
+    """Range of a quantity, ends included."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -34,12 +34,12 @@ class Limits:
         return f"{low}, {high}"
 
     def widen(self, values: Sequence[float]) -> Limits:
-        """The range; all numbers if one of the values is outside."""
+        """Returns the range; all numbers if one of the values is outside."""
         is_inside = all(self.low <= value <= self.high for value in values)
         return self if is_inside else REAL
 
     def link(self, value: float) -> float:
-        """A value inside the range on the scale without ends."""
+        """Maps a value inside the range to the scale without ends."""
         above, below = value - self.low, self.high - value
         if min(above, below) <= 0:
             return -math.inf if above <= 0 else math.inf
@@ -49,7 +49,7 @@ class Limits:
         return up - (0.0 if math.isinf(self.high) else math.log(below))
 
     def inverse_link(self, place: float) -> float:
-        """The inverse of `stretch`."""
+        """Maps a number on the scale without ends into the range."""
         if self == REAL:
             return place
         if math.isinf(self.high):
@@ -60,7 +60,7 @@ class Limits:
         return self.low + (self.high - self.low) * share
 
     def derivative(self, value: float) -> float:
-        """How fast the scale moves with a value inside the range."""
+        """Returns the derivative of the link at a value inside the range."""
         if self == REAL:
             return 1.0
         return 1 / (value - self.low) + 1 / (self.high - value)
@@ -76,11 +76,10 @@ AT_MOST_ONE = Limits(high=1.0)
 def compute_student(
     values: Sequence[float], limits: Limits = REAL, level: float = 0.95
 ) -> tuple[float, float] | None:
-    """Student's interval of the mean of finite numbers, within their range.
+    """Returns Student's interval of the mean of finite numbers.
 
-    The limits are ignored if a number is outside, since they are not its own
-    then. None for fewer than two numbers, or if all are alike, which says
-    nothing of their spread.
+    It lies within the limits, which are ignored if a number is outside. None
+    for fewer than two numbers, or if all are equal: their spread is unknown.
     """
     from scipy.special import stdtrit  # a tenth of the time of scipy.stats
 

@@ -1,4 +1,4 @@
-"""How a count grows with the size of the grid: the slope in log-log scale.
+"""Growth of a count with the size of the grid: the slope in log-log scale.
 
 Counts at the same size are repeats: they share all that a power law leaves out
 there. So they are averaged in log scale over seeds, and the line is fitted to
@@ -33,7 +33,7 @@ class PowerLaw:
     constant: float
 
     def describe(self) -> str:
-        """The exponent with its interval, as `N^2.10 (1.80 to 2.40)`."""
+        """Formats exponent and interval, as `N^2.10 (1.80 to 2.40)`."""
         if self.low is None:
             return f"N^{self.slope:.2f}"
         return f"N^{self.slope:.2f} ({self.low:.2f} to {self.high:.2f})"
@@ -42,7 +42,7 @@ class PowerLaw:
 def average_sizes(
     sizes: Sequence[int], counts: Sequence[float]
 ) -> list[SizeMean]:
-    """Geometric means over counts [n] of each size; ValueError at 0 or less."""
+    """Averages the counts of each size; ValueError for one that is not > 0."""
     from tfcomp.statistics.seed_statistics import compute_interval
 
     if not all(count > 0 for count in counts):
@@ -59,7 +59,7 @@ def average_sizes(
 
 
 def fit_power_law(means: Sequence[SizeMean]) -> PowerLaw | None:
-    """The line through the logarithms; None for fewer than two sizes."""
+    """Fits a line to the logarithms; returns None for fewer than two sizes."""
     from scipy import stats
 
     if len(means) < 2:

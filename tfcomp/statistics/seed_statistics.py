@@ -11,9 +11,9 @@ Tables are pandas DataFrames, one row a number: the flags of its setting, its
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,7 +28,7 @@ IGNORED = ("seed", "eval_every", "layerwise_every", "checkpoint_seconds")
 
 @dataclass(frozen=True)
 class Statistics:
-    """A number over seeds: mean, sample standard deviation, 95 % interval."""
+    """Number over seeds: mean, sample standard deviation, 95 % interval."""
 
     mean: float
     deviation: float | None
@@ -38,7 +38,7 @@ class Statistics:
 
     @property
     def half_width(self) -> float | None:
-        """Half of Student's 95 % interval; None for one seed."""
+        """Returns half of Student's 95 % interval; None for one seed."""
         from scipy import stats
 
         if self.deviation is None:
@@ -52,14 +52,14 @@ def compute_statistics(
     method: str = "student",
     limits: Limits = REAL,
 ) -> Statistics | None:
-    """Mean, spread and interval (see `compute_interval`) of one value a seed.
+    """Computes mean, spread and interval of one value a seed.
 
-    None without a seed, or if one lacks its value: it diverged, and the mean
-    over the rest would flatter.
+    Returns None without a seed, or if one lacks its value: it diverged, and the
+    mean over the rest would flatter.
     """
-    if not len(values) or any(value is None for value in values):
+    sample = np.asarray(values, float)  # [n]; NaN for None
+    if not len(sample) or np.isnan(sample).any():
         return None
-    sample = np.asarray(values, float)  # [n]
     deviation = float(sample.std(ddof=1)) if len(sample) > 1 else None
     ends = compute_interval(sample.tolist(), method, limits)
     low, high = ends or (None, None)
@@ -69,11 +69,11 @@ def compute_statistics(
 def compute_interval(
     values: Sequence[float], method: str = "student", limits: Limits = REAL
 ) -> tuple[float, float] | None:
-    """The 95 % interval of the mean of finite numbers, within their range.
+    """Computes the 95 % interval of the mean of finite numbers.
 
     The method is `student` or `bootstrap` (bias-corrected and accelerated, 9999
-    resamples that are the same in every call). None for less than two numbers,
-    or if all are alike.
+    resamples that are the same in every call). Returns None for fewer than two
+    numbers, or if all are equal.
     """
     if method == "student" or len(values) < 2 or np.ptp(values) == 0:
         return compute_student(values, limits)
@@ -85,33 +85,20 @@ def compute_interval(
     return float(low), float(high)
 
 
-def stack_scores(
-    table: pd.DataFrame, keys: Sequence[str], scores: Sequence[str]
-) -> pd.DataFrame:
-    """A table with one row a number, from one with one row a run.
-
-    Of its columns the keys, as the flags and `seed`, are kept; each score
-    becomes a row, its name as `score` and its content as `value`, in the order
-    of the runs.
-    """
-    tall = table.reset_index(drop=True).melt(
-        list(keys), list(scores), "score", "value", ignore_index=False
-    )
-    return tall.sort_index(kind="stable", ignore_index=True)
-
-
 def summarize(
     table: pd.DataFrame,
     keys: Sequence[str],
     find_limits: Callable[[str], Limits],
     method: str = "student",
 ) -> pd.DataFrame:
-    """Mean, spread and interval of every group of numbers, of equal keys.
+    """Computes mean, spread and interval of numbers with equal keys.
 
-    A key `score` or `quantity` tells the range of the `value` column. One row a
-    group, in the order of the table: the keys, `mean`, `sd`, `low`, `high`, and
-    `n`, the number of seeds that have a value. Unless all of them do, `n` is
-    all there is.
+    The range of the `value` column follows from the key `score` or `quantity`.
+
+    Returns:
+        One row for each combination of keys, in the order of the table: the
+        keys, `mean`, `sd`, `low`, `high`, and `n`, the number of seeds that
+        have a value. Unless all seeds have one, the others are None.
     """
     import pandas as pd
 
@@ -128,14 +115,6 @@ def summarize(
     return pd.DataFrame(rows, columns=columns, dtype=object)
 
 
-def get_score(metrics: Mapping[str, Any], path: str) -> float | None:
-    """A number of `metrics.json` by its path, as `ood/mse`."""
-    value: Any = metrics
-    for part in path.split("/"):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value if isinstance(value, int | float) else None
-
-
 def list_numbers(found: Statistics | None) -> tuple[float | None, ...]:
-    """Mean, deviation and interval; None each without statistics."""
+    """Lists mean, deviation and interval; None each without statistics."""
     return astuple(found)[:4] if found else (None,) * 4

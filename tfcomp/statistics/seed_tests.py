@@ -27,7 +27,7 @@ NUMBERS = (
 
 
 def compute_share_interval(successes: int, count: int) -> tuple[float, float]:
-    """Clopper and Pearson's interval of a share of seeds, within 0 and 1.
+    """Computes Clopper and Pearson's interval of a share of seeds.
 
     *Each* end is right in 95 % of cases.
     """
@@ -39,7 +39,7 @@ def compute_share_interval(successes: int, count: int) -> tuple[float, float]:
 
 
 def compute_share_p(successes: int, count: int, bound: float) -> float:
-    """One-sided p of a share that is beyond a bound on the side it lies on."""
+    """Computes the one-sided p of a share beyond a bound, on its own side."""
     from scipy import stats
 
     side = "less" if successes < bound * count else "greater"
@@ -48,9 +48,9 @@ def compute_share_p(successes: int, count: int, bound: float) -> float:
 
 
 def compute_trend_p(rows: Sequence[Sequence[float]]) -> tuple[float, float]:
-    """Page's test: p of a rising and of a falling trend.
+    """Computes Page's p of a rising and of a falling trend within each seed.
 
-    Of numbers [seeds, places], at least [2, 3], within each seed.
+    The numbers are [seeds, places], at least [2, 3].
     """
     from scipy import stats
 
@@ -65,7 +65,7 @@ def compute_trend_p(rows: Sequence[Sequence[float]]) -> tuple[float, float]:
 
 
 def correlate_ranks(values: Sequence[float | None]) -> float | None:
-    """Spearman's rank correlation of numbers with their places in order.
+    """Computes Spearman's rank correlation of numbers with their places.
 
     0 for equal numbers; None for fewer than three, or if one does not exist.
     """
@@ -84,16 +84,21 @@ def compare_settings(
     method: str = "student",
     pairs: str = "first",
 ) -> pd.DataFrame:
-    """Pairs of settings, which differ in some flags, for every score.
+    """Compares pairs of settings at equal seeds, for every score.
 
-    Of a table of `seed_statistics.stack_scores`; intervals are those of
-    `compute_interval` there. `first` compares the first setting with each other
-    one, `all` compares every pair. Rows have the flags of both settings
-    (`<flag>_a`, `<flag>_b`), the score, the mean `difference` b - a over the
-    seeds that both have, its sd, low, high and n; `p` of the paired t-test and
-    `p_holm`, adjusted for these pairs of that score; for errors `ratio` b / a
-    (geometric mean) with `ratio_low` and `ratio_high`. None where there is no
-    such number.
+    Args:
+        table: One row a number: the flags, `seed`, `score` and `value`.
+        flags: The columns that make a setting.
+        method: Of the intervals, as in `compute_interval`.
+        pairs: `first` compares the first setting with each other one, `all`
+            compares every pair.
+
+    Returns:
+        A row for each pair: the flags of both settings (`<flag>_a`,
+        `<flag>_b`), the score, the mean `difference` b - a, its sd, low, high
+        and n; `p` of the paired t-test and `p_holm`, adjusted for the pairs of
+        the score; for errors `ratio` b / a (geometric mean) with `ratio_low`
+        and `ratio_high`. None where a number does not exist.
     """
     import pandas as pd
 
@@ -121,7 +126,7 @@ def compare_settings(
 
 
 def adjust_by_holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's step-down adjustment of a family; None where there is no test."""
+    """Adjusts the p of a family by Holm; None where there is no test."""
     known = sorted((p, i) for i, p in enumerate(p_values) if p is not None)
     adjusted: list[float | None] = [None] * len(p_values)
     largest = 0.0
@@ -149,7 +154,7 @@ def _compare(
 
 
 def _test(differences: np.ndarray) -> float | None:
-    """Two-sided p of the t-test; None for less than two differences."""
+    """Computes the two-sided p of the t-test; None for one difference."""
     from scipy import stats
 
     if len(differences) < 2:

@@ -24,7 +24,7 @@ SIGNIFICANT = 0.05
 
 
 class Verdict(enum.StrEnum):
-    """What the evidence says of a claim."""
+    """Answer of the evidence to a claim."""
 
     REPRODUCED = "reproduced"
     REFUTED = "refuted"
@@ -35,7 +35,7 @@ class Verdict(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Rule:
-    """An open interval, or everything outside a closed one."""
+    """Open interval, or everything outside a closed one."""
 
     low: float = -math.inf
     high: float = math.inf

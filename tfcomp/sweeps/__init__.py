@@ -1,5 +1,5 @@
-"""Sweeps: many runs, each its own process, and their statistics.
+"""Sweeps: many runs on a Dask cluster, and their statistics.
 
 `grid` lists the runs of a sweep, `workload` runs those that are not finished,
-`scheduling` starts processes on a Dask cluster, and `sweep_...` write results.
+`scheduling` sends them to workers, and `sweep_...` write results.
 """

@@ -1,4 +1,4 @@
-"""Which trials a sweep has: the cross product of its axes, times the seeds."""
+"""Trials of a sweep: the cross product of its axes, times the seeds."""
 
 import csv
 import dataclasses
@@ -24,15 +24,14 @@ from tfcomp.models.config_checks import list_announcements
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.sweeps.scheduler_options import is_here
 
-GRID = {
+GRID: dict[str, tuple[list[str], str]] = {
     "grid": (
         [],
         "A flag to vary and its values, as depth=2,3,4, once for each axis; "
         "every combination is run",
     )
 }
-# Trials, or searches, of one command; each is a process of some seconds.
-MAX_ITEMS = 10**5
+MAX_ITEMS = 10**5  # trials, or searches, of one command
 MAX_SEEDS = 10**4
 
 
@@ -45,15 +44,18 @@ def parse_grid(
     `region="box:x:6-22,y:0-9",corner:14`. The values of flags that are
     varied together cannot contain a slash.
 
-    Gives every combination, flag name to value; the last axis varies fastest.
-    ConfigError for an axis that is ill-formed, empty or repeats something, or
-    for too many combinations of seeds; RunError for an unknown flag.
+    Returns:
+        Every combination, flag name to value; the last axis varies fastest.
+
+    Raises:
+        ConfigError: An axis is invalid, empty or repeats a flag or value, or
+            there are too many trials.
+        RunError: A flag is not known.
     """
     axes = [_parse_axis(spec, plugins) for spec in specs]
     names = [name for linked, _ in axes for name in linked]
-    for name in names:
-        if names.count(name) > 1:
-            raise ConfigError("grid", f"must vary {name} once", list(specs))
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise ConfigError("grid", f"must vary {repeated[0]} once", list(specs))
     count = math.prod([num_seeds, *(len(points) for _, points in axes)])
     if count > MAX_ITEMS:
         rule = f"and --seeds must make at most {MAX_ITEMS} trials, not {count}"
@@ -65,9 +67,9 @@ def parse_grid(
 
 
 def split_cells(flag: str, text: str) -> list[str]:
-    """Splits a flag's value at commas outside of quotes, as CSV has them.
+    """Splits a flag's value at commas outside of quotes, as in CSV.
 
-    Parts have no spaces around; an empty text has none. ConfigError for no CSV.
+    Raises ConfigError if the quotes are invalid.
     """
     try:
         rows = list(csv.reader([text], strict=True, skipinitialspace=True))
@@ -80,48 +82,40 @@ def split_cells(flag: str, text: str) -> list[str]:
 def _parse_axis(
     spec: str, plugins: str
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Flags that are varied together, and their values at every point."""
-    left, equals, right = spec.partition("=")
+    """Returns flags that are varied together, and their values."""
+    left, _, right = spec.partition("=")
     names = [name.strip() for name in left.split("/")]
-    if not equals or not all(names):
+    if not right or not all(names):
         raise ConfigError("grid", "must look like depth=2,3,4", spec)
+    known = define_run_flags(plugins)
     for name in names:
-        known = define_run_flags(plugins)
         # Absl would also take `nopictures`, and read files named by `flagfile`.
         if name not in known:
             raise make_unknown_error(name, known)
-        if name == "seed":
-            raise ConfigError("grid", "must leave the seed to --seeds", spec)
-        if name in LOCATION_FLAGS:
-            rule = "must vary what a run computes, which"
-            raise ConfigError("grid", f"{rule} {name} does not change", spec)
-    cells = split_cells("grid", right) or [""]
-    points = [_parse_point(names, cell, spec, plugins) for cell in cells]
-    for point in points:
-        if points.count(point) > 1:
+        if name in ("seed", *LOCATION_FLAGS):
+            rule = f"must not vary {name} (for seeds there is --seeds)"
+            raise ConfigError("grid", rule, spec)
+    points: list[tuple[Any, ...]] = []
+    for cell in split_cells("grid", right):
+        texts = [part.strip() for part in cell.split("/")]
+        if len(names) == 1:
+            texts = [cell]
+        if not all(texts) or len(texts) != len(names):
+            rule = f"must have a value of {left} at each point"
+            raise ConfigError("grid", rule, spec)
+        flags = [f"--{n}={text}" for n, text in zip(names, texts, strict=True)]
+        values = parse_flags(flags, define_run_flags(plugins))
+        point = tuple(values[name] for name in names)
+        if point in points:
             shown = "/".join(map(str, point))
             raise ConfigError("grid", f"must have {shown} once", spec)
+        points.append(point)
     return names, points
-
-
-def _parse_point(
-    names: Sequence[str], cell: str, spec: str, plugins: str
-) -> tuple[Any, ...]:
-    texts = cell.split("/") if len(names) > 1 else [cell]
-    texts = [text.strip() for text in texts]
-    if not all(texts):
-        raise ConfigError("grid", "must have a value everywhere", spec)
-    if len(texts) != len(names):
-        rule = f"must have {len(names)} values in each of its points"
-        raise ConfigError("grid", rule, spec)
-    flags = [f"--{n}={text}" for n, text in zip(names, texts, strict=True)]
-    values = parse_flags(flags, define_run_flags(plugins))
-    return tuple(values[name] for name in names)
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One run of a sweep; its name is the hash of what it computes."""
+    """One run of a sweep; its name is a hash of flags and code."""
 
     setting: dict[str, Any]  # the flags that the sweep varies, without the seed
     config: RunConfig
@@ -139,7 +133,7 @@ class Trial:
         return Path(self.config.run_dir)
 
     def describe(self) -> str:
-        """The trial in one line, as `depth=2 encoding=bump seed=0`."""
+        """Formats the trial as `depth=2 encoding=bump seed=0`."""
         named = {**self.setting, "seed": self.seed}
         return " ".join(f"{name}={value}" for name, value in named.items())
 
@@ -149,16 +143,22 @@ def make_trials(
     settings: Sequence[dict[str, Any]],
     seeds: Sequence[int],
 ) -> tuple[list[Trial], list[str]]:
-    """All trials, those of a setting together, and lines for the user.
+    """Returns all trials, setting by setting, and lines for the user.
 
-    The flags are those of the sweep, and settings what `parse_grid` gives.
-    ConfigError if a combination breaks a rule that needs no TensorFlow.
+    Args:
+        flags: Of the sweep.
+        settings: As of `parse_grid`.
+        seeds: Of every setting.
+
+    Raises:
+        ConfigError: A combination breaks a rule that needs no TensorFlow.
     """
     base = make_config(dict(flags))
     folder = Path(base.run_dir) / "trials"
     exports = os.path.join(base.export_dir, base.run_name)
     places = {"log_dir": str(folder), "export_dir": exports, "resume": True}
-    trials, notes = [], {}
+    trials: list[Trial] = []
+    notes: dict[str, None] = {}
     for varied in settings:
         config = make_config({**flags, **varied, **places, "seed": seeds[0]})
         here = is_here(flags)
@@ -174,7 +174,7 @@ def make_trials(
 
 
 def compute_hash(config: RunConfig, code_version: str) -> str:
-    """The name of a trial: 16 hex digits of what decides its numbers."""
+    """Returns the name of a trial: 16 hex digits of its flags and code."""
     content = {"flags": config.identity(), "code": code_version}
     text = json.dumps(content, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -182,7 +182,7 @@ def compute_hash(config: RunConfig, code_version: str) -> str:
 
 @dataclass(frozen=True)
 class SeedSettings(Settings):
-    """The seeds of every setting of a grid."""
+    """Seeds of every setting of a grid."""
 
     seeds: int = setting(
         1,
@@ -201,24 +201,23 @@ class SeedSettings(Settings):
 
 @dataclass(frozen=True)
 class SweepSettings(SeedSettings):
-    """What is made of every setting of the grid."""
+    """Numbers and statistics that a sweep makes."""
 
     measure: bool = setting(
         False,
-        "Also compute the measures that the paper's claims are judged by, "
-        "and add them to metrics.json of every trial.",
+        "Also compute the metrics that the paper's claims are judged by, and "
+        "add them to metrics.json of every trial.",
     )
     interval: str = setting(
         "student",
-        "How the 95 % interval of a mean over seeds is made: student takes "
-        "the scores for normal, bootstrap does not but is too narrow for a "
-        "handful of seeds.",
+        "Method of the 95 % interval of a mean over seeds: student assumes "
+        "normal scores, bootstrap does not but is too narrow for a handful of "
+        "seeds.",
         choices=("student", "bootstrap"),
     )
     pairs: str = setting(
         "first",
-        "Which settings paired.csv compares: first is the first setting of "
-        "the grid with each other one, all is every pair, whose number grows "
-        "with the square of the settings.",
+        "Settings that paired.csv compares: first is the first setting of the "
+        "grid with each other one, all is every pair.",
         choices=("first", "all"),
     )

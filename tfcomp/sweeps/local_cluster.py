@@ -1,9 +1,9 @@
-"""A Dask cluster on this machine that keeps its number of workers.
+"""A Dask cluster on this machine, and the settings of all clusters.
 
 Each worker is a process, which its nanny starts again when it dies. All speak
 through TLS, since others on a shared machine could have them run code as us.
-Their files are in a private folder: Dask would import modules from
-`dask-scratch-space`, which somebody else may have made before.
+Their files are in a private folder: Dask imports modules from
+`dask-scratch-space`, which another user may have made before.
 """
 
 from __future__ import annotations
@@ -11,77 +11,102 @@ from __future__ import annotations
 import contextlib
 import logging
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from multiprocessing import resource_tracker
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.errors import RunError
 from tfcomp.config.private_folder import make_private_folder
 
 if TYPE_CHECKING:
-    from distributed import Client, LocalCluster
-    from distributed.deploy import Cluster
+    from distributed import Client
 
 CLOSE_SECONDS = 60
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     # Dask limits the threads of its workers and changes how they return
-    # memory, which our processes would inherit.
-    "distributed.nanny.pre-spawn-environ": {},
+    # memory, which trials would inherit. None removes a variable.
+    "distributed.nanny.pre-spawn-environ": dict.fromkeys(
+        (
+            "MALLOC_TRIM_THRESHOLD_",
+            "OMP_NUM_THREADS",
+            "MKL_NUM_THREADS",
+            "OPENBLAS_NUM_THREADS",
+        )
+    ),
     # A task whose worker has died four times is recorded as failed.
     "distributed.scheduler.allowed-failures": 3,
-    # By default a worker that has not come back after 15 s is forgotten, also
-    # while it is about to start on a busy machine.
-    "distributed.deploy.lost-worker-timeout": "100000 h",
     # Pages with logs and counts, which know no login.
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
-    # What Dask watches many times a second, for dashboards and tasks of
-    # milliseconds, costs more than all the rest when tasks take minutes.
+    # Dask's measurements for dashboards cost more than all the rest when tasks
+    # take minutes.
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.interval": "5s",
 }
+# By default a worker that has not come back after 15 s is given up, also while
+# it is about to start on a busy machine.
+PATIENCE = {"distributed.deploy.lost-worker-timeout": "100000 h"}
 
 
 @contextlib.contextmanager
-def start_cluster(num_workers: int) -> Iterator[tuple[LocalCluster, Client]]:
-    """A cluster of one-thread processes, and its client; or a RunError."""
+def start_local_cluster(num_workers: int) -> Iterator[tuple[Any, Client]]:
+    """Starts one-thread processes; yields cluster and client, or RunError."""
+    from distributed import LocalCluster
+
+    with make_private_folder() as folder:
+        place = {"temporary-directory": str(folder)}
+        with open_cluster(
+            lambda: LocalCluster(
+                n_workers=num_workers,
+                threads_per_worker=1,
+                memory_limit=0,  # it would count workers, not tasks
+                dashboard_address="127.0.0.1:0",  # any free port
+                scheduler_kwargs={"dashboard": False},
+                local_directory=str(folder),
+                env={"TMPDIR": str(folder)},
+                silence_logs=logging.CRITICAL,
+                security=True,
+            ),
+            SETTINGS | PATIENCE | place,
+            "no worker can be started",
+        ) as opened:
+            yield opened
+
+
+@contextlib.contextmanager
+def open_cluster(
+    make: Callable[[], Any], settings: dict[str, Any], problem: str
+) -> Iterator[tuple[Any, Client]]:
+    """Opens a cluster and its client, and closes both at the end.
+
+    The settings hold all the time: Dask reads some of them only when a worker
+    is lost, or started again.
+
+    Raises:
+        RunError: Dask cannot make the cluster.
+    """
     import dask
-    from distributed import Client, LocalCluster
+    from distributed import Client
 
     silence_dask()
-    # The settings hold as long as the cluster: Dask reads some of them only
-    # when a worker is lost, or started again.
     with contextlib.ExitStack() as stack:
-        # Removed when everything that writes there has ended.
-        folder = str(stack.enter_context(make_private_folder()))
-        settings = SETTINGS | {"temporary-directory": folder}
         stack.enter_context(dask.config.set(settings))
-        with hold_back_interrupts():
+        with _hold_back_interrupts():
             try:
-                cluster = LocalCluster(
-                    n_workers=num_workers,
-                    threads_per_worker=1,
-                    processes=True,
-                    memory_limit=0,  # it would count workers, not tasks
-                    dashboard_address="127.0.0.1:0",  # any free port
-                    scheduler_kwargs={"dashboard": False},
-                    local_directory=folder,
-                    env={"TMPDIR": folder},
-                    silence_logs=logging.CRITICAL,
-                    security=True,
-                )
-            except (OSError, RuntimeError) as error:
-                raise RunError(f"no worker can be started: {error}") from error
-            stack.callback(close_cluster, cluster)
-            client = stack.enter_context(Client(cluster))
+                cluster = make()
+                stack.callback(_close, cluster)
+                client = stack.enter_context(Client(cluster))
+            except (OSError, RuntimeError, TypeError, ValueError) as error:
+                text = f"{problem}: {shorten(error)}"
+                raise RunError(text) from error
         yield cluster, client
 
 
 def silence_dask() -> None:
-    """Keeps Dask's logs, mostly tracebacks of lost workers, from users.
+    """Hides Dask's logs, mostly tracebacks of lost workers, from users.
 
-    What `silence_logs` does ends with the cluster, while connections close.
+    `silence_logs` ends with the cluster, while connections still close.
     """
     import distributed  # noqa: F401  sets the levels as it is imported
 
@@ -90,24 +115,16 @@ def silence_dask() -> None:
     logging.getLogger("tornado.application").setLevel(logging.CRITICAL)
 
 
-def replace_lost_workers(cluster: LocalCluster) -> None:
-    """Starts workers, in the background, where nannies have given up."""
-    from distributed import Status
-
-    def replace() -> None:
-        ends = (Status.closed, Status.failed)
-        nannies = cluster.workers.items()
-        for name in [name for name, n in nannies if n.status in ends]:
-            del cluster.workers[name]
-            # Starts what is missing of the number that was asked for.
-            cluster.scale(len(cluster.worker_spec))
-
-    cluster.loop.add_callback(replace)
+def shorten(error: Exception) -> str:
+    """Returns the last line of a message, or the kind of the error."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    told = [line for line in lines if line and line[-1] != ":"]
+    return told[-1] if told else type(error).__name__
 
 
 @contextlib.contextmanager
-def hold_back_interrupts() -> Iterator[None]:
-    """Threads and processes that start in the block ignore Ctrl-C for good.
+def _hold_back_interrupts() -> Iterator[None]:
+    """Lets threads and processes that start in the block ignore Ctrl-C.
 
     Workers get it from a terminal as well, and would die with a traceback.
     """
@@ -120,7 +137,7 @@ def hold_back_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def close_cluster(cluster: Cluster) -> None:
+def _close(cluster: Any) -> None:
     """Stops the workers; those that do not listen die with this process."""
     with contextlib.suppress(TimeoutError):
         cluster.close(timeout=CLOSE_SECONDS)

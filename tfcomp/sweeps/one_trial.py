@@ -25,7 +25,7 @@ def run_trial(argv: list[str]) -> None:
         from tfcomp.training.experiment import train_and_evaluate
 
     # Layers are numbered through the life of a process, and their names are
-    # saved: those of a trial must not depend on the trials before it.
+    # saved: the names must not depend on earlier trials.
     keras.backend.clear_session()
     train_and_evaluate(config, dataset)
     if measure:

@@ -7,28 +7,20 @@ same tfcomp installed.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
-import queue
 import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.errors import ConfigError, first_line
 from tfcomp.storage.code_version import OVERRIDE, compute_code_version
-from tfcomp.sweeps.job_cluster import (
-    JobWatch,
-    count_job_threads,
-    start_job_cluster,
-)
-from tfcomp.sweeps.local_cluster import (
-    replace_lost_workers,
-    silence_dask,
-    start_cluster,
-)
+from tfcomp.sweeps import job_cluster
+from tfcomp.sweeps.local_cluster import silence_dask, start_local_cluster
 from tfcomp.sweeps.scheduler_options import (
     SchedulerOptions,
     count_threads,
@@ -41,10 +33,10 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 _CONNECT_SECONDS = 5
+_POLL_SECONDS = 0.1
 _COUNT_SECONDS = 2.0  # between two counts of the workers
+_ASK_SECONDS = 15.0  # between two questions for jobs in the queue
 _REMIND_SECONDS = 60  # between two notes that there is no worker
-_START_SECONDS = 10  # that a worker may take to start, before the first note
-_FETCH_SECONDS = 5  # for the few bytes of an outcome
 
 
 @dataclass(frozen=True)
@@ -70,7 +62,7 @@ class Outcome:
 
 
 def check_scheduler(options: SchedulerOptions) -> None:
-    """ConfigError if the scheduler of the options, if any, does not answer."""
+    """Raises ConfigError if the scheduler of the options does not answer."""
     if options.scheduler:
         with Pool(options):
             pass
@@ -89,23 +81,32 @@ class Pool:
     ) -> None:
         self._options = options
         self._folder = folder
-        self._gpus: tuple[str, ...] | None = ()
+        self._gpus: tuple[str, ...] = ()
         self._threads = options.threads
-        self._jobs: JobWatch | None = None
-        self._tend: Callable[[], None] = lambda: None
+        self._cluster: Any = None
         self._exits = contextlib.ExitStack()
-        self._most = options.workers
-        self.workers = self._told = options.workers  # when they were counted
+        self.workers = options.workers  # tasks at a time
 
     def __enter__(self) -> Pool:
         """Starts workers; ConfigError or RunError if that is not possible."""
-        if self._options.scheduler:
+        options = self._options
+        if options.scheduler:
             self._client = self._exits.enter_context(self._connect())
-            self.workers = self._told = self._count_workers()
-        elif self._options.cluster:
-            self._start_jobs()
+            self.workers = self._count_workers()
+            return self
+        if options.cluster:
+            opened = job_cluster.start_job_cluster(options, self._folder)
+            threads = job_cluster.count_job_threads(options)
         else:
-            self._start()
+            self._gpus = tuple(list_gpus())
+            self.workers = options.workers or len(self._gpus) or 1
+            if self._gpus and self.workers > len(self._gpus):
+                rule = f"must be at most {len(self._gpus)}, one for each GPU"
+                raise ConfigError("workers", rule, self.workers)
+            opened = start_local_cluster(self.workers)
+            threads = count_threads(self.workers)
+        self._threads = options.threads or threads
+        self._cluster, self._client = self._exits.enter_context(opened)
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -121,106 +122,60 @@ class Pool:
         Without a worker, or a job in the queue, for the time that the options
         allow, the rest fails. RunError if the first job is refused.
         """
-        if self._jobs is not None:
-            self.workers = self._told = 0  # so far
-            self._jobs.start()
+        if self._options.cluster:
+            job_cluster.submit_jobs(self._options, self._cluster)
         batch = uuid.uuid4().hex[:8]  # keys of an earlier start may live on
         waiting = deque(tasks)
-        futures: dict[Future, str] = {}
-        ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
-
-        def submit() -> int:
-            """Gives Dask a task for each worker; counts what is left.
-
-            Tasks that wait on a worker would count its deaths as their own.
-            """
-            while waiting and len(futures) < self._count_slots():
-                task = waiting.popleft()
-                future = self._client.submit(
-                    run_task,
-                    task.function,
-                    list(task.arguments),
-                    str(task.log.absolute()),
-                    self._make_setup(task),
-                    key=(KEY, task.name, batch),
-                    pure=False,
-                )
-                futures[future] = task.name
-                future.add_done_callback(ended.put)
-            return len(futures) + len(waiting)
-
+        running: dict[Future, tuple[str, float]] = {}
+        outcomes: list[Outcome] = []
+        watch = _Watch(self._options, self._count_workers, self._has_jobs)
         try:
-            yield from self._wait(ended, futures, submit)
-            left = [*futures.values(), *(task.name for task in waiting)]
+            while waiting or running or outcomes:
+                # A task for each worker: tasks that wait on a worker would
+                # count its deaths as their own.
+                while waiting and len(running) < max(1, self.workers):
+                    task = waiting.popleft()
+                    future = self._submit(task, batch)
+                    running[future] = task.name, time.monotonic()
+                yield from outcomes
+                ended = [future for future in running if future.done()]
+                outcomes = [_end(f, *running.pop(f)) for f in ended]
+                if not ended:
+                    if watch.is_over():
+                        break
+                    time.sleep(_POLL_SECONDS)
+                if self._options.scheduler:  # its workers come and go
+                    self.workers = watch.count
+            left = [name for name, _ in running.values()]
+            left += [task.name for task in waiting]
             if left:
-                reason = self._explain_absence()
-                say(f"{reason}: giving up {len(left)} of {len(tasks)}")
-                yield from (Outcome(name, reason) for name in left)
+                say(f"{watch.reason}: giving up {len(left)} of {len(tasks)}")
+                yield from (Outcome(name, watch.reason) for name in left)
         finally:
-            self._client.cancel(list(futures), force=True)
+            self._client.cancel(list(running), force=True)
 
-    def _wait(
-        self,
-        ended: queue.SimpleQueue[Future],
-        futures: dict[Future, str],
-        submit: Callable[[], int],
-    ) -> Iterator[Outcome]:
-        """Takes out futures as they end, all unless the workers are gone."""
-        timeout = self._options.worker_timeout or float("inf")
-        counted = seen = time.monotonic()
-        reminded = counted - _REMIND_SECONDS + _START_SECONDS
-        while submit():
-            with contextlib.suppress(queue.Empty):
-                future = ended.get(timeout=_COUNT_SECONDS)
-                try:
-                    outcome = make_outcome(futures[future], future)
-                except TimeoutError:  # lost with its worker, made again
-                    ended.put(future)
-                else:
-                    del futures[future]
-                    future.release()
-                    submit()  # before the outcome is used, which may take long
-                    yield outcome
-            now = time.monotonic()
-            if now - counted < _COUNT_SECONDS:
-                continue
-            counted = now
-            self._watch_workers()
-            is_queued = self._jobs is not None and self._jobs.waiting
-            reminded = now if self.workers else reminded
-            seen = now if self.workers or is_queued else seen
-            if now - seen > timeout or (self._has_problem() and seen < now):
-                return
-            if now - reminded > _REMIND_SECONDS:
-                reminded = now
-                waited = format_seconds(now - seen)
-                nobody = f"no worker for {waited}, waiting (--worker_timeout)"
-                say("jobs wait in the queue" if is_queued else nobody)
-
-    def _count_slots(self) -> int:
-        """Tasks at a time; others' workers may become more or fewer."""
-        return self._most or max(1, self.workers)
-
-    def _has_problem(self) -> bool:
-        return self._jobs is not None and bool(self._jobs.problem)
-
-    def _explain_absence(self) -> str:
-        if self._jobs is not None and self._jobs.problem:
-            return self._jobs.problem
-        seconds = format_seconds(self._options.worker_timeout)
-        return f"no worker for {seconds} (--worker_timeout)"
-
-    def _watch_workers(self) -> None:
-        """Counts the workers, and has lost ones replaced.
-
-        A count is told that stays: a worker may just begin a new process.
-        """
-        before, self.workers = self.workers, self._count_workers()
-        if self._told != self.workers == before:
-            noun = "worker" if self.workers == 1 else "workers"
-            say(f"{self.workers} {noun} now, {self._told} before")
-            self._told = self.workers
-        self._tend()
+    def _submit(self, task: Task, batch: str) -> Future:
+        threads = self._threads
+        if task.max_threads and not self._options.threads:
+            threads = min(threads or task.max_threads, task.max_threads)
+        is_checked = OVERRIDE not in os.environ
+        setup = Setup(
+            folder=os.getcwd(),
+            code=compute_code_version(task.plugins) if is_checked else "",
+            plugins=task.plugins,
+            replicas=task.replicas,
+            threads=threads,
+            gpus=self._gpus,
+        )
+        return self._client.submit(
+            run_task,
+            task.function,
+            list(task.arguments),
+            str(task.log.absolute()),
+            setup,
+            key=(KEY, task.name, batch),
+            pure=False,
+        )
 
     def _count_workers(self) -> int:
         try:
@@ -228,49 +183,10 @@ class Pool:
         except (OSError, RuntimeError, ValueError):
             return 0  # the scheduler is gone, too
 
-    def _make_setup(self, task: Task) -> Setup:
-        threads = self._threads
-        if task.max_threads and not self._options.threads:
-            threads = min(threads or task.max_threads, task.max_threads)
-        is_checked = OVERRIDE not in os.environ
-        return Setup(
-            folder=os.getcwd(),
-            code=compute_code_version(task.plugins) if is_checked else "",
-            plugins=task.plugins,
-            replicas=task.replicas,
-            threads=threads,
-            gpus=self._gpus,
-            trials_per_gpu=self._options.trials_per_gpu,
-            isolated=task.name if self._options.isolate else "",
-        )
-
-    def _start(self) -> None:
-        share = self._options.trials_per_gpu
-        self._gpus = tuple(list_gpus())
-        if share > 1 and not self._gpus:
-            rule = "must be 1 on a machine without a GPU"
-            raise ConfigError("trials_per_gpu", rule, share)
-        most = len(self._gpus) * share
-        self.workers = self._most = self._options.workers or most or 1
-        self._told = self.workers
-        if self._gpus and self.workers > most:
-            rule = f"must be at most {most}, --trials_per_gpu for each GPU"
-            raise ConfigError("workers", rule, self.workers)
-        self._threads = self._options.threads or count_threads(self.workers)
-        cluster, self._client = self._exits.enter_context(
-            start_cluster(self.workers)
-        )
-        self._tend = lambda: replace_lost_workers(cluster)
-
-    def _start_jobs(self) -> None:
-        options = self._options
-        self._gpus = None if options.job_gpus else ()
-        self._threads = options.threads or count_job_threads(options)
-        cluster, self._client = self._exits.enter_context(
-            start_job_cluster(options, self._folder)
-        )
-        self._jobs = JobWatch(options, cluster)
-        self._tend = self._jobs.tend
+    def _has_jobs(self) -> bool:
+        """Checks whether jobs wait in the queue of a cluster."""
+        is_cluster = bool(self._options.cluster)
+        return is_cluster and job_cluster.are_jobs_queued(self._cluster)
 
     def _connect(self) -> Client:
         from distributed import Client
@@ -286,16 +202,62 @@ class Pool:
             raise ConfigError("scheduler", rule, address) from error
 
 
-def make_outcome(name: str, future: Future) -> Outcome:
-    """Reads the outcome of a task; TimeoutError if its worker has died."""
+class _Watch:
+    """Counts workers now and then; ends a wait for workers that do not come."""
+
+    def __init__(
+        self,
+        options: SchedulerOptions,
+        count_workers: Callable[[], int],
+        has_jobs: Callable[[], bool],
+    ) -> None:
+        self._timeout = options.worker_timeout or math.inf
+        self._count_workers = count_workers
+        self._has_jobs = has_jobs
+        self.count = count_workers()
+        now = time.monotonic()
+        self._seen = now  # when there was a worker, or a job in the queue
+        self._counted = self._asked = self._told = now
+
+    @property
+    def reason(self) -> str:
+        return (
+            f"no worker for {format_seconds(self._timeout)} (--worker_timeout)"
+        )
+
+    def is_over(self) -> bool:
+        """Returns True once there was no worker for too long."""
+        now = time.monotonic()
+        if now - self._counted < _COUNT_SECONDS:
+            return False
+        self._counted, self.count = now, self._count_workers()
+        if self.count:
+            self._seen = self._told = now
+        elif now - self._asked > _ASK_SECONDS:
+            self._asked = now
+            self._seen = now if self._has_jobs() else self._seen
+        if now - self._told > _REMIND_SECONDS:
+            self._told = now
+            say("no worker yet (--worker_timeout says how long to wait)")
+        return now - self._seen > self._timeout
+
+
+def _end(future: Future, name: str, start: float) -> Outcome:
+    outcome = Outcome(name, _explain(future), time.monotonic() - start)
+    future.release()
+    return outcome
+
+
+def _explain(future: Future) -> str:
+    """Returns why a task failed, in one line; empty if it did not."""
     from distributed import KilledWorker
 
+    if future.status == "finished":
+        return ""
     if future.cancelled():
-        return Outcome(name, "cancelled, or its scheduler is gone")
-    error = future.exception(_FETCH_SECONDS)
-    if error is None:
-        return Outcome(name, *future.result(_FETCH_SECONDS))
+        return "cancelled, or its scheduler is gone"
+    error = future.exception()
     if isinstance(error, KilledWorker):
         deaths = error.allowed_failures + 1
-        return Outcome(name, f"its worker died {deaths} times (see its log)")
-    return Outcome(name, f"{type(error).__name__}: {first_line(error)}")
+        return f"its worker died {deaths} times (see its log)"
+    return first_line(error)

@@ -1,199 +1,123 @@
-"""The page of a sweep: what its numbers say, scores, folded sections."""
+"""The page of a sweep: its results in sentences, scores, folded sections."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pandas as pd
-
 from tfcomp.evaluation.verbalize import FITTED
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.report.findings import describe_course
 from tfcomp.report.page import Answer, Section
 from tfcomp.statistics.setting_table import make_label
-from tfcomp.sweeps.sweep_exhibits import MIN_SEEDS, SweepScores
+from tfcomp.sweeps.sweep_exhibits import MIN_SEEDS, list_rows
+from tfcomp.sweeps.sweep_numbers import SweepNumbers
 
 Row = Mapping[str, Any]
 KNOWN, HELD_OUT = "id_relative_mse", "ood_relative_mse"
-# What is told of a figure, by its axis: the number, and what it is called.
-AXES = {
-    "epoch": ("ood/relative_mse", "the OOD relative error"),
-    "stage": ("factorization", "the factorization"),
-}
-# Titles of sections by the beginnings of the names of their exhibits.
-SECTIONS = {
-    "curves": ("Course of training", "Errors against the epoch."),
-    "layers": ("Stages", "Numbers of stages against the depth."),
-    "by": ("Scores by a number", "Scores against a flag that is a number."),
-}
 
 
-def make_answer(
-    sweep: SweepScores, exhibits: Sequence[Exhibit], planned: int
-) -> Answer:
-    """Three sentences, the scores of every setting, and their picture."""
-    rows = list_settings(sweep)
-    table = Exhibit(
-        "settings",
-        "Relative errors",
+def make_answer(sweep: SweepNumbers, exhibits: Sequence[Exhibit]) -> Answer:
+    """Makes the first screen: sentences, relative errors, their picture."""
+    errors = {name: _list_errors(sweep, name) for name in (KNOWN, HELD_OUT)}
+    labels = dict.fromkeys([*errors[KNOWN], *errors[HELD_OUT]])
+    rows = [
+        {
+            "setting": label,
+            "ID": _format_interval(errors[KNOWN].get(label)),
+            "OOD": _format_interval(errors[HELD_OUT].get(label)),
+        }
+        for label in labels
+    ]
+    caption = (
         "Means over seeds, and 95 % intervals of three seeds or more, of the "
         "pixel MSE divided by that of the reference (a blank image if the data "
-        "declare a constant ground, else the mean training image).",
-        rows=[
-            {
-                "setting": row["label"],
-                "seeds": row["n"],
-                "ID": format_interval(row.get(KNOWN)),
-                "OOD": format_interval(row.get(HELD_OUT)),
-            }
-            for row in rows
-        ],
+        "declare a constant ground, else the mean training image)."
     )
-    finished = int(sweep.seeds.drop_duplicates([*sweep.flags, "seed"]).shape[0])
+    table = Exhibit("settings", "Relative errors", caption, rows=rows)
+    finished = len(sweep.seeds.drop_duplicates([*sweep.flags, "seed"]))
     sentences = [
-        describe_settings(rows),
-        describe_fit(rows),
-        f"{finished} of {planned} trials have scores.",
+        _describe_best(errors[HELD_OUT]),
+        _describe_fit(errors[KNOWN]),
+        f"{finished} of {sweep.planned} trials have scores.",
     ]
     shown = [item for item in exhibits if item.name == "scores"]
     return Answer([s for s in sentences if s], [table, *shown])
 
 
-def list_settings(sweep: SweepScores) -> list[dict[str, Any]]:
-    """Settings with their label, number of seeds, and numbers by score."""
-    found: dict[str, dict[str, Any]] = {}
-    for row in sweep.summary.to_dict("records"):
-        label = name_setting(row, sweep.flags)
-        setting = found.setdefault(label, {"label": label, "n": 0})
-        setting["n"] = max(setting["n"], int(row["n"]))
-        setting[row["score"]] = row
-    return [*found.values()]
+def make_sections(
+    sweep: SweepNumbers, exhibits: Sequence[Exhibit]
+) -> list[Section]:
+    """Makes the other figures, and the comparisons at equal seeds."""
+    shown = [item for item in exhibits if item.name != "scores"]
+    text = "Errors by epoch, numbers of stages, scores by varied numbers."
+    figures = Section("figures", "Figures", text, shown)
+    paired = sweep.paired.astype(object)
+    rows = list_rows(paired.where(paired.notna(), None))
+    if not rows:
+        return [figures]
+    caption = (
+        "Second setting less first one, at equal seeds; p_holm is corrected "
+        "for the pairs of a score."
+    )
+    p_values = [row["p_holm"] for row in rows if row["score"] == HELD_OUT]
+    known = [p for p in p_values if p is not None]
+    finding = (
+        f"The OOD error differs in {sum(p < 0.05 for p in known)} of "
+        f"{len(known)} pairs with enough seeds (p < 0.05 by Holm)."
+    )
+    table = Exhibit("paired", "Differences", caption, rows=rows)
+    text = "Pairs of settings at equal seeds."
+    return [figures, Section("paired", "Comparisons", text, [table], finding)]
 
 
-def name_setting(row: Row, flags: Sequence[str]) -> str:
-    """As `depth 2`: the value alone says little in a sentence."""
-    label = make_label(row, flags)
-    return f"{flags[0]} {label}" if len(flags) == 1 else label
+def _list_errors(sweep: SweepNumbers, score: str) -> dict[str, Row]:
+    """Returns the rows of a score by setting, where all seeds have it."""
+    rows = list_rows(sweep.scores[sweep.scores["score"] == score])
+    # A value alone says little in a sentence.
+    start = f"{sweep.flags[0]} " if len(sweep.flags) == 1 else ""
+    labels = [f"{start}{make_label(row, sweep.flags)}" for row in rows]
+    pairs = zip(labels, rows, strict=True)
+    return {label: row for label, row in pairs if row["mean"] is not None}
 
 
-def describe_settings(rows: Sequence[Row]) -> str:
-    """Which setting errs least, and whether that can be told from the rest."""
-    known = [
-        row for row in rows if HELD_OUT in row and _is_known(row[HELD_OUT])
-    ]
-    known.sort(key=lambda row: row[HELD_OUT]["mean"])
-    if not known:
+def _describe_best(errors: Mapping[str, Row]) -> str:
+    """Describes the least OOD error, and if its setting stands out."""
+    if not errors:
         return "No setting has an OOD error."
-    best, worst = known[0], known[-1]
-    if len(known) == 1:
-        return f"{best['label']} has an OOD relative error of {_mean(best)}."
-    high, low = best[HELD_OUT]["high"], known[1][HELD_OUT]["low"]
-    if min(best["n"], known[1]["n"]) < MIN_SEEDS:
-        found = "two seeds or fewer do not tell settings apart"
-    elif None in (high, low):
-        found = "seeds that are all alike have no interval"
-    elif high < low:
-        found = "the intervals of the best two do not overlap"
+    ranked = sorted(errors, key=lambda label: errors[label]["mean"])
+    best, worst = ranked[0], ranked[-1]
+    means = [f"{errors[label]['mean']:.3g}" for label in (best, worst)]
+    if len(ranked) == 1:
+        return f"{best} has an OOD relative error of {means[0]}."
+    first, second = errors[best], errors[ranked[1]]
+    if min(first["n"], second["n"]) < MIN_SEEDS:
+        finding = "fewer than three seeds do not tell settings apart"
+    elif None in (first["high"], second["low"]):
+        finding = "seeds with equal scores have no interval"
+    elif first["high"] < second["low"]:
+        finding = "the intervals of the best two do not overlap"
     else:
-        found = (
-            "the intervals of the best two settings overlap, so that these are "
-            "not told apart"
-        )
+        finding = "the intervals of the best two overlap"
     return (
-        f"The OOD relative error is least for {best['label']} ({_mean(best)}) "
-        f"and largest for {worst['label']} ({_mean(worst)}); {found}."
+        f"The OOD relative error is least for {best} ({means[0]}) and largest "
+        f"for {worst} ({means[1]}); {finding}."
     )
 
 
-def describe_fit(rows: Sequence[Row]) -> str:
-    """How many settings fit what they saw, in the mean."""
-    means = [row[KNOWN]["mean"] for row in rows if KNOWN in row]
-    if not means:
+def _describe_fit(errors: Mapping[str, Row]) -> str:
+    """Counts the settings whose mean ID error is small."""
+    fitted = sum(row["mean"] <= FITTED for row in errors.values())
+    if not errors:
         return ""
     return (
-        f"{sum(mean <= FITTED for mean in means)} of {len(means)} settings fit "
-        "what they saw, by a mean ID relative error of at most "
-        f"{100 * FITTED:.0f} %."
+        f"{fitted} of {len(errors)} settings fit their training data, by a "
+        f"mean ID relative error of at most {100 * FITTED:.0f} %."
     )
 
 
-def make_sections(
-    sweep: SweepScores, exhibits: Sequence[Exhibit], paired: pd.DataFrame
-) -> list[Section]:
-    """The other exhibits, and the comparisons at equal seeds."""
-    sections = []
-    for start, (title, text) in SECTIONS.items():
-        shown = [e for e in exhibits if e.name.split("_")[0] == start]
-        found = " ".join(describe_lines(sweep, item) for item in shown)
-        sections.append(Section(start, title, text, shown, found.strip()))
-    rows = paired.astype(object).where(paired.notna(), None).to_dict("records")
-    if rows:
-        caption = (
-            "Second setting less first one, at equal seeds; p_holm is "
-            "corrected for the pairs of a score."
-        )
-        table = Exhibit("paired", "Differences", caption, rows=rows)
-        text, found = "Pairs of settings at equal seeds.", describe_pairs(rows)
-        pairs = Section("paired", "Comparisons", text, [table], found)
-        sections.append(pairs)
-    return sections
-
-
-def describe_lines(sweep: SweepScores, exhibit: Exhibit) -> str:
-    """How a number goes along the axis of a figure, for every setting."""
-    x = next((n for n in AXES if n in exhibit.rows[0]), "")
-    x = x or exhibit.name.removeprefix("by_")
-    wanted, name = AXES.get(x, (HELD_OUT, "the OOD relative error"))
-    others = [flag for flag in sweep.flags if flag != x]
-    rows = [
-        {
-            "run": name_setting(row, others),
-            "stage": _name_place(x, row[x]),
-            "place": row[x],
-            "mean": row["mean"] if _is_known(row) else None,
-        }
-        for row in exhibit.rows
-        if row.get("quantity", row.get("score")) == wanted and x in row
-    ]
-    rows.sort(key=lambda row: row["place"])
-    if x == "stage":
-        for last in {row["run"]: row for row in rows}.values():
-            last["stage"] = "image"
-    return describe_course(rows, "mean", name)
-
-
-def _name_place(x: str, value: float) -> str:
-    if x != "stage":
-        return f"{x} {value:g}"
-    return f"stage_{int(value) - 1}" if value else "code"
-
-
-def describe_pairs(rows: Sequence[Row]) -> str:
-    """In how many pairs the OOD error differs for sure."""
-    found = [row["p_holm"] for row in rows if row["score"] == HELD_OUT]
-    pairs = [p for p in found if p is not None]
-    if not pairs:
-        return "No pair has seeds enough for a test."
-    sure = sum(p < 0.05 for p in pairs)
-    return (
-        f"The OOD error differs in {sure} of {len(pairs)} pairs (p < 0.05 by "
-        "Holm)."
-    )
-
-
-def format_interval(row: Row | None) -> str | None:
-    """As `0.12 [0.10, 0.14]`; the mean alone of fewer than three seeds."""
+def _format_interval(row: Row | None) -> str | None:
+    """Formats as `0.12 [0.10, 0.14]`; the mean alone of few seeds."""
     if row is None:
         return None
     text = f"{row['mean']:.3g}"
-    if row["n"] < MIN_SEEDS or not _is_known(row, "low"):
+    if row["n"] < MIN_SEEDS or row["low"] is None:
         return text
     return f"{text} [{row['low']:.3g}, {row['high']:.3g}]"
-
-
-def _is_known(row: Row, column: str = "mean") -> bool:
-    """Whether there is a number, neither None nor NaN."""
-    return row[column] is not None and row[column] == row[column]
-
-
-def _mean(row: Row) -> str:
-    return f"{row[HELD_OUT]['mean']:.3g}"

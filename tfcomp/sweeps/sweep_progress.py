@@ -1,10 +1,10 @@
-"""How far a sweep is, and how long the rest of it will take."""
+"""Progress of a sweep, and the time that is left."""
 
 import time
 
 
 def say(line: str) -> None:
-    """Prints a line at once, so that a log file shows where the sweep is."""
+    """Prints a line at once, so that log files are up to date."""
     print(line, flush=True)
 
 
@@ -18,7 +18,7 @@ class Progress:
         self._start = time.monotonic()
 
     def report(self, name: str, seconds: float, reason: str) -> None:
-        """Says what has ended, and the reason if it has failed."""
+        """Prints the item that ended, and the reason if it failed."""
         self._done += 1
         self._failed += bool(reason)
         elapsed = time.monotonic() - self._start
@@ -34,7 +34,7 @@ class Progress:
 
 
 def format_seconds(seconds: float) -> str:
-    """Makes a duration readable, as `48 s`, `12 min` or `3.5 h`."""
+    """Formats a duration as `48 s`, `12 min` or `3.5 h`."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     if seconds < 100 * 60:

@@ -1,11 +1,11 @@
-"""A sweep: its trials, how one of them is run, what is made of all.
+"""A sweep: its trials, the call of each, and its tables and reports.
 
 The folder of a sweep has
 
 sweep.flags      every resolved flag; `--flagfile` of it repeats the sweep
 trials/<hash>/   run folders
-logs/<hash>.log  what the processes print
-trials.csv       one row for each trial, and more tables (see `sweep_tables`)
+logs/<hash>.log  the output of trials
+trials.csv       one row for each trial
 summary.csv      statistics over seeds, and figures (see `sweep_reports`)
 """
 
@@ -25,14 +25,15 @@ from tfcomp.sweeps import grid
 from tfcomp.sweeps.one_trial import run_trial
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.sweep_reports import write_reports
-from tfcomp.sweeps.sweep_tables import read_result, stamp_result, write_tables
+from tfcomp.sweeps.sweep_tables import read_result, write_trials
 from tfcomp.sweeps.worker_task import TaskFunction
 from tfcomp.sweeps.workload import Workload
+from tfcomp.tables.flatten import Row
 
 
 @dataclass(frozen=True)
 class Sweep(Workload):
-    """What a sweep is to do; its items are trials, in the order of the grid."""
+    """The trials of a sweep, in the order of the grid."""
 
     kind = "sweep"
     noun = "trials"
@@ -40,44 +41,49 @@ class Sweep(Workload):
 
     items: Sequence[grid.Trial]
     settings: grid.SweepSettings
-    _known: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    _finished: dict[str, list[Row]] = field(default_factory=dict)
 
     def is_finished(self, trial: grid.Trial) -> bool:
-        """Whether a trial has all that the sweep wants of it, undamaged."""
+        """Returns True if all files of a trial are there and undamaged."""
         if not is_finished(trial.path):
             return False
         return not self.settings.measure or is_measured(trial.path)
 
     def make_call(self, trial: grid.Trial) -> tuple[TaskFunction, list[str]]:
-        """The call of `run_trial`."""
+        """Returns the call of `run_trial`."""
         measure = ["--measure"] if self.settings.measure else []
         return run_trial, run_flags.list_flag_lines(trial.config) + measure
 
     def get_config(self, trial: grid.Trial) -> RunConfig:
+        """Returns the run of a trial."""
         return trial.config
 
     def write_tables(self, failures: Mapping[str, str]) -> None:
-        write_tables(self.folder, self.items, self._read_results(), failures)
+        """Writes `trials.csv`."""
+        write_trials(self.folder, self.items, self._read_results(), failures)
 
     def write_reports(self) -> None:
+        """Writes statistics, figures and the page."""
         results = self._read_results()
         write_reports(self.folder, self.items, results, self.settings)
 
-    def _read_results(self) -> dict[str, dict[str, Any]]:
-        """The numbers of trials that have any, read again when they change."""
+    def _read_results(self) -> dict[str, list[Row]]:
+        """Reads the numbers of trials; of finished trials once."""
+        results = {}
         for trial in self.items:
-            stamp = stamp_result(trial)
-            if self._known.get(trial.name, ((), None))[0] != stamp:
-                self._known[trial.name] = stamp, read_result(trial)
-        found = {name: result for name, (_, result) in self._known.items()}
-        return {name: result for name, result in found.items() if result}
+            rows = self._finished.get(trial.name) or read_result(trial)
+            if rows:
+                results[trial.name] = rows
+                if trial.name not in self._finished and self.is_finished(trial):
+                    self._finished[trial.name] = rows
+        return results
 
 
 def define_flags() -> flags.FlagValues:
-    """The flags of a run, those of a sweep, and where its trials run."""
+    """Returns the flags of a run, of a sweep, and of its workers."""
     values = run_flags.make_flags(grid.GRID, run_flags.define_run_flags())
-    # A hundred trials need no pictures and no SavedModels, and these take half
-    # of what a short run spends outside training.
+    # A hundred trials need no pictures and no SavedModels, which take half of
+    # the time of a short run outside training.
     values.set_default("pictures", False)
     values.set_default("export", False)
     run_flags.define_settings(grid.SweepSettings.list_settings(), values)
@@ -86,7 +92,7 @@ def define_flags() -> flags.FlagValues:
 
 
 def make_sweep(values: dict[str, Any]) -> Sweep:
-    """The sweep that the flags describe, once checked; writes nothing."""
+    """Returns the sweep that the flags describe; writes nothing."""
     settings = grid.SweepSettings.from_flags(values)
     config = make_config(values)
     points = grid.parse_grid(values["grid"], settings.seeds, config.plugins)
@@ -95,6 +101,7 @@ def make_sweep(values: dict[str, Any]) -> Sweep:
         print(note)
     version = compute_code_version(config.plugins)
     lines = [f"--grid={spec}" for spec in values["grid"]]
-    lines = "\n".join([*lines, *run_flags.list_flag_lines(settings), ""])
-    text = f"# code version: {version}\n{run_flags.format_flags(config)}{lines}"
+    lines += run_flags.list_flag_lines(settings)
+    text = f"# code version: {version}\n{run_flags.format_flags(config)}"
+    text += "".join(f"{line}\n" for line in lines)
     return Sweep(Path(config.run_dir), trials, text, settings)

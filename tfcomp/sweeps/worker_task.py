@@ -1,16 +1,15 @@
 """Runs a task inside of a Dask worker.
 
 A worker runs one task at a time, in one process that imports TensorFlow once
-and keeps traced models for the next task (`training.prepared_models`). What a
-process cannot change later, such as its plugins and the threads of TensorFlow,
-is its `Setup`. A task that needs another setup ends the process, and the nanny
-of the worker starts a new one; so does the first task after a failure.
+and keeps traced models for the next task (`training.prepared_models`). Plugins,
+threads and GPU cannot change in a process: they are its `Setup`. A task that
+needs another setup ends the process, and the nanny of the worker starts a new
+one; so does the first task after a failure.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import random
 import re
@@ -28,17 +27,22 @@ from tfcomp.config.plugins import import_plugins
 from tfcomp.config.stopping import IsStopped, StopRequested, stop_when
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.files import LinkError, make_subfolder, open_log
-from tfcomp.sweeps.scheduler_options import list_gpus, pin_threads, share_gpu
 
 if TYPE_CHECKING:
     from distributed import Worker
 
 MAX_BYTES = 3 * 10**9  # of a process; a larger one is replaced
-_LOCK_SECONDS = 300  # that a lost worker may take to leave a task
-_FETCH_SECONDS = 10  # that the outcome of an earlier task may take
+_RELEASE_SECONDS = 10  # for the command to note that an earlier task ended
 KEY = "task"  # the first part of the key of a task
 _MAX_REASON = 300  # characters
-_POLL_SECONDS = 0.5
+# Every library that a trial computes with reads one of these.
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "TF_NUM_INTRAOP_THREADS",
+    "TF_NUM_INTEROP_THREADS",
+)
 TaskFunction = Callable[[list[str]], object]
 
 
@@ -51,9 +55,7 @@ class Setup:
     plugins: str = ""
     replicas: int = 0  # among which a CPU is divided
     threads: int = 0  # 0 leaves the number to the environment
-    gpus: tuple[str, ...] | None = ()  # None: those that the worker sees
-    trials_per_gpu: int = 1
-    isolated: str = ""  # the only task of the process
+    gpus: tuple[str, ...] = ()  # one a worker; else the environment decides
 
 
 class _Process:
@@ -66,25 +68,24 @@ class _Process:
 
 def run_task(
     function: TaskFunction, arguments: Sequence[str], log: str, setup: Setup
-) -> tuple[str, float]:
-    """Calls a function with arguments, its output appended to a log.
+) -> None:
+    """Calls a function with arguments, and appends its output to a log.
 
-    Returns the reason of a failure in one line, empty if there is none, and
-    the seconds that the call took. The task stops when nobody wants its result
-    or its worker is about to end; another worker then goes on with it.
+    The task stops when its result is no longer wanted or its worker is about
+    to end; another worker then continues it.
+
+    Raises:
+        RunError: It failed, with the reason in one line.
     """
     from distributed import Reschedule, get_worker
 
     worker = get_worker()
     is_stopped = _make_stop_check(worker)
     with _Process.lock:
-        if problem := _prepare(setup, worker):
-            return problem, 0.0
-        start = time.monotonic()
+        _prepare(setup, worker)
         try:
-            with _lock_log(log, is_stopped), stop_when(is_stopped):
-                with _append_output(log):
-                    reason = _call(function, arguments, setup)
+            with stop_when(is_stopped), _append_output(log):
+                reason = _call(function, arguments, setup)
         except StopRequested as error:
             raise Reschedule from error
         except OSError as error:
@@ -92,11 +93,12 @@ def run_task(
         except LinkError as error:
             reason = str(error)
         _Process.is_spent = bool(reason)
-        return reason, time.monotonic() - start
+    if reason:
+        raise RunError(reason)
 
 
 def _make_stop_check(worker: Worker) -> IsStopped:
-    """A check whether the running task is still wanted on this worker."""
+    """Returns a check whether the running task is to stop on this worker."""
     from distributed import Status
 
     key = worker.get_current_task()
@@ -111,8 +113,8 @@ def _make_stop_check(worker: Worker) -> IsStopped:
     return is_stopped
 
 
-def _prepare(setup: Setup, worker: Worker) -> str:
-    """Sets this process up, or replaces it; returns why it cannot be used."""
+def _prepare(setup: Setup, worker: Worker) -> None:
+    """Sets this process up, or replaces it; RunError without a nanny."""
     import psutil
 
     if _Process.setup is None:
@@ -121,39 +123,38 @@ def _prepare(setup: Setup, worker: Worker) -> str:
         _limit_loaded_libraries(setup.threads)
         _separate_random_states()
         _Process.setup = setup
-        return ""
     is_large = psutil.Process().memory_info().rss > MAX_BYTES
     if _Process.setup != setup or _Process.is_spent or is_large:
-        return _replace_process(worker)
-    return ""
+        _replace_process(worker)
 
 
-def _replace_process(worker: Worker) -> str:
-    """Ends this process, for its nanny to start another that runs the task.
-
-    Returns a reason if the worker has no nanny.
-    """
+def _replace_process(worker: Worker) -> None:
+    """Ends this process, for its nanny to start another that runs the task."""
     if worker.nanny is None:
-        return "the worker cannot start a new process: start it with --nanny"
-    # Dask would run earlier tasks again whose results are lost.
-    end = time.monotonic() + _FETCH_SECONDS
-    while any(key[0] == KEY for key in list(worker.data)):
-        if time.monotonic() > end:
-            break
+        rule = "cannot start a new process: start it with --nanny"
+        raise RunError(f"the worker {rule}")
+    # Dask would run an earlier task again whose result is lost.
+    end = time.monotonic() + _RELEASE_SECONDS
+    while time.monotonic() < end and any(
+        isinstance(key, tuple) and key[0] == KEY for key in [*worker.data]
+    ):
         time.sleep(0.05)
     os._exit(0)
 
 
 def _choose_environment(setup: Setup, worker: str | int) -> dict[str, str]:
-    """Variables for threads and the GPU, which TensorFlow reads at its start.
+    """Returns variables that TensorFlow reads at its start.
 
-    The names of workers end with their number on the machine or in the job.
+    The name of a worker ends with its number on this machine.
     """
-    gpus = list_gpus() if setup.gpus is None else list(setup.gpus)
-    last = re.search(r"\d+$", str(worker))
-    number = int(last[0]) if last else 0
-    share = share_gpu(gpus, number, setup.trials_per_gpu) if gpus else {}
-    return pin_threads(setup.threads) | share
+    chosen: dict[str, str] = {}
+    if setup.threads:
+        chosen = dict.fromkeys(THREAD_VARIABLES, str(setup.threads))
+    if setup.gpus:
+        number = re.search(r"\d+$", str(worker))
+        place = int(number[0]) if number else 0
+        chosen["CUDA_VISIBLE_DEVICES"] = setup.gpus[place % len(setup.gpus)]
+    return chosen
 
 
 def _limit_loaded_libraries(threads: int) -> None:
@@ -188,34 +189,15 @@ def _separate_random_states() -> None:
 
 
 @contextlib.contextmanager
-def _lock_log(log: str, is_stopped: IsStopped) -> Iterator[None]:
-    """Holds the log of a task, which a lost worker may still be running."""
-    end = time.monotonic() + _LOCK_SECONDS
+def _append_output(log: str) -> Iterator[None]:
+    """Appends output of Python and of libraries to a log."""
     folder = Path(log).parent
     make_subfolder(folder.parent, folder.name)
-    with open_log(Path(log)) as file:
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError as error:
-                if is_stopped():
-                    raise StopRequested from error
-                if time.monotonic() > end:
-                    text = "another worker holds this log"
-                    raise BlockingIOError(error.errno, text) from error
-            time.sleep(_POLL_SECONDS)
-        yield
-
-
-@contextlib.contextmanager
-def _append_output(log: str) -> Iterator[None]:
-    """Appends to a log what Python and libraries print."""
     kept = [(number, os.dup(number)) for number in (1, 2)]
-    with open_log(Path(log)) as file:
-        for number, _ in kept:
-            os.dup2(file.fileno(), number)
     try:
+        with open_log(Path(log)) as file:
+            for number, _ in kept:
+                os.dup2(file.fileno(), number)
         yield
     finally:
         sys.stdout.flush()
@@ -230,7 +212,10 @@ def _call(
 ) -> str:
     """Calls a function; returns why it failed, in one line."""
     try:
-        _check_process(setup)
+        import_plugins(setup.plugins)
+        if setup.code and compute_code_version(setup.plugins) != setup.code:
+            text = "the code of the worker is not the code of the sweep"
+            raise RunError(text)
         function([function.__module__, *arguments])
     except (Exception, SystemExit) as error:
         explained = explain_failure(error)
@@ -242,12 +227,3 @@ def _call(
             print(f"error: {line}", file=sys.stderr)
         return " ".join(line.split())[:_MAX_REASON]
     return ""
-
-
-def _check_process(setup: Setup) -> None:
-    """RunError if this process has other code, or lacks its GPU."""
-    import_plugins(setup.plugins)
-    if setup.code and compute_code_version(setup.plugins) != setup.code:
-        raise RunError("the code of the worker is not the code of the sweep")
-    if setup.gpus is None and not list_gpus():
-        raise RunError("the job sees none of the GPUs that --job_gpus asks for")

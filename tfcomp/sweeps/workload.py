@@ -1,7 +1,7 @@
-"""One loop for sweeps and studies of many processes: run what is missing.
+"""One loop for sweeps and searches: run the items that are not finished.
 
-Whatever has finished is never run again, so a command that was interrupted
-goes on where it stopped.
+Finished items are never run again, so that an interrupted command continues
+where it stopped.
 """
 
 import contextlib
@@ -23,18 +23,18 @@ from tfcomp.sweeps.scheduling import Pool, Task
 from tfcomp.sweeps.sweep_progress import Progress, say
 from tfcomp.sweeps.worker_task import TaskFunction
 
-PAUSE = 19  # of what a write of the tables takes, before the next one
+PAUSE = 20  # between writes of the tables, in times of a write
 
 
 @dataclass(frozen=True)
 class Workload(ABC):
-    """Processes that one command runs in one folder, one for each item."""
+    """The tasks of one command in one folder, one for each item."""
 
     folder: Path
-    items: Sequence[Any]  # each has a unique `name`, and `describe` for people
+    items: Sequence[Any]  # each has a unique `name` and a method `describe`
     flags: str  # the resolved ones, a flagfile that repeats the command
-    kind: ClassVar[str]  # what the command runs, for messages
-    noun: ClassVar[str]  # what its items are, in the plural
+    kind: ClassVar[str]  # the work, for messages
+    noun: ClassVar[str]  # the items, in the plural
     flags_name: ClassVar[str]  # of the file with the flags
 
     @property
@@ -43,34 +43,34 @@ class Workload(ABC):
 
     @abstractmethod
     def is_finished(self, item: Any) -> bool:
-        """Whether an item has written all that is wanted of it."""
+        """Returns True if all results of an item are there."""
 
     @abstractmethod
     def make_call(self, item: Any) -> tuple[TaskFunction, list[str]]:
-        """The function that a worker calls for an item, and its arguments."""
+        """Returns the function that a worker calls, and its arguments."""
 
     @abstractmethod
     def get_config(self, item: Any) -> RunConfig:
-        """The run of an item, or a run like those that it makes."""
+        """Returns the run of an item, or a run like those that it makes."""
 
     @abstractmethod
     def write_tables(self, failures: Mapping[str, str]) -> None:
-        """Writes what there is so far; called as items end (see `Paced`)."""
+        """Writes the results so far; called now and then, and at the end."""
 
     @abstractmethod
     def write_reports(self) -> None:
-        """Writes what is made once, when nothing runs any more."""
+        """Writes the reports on all items, once."""
 
     def list_missing(self) -> list[Any]:
-        """The items that are not finished, in the order to run them in."""
+        """Returns the items that are not finished, in the order to run them."""
         return [item for item in self.items if not self.is_finished(item)]
 
     def describe_result(self, item: Any) -> str:
-        """An item that has ended, in one line."""
+        """Describes an item that has ended in one line."""
         return item.describe()
 
     def describe_failures(self, failures: Mapping[str, str]) -> list[str]:
-        """A line for each item that failed, given the reasons by name."""
+        """Returns a line for each failed item, given the reasons by name."""
         return [
             f"{item.describe()}: {failures[item.name]}"
             for item in self.items
@@ -78,28 +78,17 @@ class Workload(ABC):
         ]
 
 
-class Paced:
-    """Does what takes the longer the more items there are, but not for each."""
-
-    def __init__(self, action: Callable[[], None]) -> None:
-        self._action = action
-        self._next = 0.0
-
-    def __call__(self) -> None:
-        """Does it, unless that took a twentieth of the time since or more."""
-        start = time.monotonic()
-        if start >= self._next:
-            self._action()
-            end = time.monotonic()
-            self._next = end + PAUSE * (end - start)
-
-
 def run_missing(work: Workload, options: SchedulerOptions) -> dict[str, str]:
     """Runs the items that are not finished, and writes tables and reports.
 
-    Returns the reasons of the items that failed, by name. If nothing is
-    missing, no worker is started. ConfigError and RunError as of `Pool`, and if
-    the folder is that of a run, in use or not to be written.
+    If none is missing, no worker is started.
+
+    Returns:
+        The reasons of the items that failed, by name.
+
+    Raises:
+        ConfigError: No workers can be started.
+        RunError: The same; or the folder is a run, in use, or not writable.
     """
     _check_folder(work.folder)
     failures: dict[str, str] = {}
@@ -122,17 +111,14 @@ def run_missing(work: Workload, options: SchedulerOptions) -> dict[str, str]:
 def run_as_asked(
     make: Callable[[dict[str, Any]], Any], values: dict[str, Any]
 ) -> tuple[Any, dict[str, str]]:
-    """What `make` makes of the flags, run, and the reasons of what failed."""
+    """Makes the work that flags describe, runs it, and returns its failures."""
     options, work = SchedulerOptions.from_flags(values), make(values)
     check_run_folders(values)
     return work, run_missing(work, options)
 
 
 def run_all(works: Sequence[Workload], options: SchedulerOptions) -> list[str]:
-    """Runs what is missing of several in turn; a line for each that failed.
-
-    ConfigError and RunError as `run_missing`.
-    """
+    """Runs several in turn; returns a line for each item that failed."""
     lines = []
     for number, work in enumerate(works, 1):
         name = work.folder.name
@@ -162,7 +148,7 @@ def _claim(work: Workload) -> IO[bytes]:
 
 def _run(work: Workload, pool: Pool, failures: dict[str, str]) -> None:
     """Runs the missing items, and adds those that fail to `failures`."""
-    # Looked for again, since nobody else can finish one from now on.
+    # Looked for again: from now on the folder is locked.
     missing = {item.name: item for item in work.list_missing()}
     done = len(work.items) - len(missing)
     kept = f", {done} are finished already" if done else ""
@@ -170,10 +156,9 @@ def _run(work: Workload, pool: Pool, failures: dict[str, str]) -> None:
         f"{len(missing)} {work.noun} to run, {pool.workers} at a time{kept}; "
         f"logs in {work.logs}"
     )
-    work.write_tables(failures)
     progress = Progress(len(missing))
     tasks = [_make_task(work, item) for item in missing.values()]
-    update = Paced(lambda: work.write_tables(failures))
+    due = 0.0
     for outcome in pool.run(tasks):
         item, reason = missing[outcome.name], outcome.reason
         if not reason and not work.is_finished(item):
@@ -181,7 +166,10 @@ def _run(work: Workload, pool: Pool, failures: dict[str, str]) -> None:
         if reason:
             failures[item.name] = reason
         progress.report(work.describe_result(item), outcome.seconds, reason)
-        update()
+        if (start := time.monotonic()) >= due:
+            work.write_tables(failures)
+            end = time.monotonic()
+            due = end + PAUSE * (end - start)
 
 
 def _make_task(work: Workload, item: Any) -> Task:

@@ -15,7 +15,7 @@ Flags = dict[str, Any]
 # When, subset, stage, name, value; NaN for a null.
 Row = tuple[str, str, str, str, float]
 
-# Flags that do not change what a run computes.
+# Flags that change no number of a run.
 UNIMPORTANT = frozenset(LOCATION_FLAGS) | set(IGNORED)
 # Comments of `run.flags`.
 ORIGIN = "tfcomp tensorflow keras numpy devices cores threads onednn".split()
@@ -61,7 +61,7 @@ def parse_run_flags(text: str) -> tuple[Flags, dict[str, str]]:
 
 
 def hash_setting(flags: Mapping[str, Any], seed: int | None = None) -> str:
-    """Returns 16 hex digits of what decides a run, and of its seed.
+    """Returns 16 hex digits for the flags that decide a run, and its seed.
 
     Flags that have their default are left out, so that a flag that a later
     version adds changes no hash.

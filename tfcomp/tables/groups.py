@@ -60,8 +60,8 @@ class Group:
     def untrain(self) -> Group:
         """Returns the untrained networks of the same seeds.
 
-        Their numbers at the end are those of the start, and the ID scores,
-        which say whether a run counts.
+        Their numbers at the end are the numbers of the start, but for ID
+        scores, which decide whether a run counts.
         """
         start = {key: v for key, v in self.columns.items() if key[0] == START}
         scores = {
@@ -101,7 +101,7 @@ class Group:
 
     @property
     def num_trainings(self) -> Series:
-        """How often each training was started."""
+        """Returns how often each training was started."""
         attempts = self._get_list("train/attempts/{}/seed")
         return attempts.notna().sum(axis=1).clip(lower=1)
 
@@ -149,7 +149,7 @@ def group_runs(
 
 
 class Record(NamedTuple):
-    """A run that is no file, as a planted one."""
+    """Run without files, as a planted one."""
 
     flags: Flags
     metrics: Mapping[str, Any] = {}

@@ -7,9 +7,9 @@ import io
 import itertools
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.storage.files import DamagedFileError, read_json, read_text
@@ -29,15 +29,25 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 MEASURES_FILE = "measures.json"
+OWN_METRICS = "own_measures"  # declarations of users' metrics by name
+
+
+class Run(NamedTuple):
+    """One run: its row, its numbers, and the metrics that its user declared."""
+
+    row: dict[str, Any]
+    numbers: list[Row]
+    own_metrics: Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """The two tables (see `tfcomp.tables`), and notes on what was left out."""
+    """Both tables (see `tfcomp.tables`), and notes on skipped runs."""
 
     runs: DataFrame
     numbers: DataFrame
     notes: tuple[str, ...] = ()
+    own_metrics: Mapping[str, Any] = field(default_factory=dict)
 
     @functools.cached_property
     def scores(self) -> DataFrame:
@@ -64,7 +74,7 @@ class Results:
 
     @property
     def flags(self) -> dict[str, flatten.Flags]:
-        """The flags of each setting that decide what it computes."""
+        """Returns the flags of each setting that decide its numbers."""
         return {
             run["setting"]: group.flags
             for group in self.groups
@@ -121,16 +131,18 @@ def read_results(
     rows: list[dict[str, Any]] = []
     numbers: list[list[Row]] = []
     ages: list[float] = []
+    own: dict[str, Any] = {}
     for folder in find_runs(patterns):
         if not set(without).isdisjoint(folder.parents):
             continue
         try:
-            row, found = read_run(folder, history)
+            run = read_run(folder, history)
         except (OSError, ValueError, RunError) as error:
             notes.append(f"{folder.name} cannot be read: {error}")
             continue
-        rows.append(row)
-        numbers.append(found)
+        rows.append(run.row)
+        numbers.append(run.numbers)
+        own |= run.own_metrics
         ages.append(os.stat(folder / METRICS_FILE).st_mtime)
     for pack in find_packs(patterns):
         packed, lists = read_pack(pack)
@@ -139,12 +151,10 @@ def read_results(
         ages += [0.0] * len(packed)
     kept = leave_out_repeats(rows, ages, notes)
     tables = make_tables([rows[n] for n in kept], [numbers[n] for n in kept])
-    return Results(*tables, tuple(notes))
+    return Results(*tables, tuple(notes), own)
 
 
-def read_run(
-    folder: Path, history: bool = True
-) -> tuple[dict[str, Any], list[Row]]:
+def read_run(folder: Path, history: bool = True) -> Run:
     """Reads one run; DamagedFileError, or ValueError for a wrong flag."""
     flags, origin = flatten.parse_run_flags(read_flags_text(folder))
     metrics = read_metrics(folder)
@@ -157,7 +167,7 @@ def read_run(
     rows = list(flatten.list_numbers(metrics, measures))
     if history and (folder / HISTORY_FILE).exists():
         rows += _list_history(folder / HISTORY_FILE)
-    return row, rows
+    return Run(row, rows, metrics.get(OWN_METRICS, {}))
 
 
 def _read_measures(folder: Path) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """Selects the runs that speak for a setting.
 
-Runs are matched by their flags, whatever sweep they come from. Runs that
+Runs are matched by their flags, from all sweeps alike. Runs that
 differ in nothing but the seed are a group, and only such runs are averaged.
 If several groups match a setting, one is taken by an order that looks at no
-result; `Group.differences` and `Group.others` say what was taken.
+result; `Group.differences` and `Group.others` name the choice.
 
     group = Setting("donut.flags", {"model": "cnn"}).find(results.groups)
     group.get("ood/mse")  # a number for each seed
@@ -243,7 +243,7 @@ def list_differences(
 def describe(
     group: Group, reference: Flags, others: Sequence[Group] = ()
 ) -> Group:
-    """Adds to a group how it differs from a setting, and what is not used."""
+    """Adds to a group its differences from a setting, and unused groups."""
     unused = [
         f"{', '.join(list_differences(other.flags, group.flags))} "
         f"({len(other)} seeds)"

@@ -1,0 +1,115 @@
+"""Statistics over the seeds of a sweep, for its tables, figures and page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tfcomp.evaluation.metrics import find_limits, list_leading
+from tfcomp.statistics.seed_statistics import summarize
+from tfcomp.statistics.seed_tests import compare_settings
+from tfcomp.statistics.setting_table import choose_flags
+from tfcomp.sweeps.grid import SweepSettings, Trial
+from tfcomp.sweeps.sweep_tables import list_scores, read_result
+from tfcomp.tables.flatten import ALL, END
+
+QUANTITIES = {
+    "train/loss": "training loss",
+    "id/relative_mse": "ID error (relative MSE)",
+    "ood/relative_mse": "OOD error (relative MSE)",
+}
+MAX_EPOCHS = 200  # of a curve
+
+
+@dataclass(frozen=True)
+class SweepNumbers:
+    """The numbers of a sweep, seed by seed and over seeds.
+
+    Attributes:
+        flags: Those that tell the settings apart.
+        seeds: One row a setting, seed and score.
+        scores: One row a setting and score: mean, sd, low, high (95 %), n.
+        curves: The same by `quantity` and `epoch`.
+        layers: The same by `quantity` and `stage`, a position.
+        paired: Pairs of settings at equal seeds.
+        method: How intervals of scores were made.
+        planned: How many trials the sweep has.
+    """
+
+    title: str
+    flags: Sequence[str]
+    seeds: pd.DataFrame
+    scores: pd.DataFrame
+    curves: pd.DataFrame
+    layers: pd.DataFrame
+    paired: pd.DataFrame
+    method: str
+    planned: int
+
+
+def compute_numbers(
+    title: str, trials: Sequence[Trial], settings: SweepSettings
+) -> SweepNumbers:
+    """Computes all statistics of the finished trials of a sweep."""
+    method, flags = settings.interval, list(trials[0].setting)
+    rows = [
+        (*trial.setting.values(), *number)
+        for trial in trials
+        for number in _list_numbers(trial)
+    ]
+    columns = [*flags, "axis", "name", "place", "value"]
+    table = pd.DataFrame(rows, columns=columns)
+    seeds, layers, curves = (
+        table[table["axis"] == axis]
+        .drop(columns="axis")
+        .rename(columns={"place": axis, "name": name})
+        for axis, name in (
+            ("seed", "score"),
+            ("stage", "quantity"),
+            ("epoch", "quantity"),
+        )
+    )
+    return SweepNumbers(
+        title,
+        choose_flags([trial.setting for trial in trials]),
+        seeds,
+        summarize(seeds, [*flags, "score"], find_limits, method),
+        summarize(_thin(curves), [*flags, "quantity", "epoch"], find_limits),
+        summarize(
+            layers.dropna(subset="value"),
+            [*flags, "quantity", "stage"],
+            find_limits,
+        ),
+        compare_settings(seeds, flags, method, settings.pairs),
+        method,
+        len(trials),
+    )
+
+
+def _list_numbers(trial: Trial) -> Iterator[tuple[str, str, int, float]]:
+    """Yields axis (seed, stage or epoch), name, place on it, and value."""
+    stages: dict[str, int] = {}
+    leading = list_leading("stage", "stages")
+    rows = read_result(trial, history=True)
+    for when, subset, stage, name, value in rows:
+        path = name if subset == ALL else f"{subset}/{name}"
+        word, _, epoch = when.partition(" ")
+        if word == "epoch" and path in QUANTITIES:
+            yield "epoch", path, int(epoch), value
+        elif when == END and stage:
+            place = stages.setdefault(stage, len(stages))
+            if name in leading:
+                yield "stage", name, place, value
+    for score, value in list_scores(rows).items():
+        yield "seed", score, trial.seed, value
+
+
+def _thin(curves: pd.DataFrame) -> pd.DataFrame:
+    """Returns the rows of some epochs, with the first and the last."""
+    epochs = np.unique(curves["epoch"].to_numpy(int))
+    count = min(len(epochs), MAX_EPOCHS)
+    chosen = np.linspace(0, len(epochs) - 1, count).round().astype(int)
+    return curves[curves["epoch"].isin(epochs[chosen])]
