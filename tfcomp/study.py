@@ -84,6 +84,8 @@ def follow_plan(settings: dict[str, Any], name: str) -> int:
     check_folder("log_dir", settings["log_dir"])
     from tfcomp.studies.study import STUDIES, describe_plan, list_works
 
+    if not STUDIES[name].plan:
+        raise RunError(f"{name} trains nothing: give its networks by --runs")
     works = list_works(STUDIES[name].plan, f"--log_dir={settings['log_dir']}")
     if settings["plan"]:
         print(describe_plan(works, settings["runs"], options.workers))

@@ -39,10 +39,7 @@ COMMANDS = {
         "run_missing",
         ["--flagfile=threshold_quick.flags", "--grid_sizes=8"],
     ),
-    "tfcomp.studies.prediction.command": (
-        "run_missing",
-        ["--flagfile=predict_smoke.flags"],
-    ),
+    "tfcomp.studies.prediction.command": ("find_table", [f"--runs={RUN}"]),
     "tfcomp.solvable": ("find_orders", ["--flagfile=smoke.flags"]),
     "tfcomp.materialize": ("", ["--flagfile=smoke", "--examples_dir=ex"]),
     "tfcomp.analyze": ("", [f"--run={RUN}"]),
@@ -57,7 +54,7 @@ COMMANDS = {
     # A word after the module only tells two lines of it apart.
     "tfcomp.study pack": ("", ["claims", "--pack=packed", f"--runs={RUN}"]),
     "tfcomp.study plan": ("", ["thresholds", "--plan"]),
-    "tfcomp.study run": ("run_all", ["prediction", "--run"]),
+    "tfcomp.study run": ("run_all", ["thresholds", "--run"]),
     "tfcomp.__main__ train": ("", ["train", "smoke"]),
     "tfcomp.__main__ compare": ("", ["compare", RUN]),
 }

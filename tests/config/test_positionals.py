@@ -61,7 +61,7 @@ def test_a_command_that_takes_flagfiles_and_runs(
     values = make_flags({"runs": ("", "Runs.")}, define_run_flags())
     for name in ("mine.flags", "packed.tar.xz"):
         (tmp_path / name).touch()
-    for word in ("predict_smoke", "predict_smoke.flags", "mine"):
+    for word in ("smoke", "smoke.flags", "mine"):
         assert expand_positionals([word], values) == [f"--flagfile={word}"]
     for words in (["packed.tar.xz"], ["logs/a"], ["mine", "logs/a"]):
         placed = expand_positionals(words, values)

@@ -24,7 +24,7 @@ from tfcomp.datasets.data_card import (
 
 PAGE = ROOT / "docs" / "data.md"
 BEGIN = "<!-- made from the flagfiles by tests/docs -->\n"
-OTHER_COMMANDS = ("sweep", "threshold", "decoders", "predict")
+OTHER_COMMANDS = ("sweep", "threshold", "decoders")
 SPLIT = ("region", "num_train", "coordinates", "noise", "num_bumps", "balance")
 # Other tests register functions of their own, tfcomp its by their paths.
 BUILT_IN = {

@@ -30,7 +30,6 @@ PATIENCE = 400  # seconds, for a machine that is busy
         ("claims", "threshold_donut_fresh", 40),
         ("claims", "mlp_fresh", 10),
         ("decoders", "decoders_rates", 180),
-        ("prediction", "predict", 384),
         ("thresholds", "threshold", 30),
         ("paper", "cnn_depths", 8),
     ],
@@ -96,6 +95,11 @@ def test_what_every_study_can_is_in_its_help(
         assert command.main(["tfcomp study", name, "--help"]) == 0
         text = capsys.readouterr().out
         assert all(f"--{f}=" in text for f in ("pack", "plan", "run"))
+
+
+def test_a_study_of_recorded_networks_has_no_plan() -> None:
+    with pytest.raises(RunError, match="prediction trains nothing"):
+        command.main(["tfcomp study", "prediction", "--plan"])
 
 
 def test_a_plan_without_its_flagfile_is_one_line() -> None:

@@ -76,7 +76,7 @@ def test_claims_are_judged_from_a_wheel(tfcomp: Path, tmp_path: Path) -> None:
 def test_every_study_plans_and_packs_from_a_wheel(
     tfcomp: Path, tmp_path: Path
 ) -> None:
-    for name in NAMES:
+    for name in set(NAMES) - {"prediction"}:  # trains nothing
         plan = ask(tfcomp, tmp_path, name, "--plan")
         assert " to run, about " in plan and "not known" in plan
     assert list(tmp_path.iterdir()) == []

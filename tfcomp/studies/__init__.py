@@ -34,7 +34,7 @@ class Study:
     purpose: str | None
     make_flags: Callable[[], flags.FlagValues]
     judge: Callable[[dict[str, Any]], int]
-    plan: Sequence[str]
+    plan: Sequence[str] = ()
     start: str = ""
     make_work: Callable[[dict[str, Any]], Any] | None = None
     first: str = ""

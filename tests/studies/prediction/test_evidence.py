@@ -1,20 +1,23 @@
 """The committed study: the page shows what its networks give."""
 
+import lzma
 from pathlib import Path
 
 import pytest
 
+from tfcomp.config.errors import ConfigError
 from tfcomp.storage.files import DamagedFileError
-from tfcomp.studies.prediction.networks import HALVES, Networks, read_networks
-from tfcomp.studies.prediction.rules import Row, judge
+from tfcomp.studies.prediction.command import main
+from tfcomp.studies.prediction.networks import Networks, read_networks
+from tfcomp.studies.prediction.rules import Row, judge_numbers
 
 DOCS = Path(__file__).parents[3] / "docs"
 # Of 460 numbers, those that the page speaks of most. The exploring half has
 # proposed the last one alone.
 KEYS = [
-    ("id.factorization.last", 0.1),
-    ("id_relative_mse", 0.25),
-    ("all.alignment_radial", 1.0),
+    "0.1|id.factorization.last",
+    "0.25|id_relative_mse",
+    "1|all.alignment_radial",
 ]
 
 
@@ -25,21 +28,21 @@ def study() -> Networks:
 
 def test_numbers_of_networks_are_those_of_the_page(study: Networks) -> None:
     assert len(study.table) == 1152 and study.table["reached"].sum() == 1046
-    sizes = [len(study.get_half(half).table) for half in HALVES]
-    assert sizes == [508, 538]
-    assert len(study.get_half("explore").list_keys()) == 460
+    halves = map(study.get_half, ("explore", "confirm"))
+    assert [len(half.table) for half in halves] == [508, 538]
+    assert len(study.get_half("explore").list_numbers()) == 460
     names = study.hyperparameters
     assert names[0] == "model" and names[-1] == "region" and len(names) == 7
 
 
 def test_page_shows_what_the_networks_give(study: Networks) -> None:
     page = (DOCS / "predict.md").read_text("utf-8").replace("−", "-")
-    first = list(judge(study.get_half("explore"), KEYS))
-    assert [row["passes"] for row in first] == [False, False, True]
-    pairs = zip(KEYS, first, strict=True)
-    signs = {key: row["sign"] for key, row in pairs}
-    second = list(judge(study.get_half("confirm"), KEYS, signs, KEYS[2:]))
-    for row in first + second:
+    first = judge_numbers(study.get_half("explore"), KEYS)
+    rows = list(first.values())
+    assert [row["passes"] for row in rows] == [False, False, True]
+    signs = {key: row["sign"] for key, row in first.items()}
+    half = study.get_half("confirm")
+    for row in rows + [*judge_numbers(half, KEYS, signs, KEYS[2:]).values()]:
         for name in ("tau", "conditional_tau", "gain"):
             assert format_interval(row, name) in page
 
@@ -50,9 +53,15 @@ def format_interval(row: Row, name: str) -> str:
     return f"{tau} [{low}, {high}]"
 
 
-def test_a_damaged_table_is_one_line(tmp_path: Path) -> None:
-    path = tmp_path / "networks.csv"
+def test_mistakes_are_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "networks.csv.xz"
     for text in ("", "half,model\n", "half,model,seed\nexplore,cnn,0\n"):
-        path.write_text(text)
+        path.write_bytes(lzma.compress(text.encode()))
         with pytest.raises(DamagedFileError, match="networks.csv"):
             read_networks(path)
+    output = f"--output={tmp_path / 'new'}"
+    with pytest.raises(ConfigError, match="--runs must name"):
+        main(["prediction", output])
+    with pytest.raises(ConfigError, match="one prediction study, not 2"):
+        main(["prediction", output, f"--runs={DOCS}"])
+    assert not (tmp_path / "new").exists()

@@ -11,19 +11,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tests.studies.prediction.planted import make_networks, make_table
-from tfcomp.studies.prediction import report
-from tfcomp.studies.prediction.networks import HALVES, Networks
-from tfcomp.studies.prediction.report import (
-    find_threshold,
-    judge_halves,
-    measure_power,
-)
+from tfcomp.studies.prediction import rules
+from tfcomp.studies.prediction.networks import Networks
+from tfcomp.studies.prediction.report import find_threshold
 from tfcomp.studies.prediction.rules import (
     RIDGE,
     Order,
     compute_interval,
-    list_shared,
+    judge_halves,
     make_features,
+    measure_power,
 )
 
 GRID = {"model": "abcd", "width": "012", "rate": "01", "region": "012"}
@@ -43,14 +40,13 @@ def make_half(seed: int, sign: float = 1.0) -> tuple[Networks, np.ndarray]:
         "null": rng.normal(size=len(table)),
         "id_relative_mse": 0.01 * rng.normal(size=len(table)),
     }
-    numbers = {(n, 0.05): sign * values for n, values in planted.items()}
+    numbers = {f"0.05|{n}": sign * values for n, values in planted.items()}
     return make_networks(table, outcome, numbers), hidden
 
 
 def test_only_the_true_predictor_is_found() -> None:
-    halves = {half: make_half(i)[0] for i, half in enumerate(HALVES)}
-    tables = judge_halves(halves)
-    first = {row["measure"]: row for row in tables["explore"]}
+    explored, confirmed = judge_halves(make_half(0)[0], make_half(1)[0])
+    first = {row["measure"]: row for row in explored}
     assert [name for name, row in first.items() if row["passes"]] == ["true"]
     assert first["true"]["sign"] == -1 and first["true"]["tau"] > 0.2
     # As high over all pairs, and nothing once its hyperparameter is shared.
@@ -58,16 +54,15 @@ def test_only_the_true_predictor_is_found() -> None:
     assert confounded["tau_low"] > 0.2
     assert confounded["conditional_tau_low"] <= 0
     assert "width" in confounded["given"]
-    second = {row["measure"]: row for row in tables["confirm"]}
+    second = {row["measure"]: row for row in confirmed}
     assert set(second) == set(first)
     for column in ("proposed", "predicts"):
         assert [n for n, row in second.items() if row[column]] == ["true"]
 
 
 def test_a_sign_that_turns_is_no_prediction() -> None:
-    halves = (make_half(0)[0], make_half(1, sign=-1.0)[0])
-    tables = judge_halves(dict(zip(HALVES, halves, strict=True)))
-    assert not any(row["predicts"] for row in tables["confirm"])
+    rows = judge_halves(make_half(0)[0], make_half(1, sign=-1.0)[0])[1]
+    assert not any(row["predicts"] for row in rows)
 
 
 def test_intervals_hold_under_a_null() -> None:
@@ -85,9 +80,10 @@ def test_taus_pair_by_pair() -> None:
     keep = np.arange(216) % 5 == 0
     networks, values = networks.select(keep), hidden[keep]
     found = Order(networks).compute_taus(values)
+    assert len(found) == 1 + 4 + 6
     settings = networks.table[list(GRID)].to_numpy()
     outcome, expected = networks.outcome, {}
-    for shared in list_shared(list(GRID)):
+    for shared in found:
         columns = [list(GRID).index(name) for name in shared]
         signs = [
             np.sign((values[i] - values[j]) * (outcome[i] - outcome[j]))
@@ -110,13 +106,13 @@ def test_leaving_out_a_block() -> None:
     assert 0 < (~keep).sum() < 20
 
 
-def test_transfer_is_that_of_scikit_learn() -> None:
+def test_transfer_agrees_with_scikit_learn() -> None:
     """With a column of noise, so that no two predictions are equal."""
     networks, hidden = make_half(5)
     features = np.column_stack([make_features(networks), hidden])
     found = Order(networks).compute_transfer(features)
     groups = networks.table["model"].to_numpy()
-    model = make_pipeline(StandardScaler(), Ridge(RIDGE * 162))
+    model = make_pipeline(StandardScaler(), Ridge(RIDGE[0] * 162))
     predicted = cross_val_predict(
         model,
         features,
@@ -134,9 +130,8 @@ def test_transfer_is_that_of_scikit_learn() -> None:
 def test_power_rises_and_noise_is_not_seen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(report, "DRAWS", 4)
-    halves = {half: make_half(i)[0] for i, half in enumerate(HALVES)}
-    rows = measure_power(halves, 1, (0.0, 0.95))
+    monkeypatch.setattr(rules, "DRAWS", 4)
+    rows = measure_power([make_half(i)[0] for i in (0, 1)], 1, (0.0, 0.95))
     assert [row["found"] for row in rows] == [0.0, 1.0]
     assert rows[1]["spearman"] == pytest.approx(0.95, abs=0.05)
     threshold = find_threshold(rows)

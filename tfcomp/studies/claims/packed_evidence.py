@@ -1,8 +1,8 @@
 """Packs the evidence of runs for keeping: tables, and no weights.
 
-Every sweep becomes one file (`tfcomp.tables.packs`), every threshold study or
-prediction study a folder of its small text files, but for flags that say where
-things lay on the machine that made them. The same runs give the same bytes.
+Every sweep becomes one file (`tfcomp.tables.packs`), every threshold study
+a folder of its small text files, but for flags that say where things lay on
+the machine that made them. The same runs give the same bytes.
 """
 
 from __future__ import annotations
@@ -13,13 +13,10 @@ from pathlib import Path
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import LOCATION_FLAGS
 from tfcomp.storage.files import make_subfolder, write_bytes
-from tfcomp.storage.run_search import find_folders
 from tfcomp.studies.claims.searches import STUDY_FILES, find_studies
 from tfcomp.tables import read_results
 from tfcomp.tables.packs import write_pack
 
-PREDICTION_FLAGS = "predict.flags"
-PREDICTION_FILES = (PREDICTION_FLAGS, "networks.csv")
 
 
 def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
@@ -32,8 +29,6 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
     """
     studies = find_studies(patterns)
     copied = [(folder, STUDY_FILES) for folder in studies]
-    for folder in find_folders(patterns, lambda n: PREDICTION_FLAGS in n):
-        copied.append((folder, PREDICTION_FILES))
     results = read_results(patterns, history=False, without=studies)
     runs = results.runs
     parents = (Path(folder).parent for folder in runs["folder"])

@@ -6,225 +6,183 @@ of ID points. Settings are left out with all their seeds. Early numbers help if,
 at 95 %, they raise Spearman's correlation and R² above those of hyperparameters
 alone, and raise the correlation by more than the numbers of other networks do
 in any of `PERMUTATIONS` repetitions.
+
+Forecasts are tables [n, 3] of networks that the regressions had not seen: the
+outcome, its prediction from hyperparameters, and from early numbers as well.
 """
 
-import itertools
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy import stats
-from sklearn.linear_model import ridge_regression
+from sklearn.preprocessing import PolynomialFeatures
 
 from tfcomp.studies.prediction import networks
 from tfcomp.studies.prediction.networks import Array, Networks
 
 EARLY = (0.0, 0.05, 0.1, 0.25)
-GROUPED = [networks.DECODER, networks.REGION]
-MIN_CELLS = 8  # settings of a decoder and region
+PAIR = [networks.DECODER, networks.REGION]
 FOLDS, INNER_FOLDS = 16, 5
 PERMUTATIONS, DRAWS = 39, 2000
 ENDS = (0.025, 0.975)
 PENALTIES: Array = 10.0 ** np.arange(-2, 6)  # for each network of a fit
 FURTHEST = 4.0  # standard deviations; values further out are clipped
 
-Rows = NDArray[np.int_]
 
+@dataclass(frozen=True)
+class Group:
+    """Networks of one decoder and region, as arrays [n, ...]."""
 
-class Forecast(NamedTuple):
-    """Predictions for networks of a group that the regressions had not seen.
+    known: Array  # hyperparameters and their products
+    early: Array
+    outcome: Array
+    cells: Array
+    is_fresh: Array
 
-    The columns of `table` [n, 3] are the outcome, its prediction from
-    hyperparameters, and its prediction from early numbers as well.
-    """
-
-    name: str
-    cells: Rows
-    table: Array
-
-
-class Features:
-    """What regressions know of networks, [n, ...], and groups of their rows.
-
-    Args:
-        found: Networks, of which those that reached the target count.
-        with_error: Counts the ID error that was reached as known.
-    """
-
-    def __init__(self, found: Networks, with_error: bool = False) -> None:
-        self.is_fresh = found.fitted.table["is_fresh"].to_numpy(bool)
-        table, numbers = found.fitted.table, found.fitted.numbers
-        names = [n for n in found.hyperparameters if n not in GROUPED]
-        known = [column for name in names for column in _encode(table[name])]
-        if with_error:
-            known.append(networks.take_log(table[networks.ID_ERROR]))
-        self.known = _multiply(np.column_stack(known))
-        early = [
-            (name, time)
-            for name, time in found.keys
-            if time in EARLY
-            and (name.startswith(networks.ID_ONLY) or name == networks.ID_ERROR)
-        ]
-        self.early = numbers[early].to_numpy(float)
-        self.outcome = found.fitted.outcome
-        settings = table[found.hyperparameters].apply(" ".join, axis=1)
-        self.cells = pd.factorize(settings, sort=True)[0]
-        grouped = [name for name in GROUPED if name in found.hyperparameters]
-        labels = table[grouped].apply(", ".join, axis=1).to_numpy()
-        rows = {name: np.flatnonzero(labels == name) for name in set(labels)}
-        self.groups = {
-            name: rows[name]
-            for name in sorted(rows)
-            if len(np.unique(self.cells[rows[name]])) >= MIN_CELLS
-        }
-
-    def forecast_left_out(self) -> list[Forecast]:
-        """Predicts each setting from the others of its group."""
-        forecasts = []
-        for name, rows in self.groups.items():
-            folds = _deal(self.cells[rows], FOLDS, 0)
-            table = np.empty((len(rows), 3))
-            for fold in np.unique(folds):
-                out = folds == fold
-                table[out] = self._predict(rows[~out], rows[out])
-            forecasts.append(Forecast(name, self.cells[rows], table))
-        return forecasts
-
-    def forecast_fresh(
-        self, rng: np.random.Generator | None = None
-    ) -> list[Forecast]:
-        """Predicts fresh networks from the others of their group.
+    def forecast(self, rng: np.random.Generator | None = None) -> Array:
+        """Predicts fresh networks from others; without any, each setting.
 
         With a generator, every network gets the early numbers of another one.
         """
-        forecasts = []
-        for name, rows in self.groups.items():
-            is_fresh = self.is_fresh[rows]
-            old, new = rows[~is_fresh], rows[is_fresh]
-            if len(old) and len(new):
-                table = self._predict(old, new, rng)
-                forecasts.append(Forecast(name, self.cells[new], table))
-        return forecasts
+        if self.is_fresh.any():
+            return self._predict(self.is_fresh, rng)
+        folds = deal_folds(self.cells, FOLDS, 0)
+        table = np.empty((len(folds), 3))
+        for fold in np.unique(folds):
+            table[folds == fold] = self._predict(folds == fold, rng)
+        return table
 
-    def _predict(
-        self, old: Rows, new: Rows, rng: np.random.Generator | None = None
-    ) -> Array:
-        """Returns the table of a `Forecast` of new networks from old ones."""
-        early, new_early = (
-            self.early[
-                rows if rng is None else rows[rng.permutation(len(rows))]
-            ]
-            for rows in (old, new)
-        )
-        usable = np.isfinite(early).mean(axis=0) >= networks.MIN_SHARE
-        means = np.nanmean(early[:, usable], axis=0)
-        early, new_early = (
-            np.where(np.isfinite(each), each, means)
-            for each in (early[:, usable], new_early[:, usable])
-        )
-        cells, outcome = self.cells[old], self.outcome[old]
-        both = self.known[np.concatenate([old, new])]
-        found = _regress(self.known[old], outcome, cells, both)
-        known = found[len(old) :]
+    def _predict(self, new: Array, rng: np.random.Generator | None) -> Array:
+        old, early = ~new, self.early.copy()
+        for rows in (old, new) if rng else ():
+            early[rows] = rng.permutation(early[rows])
+        outcome, cells = self.outcome[old], self.cells[old]
+        found = _regress(self.known[old], outcome, cells, self.known)
         # Of residuals, so that useless numbers cost nothing.
-        gain = _regress(early, outcome - found[: len(old)], cells, new_early)
-        return np.column_stack([self.outcome[new], known, known + gain])
+        gain = _regress(early[old], outcome - found[old], cells, early)
+        return np.stack([self.outcome, found, found + gain], axis=1)[new]
 
 
-def _encode(values: pd.Series) -> list[Array]:
+def list_groups(found: Networks, with_error: bool = False) -> dict[str, Group]:
+    """Returns the networks that reached the target by decoder and region.
+
+    With `with_error`, the ID error that was reached counts as known.
+    """
+    found = found.select(found.table["reached"])
+    table, names = found.table, found.hyperparameters
+    known = [_encode(table[name]) for name in names if name not in PAIR]
+    if with_error:
+        known.append(networks.take_log(table[networks.ID_ERROR]))
+    columns = np.column_stack(known)
+    early = []
+    for key in table.filter(like="|"):
+        name, time = networks.split_number(key)
+        is_id = name.startswith(networks.ID_ONLY) or name == networks.ID_ERROR
+        early += [key] * (is_id and time in EARLY)
+    products = PolynomialFeatures(2, interaction_only=True, include_bias=False)
+    arrays = (
+        products.fit_transform(columns - columns.mean(axis=0)),
+        table[early].to_numpy(),
+        found.outcome,
+        found.cells,
+        table["is_fresh"].to_numpy(bool),
+    )
+    labels = table[PAIR].apply(", ".join, axis=1).to_numpy()
+    groups = {}
+    for name in np.unique(labels):
+        known, early, *others = (array[labels == name] for array in arrays)
+        early = early[:, np.isfinite(early).all(axis=0)]  # by depth
+        groups[str(name)] = Group(known, early, *others)
+    return groups
+
+
+def _encode(values: pd.Series) -> Array:
     """Returns logarithms of positive numbers, or a column for each value."""
     try:
         numbers = values.astype(float).to_numpy()
     except ValueError:
-        return [(values == v).to_numpy(float) for v in sorted(set(values))[1:]]
-    return [np.log(numbers) if (numbers > 0).all() else numbers]
+        return pd.get_dummies(values, drop_first=True).to_numpy(float)
+    return np.log(numbers) if (numbers > 0).all() else numbers
 
 
-def _multiply(table: Array) -> Array:
-    """Returns centered columns and the products of two of them, [n, h]."""
-    table = table - table.mean(axis=0)
-    pairs = itertools.combinations(table.T, 2)
-    return np.column_stack([table, *(a * b for a, b in pairs)])
-
-
-def _regress(x: Array, y: Array, cells: Rows, new: Array) -> Array:
-    """Predicts by ridge regression, with a penalty chosen on left-out cells."""
-    folds = _deal(cells, INNER_FOLDS, 1)
-    errors = np.zeros(len(PENALTIES))
+def _regress(x: Array, y: Array, cells: Array, new: Array) -> Array:
+    """Predicts with the penalty that predicts left-out settings best."""
+    folds, errors = deal_folds(cells, INNER_FOLDS, 1), np.zeros(len(PENALTIES))
     for fold in np.unique(folds):
         out = folds == fold
-        found = fit_ridges(x[~out], y[~out], x[out], PENALTIES)
+        found = fit_ridges(x[~out], y[~out], x[out], PENALTIES, FURTHEST)
         errors += ((found - y[out, None]) ** 2).sum(axis=0)
-    return fit_ridges(x, y, new, PENALTIES[[errors.argmin()]])[:, 0]
+    best = PENALTIES[[errors.argmin()]]
+    return fit_ridges(x, y, new, best, FURTHEST)[:, 0]
 
 
-def fit_ridges(x: Array, y: Array, new: Array, penalties: Array) -> Array:
-    """Returns the predictions of a ridge regression a penalty, [n, p]."""
+def fit_ridges(
+    x: Array, y: Array, new: Array, penalties: Array, furthest: float = np.inf
+) -> Array:
+    """Returns predictions of a ridge regression for each penalty, [n, p].
+
+    Features have unit variance; `furthest` clips them.
+    """
     center, scale = x.mean(axis=0), x.std(axis=0)
     scale = np.where(scale > 1e-12, scale, np.inf)
     x, new = (
-        np.clip((each - center) / scale, -FURTHEST, FURTHEST)
+        np.clip((each - center) / scale, -furthest, furthest)
         for each in (x, new)
     )
-    targets = np.repeat((y - y.mean())[:, None], len(penalties), axis=1)
-    slopes = ridge_regression(
-        x, targets, len(x) * penalties, solver="cholesky", check_input=False
-    )
+    gram, moments = x.T @ x, x.T @ (y - y.mean())
+    ridges = (len(x) * penalties)[:, None, None] * np.eye(len(gram))
+    slopes = np.linalg.solve(gram + ridges, moments[:, None])[:, :, 0]
     # Rounded, so that equal settings have equal predictions.
-    return (new @ np.atleast_2d(slopes).T + y.mean()).round(9)
+    return (new @ slopes.T + y.mean()).round(9)
 
 
-def _deal(cells: Rows, count: int, seed: int) -> Rows:
-    """Returns a fold for every network; those of a setting share theirs."""
+def deal_folds(cells: Array, count: int, seed: int) -> Array:
+    """Returns the fold of every network; those of a setting share theirs."""
     places = np.unique(cells, return_inverse=True)[1]
     order = np.random.default_rng(seed).permutation(places.max() + 1)
     return (order % min(count, len(order)))[places]
 
 
-def permute(features: Features) -> list[list[Forecast]]:
-    """Repeats fresh forecasts with numbers of other networks, as a control."""
-    rng = np.random.default_rng(0)
-    return [features.forecast_fresh(rng) for _ in range(PERMUTATIONS)]
-
-
 def judge_forecasts(
-    forecasts: Sequence[Forecast], controls: Sequence[Sequence[Forecast]] = ()
+    forecasts: Mapping[str, Array],
+    groups: Mapping[str, Group],
+    controls: Sequence[Mapping[str, Array]] = (),
 ) -> dict[str, Any]:
     """Returns what early numbers add, with 95 % intervals over settings.
 
-    With controls (`permute`) there is a verdict.
+    With controls, forecasts from numbers of other networks, there is a verdict.
     """
-    scores = _score([forecast.table for forecast in forecasts])
-    drawn = np.array([_score(tables) for tables in _resample(forecasts, DRAWS)])
-    row: dict[str, Any] = {"networks": sum(len(f.table) for f in forecasts)}
+    scores = _score([*forecasts.values()])  # [2, 2]
+    drawn = np.array([_score(d) for d in _resample(forecasts, groups, DRAWS)])
+    gains = drawn[:, 1] - drawn[:, 0]
+    row: dict[str, Any] = {
+        "permuted_gain": None,
+        "helps": None,
+        "networks": sum(map(len, forecasts.values())),
+    }
     for i, name in enumerate(("spearman", "r2")):
-        low, high = np.quantile(drawn[:, 1, i] - drawn[:, 0, i], ENDS)
-        row |= {
-            f"{name}_hyperparameters": scores[0, i],
-            f"{name}_early": scores[1, i],
-            f"{name}_gain": scores[1, i] - scores[0, i],
-            f"{name}_gain_low": low,
-            f"{name}_gain_high": high,
-        }
+        row[f"{name}_hyperparameters"], row[f"{name}_early"] = scores[:, i]
+        row[f"{name}_gain"] = scores[1, i] - scores[0, i]
+        ends = np.quantile(gains[:, i], ENDS)
+        row[f"{name}_gain_low"], row[f"{name}_gain_high"] = ends
     if controls:
-        others = [_score([f.table for f in each])[:, 0] for each in controls]
+        others = [_score([*control.values()])[:, 0] for control in controls]
         row["permuted_gain"] = max(early - known for known, early in others)
-        row["helps"] = bool(
-            min(row["spearman_gain_low"], row["r2_gain_low"]) > 0
-            and row["spearman_gain"] > row["permuted_gain"]
-        )
+        least = min(row["spearman_gain_low"], row["r2_gain_low"])
+        is_more = row["spearman_gain"] > row["permuted_gain"]
+        row["helps"] = bool(least > 0 and is_more)
     return row
 
 
-def describe_trust(forecast: Forecast) -> dict[str, Any]:
+def describe_trust(name: str, table: Array, group: Group) -> dict[str, Any]:
     """Returns how often a forecast names the better of two networks."""
-    drawn = _resample([forecast], DRAWS // 10)
-    low, high = np.quantile([_count_right(t)[1] for (t,) in drawn], ENDS)
-    known, early = _count_right(forecast.table)
+    drawn = _resample({name: table}, {name: group}, DRAWS // 10)
+    ends = np.quantile([_count_right(each)[1] for (each,) in drawn], ENDS)
     names = "pair networks hyperparameters early early_low early_high".split()
-    values = forecast.name, len(forecast.table), known, early, low, high
+    values = name, len(table), *_count_right(table), *ends
     return dict(zip(names, values, strict=True))
 
 
@@ -236,21 +194,19 @@ def _count_right(table: Array) -> Array:
 
 
 def _resample(
-    forecasts: Sequence[Forecast], draws: int
+    forecasts: Mapping[str, Array], groups: Mapping[str, Group], draws: int
 ) -> Iterator[list[Array]]:
-    """Yields the tables of forecasts with resampled settings."""
-    rng = np.random.default_rng(0)
-    members = [
-        [np.flatnonzero(f.cells == cell) for cell in np.unique(f.cells)]
-        for f in forecasts
-    ]
+    """Yields tables with resampled settings."""
+    rng, tables = np.random.default_rng(0), []
+    for name, table in forecasts.items():
+        cells, fresh = groups[name].cells, groups[name].is_fresh
+        cells = cells[fresh] if fresh.any() else cells
+        tables.append([table[cells == cell] for cell in np.unique(cells)])
     for _ in range(draws):
-        tables = []
-        for forecast, cells in zip(forecasts, members, strict=True):
-            drawn = rng.integers(len(cells), size=len(cells))
-            rows = np.concatenate([cells[i] for i in drawn])
-            tables.append(forecast.table[rows])
-        yield tables
+        yield [
+            np.concatenate([t[i] for i in rng.integers(len(t), size=len(t))])
+            for t in tables
+        ]
 
 
 def _score(tables: Sequence[Array]) -> Array:
@@ -258,17 +214,10 @@ def _score(tables: Sequence[Array]) -> Array:
 
     The correlation is the mean over tables; R² is about their means.
     """
-    correlations = np.mean([_correlate(table) for table in tables], axis=0)
+    ranks = [stats.rankdata(table, axis=0).T for table in tables]
+    correlations = np.mean([np.corrcoef(r)[0, 1:] for r in ranks], axis=0)
     around = sum(len(table) * table[:, 0].var() for table in tables)
     rest = sum(
         ((table[:, :1] - table[:, 1:]) ** 2).sum(axis=0) for table in tables
     )
-    return np.column_stack([correlations, 1 - rest / max(around, 1e-300)])
-
-
-def _correlate(table: Array) -> Array:
-    """Returns Spearman's correlations with the outcome; 0 of a constant."""
-    ranks = stats.rankdata(table, axis=0)
-    ranks -= ranks.mean(axis=0)
-    sizes = np.maximum(np.sqrt((ranks**2).sum(axis=0)), 1e-6)
-    return ranks[:, 1:].T @ ranks[:, 0] / (sizes[1:] * sizes[0])
+    return np.column_stack([correlations, 1 - rest / around])

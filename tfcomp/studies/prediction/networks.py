@@ -1,117 +1,64 @@
-"""The networks of a prediction study as two tables, a row for each network.
+"""The networks of the prediction study, a row each.
 
-`networks.csv` of a study has the setting and the errors of every network, and
-what was measured on its way: `0.1|id.volume` at a tenth of its training.
+`networks.csv.xz` has the setting and the errors of each network, and numbers
+measured during its training: `0.1|id.volume` after a tenth of it.
 """
 
-from __future__ import annotations
-
-import hashlib
 import io
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from tfcomp.storage.files import DamagedFileError, read_xz
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-TABLE = "networks.csv"
-RECORDED = ("reached", "steps", "id_relative_mse", "ood_relative_mse")
 ID_ERROR, OUTCOME = "id_relative_mse", "ood_relative_mse"
 DECODER, REGION = "model", "region"
-HALVES = ("explore", "confirm")
-# Prefixes of numbers: those of ID points alone, and those that see OOD points.
+# Prefixes of numbers of ID points alone, and of numbers that see OOD points.
 ID_ONLY, ALL_POINTS = "id.", "all."
-MIN_SHARE = 0.9  # of the networks must have a number
-MIN_NETWORKS = 4
-# Of a network, how much of its training was over at a look.
-SHARE = "share"
+SHARE = "share"  # of the training that was over at a measurement
 SMALLEST = 1e-12  # smaller errors count as this one
 
 Array = NDArray[Any]
-# The name of a number, and when it was measured, as a share of the training.
-Key = tuple[str, float]
 
 
-@dataclass(frozen=True)
 class Networks:
     """Networks of a study.
 
     Attributes:
-        table: Hyperparameters as text, then `half`, `seed`, `reached`,
-            `id_relative_mse`, `ood_relative_mse`, and `is_fresh`, which is
+        table: Hyperparameters as text, between `half` and `seed`; `reached`,
+            `id_relative_mse` and `ood_relative_mse`; all numbers; `is_fresh`,
             True for networks that nothing was chosen on.
-        numbers: A column for each `Key`, NaN where a network lacks a number.
-        hyperparameters: The names of the columns that the study varied.
+        hyperparameters: Names of the columns that the study varied.
+        outcome: Logarithms of the OOD error, [n].
+        cells: The number of the setting of each network, [n].
     """
 
-    table: pd.DataFrame
-    numbers: pd.DataFrame
-    hyperparameters: list[str]
+    def __init__(self, table: pd.DataFrame) -> None:
+        columns = [str(name) for name in table]
+        start, end = columns.index("half") + 1, columns.index("seed")
+        self.table, self.hyperparameters = table, columns[start:end]
+        self.outcome = take_log(table[OUTCOME])
+        groups = table.groupby(self.hyperparameters, sort=True)
+        self.cells: Array = groups.ngroup().to_numpy()
 
-    def select(self, rows: NDArray[np.bool_]) -> Networks:
+    def select(self, rows: Array) -> "Networks":
         """Returns the networks of some rows."""
-        table, numbers = self.table[rows], self.numbers[rows]
-        return Networks(table, numbers, self.hyperparameters)
+        return Networks(self.table[rows])
 
-    @property
-    def fitted(self) -> Networks:
-        """The networks that reached the target."""
-        return self.select(self.table["reached"].to_numpy(bool))
+    def get_half(self, name: str) -> "Networks":
+        """Returns the networks of a half that reached the target."""
+        return self.select(self.table["reached"] & (self.table["half"] == name))
 
-    def join(self, fresh: Networks) -> Networks:
-        """Returns the networks of both studies; the other ones are fresh."""
-        import pandas as pd
-
-        tables = self.table, fresh.table.assign(is_fresh=True)
-        frames = self.numbers, fresh.numbers
-        table, numbers = (
-            pd.concat(each, ignore_index=True) for each in (tables, frames)
-        )
-        return Networks(table, numbers, self.hyperparameters)
-
-    def get_half(self, name: str) -> Networks:
-        """Returns the fitted networks of one of `HALVES`."""
-        fitted = self.fitted
-        return fitted.select((fitted.table["half"] == name).to_numpy())
-
-    @cached_property
-    def outcome(self) -> Array:
-        """The logarithm of the OOD error, [n]."""
-        return take_log(self.table[OUTCOME])
-
-    @cached_property
-    def cells(self) -> Array:
-        """The number of the setting of each network, [n]."""
-        groups = self.table.groupby(self.hyperparameters, sort=True)
-        return groups.ngroup().to_numpy()
-
-    @property
-    def keys(self) -> list[Key]:
-        """All numbers, by the time of measurement."""
-        columns: list[Any] = list(self.numbers)
-        return [(str(name), float(time)) for name, time in columns]
-
-    def get(self, key: Key) -> Array:
-        """Returns a number of all networks, [n]."""
-        return self.numbers[key].to_numpy(float)
-
-    def list_keys(self) -> list[Key]:
-        """Returns the numbers that most networks have and that differ."""
-        counts = self.numbers.notna().sum()
-        usable = (counts >= MIN_SHARE * len(self.table)) & (
-            counts >= MIN_NETWORKS
-        )
-        usable &= self.numbers.max() > self.numbers.min()
-        return [k for k in self.keys if usable[k] and k[0] != SHARE]
+    def list_numbers(self) -> list[str]:
+        """Returns the numbers that all networks have, and that differ."""
+        numbers = self.table.filter(like="|").dropna(axis=1)
+        differ = numbers.max() > numbers.min()
+        found = [key for key in numbers if differ[key]]
+        found = [key for key in found if split_number(key)[0] != SHARE]
+        return sorted(found, key=lambda key: split_number(key)[::-1])
 
 
 def take_log(errors: pd.Series) -> Array:
@@ -119,55 +66,24 @@ def take_log(errors: pd.Series) -> Array:
     return np.log10(np.maximum(errors.to_numpy(float), SMALLEST))
 
 
+def split_number(key: str) -> tuple[str, float]:
+    """Returns the name of a number, and when it was measured."""
+    time, _, name = key.partition("|")
+    return name, float(time)
+
+
 def read_networks(path: Path) -> Networks:
-    """Reads the table of a study, as it is or compressed.
-
-    Raises:
-        DamagedFileError: If the file is no such table.
-        OSError: If it is missing.
-    """
-    import pandas as pd
-
-    content = read_xz(path) if path.suffix == ".xz" else path.read_bytes()
+    """Reads the packed table of a study; DamagedFileError if it is none."""
+    content = io.BytesIO(read_xz(path))
     try:
         table = pd.read_csv(
-            io.BytesIO(content), dtype=str, keep_default_na=False
+            content, dtype=str, keep_default_na=False, na_values=[""]
         )
-        columns = list(map(str, table))
-        varied = columns[columns.index("half") + 1 : columns.index("seed")]
-        table["reached"] = table["reached"] == "True"
-        table["is_fresh"] = False
-        for name in (ID_ERROR, OUTCOME):
-            table[name] = pd.to_numeric(table[name])
-        numbers = {
-            (name, float(time)): pd.to_numeric(table[column])
-            for column in columns
-            for time, bar, name in [column.partition("|")]
-            if bar
-        }
+        errors = [name for name in table if name.endswith(f"|{ID_ERROR}")]
+        numbers = [ID_ERROR, OUTCOME, *(name for name in table if "|" in name)]
+        table = table.astype(dict.fromkeys(numbers, float)).copy()
+        table[errors] = table[errors].apply(take_log)
+        reached = table["reached"] == "True"
+        return Networks(table.assign(reached=reached, is_fresh=False))
     except (LookupError, ValueError) as error:
         raise DamagedFileError(path, error) from error
-    for key in numbers:
-        if key[0] == ID_ERROR:
-            numbers[key] = pd.Series(take_log(numbers[key]))
-    keys = sorted(numbers, key=lambda key: key[::-1])
-    frame = pd.DataFrame({key: numbers[key] for key in keys}, table.index)
-    return Networks(table, frame.astype(float), varied)
-
-
-def make_row(
-    setting: Mapping[str, Any], seed: int, record: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Returns the row of a network in the table, from what is recorded."""
-    row = {"half": choose_half(setting), **setting, "seed": seed}
-    row |= {name: record.get(name) for name in RECORDED}
-    for time, numbers in record.get("measures", {}).items():
-        row |= {f"{time}|{name}": value for name, value in numbers.items()}
-    return row
-
-
-def choose_half(setting: Mapping[str, Any]) -> str:
-    """Returns the half of the design that a setting is in, by its hash."""
-    text = json.dumps(setting, sort_keys=True)
-    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    return HALVES[int(digest, 16) % 2]

@@ -1,4 +1,4 @@
-"""Does a number predict the OOD error? The rules of docs/predict.md.
+"""Tests whether a number predicts the OOD error, by the rules of the page.
 
 The exploring half gives a number its sign. It proposes the number if, at 95 %,
 three statistics are positive: Kendall's tau over all pairs of networks, the
@@ -10,229 +10,229 @@ Intervals come from the jackknife (Quenouille 1956) over blocks of whole
 settings, since the seeds of one setting are not independent.
 """
 
-import itertools
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
+from tfcomp.config.quiet import show_progress
+from tfcomp.studies.prediction.early_numbers import deal_folds, fit_ridges
 from tfcomp.studies.prediction.networks import (
     ALL_POINTS,
     DECODER,
     ID_ERROR,
     Array,
-    Key,
     Networks,
+    split_number,
 )
 
 LEVEL = 0.95
 BLOCKS = 20
 MAX_SHARED = 2  # hyperparameters that both networks of a pair have
-RIDGE = 1e-2  # of the number of networks; features have unit variance
+RIDGE = np.array([1e-2])  # the penalty for each network
+STRENGTHS = (0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9)
+DRAWS = 20
 Row = dict[str, Any]
 
 
 class Order:
-    """Statistics of the order of networks, each as an array [1 + b].
+    """Compares orders of networks with the order by their outcome.
 
-    The first value is of all networks, the others without one of the blocks.
+    Its statistics are arrays [1 + b]: of all networks, then without each block.
     """
 
     def __init__(self, networks: Networks) -> None:
-        self.networks = networks
-        cells, table = networks.cells, networks.table
+        self.networks, names = networks, networks.hyperparameters
+        blocks = deal_folds(networks.cells, BLOCKS, 0)
+        self.left_in = np.arange(-1, blocks.max() + 1)[:, None] != blocks
         self._signs = compare(networks.outcome)
-        self._members = np.eye(cells.max() + 1)[cells]  # [n, c]
-        count = min(BLOCKS, cells.max() + 1)
-        dealt = np.random.default_rng(0).permutation(cells.max() + 1) % count
-        self._blocks = np.eye(count)[dealt]  # [c, b]
-        left_in = 1 - (self._members @ self._blocks).T
-        self.left_in = np.concatenate([np.ones((1, len(cells))), left_in])
-        decoders = table[DECODER].to_numpy()
-        self._decoders = [decoders == name for name in np.unique(decoders)]
-        self._shared = self._list_shared()
-        sizes = self._members.sum(axis=0)
-        self._weights = self._sum_pairs(np.outer(sizes, sizes) - np.diag(sizes))
-
-    def _list_shared(self) -> dict[tuple[str, ...], Array]:
-        """Returns which cells share hyperparameters, [c, c], by their names."""
-        names = self.networks.hyperparameters
-        first = np.unique(self.networks.cells, return_index=True)[1]
-        columns = self.networks.table[names].to_numpy()[first].T
-        same = columns[:, :, None] == columns[:, None, :]
-        by_name = dict(zip(names, same, strict=True))
-        whole = np.ones_like(same[0])
-        return {
-            shared: np.prod([whole, *map(by_name.get, shared)], axis=0)
-            for shared in list_shared(names)
+        codes = networks.table[names].apply(lambda c: pd.factorize(c)[0])
+        same = {n: codes[n].to_numpy()[:, None] == [*codes[n]] for n in names}
+        apart = ~np.eye(len(codes), dtype=bool)
+        self._shared = {
+            shared: np.logical_and.reduce([apart, *map(same.get, shared)])
+            for size in range(MAX_SHARED + 1)
+            for shared in combinations(names, size)
         }
+        self._counts = self._sum_pairs(np.ones_like(self._signs))
 
     def compute_taus(self, values: Array) -> dict[tuple[str, ...], Array]:
         """Returns Kendall's tau with the outcome, by what pairs share.
 
-        A tie is no agreement. Leaves out what no pair shares.
+        A tie is no agreement. Leaves out hyperparameters that no pair shares.
         """
-        signs = compare(values) * self._signs
-        sums = self._sum_pairs(self._members.T @ signs @ self._members)
+        sums = self._sum_pairs(compare(values) * self._signs)
         with np.errstate(invalid="ignore", divide="ignore"):
-            taus = np.where(self._weights > 0, sums / self._weights, np.nan)
-        pairs = zip(self._shared, taus, strict=True)
-        return {shared: tau for shared, tau in pairs if np.isfinite(tau[0])}
+            taus = dict(zip(self._shared, sums / self._counts, strict=True))
+        return {names: tau for names, tau in taus.items() if tau[0] == tau[0]}
 
     def _sum_pairs(self, table: Array) -> Array:
-        """Sums a table [c, c] over pairs by what they share, [s, 1 + b]."""
-        tables = np.stack(list(self._shared.values())) * table
-        sums = self._blocks.T @ tables @ self._blocks  # [s, b, b]
-        left_out = sums.sum(axis=1) + sums.sum(axis=2)
-        left_out -= np.diagonal(sums, axis1=1, axis2=2)
-        total = sums.sum(axis=(1, 2))[:, None]
-        return total - np.pad(left_out, ((0, 0), (1, 0)))
+        """Sums a table [n, n] over pairs by what they share, [s, 1 + b]."""
+        left_in = self.left_in.astype(np.float32)  # sums of integers are exact
+        sums = [
+            ((left_in @ (table * mask)) * left_in).sum(axis=1)
+            for mask in self._shared.values()
+        ]
+        return np.array(sums, float)
 
     def compute_transfer(self, features: Array) -> Array:
         """Returns the mean tau within a decoder, predicted from the others.
 
         The prediction is a ridge regression on features [n, d].
         """
-        outcome = self.networks.outcome
-        taus = []
-        for inside in self._decoders:
-            if inside.sum() < 2 or inside.all():
-                continue
-            weights = self.left_in * ~inside
-            found = _predict(features, outcome, weights)[:, inside]
-            signs = compare(found) * compare(outcome[inside])
-            kept = self.left_in[:, inside]
-            sums = (kept[:, None, :] @ signs @ kept[:, :, None])[:, 0, 0]
-            count = kept.sum(axis=1)
-            taus.append(sums / (count * (count - 1)))
-        return np.mean(taus, axis=0) if taus else np.full(1, np.nan)
+        outcome, taus = self.networks.outcome, []
+        decoders = self.networks.table[DECODER].to_numpy()
+        for inside in (decoders == name for name in np.unique(decoders)):
+            row = []
+            for kept in self.left_in:
+                old, new = kept & ~inside, kept & inside
+                found = fit_ridges(
+                    features[old], outcome[old], features[new], RIDGE
+                )
+                agreement = compare(found[:, 0]) * compare(outcome[new])
+                count = max(len(found) * (len(found) - 1), 1)
+                row.append(agreement.sum(dtype=float) / count)
+            taus.append(row)
+        return np.mean(taus, axis=0)
 
-    def compute_gain(self, key: Key, values: Array) -> Array:
+    def compute_gain(self, key: str, values: Array) -> Array:
         """Returns how much a number adds to the prediction across decoders.
 
         Hyperparameters, the ID error at the same time and the same number
         before training are given.
         """
-        numbers = self.networks.numbers
+        (name, _), table = split_number(key), self.networks.table
+        time = key.partition("|")[0]
         features = [make_features(self.networks)]
-        for other in ((ID_ERROR, key[1]), (key[0], 0.0)):
-            if other != key and other in numbers:
-                given = pd.Series(self.networks.get(other))
-                features.append(
-                    given.fillna(given.mean()).fillna(0.0).to_numpy()
-                )
-        less = np.column_stack(features)
+        for other in (f"{time}|{ID_ERROR}", f"0|{name}"):
+            if other != key and other in table:
+                features.append(table[other].to_numpy()[:, None])
+        less = np.hstack(features)
         more = np.column_stack([less, values])
         return self.compute_transfer(more) - self.compute_transfer(less)
 
-
-def list_shared(names: Sequence[str]) -> list[tuple[str, ...]]:
-    """Returns all sets of at most `MAX_SHARED` names, the empty one first."""
-    sizes = range(min(MAX_SHARED, len(names) - 1) + 1)
-    return [s for size in sizes for s in itertools.combinations(names, size)]
+    def judge(
+        self, key: str, values: Array, sign: float | None, level: float
+    ) -> Row:
+        """Returns the statistics of a number; without a sign, that of tau."""
+        taus, (name, time) = self.compute_taus(values), split_number(key)
+        sign = sign or float(np.sign(taus[()][0])) or 1.0
+        taus = {names: sign * tau for names, tau in taus.items()}
+        row: Row = {
+            "measure": name,
+            "time": time,
+            "peeks": name.startswith(ALL_POINTS),
+            "sign": sign,
+            "networks": len(values),
+            "given": " ".join(min(taus, key=lambda names: taus[names][0])),
+            "passes": True,
+        }
+        statistics = {
+            "tau": taus[()],
+            "conditional_tau": np.nanmin(list(taus.values()), axis=0),
+            "gain": self.compute_gain(key, values),
+        }
+        for name, statistic in statistics.items():
+            low, high = compute_interval(statistic, level)
+            ends = max(low, -1.0), min(high, 1.0)
+            names = name, f"{name}_low", f"{name}_high"
+            row |= zip(names, (float(statistic[0]), *ends), strict=True)
+            row["passes"] &= low > 0
+        return row
 
 
 def compare(values: Array) -> Array:
-    """Returns the signs of all differences, [..., n, n]."""
-    return np.sign(values[..., :, None] - values[..., None, :])
+    """Returns the signs of all differences, [n, n]."""
+    return np.sign(values[:, None] - values).astype(np.float32)
 
 
 def make_features(networks: Networks) -> Array:
     """Returns the hyperparameters but the decoder, a column a value, [n, d]."""
-    columns = [
-        networks.table[name].to_numpy()[:, None]
-        == np.unique(networks.table[name])
-        for name in networks.hyperparameters
-        if name != DECODER
-    ]
-    return np.concatenate(columns, axis=1).astype(float)
-
-
-def _predict(features: Array, outcome: Array, weights: Array) -> Array:
-    """Predicts all networks from those with weight 1, [w, n] for [w, n].
-
-    The result lacks an offset, which no order depends on.
-    """
-    sizes = weights.sum(axis=1)[:, None]
-    x, y = features - features.mean(axis=0), outcome - outcome.mean()
-    products = np.einsum("ni,nj->nij", x, np.column_stack([x, y]))
-    mean, mean_y = weights @ x / sizes, weights @ y / sizes[:, 0]
-    moments = np.tensordot(weights, products, 1) / sizes[:, :, None]
-    covariance = moments[:, :, :-1] - mean[:, :, None] * mean[:, None, :]
-    with_y = moments[:, :, -1] - mean * mean_y[:, None]
-    scale = np.sqrt(np.einsum("wii->wi", covariance).clip(0))
-    scale = np.where(scale > 1e-7, scale, np.inf)
-    correlation = covariance / (scale[:, :, None] * scale[:, None, :])
-    matrix = correlation + RIDGE * np.eye(x.shape[1])
-    slopes = np.linalg.solve(matrix, (with_y / scale)[:, :, None])[:, :, 0]
-    return (slopes / scale) @ x.T
-
-
-def judge(
-    networks: Networks,
-    keys: Sequence[Key],
-    signs: Mapping[Key, float] | None = None,
-    confirm: Collection[Key] = (),
-) -> Iterator[Row]:
-    """Yields the statistics of numbers, one after another.
-
-    Args:
-        signs: The directions that the other half has found; by default those
-            of tau.
-        confirm: The numbers to confirm, which share the level.
-    """
-    whole = Order(networks)
-    for key in keys:
-        level = 1 - (1 - LEVEL) / len(confirm) if key in confirm else LEVEL
-        known = np.isfinite(networks.get(key))
-        order = whole if known.all() else Order(networks.select(known))
-        values = order.networks.get(key)
-        sign = None if signs is None else signs[key]
-        yield judge_one(order, key, values, sign, level)
-
-
-def judge_one(
-    order: Order, key: Key, values: Array, sign: float | None, level: float
-) -> Row:
-    """Returns the statistics of a number with these values, [n]."""
-    taus = order.compute_taus(values)
-    if sign is None:
-        sign = float(np.sign(taus[()][0])) or 1.0
-    taus = {names: sign * tau for names, tau in taus.items()}
-    given = min(taus, key=lambda names: taus[names][0])
-    statistics = {
-        "tau": taus[()],
-        "conditional_tau": np.nanmin(list(taus.values()), axis=0),
-        "gain": order.compute_gain(key, values),
-    }
-    row: Row = {
-        "measure": key[0],
-        "time": key[1],
-        "peeks": key[0].startswith(ALL_POINTS),
-        "sign": sign,
-        "networks": len(values),
-        "given": " ".join(given),
-        "passes": True,
-    }
-    for name, statistic in statistics.items():
-        low, high = compute_interval(statistic, level)
-        row["passes"] &= low > 0
-        ends = {f"{name}_low": max(low, -1.0), f"{name}_high": min(high, 1.0)}
-        row |= {name: float(statistic[0]), **ends}
-    return row
+    names = [name for name in networks.hyperparameters if name != DECODER]
+    return pd.get_dummies(networks.table[names]).to_numpy(float)
 
 
 def compute_interval(
     values: Array, level: float = LEVEL
 ) -> tuple[float, float]:
     """Returns the jackknife interval of a statistic [1 + b]."""
-    left_out = values[1:]
-    count = len(left_out)
+    count = len(values) - 1
     if count < 2 or not np.isfinite(values).all():
         return -np.inf, np.inf
-    squares = (count - 1) / count * (left_out - left_out.mean()) ** 2
-    width = float(stats.t.ppf((1 + level) / 2, count - 1))
-    half = width * float(np.sqrt(squares.sum()))
+    error = np.sqrt((count - 1) * values[1:].var())
+    half = float(stats.t.ppf((1 + level) / 2, count - 1) * error)
     return float(values[0]) - half, float(values[0]) + half
+
+
+def judge_numbers(
+    networks: Networks,
+    keys: Sequence[str],
+    signs: Mapping[str, float] | None = None,
+    proposed: Sequence[str] = (),
+) -> dict[str, Row]:
+    """Returns the statistics of numbers; the proposed ones share the level.
+
+    Without signs that another half has found, they are those of tau.
+    """
+    order, rows = Order(networks), {}
+    for key in show_progress(keys, "numbers", "number", len(keys)):
+        level = 1 - (1 - LEVEL) / len(proposed) if key in proposed else LEVEL
+        values = networks.table[key].to_numpy()
+        sign = None if signs is None else signs[key]
+        rows[key] = order.judge(key, values, sign, level)
+    return rows
+
+
+def judge_halves(first: Networks, second: Networks) -> tuple[list[Row], ...]:
+    """Returns the statistics of all numbers on both halves."""
+    rows = judge_numbers(first, first.list_numbers())
+    signs = {key: row["sign"] for key, row in rows.items()}
+    proposed = [key for key, row in rows.items() if row["passes"]]
+    keys = [key for key in second.list_numbers() if key in signs]
+    again = judge_numbers(second, keys, signs, proposed)
+    for key, row in again.items():
+        row["proposed"] = key in proposed
+        row["predicts"] = row["proposed"] and row["passes"]
+    return [*rows.values()], [*again.values()]
+
+
+def measure_power(
+    halves: Sequence[Networks],
+    num_proposed: int,
+    strengths: Sequence[float] = STRENGTHS,
+) -> list[Row]:
+    """Returns how often planted predictors of each strength pass both halves.
+
+    The level of the second half is shared among the proposed numbers.
+    """
+    rng, rows, orders = np.random.default_rng(0), [], [*map(Order, halves)]
+    levels = LEVEL, 1 - (1 - LEVEL) / num_proposed
+    for strength in strengths:
+        correlations, seen = [], []
+        for _ in range(DRAWS):
+            planted = [_plant(half.outcome, strength, rng) for half in halves]
+            pairs = [*zip(orders, planted, strict=True)]
+            judged = [
+                order.judge("0.1|planted", values, 1.0, level)
+                for (order, values), level in zip(pairs, levels, strict=True)
+            ]
+            seen.append(all(row["passes"] for row in judged))
+            correlations += [
+                stats.spearmanr(values, order.networks.outcome).statistic
+                for order, values in pairs
+            ]
+        row = {"spearman": np.mean(correlations), "draws": DRAWS}
+        rows.append(row | {"found": np.mean(seen)})
+    return rows
+
+
+def _plant(outcome: Array, strength: float, rng: np.random.Generator) -> Array:
+    """Returns a predictor with about this Spearman correlation."""
+    # Normal variables with this Spearman correlation have that of Pearson.
+    linear = 2 * np.sin(np.pi / 6 * strength)
+    normal = stats.norm.ppf((stats.rankdata(outcome) - 0.5) / len(outcome))
+    noise = rng.standard_normal(len(outcome))
+    return linear * normal + np.sqrt(1 - linear**2) * noise
