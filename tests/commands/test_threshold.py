@@ -35,26 +35,27 @@ def make_searches(*flags: str) -> ThresholdSearches:
     return threshold.make_searches(parse_flags(flags, threshold.define_flags()))
 
 
-def list_records(folder: Path) -> dict[str, int]:
-    """Names of the recorded trainings and when they were written."""
-    records = folder / "threshold_quick" / "evaluations"
-    return {p.name: p.stat().st_mtime_ns for p in records.glob("[!.]*.json")}
+def list_results(folder: Path) -> dict[str, int]:
+    """Names of the recorded searches, and when they were written."""
+    results = folder / "threshold_quick" / "searches"
+    return {p.name: p.stat().st_mtime_ns for p in results.glob("[!.]*.json")}
 
 
-def start_and_kill_after_first_record(folder: Path) -> None:
+def search_until_first_result(folder: Path, *flags: str) -> None:
+    """Runs searches one after another, and kills the process after one."""
     code = (
         "import sys\n"
         "from tfcomp.studies.thresholds import one_search\n"
         "one_search.main(sys.argv)"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", code, *FLAGS, f"--log_dir={folder}"],
+        [sys.executable, "-c", code, *FLAGS, *flags, f"--log_dir={folder}"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
     try:
         deadline = time.monotonic() + 120
-        while not list_records(folder) and process.poll() is None:
+        while not list_results(folder) and process.poll() is None:
             assert time.monotonic() < deadline
             time.sleep(0.02)
     finally:
@@ -62,29 +63,29 @@ def start_and_kill_after_first_record(folder: Path) -> None:
         process.wait()
 
 
-def test_killed_search_goes_on_and_a_finished_one_does_nothing(
+def test_killed_searches_go_on_and_finished_ones_do_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    start_and_kill_after_first_record(tmp_path)
-    before = list_records(tmp_path)
-    assert before
-    assert search(tmp_path) == 0
+    search_until_first_result(tmp_path, "--seeds=2")
+    before = list_results(tmp_path)
+    assert len(before) == 1
+    assert search(tmp_path, "--seeds=2") == 0
     printed = capsys.readouterr().out
     assert "1 searches to run" in printed
-    assert "N=8 seed=0: position_accuracy not reached up to 64" in printed
-    after = list_records(tmp_path)
-    assert after.items() >= before.items()
+    assert "N=8 seed=1: position_accuracy not reached up to 64" in printed
+    after = list_results(tmp_path)
+    assert after.items() > before.items()
     folder = tmp_path / "threshold_quick"
     table = (folder / "thresholds.csv").read_text()
-    (row,) = csv.DictReader(table.splitlines())
-    assert (row["kind"], row["grid_size"], row["seed"]) == ("bumps", "8", "0")
-    assert (row["num_bumps"], row["reached"]) == ("64", "False")
-    assert int(row["num_trainings"]) == len(after) > 1
+    first, _ = csv.DictReader(table.splitlines())
+    assert (first["kind"], first["grid_size"]) == ("bumps", "8")
+    assert (first["num_bumps"], first["reached"]) == ("64", "False")
+    assert int(first["num_trainings"]) > 1
     assert (folder / "slopes.csv").exists()
     assert (folder / "figures" / "threshold_position_accuracy.png").exists()
-    assert search(tmp_path) == 0
+    assert search(tmp_path, "--seeds=2") == 0
     assert "searches to run" not in capsys.readouterr().out
-    assert list_records(tmp_path) == after
+    assert list_results(tmp_path) == after
     assert (folder / "thresholds.csv").read_text() == table
 
 

@@ -15,7 +15,7 @@ from tfcomp.config.run_config import (
 )
 from tfcomp.config.run_flags import parse_config
 from tfcomp.config.settings import LARGEST, Settings, setting
-from tfcomp.studies.thresholds.threshold_settings import SearchSettings
+from tfcomp.studies.thresholds.search_settings import SearchSettings
 from tfcomp.sweeps.grid import SweepSettings
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 

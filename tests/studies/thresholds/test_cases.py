@@ -2,15 +2,18 @@
 
 import dataclasses
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.studies.thresholds.cases import Case, list_cases
-from tfcomp.studies.thresholds.threshold_settings import SearchSettings
+from tfcomp.studies.thresholds import cases as module
+from tfcomp.studies.thresholds.cases import Case, Scores, list_cases
+from tfcomp.studies.thresholds.search_settings import CRITERIA, SearchSettings
 
 BASE = parse_config(["--flagfile=donut.flags", "--width=8", "--batch_size=16"])
 
@@ -77,17 +80,62 @@ def test_passes_ask_for_steps_in_proportion_to_examples(kind: str) -> None:
         assert training.steps_per_epoch == max(40, math.ceil(batches))
 
 
-def test_what_makes_no_difference_gives_the_same_training() -> None:
-    other = dataclasses.replace(
-        BASE,
-        run_name="other",
-        eval_every=7,
-        layerwise_every=7,
-        checkpoint_seconds=7.0,
-    )
-    case = make_case("bumps")
-    twin = dataclasses.replace(case, base=other)
-    assert twin.make_config(5).identity() == case.make_config(5).identity()
+class Trainer:
+    """Made-up scores: the position is right from 40 bumps on, all from 200."""
+
+    def __init__(self) -> None:
+        self.counts: list[int] = []
+
+    def __call__(self, config: RunConfig) -> Scores:
+        count = config.data.num_train
+        self.counts.append(count)
+        return {
+            "position_accuracy": 1.0 if count >= 40 else 0.1,
+            "relative_mse": 0.1 if count >= 200 else 0.9,
+        }
+
+
+def test_a_search_has_a_row_for_each_criterion() -> None:
+    settings = {"criterion": "position_accuracy,relative_mse"}
+    case = make_case("bumps", target="0.9,0.5", **settings)
+    trainer = Trainer()
+    right, proper = case.search(trainer)
+    assert len(trainer.counts) == len(set(trainer.counts))
+    assert (right["criterion"], proper["criterion"]) == tuple(CRITERIA)
+    assert 40 <= right["num_bumps"] <= 48
+    assert 200 <= proper["num_bumps"] <= 240
+    assert right["num_examples"] == right["num_bumps"]
+    assert right["reached"] is True
+    assert (right["score"], proper["score"]) == (1.0, 0.1)
+
+
+def test_a_result_is_named_by_what_decides_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = dataclasses.replace(BASE, log_dir=str(tmp_path))
+
+    def find(**settings: object) -> Path:
+        chosen = SearchSettings(kinds="bumps", **settings)
+        (first, *_) = list_cases(base, chosen)
+        return first.path
+
+    path = find()
+    assert find(seeds=7, grid_sizes="16,24") == path  # more searches
+    others = [find(target="0.8"), find(first_seed=1), find(grid_sizes="20")]
+    others += [find(steps=7), find(tolerance=1.1)]
+    monkeypatch.setattr(module, "SOURCES", ["tfcomp.studies.thresholds.laws"])
+    others.append(find())  # other code
+    assert len({path, *others}) == 7
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}"])
+def test_a_damaged_result_is_made_again(tmp_path: Path, text: str) -> None:
+    base = dataclasses.replace(BASE, log_dir=str(tmp_path))
+    case = list_cases(base, SearchSettings())[0]
+    assert case.read_rows() == []
+    case.path.parent.mkdir(parents=True)
+    case.path.write_text(text)
+    assert case.read_rows() == []
 
 
 def test_limits() -> None:

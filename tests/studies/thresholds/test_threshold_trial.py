@@ -9,7 +9,7 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.studies.thresholds import threshold_trial as trial
 from tfcomp.studies.thresholds.cases import Case
-from tfcomp.studies.thresholds.threshold_settings import SearchSettings
+from tfcomp.studies.thresholds.search_settings import SearchSettings
 from tfcomp.studies.thresholds.threshold_trial import train_and_score
 
 FLAGS = (

@@ -18,7 +18,6 @@ from tfcomp.tables import read_results
 from tfcomp.tables.packs import write_pack
 
 
-
 def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
     """Packs every sweep, study or single run below patterns.
 

@@ -1,31 +1,27 @@
 """The searches of a command, and the trainings that each may ask for.
 
 A case is one search: a kind of training set, a region, a grid size, and the
-seed of bumps, initial weights and the order of batches.
+seed of bumps, initial weights and the order of batches. Its result, a row for
+each criterion, is one file, whose name is a hash of flags and code.
 """
 
-import dataclasses
-import json
+import functools
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.settings import LARGEST
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.regions import split_region
 from tfcomp.storage.code_version import compute_code_version, hash_modules
-from tfcomp.storage.files import (
-    DamagedFileError,
-    make_subfolder,
-    read_json,
-    write_text,
-)
-from tfcomp.studies.thresholds import search
-from tfcomp.studies.thresholds.threshold_settings import (
+from tfcomp.storage.files import DamagedFileError, read_json
+from tfcomp.studies.thresholds.search import Limits, dither, find_threshold
+from tfcomp.studies.thresholds.search_settings import (
     SearchSettings,
     is_reached,
 )
@@ -43,58 +39,13 @@ RULES = {
     "grid_size": "is decided by the search (--grid_sizes)",
     "seed": "is decided by the search (--first_seed)",
 }
+SOURCES = [
+    f"tfcomp.studies.thresholds.{n}" for n in ("threshold_trial", "search")
+]
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-# What trains a search's networks and reads their scores.
-TRIAL = "tfcomp.studies.thresholds.threshold_trial"
 
 Scores = dict[str, float | None]
-
-
-class MissingError(LookupError):
-    """A training that a search needs has not been done."""
-
-
-@dataclass(frozen=True)
-class Evaluations:
-    """Recorded scores of trainings, a file each, in a folder.
-
-    A hash of flags and code names a file. Targets are no part of it, so another
-    target or a finer tolerance asks only for trainings that are missing.
-    """
-
-    folder: Path
-
-    @classmethod
-    def of(cls, base: RunConfig) -> "Evaluations":
-        """Returns the scores of a command, given a run that has its name."""
-        return cls(Path(base.run_dir) / "evaluations")
-
-    def get_scores(self, config: RunConfig) -> Scores:
-        """Returns the scores of a training.
-
-        Raises:
-            MissingError: Without an intact file.
-        """
-        path = self.locate(config)
-        try:
-            return dict(read_json(path)["scores"])
-        except (FileNotFoundError, DamagedFileError, KeyError) as error:
-            raise MissingError(path.name) from error
-
-    def write_scores(
-        self, config: RunConfig, scores: Scores, seconds: float
-    ) -> None:
-        """Records the scores of a training in one step."""
-        flags = config.identity()
-        record = {"flags": flags, "scores": scores, "seconds": seconds}
-        make_subfolder(self.folder.parent, self.folder.name)
-        text = json.dumps(record, sort_keys=True, allow_nan=False)
-        write_text(self.locate(config), f"{text}\n")
-
-    def locate(self, config: RunConfig) -> Path:
-        """Returns the file of a training."""
-        code = compute_code_version(config.plugins) + hash_modules([TRIAL])
-        return self.folder / f"{compute_hash(config, code)}.json"
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -119,72 +70,98 @@ class Case:
         where = f"region={self.region} N={self.grid_size}"
         return f"{self.kind} {where} seed={self.seed}"
 
-    def make_config(self, num_bumps: int) -> RunConfig:
-        """Returns the training with a number of bumps, scored everywhere.
+    @property
+    def own_settings(self) -> SearchSettings:
+        """The settings that make this search alone."""
+        return replace(
+            self.settings,
+            kinds=self.kind,
+            regions=f'"{self.region}"',
+            grid_sizes=str(self.grid_size),
+            first_seed=self.seed,
+            seeds=1,
+        )
 
-        Flags that decide when a run is scored and saved get their defaults:
-        they must not change the name of the training.
-        """
-        fresh, is_alone = RunConfig(), self.kind == "bumps"
+    @property
+    def path(self) -> Path:
+        """The file of its result."""
+        code = compute_code_version(self.base.plugins) + hash_modules(SOURCES)
+        name = compute_hash(self.base, f"{code} {self.own_settings!r}")
+        return Path(self.base.run_dir, "searches", f"{name}.json")
+
+    def read_rows(self) -> list[Row]:
+        """Returns the rows of the search; none before its end."""
+        try:
+            return list(read_json(self.path)["rows"])
+        except (FileNotFoundError, DamagedFileError, KeyError):
+            return []
+
+    def make_config(self, num_bumps: int) -> RunConfig:
+        """Returns the training with a number of bumps, scored everywhere."""
+        is_alone = self.kind == "bumps"
         examples = num_bumps + (0 if is_alone else 2 * self.grid_size)
-        passes = self.settings.passes * examples
-        batches = math.ceil(passes / self.base.training.batch_size)
-        base = dataclasses.replace(
-            self.base,
-            eval_every=fresh.eval_every,
-            eval_points=int(LARGEST[int]),
-            layerwise_every=fresh.layerwise_every,
-            checkpoint_seconds=fresh.checkpoint_seconds,
-        )
-        data = dataclasses.replace(
-            base.data,
-            grid_size=self.grid_size,
-            region=scale_region(self.region, self.grid_size),
-            dataset="gaussian_bumps" if is_alone else "stripes",
-            coordinates="continuous" if is_alone else "grid",
-            num_train=num_bumps if is_alone else 0,
-            num_bumps=0 if is_alone else num_bumps,
-        )
-        training = dataclasses.replace(
-            base.training,
-            seed=self.seed,
-            epochs=1,
-            steps_per_epoch=max(self.settings.steps, batches),
-        )
-        return dataclasses.replace(base, data=data, training=training)
+        flags = self.base.to_flags()
+        batches = self.settings.passes * examples / flags["batch_size"]
+        flags |= {
+            "dataset": "gaussian_bumps" if is_alone else "stripes",
+            "coordinates": "continuous" if is_alone else "grid",
+            "num_train": num_bumps if is_alone else 0,
+            "num_bumps": 0 if is_alone else num_bumps,
+            "grid_size": self.grid_size,
+            "region": scale_region(self.region, self.grid_size),
+            "seed": self.seed,
+            "epochs": 1,
+            "steps_per_epoch": max(self.settings.steps, math.ceil(batches)),
+            "eval_points": int(LARGEST[int]),
+        }
+        return make_config(flags)
 
     def count_examples(self, num_bumps: int) -> int:
         """Returns the number of training examples, stripes included."""
         return len(make_dataset(self.make_config(num_bumps)).splits.train)
 
-    def make_limits(self) -> search.Limits:
-        """Returns where to search: first with a bump for every 2 to 4 cells."""
+    def make_limits(self) -> Limits:
+        """Returns the range, which starts at a bump for every 2 to 4 cells."""
         cells = self.grid_size**2
         maximum = self.settings.max_bumps or MAX_DENSITY * cells
         minimum = 0 if self.kind == "stripes_and_bumps" else 1
         if minimum == 0:
             splits = make_dataset(self.make_config(0)).splits
             maximum = min(maximum, int(splits.is_id.sum()))
-        first = min(
-            search.dither(cells / 4, self.seed, self.grid_size), maximum
+        first = min(dither(cells / 4, self.seed, self.grid_size), maximum)
+        return Limits(first, maximum, minimum, self.settings.tolerance)
+
+    def search(self, train: Callable[[RunConfig], Scores]) -> list[Row]:
+        """Searches for every criterion, and returns a row for each."""
+        scores = functools.cache(lambda n: train(self.make_config(n)))
+        return [
+            self._search(name, target, lambda n, name=name: scores(n)[name])
+            for name, target in self.settings.targets.items()
+        ]
+
+    def _search(
+        self,
+        criterion: str,
+        target: float,
+        score: Callable[[int], float | None],
+    ) -> Row:
+        found = find_threshold(
+            lambda count: is_reached(criterion, score(count), target),
+            self.make_limits(),
         )
-        return search.Limits(first, maximum, minimum, self.settings.tolerance)
-
-
-def find_in(
-    case: Case, criterion: str, score_fn: Callable[[RunConfig], Scores]
-) -> tuple[search.Found, float | None]:
-    """Searches for one criterion; returns what it found, and the score."""
-    target = case.settings.targets[criterion]
-
-    def score(count: int) -> float | None:
-        return score_fn(case.make_config(count))[criterion]
-
-    def reaches(count: int) -> bool:
-        return is_reached(criterion, score(count), target)
-
-    found = search.find_threshold(reaches, case.make_limits())
-    return found, score(found.count)
+        return {
+            "kind": self.kind,
+            "region": self.region,
+            "criterion": criterion,
+            "grid_size": self.grid_size,
+            "seed": self.seed,
+            "num_bumps": found.count,
+            "num_examples": self.count_examples(found.count),
+            "reached": found.reached,
+            "score": score(found.count),
+            "target": target,
+            "num_trainings": len(found.answers),
+        }
 
 
 def list_cases(base: RunConfig, settings: SearchSettings) -> list[Case]:
@@ -192,9 +169,9 @@ def list_cases(base: RunConfig, settings: SearchSettings) -> list[Case]:
 
     Raises ConfigError for a flag that no search can follow.
     """
-    given, fresh = base.to_flags(), RunConfig().to_flags()
+    given, default = base.to_flags(), RunConfig().to_flags()
     for name, rule in RULES.items():
-        if given[name] != fresh[name]:
+        if given[name] != default[name]:
             raise ConfigError(name, rule, given[name])
     kinds = len(settings.variants) * len(settings.sizes)
     if kinds * settings.seeds > MAX_ITEMS:
@@ -216,7 +193,7 @@ def scale_region(spec: str, grid_size: int) -> str:
     Raises ConfigError if a number is no fraction.
     """
 
-    def scale(match: re.Match) -> str:
+    def scale(match: re.Match[str]) -> str:
         fraction = float(match[0])
         if fraction > 1:
             rule = "must have bounds that are fractions of the side, 0 to 1"

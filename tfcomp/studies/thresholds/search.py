@@ -16,7 +16,7 @@ Reaches = Callable[[int], bool]
 
 @dataclass(frozen=True)
 class Limits:
-    """Where to search and how finely."""
+    """The range and the precision of a search."""
 
     first: int  # tried (after 0, if that is allowed); decides the cost alone
     maximum: int
@@ -30,7 +30,7 @@ class Found:
 
     count: int
     reached: bool
-    answers: dict[int, bool]  # every count tried, in order: does it reach?
+    answers: dict[int, bool]  # by count, in the order in which they were tried
 
 
 def find_threshold(reaches: Reaches, limits: Limits) -> Found:
@@ -49,10 +49,25 @@ def find_threshold(reaches: Reaches, limits: Limits) -> Found:
 
     if limits.minimum == 0 and ask(0):
         return Found(0, True, answers)
-    low, high = _bracket(ask, limits)
-    if high is None:
-        return Found(limits.maximum, False, answers)
+    low = high = limits.first
+    if ask(high):
+        low = high // 2
+        while low and ask(low):  # 0 fails, or makes no sense
+            low, high = low // 2, low
+    else:
+        while not ask(high):
+            if high >= limits.maximum:
+                return Found(limits.maximum, False, answers)
+            low, high = high, min(2 * high, limits.maximum)
     return Found(_bisect(ask, low, high, limits.tolerance), True, answers)
+
+
+def _bisect(ask: Reaches, low: int, high: int, tolerance: float) -> int:
+    while high - low > 1 and high > tolerance * low:
+        middle = round(math.sqrt(max(low, 1) * high))
+        middle = min(max(middle, low + 1), high - 1)
+        low, high = (low, middle) if ask(middle) else (middle, high)
+    return high
 
 
 def dither(count: float, *seed: int) -> int:
@@ -63,32 +78,3 @@ def dither(count: float, *seed: int) -> int:
     """
     shift = np.random.default_rng(seed).uniform()
     return round(count * 2.0**shift)
-
-
-def _bracket(ask: Reaches, limits: Limits) -> tuple[int, int | None]:
-    """Returns neighbors on a geometric grid: one fails, the next reaches."""
-    count = limits.first
-    if ask(count):
-        while count > 1:
-            lower = count // 2
-            if not ask(lower):
-                return lower, count
-            count = lower
-        return 0, 1  # with 0 known to fail, or out of the question
-    while count < limits.maximum:
-        higher = min(2 * count, limits.maximum)
-        if ask(higher):
-            return count, higher
-        count = higher
-    return count, None
-
-
-def _bisect(ask: Reaches, low: int, high: int, tolerance: float) -> int:
-    while high - low > 1 and high > tolerance * low:
-        middle = round(math.sqrt(max(low, 1) * high))
-        middle = min(max(middle, low + 1), high - 1)
-        if ask(middle):
-            high = middle
-        else:
-            low = middle
-    return high

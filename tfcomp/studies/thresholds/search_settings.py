@@ -12,17 +12,15 @@ from tfcomp.config.run_flags import define_run_flags, define_settings
 from tfcomp.config.settings import setting
 from tfcomp.sweeps.grid import MAX_SEEDS, SeedSettings, split_cells
 
-# Name of a score (see `tfcomp.analysis.scores`) to whether more is better.
-CRITERIA = {"position_accuracy": True, "relative_mse": False}
-# The region of a kind where the user names none: figure 4 holds out a corner
-# of what is composed of stripes; the bumps alone that it compares them with
-# are drawn everywhere.
-OWN_REGIONS = {"bumps": "none", "stripes_and_bumps": "corner:0.5"}
+ACCURACY, ERROR = CRITERIA = ("position_accuracy", "relative_mse")
+# The default region of each kind: figure 4 holds out a corner for stripes, and
+# compares them with bumps at all positions.
+KINDS = {"bumps": "none", "stripes_and_bumps": "corner:0.5"}
 
 
 @dataclass(frozen=True)
 class SearchSettings(SeedSettings):
-    """What is searched for, and how."""
+    """Quantities that are searched for, and the searches that are made."""
 
     grid_sizes: str = setting(
         "16,20,24,28,32",
@@ -38,22 +36,20 @@ class SearchSettings(SeedSettings):
         "",
         "Held-out regions, each searched with every kind. Their bounds are "
         "fractions of the side, as in corner:0.5 or square:0.25-0.75, and a "
-        "region that contains a comma is quoted as in CSV. Left empty, "
-        "nothing is held out for bumps, and corner:0.5 for "
-        "stripes_and_bumps.",
+        "region that contains a comma is quoted as in CSV. By default nothing "
+        "is held out for bumps, and corner:0.5 for stripes_and_bumps.",
     )
     seeds: int = setting(
         3,
-        "How many searches, each with its own seed, are made for every kind, "
+        "The number of searches, each with its own seed, for every kind, "
         "region and grid size.",
         minimum=1,
         maximum=MAX_SEEDS,
     )
     criterion: str = setting(
-        "position_accuracy",
-        "The scores that must reach a target: position_accuracy must be at "
-        "least its target, relative_mse at most. Both can be given, separated "
-        "by a comma.",
+        ACCURACY,
+        "The scores that must reach a target, separated by commas: "
+        "position_accuracy must be at least its target, relative_mse at most.",
     )
     target: str = setting(
         "0.95", "The target of each criterion, separated by commas."
@@ -66,15 +62,14 @@ class SearchSettings(SeedSettings):
     )
     passes: float = setting(
         0.0,
-        "How often every training sees each example at least. With 0, only "
-        "--steps decides.",
+        "The least number of times that a training sees each example. With 0, "
+        "only --steps decides.",
         minimum=0.0,
         maximum=10_000,
     )
     tolerance: float = setting(
         1.2,
-        "How finely to search: the largest ratio of the number found to a "
-        "smaller number that fails.",
+        "The largest ratio of the threshold to a smaller number that fails.",
         above=1.0,
     )
     max_bumps: int = setting(
@@ -87,7 +82,7 @@ class SearchSettings(SeedSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # Raises ConfigError for an ill-formed list.
+        # Raises ConfigError for an invalid list.
         _ = self.sizes, self.variants, self.targets
 
     @property
@@ -103,21 +98,20 @@ class SearchSettings(SeedSettings):
     @property
     def variants(self) -> list[tuple[str, str]]:
         """Pairs of a kind and a region in fractions of the side."""
-        kinds = split_list("kinds", self.kinds, OWN_REGIONS)
+        kinds = split_list("kinds", self.kinds, KINDS)
         if not self.regions:
-            return [(kind, OWN_REGIONS[kind]) for kind in kinds]
+            return [(kind, KINDS[kind]) for kind in kinds]
         return [*itertools.product(kinds, split_list("regions", self.regions))]
 
     @property
     def targets(self) -> dict[str, float]:
-        """Criterion to target."""
+        """The target of each criterion."""
         names = split_list("criterion", self.criterion, CRITERIA)
         texts = self.target.split(",")
         if len(texts) != len(names):
             rule = f"must have a number for each criterion, {len(names)} in all"
             raise ConfigError("target", rule, self.target)
-        pairs = zip(names, texts, strict=True)
-        return {name: _parse_target(name, text.strip()) for name, text in pairs}
+        return dict(zip(names, map(_parse_target, names, texts), strict=True))
 
 
 def define_search_flags() -> flags.FlagValues:
@@ -132,15 +126,11 @@ def is_reached(criterion: str, score: float | None, target: float) -> bool:
     """Checks a score against its target; None (diverged) does not reach."""
     if score is None:
         return False
-    return score >= target if CRITERIA[criterion] else score <= target
+    return score >= target if criterion == ACCURACY else score <= target
 
 
 def split_list(flag: str, text: str, known: Collection[str] = ()) -> list[str]:
-    """Reads a list of distinct values, which may have to be known.
-
-    Raises ConfigError for an empty list, and for an empty, repeated or unknown
-    value.
-    """
+    """Returns the values of a list; ConfigError unless distinct and known."""
     values = split_cells(flag, text)
     if not values or not all(values) or len(set(values)) < len(values):
         rule = "must be different values, separated by commas"
@@ -153,12 +143,13 @@ def split_list(flag: str, text: str, known: Collection[str] = ()) -> list[str]:
 
 
 def _parse_target(criterion: str, text: str) -> float:
+    highest = 1.0 if criterion == ACCURACY else math.inf
     try:
         target = float(text)
-    except ValueError as error:
-        raise ConfigError("target", "must be numbers", text) from error
-    top = "at most 1" if CRITERIA[criterion] else "finite"
-    if not 0 < target < math.inf or (CRITERIA[criterion] and target > 1):
+    except ValueError:
+        target = math.nan
+    if not 0 < target <= highest or math.isinf(target):
+        top = "at most 1" if criterion == ACCURACY else "finite"
         rule = f"must be greater than 0 and {top} for {criterion}"
         raise ConfigError("target", rule, text)
     return target

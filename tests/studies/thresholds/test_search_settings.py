@@ -8,7 +8,7 @@ from tfcomp.config.run_flags import list_flag_lines, parse_flags
 from tfcomp.datasets.factors import make_pixel_space
 from tfcomp.datasets.regions import parse_region
 from tfcomp.studies.thresholds.cases import scale_region
-from tfcomp.studies.thresholds.threshold_settings import (
+from tfcomp.studies.thresholds.search_settings import (
     SearchSettings,
     define_search_flags,
     is_reached,
@@ -50,7 +50,7 @@ def test_every_kind_has_its_own_region() -> None:
         ("regions", '"none', "--regions must be quoted as in CSV"),
         ("criterion", "mse", "--criterion must be among"),
         ("target", "0.9,0.9", "--target must have a number for each"),
-        ("target", "high", "--target must be numbers"),
+        ("target", "high", "--target must be greater than 0"),
         ("target", "1.5", "--target must be greater than 0 and at most 1"),
         ("target", "nan", "--target must be greater than 0"),
         ("seeds", 0, "--seeds must be at least 1"),

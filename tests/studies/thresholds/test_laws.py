@@ -8,14 +8,8 @@ import pytest
 
 from tfcomp.figures.exhibits import save_exhibit
 from tfcomp.storage.files import make_folder
-from tfcomp.studies.thresholds.threshold_tables import (
-    Law,
-    Row,
-    fit_laws,
-    make_exhibits,
-    make_slope_row,
-    write_tables,
-)
+from tfcomp.studies.thresholds.cases import Row
+from tfcomp.studies.thresholds.laws import Law, fit_laws, make_exhibits
 
 COLUMNS = (
     "kind,region,criterion,grid_size,seed,num_bumps,num_examples,reached,"
@@ -51,7 +45,7 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 
 def find(laws: list[Law], quantity: str) -> dict[str, object]:
     (law,) = [law for law in laws if law.quantity == quantity]
-    return make_slope_row(law)
+    return law.make_row()
 
 
 @pytest.mark.parametrize(
@@ -79,7 +73,7 @@ def test_law_of_bumps(
 
 
 def test_law_of_examples() -> None:
-    bumps, examples = (make_slope_row(law) for law in fit_laws(SQUARE))
+    bumps, examples = (law.make_row() for law in fit_laws(SQUARE))
     assert examples == {**bumps, "quantity": "num_examples"}
     # Zero bumps have no slope, but the stripes have.
     alone = find(fit_laws(ALONE), "num_examples")
@@ -91,21 +85,18 @@ def test_laws_are_kept_apart() -> None:
     rows = [*SQUARE, *(make_row(STRIPES, n, 0, 3 * n) for n in SIZES)]
     other = (*STRIPES[:2], "relative_mse")
     rows += [make_row(other, n, 0, 3 * n**3) for n in SIZES]
-    slopes = [make_slope_row(law)["slope"] for law in fit_laws(rows)]
+    slopes = [law.make_row()["slope"] for law in fit_laws(rows)]
     assert slopes[:5] == pytest.approx([2, 2, 1, 1, 3])
     assert 1 < slopes[5] < 3  # 2 N stripes beside the bumps
 
 
-def test_files(tmp_path: Path, rng: np.random.Generator) -> None:
+def test_figure(tmp_path: Path, rng: np.random.Generator) -> None:
     rows = [*SQUARE, make_row(STRIPES, 28, 0, 999, False)]
     rows += [make_row(STRIPES, n, s, n + s) for n in SIZES for s in range(2)]
-    write_tables(tmp_path, rows)
-    assert ",".join(read_csv(tmp_path / "thresholds.csv")[0]) == COLUMNS
-    found = read_csv(tmp_path / "slopes.csv")
+    found = [law.make_row() for law in fit_laws(rows)]
     assert [row["quantity"] for row in found] == [
         *("num_bumps", "num_examples") * 2
     ]
-    assert float(found[0]["slope"]) == pytest.approx(2)
     targets = {"position_accuracy": 0.95, "relative_mse": 0.5}
     (exhibit,) = make_exhibits(fit_laws(rows), targets)
     save_exhibit(exhibit, make_folder(tmp_path / "figures"))
@@ -120,8 +111,3 @@ def test_files(tmp_path: Path, rng: np.random.Generator) -> None:
     texts = " ".join(" ".join(t.get_text().split()) for t in legend)
     assert "bumps, region none: N^2.00 (2.00 to 2.00)" in texts
     assert "linear, N" in texts and "cubic, N³" in texts
-
-
-def test_nothing_is_written_without_rows(tmp_path: Path) -> None:
-    write_tables(tmp_path, [])
-    assert list(tmp_path.iterdir()) == []
