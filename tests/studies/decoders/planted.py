@@ -5,11 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from tfcomp.studies.decoders.decoder_table import (
-    Case,
-    list_cases,
-    tabulate_runs,
-)
+from tfcomp.studies.decoders.cells import Cell, list_cells, tabulate_runs
 from tfcomp.tables import Results
 from tfcomp.tables.flatten import describe_run, get_defaults, list_numbers
 from tfcomp.tables.read import make_tables
@@ -31,6 +27,6 @@ def make_table(runs: Iterable[Run]) -> pd.DataFrame:
     return tabulate_runs(make_results(runs))
 
 
-def make_cases(runs: Iterable[Run]) -> list[Case]:
+def make_cells(runs: Iterable[Run]) -> list[Cell]:
     results = make_results(runs)
-    return list_cases(tabulate_runs(results), results.flags)
+    return list_cells(tabulate_runs(results), results.flags)

@@ -4,20 +4,17 @@ import csv
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
-from scipy import stats
 
 from tests.studies.decoders.planted import Run, make_table
 from tfcomp.studies.decoders.solved import (
-    Solved,
     Split,
-    _compute_tau,
     correlate,
     list_new,
     list_splits,
 )
 from tfcomp.studies.decoders.solved_report import (
+    format_cell,
     format_splits,
     list_rows,
     write_splits,
@@ -75,37 +72,36 @@ def split_runs(runs: list[Run]) -> list[Split]:
     return list_splits(make_table(runs))
 
 
-def test_a_second_look_counts_when_it_is_complete() -> None:
+def list_means(split: Split, decoder: str = "acting") -> list[float]:
+    """The mean R^2 of each round of a decoder, the latest last."""
+    return [cell.estimate.mean for cell in split.rounds[decoder]]
+
+
+def test_a_second_round_counts_when_it_is_complete() -> None:
     first = make_runs(REGIONS[0], ood=0.5)
-    for count, expected, shown in ((2, 0.51, None), (3, 0.81, 0.51)):
+    for count, expected in ((2, [0.51]), (3, [0.51, 0.81])):
         second = make_runs(REGIONS[0], ood=0.8, first_seed=210)[:count]
         (split,) = split_runs([*first, *second])
-        assert split.decoders["acting"].mean == pytest.approx(expected)
-        means = [look.mean for look in split.earlier.get("acting", ())]
-        assert means == ([] if shown is None else [pytest.approx(shown)])
-        # Laws were judged by the first look.
-        assert split.get_first("acting").mean == pytest.approx(0.51)
+        assert list_means(split) == pytest.approx(expected)
     (row, before, *_) = list_rows(split)
     assert (row["first_seed"], before["first_seed"]) == (210, 200)
     assert re.search(r"0\.81 .*; first look 0\.51 ", format_splits([split]))
-    # Version 1 had other rules, and is no look at this one.
+    # Version 1 had other rules, and is no round of this one.
     older = make_runs(REGIONS[0], ood=0.2, first_seed=0)
     (split,) = split_runs([*older, *first])
-    assert "first look" not in format_splits([split])
-    assert not split.earlier and split.decoders["acting"].first_seed == 200
+    assert list_means(split) == pytest.approx([0.51])
 
 
-def test_a_third_look_counts_when_all_that_was_planned_has_run() -> None:
-    looks = [
+def test_a_third_round_counts_when_all_planned_runs_are_in() -> None:
+    rounds = [
         *make_runs(REGIONS[0], ood=0.5),
         *make_runs(REGIONS[0], ood=0.6, first_seed=210),
     ]
     third = make_runs(REGIONS[0], ood=0.7, ids=20 * (0.99,), first_seed=220)
-    (split,) = split_runs([*looks, *third[:19]])
-    assert split.decoders["acting"].mean == pytest.approx(0.61)
-    (split,) = split_runs([*looks, *third])
-    assert split.decoders["acting"].mean == pytest.approx(0.7 + 0.095)
-    assert split.get_first("acting").mean == pytest.approx(0.51)
+    (split,) = split_runs([*rounds, *third[:19]])
+    assert list_means(split) == pytest.approx([0.51, 0.61])
+    (split,) = split_runs([*rounds, *third])
+    assert list_means(split) == pytest.approx([0.51, 0.61, 0.7 + 0.095])
     text = format_splits([split])
     assert re.search(r"0\.79 .*; first look 0\.51 .*; second look 0\.61", text)
     seeds = [row["first_seed"] for row in list_rows(split)[:3]]
@@ -113,20 +109,23 @@ def test_a_third_look_counts_when_all_that_was_planned_has_run() -> None:
 
 
 def test_a_run_that_does_not_fit_has_no_say_and_is_counted() -> None:
-    runs = make_runs(REGIONS[0], ids=(0.5, 0.95, 0.91, 0.89))
-    found = Solved(make_table(runs))
-    assert list(found.fitted["seed"]) == [201, 202]
-    assert found.mean == pytest.approx(0.965)
-    assert str(found).endswith("2 of 4")
-    assert [found.count(gate) for gate in (0.85, 0.95)] == [3, 1]
-    none = Solved(make_table(make_runs(REGIONS[0], ids=(0.5, 0.2))))
-    assert none.mean is None and str(none) == "not fitted (0 of 2)"
+    (split,) = split_runs(make_runs(REGIONS[0], ids=(0.5, 0.95, 0.91, 0.89)))
+    (cell,) = split.rounds["acting"]
+    assert list(cell.fitted["seed"]) == [201, 202]
+    assert cell.estimate.mean == pytest.approx(0.965)
+    assert format_cell(cell).endswith("2 of 4")
+    row = list_rows(split)[0]
+    assert (row["fitted_at_85"], row["fitted_at_95"]) == (3, 1)
+    (none,) = split_runs(make_runs(REGIONS[0], ids=(0.5, 0.2)))
+    assert format_cell(none.latest["acting"]) == "not fitted (0 of 2)"
 
 
 def test_facts_are_those_that_the_runs_have_recorded() -> None:
     (split,) = split_runs(make_runs(REGIONS[0]))
-    assert (split.num_train, split.missing, split.lit) == (1000, 2, 0.75)
-    assert split.certified == {1: 1.0, 2: None, 3: None}
+    row = list_rows(split)[0]
+    assert (row["training_images"], row["missing_images"]) == (1000, 2)
+    assert (row["lit_pixels"], row["certified_1"]) == (0.75, 1.0)
+    assert row["certified_2"] is row["certified_3"] is None
     # R^2 is about the mean image, whose error is half of a blank one.
     expected = {"additive": 0.5, "nearest": 0.25, "blank": -1.0}
     assert split.predictors == pytest.approx(expected)
@@ -135,17 +134,8 @@ def test_facts_are_those_that_the_runs_have_recorded() -> None:
         for name in ("points", "certificate", "coverage", "references"):
             del metrics[name]
     (split,) = split_runs(runs)
-    assert split.share == 0 and split.num_train is None
+    assert split.share == 0 and split.read("points/id") is None
     assert "| – | – | – |" in format_splits([split])
-
-
-def test_tau_is_that_of_scipy(rng: np.random.Generator) -> None:
-    pairs = rng.integers(0, 4, (50, 8, 2)).astype(float)
-    pairs[0, :, 0] = 1.0  # constant
-    found = _compute_tau(pairs)
-    expected = [stats.kendalltau(*part.T)[0] for part in pairs]
-    np.testing.assert_allclose(found, expected, atol=1e-12)
-    assert np.isnan(found[0]) and np.isfinite(found[1:]).all()
 
 
 def test_splits_are_in_the_order_of_what_they_determine() -> None:
@@ -155,8 +145,8 @@ def test_splits_are_in_the_order_of_what_they_determine() -> None:
     runs += make_runs(REGIONS[0], "acting", -1.0, first_seed=0)
     splits = split_runs(runs)
     assert [s.share for s in splits] == sorted(SHARES.values(), reverse=True)
-    assert splits[0].decoders["acting"].mean == pytest.approx(0.96)
-    assert set(splits[0].decoders) == {"acting", "cnn"}
+    assert list_means(splits[0]) == pytest.approx([0.96])
+    assert set(splits[0].rounds) == {"acting", "cnn"}
 
 
 @pytest.mark.parametrize(("slope", "sign"), [(1.0, 1), (-1.0, -1), (0.0, 0)])
@@ -193,7 +183,7 @@ def test_tables_and_picture(tmp_path: Path) -> None:
     for flags, metrics in runs:
         if flags["region"] == REGIONS[1]:
             metrics["r2"] |= {"certified": 0.875, "others": 0.625}
-    text = write_splits(split_runs(runs), tmp_path)
+    text = write_splits(make_table(runs), tmp_path)
     (row,) = [x for x in text.splitlines() if x.startswith(f"| `{REGIONS[1]}`")]
     assert "| 0.88, 0.62 |" in row and "cnn 0.10, 1 of 3" in row
     assert "not run" in text
@@ -206,4 +196,5 @@ def test_tables_and_picture(tmp_path: Path) -> None:
         r["decoder"] for r in rows
     }
     assert (tmp_path / "solved.png").read_bytes()[:4] == b"\x89PNG"
-    assert write_splits([], tmp_path / "none") == ""
+    others = make_table([({"dataset": "gaussian_bumps"}, {})])
+    assert write_splits(others, tmp_path / "none") == ""

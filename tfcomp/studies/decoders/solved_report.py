@@ -1,24 +1,37 @@
-"""Tables and a picture of splits by what training determines."""
+"""Tables and a picture of splits by the share that training determines."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
+from tfcomp.figures.exhibits import figure_to_png
+from tfcomp.figures.map_plots import draw_score_table
 from tfcomp.statistics.setting_table import format_rows
 from tfcomp.storage.files import write_bytes, write_text
-from tfcomp.studies.decoders.decoder_table import write_rounded
+from tfcomp.studies.decoders.cells import Cell, read_number, write_rounded
 from tfcomp.studies.decoders.solved import (
-    Solved,
     Split,
     correlate,
     list_new,
+    list_splits,
 )
 
 OWN = "acting"
+FACTS = {
+    "training_images": "points/id",
+    "certified_1": "certificate/1/certified",
+    "certified_2": "certificate/2/certified",
+    "certified_3": "certificate/3/certified",
+    "missing_images": "certificate/1/missing_rank",
+    "lit_pixels": "coverage/pixels",
+}
 
 
-def write_splits(splits: Sequence[Split], output: Path) -> str:
+def write_splits(table: pd.DataFrame, output: Path) -> str:
     """Writes solved.csv, solved.md and solved.png; returns the Markdown."""
+    splits = list_splits(table)
     if not splits:
         return ""
     rows = [row for split in splits for row in list_rows(split)]
@@ -31,16 +44,14 @@ def write_splits(splits: Sequence[Split], output: Path) -> str:
 
 def list_rows(split: Split) -> list[dict[str, Any]]:
     """Returns the numbers of solved.csv, for each decoder and predictor."""
-    shared = {
-        "split": split.name,
-        "training_images": split.num_train,
-        **{f"certified_{k}": share for k, share in split.certified.items()},
-        "missing_images": split.missing,
-        "lit_pixels": split.lit,
-    }
-    looks = [*split.decoders.items()]
-    looks += [(n, s) for n, before in split.earlier.items() for s in before]
-    rows = [shared | _describe(name, solved) for name, solved in looks]
+    facts = {name: split.read(path) for name, path in FACTS.items()}
+    for name in ("training_images", "missing_images"):
+        number = facts[name]
+        facts[name] = None if number is None else int(number)
+    shared: dict[str, Any] = {"split": split.name, **facts}
+    latest = [*split.latest.values()]
+    latest += [cell for cells in split.rounds.values() for cell in cells[:-1]]
+    rows = [shared | _describe(cell) for cell in latest]
     empty = dict.fromkeys(list(rows[0])[len(shared) :])
     return rows + [
         shared | empty | {"decoder": f"({name})", "r2": value}
@@ -48,50 +59,56 @@ def list_rows(split: Split) -> list[dict[str, Any]]:
     ]
 
 
-def _describe(name: str, solved: Solved) -> dict[str, Any]:
-    """Returns the numbers of a look at a decoder."""
-    low, high = solved.ends
+def _describe(cell: Cell) -> dict[str, Any]:
+    """Returns the numbers of a round of a decoder."""
+    estimate, r2 = cell.estimate, cell.runs["id_r2"]
     return {
-        "decoder": name,
-        "first_seed": solved.first_seed,
-        "runs": len(solved.runs),
-        "fitted": len(solved.fitted),
-        "fitted_at_85": solved.count(0.85),
-        "fitted_at_95": solved.count(0.95),
-        "r2": solved.mean,
-        "r2_low": low,
-        "r2_high": high,
-        "r2_certified": solved.average("certified"),
-        "r2_others": solved.average("others"),
+        "decoder": cell.decoder,
+        "first_seed": int(cell.runs["seed"].iloc[0]),
+        "runs": len(cell.runs),
+        "fitted": len(cell.fitted),
+        "fitted_at_85": int((r2 >= 0.85).sum()),
+        "fitted_at_95": int((r2 >= 0.95).sum()),
+        "r2": estimate and estimate.mean,
+        "r2_low": estimate and estimate.low,
+        "r2_high": estimate and estimate.high,
+        "r2_certified": _average(cell, "r2/certified"),
+        "r2_others": _average(cell, "r2/others"),
     }
 
 
+def _average(cell: Cell, path: str) -> float | None:
+    """Returns the mean of a number over fitted runs."""
+    return read_number(cell.fitted.mean(numeric_only=True), path)
+
+
 def format_splits(splits: Sequence[Split]) -> str:
-    """Returns a row for each split, the certified first."""
+    """Returns a row for each split, the determined ones first."""
     rows = []
     for split in splits:
-        acting = split.decoders.get(OWN)
-        rows.append(
-            {
-                "held out": f"`{split.name}`",
-                "certified": f"{split.share:.0%}",
-                "training images": _format(split.num_train, ","),
-                "images missing": _format(split.missing, ",.0f"),
-                "pixels lit": _format(split.lit, ".0%"),
-                "nearest image": _format(split.predictors.get("nearest")),
-                "additive predictor": _format(split.predictors.get("additive")),
-                "acting": "not run" if acting is None else _list_looks(split),
-                "of certified, others": _describe_kinds(acting),
-                "best of the others": _describe_best(split),
-            }
-        )
-    return format_rows([list(rows[0]), *(list(row.values()) for row in rows)])
+        own, predictors = split.latest.get(OWN), split.predictors
+        row = {
+            "held out": f"`{split.name}`",
+            "certified": f"{split.share:.0%}",
+            "training images": _format(split.read("points/id"), ",.0f"),
+            "images missing": _format(
+                split.read("certificate/1/missing_rank"), ",.0f"
+            ),
+            "pixels lit": _format(split.read("coverage/pixels"), ".0%"),
+            "nearest image": _format(predictors["nearest"]),
+            "additive predictor": _format(predictors["additive"]),
+            "acting": _format_rounds(split.rounds.get(OWN, ())),
+            "of certified, others": _format_kinds(own),
+            "best of the others": _format_best(split),
+        }
+        rows.append([*row.values()])
+    return format_rows([list(row), *rows])
 
 
 def format_law(splits: Sequence[Split]) -> str:
-    """Returns how R^2 goes with the certified share, over new splits."""
+    """Returns how R^2 goes with the determined share, over new splits."""
     splits = list_new(splits)
-    names = sorted({name for split in splits for name in split.decoders})
+    names = sorted({name for split in splits for name in split.rounds})
     rows = []
     for name in names:
         if found := correlate(splits, name):
@@ -103,13 +120,13 @@ def format_law(splits: Sequence[Split]) -> str:
 
 def draw_splits(splits: Sequence[Split]) -> bytes:
     """Returns a PNG file of all decoders and predictors on all splits."""
-    from tfcomp.figures.exhibits import figure_to_png
-    from tfcomp.figures.map_plots import draw_score_table
-
     values, texts = {}, {}
     names = [f"{', '.join(s.name.split(','))} {s.share:.0%}" for s in splits]
     for split, column in zip(splits, names, strict=True):
-        found = {name: s.mean for name, s in split.decoders.items()}
+        found = {
+            name: cell.estimate and cell.estimate.mean
+            for name, cell in split.latest.items()
+        }
         for name, value in split.predictors.items():
             if value is not None:
                 found[f"({name})"] = value
@@ -132,27 +149,44 @@ def draw_splits(splits: Sequence[Split]) -> bytes:
     return figure_to_png(figure, num_colors=256, dpi=110)
 
 
-def _list_looks(split: Split) -> str:
-    """Returns the latest look at the own decoder, and the earlier ones."""
-    before = split.earlier.get(OWN, ())
+def format_cell(cell: Cell) -> str:
+    """Formats as `0.94 [0.91, 0.97]`, with `4 of 5` if some do not fit."""
+    count = f"{len(cell.fitted)} of {len(cell.runs)}"
+    estimate = cell.estimate
+    if estimate is None:
+        return f"not fitted ({count})"
+    text = f"{estimate.mean:.2f}"
+    if estimate.low is not None:
+        text += f" [{estimate.low:.2f}, {estimate.high:.2f}]"
+    return text + f", {count}" * (len(cell.fitted) < len(cell.runs))
+
+
+def _format_rounds(rounds: Sequence[Cell]) -> str:
+    """Returns the latest round of the own decoder, and the earlier ones."""
+    if not rounds:
+        return "not run"
+    *before, last = map(format_cell, rounds)
     names = ["first", "second"][: len(before)]
-    looks = [f"{n} look {s}" for n, s in zip(names, before, strict=True)]
-    return "; ".join([f"{split.decoders[OWN]}", *looks])
+    looks = [f"{n} look {text}" for n, text in zip(names, before, strict=True)]
+    return "; ".join([last, *looks])
 
 
-def _describe_kinds(solved: Solved | None) -> str:
-    names = ("certified", "others")
-    kinds = [solved.average(name) for name in names] if solved else []
+def _format_kinds(cell: Cell | None) -> str:
+    paths = ("r2/certified", "r2/others")
+    kinds = [_average(cell, path) for path in paths] if cell else []
     return ", ".join(map(_format, kinds)) if any(kinds) else "–"
 
 
-def _describe_best(split: Split) -> str:
-    found = split.decoders.items()
-    others = {n: s for n, s in found if n != OWN and s.mean is not None}
-    if not others:
+def _format_best(split: Split) -> str:
+    means = {
+        name: cell.estimate.mean
+        for name, cell in split.latest.items()
+        if name != OWN and cell.estimate
+    }
+    if not means:
         return "not run"
-    name = max(others, key=lambda name: others[name].mean or 0.0)
-    return f"{name} {others[name]}"
+    name = max(means, key=lambda name: means[name])
+    return f"{name} {format_cell(split.latest[name])}"
 
 
 def _format(value: float | None, digits: str = ".2f") -> str:

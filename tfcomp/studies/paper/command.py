@@ -10,10 +10,9 @@ folders. Without --runs it draws what needs no run and lists all commands.
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tfcomp.config.errors import ConfigError, RunError, suggest
 from tfcomp.config.quiet import quiet_startup
@@ -24,15 +23,13 @@ from tfcomp.storage.output_folders import check_folder
 from tfcomp.studies import Study
 from tfcomp.studies.claims.evidence import Evidence, read_some_evidence
 from tfcomp.studies.paper.paper_figure import (
-    DRAWERS,
+    NEED_NETWORKS,
+    Drawer,
     Found,
     PaperFigure,
     make_slug,
     read_figures,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 FLAGS = {
     "runs": (
@@ -43,10 +40,7 @@ FLAGS = {
     "output": ("paper_figures", "The folder for the figures and index.md."),
     "only": ("", "Figures to draw, separated by commas; by default all."),
 }
-MAX_BYTES = 300_000
-# Pixels per inch, twice those of the reports, and colors; then what a noisy
-# picture needs to stay small.
-QUALITIES = ((200, 256), (200, 32), (140, 32), (100, 16))
+DPI = 200  # twice the resolution of the reports
 TEMPLATE = Path(__file__).parent / "templates" / "index.md"
 
 
@@ -105,15 +99,15 @@ def write_figures(
 
 def draw_pictures(found: Found, output: Path) -> None:
     """Draws all pictures of a figure that its runs allow."""
+    # Imported here: bad flags must be answered without matplotlib.
+    from tfcomp.figures.exhibits import figure_to_png
+
     for picture in found.figure.pictures:
-        module, function = DRAWERS[next(iter(picture))]
-        if module == "network_pictures" and not found.networks:
-            continue  # without TensorFlow
+        kind, arguments = next(iter(picture)), picture.values()
+        if kind in NEED_NETWORKS and not found.networks:
+            continue
         try:
-            with quiet_startup():
-                place = f"tfcomp.studies.paper.{module}"
-                pictures = importlib.import_module(place)
-                drawn = getattr(pictures, function)(found, *picture.values())
+            drawn = _get_drawers(kind)[kind](found, *arguments)
         except RunError as error:  # a damaged network
             found.missing[str(error)] = ""
             continue
@@ -122,20 +116,20 @@ def draw_pictures(found: Found, output: Path) -> None:
                 found.tables[caption] = content
                 continue
             number = len(found.pictures) + 1
-            name = make_slug(f"fig {found.figure.name} {number}")
-            write_bytes(output / f"{name}.png", compress(content))
-            found.pictures[caption] = f"{name}.png"
+            name = make_slug(f"fig {found.figure.name} {number}") + ".png"
+            write_bytes(output / name, figure_to_png(content, 256, DPI))
+            found.pictures[caption] = name
 
 
-def compress(figure: Figure) -> bytes:
-    """A PNG file of twice the usual resolution, smaller than the limit."""
-    from tfcomp.figures.exhibits import figure_to_png
+def _get_drawers(kind: str) -> Mapping[str, Drawer]:
+    if kind in NEED_NETWORKS:
+        with quiet_startup():  # imports TensorFlow
+            from tfcomp.studies.paper import network_pictures
 
-    for dpi, num_colors in QUALITIES:
-        picture = figure_to_png(figure, num_colors, dpi)
-        if len(picture) < MAX_BYTES:
-            break
-    return picture
+        return network_pictures.DRAWERS
+    from tfcomp.studies.paper import score_pictures
+
+    return score_pictures.DRAWERS
 
 
 STUDY = Study(

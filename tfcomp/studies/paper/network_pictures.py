@@ -31,14 +31,14 @@ from tfcomp.report.first_screen import make_output_rows
 from tfcomp.report.layer_section import make_volume_maps
 from tfcomp.report.manifold_section import show_embedding
 from tfcomp.report.run_exhibits import show_run
-from tfcomp.studies.paper.paper_figure import Drawn, Found
+from tfcomp.studies.paper.paper_figure import Drawer, Drawn, Found
 
 # Networks in memory at a time; the figures on depth compare ten.
 MAX_NETWORKS = 10
 
 
 def draw_each(found: Found, name: str) -> Drawn:
-    """Exhibits of `EACH` of every network by itself."""
+    """Draws exhibits of `EACH` for every network by itself."""
     drawn, said = {}, set()
     for label, study in load_studies(found).items():
         for exhibit in EACH[name](study):
@@ -80,7 +80,7 @@ def load_study(path: Path) -> RunAnalysis:
 
 
 def show_superposition(study: RunAnalysis) -> list[Exhibit]:
-    """Memorized outputs sharing a factor, their sum, and the output."""
+    """Shows memorized outputs that share a factor, their sum, the output."""
     words = (
         "Rows at held-out positions (titles): the mean ID output with the "
         "same value of a factor, for each of them, the best combination of "
@@ -138,7 +138,7 @@ def _fit(regressors: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 
 def show_kernel(study: RunAnalysis) -> list[Exhibit]:
-    """Similarities of OOD outputs beside the binary factorized kernel."""
+    """Shows similarities of OOD outputs beside the binary factorized kernel."""
     is_ood = study.splits.is_ood
     grams = {
         "binary factorized": make_factorized_kernel(study.splits.grid[is_ood]),
@@ -150,13 +150,13 @@ def show_kernel(study: RunAnalysis) -> list[Exhibit]:
 
 
 def show_grams(study: RunAnalysis) -> list[Exhibit]:
-    """All similarities of all outputs."""
+    """Shows all similarities of all outputs."""
     grams = kernel_section.compute_grams(study.bright_outputs)
     return [kernel_section.make_matrices(study, grams)]
 
 
 def show_units(study: RunAnalysis, *stages: int) -> list[Exhibit]:
-    """The most telling units of some stages, all of them by default."""
+    """Shows the units of some stages (by default all) that vary most."""
     names = [f"stage_{n}" for n in stages] or study.stages[1:-1]
     exhibits = []
     for stage in filter(study.stages.__contains__, names):
@@ -185,7 +185,7 @@ def show_units(study: RunAnalysis, *stages: int) -> list[Exhibit]:
 
 
 def show_gap(study: RunAnalysis) -> list[Exhibit]:
-    """Images across a gap beside the interpolation of its edges."""
+    """Shows images across a gap beside the interpolation of its edges."""
     return [
         gap_section.make_images(study, curve, study.score_gap(curve))
         for curve in study.gaps
@@ -216,3 +216,4 @@ EACH: dict[str, Callable[[RunAnalysis], Iterable[Exhibit]]] = {
         *manifold_section.try_umap(study),
     ],
 }
+DRAWERS: dict[str, Drawer] = {"each": draw_each, "rows": draw_rows}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,18 +28,10 @@ if TYPE_CHECKING:
 
 FIRST_SEED = 100
 NUM_SEEDS = 5
-# What draws a kind of picture; what needs networks needs run folders, for the
-# rest packed evidence is enough.
-DRAWERS = {
-    "data": ("score_pictures", "draw_data"),
-    "claim": ("score_pictures", "draw_claim"),
-    "stages": ("score_pictures", "draw_measure"),
-    "scores": ("score_pictures", "draw_scores"),
-    "each": ("network_pictures", "draw_each"),
-    "rows": ("network_pictures", "draw_rows"),
-}
+NEED_NETWORKS = {"each", "rows"}  # kinds of pictures; others need scores
 # Pictures, and tables in Markdown, by caption.
 Drawn = Mapping[str, "Figure | str"]
+Drawer = Callable[..., Drawn]
 Needs = dict[str, Setting]
 DEPTHS = (2, 3, 4, 5, 6)
 MLP_DEPTHS = (3, 4, 5, 6, 7)
@@ -47,11 +39,11 @@ MLP_DEPTHS = (3, 4, 5, 6, 7)
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure or a table of the paper, by its number (see `figures.toml`).
+    """A figure or a table of the paper, as declared in `figures.toml`.
 
     Attributes:
-        pictures: What is drawn, as `{"each": "errors"}`: a kind of `DRAWERS`
-            and arguments; none where the paper has a scheme.
+        pictures: Each is a kind and its arguments, as `{"each": "errors"}`;
+            none where the paper has a scheme.
         needs: The runs behind it, by their label in the pictures.
         search: The command that makes the threshold study that it needs.
     """
@@ -63,7 +55,7 @@ class PaperFigure:
     search: str = ""
 
     def find(self, evidence: Evidence) -> Found:
-        """The runs, as claims would select them, and what is missing."""
+        """Selects runs as claims do, and lists missing ones."""
         found = Found(self, evidence)
         if self.search and not evidence.studies:
             found.missing["the threshold study"] = self.search
@@ -74,23 +66,22 @@ class PaperFigure:
                 found.missing[label] = make_command(need)
                 continue
             fitted = select_fitted(group)
-            shown = fitted if len(fitted) else group
-            found.groups[label] = shown
+            found.groups[label] = fitted if len(fitted) else group
             found.unfitted[label] = len(group) - len(fitted)
-            if kinds & {"each", "rows"} and label not in found.networks:
+            if kinds & NEED_NETWORKS and label not in found.networks:
                 words = f"{label}: a run folder with the network"
-                found.missing[words] = make_command(need, shown)
+                found.missing[words] = make_command(need)
         return found
 
 
 @dataclass
 class Found:
-    """What evidence has of the needs of a figure, and what is made of it.
+    """The runs of a figure, and the pictures that were made of them.
 
     Attributes:
         groups: The fitted runs, or all if none is, by label of the need.
-        unfitted: How many runs are not fitted, by the same label.
-        missing: What is missing, and the command that makes it.
+        unfitted: The number of runs that are not fitted, by the same label.
+        missing: The command that makes missing runs, by their description.
         pictures: Names of the files, by caption.
         tables: Tables in Markdown, by caption.
     """
@@ -122,52 +113,45 @@ class Found:
         }
 
 
-def make_command(setting: Setting, group: Group | None = None) -> str:
-    """The command that trains and measures a setting at fresh seeds.
-
-    With a group, the command that trains its first run again, as it was.
-    """
+def make_command(setting: Setting) -> str:
+    """Returns the command that trains and measures a setting at fresh seeds."""
     plain = read_setting(setting.flagfile)
     flags = [
         f"--{name}={str(value).lower()}"
         for name, value in setting.reference.items()
         if value != plain[name]
     ]
-    module = "tfcomp.train" if group else "tfcomp.sweep"
-    extent = [f"--first_seed={FIRST_SEED}", f"--seeds={NUM_SEEDS}", "--measure"]
-    if group:
-        flags += [f"--{difference}" for difference in group.differences]
-        extent = [f"--seed={group.seeds[0]}"]
     stem = setting.flagfile.removesuffix(".flags")
     name = make_slug(f"paper {stem} {' '.join(flags)}")
-    command = f"python -m {module} --flagfile={setting.flagfile}"
-    return " ".join([command, *flags, f"--run_name={name}", *extent])
+    command = ["tfcomp sweep", f"--flagfile={setting.flagfile}", *flags]
+    extent = [f"--first_seed={FIRST_SEED}", f"--seeds={NUM_SEEDS}"]
+    return " ".join([*command, f"--run_name={name}", *extent, "--measure"])
 
 
 def make_slug(text: str) -> str:
-    """Letters, digits and single underscores."""
+    """Returns a text with letters, digits and single underscores alone."""
     return re.sub("[^0-9A-Za-z]+", "_", text).strip("_")
 
 
 def fix(setting: Setting, flag: str, value: int) -> Setting:
-    """The setting with a flag that the paper varies."""
+    """Returns the setting with a flag that the paper varies."""
     changes = (*setting.changes, f"--{flag}={value}")
     return replace(setting.require(**{flag: value}), changes=changes)
 
 
 def vary_depth(setting: Setting, code: str, depths: Sequence[int]) -> Needs:
-    """Networks of several depths, by their code."""
+    """Returns networks of several depths, by their code."""
     return {f"{code}, depth {n}": fix(setting, "depth", n) for n in depths}
 
 
 def compare_penalties(region: str) -> Needs:
-    """Low-rank networks without penalties and with both."""
+    """Returns low-rank networks without penalties and with both."""
     names = ("none", "both")
     return {f"{region}, {name}": make_low_rank(name, region) for name in names}
 
 
 def add_bumps(*counts: int) -> Needs:
-    """Networks on stripes and so many bumps."""
+    """Returns networks on stripes and some numbers of bumps."""
     return {f"{n} bumps": fix(STRIPED, "num_bumps", n) for n in counts}
 
 
@@ -192,7 +176,7 @@ NEEDS: dict[str, Needs] = {
 
 
 def read_figures() -> dict[str, PaperFigure]:
-    """All figures by their number."""
+    """Returns all figures by their number."""
     file = Path(__file__).with_name("figures.toml")
     figures = {}
     for name, declared in tomllib.loads(file.read_text("utf-8")).items():

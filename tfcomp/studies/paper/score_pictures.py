@@ -19,7 +19,7 @@ from tfcomp.studies.claims.claim import Number
 from tfcomp.studies.claims.claim_pictures import draw_stages
 from tfcomp.studies.claims.experiments.volumes import subtract_code
 from tfcomp.studies.claims.parts import estimate
-from tfcomp.studies.paper.paper_figure import Drawn, Found
+from tfcomp.studies.paper.paper_figure import Drawer, Drawn, Found
 
 # What is read of a run, its unit, and what it is.
 STAGES: dict[str, tuple[Any, str, str]] = {
@@ -74,11 +74,6 @@ def draw_scores(found: Found, names: Sequence[str]) -> Drawn:
         return {}
     caption = "Every seed (gray), the mean (diamond), its 95 % interval."
     return {caption: draw_forest(panels, side_by_side=True)}
-
-
-def draw_data(found: Found, name: str) -> Drawn:
-    """Plots data by the name in `DATA`; needs no run."""
-    return DATA[name]()
 
 
 def draw_donut() -> Drawn:
@@ -146,6 +141,12 @@ DATA = {
     "some stripes": draw_some_stripes,
     "all stripes": draw_all_stripes,
     "networks": list_networks,
+}
+DRAWERS: dict[str, Drawer] = {
+    "data": lambda _, name: DATA[name](),
+    "claim": draw_claim,
+    "stages": draw_measure,
+    "scores": draw_scores,
 }
 
 

@@ -4,9 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.studies.decoders.planted import Run, make_cases, make_results
+from tests.studies.decoders.planted import Run, make_cells, make_results
 from tfcomp.studies.decoders import command as decoders
-from tfcomp.studies.decoders.decoder_table import EXACT, SUPPORTS, judge_truth
+from tfcomp.studies.decoders.cells import (
+    EXACT,
+    SUPPORTS,
+    judge_expectations,
+)
 
 
 def make_runs(
@@ -57,18 +61,20 @@ GOOD, BAD = [0.010, 0.012, 0.011], [0.50, 0.70, 0.60]
     ],
 )
 def test_verdict(ood: list[float], worst_id: float, verdict: str) -> None:
-    (case,) = make_cases(make_runs("additive", ood, worst_id=worst_id))
-    assert case.verdict == verdict and case.expected == "composes"
+    (cell,) = make_cells(make_runs("additive", ood, worst_id=worst_id))
+    assert cell.verdict == verdict and cell.expected == "composes"
     kept = ood if worst_id < 0.05 else ood[1:]
-    assert case.values == pytest.approx([1 - e / 0.5 for e in kept])
+    assert cell.estimate is not None
+    values = list(cell.estimate.values.values())
+    assert values == pytest.approx([1 - e / 0.5 for e in kept])
 
 
 def test_none_fits() -> None:
     runs = make_runs("additive", GOOD)
     for _, metrics in runs:
         metrics["id"]["relative_mse"] = 0.1
-    (case,) = make_cases(runs)
-    assert case.verdict == "not fitted" and case.values == []
+    (cell,) = make_cells(runs)
+    assert cell.verdict == "not fitted" and cell.estimate is None
 
 
 @pytest.mark.parametrize(
@@ -94,14 +100,12 @@ def test_truth_table(
     runs = [
         run for name, ood in planted.items() for run in make_runs(name, ood)
     ]
-    first, *others, every = judge_truth(make_cases(runs))
-    assert first["split"] == "composed sum orthogonal"
-    assert (first["matching"], first["others"]) == verdict
-    assert {row["matching"] for row in others} == {"not run"}
+    first, *others, every = judge_expectations(make_cells(runs))
+    assert first == ["composed sum orthogonal", *verdict]
+    assert {row[1] for row in others} == {"not run"}
     # Splits that were not run leave the whole open, unless one refutes it.
-    for name, found in zip(("matching", "others"), verdict, strict=True):
-        left = {"reproduced": "undecided"}
-        assert every[name] == left.get(found, found)
+    left = {"reproduced": "undecided"}
+    assert every == ["all", *(left.get(found, found) for found in verdict)]
 
 
 def test_the_whole_needs_every_split() -> None:
@@ -111,35 +115,31 @@ def test_the_whole_needs_every_split() -> None:
             region = f"wiedemer:{support}:x_a+y_a,x_b+y_b"
             for name, ood in ((exact, GOOD), ("mlp", BAD)):
                 runs += make_runs(name, ood, composition, region=region)
-    *rows, every = judge_truth(make_cases(runs))
+    *rows, every = judge_expectations(make_cells(runs))
     assert len(rows) == 5
-    assert every == {
-        "split": "all",
-        "matching": "reproduced",
-        "others": "reproduced",
-    }
+    assert every == ["all", "reproduced", "reproduced"]
 
 
 def test_runs_of_other_settings_are_cases_of_their_own() -> None:
     wide = make_runs("additive", BAD, width=64)
     narrow = make_runs("additive", GOOD, width=32)
-    cases = make_cases([*wide, *narrow])
-    assert [case.split for case in cases] == [
+    cells = make_cells([*wide, *narrow])
+    assert [cell.split for cell in cells] == [
         "composed sum orthogonal (width 64)",
         "composed sum orthogonal (width 32)",
     ]
-    assert [case.verdict for case in cases] == ["fails", "composes"]
+    assert [cell.verdict for cell in cells] == ["fails", "composes"]
 
 
 @pytest.mark.parametrize("subset", ["id", "ood"])
 def test_a_seed_without_scores_is_not_left_out(subset: str) -> None:
     runs = make_runs("additive", [*GOOD, 0.011])
     del runs[2][1][subset]
-    (case,) = make_cases(runs)
+    (cell,) = make_cells(runs)
     # Without an ID score a run does not fit; without an OOD score it does, and
     # a mean over the others could flatter.
-    assert len(case.fitted) == {"id": 3, "ood": 4}[subset]
-    assert case.verdict == {"id": "composes", "ood": "undecided"}[subset]
+    assert len(cell.fitted) == {"id": 3, "ood": 4}[subset]
+    assert cell.verdict == {"id": "composes", "ood": "undecided"}[subset]
 
 
 def test_tables_and_picture(
@@ -176,10 +176,10 @@ def test_tables_and_picture(
 
 
 def test_occlusion_is_expected_where_objects_meet() -> None:
-    (case,) = make_cases(make_runs("mlp", BAD, "occlusion"))
-    assert case.split == "composed occlusion orthogonal"
-    assert case.expected is None
+    (cell,) = make_cells(make_runs("mlp", BAD, "occlusion"))
+    assert cell.split == "composed occlusion orthogonal"
+    assert cell.expected is None
     region = "wiedemer:diagonal:.4:x_a+y_a,x_b+y_b"
-    (case,) = make_cases(make_runs("mlp", BAD, "occlusion", region=region))
-    assert case.split == "composed occlusion diagonal:.4"
-    assert case.expected == "fails"
+    (cell,) = make_cells(make_runs("mlp", BAD, "occlusion", region=region))
+    assert cell.split == "composed occlusion diagonal:.4"
+    assert cell.expected == "fails"
