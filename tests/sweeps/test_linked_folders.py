@@ -11,7 +11,8 @@ from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import materialized
 from tfcomp.studies.claims.packed_evidence import copy_text
-from tfcomp.studies.thresholds.cases import Evaluations
+from tfcomp.studies.thresholds.cases import list_cases
+from tfcomp.studies.thresholds.search_settings import SearchSettings
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.sweep_reports import write_reports
 from tfcomp.sweeps.workload import Workload, run_missing
@@ -58,7 +59,7 @@ def sweep(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     "name",
-    ["logs", "trials", "figures", "evaluations", "trials/a", "logs/a.log"],
+    ["logs", "trials", "figures", "searches", "trials/a", "logs/a.log"],
 )
 def test_a_sweep_with_a_link_is_refused(
     name: str, sweep: Path, letter: Path
@@ -94,11 +95,11 @@ def test_linked_figures_are_not_removed(sweep: Path, letter: Path) -> None:
     assert letter.read_text() == "Dear"
 
 
-def test_scores_of_searches(sweep: Path, letter: Path) -> None:
+def test_results_of_searches(sweep: Path, letter: Path) -> None:
     base = RunConfig(run_name=sweep.name, log_dir=str(sweep.parent))
-    (sweep / "evaluations").symlink_to(letter.parent)
-    with pytest.raises(RunError, match="evaluations is a link"):
-        Evaluations.of(base).write_scores(base, {}, 1.0)
+    (sweep / "searches").symlink_to(letter.parent)
+    with pytest.raises(RunError, match="searches is a link"):
+        list_cases(base, SearchSettings())[0].write_rows([])
     assert [path.name for path in letter.parent.iterdir()] == [letter.name]
 
 

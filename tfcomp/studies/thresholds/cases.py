@@ -6,6 +6,7 @@ each criterion, is one file, whose name is a hash of flags and code.
 """
 
 import functools
+import json
 import math
 import re
 from collections.abc import Callable
@@ -19,7 +20,12 @@ from tfcomp.config.settings import LARGEST
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.regions import split_region
 from tfcomp.storage.code_version import compute_code_version, hash_modules
-from tfcomp.storage.files import DamagedFileError, read_json
+from tfcomp.storage.files import (
+    DamagedFileError,
+    make_subfolder,
+    read_json,
+    write_text,
+)
 from tfcomp.studies.thresholds.search import Limits, dither, find_threshold
 from tfcomp.studies.thresholds.search_settings import (
     SearchSettings,
@@ -95,6 +101,12 @@ class Case:
             return list(read_json(self.path)["rows"])
         except (FileNotFoundError, DamagedFileError, KeyError):
             return []
+
+    def write_rows(self, rows: list[Row]) -> None:
+        """Records the rows of the search."""
+        make_subfolder(self.path.parents[1], self.path.parent.name)
+        text = json.dumps({"rows": rows}, allow_nan=False)
+        write_text(self.path, f"{text}\n")
 
     def make_config(self, num_bumps: int) -> RunConfig:
         """Returns the training with a number of bumps, scored everywhere."""

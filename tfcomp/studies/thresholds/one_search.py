@@ -1,14 +1,11 @@
 """One search, in a worker: its trainings share TensorFlow's start."""
 
-import json
 import time
-from pathlib import Path
 
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import parse_flags
-from tfcomp.storage.files import make_subfolder, write_text
 from tfcomp.studies.thresholds.cases import Scores, list_cases
 from tfcomp.studies.thresholds.search_settings import (
     SearchSettings,
@@ -33,6 +30,4 @@ def main(argv: list[str]) -> None:
         return scores
 
     for case in list_cases(base, SearchSettings.from_flags(values)):
-        text = json.dumps({"rows": case.search(train)}, allow_nan=False)
-        make_subfolder(Path(base.run_dir), "searches")
-        write_text(case.path, f"{text}\n")
+        case.write_rows(case.search(train))
