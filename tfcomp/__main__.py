@@ -23,8 +23,8 @@ def main(argv: list[str]) -> int:
         name, rest = rest[0], ["--help"]
     if name in command.HELP or name == "help":
         for entry in COMMANDS:
-            module = Path(__file__).with_name(f"{entry}.py")
-            print(f"tfcomp {entry:14}{command.read_purpose(module)}")
+            file = Path(__file__).with_name(f"{entry}.py")
+            print(f"tfcomp {entry:14}{command.read_purpose(file)}")
         print("\nTry first: tfcomp train smoke")
         return 0
     if name not in COMMANDS:

@@ -4,7 +4,7 @@ config = tfcomp.describe_run("donut", depth=2, run_name="shallow")
 run = tfcomp.train_run(config)
 run.write_report("report")
 
-They are what the commands call, with the same rules and the same files.
+The commands call these functions: the rules and files are the same.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 
 def describe_run(*flagfiles: str, **settings: Any) -> RunConfig:
-    """Describes a run, as the flags of `tfcomp train` do.
+    """Describes a run by flags of `tfcomp train`.
 
     Args:
         *flagfiles: As `--flagfile`: paths, or names of shipped ones (`donut`).
         **settings: Flags that override them, as `depth=2`.
 
     Raises:
-        ConfigError: If a value breaks its rule.
-        RunError: If there is no such flag, or no such file.
+        ConfigError: A value breaks its rule.
+        RunError: A flag or a file does not exist.
     """
     return parse_config(_format_arguments(flagfiles, settings))
 
@@ -50,18 +50,18 @@ def train_run(
     """Trains a decoder, or loads the run if it is finished already.
 
     Args:
-        config: What `describe_run` gives, or the name or path of a flagfile,
-            as in `tfcomp.train_run("smoke", depth=2)`.
+        config: The result of `describe_run`, or the name or path of a
+            flagfile, as in `tfcomp.train_run("smoke", depth=2)`.
         **settings: Flags that override them.
 
     Raises:
-        ConfigError: If settings do not fit together, or to this machine.
-        RunError: If the run folder cannot be used, or training diverges.
+        ConfigError: Settings contradict each other or exceed this machine.
+        RunError: The run folder cannot be used, or training diverges.
     """
     if not isinstance(config, RunConfig):
         config = describe_run(config, *flagfiles, **settings)
     elif flagfiles or settings:
-        rule = "must be given to describe_run, which has made the description"
+        rule = "must be given to describe_run"
         raise ConfigError("settings", rule, [*flagfiles, *settings])
     train.train_run(config)
     return tfcomp.load_run(config.run_dir)
@@ -74,8 +74,8 @@ def run_sweep(
 ) -> Path:
     """Trains every combination of some settings, as `tfcomp sweep`.
 
-    It does so in a process of its own, so that workers import nothing of the
-    script or notebook that calls it.
+    The sweep has its own process, so that workers import nothing of the script
+    or notebook that calls it.
 
     Args:
         *flagfiles: As in `describe_run`.
@@ -88,8 +88,8 @@ def run_sweep(
         the reason of a trial that failed.
 
     Raises:
-        ConfigError: If a value breaks its rule.
-        RunError: If a flag is unknown, or the folder cannot be used.
+        ConfigError: A value breaks its rule.
+        RunError: A flag is unknown, or the folder cannot be used.
     """
     arguments = _format_arguments(flagfiles, settings)
     for names, values in (grid or {}).items():
@@ -97,7 +97,7 @@ def run_sweep(
         quoted = ",".join(f'"{cell}"' for cell in cells)
         arguments.append(f"--grid={names}={quoted}")
     values = parse_flags(arguments, sweep.define_flags())
-    with redirect_stdout(io.StringIO()):  # the process says it again
+    with redirect_stdout(io.StringIO()):  # the process prints it again
         folder = sweep.make_sweep(values).folder
     _run_sweep_command(arguments)
     return folder
@@ -111,7 +111,7 @@ def judge_claims(*runs: str | Path) -> list[ClaimResult]:
             with *.
 
     Raises:
-        ConfigError: If there is nothing to judge.
+        ConfigError: No runs are named.
     """
     from tfcomp.studies.claims import judge, read_some_evidence
 
@@ -119,25 +119,22 @@ def judge_claims(*runs: str | Path) -> list[ClaimResult]:
 
 
 def list_published(source: str = "") -> list[str]:
-    """The names of published models, for `load_published`.
+    """Returns the names of published models, for `load_published`.
 
     Args:
         source: Their folder or address, as in `load_published`.
 
     Raises:
-        RunError: If there are none, or a file is damaged.
+        RunError: There are none, or a file is damaged.
     """
     return [model.name for model in published_folder.list_published(source)]
 
 
 def _run_sweep_command(arguments: Sequence[str]) -> None:
-    """Runs it in a process that ends with this one; prints its lines, the last
-    of which is that of a RunError if it could not do its work."""
-    code = "from tfcomp.sweep import run_attached; run_attached()"
+    """Runs the command and prints its lines; a RunError if it fails."""
     line = ""
     with subprocess.Popen(
-        [sys.executable, "-c", code, *arguments],
-        stdin=subprocess.PIPE,
+        [sys.executable, "-m", "tfcomp.sweep", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -17,12 +17,12 @@ from tfcomp.storage.output_folders import check_folder
 
 
 def main(argv: list[str]) -> int:
-    """The command; returns its exit status."""
+    """Runs the command and returns its exit status."""
     return run_command(argv, __doc__, define_run_flags(), write_examples)
 
 
 def write_examples(settings: dict[str, Any]) -> int:
-    """Writes the data set if it is not there."""
+    """Writes the dataset unless it exists."""
     config = make_config(settings)
     check_config(config)
     check_folder("examples_dir", config.data.examples_dir)

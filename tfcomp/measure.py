@@ -2,10 +2,9 @@
 
     tfcomp measure tensorboard_logs/donut*
 
-computes what the claims need beyond the scores (superposition, kernels,
-volumes, tuning, interpolation) and adds it to the metrics.json of every run,
-as `measures`. Sweeps are searched for runs. Runs that are measured already cost
-nothing.
+adds metrics that the claims need beyond the scores (superposition, kernels,
+volumes, tuning, interpolation) to the metrics.json of every run, as `measures`.
+Sweeps are searched for runs. Measured runs are skipped.
 """
 
 import sys
@@ -33,12 +32,12 @@ FLAGS = {
 
 
 def main(argv: list[str]) -> int:
-    """The command; returns its exit status."""
+    """Runs the command and returns its exit status."""
     return run_command(argv, __doc__, make_flags(FLAGS), measure_runs)
 
 
 def measure_runs(settings: dict[str, Any]) -> int:
-    """Measures every run that is not; needs no TensorFlow if all are."""
+    """Measures the runs that need it; imports TensorFlow only for them."""
     runs = find_runs(split_names(settings["runs"]))
     if not runs:
         rule = "must match at least one finished run"
@@ -49,8 +48,7 @@ def measure_runs(settings: dict[str, Any]) -> int:
 
 
 def measure_all(paths: list[Path], settings: dict[str, Any]) -> int:
-    """Measures one after another; returns how many have failed, which is said,
-    as of those whose plugins are not asked for in the settings."""
+    """Measures runs one by one; prints errors and returns their number."""
     with start_tensorflow():
         import keras
 

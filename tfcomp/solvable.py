@@ -1,10 +1,10 @@
-"""Says which held-out combinations follow from the training combinations.
+"""Lists held-out combinations that follow from the training combinations.
 
     tfcomp solvable sprites --region=wiedemer:diagonal:.4
 
 For interactions of at most 1, 2 or 3 factors: the share that is certified, and
-the fewest further images that certify everything. Nothing is trained, and of
-a file of images only the factors count.
+the fewest further images that certify everything. Nothing is trained, and only
+the factors of a file of images are read.
 """
 
 import json
@@ -21,7 +21,7 @@ FLAGS = {"json": (False, "Print JSON, with all images to add.")}
 
 
 def main(argv: list[str]) -> int:
-    """The command; returns its exit status."""
+    """Runs the command and returns its exit status."""
     values = make_flags(FLAGS, define_run_flags())
     return run_command(argv, __doc__, values, solve)
 
@@ -44,35 +44,36 @@ def solve(settings: dict[str, Any]) -> int:
         f"{len(splits.train):,} training examples",
         sep="\n",
     )
-    for order, found in orders.items():
-        print(format_order(order, found))
+    for order, result in orders.items():
+        print(format_order(order, result))
     return 0
 
 
 def find_orders(dataset: Dataset) -> dict[str, dict[str, Any]]:
-    """By order: `certified`, `missing_rank`, and `images`, all to be added."""
+    """Returns `certified`, `missing_rank` and `images` (to add) by order."""
     from tfcomp.datasets import solvable
 
     certificates = solvable.certify_dataset(dataset)
     orders: dict[str, dict[str, Any]] = solvable.summarize_certificates(
         dataset, certificates
     )
-    for order, found in certificates.items():
-        orders[str(order)]["images"] = solvable.list_images(dataset, found)
+    for order, certificate in certificates.items():
+        images = solvable.list_images(dataset, certificate)
+        orders[str(order)]["images"] = images
     return orders
 
 
-def format_order(order: str, found: dict[str, Any]) -> str:
-    """Lines on one order, with the first images to add."""
-    if found["missing_rank"] is None:
+def format_order(order: str, result: dict[str, Any]) -> str:
+    """Describes one order, with the first images to add."""
+    if result["missing_rank"] is None:
         return f"order {order}: not computed, it would take too much memory"
-    share, missing = found["certified"], found["missing_rank"]
+    share, missing = result["certified"], result["missing_rank"]
     known = "nothing is held out" if share is None else f"{share:.1%} certified"
     if not missing:
         return f"order {order}: {known}, no image is missing"
     images = "image certifies" if missing == 1 else "images certify"
     lines = [f"order {order}: {known}, {missing:,} more {images} all:"]
-    for image in found["images"][:SHOWN]:
+    for image in result["images"][:SHOWN]:
         cells = (
             f"{name} {value if isinstance(value, str) else f'{value:.4g}'}"
             for name, value in image.items()

@@ -12,10 +12,7 @@ same command runs missing trials, also after seeds or values were added.
 
 import csv
 import itertools
-import os
-import signal
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -58,18 +55,6 @@ def format_summary(folder: Path) -> str:
         cells = (f"{row.get(score, '-'):>24}" for score in shown)
         lines += f"{setting:{width}}{''.join(cells)}\n"
     return lines if table else ""
-
-
-def run_attached() -> None:
-    """Runs the command as a child of a program, and ends when that ends."""
-    threading.Thread(target=_stop_with_stdin, daemon=True).start()
-    exit_on_user_error(main)
-
-
-def _stop_with_stdin() -> None:
-    while os.read(0, 1024):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ WIDTH, MARGIN = 80, 13  # characters of a line, and before a fact
 
 
 def main(argv: list[str]) -> int:
-    """The command; returns its exit status."""
+    """Runs the command and returns its exit status."""
     values = define_run_flags()
     return run_command(argv, __doc__, values, train, "tfcomp train smoke")
 
@@ -36,9 +36,12 @@ def train(settings: dict[str, Any]) -> int:
 def train_run(config: RunConfig) -> dict[str, Any]:
     """Trains and scores a decoder; returns the content of `metrics.json`.
 
-    TensorFlow is imported once all else is checked, and not for a finished run,
-    which is not trained again. A ConfigError if settings do not fit together or
-    to this machine, a RunError for an unusable folder or a diverged training.
+    A finished run is not trained again. TensorFlow is imported after all
+    checks, and only to train.
+
+    Raises:
+        ConfigError: Settings contradict each other or exceed this machine.
+        RunError: The run folder cannot be used, or training diverges.
     """
     check_run_folders(config.to_flags())
     dataset = check_config(config)
@@ -52,16 +55,16 @@ def train_run(config: RunConfig) -> dict[str, Any]:
 
 
 def format_report(config: RunConfig, metrics: dict[str, Any]) -> str:
-    """The ID and OOD scores, where to look, and what they say."""
-    # What there is nothing to say of is left out, as in runs of earlier times.
+    """Formats the ID and OOD scores, the facts, and one sentence."""
+    # Older runs lack some facts.
     facts = list_facts(config, metrics).items()
     lines = "".join(f"{name:{MARGIN}}{fact}\n" for name, fact in facts if fact)
-    said = textwrap.fill(describe_scores(metrics), WIDTH)
-    return f"\n{format_scores(select_scores(metrics))}\n\n{lines}\n{said}"
+    sentence = textwrap.fill(describe_scores(metrics), WIDTH)
+    return f"\n{format_scores(select_scores(metrics))}\n\n{lines}\n{sentence}"
 
 
 def list_facts(config: RunConfig, metrics: dict[str, Any]) -> dict[str, str]:
-    """What a run is and where it lies, by a word for each; some are empty."""
+    """Returns facts about a run and its files by title; some are empty."""
     coverage, r2 = metrics.get("coverage", {}), metrics.get("r2", {})
     covered = [f"{share:.1%} of {name}" for name, share in coverage.items()]
     parts = ("certified", "others")
@@ -73,7 +76,7 @@ def list_facts(config: RunConfig, metrics: dict[str, Any]) -> dict[str, str]:
         "reference": reference and f"{reference} (its relative_mse is 1)",
         "trained on": ", ".join(covered),
         "certified": describe_certificates(metrics.get("certificate", {})),
-        # If all or none of them are certified, one number says it.
+        # If all or none are certified, one of the two is missing.
         "R2": ", ".join(f"{name} {r2[name]:.2f}" for name in parts)
         if None not in map(r2.get, parts)
         else "",
@@ -87,18 +90,18 @@ def list_facts(config: RunConfig, metrics: dict[str, Any]) -> dict[str, str]:
 
 
 def describe_axes(embeddings: dict[str, dict[str, float | None]]) -> str:
-    """The axes that hard rendering found; empty for other models."""
-    found = []
+    """Describes the axes of hard rendering; empty for other models."""
+    lines = []
     for factor, numbers in embeddings.items():
         if (ratio := numbers.get("ratio")) is not None:
             axis = numbers["axis"]
             name = "not decided" if axis is None else AXES[axis]
-            found.append(f"{factor}: {name} ({ratio:.3g} times the other)")
-    return ", ".join(found)
+            lines.append(f"{factor}: {name} ({ratio:.3g} times the other)")
+    return ", ".join(lines)
 
 
 def format_scores(subsets: dict[str, dict[str, float | None]]) -> str:
-    """A table with a column for each set of scores."""
+    """Formats a table with a column for each subset."""
     table = f"{'':20}" + "".join(f"{name.upper():>12}" for name in subsets)
     for score in next(iter(subsets.values())):
         values = (scores[score] for scores in subsets.values())

@@ -126,15 +126,3 @@ def test_after_the_workers_were_killed(place: Path) -> None:
     output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, output
     assert show("sweep", "workers killed", before, place) == []
-
-
-@pytest.mark.parametrize("name", ENDLESS)
-def test_the_next_start_clears_what_a_kill_left(name: str, place: Path) -> None:
-    process, children = start_endless(name, place)
-    process.kill()
-    process.communicate(timeout=PATIENCE)
-    wait_for(lambda: not any(child.is_running() for child in children))
-    left = sorted(os.listdir(place))
-    assert left and all(folder.startswith("tfcomp-") for folder in left)
-    finish(f"tfcomp train {TINY} --run_name=next", place)
-    assert show(name, "killed, then another train", left, place) == []

@@ -135,7 +135,7 @@ def test_overwrite_of_what_is_no_run(
 
 
 def test_overwrite_and_resume_contradict_each_other() -> None:
-    with pytest.raises(ConfigError, match="--overwrite must not stand beside"):
+    with pytest.raises(ConfigError, match="--overwrite must not be combined"):
         parse_config(["--overwrite", "--resume"])
 
 

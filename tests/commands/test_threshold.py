@@ -104,7 +104,7 @@ def test_failed_searches_are_reported(
     assert search(tmp_path, "--plugins=broken") == 1
     captured = capsys.readouterr()
     assert "1 failed" in captured.out
-    reason = "--plugins: broken failed: out of order"
+    reason = "--plugins: broken failed: ValueError: out of order"
     assert f"bumps region=none N=8 seed=0: {reason}" in captured.err
     assert not (tmp_path / "threshold_quick" / "thresholds.csv").exists()
 

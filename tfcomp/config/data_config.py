@@ -120,8 +120,8 @@ class DataConfig(Settings):
     )
     data_hash: str = setting(
         "",
-        "What tells the content of --data from others. It is recorded, so "
-        "that a run does not go on with other data; you need not give it.",
+        "Hash of the content of --data. It is recorded, so that a run does "
+        "not continue with other data; you need not give it.",
     )
     data_dir: str = setting(
         "",
@@ -137,5 +137,5 @@ class DataConfig(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.data and not self.data_hash:
-            found = hash_data(self.data, self.data_dir)
-            object.__setattr__(self, "data_hash", found)
+            digest = hash_data(self.data, self.data_dir)
+            object.__setattr__(self, "data_hash", digest)

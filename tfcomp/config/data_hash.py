@@ -1,8 +1,7 @@
-"""A short name for the content of `--data`, so that runs know their data.
+"""A hash of the content of `--data`, so that runs know their data.
 
-Files of many gigabytes must not be read twice before the first step: sizes and
-samples tell apart what is likely to be confused. The index at the end of an
-`.npz` alone has a checksum of every array.
+Large files are not read as a whole: the hash covers their size and samples. The
+index at the end of an `.npz` file has a checksum of every array.
 """
 
 import hashlib
@@ -19,10 +18,10 @@ NUM_SAMPLES = 64
 
 
 def hash_data(data: str, data_dir: str = "") -> str:
-    """The hash of a file, of a folder, or of a TFDS dataset (`tfds:NAME`).
+    """Returns the hash of a file, a folder, or a TFDS dataset (`tfds:NAME`).
 
     Raises:
-        ConfigError: If it is not there or cannot be read.
+        ConfigError: The data do not exist or cannot be read.
     """
     digest = hashlib.sha256()
     try:
@@ -44,29 +43,29 @@ def hash_data(data: str, data_dir: str = "") -> str:
 
 
 def find_prepared(name: str, data_dir: str) -> Path:
-    """The folder of the newest version of a TFDS dataset (or `name/config`).
+    """Returns the newest version of a TFDS dataset (or of `name/config`).
 
     Raises:
-        FileNotFoundError: If there is none.
+        FileNotFoundError: There is none.
     """
     root = find_data_dir(data_dir)
     if not name or os.path.isabs(name):
         raise FileNotFoundError(0, f"no dataset {name!r} in {root}")
-    found = [path.parent for path in root.glob(f"{name}/*/dataset_info.json")]
-    found += [path.parent for path in root.glob(f"{name}/dataset_info.json")]
-    if not found:
+    versions = [p.parent for p in root.glob(f"{name}/*/dataset_info.json")]
+    versions += [p.parent for p in root.glob(f"{name}/dataset_info.json")]
+    if not versions:
         raise FileNotFoundError(0, f"no dataset {name} in {root}")
-    return max(found, key=lambda path: [int(n) for n in path.name.split(".")])
+    return max(versions, key=lambda p: [int(n) for n in p.name.split(".")])
 
 
 def find_data_dir(data_dir: str = "") -> Path:
-    """The TFDS data directory of a run: flag, environment, TFDS default."""
-    chosen = data_dir or os.environ.get("TFDS_DATA_DIR", "")
-    return Path(os.path.expanduser(chosen or "~/tensorflow_datasets"))
+    """Returns the TFDS data directory: flag, environment, or default."""
+    folder = data_dir or os.environ.get("TFDS_DATA_DIR", "")
+    return Path(os.path.expanduser(folder or "~/tensorflow_datasets"))
 
 
 def _check_regular(path: str | Path) -> None:
-    """Refuses what could be read for ever, as a pipe or a device."""
+    """Refuses pipes and devices, which may never end."""
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise ValueError(f"{path} is a pipe or a device")
@@ -84,10 +83,10 @@ def _sample_file(path: str) -> Iterator[bytes]:
 
 
 def _describe_folder(path: str) -> Iterator[bytes]:
-    """Names and sizes of all files, and the content of tables."""
+    """Yields names and sizes of all files, and the content of tables."""
     for folder, below, files in os.walk(path):
         below.sort()
-        # Hidden files are of the system, such as `._a.png` and `.DS_Store`.
+        # Skip hidden files of the system, such as `.DS_Store`.
         for name in sorted(n for n in files if not n.startswith(".")):
             file = Path(folder, name)
             _check_regular(file)

@@ -1,6 +1,6 @@
 """Errors of commands, and the one line that each of them prints.
 
-Mistakes in our own code keep their tracebacks.
+Mistakes in our own code, and in plugins, keep their tracebacks.
 """
 
 import difflib
@@ -13,13 +13,11 @@ from collections.abc import Iterable
 MAX_SHOWN = 200  # characters of a value, or of a library's message
 # Errors of the system that any path can lead to.
 _EXHAUSTED = "ENOSPC EDQUOT EFBIG EIO EMFILE ENFILE ENOMEM ESTALE".split()
-_LONGEST = 4096  # characters of a path
 # TensorFlow quotes errors of the system, as in `... PATH; REASON [Op:...]`.
 _CODES = [*_EXHAUSTED, "EACCES", "EPERM", "EROFS", "ENOENT", "ENOTDIR"]
 _REASONS = "|".join(os.strerror(getattr(errno, code)) for code in _CODES)
 _QUOTED = re.compile(rf"(?:(\S+?)(?:\.tempstate\d+)?; )?({_REASONS})")
 _MEMORY = re.compile(r"OOM when allocating [^\]]*\]|CUDA_ERROR_OUT_OF_MEMORY")
-PLUGINS: dict[str, str] = {}  # imported plugins: name to file or folder
 
 
 class ConfigError(ValueError):
@@ -62,14 +60,10 @@ def suggest(name: str, known: Iterable[str], dashes: str = "") -> str:
 
 def _show(value: object) -> str:
     try:
-        return _cut(repr(value), MAX_SHOWN)
+        text = repr(value)
     except ValueError:  # Python writes no integer of 5,000 digits
         return "a number of thousands of digits"
-
-
-def _cut(text: str, most: int) -> str:
-    """Returns the text, or its beginning and its length if it is longer."""
-    if len(text) <= most:
+    if len(text) <= MAX_SHOWN:
         return text
     return f"{text[:MAX_SHOWN]}... ({len(text)} characters)"
 
@@ -77,16 +71,15 @@ def _cut(text: str, most: int) -> str:
 def explain_failure(error: BaseException) -> tuple[str, int] | None:
     """Returns the line to print and the exit status; None for our own bugs.
 
-    The status is 2 for mistakes of users and plugins, else 1.
+    The status is 2 for mistakes of users, else 1.
     """
     if isinstance(error, ConfigError | RunError):
         is_refused = is_exhausted(error.__cause__)
         status = 1 if is_refused else getattr(error, "status", 2)
-        return _shorten(_join(error)), status
+        return _join(error), status
     if refusal := describe_refusal(error):
-        return _shorten(refusal), 1
-    line = describe_plugin_error(error)
-    return (f"--plugins: {line}", 2) if line else None
+        return refusal, 1
+    return None
 
 
 def is_exhausted(error: BaseException | None) -> bool:
@@ -118,28 +111,18 @@ def describe_refusal(error: BaseException) -> str:
 
 
 def describe_plugin_error(error: BaseException) -> str:
-    """Returns the plugin and its line that raised an error; empty if none."""
-    frames = traceback.extract_tb(error.__traceback__)
-    places = [(frame.filename, frame.lineno) for frame in frames]
+    """Returns class and message of an error, and the line that raised it."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{frame.filename}:{frame.lineno}"
     if isinstance(error, SyntaxError):
-        places.append((str(error.filename), error.lineno))
-    for file, line in reversed(places):
-        for name, path in PLUGINS.items():
-            if file == path or file.startswith(path + os.sep):
-                where = f"{type(error).__name__} at {file}:{line}"
-                return f"{name} failed: {_join(error)} ({where})"
-    return ""
+        place = f"{error.filename}:{error.lineno}"
+    return f"{type(error).__name__}: {_join(error)} (at {place})"
 
 
 def first_line(error: object, text: str | None = None) -> str:
-    """Returns the first line of the message or `text`, else the class."""
+    """Returns the first line of the message or `text`, else the class name."""
     lines = (str(error) if text is None else text).strip().splitlines()
     return lines[0].strip() if lines else type(error).__name__
-
-
-def _shorten(line: str) -> str:
-    """Cuts words that are longer than any path."""
-    return " ".join(_cut(word, _LONGEST) for word in line.split(" "))
 
 
 def _join(error: BaseException) -> str:

@@ -5,14 +5,16 @@ imported only if the command line has --trust_flagfile.
 """
 
 import importlib
-import importlib.util
-import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config import errors
+from tfcomp.config.errors import (
+    ConfigError,
+    RunError,
+    describe_plugin_error,
+)
 from tfcomp.config.own_settings import IMPORTING
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import split_names
@@ -35,24 +37,18 @@ def import_plugins(modules: str) -> None:
         # Like `python -m`, look in the current folder, but after all others.
         if "" not in sys.path:
             sys.path.append("")
-        with quiet_startup():
-            IMPORTING.append(name)
-            try:
-                spec = importlib.util.find_spec(name)
-                if spec is not None and spec.origin is not None:
-                    place = spec.origin.removesuffix(f"{os.sep}__init__.py")
-                    errors.PLUGINS[name] = place
+        IMPORTING.append(name)
+        try:
+            with quiet_startup():
                 importlib.import_module(name)
-            except ModuleNotFoundError as error:
-                reason = errors.describe_plugin_error(error) or error
-                rule = f"must name modules that can be imported ({reason})"
-                raise errors.ConfigError("plugins", rule, modules) from error
-            except Exception as error:
-                reason = errors.describe_plugin_error(error)
-                reason = reason or f"{name}: {error}"
-                raise errors.RunError(f"--plugins: {reason}") from error
-            finally:
-                IMPORTING.pop()
+        except ModuleNotFoundError as error:
+            rule = f"must name modules that can be imported ({error})"
+            raise ConfigError("plugins", rule, modules) from error
+        except Exception as error:
+            reason = f"{name} failed: {describe_plugin_error(error)}"
+            raise RunError(f"--plugins: {reason}") from error
+        finally:
+            IMPORTING.pop()
 
 
 def admit_plugins(

@@ -116,7 +116,8 @@ def _set_up_gpus(is_cli: bool) -> None:
 
 def _import_keras() -> None:
     absent = [name for name in NEEDLESS if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(absent))  # an import of them fails
+    for name in absent:  # an import of it fails
+        sys.modules[name] = None  # type: ignore[assignment]
     gc.disable()
     try:
         keras = importlib.import_module("keras")

@@ -20,7 +20,7 @@ LOCATION_FLAGS = (
     "run_name log_dir export_dir data data_dir examples_dir resume overwrite "
     "pictures export keep_outputs"
 ).split()
-# Of a run's name, which is part of names of figures, of 255 bytes at most.
+# Names of figures contain the run's name, and have at most 255 bytes.
 MAX_NAME_BYTES = 180
 
 
@@ -44,9 +44,9 @@ class RunConfig(Settings):
     )
     eval_points: int = non_negative(
         4096,
-        "The most combinations of factors that scores and analyses look at: of "
-        "more, a sample, half of it held out. 0 scores all of them, in "
-        "blocks, and analyzes a sample of 4096.",
+        "Largest number of combinations that are scored and analyzed; of more, "
+        "a sample is taken, half of it held out. 0 scores all in blocks, and "
+        "analyzes a sample of 4096.",
     )
     layerwise_every: int = non_negative(
         10,
@@ -65,9 +65,8 @@ class RunConfig(Settings):
     )
     keep_outputs: int = non_negative(
         0,
-        "Keep what the network draws at so many times, evenly spread over the "
-        "training, for a slider over epochs in the report; the last of them is "
-        "the trained network.",
+        "Number of epochs, evenly spread over the training, whose outputs are "
+        "kept for a slider in the report; the last one is the trained network.",
     )
     resume: bool = setting(
         False,
@@ -100,10 +99,12 @@ class RunConfig(Settings):
             raise ConfigError("run_name", rule, name)
         folders = {os.path.abspath(x) for x in (self.log_dir, self.export_dir)}
         if self.export and len(folders) == 1:
-            rule = "must be another folder than --log_dir"
+            rule = "must differ from --log_dir"
             raise ConfigError("export_dir", rule, self.export_dir)
         if self.overwrite and self.resume:
-            rule = "must not stand beside --resume, which sweeps add as well"
+            rule = (
+                "must not be combined with --resume, which sweeps add as well"
+            )
             raise ConfigError("overwrite", rule, True)
         replicas = max(self.training.num_replicas, 1)
         if batch % replicas:
@@ -159,5 +160,5 @@ def split_names(text: str) -> list[str]:
 
 def all_fields() -> list[dataclasses.Field]:
     """Returns every setting in the order of the help."""
-    groups = (RunConfig, *PARTS.values())
+    groups: list[type[Settings]] = [RunConfig, *PARTS.values()]
     return [item for group in groups for item in group.list_settings()]

@@ -66,7 +66,8 @@ class Settings:
     @classmethod
     def list_settings(cls) -> list[dataclasses.Field]:
         """Returns the fields that are flags."""
-        return [f for f in dataclasses.fields(cls) if "help" in f.metadata]
+        fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+        return [field for field in fields if "help" in field.metadata]
 
     @classmethod
     def from_flags(cls, flags: Mapping[str, Any], **others: Any) -> Self:

@@ -10,8 +10,8 @@ from tfcomp.config.settings import Settings, non_negative, setting
 class TrainingConfig(Settings):
     """Optimization.
 
-    The product of the largest epochs, steps and batch fits into 63 bits, which
-    is what TensorFlow counts examples with.
+    The product of the largest epochs, steps and batch fits into 63 bits:
+    TensorFlow counts examples in int64.
     """
 
     epochs: int = setting(50, "Number of epochs.", minimum=1, maximum=10**6)

@@ -104,9 +104,8 @@ def _compute(metric: Metric, view: StageView | ImageView) -> Any:
     try:
         value = metric.function(view)
     except Exception as error:
-        where = describe_plugin_error(error)
-        text = where or f"{type(error).__name__}: {error}"
-        raise RunError(f"{name}: {' '.join(text.split())}") from error
+        text = describe_plugin_error(error)
+        raise RunError(f"{name}: {text}") from error
     rule, shape = "must return one number", ()
     if isinstance(view, ImageView):
         rule = f"must return a number for each of {len(view.images)} images"

@@ -128,9 +128,7 @@ def make_user_sections(
         try:
             exhibits = _name_exhibits(name, own.function(list(analyses)))
         except Exception as error:
-            where = describe_plugin_error(error)
-            reason = where or f"{type(error).__name__}: {error}"
-            reason = " ".join(reason.split())
+            reason = describe_plugin_error(error)
             note = f"note: the section {name!r} is left out: {reason}"
             print(note, file=sys.stderr)
         else:

@@ -1,9 +1,9 @@
 """Checkpoints at the end of epochs, and exact resume from them.
 
-What a run will do next depends on the weights (with the moving averages of
-batch normalization), the optimizer's variables (with its learning rate), the
-state of a schedule and the epoch alone: batches are a function of the step
-(`batches`), and no layer draws random numbers. So that is all that is saved.
+The state of a run is its weights (with the moving averages of batch
+normalization), the optimizer's variables (with its learning rate), the state of
+a schedule, and the epoch: batches are a function of the step (`batches`), and
+no layer draws random numbers.
 """
 
 import re
@@ -11,6 +11,7 @@ import shutil
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -23,9 +24,9 @@ _INDEX = re.compile(r"ckpt-(\d{1,18})\.index", re.ASCII)
 
 
 class TrainingState:
-    """What a kill must not lose of a compiled model with a built optimizer.
+    """The state of a compiled model with a built optimizer, and its files.
 
-    `seconds` are the training time of all sessions of the run.
+    `seconds` is the training time of all sessions of the run.
     """
 
     def __init__(
@@ -44,31 +45,33 @@ class TrainingState:
         self._folder = Path(folder)
 
     def save(self, epoch: int) -> None:
-        """Saves the state after `epoch` epochs; keeps one of before, too."""
+        """Saves the state after `epoch` epochs, and keeps the one before."""
         self._epoch.assign(epoch)
-        # The files get their names only when they are whole.
+        # Files get their final names when they are complete.
         self._checkpoint.write(str(self._folder / f"ckpt-{epoch}"))
         epochs = list_epochs(self._folder)
-        # Later epochs are of checkpoints that could not be read.
+        # Later checkpoints could not be read.
         kept = [e for e in epochs if e <= epoch][:_KEPT]
         for other in set(epochs) - set(kept):
             for file in self._folder.glob(f"ckpt-{other}.*"):
                 file.unlink()
 
     def restore(self) -> int:
-        """Loads the latest checkpoint that can be read; returns its epoch or 0.
+        """Loads the latest readable checkpoint; returns its epoch, or 0.
 
-        A RunError if there are some, and none can be read. TensorFlow's list of
-        them, which is not flushed to the disk, is not looked at.
+        TensorFlow's list of checkpoints is ignored: it is not flushed to disk.
+
+        Raises:
+            RunError: There are checkpoints, and none can be read.
         """
         for left in self._folder.glob("ckpt-*_temp"):
-            shutil.rmtree(left)  # of a process that was killed
+            shutil.rmtree(left)  # left by a kill
         problems = []
         for epoch in list_epochs(self._folder):
             path = str(self._folder / f"ckpt-{epoch}")
             try:
                 self._checkpoint.restore(path).assert_consumed()
-            except Exception as error:  # whatever a damaged file leads to
+            except Exception as error:  # damage has errors of many kinds
                 reason = f"cannot be read ({first_line(error)})"
                 problems.append(f"the checkpoint {path} {reason}")
                 continue
@@ -85,15 +88,15 @@ class TrainingState:
 
 
 def list_epochs(folder: Path) -> list[int]:
-    """Epochs of the checkpoints in a folder, latest first."""
+    """Returns the epochs of the checkpoints in a folder, latest first."""
     names = (_INDEX.fullmatch(file.name) for file in folder.glob("ckpt-*"))
     return sorted((int(name[1]) for name in names if name), reverse=True)
 
 
 class SaveState(keras.callbacks.Callback):
-    """Saves after the last epoch, and once `every_seconds` have passed.
+    """Saves after the last epoch, and after each `every_seconds`.
 
-    Sums the training time (of `EpochTimer`) over all sessions of the run.
+    Adds up the training time (of `EpochTimer`) over all sessions of the run.
     """
 
     def __init__(self, state: TrainingState, every_seconds: float) -> None:
@@ -101,10 +104,10 @@ class SaveState(keras.callbacks.Callback):
         self._state = state
         self._every_seconds = every_seconds
 
-    def on_train_begin(self, logs: dict | None = None) -> None:
+    def on_train_begin(self, logs: Any = None) -> None:
         self._last_save = time.monotonic()
 
-    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
         self._state.seconds.assign_add(logs["seconds"])
         waited = time.monotonic() - self._last_save
         is_last = epoch + 1 == self.params["epochs"]
@@ -114,16 +117,16 @@ class SaveState(keras.callbacks.Callback):
 
 
 class EpochTimer(keras.callbacks.Callback):
-    """Adds `seconds`, of the training steps alone, to the epoch's logs.
+    """Adds the `seconds` of the training steps to the epoch's logs.
 
-    Must come before the callbacks that read it.
+    Must come before the callbacks that read them.
     """
 
-    def on_epoch_begin(self, epoch: int, logs: dict | None = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         self._start = time.monotonic()
 
-    def on_train_batch_end(self, batch: int, logs: dict | None = None) -> None:
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         self._end = time.monotonic()
 
-    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
         logs["seconds"] = self._end - self._start

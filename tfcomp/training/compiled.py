@@ -1,10 +1,9 @@
 """The training steps of an epoch as one XLA program.
 
-A step of a small network on a GPU takes as long as its kernels take to be
-launched. Here the loop over steps, the gradient and the optimizer are compiled
-into one program. The training table lies on the device, and the host sends row
-numbers. Keras `fit`, its callbacks, checkpoints and the order of batches stay
-as they are in `fit`.
+On a GPU, launching kernels takes most of a step of a small network. Here the
+loop over steps, the gradient and the optimizer are one program. The training
+table lies on the device, and the host sends row numbers. Keras `fit`, its
+callbacks, checkpoints and the order of batches are the same as in `fit`.
 
 XLA makes convolutions slower on a CPU, so this is for GPUs.
 """
@@ -29,10 +28,10 @@ SHARE = 4
 def is_compiled(
     config: TrainingConfig, dataset: Dataset, strategy: tf.distribute.Strategy
 ) -> bool:
-    """True if the steps of an epoch run as one program (`--compiled`).
+    """Checks whether the steps of an epoch run as one program (`--compiled`).
 
     Raises:
-        ConfigError: If `always` is asked for and impossible.
+        ConfigError: `always` is impossible here.
     """
     if config.compiled == "never":
         return False
@@ -55,7 +54,7 @@ def is_compiled(
 
 
 def count_device_memory() -> int:
-    """Bytes of memory that TensorFlow may use on the first GPU, or here."""
+    """Returns the bytes that TensorFlow may use on the first GPU, or here."""
     if not tf.config.list_physical_devices("GPU"):
         return count_memory()
     from tensorflow.python.client import device_lib
@@ -74,7 +73,7 @@ def fit_compiled(
 ) -> None:
     """Trains a compiled model, each epoch of `steps` steps as one program.
 
-    Of two calls with one model and equal shapes the second compiles nothing.
+    A second call with the same model and equal shapes compiles nothing.
     """
     strategy = model.distribute_strategy
     table = make_training_table(dataset)
@@ -111,7 +110,7 @@ def fit_compiled(
 def make_program(
     model: keras.Model, jit_compile: bool = True
 ) -> tf.types.experimental.PolymorphicFunction:
-    """A function that trains a model on rows [K, B] of a training table.
+    """Returns a function that trains on rows [K, B] of a training table.
 
     Its arguments are the rows and the table: factors [n, F] and images
     [n, H, W, C]. It returns the metrics of the model.
@@ -136,7 +135,7 @@ def make_program(
 
 
 def _build_loss(model: keras.Model, table: tuple[tf.Tensor, tf.Tensor]) -> None:
-    """Builds the loss, for which `fit` would take row numbers as a batch."""
+    """Builds the loss: `fit` would build it from row numbers."""
     factors, images = (part[:1] for part in table)
     with model.distribute_strategy.scope():
         model.compute_loss(x=factors, y=images, y_pred=model(factors))

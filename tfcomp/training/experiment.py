@@ -110,7 +110,7 @@ def describe_environment() -> str:
 
 
 def make_callbacks(config: RunConfig) -> list[keras.callbacks.Callback]:
-    """Makes the callbacks that are registered, in the order of their names.
+    """Makes the registered callbacks, in the order of their names.
 
     In `on_epoch_end`, `logs` have the loss and, in epochs that were scored, ID
     and OOD scores by the names of TensorBoard (`id/mse`). `on_run_end`, where

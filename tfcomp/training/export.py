@@ -97,7 +97,7 @@ def write_archive(
     width = model.inputs[0].shape[-1]
 
     def check(factors: tf.Tensor) -> tf.Tensor:
-        """The factors; an error if columns are missing or too many."""
+        """Returns the factors; fails if columns are missing or too many."""
         message = f"factors must be [n, {width}]"
         shape = tf.shape(factors)
         rule = tf.debugging.assert_equal(shape[1], width, message)
@@ -108,7 +108,7 @@ def write_archive(
         metrics = compute_stage_metrics(stages, check(factors), jacobian_fn)
         return {name: tf.cast(m, tf.float32) for name, m in metrics.items()}
 
-    # Callers of a signature do not compare shapes with it, but `check` does.
+    # TensorFlow does not check the shapes of arguments, but `check` does.
     signature = [tf.TensorSpec((None, width), name="factors")]
     archive = keras.export.ExportArchive()
     archive.track(model)

@@ -3,6 +3,7 @@
 import contextlib
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -24,9 +25,9 @@ from tfcomp.training.strategy import give_to_devices
 def compile_model(
     model: keras.Model, config: TrainingConfig, steps: int
 ) -> None:
-    """Compiles with AdamW and `make_loss`, for epochs of so many steps.
+    """Compiles with AdamW and `make_loss`, for epochs of `steps` steps.
 
-    Must run in the scope of the strategy that the model was built in.
+    Must run in the scope of the strategy that built the model.
     """
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
     # Several steps per call save a third of the time of tiny models, but
@@ -41,8 +42,8 @@ def compile_model(
         ),
         loss=make_loss(config.l1_weight),
         steps_per_execution=max(d for d in range(1, most + 1) if not steps % d),
-        # XLA makes these networks slower on a CPU, and Keras does without it
-        # where kernels are deterministic, as they are on GPUs.
+        # XLA makes these networks slower on a CPU, and Keras skips it with
+        # deterministic kernels, as on GPUs.
         jit_compile=False,
     )
     # Its variables must exist before a checkpoint can be restored to them.
@@ -50,7 +51,7 @@ def compile_model(
 
 
 def make_loss(l1_weight: float) -> str | Callable:
-    """Mean over pixels of (t - p)^2 + `l1_weight` |t - p|."""
+    """Returns the mean over pixels of (t - p)^2 + `l1_weight` |t - p|."""
     if not l1_weight:
         return "mean_squared_error"
 
@@ -64,7 +65,7 @@ def make_loss(l1_weight: float) -> str | Callable:
 
 
 def count_steps(config: TrainingConfig, dataset: Dataset) -> int:
-    """Steps of an epoch: as asked for, or one pass over the table."""
+    """Returns the steps of an epoch, by default one pass over the table."""
     passes = math.ceil(len(dataset.splits.train) / config.batch_size)
     return config.steps_per_epoch or passes
 
@@ -78,9 +79,15 @@ def fit_model(
 ) -> dict[str, float]:
     """Trains a compiled model, from its latest checkpoint if there is one.
 
-    The callbacks see an epoch before it is saved, so that what they write is
-    never missing after a resume. Returns the cost of all sessions of the run.
-    A DivergedError if the loss is not finite, a RunError for bad checkpoints.
+    Callbacks run before an epoch is saved, so that a resumed run lacks none of
+    their files.
+
+    Returns:
+        The cost of all sessions of the run.
+
+    Raises:
+        DivergedError: The loss is not finite.
+        RunError: No checkpoint can be read.
     """
     training, schedules, states = config.training, [], {}
     if training.plateau_patience:
@@ -118,7 +125,7 @@ def fit_without_pause(
     callbacks: Sequence[keras.callbacks.Callback] = (),
     first_epoch: int = 0,
 ) -> None:
-    """Trains a compiled model from an epoch on; callbacks alone write files."""
+    """Trains a compiled model from an epoch on, without checkpoints."""
     training = config.training
     steps = count_steps(training, dataset)
     if is_compiled(training, dataset, model.distribute_strategy):
@@ -145,16 +152,16 @@ def fit_without_pause(
 
 
 class StopIfAsked(keras.callbacks.Callback):
-    """Ends a training whose result nobody wants any more."""
+    """Ends a training on request (`config.stopping`)."""
 
-    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         check_stop()
 
 
 class StopIfDiverged(keras.callbacks.Callback):
-    """Ends a training that can only produce NaN."""
+    """Ends a training whose loss is not finite."""
 
-    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
         if not math.isfinite(logs["loss"]):
             raise DivergedError(
                 f"training diverged: the loss is {logs['loss']} in epoch "
@@ -163,10 +170,10 @@ class StopIfDiverged(keras.callbacks.Callback):
 
 
 class ProgressBar(keras.callbacks.Callback):
-    """Shows epochs, loss and the estimated end; earlier sessions count.
+    """Shows epochs, loss and remaining time, with earlier sessions.
 
-    (`tqdm.keras.TqdmCallback` asks Keras for the numbers of every batch,
-    which slows short steps down.)
+    (`tqdm.keras.TqdmCallback` slows short steps: it reads the numbers of every
+    batch.)
     """
 
     def __init__(self, epochs: int, done: int, name: str) -> None:
@@ -174,10 +181,10 @@ class ProgressBar(keras.callbacks.Callback):
         options = {"initial": done, "leave": True, "delay": 0}
         self._bar = show_progress(None, name, "epoch", epochs, **options)
 
-    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
         self._bar.set_postfix_str(f"loss {logs['loss']:.3g}", refresh=False)
         self._bar.update()
 
     def close(self) -> None:
-        """Ends the line, on which an error would stand otherwise."""
+        """Ends the line, so that an error starts a new one."""
         self._bar.close()

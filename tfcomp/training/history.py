@@ -1,4 +1,4 @@
-"""The curves of one run as a table: `history.csv`, one row an epoch."""
+"""The curves of a run as a table: `history.csv`, one row an epoch."""
 
 import sys
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ from tfcomp.storage.run_folder import HISTORY_FILE
 
 
 class History:
-    """Loss and scores by epoch, on disk after each of them.
+    """Loss and scores by epoch, written after each epoch.
 
-    A resumed run begins with what its folder holds.
+    A resumed run continues the file in its folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -21,11 +21,11 @@ class History:
         self._rows = read_history(self._path)
 
     def copy(self, source: Path) -> None:
-        """Takes over the curves in another folder."""
+        """Replaces the curves by those in another folder."""
         self._rows = read_history(source / HISTORY_FILE)
 
     def add(self, epoch: int, numbers: Mapping[str, float | None]) -> None:
-        """Adds numbers, as TensorBoard has them, and drops all later rows."""
+        """Adds the float32 numbers of TensorBoard, and drops later rows."""
         self._rows = {e: row for e, row in self._rows.items() if e <= epoch}
         row = self._rows.setdefault(epoch, {})
         known = {tag: x for tag, x in numbers.items() if x is not None}
@@ -37,7 +37,7 @@ class History:
 
 
 def read_history(path: Path) -> dict[int, dict[str, float]]:
-    """The numbers of a table by epoch and tag; none, which is said, if bad."""
+    """Reads numbers by epoch and tag; warns and returns none if damaged."""
     try:
         rows = read_csv(path) if path.exists() else []
         return {

@@ -23,8 +23,8 @@ from tfcomp.training.summaries import RunSummaries
 class Monitor(keras.callbacks.Callback):
     """Scores every `eval_every` epochs, layers every `layerwise_every`.
 
-    The last epoch is left to `finish`, so that a run that is resumed after
-    its last epoch is evaluated all the same.
+    `finish` evaluates the last epoch, so that a run that is resumed after it
+    is evaluated as well.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Monitor(keras.callbacks.Callback):
         self._kept = list_kept_epochs(training.epochs, kept)
         self._explored = subsample_levels(dataset).splits.grid if kept else None
 
-    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
         done = epoch + 1
         loss = {"train/loss": logs["loss"]}
         speed = {"train/examples_per_second": self._examples / logs["seconds"]}
@@ -64,10 +64,10 @@ class Monitor(keras.callbacks.Callback):
         layers_due = _is_due(done, self._config.layerwise_every)
         if layers_due or _is_due(done, self._config.eval_every):
             _, found = self._evaluate(done, self.model, layers_due)
-            logs |= _flatten(found)  # for callbacks of users, which come after
+            logs |= _flatten(found)  # for user callbacks, which come after
 
     def finish(self, model: keras.Model) -> dict[str, Any]:
-        """Metrics of the trained model, and of predictors without network."""
+        """Returns metrics of the trained model and of reference predictors."""
         epochs, dataset = self._config.training.epochs, self._dataset
         metrics, found = self._evaluate(epochs, model, True)
         metrics["reference"] = dataset.reference_label
@@ -82,7 +82,7 @@ class Monitor(keras.callbacks.Callback):
     def _evaluate(
         self, epoch: int, model: keras.Model, with_layers: bool
     ) -> tuple[dict[str, Any], Evaluation]:
-        """Scores and embeddings; `with_layers` also stages and pictures."""
+        """Writes scores and embeddings; `with_layers` stages and pictures."""
         self._observed.set_weights(model.get_weights())
         evaluation = self._evaluator.evaluate()
         scores = _flatten(evaluation)
@@ -95,7 +95,7 @@ class Monitor(keras.callbacks.Callback):
             steps = list(self._evaluator.nondifferentiable)
             analysis = self._evaluator.analyze_layers(found)
             self._summaries.write_layers(epoch, analysis)
-            if self._config.layerwise_every:  # somebody looks at the stages
+            if self._config.layerwise_every:
                 found = self._evaluator.measure_interactions(WATCHED_POINTS)
                 self._summaries.write_stages(epoch, found)
             metrics["layers"] = analysis.summary
@@ -111,7 +111,7 @@ class Monitor(keras.callbacks.Callback):
 
 
 def _flatten(evaluation: Evaluation) -> dict[str, Any]:
-    """Scores by their names in TensorBoard."""
+    """Returns scores by their names in TensorBoard."""
     return {
         f"{subset}/{name}": value
         for subset, values in evaluation.scores.items()

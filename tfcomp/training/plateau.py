@@ -1,10 +1,11 @@
-"""What changes in the course of a training: its rate, and axes that are pruned.
+"""Changes during training: the learning rate, and axes that are pruned.
 
-Both depend on what a checkpoint has, so that a resumed run ends in the same
-bits; held-out combinations have no say.
+Both depend only on the content of a checkpoint, so that a resumed run ends in
+the same bits, and never on held-out combinations.
 """
 
 import math
+from typing import Any
 
 import keras
 import numpy as np
@@ -18,14 +19,14 @@ from tfcomp.models.axis_embedding import AxisEmbedding
 FACTOR = 0.5
 # An epoch is better only if its loss is lower by this fraction.
 THRESHOLD = 1e-4
-# A step of the learning rate below this is not made.
+# Smaller changes of the learning rate are skipped.
 SMALLEST_STEP = 1e-8
 FALLS = {
     "linear": lambda share: 1.0 - share,
     "cosine": lambda share: 0.5 + 0.5 * ops.cos(math.pi * share),
 }
-# Before the loss is below this share of the error of the reference, axes may
-# be apart because a factor has not found its own yet.
+# Above this share of the error of the reference image, axes may differ because
+# a factor has not found its own yet.
 FITTED = 0.5
 SAMPLE = 1024
 
@@ -33,9 +34,9 @@ SAMPLE = 1024
 class PlateauSchedule(keras.callbacks.Callback):
     """Halves the learning rate after more than `patience` bad epochs.
 
-    As PyTorch's ReduceLROnPlateau, in which the rotation experiment was
-    published. (That of Keras has its state in Python numbers, which a kill
-    loses.) Must come before the callback that saves the training `state`.
+    Works like PyTorch's ReduceLROnPlateau, which the published rotation
+    experiment used. (The callback of Keras loses its state in a kill.) Must
+    come before the callback that saves the training `state`.
     """
 
     def __init__(self, patience: int) -> None:
@@ -45,7 +46,7 @@ class PlateauSchedule(keras.callbacks.Callback):
         self._waited = tf.Variable(0, dtype=tf.int64, trainable=False)
         self.state = tf.train.Checkpoint(best=self._best, waited=self._waited)
 
-    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
         loss = logs["loss"]
         if loss < float(self._best.numpy()) * (1.0 - THRESHOLD):
             self._best.assign(loss)
@@ -70,21 +71,23 @@ class FinalDecay(keras.optimizers.schedules.LearningRateSchedule):
 
     def __init__(self, rate: float, start: int, end: int, shape: str) -> None:
         super().__init__()
-        self._config = dict(rate=rate, start=start, end=end, shape=shape)
+        self._span = start, end
+        self._rate, self._shape = rate, shape
 
     def __call__(self, step: keras.KerasTensor) -> keras.KerasTensor:
-        start, end = self._config["start"], self._config["end"]
+        start, end = self._span
         # Integers up to here: float32 does not tell steps above 2^24 apart.
         past = ops.cast(ops.maximum(ops.cast(step, "int64") - start, 0), float)
         share = ops.minimum(past / (end - start), 1.0)
-        return self._config["rate"] * FALLS[self._config["shape"]](share)
+        return self._rate * FALLS[self._shape](share)
 
-    def get_config(self) -> dict:
-        return dict(self._config)
+    def get_config(self) -> dict[str, Any]:
+        start, end = self._span
+        return dict(rate=self._rate, start=start, end=end, shape=self._shape)
 
 
 def make_rate(config: TrainingConfig, steps: int) -> float | FinalDecay:
-    """The learning rate of a run with so many steps in an epoch."""
+    """Returns the learning rate of a run, given the steps of an epoch."""
     if config.decay == "none":
         return config.learning_rate
     end = config.epochs * steps
@@ -95,9 +98,9 @@ def make_rate(config: TrainingConfig, steps: int) -> float | FinalDecay:
 class PruneAxes(keras.callbacks.Callback):
     """Prunes the weaker axis of a factor when it is far below the other.
 
-    At the end of epochs, once the training examples are fitted in part. Must
-    come before the callback that saves the training state. `below` is that of
-    `AxisEmbedding.prune`.
+    Acts at the end of epochs, once the training examples are partly fitted.
+    Must come before the callback that saves the training state. `below` is the
+    argument of `AxisEmbedding.prune`.
     """
 
     def __init__(self, below: float, dataset: Dataset) -> None:
@@ -105,23 +108,22 @@ class PruneAxes(keras.callbacks.Callback):
         self._below = below
         self._dataset = dataset
 
-    def on_train_begin(self, logs: dict | None = None) -> None:
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         layers = self.model.layers
-        self._found = [x for x in layers if isinstance(x, AxisEmbedding)]
-        if self._found:
-            # The loss has the noise of the examples, too, until they are
-            # learned by heart.
+        self._axes = [x for x in layers if isinstance(x, AxisEmbedding)]
+        if self._axes:
+            # The loss includes the noise until examples are memorized.
             blank = FITTED * measure_blank(self._dataset)
             self._enough = blank + self._dataset.noise**2
 
-    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
-        if self._found and logs["loss"] < self._enough:
-            for layer in self._found:
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
+        if self._axes and logs["loss"] < self._enough:
+            for layer in self._axes:
                 layer.prune(self._below)
 
 
 def measure_blank(dataset: Dataset) -> float:
-    """MSE of the reference image on a sample of training examples."""
+    """Returns the MSE of the reference image on a training subsample."""
     table = dataset.splits.train
     images = dataset.render_array(table[:: len(table) // SAMPLE + 1])
     return float(np.square(images - dataset.reference).mean())

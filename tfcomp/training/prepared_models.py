@@ -1,8 +1,8 @@
-"""The models of a run at its start, ready to be trained and observed.
+"""The models of a run at its start, ready for training and evaluation.
 
-Tracing them takes most of a short run. Of two runs in a row that differ in
-their seeds alone the second takes over the models of the first, with initial
-weights of its own; of two with the same network, it takes over what observes.
+Tracing them takes most of a short run. If two runs in a row differ only in
+their seeds, the second reuses the models of the first with its own initial
+weights; if they have the same network, it reuses the evaluator.
 """
 
 import contextlib
@@ -23,19 +23,19 @@ from tfcomp.training.fit import compile_model, count_steps
 
 @dataclass(frozen=True)
 class PreparedModels:
-    """What a run trains, compiled, and what looks at it."""
+    """The compiled model of a run, and its evaluator."""
 
     trained: keras.Model
     evaluator: Evaluator
-    optimizer_start: list[np.ndarray]  # its variables before the first step
+    optimizer_start: list[np.ndarray]  # variables before the first step
 
     @property
     def observed(self) -> keras.Model:
-        """It receives weights, in float32: geometry in bfloat16 is noise."""
+        """The float32 model of the evaluator: geometry in bfloat16 is noise."""
         return self.evaluator.model
 
     def restart(self, config: RunConfig, dataset: Dataset) -> None:
-        """Makes them those of another run, which differs in its seed alone."""
+        """Resets the models for a run that differs only in its seed."""
         fresh = make_model(config, dataset, config.training.precision)
         self.trained.set_weights(fresh.get_weights())
         optimizer = self.trained.optimizer
@@ -46,7 +46,7 @@ class PreparedModels:
         self.evaluator.set_dataset(dataset, config.training.seed)
 
 
-# Those of the last run; at most one, since models fill memory.
+# The models of the last run; at most one entry, since models fill memory.
 _kept: dict[str, PreparedModels] = {}
 
 
@@ -54,9 +54,9 @@ _kept: dict[str, PreparedModels] = {}
 def prepare_models(
     config: RunConfig, dataset: Dataset, strategy: tf.distribute.Strategy
 ) -> Iterator[PreparedModels]:
-    """The models of a run, kept for the next when the `with` block ends well.
+    """Yields the models of a run, and caches them if the block succeeds.
 
-    Not those of a plugin, which may do anything with a seed.
+    Models of plugins are not cached: they may use a seed in any way.
     """
     key = json.dumps(config.identity() | {"seed": None})
     # Taken out while in use, so that no other thread finds them.
@@ -66,10 +66,8 @@ def prepare_models(
     if models is None:
         trained = make_training_model(config, dataset, strategy)
         observed = make_model(config, dataset, "float32")
-        known = [
-            other for other in others if other.is_compatible(observed, dataset)
-        ]
-        evaluator = known[0] if known else Evaluator(observed, dataset)
+        reusable = (e for e in others if e.is_compatible(observed, dataset))
+        evaluator = next(reusable, None) or Evaluator(observed, dataset)
         evaluator.set_dataset(dataset, config.training.seed)
         start = [variable.numpy() for variable in trained.optimizer.variables]
         models = PreparedModels(trained, evaluator, start)
@@ -81,14 +79,14 @@ def prepare_models(
 
 
 def list_evaluators() -> list[Evaluator]:
-    """That of the last run, whose functions are traced, if it is kept."""
+    """Returns the previous run's evaluator, if cached."""
     return [models.evaluator for models in _kept.values()]
 
 
 def make_training_model(
     config: RunConfig, dataset: Dataset, strategy: tf.distribute.Strategy
 ) -> keras.Model:
-    """The compiled model of a run, with its variables under a strategy."""
+    """Makes the compiled model of a run in the scope of a strategy."""
     with strategy.scope():
         model = make_model(config, dataset, config.training.precision)
         steps = count_steps(config.training, dataset)

@@ -1,7 +1,7 @@
-"""Trainings that miss an ID target start again, from another seed.
+"""Restarts trainings that miss an ID target, with another seed.
 
-Which training a killed run was in need not be saved: those that ended are
-restored from their last checkpoints, and miss the target once more.
+On resume, finished attempts are replayed from their last checkpoints, so the
+number of the attempt is not stored.
 """
 
 import dataclasses
@@ -22,9 +22,11 @@ from tfcomp.training.fit import fit_model
 from tfcomp.training.monitor import Monitor
 from tfcomp.training.prepared_models import PreparedModels
 
+Attempt = dict[str, Any]
+
 
 def derive_seed(seed: int, number: int) -> int:
-    """Seed of the initial weights and the batches of a restart."""
+    """Returns the seed of the initial weights and batches of an attempt."""
     if not number:
         return seed
     return int(np.random.SeedSequence([seed, number]).generate_state(1)[0] >> 1)
@@ -35,59 +37,53 @@ def train_to_target(
     dataset: Dataset,
     models: PreparedModels,
     monitor: Monitor,
-    own: Sequence[keras.callbacks.Callback] = (),
+    user_callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> dict[str, Any]:
     """Trains until the ID target is met, or as often as is allowed.
 
-    The models end with the weights of the best training: of those with all axes
-    decided, if any, the lowest ID error. Each has the monitor and the user's
-    `own` callbacks. Returns what `fit_model` gives, with the `seconds` of all
-    trainings; with a target also all `attempts` (`seed`, `id_relative_mse`,
-    and whether axes are `decided`), and the `seed` of the best.
-    """
-    callbacks = [monitor, *own]
-    target, most = config.training.id_target, config.training.restarts
-    if not target:
-        folder = str(Path(config.run_dir) / "checkpoints")
-        return fit_model(models.trained, dataset, config, folder, callbacks)
+    The models end with the weights of the best attempt: the lowest ID error,
+    if possible among attempts in which all axes are decided.
 
-    def train(number: int) -> tuple[dict[str, Any], dict[str, float]]:
-        """Trains, or restores a training that has ended; what it came to."""
+    Returns:
+        The result of `fit_model`, with the `seconds` of all attempts; with a
+        target also the `seed` of the best and all `attempts` (`seed`,
+        `id_relative_mse`, `decided`).
+    """
+    run, callbacks = Path(config.run_dir), [monitor, *user_callbacks]
+    target, most = config.training.id_target, config.training.restarts
+    checkpoints = run / "checkpoints"
+    if not target:
+        model, folder = models.trained, str(checkpoints)
+        return fit_model(model, dataset, config, folder, callbacks)
+
+    def train(number: int) -> tuple[Attempt, dict[str, float]]:
         seed = derive_seed(config.training.seed, number)
         training = dataclasses.replace(config.training, seed=seed)
         restarted = dataclasses.replace(config, training=training)
-        run = Path(config.run_dir)
-        folder = run / "checkpoints" / (f"restart_{number}" * bool(number))
+        folder = checkpoints / (f"restart_{number}" * bool(number))
         models.restart(restarted, dataset)
         monitor.history.copy(run)
         cost = fit_model(
             models.trained, dataset, restarted, str(folder), callbacks
         )
-        # The file of the run goes on with the curves of the next training.
+        # The next attempt overwrites the history file of the run.
         if not (folder / HISTORY_FILE).exists():
             shutil.copyfile(run / HISTORY_FILE, folder / HISTORY_FILE)
         monitor.history.copy(folder)
-        models.observed.set_weights(models.trained.get_weights())
-        error = models.evaluator.evaluate().scores["id"]["relative_mse"]
-        layers = models.trained.layers
-        axes = (x for x in layers if isinstance(x, AxisEmbedding))
-        # Whether an axis is left for every factor that has any.
-        decided = all(layer.find_axis() is not None for layer in axes)
-        found = {"seed": seed, "id_relative_mse": error, "decided": decided}
-        return found, cost
+        return _score(models, seed), cost
 
     attempts, costs = [], []
     for number in range(most + 1):
-        found, cost = train(number)
-        attempts.append(found)
+        attempt, cost = train(number)
+        attempts.append(attempt)
         costs.append(cost)
-        if found["decided"] and found["id_relative_mse"] <= target:
+        if attempt["decided"] and attempt["id_relative_mse"] <= target:
             break
         if number < most:
-            error = f"ID relative MSE {found['id_relative_mse']:.3g}"
-            axes = "" if found["decided"] else ", axes not decided"
-            goes_on = f"restart {number + 1} of at most {most}"
-            print(f"note: {error}{axes}: {goes_on}", file=sys.stderr)
+            error = f"ID relative MSE {attempt['id_relative_mse']:.3g}"
+            axes = "" if attempt["decided"] else ", axes not decided"
+            again = f"restart {number + 1} of at most {most}"
+            print(f"note: {error}{axes}: {again}", file=sys.stderr)
     ranks = [(not a["decided"], a["id_relative_mse"]) for a in attempts]
     best = ranks.index(min(ranks))
     if best < number:
@@ -98,3 +94,13 @@ def train_to_target(
         "seed": attempts[best]["seed"],
         "attempts": attempts,
     }
+
+
+def _score(models: PreparedModels, seed: int) -> Attempt:
+    """Returns the ID error, and whether every factor has one axis left."""
+    models.observed.set_weights(models.trained.get_weights())
+    error = models.evaluator.evaluate().scores["id"]["relative_mse"]
+    layers = models.trained.layers
+    axes = (x.find_axis() for x in layers if isinstance(x, AxisEmbedding))
+    is_decided = all(axis is not None for axis in axes)
+    return {"seed": seed, "id_relative_mse": error, "decided": is_decided}

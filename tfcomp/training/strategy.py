@@ -10,10 +10,12 @@ from tfcomp.config.quiet import quiet_startup
 def make_strategy(num_replicas: int = 0) -> tf.distribute.MirroredStrategy:
     """Mirrors variables over all GPUs, or over logical CPU devices.
 
-    With 0 replicas there is one on every GPU, or one on the CPU. To split the
-    CPU, by which code for GPUs is tested, it must be called before TensorFlow
-    has used a device. On GPUs deterministic kernels are switched on: the same
-    flags must give the same bits. A ConfigError for too few devices.
+    0 replicas mean one on every GPU, or one on the CPU. Tests split the CPU,
+    which must happen before TensorFlow uses a device. On GPUs, kernels are
+    deterministic: the same flags give the same bits.
+
+    Raises:
+        ConfigError: There are too few devices.
     """
     keep_freed_memory()
     with quiet_startup():
@@ -41,10 +43,10 @@ def make_strategy(num_replicas: int = 0) -> tf.distribute.MirroredStrategy:
 def give_to_devices(
     batches: tf.data.Dataset, strategy: tf.distribute.Strategy
 ) -> tf.data.Dataset | tf.distribute.DistributedDataset:
-    """Batches as `fit` is to have them: on one CPU device, as they are.
+    """Distributes batches; on one CPU device, without a buffer.
 
-    Else TensorFlow adds a buffer, whose tuning thread, which sleeps for up to a
-    minute, may miss the end of a training, which then waits for it.
+    The tuning thread of TensorFlow's buffer sleeps for up to a minute, and the
+    end of a training may wait for it.
     """
     gpus = tf.config.list_logical_devices("GPU")
     if gpus or strategy.num_replicas_in_sync > 1:

@@ -1,8 +1,8 @@
-"""What a run shows in TensorBoard (docs/tutorials/donut.md).
+"""Writes the TensorBoard summaries of a run (docs/tutorials/donut.md).
 
-By group: `answer`, on which the first tab opens; `train`; scores in `id`, `ood`
-and others; `stage_<measure>` with a tag for each stage; `embedding_<number>`;
-images of stages and embeddings; and how charts combine these.
+Groups: `answer`, which the first tab shows; `train`; scores in `id`, `ood` and
+others; `stage_<metric>` with a tag for each stage; `embedding_<number>`; images
+of stages and embeddings; and the layout of combined charts.
 """
 
 import sys
@@ -47,7 +47,7 @@ class RunSummaries:
         self._has_curves = is_complete and bool(list_curves(dataset.space))
 
     def write_description(self, model: keras.Model, header: str) -> None:
-        """Text, hyperparameters and the layout of the combined charts."""
+        """Writes text, hyperparameters and the layout of combined charts."""
         text = describe_run(self._config, self._dataset, model, header)
         layout = custom_scalar.pb(make_layout())
         settings, name = self._config.identity(), self._config.run_name
@@ -59,7 +59,7 @@ class RunSummaries:
     def write_scalars(
         self, epoch: int, numbers: Mapping[str, float | None]
     ) -> None:
-        """Writes the numbers that exist, by their tags, as `ood/mse`."""
+        """Writes numbers by tag, such as `ood/mse`; skips None."""
         known = {tag: v for tag, v in numbers.items() if v is not None}
         large = [tag for tag, v in known.items() if abs(v) > LARGEST]
         if large:
@@ -72,9 +72,9 @@ class RunSummaries:
                     tf.summary.scalar(ANSWER[tag], known[tag])
 
     def write_pictures(self, epoch: int, evaluation: Evaluation) -> None:
-        """Samples with the true position, and the error landscape.
+        """Writes samples with the true position, and the error landscape.
 
-        The samples are also a file, for those who open no TensorBoard.
+        The samples are also written as a PNG file.
         """
         if not self._config.pictures:
             return
@@ -99,7 +99,7 @@ class RunSummaries:
                 write_figure("answer/curve", figure)
 
     def write_layers(self, epoch: int, analysis: LayerAnalysis) -> None:
-        """Geometry and probes of every stage, and log-volume maps."""
+        """Writes geometry and probes of all stages, and log-volume maps."""
         self.write_stages(epoch, analysis.summary)
         if not (self._has_maps and self._config.pictures):
             return
@@ -116,7 +116,7 @@ class RunSummaries:
     def write_stages(
         self, epoch: int, summary: Mapping[str, Mapping[str, float | None]]
     ) -> None:
-        """Numbers by stage, of the measures that have a chart."""
+        """Writes numbers by stage, of metrics with a chart."""
         numbers = {
             f"stage_{name}/{stage}": found.get(name)
             for name in list_charted()
@@ -127,7 +127,7 @@ class RunSummaries:
     def write_embeddings(
         self, epoch: int, embeddings: dict[str, EmbeddingAnalysis], drawn: bool
     ) -> None:
-        """Rank and penalties of embeddings; pictures if they are `drawn`."""
+        """Writes rank and penalties of embeddings; pictures if `drawn`."""
         numbers = {
             f"embedding_{number}/{name}": value
             for name, embedding in embeddings.items()
@@ -157,7 +157,7 @@ def write_figure(tag: str, figure: Figure) -> NDArray[np.uint8]:
 def describe_run(
     config: RunConfig, dataset: Dataset, model: keras.Model, header: str
 ) -> str:
-    """What the run is, in Markdown, and the versions that it is made with."""
+    """Describes the run and its software versions in Markdown."""
     splits, num_ood = dataset.splits, dataset.splits.all.is_ood.sum()
     notes = "".join(f"\n**Note:** {n}\n" for n in dataset.announcements())
     flags = "\n".join(f"    --{k}={v}" for k, v in config.identity().items())
@@ -173,10 +173,9 @@ def describe_run(
 
 
 def make_layout() -> layout_pb2.Layout:
-    """Charts that show together what belongs together.
+    """Returns the layout of combined charts, the same for all runs.
 
-    It is the same for all runs: TensorBoard shows the charts of different
-    layouts one below the other.
+    TensorBoard shows the charts of different layouts one below the other.
     """
     scores = [measure.name for measure in list_metrics("image")]
     scores.sort(key=lambda name: name != "relative_mse")
@@ -193,7 +192,7 @@ def make_layout() -> layout_pb2.Layout:
 
 
 def list_charted() -> list[str]:
-    """The measures of stages that have a chart, in order."""
+    """Returns the names of stage metrics with a chart, in order."""
     return [
         m.name for m in list_metrics("stage", "stages") if m.chart is not None
     ]
