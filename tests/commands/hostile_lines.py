@@ -82,50 +82,15 @@ VALUES = f"""
 VALUES += NUMBERS[::3]
 VALUES += ["", " ", "a b", " a", "a\nb", "a\tb", "a\0b", "\udcff", "a\udc80b"]
 # Whole arguments.
-ARGUMENTS = [
-    *(
-        "smoke.flags",
-        "-",
-        "--",
-        "---",
-        "--=",
-        "-=3",
-        "--x",
-        "--dept=3",
-        "-depth",
-    ),
-    *(
-        "--depth",
-        "--depth=",
-        "--nodepth",
-        "--nodepth=3",
-        "--noresume=1",
-        "-h=1",
-    ),
-    *(
-        "",
-        " ",
-        "\0",
-        "\udcff",
-        "--a\0b=3",
-        "--\udcff=3",
-        f"--{HUGE}=3",
-        "--é=3",
-    ),
-    *(
-        f"--flagfile={v}"
-        for v in ("", "smoke", "smokee", "/", ".", "/dev/zero")
-    ),
-    *(f"--flagfile=flags/{name}" for name in ("binary", "nul", "loop", "deep")),
-    *("--flagfile=/etc/passwd", "--flagfile", "--flagfile=" + "a" * 5000),
-    *(
-        "--undefok=depth",
-        "--undefok",
-        "--helpxml",
-        "--only_check_args",
-        "--v=1",
-    ),
-]
+ARGUMENTS = f"""
+    smoke.flags - -- --- --= -=3 --x --dept=3 -depth --depth --depth= --nodepth
+    --nodepth=3 --noresume=1 -h=1 --{HUGE}=3 --é=3 --flagfile= --flagfile=smoke
+    --flagfile=smokee --flagfile=/ --flagfile=. --flagfile=/dev/zero --flagfile
+    --flagfile=flags/binary --flagfile=flags/nul --flagfile=flags/loop
+    --flagfile=flags/deep --flagfile=/etc/passwd --flagfile={"a" * 5000}
+    --undefok=depth --undefok --helpxml --only_check_args --v=1
+""".split()
+ARGUMENTS += ["", " ", "\0", "\udcff", "--a\0b=3", "--\udcff=3"]
 AXES = ["", "=", "=3", "depth", "depth=", "/=1/2", "depth/width=1", "seed=1,2"]
 AXES += ["flagfile=/etc/passwd", "undefok=a,b", "nopictures=1", 'region="a']
 

@@ -86,37 +86,6 @@ def test_page_is_self_contained(report: Path) -> None:
     assert "--region=square:4-8" in text  # the flags are part of it
 
 
-def test_page_is_accessible(report: Path) -> None:
-    page = Page((report / "report.html").read_text("utf-8"))
-    pictures = [t for kind, t in page.tags if kind == "img" and "src" in t]
-    pictures = [picture for picture in pictures if "hidden" not in picture]
-    texts = [picture.get("alt") or "" for picture in pictures]
-    assert all(len(text) > 20 for text in texts)
-    (samples,) = [text for text in texts if text.startswith("Samples")]
-    assert "truth, smoke" in samples and "held-out region" in samples
-    (border,) = [text for text in texts if "distance to ID" in text]
-    assert "distance to the nearest ID grid point" in border
-    assert len(set(texts)) == len(texts)
-    assert page.read("lang", "html") == ["en"]
-    assert "Contents" in page.read("aria-label", "nav")
-    folded = [t for kind, t in page.tags if t.get("class") == "part"]
-    assert folded and all("open" not in found for found in folded)
-
-
-def test_every_section_tells_its_finding(report: Path) -> None:
-    text = (report / "report.html").read_text("utf-8")
-    findings = re.findall(r'<span class="finding">(.*)</span>', text)
-    assert len(findings) >= 8 and all(f.endswith(".") for f in findings)
-    for column, name in (
-        ("cosine_factorization", "factorization"),
-        ("additive_share_mean", "additive_share"),
-    ):
-        rows = read_csv(report / f"{name}.csv")
-        ends = [f"{float(rows[i][column]):.2f}" for i in (0, -1)]
-        (said,) = [f for f in findings if all(e in f for e in ends)]
-        assert said
-
-
 def test_the_projector_opens_on_what_shows_something(
     report: Path, smoke_run: RunConfig
 ) -> None:
@@ -150,22 +119,6 @@ def test_numbers_behind_the_landscape(
     np.testing.assert_allclose(shown, error / blank, rtol=1e-4)
     is_ood = [r["is_ood"] == "True" for r in rows]
     np.testing.assert_array_equal(is_ood, run.dataset.splits.is_ood)
-
-
-def test_factorization_table_is_that_of_the_run(
-    report: Path, smoke_run: RunConfig
-) -> None:
-    layers = load_run(smoke_run.run_dir).metrics["layers"]
-    for row in read_csv(report / "factorization.csv"):
-        expected = layers[row["stage"]]["factorization"]
-        assert float(row["factorization"]) == pytest.approx(expected, rel=1e-4)
-
-
-def test_bright_outputs_of_a_dark_run(smoke_run: RunConfig) -> None:
-    study = RunAnalysis(load_run(smoke_run.run_dir))
-    truth = study.bright_truth
-    assert truth.min() >= 0 and truth.max() == pytest.approx(1.0)
-    assert np.median(truth) == pytest.approx(0.0, abs=1e-6)
 
 
 def test_other_kinds_of_runs(tmp_path: Path) -> None:

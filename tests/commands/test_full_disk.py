@@ -4,10 +4,7 @@ import contextlib
 import errno
 import itertools
 import os
-import re
 import resource
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,10 +13,6 @@ import pytest
 
 from tfcomp.config.errors import RunError
 from tfcomp.storage import files
-
-# Of the 1,240 kB of a run: the first checkpoint does not fit, ..., the last
-# file of the SavedModel does not.
-SIZES = (100, 300, 600, 800, 900, 1100)
 
 
 def read_result(run: Path) -> tuple[list[np.ndarray], bytes]:
@@ -37,50 +30,6 @@ def check_equal(run: Path, other: Path) -> None:
     for first, second in zip(weights, others, strict=True):
         np.testing.assert_array_equal(first, second)
     assert curves == other_curves
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
-    """Where a disk of any size can be mounted."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder]
-    if subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("mounting a disk needs root")
-    yield folder
-    subprocess.run(["umount", folder], check=True)
-
-
-def train(folder: Path, *flags: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "tfcomp.train", "--flagfile=smoke.flags"]
-    places = [f"--log_dir={folder}/logs", f"--export_dir={folder}/models"]
-    return subprocess.run(
-        [*command, *places, "--checkpoint_seconds=0", *flags],
-        capture_output=True,
-        text=True,
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-def test_full_disks_of_many_sizes(disk: Path, tmp_path: Path) -> None:
-    whole = tmp_path / "whole"
-    assert train(whole).returncode == 0
-    for size in SIZES:
-        folder = disk / f"{size}"
-        resize = ["mount", "-o", f"remount,size={size}k", disk]
-        subprocess.run(resize, check=True)
-        result = train(folder)
-        lines = re.split(r"[\r\n]+", result.stderr.strip())
-        lines = [line for line in lines if not line.startswith("smoke:")]
-        print(f"{size} kB: exit status {result.returncode}, {lines}")
-        assert result.returncode == 1 and len(lines) == 1
-        assert re.fullmatch("error: .*No space left.*--resume", lines[0])
-        subprocess.run([*resize[:2], "remount,size=64m", disk], check=True)
-        result = train(folder, "--resume")
-        assert result.returncode == 0, result.stderr
-        check_equal(folder / "logs/smoke", whole / "logs/smoke")
-        subprocess.run(["rm", "-r", folder], check=True)
 
 
 TINY = (

@@ -1,7 +1,6 @@
 """Odd environments, closed streams, rights and links: no traceback."""
 
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.test_compare import fake_run
-from tfcomp import compare, measure
+from tfcomp import compare
 from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
@@ -40,30 +39,6 @@ def as_nobody() -> Iterator[None]:
         os.seteuid(0)
 
 
-def test_bare_environment(tmp_path: Path) -> None:
-    """No HOME, no TMPDIR, an alphabet of ASCII, files for us alone."""
-    for seed, mse in enumerate((1.0, 2.0)):
-        fake_run(tmp_path, f"a{seed}", mse, f"--seed={seed}")
-    variables = {
-        "LC_ALL": "POSIX",
-        "PATH": "",
-        "PYTHONCOERCECLOCALE": "0",
-        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-        "PYTHONUTF8": "0",
-        "TMPDIR": "/nowhere",
-    }
-    flags = ["--runs=a*", "--scores=ood/mse", "--output=out/e"]
-    command = [sys.executable, "-m", "tfcomp.compare", *flags]
-    result = subprocess.run(
-        command, capture_output=True, cwd=tmp_path, env=variables, umask=0o077
-    )
-    assert (result.returncode, result.stderr) == (0, b"")
-    assert rb"1.5 \xb1 0.71" in result.stdout
-    written = list((tmp_path / "out").iterdir())
-    assert {path.name for path in written} == {"e.csv", "e.md"}
-    assert {path.stat().st_mode & 0o777 for path in written} == {0o600}
-
-
 def call(
     main: Callable, monkeypatch: pytest.MonkeyPatch, *flags: str
 ) -> object:
@@ -85,17 +60,6 @@ def test_run_that_may_not_be_read(
     error = capsys.readouterr().err
     assert error.startswith(f"error: {shared}/a0")
     assert "Permission denied; " in error and error.count("\n") == 1
-
-
-def test_folders_that_may_not_be_read_are_named(
-    shared: Path, monkeypatch, capsys, request
-) -> None:
-    (shared / "lost+found").mkdir(0)
-    request.getfixturevalue("as_nobody")
-    assert call(measure.main, monkeypatch, f"--runs={shared}") == 2
-    error = capsys.readouterr().err
-    line = f"left out: {shared.resolve()}/lost+found: Permission denied\n"
-    assert error.startswith(line) and "--runs must match" in error
 
 
 def test_folder_that_may_not_be_written(

@@ -116,8 +116,3 @@ def test_search_finds_finished_runs_once(sweep: Path) -> None:
 def test_bad_input(sweep: Path, flag: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         run(flag.format(sweep=sweep))
-
-
-def test_help_and_bad_flags_need_no_tensorflow(run_lightly) -> None:
-    assert "--runs" in run_lightly("measure", "--help")
-    run_lightly("measure", "--runs=/nowhere/*", status=2)

@@ -152,15 +152,6 @@ def test_a_folder_of_nothing(
         read_model(str(tmp_path / "new"), "a")
 
 
-def test_the_clone_is_found_from_anywhere(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(published_folder, "CLONE", tmp_path)
-    (tmp_path / "other").mkdir()
-    monkeypatch.chdir(tmp_path / "other")
-    assert tfcomp.list_published() == NAMES
-
-
 def test_files_that_are_too_large_or_none(folder: Path) -> None:
     sums = folder / NAMES[0] / SUMS_FILE
     sums.write_bytes(b" " * 5000)

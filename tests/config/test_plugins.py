@@ -27,13 +27,6 @@ def test_plugins_are_imported_in_order(plugins: Path) -> None:
     assert sys.modules["first_part"].value == [1, 2]
 
 
-def test_no_plugins() -> None:
-    before = set(sys.modules)
-    import_plugins("")
-    import_plugins(" , ")
-    assert set(sys.modules) == before
-
-
 def test_missing_plugin_names_flag_and_value(plugins: Path) -> None:
     (plugins / "first_part.py").write_text("")
     with pytest.raises(ConfigError, match="named 'no_such_part'") as caught:
@@ -66,16 +59,6 @@ def test_failure_shows_file_and_line(plugins: Path) -> None:
         file.write_text(source)
         with pytest.raises(RunError, match=rf"at {file}:{line}\)$"):
             import_plugins("bad_part")
-
-
-def test_import_is_quiet(
-    plugins: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
-) -> None:
-    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "2")
-    # As TensorFlow writes when it is imported.
-    (plugins / "noisy_part.py").write_text("import os\nos.write(2, b'noise')\n")
-    import_plugins("noisy_part")
-    assert capfd.readouterr().err == ""
 
 
 FOREIGN = "--plugins=evil_part"

@@ -71,7 +71,7 @@ def test_temporary_files_go_there(place: Path) -> None:
 def test_no_room_is_no_error(
     monkeypatch: pytest.MonkeyPatch, place: Path
 ) -> None:
-    def refuse(**_: object) -> str:
+    def refuse(*_: object) -> str:
         raise OSError(28, "no space left")
 
     monkeypatch.setattr(tempfile, "mkdtemp", refuse)

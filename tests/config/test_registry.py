@@ -28,15 +28,6 @@ def registry() -> Registry:
     return table
 
 
-def test_decorator_returns_the_builder(registry: Registry) -> None:
-    @registry.register("round")
-    def build() -> int:
-        return 3
-
-    assert build() == 3
-    assert registry.get("round").load() is build
-
-
 @pytest.mark.parametrize(
     ("builder", "other", "built"),
     [
@@ -64,11 +55,6 @@ def test_unknown_name_lists_the_known(registry: Registry) -> None:
     with pytest.raises(ConfigError) as caught:
         registry.get("c")
     assert str(caught.value) == "--shape must be one of: a, b, got 'c'"
-
-
-def test_check_is_kept(registry: Registry) -> None:
-    assert registry.get("a").check is build_two
-    assert registry.get("b").check is None
 
 
 def test_path_is_imported_only_when_loaded(

@@ -36,10 +36,8 @@ def pem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     "answer",
     [
         drip(OK + b"\r\n", b"x"),
-        drip(OK + b"Content-Length: 9\r\n\r\n", b""),
         drip(OK + b"X: ", b"x"),
         drip(b"", b"x"),
-        drip(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
         drip(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100, 0),
         drip(b"HTTP/1.1 302 x\r\nLocation: /y\r\n", b"X"),
         lambda stream, stop: stop.wait(60),
@@ -73,7 +71,6 @@ def test_a_server_without_a_handshake_is_left_in_time() -> None:
         (redirect("http://127.0.0.1/x"), "redirects to another protocol"),
         (redirect("file:///etc/passwd"), "does not answer|with status 302"),
         (redirect("/again"), "with status 302"),
-        (redirect("//\x1b[2J"), "does not answer|status 302"),
         (redirect("//a\x1b]2Jb"), "does not answer|status 302"),
         (redirect("/\x1b\x07"), "does not answer|status 302"),
         (send(b""), "does not answer"),
@@ -109,12 +106,9 @@ def test_a_missing_file_says_what_is_missing(pem: Path, status: int) -> None:
     ("field", "value"),
     [
         ("size", HUGE),
-        ("weights", HUGE),
         ("weights", "-1e400"),
-        ("id", HUGE),
         ("ood", "1e400"),
         ("r2", "NaN"),
-        ("r2", "true"),
         ("id", "9" * 5000),
     ],
 )

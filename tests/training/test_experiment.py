@@ -1,9 +1,7 @@
 """One run end to end: files, contents, determinism, refusals."""
 
-import dataclasses
 import json
 import math
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,12 +9,11 @@ import keras
 import numpy as np
 import pytest
 
-from tfcomp.config.errors import ConfigError, DivergedError, RunError
+from tfcomp.config.errors import ConfigError, DivergedError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.evaluator import Evaluator
-from tfcomp.storage.run_folder import claim_run
 from tfcomp.training.experiment import train_and_evaluate
 from tfcomp.training.prepared_models import make_model, make_training_model
 from tfcomp.training.strategy import make_strategy
@@ -92,44 +89,6 @@ def test_training_moves_towards_the_data(smoke_run: RunConfig) -> None:
     fresh = make_model(smoke_run, dataset, "float32")
     before = Evaluator(fresh, dataset).evaluate().scores["id"]["mse"]
     assert read_metrics(smoke_run)["id"]["mse"] < 0.5 * before
-
-
-def test_finished_run_is_not_run_again(smoke_run: RunConfig) -> None:
-    file = Path(smoke_run.run_dir) / "model.keras"
-    before = file.stat().st_mtime_ns
-    for resume in (False, True):
-        again = dataclasses.replace(smoke_run, resume=resume)
-        assert train_and_evaluate(again) == read_metrics(smoke_run)
-    assert file.stat().st_mtime_ns == before
-
-
-def test_other_flags_are_refused(smoke_run: RunConfig) -> None:
-    training = dataclasses.replace(smoke_run.training, epochs=3)
-    other = dataclasses.replace(smoke_run, training=training, resume=True)
-    with pytest.raises(RunError, match=r"--epochs=4 \(not 3\): choose"):
-        train_and_evaluate(other)
-
-
-def test_strange_folder_is_refused(smoke_config: RunConfig) -> None:
-    folder = Path(smoke_config.run_dir)
-    folder.mkdir(parents=True)
-    (folder / "thesis.tex").write_text("mine")
-    with pytest.raises(RunError, match="something else"):
-        train_and_evaluate(smoke_config)
-    assert os.listdir(folder) == ["thesis.tex"]
-
-
-def test_two_processes_cannot_share_a_folder(make_smoke: Smoke) -> None:
-    resumed = make_smoke("--resume")
-    with claim_run(make_smoke()):
-        with pytest.raises(RunError, match="another process"):
-            claim_run(resumed)
-    claim_run(resumed).close()
-
-
-def test_unwritable_folder_is_one_line(make_smoke: Smoke) -> None:
-    with pytest.raises(RunError, match="--log_dir .* must be writable"):
-        train_and_evaluate(make_smoke("--log_dir=/dev/null/logs"))
 
 
 def test_divergence_is_named(make_smoke: Smoke) -> None:

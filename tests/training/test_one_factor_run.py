@@ -106,18 +106,6 @@ def test_images_in_tensorboard(
     ]
 
 
-def test_figures(report: Path) -> None:
-    images = {path.stem for path in report.glob("*.png")}
-    kinds = "error_curve gap_images interpolation pca umap"
-    for kind in kinds.split():
-        assert {f"one_{kind}", f"wider_{kind}"} <= images
-    assert {"samples_one", "samples_wider"} <= images
-    assert "several_gap_images_digit_4" in images
-    assert "several_gap_images_digit_1" not in images  # nothing held out
-    assert {"gap_statistics", "interpolation"} <= images
-    assert "factorization" not in images
-
-
 def test_interpolation_over_gap_widths(report: Path) -> None:
     rows = read_csv(report / "interpolation.csv")
     found = {(r["run"], r["curve"]): float(r["gap_width"]) for r in rows}
@@ -128,12 +116,3 @@ def test_interpolation_over_gap_widths(report: Path) -> None:
         ("several", "digit 4"): 60,
     }
     assert all(0 <= float(r["interpolation_r2"]) <= 1 for r in rows)
-
-
-def test_gap_statistics_of_every_stage(report: Path) -> None:
-    rows = read_csv(report / "gap_statistics.csv")
-    stages = ["code", "stage_0", "stage_1", "stage_2", "image", "truth"]
-    assert [r["stage"] for r in rows if r["run"] == "one"] == stages
-    for row in rows:
-        if row["stage"] == "code":  # a circle, at constant speed
-            assert float(row["speed_ratio"]) == pytest.approx(1, abs=1e-4)

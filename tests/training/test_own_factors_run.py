@@ -88,16 +88,6 @@ def test_references(trained: RunAnalysis) -> None:
     assert 0 < found["additive"]["id"] < 1
 
 
-def test_report_of_four_factors(trained: RunAnalysis) -> None:
-    exhibits = list_exhibits(trained)
-    pairs = {"x_size", "x_phase", "size_phase"}
-    assert {f"tiles_log_volume_{pair}" for pair in pairs} <= set(exhibits)
-    assert "landscape_tiles" in exhibits
-    orders = exhibits["tiles_kernel_orders"][0]
-    keys = ("anova_single", "anova_pairwise", "anova_higher")
-    assert sum(orders[key] for key in keys) == pytest.approx(1)
-
-
 def test_report_of_a_sample() -> None:
     study = make_study("tiles", "--eval_points=100")
     assert not study.splits.is_complete and len(study.splits.grid) == 100

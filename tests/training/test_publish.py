@@ -33,7 +33,7 @@ from tfcomp.storage.published_folder import (
     hash_bytes,
     write_index,
 )
-from tfcomp.training.publish import check_scores, publish_run
+from tfcomp.training.publish import publish_run
 
 NAME = "bumps/cnn/square_4-8"
 Change = Callable[[bytes], bytes]
@@ -149,15 +149,12 @@ def test_damaged_files_are_named(copy: Path, file: str) -> None:
     [
         (put_flags(plugins="evil"), "--plugins cannot be published"),
         (put_flags(flagfile="evil.flags"), "has a line '--flagfile"),
-        (put_flags(dataset="table", data="x.npz"), "--dataset cannot be"),
         (put_flags(region="not:file:x.csv"), "--region cannot be published"),
         (put_flags(unknown=1), "--unknown is not a flag"),
         (put_flags(width=0), "--width must be at least"),
         (put_flags(width=64), r"weights.npz must have .* got"),
         (put_flags(width=65536), "too few for layers of 65,536"),
         (put_flags(width=7), r"weights.npz must have .* got"),
-        (put_flags(model="mlp"), "weights.npz"),
-        (put_flags(model="nothing"), "--model must be"),
         (lambda _: b"\xff\xfe", "is no text"),
         (lambda _: b"import os", "has a line 'import os'"),
     ],
@@ -196,9 +193,7 @@ def test_foreign_weights(copy: Path, weights: Change, words: str) -> None:
     ("values", "words"),
     [
         (np.zeros((2, 3), "f8"), "must have float32 or float16 .* got float64"),
-        (np.zeros((2, 3), "i4"), "got int32"),
         (np.full((2, 3), np.nan, "f4"), "finite"),
-        (np.full((2, 3), np.inf, "f2"), "finite"),
         (np.array([[print, 1, 2], [3, 4, 5]], object), "allow_pickle"),
         (np.zeros((2, 3), ">f4"), "got >f4"),
     ],
@@ -276,7 +271,6 @@ def test_weights_must_be_finite(value: float) -> None:
     ("metrics", "words"),
     [
         (b"{}", "no scores"),
-        (b"[1]", "no JSON object"),
         (b'{"id": {"mse": NaN}}', "no JSON"),
         (b'{"id": {"mse": "x"}}', "no numbers"),
         (b'{"id": 3}', "other things"),
@@ -315,16 +309,6 @@ def test_scores_must_be_those_of_the_model(
     with pytest.raises(RunError, match="the model of this run has ood/mse="):
         publish_run(path, NAME, tmp_path / "new")
     assert not (tmp_path / "new").exists()
-
-
-def test_small_differences_of_scores() -> None:
-    known = {"id": {"mse": 1e-4, "hits": None}, "ood": {"mse": 0.5}}
-    close = {"id": {"mse": 1.0005e-4, "hits": None}, "ood": {"mse": 0.5}}
-    check_scores(known, close)
-    for other in (1.01e-4, None):
-        far = close | {"id": {"mse": other, "hits": None}}
-        with pytest.raises(RunError, match="id/mse"):
-            check_scores(known, far)
 
 
 def test_runs_that_need_code_or_files() -> None:

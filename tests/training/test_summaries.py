@@ -113,12 +113,6 @@ def test_text_says_what_the_run_is(events: EventAccumulator) -> None:
         assert words in text
 
 
-def test_hparams_are_there(events: EventAccumulator) -> None:
-    plugins = events.summary_metadata
-    names = {m.plugin_data.plugin_name for m in plugins.values()}
-    assert {"hparams", "custom_scalars"} <= names
-
-
 def test_pictures_can_be_left_out(
     make_smoke: Callable[..., RunConfig], read_events: Callable
 ) -> None:

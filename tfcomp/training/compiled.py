@@ -35,20 +35,19 @@ def is_compiled(
     """
     if config.compiled == "never":
         return False
-    replicas = strategy.num_replicas_in_sync
     images = 4 * len(dataset.splits.train) * math.prod(dataset.image_shape)
-    is_small = SHARE * images <= count_device_memory()
-    if config.compiled == "auto":
-        gpus = tf.config.list_physical_devices("GPU")
-        return bool(gpus) and replicas == 1 and is_small
-    if replicas > 1:
-        rule = f"must be auto or never with {replicas} replicas"
-        raise ConfigError("compiled", rule, config.compiled)
-    if not is_small:
-        rule = (
-            f"must be auto or never where training images ({images >> 20:,} "
-            "MB) fill more than a quarter of the memory of the device"
+    problem = ""
+    if (replicas := strategy.num_replicas_in_sync) > 1:
+        problem = f"with {replicas} replicas"
+    elif SHARE * images > count_device_memory():
+        problem = (
+            f"where training images ({images >> 20:,} MB) fill more than a "
+            "quarter of the memory of the device"
         )
+    if config.compiled == "auto":
+        return not problem and bool(tf.config.list_physical_devices("GPU"))
+    if problem:
+        rule = f"must be auto or never {problem}"
         raise ConfigError("compiled", rule, config.compiled)
     return True
 
