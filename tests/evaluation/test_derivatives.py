@@ -68,6 +68,9 @@ def test_steps_are_differenced_and_marked(
     points = tf.constant(study.splits.grid[:3])
     found = jacobian_fn(lambda f: {"stage_1": STEPS[step](f)}, points)
     np.testing.assert_allclose(found["stage_1"], [2 * np.eye(2)] * 3)
+    exact_fn = choose_jacobian(study.run.model, study.dataset.space, [])
+    exact = exact_fn(lambda f: {"stage_1": STEPS[step](f)}, points)
+    assert not np.any(exact["stage_1"])
 
 
 def test_a_dead_stage_stays_dead(make_study: Callable) -> None:

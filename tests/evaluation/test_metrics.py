@@ -50,11 +50,14 @@ def test_ranges_by_name(name: str, limits: Limits) -> None:
     assert find_limits(name) == limits
 
 
-def test_declarations_need_no_tensorflow() -> None:
+def test_declarations_and_figures_import_little() -> None:
+    """SciPy's statistics and PDF's fonts take two seconds of every start."""
     script = (
         "import sys; from tfcomp.evaluation.metrics import list_metrics; "
-        "assert list_metrics(); "
-        "assert not {'tensorflow', 'keras', 'matplotlib'} & set(sys.modules)"
+        "assert list_metrics(); heavy = {'tensorflow', 'keras', 'matplotlib', "
+        "'scipy.stats', 'scipy.optimize', 'fontTools'}; "
+        "assert not heavy & set(sys.modules); import tfcomp.figures.exhibits; "
+        "assert 'fontTools' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 

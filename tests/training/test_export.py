@@ -120,6 +120,17 @@ def test_a_null_is_no_traceback(smoke_run, tmp_path: Path) -> None:
             assert "# smoke" in format_card(smoke_run, dataset, found)
 
 
+def test_geometry_is_traced_once(model, tmp_path: Path) -> None:
+    traced = []
+
+    def count(stages, factors: tf.Tensor) -> dict[str, tf.Tensor]:
+        traced.append(factors)
+        return compute_stage_jacobians(stages, factors)
+
+    export_model(model, tmp_path, count)
+    assert len(traced) == 1
+
+
 def test_versions_are_numbered_and_not_repeated(model, tmp_path) -> None:
     changed = keras.models.clone_model(model)
     versions = [

@@ -5,8 +5,7 @@ where bumps overlap with those that were trained on.
 """
 
 import numpy as np
-from scipy.ndimage import distance_transform_cdt
-from scipy.stats import spearmanr
+import scipy
 
 from tfcomp.datasets.factors import FactorSpace
 
@@ -40,7 +39,9 @@ def compute_border_distance(
         steps[point] = 0.0
         if ordered:
             wrapped = np.pad(slices[point], [(n, n) for n in before], "wrap")
-            steps[point] = distance_transform_cdt(wrapped, "chessboard")[inner]
+            steps[point] = scipy.ndimage.distance_transform_cdt(
+                wrapped, "chessboard"
+            )[inner]
     # Through another class: the shortest way of all, but at least one step.
     classes = tuple(range(len(names)))
     others = np.maximum(steps.min(axis=classes, keepdims=True), 1.0)
@@ -60,4 +61,4 @@ def correlate_with_distance(
     is_known = len(error) > 2 and np.isfinite([error, distance]).all()
     if not is_known or np.ptp(error) == 0 or np.ptp(distance) == 0:
         return None
-    return float(spearmanr(distance, error).statistic)
+    return float(scipy.stats.spearmanr(distance, error).statistic)

@@ -46,22 +46,23 @@ def compute_jet_products(
     """Returns inner products of all derivatives of stages, float64 [n, K, K].
 
     K counts F first ones, F (F + 1) / 2 second ones (pairs as in `list_pairs`)
-    and F absolute first ones. The second ones are Jacobians of Jacobians.
+    and F absolute first ones. The second ones are Jacobians of Jacobians, which
+    must be exact: `jacobian_fn` calls its function once, at the factors.
     """
+    columns: dict[str, list[tf.Tensor]] = {}
 
     # Each column by itself, as those of pairs i > j are then never computed.
     def differentiate(values: tf.Tensor) -> jacobians.StageDict:
+        for name, jacobian in jacobian_fn(stage_fn, values).items():
+            count = jacobian.shape[-1]
+            columns[name] = [jacobian[:, :, i] for i in range(count)]
         return {
-            f"{name}/{i}": jacobian[:, :, i]
-            for name, jacobian in jacobian_fn(stage_fn, values).items()
-            for i in range(jacobian.shape[-1])
+            f"{name}/{i}": column
+            for name, slopes in columns.items()
+            for i, column in enumerate(slopes)
         }
 
-    first = differentiate(factors)
     second = jacobian_fn(differentiate, factors)
-    columns: dict[str, list[tf.Tensor]] = {}
-    for key, column in first.items():
-        columns.setdefault(key.rpartition("/")[0], []).append(column)
     found = {}
     for name, slopes in columns.items():
         pairs = list_pairs(len(slopes))

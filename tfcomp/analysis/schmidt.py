@@ -16,7 +16,7 @@ explained fraction of the first m terms is p_1 + ... + p_m.
 """
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from tfcomp.analysis.effective_rank import compute_effective_rank
 from tfcomp.analysis.features import finite_or_none, single_threaded

@@ -20,7 +20,7 @@ network has .80; and ghosts of .002 of a bump have 1, so none is counted.
 """
 
 import numpy as np
-import scipy.optimize
+import scipy
 
 from tfcomp.analysis import superposition
 from tfcomp.analysis.features import mean_or_none, single_threaded

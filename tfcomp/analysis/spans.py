@@ -8,8 +8,7 @@ import contextlib
 from collections.abc import Callable
 
 import numpy as np
-import scipy.linalg
-import scipy.optimize
+import scipy
 
 # Of so many ID points at most, inner products are computed once for all spans.
 MAX_PRODUCTS = 4096

@@ -23,10 +23,16 @@ MAX_NUMBERS = 2**26
 TRACED_UNITS = 2**15
 
 
-def choose_jacobian(model: keras.Model, space: FactorSpace) -> Callable:
-    """Jacobians of a model, by differences in stages where those are needed."""
+def choose_jacobian(
+    model: keras.Model, space: FactorSpace, steps: Sequence[str] | None = None
+) -> Callable:
+    """Returns Jacobians of a model, by differences in stages that need them.
+
+    These are `steps`, by default what `find_nondifferentiable` finds.
+    """
     usual, fallback = list_jacobians(model, space)
-    steps = find_nondifferentiable(model, space)
+    if steps is None:
+        steps = find_nondifferentiable(model, space)
 
     def combine(stage_fn: Callable, factors: tf.Tensor) -> dict:
         found = fallback(stage_fn, factors)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
@@ -43,6 +42,9 @@ def figure_to_png(
 
 def figure_to_pdf(figure: Figure) -> bytes:
     """Renders a figure as a PDF file, the same bytes at any time."""
+    # Its fonts take as long to import as all figures together.
+    from matplotlib.backends.backend_pdf import FigureCanvasPdf
+
     buffer = io.BytesIO()
     with _keep_canvas(figure):
         FigureCanvasPdf(figure).print_pdf(buffer, metadata=_PDF_METADATA)

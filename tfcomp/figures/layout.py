@@ -2,6 +2,7 @@
 
 import math
 import textwrap
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,9 @@ from numpy.typing import NDArray
 # wraps those of neighboring axes nor keeps them apart.
 _LETTERS_PER_INCH = 10
 MAX_LAYOUT_STEPS = 10  # a step costs more than all drawing
+# Places of what a figure has, by all that they depend on.
+_known_places: dict[Hashable, list[dict[str, Any]]] = {}
+MAX_KNOWN = 256
 
 
 def arrange_panels(count: int, max_columns: int) -> tuple[int, int]:
@@ -111,19 +115,77 @@ def _settle_layout(figure: Figure) -> None:
     """Finds the places of all axes and keeps them.
 
     Matplotlib makes one step at every drawing, and panels of a fixed aspect
-    need several: no two pictures would be equal.
+    need several: no two pictures would be equal. Figures that differ in their
+    colors alone, as those of other epochs, take the places of the first one.
     """
+    if all(axes.get_aspect() == "auto" for axes in figure.axes):
+        _run_engine(figure, min(MAX_LAYOUT_STEPS, 1))
+    elif (key := _describe_layout(figure)) in _known_places:
+        for artist, place in zip(
+            (*figure.axes, *figure.texts), _known_places[key], strict=True
+        ):
+            artist.set(**place)
+    else:
+        _run_engine(figure, MAX_LAYOUT_STEPS)
+        if len(_known_places) >= MAX_KNOWN:
+            _known_places.clear()
+        _known_places[key] = _list_places(figure)
+    figure.set_layout_engine("none")
+
+
+def _describe_layout(figure: Figure) -> Hashable:
+    """Returns all that the places of axes depend on."""
+    engine = figure.get_layout_engine()
+    panels = [
+        (
+            repr(axes.get_subplotspec()),
+            axes.get_aspect(),
+            (axes.get_xlim(), axes.get_ylim()),
+            (axes.xaxis.get_visible(), axes.yaxis.get_visible()),
+            # They may reach beyond the axes.
+            *(a.get_window_extent().bounds for a in axes.lines),
+            *(a.get_window_extent().bounds for a in axes.collections),
+        )
+        for axes in figure.axes
+    ]
+    # Only the height of titles counts.
+    titles = {*figure.texts, *(axes.title for axes in figure.axes)}
+    texts = [
+        text.get_window_extent().height if text in titles else text.get_text()
+        for text in figure.findobj(Text)
+        if text.get_visible()
+    ]
+    size = tuple(figure.get_size_inches())
+    return size, repr(engine and engine.get()), tuple(panels), tuple(texts)
+
+
+def _list_places(figure: Figure) -> list[dict[str, Any]]:
+    """Lists what a layout engine sets, of all axes and the title."""
+    places: list[dict[str, Any]] = [
+        {
+            "position": axes.get_position(original=True),
+            "anchor": axes.get_anchor(),
+            "box_aspect": axes.get_box_aspect(),
+            "aspect": axes.get_aspect(),
+        }
+        for axes in figure.axes
+    ]
+    return places + [
+        {"position": text.get_position(), "va": text.get_va()}
+        for text in figure.texts
+    ]
+
+
+def _run_engine(figure: Figure, steps: int) -> None:
     engine = figure.get_layout_engine()
     assert engine is not None  # every figure here has one
-    is_fixed = any(axes.get_aspect() != "auto" for axes in figure.axes)
     previous = np.array(np.nan)
-    for _ in range(MAX_LAYOUT_STEPS if is_fixed else min(MAX_LAYOUT_STEPS, 1)):
+    for _ in range(steps):
         engine.execute(figure)
         bounds = np.array([axes.get_position().bounds for axes in figure.axes])
         if np.allclose(bounds, previous, rtol=0, atol=2e-3):  # 1 or 2 pixels
             break
         previous = bounds
-    figure.set_layout_engine("none")
 
 
 def _wrap(text: str, width: float) -> str:

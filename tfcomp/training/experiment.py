@@ -84,7 +84,8 @@ def _run(
         with write_whole(folder / MODEL_FILE) as partial:
             observed.save(partial)
         if config.export:
-            export_scored(observed, config, dataset, metrics)
+            steps = models.evaluator.nondifferentiable
+            export_scored(observed, config, dataset, metrics, steps=steps)
     text = json.dumps(metrics, indent=2, allow_nan=False)
     for callback in callbacks:
         if end := getattr(callback, "on_run_end", None):

@@ -10,7 +10,7 @@
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,9 +81,13 @@ def export_scored(
     dataset: Dataset,
     metrics: Mapping[str, Any],
     folder: str | Path = "",
+    steps: Sequence[str] | None = None,
 ) -> Path:
-    """Exports a model with its card, by default to the run's export folder."""
-    jacobian_fn = choose_jacobian(model, dataset.space)
+    """Exports a model with its card, by default to the run's export folder.
+
+    The stages without derivatives are `steps`; by default, they are looked for.
+    """
+    jacobian_fn = choose_jacobian(model, dataset.space, steps)
     card = format_card(config, dataset, metrics)
     return export_model(model, folder or config.export_path, jacobian_fn, card)
 
@@ -109,7 +113,7 @@ def write_archive(
         return {name: tf.cast(m, tf.float32) for name, m in metrics.items()}
 
     # TensorFlow does not check the shapes of arguments, but `check` does.
-    signature = [tf.TensorSpec((None, width), name="factors")]
+    signature = tf.TensorSpec((None, width), name="factors")
     archive = keras.export.ExportArchive()
     archive.track(model)
     archive.track(stages)
@@ -118,5 +122,8 @@ def write_archive(
         "activations": lambda factors: dict(stages(check(factors))),
         "geometry": measure_geometry,
     }.items():
-        archive.add_endpoint(name, endpoint, signature)
+        function = tf.function(endpoint, autograph=False)
+        # With a signature of its own, Keras would trace it once more to save.
+        function.get_concrete_function(signature)
+        archive.add_endpoint(name, function)
     archive.write_out(str(folder), verbose=False)
