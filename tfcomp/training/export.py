@@ -114,16 +114,20 @@ def write_archive(
 
     # TensorFlow does not check the shapes of arguments, but `check` does.
     signature = tf.TensorSpec((None, width), name="factors")
-    archive = keras.export.ExportArchive()
-    archive.track(model)
-    archive.track(stages)
-    for name, endpoint in {
-        "serving_default": lambda factors: {"image": model(check(factors))},
-        "activations": lambda factors: dict(stages(check(factors))),
-        "geometry": measure_geometry,
-    }.items():
-        function = tf.function(endpoint, autograph=False)
-        # With a signature of its own, Keras would trace it once more to save.
-        function.get_concrete_function(signature)
-        archive.add_endpoint(name, function)
-    archive.write_out(str(folder), verbose=False)
+    # Functions with a signature, as those of Keras, are traced again to be
+    # saved, but concrete ones are not.
+    archive = tf.Module()
+    functions = {
+        name: tf.function(endpoint, autograph=False).get_concrete_function(
+            signature
+        )
+        for name, endpoint in {
+            "serving_default": lambda factors: {"image": model(check(factors))},
+            "activations": lambda factors: dict(stages(check(factors))),
+            "geometry": measure_geometry,
+        }.items()
+    }
+    for name, function in functions.items():
+        setattr(archive, name, function)
+    archive.weights = [function.variables for function in functions.values()]
+    tf.saved_model.save(archive, str(folder), functions)
