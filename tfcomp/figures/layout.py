@@ -171,7 +171,7 @@ def _list_places(figure: Figure) -> list[dict[str, Any]]:
         for axes in figure.axes
     ]
     return places + [
-        {"position": text.get_position(), "va": text.get_va()}
+        {"position": text.get_position(), "va": text.get_verticalalignment()}
         for text in figure.texts
     ]
 
