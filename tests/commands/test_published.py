@@ -25,6 +25,7 @@ from tfcomp.storage.published_folder import (
 )
 
 NAMES = ["bumps/cnn/square", "bumps/mlp/square", "sprites/cnn/range"]
+ROW = '{"sha256": "", "size": %s, "weights": 1, "id": 1, "ood": 1, "r2": 1}'
 METRICS = {
     "id": {"relative_mse": 0.25},
     "ood": {"relative_mse": None},
@@ -122,6 +123,8 @@ def test_addresses_that_are_not_trusted(
         '{"../a": ROW}',
         '{"a\\u001b[2J": ROW}',
         '{"a": ROW',
+        '{"a": %s}' % (ROW % ("9" * 400)),
+        '{"a": %s}' % (ROW % "NaN"),
         '{"a": {"sha256": 1, "size": 1, "weights": 1, "id": 1, "ood": 1, '
         '"r2": 1}}',
     ],

@@ -14,7 +14,6 @@ from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.storage.output_folders import lock_folder
 from tfcomp.storage.run_folder import find_finished
-from tfcomp.training import experiment
 
 FLAGS = (
     "--flagfile=smoke.flags --model=mlp --depth=1 --width=4 --grid_size=8 "
@@ -90,13 +89,6 @@ def test_other_flags_are_all_named_and_nothing_is_written(
     assert list_files(working_folder) == before
 
 
-def test_where_the_run_is_does_not_matter(
-    command: Command, capsys: pytest.CaptureFixture
-) -> None:
-    assert command("--resume", "--pictures") == 0
-    assert "relative_mse" in capsys.readouterr().out
-
-
 def test_overwrite_leaves_nothing_of_the_run_before(
     command: Command, working_folder: Path
 ) -> None:
@@ -147,11 +139,3 @@ def test_a_damaged_run_is_not_passed_off_as_finished(
     with pytest.raises(RunError, match="is missing or damaged: add"):
         command()
     assert find_finished(parse_config([*FLAGS, "--resume"])) is None
-
-
-def test_a_function_gets_the_metrics_of_a_finished_run(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = parse_config(FLAGS)
-    monkeypatch.delattr(experiment, "_run")
-    assert train.train_run(config)["train"]["epochs"] == 2

@@ -72,9 +72,3 @@ def test_what_is_no_callback_is_refused(
     with pytest.raises(RunError, match="'wrong' must be a Keras callback"):
         train_and_evaluate(config)
     assert not Path(config.run_dir, "metrics.json").exists()
-
-
-def test_a_name_is_taken_once() -> None:
-    tfcomp.register_callback("one")(print)
-    with pytest.raises(ValueError, match="callback 'one' is registered"):
-        tfcomp.register_callback("one")(len)

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 from pathlib import Path
-
-from tfcomp.config.quiet import GPU_FILE
-
-CPU_FILE = Path("/proc/cpuinfo")
 
 
 def count_cores() -> int:
@@ -27,21 +22,6 @@ def count_memory() -> int:
         return min(memory, int(limit))
     except (OSError, ValueError):
         return memory  # no limit: there is no file, or it says "max"
-
-
-def lacks_bfloat16() -> bool:
-    """Checks whether this x86 processor emulates bfloat16, which is slow.
-
-    TensorFlow's kernels need AVX-512, or AVX-NE-CONVERT. Other processors were
-    not measured.
-    """
-    try:
-        found = re.search(r"^flags\s*:(.*)", CPU_FILE.read_text(), re.M)
-    except OSError:
-        return False  # no Linux
-    if found is None or GPU_FILE.exists():
-        return False
-    return {"avx512f", "avx_ne_convert"}.isdisjoint(found[1].split())
 
 
 def keep_freed_memory() -> None:

@@ -3,7 +3,7 @@
 import math
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.machine import count_memory, lacks_bfloat16
+from tfcomp.config.machine import count_memory
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
@@ -13,11 +13,6 @@ from tfcomp.models import ENCODINGS, MODELS
 # Data sets that make their images; those of plugins may read a file.
 READ_NO_FILE = ("gaussian_bumps", "stripes", "rotated_digits", "sprites")
 FLOAT = 4  # bytes
-SLOW_PRECISION = (
-    "slow: this processor has no AVX-512 and emulates "
-    "--precision=mixed_bfloat16; float32 is several times faster here, and "
-    "gives other numbers"
-)
 MAX_KEPT = 2**28  # bytes of outputs that a run keeps on the disk
 
 
@@ -58,8 +53,6 @@ def _check(config: RunConfig, here: bool) -> tuple[Dataset, list[str]]:
     lines = dataset.announcements()
     if here:
         check_memory(config, dataset)
-        is_bfloat16 = config.training.precision == "mixed_bfloat16"
-        lines += [SLOW_PRECISION] * (is_bfloat16 and lacks_bfloat16())
     return dataset, lines
 
 
