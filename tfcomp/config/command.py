@@ -1,4 +1,4 @@
-"""The shape that all commands share: help, flags, one line for a mistake.
+"""Runs commands: help, flags, and one line for each mistake of a user.
 
 A command is a module with `main(argv)`, which calls `run_command`, and ends
 with `exit_on_user_error(main)`.

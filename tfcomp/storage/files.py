@@ -65,8 +65,12 @@ def check_file(path: Path, limit: int = 2**62) -> None:
 
 
 def read_text(path: Path) -> str:
-    """Reads a text file; DamagedFileError if it is not UTF-8, or no file. As of
-    all readers here, OSError if it cannot be opened."""
+    """Reads a text file.
+
+    Raises:
+        DamagedFileError: It is not UTF-8, too large, a pipe or a device.
+        OSError: It cannot be opened.
+    """
     check_file(path, MAX_TEXT)
     try:
         return path.read_text("utf-8")

@@ -26,8 +26,7 @@ def format_card(
 ) -> str:
     """Formats the card of a model in Markdown.
 
-    It has data, split, scores, limits and use, but neither machine nor date:
-    the same run has the same card.
+    It names neither machine nor date: the same run has the same card.
 
     Args:
         config: The settings of the run.
@@ -54,7 +53,7 @@ def format_card(
 
 
 def _format_number(value: object) -> str:
-    """Four digits of a number; a dash for a null or what is no number."""
+    """Returns four digits of a number, and a dash for anything else."""
     return f"{value:.4g}" if isinstance(value, int | float) else "–"
 
 
