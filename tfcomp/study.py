@@ -6,13 +6,13 @@
     tfcomp study claims --run --workers=2 --output=report
     tfcomp study claims --runs='tensorboard_logs/*' --pack=docs/evidence
 
-The first line lists the studies. `--plan` says what a study would run, how much
-of it is finished and how long the rest takes; `--run` runs it, goes on where it
-was interrupted, and judges. `--pack` makes one file of every sweep, with
-the flags, scores, measures and versions of its finished runs, and no weights;
-of a threshold or prediction study its tables. Verdicts follow from
-such files in seconds and without TensorFlow. To check a number, train one run
-again with the flags that its file holds, and compare.
+The first line lists the studies. `--plan` lists the runs of a study, how many
+of them are finished and how long the rest takes; `--run` runs them, continues
+after an interruption, and judges. `--pack` makes one file of every sweep, with
+flags, scores, metrics and versions of its finished runs, and no weights; it
+copies the tables of threshold studies. Verdicts follow from such files in
+seconds and without TensorFlow. To check a number, train one run again with the
+flags that its file holds, and compare.
 """
 
 import functools
@@ -39,16 +39,16 @@ PACK_FLAGS = {
     "pack": ("", "The folder for the packed files."),
 }
 PLAN_FLAGS = {
-    "plan": (False, "Say what the study would run; run nothing."),
-    "run": (False, "Run what is missing of its plan, then judge."),
-    "log_dir": ("tensorboard_logs", "Where its sweeps lie, or will."),
-    "runs": ("", "Evidence, whose times of training the plan goes by."),
-    "output": ("", "With --run, the folder for what is judged."),
+    "plan": (False, "List the runs of the study; run nothing."),
+    "run": (False, "Run what is missing, then judge."),
+    "log_dir": ("tensorboard_logs", "The folder of its sweeps."),
+    "runs": ("", "Evidence with measured times of training."),
+    "output": ("", "With --run, the folder for tables and figures."),
 }
 
 
 def main(argv: list[str]) -> int:
-    """Lists the studies, or does one; RunError if there is no such study."""
+    """Lists the studies, or runs one; RunError if there is no such study."""
     name, rest = (argv[1], argv[2:]) if argv[1:] else ("--help", [])
     if name in command.HELP:
         print(__doc__)
@@ -78,8 +78,10 @@ def main(argv: list[str]) -> int:
 
 
 def follow_plan(settings: dict[str, Any], name: str) -> int:
-    """Says how far the plan of a study is, or runs what is missing and judges:
-    what is finished also if something failed, for which it returns 1."""
+    """Prints the progress of a plan, or runs what is missing and judges.
+
+    Finished runs are judged also if others failed, for which it returns 1.
+    """
     options = SchedulerOptions.from_flags(settings)
     check_folder("log_dir", settings["log_dir"])
     from tfcomp.studies.study import STUDIES, describe_plan, list_works
@@ -93,7 +95,7 @@ def follow_plan(settings: dict[str, Any], name: str) -> int:
     failures = run_all(works, options)
     for line in failures:
         print(f"failed   {line}", file=sys.stderr)
-    if not STUDIES[name].start:  # the others judge as they run
+    if name != "thresholds":  # which are judged as they run
         folders = [str(w.folder) for w in works if w.folder.exists()]
         output = settings["output"] or f"{name}_report"
         flags = [f"--runs={','.join(folders)}", f"--output={output}"]
@@ -107,7 +109,7 @@ def _judge(name: str, program: list[str]) -> int:
 
 
 def pack(settings: dict[str, Any]) -> int:
-    """Packs what the flags name, and prints what was written."""
+    """Packs runs and studies, and prints the files that are new."""
     check_folder("pack", settings["pack"])
     from tfcomp.studies.claims.packed_evidence import pack_evidence
 
@@ -118,9 +120,6 @@ def pack(settings: dict[str, Any]) -> int:
         raise RunError(f"--pack must be writable: {error}") from error
     for path in written:
         print(f"{path.stat().st_size / 1e3:8.0f} kB  {path}")
-    files = filter(Path.is_file, output.rglob("*"))
-    total = sum(path.stat().st_size for path in files)
-    print(f"{total / 1e3:8.0f} kB  in {output}")
     return 0
 
 

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tfcomp.study import NAMES
-
 ROOT = Path(__file__).parents[2]
 # To Python a module that cannot be imported.
 WITHOUT = 'import sys; sys.modules |= {"tensorflow": None, "keras": None}\n'
@@ -69,20 +67,3 @@ def test_claims_are_judged_from_a_wheel(tfcomp: Path, tmp_path: Path) -> None:
     # The flagfiles of the plan are in the wheel, too.
     plan = ask(tfcomp, tmp_path, "claims", "--plan", runs)
     assert "| penalties | 40 | 0 | 40 |" in plan
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(6 * PATIENCE)
-def test_every_study_plans_and_packs_from_a_wheel(
-    tfcomp: Path, tmp_path: Path
-) -> None:
-    for name in set(NAMES) - {"prediction"}:  # trains nothing
-        plan = ask(tfcomp, tmp_path, name, "--plan")
-        assert " to run, about " in plan and "not known" in plan
-    assert list(tmp_path.iterdir()) == []
-    folder = ROOT / "docs/evidence"
-    flags = [f"--runs={folder}/hard_given*,{folder}/threshold_small"]
-    ask(tfcomp, tmp_path, "claims", *flags, f"--pack={tmp_path}/packed")
-    for path in ("hard_given.csv.xz", "threshold_small/slopes.csv"):
-        again = tmp_path / "packed" / path
-        assert again.read_bytes() == (folder / path).read_bytes()

@@ -16,18 +16,17 @@ from tfcomp.config.command import run_command
 
 @dataclass(frozen=True)
 class Study:
-    """A question: its command, and what is run to answer it.
+    """A question, its command, and the runs that answer it.
 
     Attributes:
-        purpose: What its help begins with.
+        purpose: The first lines of its help.
         judge: Does what the flags ask for, given their values and, for reports,
             the whole line as `command`; returns the exit status.
         plan: Flagfiles, and flags that follow them, in the order in which they
-            run; patterns are of those shipped.
-        start: What the names of its own flagfiles begin with, of which
-            `make_work` makes what runs, and which are judged as they run. All
-            other flagfiles are sweeps.
-        first: What to try first: without flags, a long run does not start.
+            run; patterns are of shipped ones. Names of threshold searches begin
+            with `threshold`; all others are sweeps.
+        first: The command to try first: without flags, a long run does not
+            start.
     """
 
     name: str
@@ -35,12 +34,10 @@ class Study:
     make_flags: Callable[[], flags.FlagValues]
     judge: Callable[[dict[str, Any]], int]
     plan: Sequence[str] = ()
-    start: str = ""
-    make_work: Callable[[dict[str, Any]], Any] | None = None
     first: str = ""
 
     def main(self, argv: list[str]) -> int:
-        """The command; returns its exit status."""
+        """Runs the command; returns its exit status."""
         command = shlex.join(["tfcomp", "study", self.name, *argv[1:]])
         return run_command(
             argv,

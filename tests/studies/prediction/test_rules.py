@@ -1,6 +1,7 @@
 """Planted cases: what predicts is found, what only seems to is rejected."""
 
 import itertools
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import LeaveOneGroupOut, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 from tests.studies.prediction.planted import make_networks, make_table
 from tfcomp.studies.prediction import rules
@@ -22,6 +24,14 @@ from tfcomp.studies.prediction.rules import (
     make_features,
     measure_power,
 )
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Matrices are small: threads of a busy machine wait for each other."""
+    with threadpool_limits(1):
+        yield
+
 
 GRID = {"model": "abcd", "width": "012", "rate": "01", "region": "012"}
 

@@ -68,6 +68,11 @@ class Cell:
         return estimate_mean(list_values(self.fitted, "ood_r2"), AT_MOST_ONE)
 
     @property
+    def mean(self) -> float | None:
+        """The mean OOD R^2, if it is known."""
+        return self.estimate.mean if self.estimate else None
+
+    @property
     def data(self) -> str:
         """The data of the split, as `composed` or `gaussian_bumps`."""
         return self.split.split()[0]
@@ -94,7 +99,7 @@ class Cell:
     def average(self, path: str) -> float | None:
         """Returns the mean of a number over fitted seeds, or all."""
         runs = self.fitted if len(self.fitted) else self.runs
-        return read_number(runs.mean(numeric_only=True), path)
+        return average(runs, path)
 
 
 def list_values(runs: pd.DataFrame, path: str) -> dict[int, float | None]:
@@ -103,10 +108,15 @@ def list_values(runs: pd.DataFrame, path: str) -> dict[int, float | None]:
     return {seed: None if value != value else value for seed, value in pairs}
 
 
-def read_number(numbers: Mapping[Any, Any], path: str) -> float | None:
-    """Returns a number, or None if it is missing."""
+def read_number(numbers: Any, path: str) -> float | None:
+    """Returns a number of a run, or None if it is missing."""
     value = numbers.get(path)
     return None if value is None or value != value else float(value)
+
+
+def average(runs: pd.DataFrame, path: str) -> float | None:
+    """Returns the mean of a number over runs that have it."""
+    return read_number(runs.mean(numeric_only=True), path)
 
 
 def tabulate_runs(results: Results) -> pd.DataFrame:

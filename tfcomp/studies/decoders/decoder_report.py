@@ -49,8 +49,9 @@ def write_cells(cells: Sequence[Cell], output: Path) -> str:
 
 def describe_cell(cell: Cell) -> dict[str, Any]:
     """Returns a row of decoders.csv: means over seeds."""
-    estimate, fitted = cell.estimate, cell.fitted
-    is_enough = estimate and estimate.count >= MIN_SEEDS
+    fitted, low, high = cell.fitted, None, None
+    if cell.estimate and cell.estimate.count >= MIN_SEEDS:
+        low, high = cell.estimate.low, cell.estimate.high
     numbers = {name: cell.average(path) for name, path in NUMBERS.items()}
     error = numbers["ood_relative_mse"]
     ratios = {
@@ -67,9 +68,9 @@ def describe_cell(cell: Cell) -> dict[str, Any]:
         "fitted": len(fitted),
         "verdict": cell.verdict,
         "expected": cell.expected,
-        "ood_r2": estimate and estimate.mean,
-        "ood_r2_low": estimate.low if is_enough else None,
-        "ood_r2_high": estimate.high if is_enough else None,
+        "ood_r2": cell.mean,
+        "ood_r2_low": low,
+        "ood_r2_high": high,
         "id_r2_worst": min(fitted["id_r2"], default=None),
         **numbers,
         **ratios,

@@ -147,9 +147,10 @@ def correlate(
     from scipy import stats
 
     pairs = [
-        (split.share, split.rounds[decoder][0].estimate.mean)
+        (split.share, cell.mean)
         for split in splits
-        if decoder in split.rounds and split.rounds[decoder][0].estimate
+        for cell in split.rounds.get(decoder, ())[:1]
+        if cell.mean is not None
     ]
     if len(pairs) < MIN_SPLITS:
         return None

@@ -10,7 +10,7 @@ from tfcomp.figures.exhibits import figure_to_png
 from tfcomp.figures.map_plots import draw_score_table
 from tfcomp.statistics.setting_table import format_rows
 from tfcomp.storage.files import write_bytes, write_text
-from tfcomp.studies.decoders.cells import Cell, read_number, write_rounded
+from tfcomp.studies.decoders.cells import Cell, average, write_rounded
 from tfcomp.studies.decoders.solved import (
     Split,
     correlate,
@@ -72,14 +72,9 @@ def _describe(cell: Cell) -> dict[str, Any]:
         "r2": estimate and estimate.mean,
         "r2_low": estimate and estimate.low,
         "r2_high": estimate and estimate.high,
-        "r2_certified": _average(cell, "r2/certified"),
-        "r2_others": _average(cell, "r2/others"),
+        "r2_certified": average(cell.fitted, "r2/certified"),
+        "r2_others": average(cell.fitted, "r2/others"),
     }
-
-
-def _average(cell: Cell, path: str) -> float | None:
-    """Returns the mean of a number over fitted runs."""
-    return read_number(cell.fitted.mean(numeric_only=True), path)
 
 
 def format_splits(splits: Sequence[Split]) -> str:
@@ -123,10 +118,7 @@ def draw_splits(splits: Sequence[Split]) -> bytes:
     values, texts = {}, {}
     names = [f"{', '.join(s.name.split(','))} {s.share:.0%}" for s in splits]
     for split, column in zip(splits, names, strict=True):
-        found = {
-            name: cell.estimate and cell.estimate.mean
-            for name, cell in split.latest.items()
-        }
+        found = {name: cell.mean for name, cell in split.latest.items()}
         for name, value in split.predictors.items():
             if value is not None:
                 found[f"({name})"] = value
@@ -173,15 +165,15 @@ def _format_rounds(rounds: Sequence[Cell]) -> str:
 
 def _format_kinds(cell: Cell | None) -> str:
     paths = ("r2/certified", "r2/others")
-    kinds = [_average(cell, path) for path in paths] if cell else []
+    kinds = [average(cell.fitted, path) for path in paths] if cell else []
     return ", ".join(map(_format, kinds)) if any(kinds) else "–"
 
 
 def _format_best(split: Split) -> str:
     means = {
-        name: cell.estimate.mean
+        name: cell.mean
         for name, cell in split.latest.items()
-        if name != OWN and cell.estimate
+        if name != OWN and cell.mean is not None
     }
     if not means:
         return "not run"

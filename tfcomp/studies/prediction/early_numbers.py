@@ -57,8 +57,9 @@ class Group:
 
     def _predict(self, new: Array, rng: np.random.Generator | None) -> Array:
         old, early = ~new, self.early.copy()
-        for rows in (old, new) if rng else ():
-            early[rows] = rng.permutation(early[rows])
+        if rng is not None:
+            for rows in (old, new):
+                early[rows] = rng.permutation(early[rows])
         outcome, cells = self.outcome[old], self.cells[old]
         found = _regress(self.known[old], outcome, cells, self.known)
         # Of residuals, so that useless numbers cost nothing.
@@ -78,7 +79,7 @@ def list_groups(found: Networks, with_error: bool = False) -> dict[str, Group]:
         known.append(networks.take_log(table[networks.ID_ERROR]))
     columns = np.column_stack(known)
     early = []
-    for key in table.filter(like="|"):
+    for key in map(str, table.filter(like="|")):
         name, time = networks.split_number(key)
         is_id = name.startswith(networks.ID_ONLY) or name == networks.ID_ERROR
         early += [key] * (is_id and time in EARLY)

@@ -44,7 +44,7 @@ class Networks:
         groups = table.groupby(self.hyperparameters, sort=True)
         self.cells: Array = groups.ngroup().to_numpy()
 
-    def select(self, rows: Array) -> "Networks":
+    def select(self, rows: Any) -> "Networks":
         """Returns the networks of some rows."""
         return Networks(self.table[rows])
 
@@ -55,9 +55,8 @@ class Networks:
     def list_numbers(self) -> list[str]:
         """Returns the numbers that all networks have, and that differ."""
         numbers = self.table.filter(like="|").dropna(axis=1)
-        differ = numbers.max() > numbers.min()
-        found = [key for key in numbers if differ[key]]
-        found = [key for key in found if split_number(key)[0] != SHARE]
+        differ = numbers.columns[numbers.max() > numbers.min()]
+        found = [str(k) for k in differ if split_number(str(k))[0] != SHARE]
         return sorted(found, key=lambda key: split_number(key)[::-1])
 
 
@@ -79,10 +78,12 @@ def read_networks(path: Path) -> Networks:
         table = pd.read_csv(
             content, dtype=str, keep_default_na=False, na_values=[""]
         )
-        errors = [name for name in table if name.endswith(f"|{ID_ERROR}")]
-        numbers = [ID_ERROR, OUTCOME, *(name for name in table if "|" in name)]
+        measured = [name for name in map(str, table) if "|" in name]
+        numbers = [ID_ERROR, OUTCOME, *measured]
         table = table.astype(dict.fromkeys(numbers, float)).copy()
-        table[errors] = table[errors].apply(take_log)
+        for name in measured:
+            if name.endswith(f"|{ID_ERROR}"):
+                table[name] = take_log(table[name])
         reached = table["reached"] == "True"
         return Networks(table.assign(reached=reached, is_fresh=False))
     except (LookupError, ValueError) as error:

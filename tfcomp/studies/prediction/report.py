@@ -113,8 +113,8 @@ def list_baselines(found: Networks) -> list[Row]:
         facts[subject, "networks that are not trained yet"] = (
             is_untrained.mean()
         )
-    for name, count in sorted(missed.items()):
-        facts[name, "networks that missed the target"] = count
+    for decoder, count in sorted(missed.items()):
+        facts[str(decoder), "networks that missed the target"] = count
     return [
         {"subject": subject, "what": what, "number": float(number)}
         for (subject, what), number in facts.items()

@@ -53,7 +53,7 @@ class Order:
         same = {n: codes[n].to_numpy()[:, None] == [*codes[n]] for n in names}
         apart = ~np.eye(len(codes), dtype=bool)
         self._shared = {
-            shared: np.logical_and.reduce([apart, *map(same.get, shared)])
+            shared: np.logical_and.reduce([apart, *(same[n] for n in shared)])
             for size in range(MAX_SHARED + 1)
             for shared in combinations(names, size)
         }
@@ -121,13 +121,14 @@ class Order:
         taus, (name, time) = self.compute_taus(values), split_number(key)
         sign = sign or float(np.sign(taus[()][0])) or 1.0
         taus = {names: sign * tau for names, tau in taus.items()}
+        given, _ = min(taus.items(), key=lambda pair: pair[1][0])
         row: Row = {
             "measure": name,
             "time": time,
             "peeks": name.startswith(ALL_POINTS),
             "sign": sign,
             "networks": len(values),
-            "given": " ".join(min(taus, key=lambda names: taus[names][0])),
+            "given": " ".join(given),
             "passes": True,
         }
         statistics = {
@@ -137,9 +138,9 @@ class Order:
         }
         for name, statistic in statistics.items():
             low, high = compute_interval(statistic, level)
-            ends = max(low, -1.0), min(high, 1.0)
-            names = name, f"{name}_low", f"{name}_high"
-            row |= zip(names, (float(statistic[0]), *ends), strict=True)
+            row[name] = float(statistic[0])
+            row |= {f"{name}_low": max(low, -1.0)}
+            row |= {f"{name}_high": min(high, 1.0)}
             row["passes"] &= low > 0
         return row
 

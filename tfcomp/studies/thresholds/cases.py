@@ -113,7 +113,8 @@ class Case:
         is_alone = self.kind == "bumps"
         examples = num_bumps + (0 if is_alone else 2 * self.grid_size)
         flags = self.base.to_flags()
-        batches = self.settings.passes * examples / flags["batch_size"]
+        passes = self.settings.passes * examples
+        batches = math.ceil(passes / self.base.training.batch_size)
         flags |= {
             "dataset": "gaussian_bumps" if is_alone else "stripes",
             "coordinates": "continuous" if is_alone else "grid",
@@ -123,7 +124,7 @@ class Case:
             "region": scale_region(self.region, self.grid_size),
             "seed": self.seed,
             "epochs": 1,
-            "steps_per_epoch": max(self.settings.steps, math.ceil(batches)),
+            "steps_per_epoch": max(self.settings.steps, batches),
             "eval_points": int(LARGEST[int]),
         }
         return make_config(flags)
@@ -146,21 +147,15 @@ class Case:
     def search(self, train: Callable[[RunConfig], Scores]) -> list[Row]:
         """Searches for every criterion, and returns a row for each."""
         scores = functools.cache(lambda n: train(self.make_config(n)))
-        return [
-            self._search(name, target, lambda n, name=name: scores(n)[name])
-            for name, target in self.settings.targets.items()
-        ]
+        return [self._search(name, scores) for name in self.settings.targets]
 
-    def _search(
-        self,
-        criterion: str,
-        target: float,
-        score: Callable[[int], float | None],
-    ) -> Row:
-        found = find_threshold(
-            lambda count: is_reached(criterion, score(count), target),
-            self.make_limits(),
-        )
+    def _search(self, criterion: str, scores: Callable[[int], Scores]) -> Row:
+        target = self.settings.targets[criterion]
+
+        def reaches(count: int) -> bool:
+            return is_reached(criterion, scores(count)[criterion], target)
+
+        found = find_threshold(reaches, self.make_limits())
         return {
             "kind": self.kind,
             "region": self.region,
@@ -170,7 +165,7 @@ class Case:
             "num_bumps": found.count,
             "num_examples": self.count_examples(found.count),
             "reached": found.reached,
-            "score": score(found.count),
+            "score": scores(found.count)[criterion],
             "target": target,
             "num_trainings": len(found.answers),
         }

@@ -138,8 +138,6 @@ STUDY = Study(
     define_flags,
     search_thresholds,
     plan=("threshold",),
-    start="threshold",
-    make_work=make_searches,
     first="tfcomp study thresholds threshold_quick --workers=2",
 )
 main = STUDY.main
