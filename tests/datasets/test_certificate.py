@@ -8,13 +8,11 @@ import pytest
 
 from tfcomp import solvable as command
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Dataset, make_dataset
+from tfcomp.datasets import make_dataset
 from tfcomp.datasets.certificate import certify
 from tfcomp.datasets.row_space import PRIME, RowSpace
 from tfcomp.datasets.solvable import (
     certify_dataset,
-    describe_certificates,
-    list_images,
     mark_certified,
     summarize_certificates,
 )
@@ -107,34 +105,6 @@ def test_published_splits_of_sprites(
     certified = [found[str(k)]["certified"] for k in (1, 2, 3)]
     assert certified == pytest.approx(shares, abs=1e-4)
     assert tuple(found[str(k)]["missing_rank"] for k in (1, 2)) == missing
-
-
-def make_bumps(*flags: str) -> Dataset:
-    return make_dataset(parse_config(["--grid_size=8", *flags]))
-
-
-def test_two_factors_are_components_of_a_graph() -> None:
-    # Without interactions, x and y are nodes and images are edges: training
-    # on two blocks leaves two components, which one image joins.
-    dataset = make_bumps("--region=not:square:0-3|square:4-7")
-    found = certify_dataset(dataset)
-    assert describe_certificates(summarize_certificates(dataset, found)) == (
-        "0.0% at order 1 (images missing: 1), "
-        "0.0% at order 2 (images missing: 32)"
-    )
-    (image,) = list_images(dataset, found[1])
-    assert (image["x"] < 4) != (image["y"] < 4)
-
-
-def test_what_does_not_fit_into_memory_is_said(monkeypatch) -> None:
-    monkeypatch.setattr("tfcomp.datasets.certificate.MAX_DENSE", 10)
-    dataset = make_bumps("--region=random:.8")
-    found = certify_dataset(dataset)
-    assert found[1] is None
-    assert summarize_certificates(dataset, found)["1"] == {
-        "certified": None,
-        "missing_rank": None,
-    }
 
 
 def test_marks_are_of_the_points_of_the_grid() -> None:

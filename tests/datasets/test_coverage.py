@@ -31,11 +31,6 @@ def test_narrow_bumps_light_one_pixel_each(
     assert found["pixels"] == pytest.approx(pixels)
 
 
-def test_stripes_cover_all_pixels_and_no_combination() -> None:
-    found = measure("--dataset=stripes", "--region=none")
-    assert found == {"combinations": 0.0, "values": 1.0, "pixels": 1.0}
-
-
 @pytest.mark.parametrize("points", [64, 4096, 0])
 @pytest.mark.parametrize(
     ("region", "combinations"),

@@ -71,17 +71,6 @@ def test_header(count: int, size: str) -> None:
     assert header["size_categories"] == [size]
 
 
-def test_hubs_read_the_header() -> None:
-    hub = pytest.importorskip("huggingface_hub")
-    config = parse_config(SMALL)
-    text = format_data_card(make_dataset(config), select_settings(config))
-    card = hub.DatasetCard(text)
-    assert card.data.license == "mit"
-    assert card.data.tags == ["tfcomp", "compositional-generalization"]
-    with pytest.raises(yaml.YAMLError):
-        hub.DatasetCard(text.replace("license: mit", "license: [mit"))
-
-
 def test_the_card_lies_beside_the_examples(tmp_path: Path) -> None:
     folder = materialize(parse_config(SMALL), tmp_path)
     _, header, _ = (folder / "README.md").read_text().split("---\n", 2)

@@ -82,17 +82,6 @@ def test_stand_ins_are_ten_digits_and_say_so() -> None:
 # Several digits
 
 
-def test_digit_is_a_categorical_factor() -> None:
-    dataset = make(STAND_IN, *SEVERAL)
-    digit, angle = dataset.space
-    assert digit.categorical and angle.periodic
-    assert digit.values().tolist() == [0, 1, 4]
-    assert dataset.splits.hidden == ()  # a test of composition
-    held_out = dataset.splits.grid[dataset.splits.is_ood]
-    assert set(held_out[:, 0]) == {4}
-    assert held_out[:, 1].tolist() == [160, 170, 180, 190, 200]
-
-
 # MNIST
 
 

@@ -85,12 +85,6 @@ def test_damaged_norb(damage: str, words: str, tmp_path: Path) -> None:
         load(tmp_path)
 
 
-def test_car_without_a_head(tmp_path: Path) -> None:
-    (tmp_path / "a.mat").write_bytes(b"MATLAB 5.0")
-    with pytest.raises(RunError, match="must be a MATLAB 5 file"):
-        load(tmp_path)
-
-
 def write_bomb(path: Path, size: int, shape: tuple[int, ...]) -> None:
     """Writes a car as MATLAB does, of `size` zeros in a thousandth of that."""
     flags = struct.pack("<IIII", 6, 8, 9, 0)  # uint8

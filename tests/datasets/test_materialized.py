@@ -16,7 +16,6 @@ from tfcomp.datasets.materialized import (
     attach_examples,
     load_split,
     materialize,
-    select_settings,
 )
 
 SMALL = ("--flagfile=smoke.flags", "--region=corner:7")
@@ -95,14 +94,6 @@ def test_held_out_examples_are_there_too(
 # What decides the data
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_seed_counts_only_where_positions_are_drawn(kind: str) -> None:
-    one, two = (parse(*KINDS[kind], f"--seed={seed}") for seed in (0, 1))
-    tables = [make_dataset(config).splits.train for config in (one, two)]
-    same_table = np.array_equal(*tables, equal_nan=True)
-    assert (select_settings(one) == select_settings(two)) == same_table
-
-
 # Writing
 
 
@@ -136,11 +127,10 @@ def test_other_examples_than_the_flags_describe(
     materialize(stored, tmp_path)
     moved = make_dataset(stored).splits.train.copy()
     moved[5, 1] = np.nextafter(moved[5, 1], np.float32(9))
-    with pytest.raises(RunError, match="number 5 of training is at") as caught:
-        attach(stored, train=moved)
-    assert "\n" not in str(caught.value)
-    with pytest.raises(RunError, match=r"must have images \[118, 12, 12, 1\]"):
-        attach(stored, train=moved[:-1])
+    for table in (moved, moved[:-1]):
+        with pytest.raises(RunError, match="has other examples than") as caught:
+            attach(stored, train=table)
+        assert "\n" not in str(caught.value)
 
 
 def test_damaged_files(stored: RunConfig, tmp_path: Path) -> None:

@@ -53,16 +53,10 @@ CASES: dict[str, tuple[Any, Any, Any]] = {
         CLASSES,
         "images must not be masked (images.filled(0) fills them)",
     ),
-    "one factor": (BYTES[:12], np.arange(12)[:, None], (8, 8, 1)),
     "one factor, flat": (
         BYTES[:12],
         np.arange(12),
         "classes must be [n, F] (classes[:, None] for one factor), got [12]",
-    ),
-    "20 factors": (
-        UNIT[:1].repeat(64, 0) / 2 + TWENTY[:, :1, None] / 2,
-        TWENTY,
-        None,
     ),
     "strings": (
         BYTES,
@@ -73,12 +67,6 @@ CASES: dict[str, tuple[Any, Any, Any]] = {
         spoil(UNIT),
         CLASSES,
         "images must be finite, there is NaN or infinity in image, got",
-    ),
-    "one image": (BYTES[:1], CLASSES[:1], "classes must vary"),
-    "duplicates": (
-        np.concatenate([BYTES, BYTES[:1]]),
-        np.concatenate([CLASSES, CLASSES[:1]]),
-        "classes must differ, images 0 and 48 are both",
     ),
     "huge class": (
         BYTES,
@@ -91,7 +79,6 @@ CASES: dict[str, tuple[Any, Any, Any]] = {
         CLASSES,
         "images must have channels that vary (images[..., :3] has no alpha)",
     ),
-    "color": (COLOR, CLASSES, (8, 8, 3)),
     "constant": (
         np.zeros_like(BYTES),
         CLASSES,
@@ -114,7 +101,6 @@ CASES: dict[str, tuple[Any, Any, Any]] = {
         "images must not be negative (images - images.min())",
     ),
     "10 bits": ((1000 * UNIT).astype("i4"), CLASSES, (8, 8, 1)),
-    "12 bits": ((4095 * UNIT).astype("u2"), CLASSES, (8, 8, 1)),
     "17 bits": (
         (100_000 * UNIT).astype("i4"),
         CLASSES,
@@ -126,8 +112,6 @@ CASES: dict[str, tuple[Any, Any, Any]] = {
         "classes must not be a one-hot code, but one factor "
         "(classes[:, 0:3].argmax(1))",
     ),
-    "a list": (list(UNIT), CLASSES, (8, 8, 1)),
-    "booleans": (UNIT > 0.5, CLASSES, (8, 8, 1)),
 }
 
 
@@ -205,14 +189,6 @@ def test_page_shows_the_answers() -> None:
             rule = expected.partition(", got")[0]
             assert rule in " ".join(text.split()), rule
         assert len(images)
-
-
-def test_a_part_of_a_circle_has_the_step_of_its_values() -> None:
-    """Its differences must stay among the values, which they did not."""
-    values = [None, [0.0, 10.0, 20.0, 30.0], None]
-    kinds = ["ordered", "periodic:360", "ordered"]
-    table = tfcomp.FactorTable(BYTES, CLASSES, values, kinds=kinds)
-    assert table.space.factors[1].step == pytest.approx(10)
 
 
 @pytest.fixture

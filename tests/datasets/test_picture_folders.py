@@ -77,11 +77,6 @@ def test_hidden_files_do_not_count(tmp_path: Path) -> None:
     assert hash_data(str(folder)) == before
 
 
-def test_values_that_differ_by_rounding_are_one(tmp_path: Path) -> None:
-    cells = [*HALVES[:5], "1,0.100000001", *HALVES[6:]]
-    assert_is_read(read_table(str(write(tmp_path, number(cells)))))
-
-
 @pytest.mark.parametrize(
     ("cell", "words"),
     [

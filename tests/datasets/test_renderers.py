@@ -4,9 +4,14 @@ import math
 
 import numpy as np
 import pytest
+import scipy.ndimage
 import tensorflow as tf
 
-from tfcomp.datasets.renderers import render_gaussians, render_plus
+from tfcomp.datasets.renderers import (
+    render_gaussians,
+    render_plus,
+    rotate_images,
+)
 
 POINTS = np.array(
     [[3, 5], [0, 11], [2.3, 7.9], [11, 0], [-4.0, 30.0]], np.float32
@@ -44,14 +49,6 @@ def test_bump_equals_loop(sigma: float, polarity: str) -> None:
     np.testing.assert_allclose(found, expected, atol=2e-7)
 
 
-@POLARITIES
-def test_plus_equals_loop(polarity: str) -> None:
-    found = render_plus(POINTS, 12, 1.5, polarity)
-    expected = draw_slowly(POINTS, 12, 1.5, polarity, lambda a, b: a + b)
-    assert found.shape == (5, 12, 12, 1)
-    np.testing.assert_allclose(found, expected, atol=3e-7)
-
-
 @RENDERERS
 def test_eager_equals_inside_tf_data(render) -> None:
     data = tf.data.Dataset.from_tensor_slices(ALL).batch(3)
@@ -71,3 +68,40 @@ def test_image_does_not_depend_on_its_batch(
     for start in range(0, 62, size):
         part = render(factors[start : start + size], 12, 1.0)
         np.testing.assert_array_equal(part, whole[start : start + size])
+
+
+ANGLES = np.array([0, 33.3, 45, 90, 161.5, 180, 270, 359.9, 360, -20, 725])
+
+
+@pytest.mark.parametrize("shape", [(28, 28), (9, 14)])
+def test_agrees_with_scipy(
+    shape: tuple[int, int], rng: np.random.Generator
+) -> None:
+    # No margin of zeros: what comes from outside must be right, too.
+    images = rng.random((len(ANGLES), *shape))
+    rotated = np.asarray(rotate_images(images, ANGLES))
+    assert rotated.shape == (len(ANGLES), *shape, 1)
+    assert rotated.dtype == np.float32
+    for image, angle, result in zip(images, ANGLES, rotated, strict=True):
+        expected = scipy.ndimage.rotate(image, angle, order=1, reshape=False)
+        np.testing.assert_allclose(result[..., 0], expected, atol=1e-6)
+
+
+def test_positive_angles_turn_counterclockwise() -> None:
+    image = np.zeros((1, 9, 9))
+    image[0, 4, 8] = 1  # to the right, row 0 at the top
+    rotated = np.asarray(rotate_images(image, [90.0]))[0, :, :, 0]
+    assert np.unravel_index(rotated.argmax(), rotated.shape) == (0, 4)
+
+
+def test_same_inside_a_dataset(rng: np.random.Generator) -> None:
+    images = rng.random((1, 8, 8))
+    angles = np.linspace(0, 300, 6)
+
+    def rotate(batch: tf.Tensor) -> tf.Tensor:
+        return rotate_images(tf.repeat(images, 2, axis=0), batch)
+
+    data = tf.data.Dataset.from_tensor_slices(angles).batch(2).map(rotate)
+    inside = np.concatenate([np.asarray(part) for part in data])
+    eager = rotate_images(np.repeat(images, 6, axis=0), angles)
+    np.testing.assert_array_equal(inside, eager)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from tfcomp.config.data_config import DataConfig
-from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.config.training_config import TrainingConfig
@@ -126,15 +125,6 @@ def test_table_depends_on_the_seed_alone(coordinates: str) -> None:
     np.testing.assert_array_equal(first, again)
     other = make("square:3-8", seed=4, **settings).splits.train
     assert as_rows(first) != as_rows(other)
-
-
-def test_no_room_for_continuous_positions() -> None:
-    # Only the cells (0, 11) and (11, 0) are free, and next to no volume.
-    region = "diagonal:10.998"
-    assert len(make(region).splits.train) == 2
-    for count in (0, 10**6):  # a thousand draws of the latter take minutes
-        with pytest.raises(ConfigError, match="must leave room between grid"):
-            make(region, coordinates="continuous", num_train=count)
 
 
 def test_planted_leak() -> None:

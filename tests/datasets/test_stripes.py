@@ -40,9 +40,3 @@ def test_truths_are_bump_and_plus() -> None:
     np.testing.assert_allclose(plus, vertical + horizontal, rtol=1e-6)
     np.testing.assert_allclose(bump, vertical * horizontal, atol=1e-7)
     assert np.unravel_index(plus.argmax(), plus.shape) == (9, 5)
-
-
-def test_cross_holds_back_its_stripes() -> None:
-    dataset = make("--region=cross:11-16")
-    assert len(dataset.splits.train) == 2 * (28 - 6)
-    assert dataset.splits.hidden == ("x", "y")

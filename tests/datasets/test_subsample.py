@@ -5,7 +5,7 @@ import pytest
 
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factors import Factor, FactorSpace
-from tfcomp.datasets.regions import Region, parse_region
+from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.splits import make_splits
 from tfcomp.datasets.subsample import (
     count_levels,
@@ -79,21 +79,6 @@ def test_a_grid_of_both_kinds(region: str) -> None:
     assert not is_ood.all()
     assert not splits.is_complete and not splits.is_streamed
     np.testing.assert_array_equal(splits.existing.factors, data.space.grid())
-
-
-def test_held_out_combinations_that_no_level_gives_away() -> None:
-    """Every level occurs among them, and no two share one."""
-    data = make({"x": 30, "y": 30}, "none")
-    diagonal = Region("own", lambda f: f[:, 0] == (f[:, 1] + 7) % 30)
-    splits = make_splits(
-        data.space,
-        diagonal,
-        data.space.grid()[~diagonal.contains(data.space.grid())],
-    )
-    data = Dataset("own", data.space, diagonal, splits, data.render, (1, 1, 1))
-    for limit in (4, 9, 16, 100):
-        shown = subsample_levels(data, limit).splits
-        assert shown.is_ood.any() and len(shown.grid) <= limit
 
 
 def test_of_single_images_a_sample() -> None:

@@ -131,17 +131,6 @@ def test_a_patch_leaves_few_tokens(side: int, patch: int) -> None:
     assert choose_patch(config, make_dataset(config)) == patch
 
 
-def test_places_of_pixels() -> None:
-    found, waves = make_coordinates(3, 5), make_sinusoids(3, 5, 8)
-    for r, c in np.ndindex(3, 5):
-        np.testing.assert_allclose(found[r, c], [c / 2 - 1, r - 1])
-        w = np.array([1.0, 0.01])
-        expected = [np.sin(w * r), np.cos(w * r), np.sin(w * c), np.cos(w * c)]
-        np.testing.assert_allclose(
-            waves[r, c], np.concatenate(expected), atol=1e-6
-        )
-
-
 @pytest.mark.parametrize("positions", ["coordinates", "sinusoids"])
 def test_pixel_dense_is_a_dense_layer_of_every_pixel(
     positions: str, rng: np.random.Generator

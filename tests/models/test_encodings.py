@@ -140,13 +140,6 @@ def compute_jacobian(name: str, table: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
-def test_gradient_is_finite_and_zero_where_absent(name: str) -> None:
-    jacobian = compute_jacobian(name, ANY)
-    assert np.isfinite(jacobian).all()
-    np.testing.assert_array_equal(jacobian.any(axis=1), ~np.isnan(ANY))
-
-
-@pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_gradient_is_that_of_differences(name: str) -> None:
     table = np.array([[1.3, 0.8, 40.0], [2.6, -1.7, 101.0]], np.float32)
     jacobian = compute_jacobian(name, table)

@@ -32,15 +32,6 @@ def test_published_initial_penalties() -> None:
     assert left + right == pytest.approx(1.28, abs=0.04)
 
 
-def test_image_depends_on_both_lookups() -> None:
-    model = make()
-    factors = np.array([[3, 4], [3, 5], [9, 4], [3.2, 3.9]], np.float32)
-    images = model.predict(factors, verbose=0)
-    assert np.abs(images[0] - images[1]).max() > 1e-3
-    assert np.abs(images[0] - images[2]).max() > 1e-3
-    np.testing.assert_array_equal(images[0], images[3])  # nearest value
-
-
 @pytest.mark.parametrize("filters", [1, 2])
 def test_narrow_convolution_is_that_of_keras(
     filters: int, rng: np.random.Generator

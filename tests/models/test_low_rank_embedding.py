@@ -182,7 +182,6 @@ def test_config_round_trip() -> None:
         orthogonal=True,
         coefficient_regularizer=EntropyRegularizer(0.1),
         right_regularizer=VarianceRegularizer(0.2, "unit"),
-        coefficient_initializer="ones",
         name="matrices",
     )
     copy = keras.layers.deserialize(

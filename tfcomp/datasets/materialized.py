@@ -97,23 +97,11 @@ def attach_examples(config: RunConfig, dataset: Dataset) -> Dataset:
     folder = config.data.examples_dir
     if not folder:
         return dataset
-    found = load_split(config, folder, "train")
-    factors, expected = found.factors, dataset.splits.train
-    wanted = (len(expected), *dataset.image_shape)
-    if found.images.shape != wanted:
-        raise RunError(
-            f"--examples_dir={folder} must have images {list(wanted)} for "
-            f"these flags, got {list(found.images.shape)}"
-        )
-    same = factors.view(np.uint32) == expected.view(np.uint32)
-    same |= np.isnan(factors) & np.isnan(expected)
-    wrong = np.flatnonzero(~same.all(axis=1))
-    if wrong.size:
-        row = wrong[0]
+    found, expected = load_split(config, folder, "train"), dataset.splits.train
+    if not np.array_equal(found.factors, expected, equal_nan=True):
         raise RunError(
             f"--examples_dir={folder} has other examples than the flags "
-            f"describe: number {row} of training is at "
-            f"{factors[row].tolist()}, not {expected[row].tolist()}"
+            f"describe; remove {name_examples(config)} and write it again"
         )
     return dataclasses.replace(dataset, train_images=found.images)
 

@@ -42,12 +42,7 @@ class AxisEmbedding(ValueEmbedding):
     ) -> None:
         super().__init__(num_values, size, inputs, **kwargs)
         self.axes = tuple(axes)
-        if not self.axes or not set(self.axes) <= set(AXES):
-            raise ValueError(f"axes must be some of {AXES}, got {axes!r}")
         self.rank = len(self.axes)
-        if not group_weight >= 0:
-            rule = "group_weight must be at least 0"
-            raise ValueError(f"{rule}, got {group_weight!r}")
         self.group_weight = float(group_weight)
 
     def build(self, input_shape: tuple) -> None:

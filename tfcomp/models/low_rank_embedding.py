@@ -1,5 +1,7 @@
 """A matrix of bounded rank for every value of a factor."""
 
+from typing import Self
+
 import keras
 from keras import KerasTensor, ops
 
@@ -37,9 +39,6 @@ class LowRankEmbedding(ValueEmbedding):
             see the weights, not this basis.
         coefficient_regularizer: As `EntropyRegularizer(0.1)`; those of `left`
             and `right` as `VarianceRegularizer(0.01)`.
-        coefficient_initializer: None for deviations of `1 / sqrt(rank)`.
-        vector_initializer: None for deviations of `1 / sqrt(entries)`. A fixed
-            seed draws `left` and `right` alike.
     """
 
     def __init__(
@@ -52,8 +51,6 @@ class LowRankEmbedding(ValueEmbedding):
         coefficient_regularizer: object = None,
         left_regularizer: object = None,
         right_regularizer: object = None,
-        coefficient_initializer: object = None,
-        vector_initializer: object = None,
         **kwargs,
     ) -> None:
         super().__init__(num_values, size, inputs, **kwargs)
@@ -62,18 +59,16 @@ class LowRankEmbedding(ValueEmbedding):
             rule = f"from 1 to the smaller side of size={self.size}"
             raise ValueError(f"rank must be {rule}, got {rank}")
         self.orthogonal = bool(orthogonal)
-        regularize, initialize = keras.regularizers.get, keras.initializers.get
+        regularize = keras.regularizers.get
         self.coefficient_regularizer = regularize(coefficient_regularizer)
         self.left_regularizer = regularize(left_regularizer)
         self.right_regularizer = regularize(right_regularizer)
-        self.coefficient_initializer = initialize(coefficient_initializer)
-        self.vector_initializer = initialize(vector_initializer)
 
     def build(self, input_shape: tuple) -> None:
         super().build(input_shape)
         self.coefficients = self.add_weight(
             (self.num_values, self.rank),
-            _make_initializer(self.coefficient_initializer, self.rank**-0.5),
+            keras.initializers.RandomNormal(stddev=self.rank**-0.5),
             regularizer=self.coefficient_regularizer,
             name="coefficients",
         )
@@ -81,7 +76,7 @@ class LowRankEmbedding(ValueEmbedding):
         self.left, self.right = (
             self.add_weight(
                 (self.num_values, self.rank, entries),
-                _make_initializer(self.vector_initializer, entries**-0.5),
+                keras.initializers.RandomNormal(stddev=entries**-0.5),
                 regularizer=regularizer,
                 name=name,
             )
@@ -104,7 +99,6 @@ class LowRankEmbedding(ValueEmbedding):
 
     def get_config(self) -> dict:
         regularize = keras.regularizers.serialize
-        initialize = keras.initializers.serialize
         return {
             **super().get_config(),
             "rank": self.rank,
@@ -112,9 +106,14 @@ class LowRankEmbedding(ValueEmbedding):
             "coefficient_regularizer": regularize(self.coefficient_regularizer),
             "left_regularizer": regularize(self.left_regularizer),
             "right_regularizer": regularize(self.right_regularizer),
-            "coefficient_initializer": initialize(self.coefficient_initializer),
-            "vector_initializer": initialize(self.vector_initializer),
         }
+
+    @classmethod
+    def from_config(cls, config: dict) -> Self:
+        # Models of earlier versions have initializers, all None.
+        config.pop("coefficient_initializer", None)
+        config.pop("vector_initializer", None)
+        return super().from_config(config)
 
     def _render(
         self, coefficients: KerasTensor, left: KerasTensor, right: KerasTensor
@@ -146,11 +145,3 @@ def _orthonormalize(vectors: KerasTensor) -> KerasTensor:
     diagonal = ops.diagonal(triangle, axis1=-2, axis2=-1)  # [n, R]
     signs = 2.0 * ops.cast(diagonal >= 0, diagonal.dtype) - 1.0
     return ops.transpose(basis * signs[:, None, :], (0, 2, 1))
-
-
-def _make_initializer(initializer: object, stddev: float) -> object:
-    if initializer is None:
-        return keras.initializers.RandomNormal(stddev=stddev)
-    # A Keras initializer repeats its draw; a copy without seed draws anew.
-    clone = getattr(initializer, "clone", None)
-    return clone() if clone else initializer

@@ -15,8 +15,6 @@ from tfcomp.models.encodings.base import (
     nearest_index,
 )
 
-RANGES = ("signed", "unit", "raw")
-
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class BumpEncoding(FactorEncoding):
@@ -30,8 +28,6 @@ class BumpEncoding(FactorEncoding):
         self, space: FactorSpace | dict, sigma: float = 1.0, **kwargs
     ) -> None:
         super().__init__(space, **kwargs)
-        if sigma <= 0:
-            raise ValueError(f"sigma must be greater than 0, got {sigma}")
         self.sigma = sigma
 
     @classmethod
@@ -78,9 +74,6 @@ class PositionalEncoding(FactorEncoding):
         **kwargs,
     ) -> None:
         super().__init__(space, **kwargs)
-        if max_wavelength <= 1:
-            rule = "max_wavelength must be greater than 1"
-            raise ValueError(f"{rule}, got {max_wavelength}")
         self.max_wavelength = max_wavelength
 
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
@@ -113,9 +106,6 @@ class RampEncoding(FactorEncoding):
         **kwargs,
     ) -> None:
         super().__init__(space, **kwargs)
-        if scaled_to not in RANGES:
-            rule = f"scaled_to must be one of {RANGES}"
-            raise ValueError(f"{rule}, got {scaled_to!r}")
         self.scaled_to = scaled_to
         self.absent_value = absent_value
 
