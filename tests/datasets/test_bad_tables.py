@@ -89,10 +89,16 @@ OBJECTS = np.array(NAMES, object)
 BAD: list[tuple[Make, str]] = [
     (change(classes=None), "images must come with classes, unless MPI3D"),
     (change(images=None), "members must have images and classes"),
-    (change(sizes=[3, 2, 3]), "sizes of x, .* must be from 4 to 1,000, got 3"),
-    (change(sizes=[1e9, 2, 4]), "sizes of shape, .* to 1,000, got 1e"),
-    (change(sizes=["a", "b", "c"]), "sizes must be integers"),
-    (change(sizes=[3.5, 2, 4]), "sizes must be integers"),
+    (
+        change(sizes=[3, 2, 3]),
+        "sizes of x must be an integer from 4 to 1,000, got 3",
+    ),
+    (
+        change(sizes=[1e9, 2, 4]),
+        "sizes of shape must be .* to 1,000, got 1000000000",
+    ),
+    (change(sizes=["a", "b", "c"]), "sizes of shape must be an integer"),
+    (change(sizes=[3.5, 2, 4]), "sizes of shape must be an integer"),
     (change(classes=CLASSES[:-1]), "a row for each of the 24 images, got 23"),
     (change(classes=CLASSES % [3, 2, 3]), "images 0 and 3 are both"),
     (change(classes=NAN), "that of image 2, factor 2, got nan"),

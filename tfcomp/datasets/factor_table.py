@@ -72,16 +72,12 @@ class FactorTable:
         self.image_shape: tuple[int, int, int] = (*shape[1:], 1)[:3]
         if names is None and hasattr(classes, "columns"):
             names = [str(column) for column in classes.columns]
-        factors, classes = make_factors(
-            shape[0],
-            to_array(classes),
-            to_array(values) if hasattr(values, "shape") else values,
-            names,
-            sizes,
-            kinds,
-            levels,
-            units,
-        )
+        options = {
+            "values": to_array(values) if hasattr(values, "shape") else values,
+            **{"names": names, "sizes": sizes, "kinds": kinds},
+            **{"levels": levels, "units": units},
+        }
+        factors, classes = make_factors(to_array(classes), shape[0], options)
         varies = np.ptp(classes, axis=0) > 0
         if not varies.any():
             raise TableError("classes", "must vary", classes[0].tolist())

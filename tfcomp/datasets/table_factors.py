@@ -25,33 +25,28 @@ class TableError(ValueError):
 
 
 def make_factors(
-    num_images: int,
-    classes: np.ndarray,
-    values: Sequence[Any] | np.ndarray | None,
-    names: Sequence[str] | None,
-    sizes: Sequence[int] | None,
-    kinds: Sequence[str] | None,
-    levels: Sequence[Sequence[str] | None] | None,
-    units: Sequence[str] | None,
+    classes: np.ndarray, num_images: int, columns: dict[str, Any]
 ) -> tuple[list[Factor], np.ndarray]:
-    """Returns the factors of a `FactorTable`, and its classes as integers."""
+    """Returns the factors of a `FactorTable`, and its classes as integers.
+
+    The columns are `values`, `names`, `sizes`, `kinds`, `levels` and `units`.
+    """
     classes = _check_classes(classes, num_images)
     count = classes.shape[1]
-    if names is None:
-        names = [f"factor_{i}" for i in range(count)]
-    names = list(map(str, _list_entries("names", names, count)))
-    _check_names(names)
-    _check_one_hot(names, classes)
-    known = _check_sizes(sizes, names, classes)
-    columns = (
-        names,
-        known,
-        _list_values(values, classes, names, known),
-        _list_entries("kinds", kinds, count),
-        _list_entries("levels", levels, count),
-        _list_entries("units", units, count),
-    )
-    return list(map(_make_factor, *columns)), classes
+    if columns["names"] is None:
+        columns["names"] = [f"factor_{i}" for i in range(count)]
+    values = columns["values"]
+    is_by_image = getattr(values, "shape", None) == classes.shape
+    if is_by_image:
+        columns["values"] = values.T
+    entries = [_list_entries(k, column, count) for k, column in columns.items()]
+    rows = [
+        dict(zip(columns, r, strict=True)) for r in zip(*entries, strict=True)
+    ]
+    _check_names([str(row["names"]) for row in rows])
+    _check_one_hot([str(row["names"]) for row in rows], classes)
+    pairs = zip(classes.T, rows, strict=True)
+    return [_make_factor(c, row, is_by_image) for c, row in pairs], classes
 
 
 def _list_entries(field: str, given: Any, count: int) -> list[Any]:
@@ -113,25 +108,6 @@ def _check_one_hot(names: Sequence[str], classes: np.ndarray) -> None:
                 raise TableError("classes", rule, got)
 
 
-def _check_sizes(
-    sizes: Sequence[int] | None, names: Sequence[str], classes: np.ndarray
-) -> list[int]:
-    found = classes.max(axis=0) + 1
-    if sizes is None:
-        return [int(size) for size in found]
-    given = np.asarray(_list_entries("sizes", sizes, len(names)))
-    is_number = given.ndim == 1 and given.dtype.kind in "uif"
-    if not is_number or (given != np.floor(given)).any():
-        raise TableError("sizes", "must be integers", given.tolist())
-    for name, size, least in zip(names, given, found, strict=True):
-        most = max(SPARSE, 2 * int(least))
-        if not least <= size <= most:
-            rule = f"of {name}, with classes up to {least - 1}, must be"
-            rule = f"{rule} from {least} to {most:,}"
-            raise TableError("sizes", rule, f"{size:g}")
-    return [int(size) for size in given]
-
-
 def _check_texts(field: str, texts: Sequence[str]) -> None:
     """Refuses names that a terminal or a spreadsheet would interpret."""
     rule = (
@@ -160,42 +136,14 @@ def _check_names(names: Sequence[str]) -> None:
             raise TableError("names", rule, repr(name))
 
 
-def _list_values(
-    values: Sequence[Any] | np.ndarray | None,
-    classes: np.ndarray,
-    names: Sequence[str],
-    sizes: Sequence[int],
-) -> list[np.ndarray | None]:
-    """Returns the values of classes by factor, None for the classes."""
-    table = values if isinstance(values, np.ndarray) else np.empty(0, object)
-    if table.dtype.kind not in "buifO":
-        raise TableError("values", "must be numbers", table.dtype)
-    if table.dtype != object and table.shape == classes.shape:
-        return list(map(_read_column, table.T, classes.T, names, sizes))
-    columns: list[np.ndarray | None] = []
-    entries = _list_entries("values", values, len(names))
-    for name, size, entry in zip(names, sizes, entries, strict=True):
-        if entry is None:
-            columns.append(None)
-            continue
-        column = np.asarray(entry, float)
-        if column.ndim == 1 and np.isnan(column[size:]).all():  # padded
-            column = column[:size]
-        if column.shape != (size,):
-            rule = f"of {name} must be {size} numbers"
-            raise TableError("values", rule, list(column.shape))
-        columns.append(column)
-    return columns
-
-
-def _read_column(
+def _find_values(
     values: np.ndarray, classes: np.ndarray, name: str, size: int
 ) -> np.ndarray | None:
-    """Returns the value of each class, from the value of each image."""
+    """Returns the value of each class from the values of images."""
     present, first, place = np.unique(
         classes, return_index=True, return_inverse=True
     )
-    found = np.asarray(values[first], float)
+    found = values[first]
     finite = values[np.isfinite(values)]
     rounding = ROUNDING * np.ptp(finite) if finite.size else 0.0
     differs = ~(np.abs(values - found[place]) <= rounding)  # NaN differs
@@ -206,47 +154,44 @@ def _read_column(
         raise TableError("values", rule, got)
     if len(present) == size:
         return found
-    if not np.array_equal(found, present):  # nothing is known of the others
+    if not np.array_equal(found, present):  # unknown for absent classes
         rule = f"of {name} must be given for all {size} classes"
         raise TableError("values", rule, f"{len(present)} in the images")
     return None
 
 
 def _make_factor(
-    name: str,
-    size: int,
-    values: np.ndarray | None,
-    given_kind: Any,
-    levels: Any,
-    unit: Any,
+    classes: np.ndarray, row: dict[str, Any], is_by_image: bool
 ) -> Factor:
-    names = _check_levels(name, size, levels)
-    unit = "" if unit is None else str(unit)
+    name, size = str(row["names"]), _read_size(classes, row)
+    names = _read_levels(size, row)
+    values = _read_values(size, row, classes if is_by_image else None)
+    unit = "" if row["units"] is None else str(row["units"])
     _check_texts("units", [unit])
     default = "categorical" if names and values is None else "ordered"
-    kind, _, period_text = str(given_kind or default).partition(":")
+    kind, _, period_text = str(row["kinds"] or default).partition(":")
     if kind not in KINDS:
         raise TableError("kinds", f"of {name} must be one of {KINDS}", kind)
-    period = _read_period(name, period_text)
+    is_periodic, period = kind == "periodic", _read_period(name, period_text)
     if kind == "categorical" and values is not None:
         if not (np.diff(values) > 0).all():  # names that happen to be numbers
             names, values = names or tuple(f"{v:g}" for v in values), None
     if values is None:
         # A period is divided among the classes.
-        step = period / size if period and kind == "periodic" else 1.0
-        values = np.arange(size) * step
+        is_divided = is_periodic and period
+        values = np.arange(size) * (period / size if is_divided else 1.0)
     _check_values(name, values)
+    low = float(values[0])
     if size == 1:  # `FactorTable` leaves it out
-        return Factor(name, 1, float(values[0]), float(values[0]) + 1, unit)
-    is_periodic = kind == "periodic"
+        return Factor(name, 1, low, low + 1, unit)
     high = _find_end(name, values, period) if is_periodic else values[-1]
-    even = np.linspace(values[0], high, size, endpoint=not is_periodic)
+    even = np.linspace(low, high, size, endpoint=not is_periodic)
     step = np.diff(values).min()
     is_even = np.allclose(values, even, rtol=0, atol=1e-4 * step)
     return Factor(
         name,
         size,
-        float(values[0]),
+        low,
         float(high),
         unit,
         periodic=is_periodic,
@@ -256,7 +201,20 @@ def _make_factor(
     )
 
 
-def _check_levels(name: str, size: int, levels: Any) -> tuple[str, ...]:
+def _read_size(classes: np.ndarray, row: dict[str, Any]) -> int:
+    size, least = row["sizes"], int(classes.max()) + 1
+    if size is None:
+        return least
+    most = max(SPARSE, 2 * least)
+    is_number = isinstance(size, int | float | np.number)
+    if not is_number or not least <= size <= most or size % 1:
+        rule = f"of {row['names']} must be an integer from {least} to {most:,}"
+        raise TableError("sizes", rule, size)
+    return int(size)
+
+
+def _read_levels(size: int, row: dict[str, Any]) -> tuple[str, ...]:
+    name, levels = row["names"], row["levels"]
     if levels is None:
         return ()
     if not _is_list(levels):
@@ -268,6 +226,26 @@ def _check_levels(name: str, size: int, levels: Any) -> tuple[str, ...]:
             "levels", f"of {name} must be {size} names", len(names)
         )
     return names
+
+
+def _read_values(
+    size: int, row: dict[str, Any], classes: np.ndarray | None
+) -> np.ndarray | None:
+    """Returns the value of each class; with classes, they are by image."""
+    if row["values"] is None:
+        return None
+    values = np.asarray(row["values"])
+    if values.dtype.kind not in "buif":
+        raise TableError("values", "must be numbers", values.dtype)
+    values = values.astype(float)
+    if classes is not None:
+        return _find_values(values, classes, row["names"], size)
+    if values.ndim == 1 and np.isnan(values[size:]).all():  # padded
+        values = values[:size]
+    if values.shape != (size,):
+        rule = f"of {row['names']} must be {size} numbers"
+        raise TableError("values", rule, list(values.shape))
+    return values
 
 
 def _check_values(name: str, values: np.ndarray) -> None:

@@ -36,20 +36,20 @@ def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
     model, training, space = config.model, config.training, dataset.space
     colors = dataset.image_shape[2]
     groups = parse_groups(model.groups or "+".join(space.names), space)
-    channels = parse_pose_terms(model.channels, colors)
+    terms = parse_pose_terms(model.channels, colors)
     factors = keras.Input((len(space),), dtype="float32", name="factors")
     encoding = make_encoding(config, space)
     codes = encoding.split(encoding(factors))
     background = find_background(dataset)
     is_single, starts = len(groups) == 1, None
     if is_single:
-        starts = find_starts(dataset, encoding, background, channels)
+        starts = find_starts(dataset, encoding, background, terms)
     parts = []
     for number, group in enumerate(groups):
         code = keras.layers.Concatenate(dtype="float32", name=f"units_{number}")
         acts = FactorTransforms(
             [_describe(space.factors[column]) for column in group],
-            channels,
+            terms,
             model.candidates,
             colors,
             seed=[training.seed, number],
@@ -77,7 +77,7 @@ def find_starts(
     dataset: Dataset,
     encoding: keras.layers.Layer,
     background: np.ndarray,
-    channels: Sequence[str],
+    terms: Sequence[str],
 ) -> dict[str, Start]:
     """Returns first poses, by the center and the mass of training images."""
     table = dataset.splits.train
@@ -85,9 +85,9 @@ def find_starts(
     images = dataset.render_array(table)
     codes = [np.asarray(x) for x in encoding.split(encoding(table))]
     return {
-        channel: fit_moment(codes, moment)
-        for channel, moment in measure_moments(images, background).items()
-        if channel in channels
+        term: fit_moment(codes, moment)
+        for term, moment in measure_moments(images, background).items()
+        if term in terms
     }
 
 

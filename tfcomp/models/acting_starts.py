@@ -89,7 +89,7 @@ def _fit_by(
 
 
 def draw_numbers(
-    channel: str,
+    term: str,
     depth: int,
     factors: Sequence[Sequence],
     count: int,
@@ -104,30 +104,30 @@ def draw_numbers(
     units = sum(size for _, size, _ in factors)
     base = np.zeros((count, 1, depth))
     moves = NOISE * rng.normal(size=(count, units, depth))
-    if channel == "template":
+    if term == "template":
         place = np.linspace(-1, 1, CANVAS) ** 2
         base = base + (3 - 8 * (place[:, None] + place)).ravel()
         base = base + 0.1 * rng.normal(size=base.shape)
         return base, moves
-    if channel == "color":
+    if term == "color":
         return base + 1.0, moves
     if start is not None:
         base = base + start.base
         return base, moves + start.moves[:, None]
-    if channel == "size":
+    if term == "size":
         base = base + np.log(FIRST_SIZE)
-    ramps = [_draw_ramp(channel, s, kind, count, rng) for _, s, kind in factors]
+    ramps = [_draw_ramp(term, s, kind, count, rng) for _, s, kind in factors]
     return base, moves + np.concatenate(ramps, axis=1)
 
 
 def _draw_ramp(
-    channel: str, size: int, kind: str, count: int, rng: np.random.Generator
+    term: str, size: int, kind: str, count: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Draws initial poses of a factor's values, [R, V, 1]: ramps or turns."""
     ramp = np.linspace(-1, 1, size) * (kind != "categorical")
     slopes = rng.normal(size=(count, 1, 1))
-    start = RAMPS.get(channel, 0.0) * slopes * ramp[:, None]
-    if (channel, kind) == ("angle", "periodic"):
+    start = RAMPS.get(term, 0.0) * slopes * ramp[:, None]
+    if (term, kind) == ("angle", "periodic"):
         turn = 2 * np.pi * np.arange(size) / size
         known = (0, 1, -1, 1) if count < len(WAYS) else WAYS
         ways = rng.permutation(np.resize(known, count))[:, None, None]

@@ -50,21 +50,21 @@ class FactorTransforms(keras.layers.Layer):
         rng = np.random.default_rng(self.seed)
         self.base, self.moves, self.kept = {}, {}, {}
         depths = {"template": CANVAS**2, "color": self.colors}
-        for channel in POSE_TERMS:
+        for term in POSE_TERMS:
             base, moves = draw_numbers(
-                channel,
-                depths.get(channel, 1),
+                term,
+                depths.get(term, 1),
                 self.factors,
                 self.candidates,
-                self._starts.get(channel),
+                self._starts.get(term),
                 rng,
             )
-            rate = RATES.get(channel, 1.0)
-            self.base[channel] = self._add(f"{channel}_0", base / rate)
-            if channel in self.channels:
+            rate = RATES.get(term, 1.0)
+            self.base[term] = self._add(f"{term}_0", base / rate)
+            if term in self.channels:
                 kept = np.ones((*moves.shape[:2], 1))
-                self.moves[channel] = self._add(channel, moves / rate)
-                self.kept[channel] = self._add(f"{channel}_kept", kept, False)
+                self.moves[term] = self._add(term, moves / rate)
+                self.kept[term] = self._add(f"{term}_kept", kept, False)
         self.chosen = self._add("chosen", np.zeros(()), False)
         self.errors = self._add("errors", np.ones(self.candidates), False)
         left = np.arange(-(-self.candidates // LEFT))
@@ -76,40 +76,40 @@ class FactorTransforms(keras.layers.Layer):
     def act(self, code: tf.Tensor, candidates: tf.Tensor) -> tf.Tensor:
         """Returns sums [..., n, 4 + C + K^2] of candidates [...]."""
         parts = []
-        for channel in ORDER:
-            total = tf.gather(self.base[channel], candidates)
-            if channel in self.moves:
-                moves = tf.gather(self.moves[channel], candidates)
+        for term in ORDER:
+            total = tf.gather(self.base[term], candidates)
+            if term in self.moves:
+                moves = tf.gather(self.moves[term], candidates)
                 total += tf.matmul(code, moves)
             else:
                 total += tf.zeros((tf.shape(code)[0], 1))
-            parts.append(total * RATES.get(channel, 1.0))
+            parts.append(total * RATES.get(term, 1.0))
         return tf.concat(parts, axis=-1)
 
-    def spreads(self, channel: str) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    def spreads(self, term: str) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Returns means [R, U, D] of factors, differences, and spreads.
 
         A spread [R, U, 1] is the root mean square of the differences.
         """
-        moves = tf.convert_to_tensor(self.moves[channel])
+        moves = tf.convert_to_tensor(self.moves[term])
         mean = tf.matmul(self.mean, moves)
         rest = moves - mean
         squares = tf.reduce_mean(tf.square(rest), axis=-1, keepdims=True)
         spread = tf.sqrt(tf.matmul(self.mean, squares))
-        return mean, rest, spread * RATES.get(channel, 1.0)
+        return mean, rest, spread * RATES.get(term, 1.0)
 
     def shrink(self, amount: tf.Tensor, is_over: tf.Tensor) -> None:
         """Shrinks differences by an amount; prunes when that `is_over`."""
-        for channel, moves in self.moves.items():
-            mean, rest, spread = self.spreads(channel)
-            less = amount * SHRINK.get(channel, 1.0)
+        for term, moves in self.moves.items():
+            mean, rest, spread = self.spreads(term)
+            less = amount * SHRINK.get(term, 1.0)
             factor = tf.nn.relu(1.0 - less / tf.maximum(spread, 1e-9))
-            kept = tf.convert_to_tensor(self.kept[channel])
+            kept = tf.convert_to_tensor(self.kept[term])
             is_used = tf.cast(
-                spread * factor > SPREAD.get(channel, 0.01), kept.dtype
+                spread * factor > SPREAD.get(term, 0.01), kept.dtype
             )
             kept = tf.where(is_over, kept, is_used)
-            self.kept[channel].assign(kept)
+            self.kept[term].assign(kept)
             moves.assign(mean + rest * tf.where(is_over, kept, factor))
 
     def count_terms(self) -> tf.Tensor:
@@ -132,10 +132,10 @@ class FactorTransforms(keras.layers.Layer):
         found, start = {}, 0
         for name, size, _ in self.factors:
             found[name] = {
-                channel: float(spread[start])
-                for channel, spread in spreads.items()
-                if self.kept[channel][chosen, start, 0] > 0
-                and float(spread[start]) > SPREAD.get(channel, 0.01)
+                term: float(spread[start])
+                for term, spread in spreads.items()
+                if self.kept[term][chosen, start, 0] > 0
+                and float(spread[start]) > SPREAD.get(term, 0.01)
             }
             start += size
         return found
