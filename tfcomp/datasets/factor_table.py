@@ -74,8 +74,11 @@ class FactorTable:
             names = [str(column) for column in classes.columns]
         options = {
             "values": to_array(values) if hasattr(values, "shape") else values,
-            **{"names": names, "sizes": sizes, "kinds": kinds},
-            **{"levels": levels, "units": units},
+            "names": names,
+            "sizes": sizes,
+            "kinds": kinds,
+            "levels": levels,
+            "units": units,
         }
         factors, classes = make_factors(to_array(classes), shape[0], options)
         varies = np.ptp(classes, axis=0) > 0
