@@ -147,7 +147,7 @@ def test_dark_images_and_numbers_of_images_are_noted() -> None:
     assert "from 0 to 0.0078, 2 divided by 255;" in note
     assert "scale them (images / 2)" in note
     assert tfcomp.FactorTable(masks / 2, CLASSES).inspect() == ()
-    assert tfcomp.FactorTable(UNIT * 1e-30, CLASSES).inspect() != ()
+    assert tfcomp.FactorTable(UNIT * 1e-4, CLASSES).inspect() != ()
     assert table.notes == ()
     numbered = np.column_stack([CLASSES, np.arange(48)])
     table = tfcomp.FactorTable(UNIT, numbered)
