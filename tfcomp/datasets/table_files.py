@@ -10,6 +10,7 @@ In a file, `values` may also be [F, largest size], padded with NaN, and
 """
 
 import math
+import os
 import zipfile
 from collections.abc import Callable, Collection
 from typing import Any
@@ -25,6 +26,7 @@ TEXTS = ("names", "kinds", "levels", "units")
 OPTIONS = ("values", "sizes", *TEXTS)
 MAX_BYTES = 2**28  # of an array that is not the images; dSprites has 35 MB
 MAX_TEXTS = 64  # HDF5 can store one long text in many places
+MAX_RATIO = 1100  # no compression makes images smaller
 Read = Callable[[str], np.ndarray]
 Find = Callable[[str], LazyImages]
 
@@ -50,6 +52,7 @@ def read_npz(path: str) -> FactorTable:
                     if is_old
                     else form.read_array_header_2_0(file)
                 )
+        _check_stored(path, shape, dtype)
         return LazyImages(shape, dtype, lambda: load(name))
 
     with zipfile.ZipFile(path) as archive:
@@ -70,8 +73,9 @@ def read_h5(path: str) -> FactorTable:
             return images
 
     def find(name: str) -> LazyImages:
-        member = members[name]
-        return LazyImages(member.shape, member.dtype, lambda: load(name))
+        shape, dtype = members[name].shape, members[name].dtype
+        _check_stored(path, shape, dtype)
+        return LazyImages(shape, dtype, lambda: load(name))
 
     def read(name: str) -> np.ndarray:
         member = members[name]
@@ -204,6 +208,16 @@ def describe_published(name: str) -> dict[str, Any]:
         "levels": [factor.get("levels") for factor in factors],
         "units": [factor.get("unit", "") for factor in factors],
     }
+
+
+def _check_stored(
+    path: str, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> None:
+    """Refuses images that claim to be larger than their file can hold."""
+    size, stored = math.prod(shape) * dtype.itemsize, os.path.getsize(path)
+    if size > MAX_RATIO * stored + 2**20:
+        rule = f"must be in the file, which has {stored / 2**20:,.1f} MB"
+        raise TableError("images", rule, f"{size >> 20:,} MB")
 
 
 def _check_bytes(name: str, size: int) -> None:
