@@ -43,15 +43,12 @@ def read_npz(path: str) -> FactorTable:
             return archive[name]
 
     def find(name: str) -> LazyImages:
-        with zipfile.ZipFile(path) as archive:
-            with archive.open(f"{name}.npy") as file:
-                is_old = np.lib.format.read_magic(file) == (1, 0)
-                form = np.lib.format
-                shape, _, dtype = (
-                    form.read_array_header_1_0(file)
-                    if is_old
-                    else form.read_array_header_2_0(file)
-                )
+        form, member = np.lib.format, f"{name}.npy"
+        with zipfile.ZipFile(path) as archive, archive.open(member) as file:
+            if form.read_magic(file) == (1, 0):
+                shape, _, dtype = form.read_array_header_1_0(file)
+            else:
+                shape, _, dtype = form.read_array_header_2_0(file)
         _check_stored(path, shape, dtype)
         return LazyImages(shape, dtype, lambda: load(name))
 
