@@ -14,7 +14,7 @@ from tfcomp.studies.claims.experiments import (
     stripe_training,
     volumes,
 )
-from tfcomp.studies.claims.judgement import Claim, ClaimResult
+from tfcomp.studies.claims.judgement import Claim, ClaimResult, JudgeParts
 from tfcomp.studies.claims.parts import OwnCheck, judge_checks
 
 _EXPERIMENTS = (
@@ -30,10 +30,18 @@ _PICTURES = {k: v for e in _EXPERIMENTS for k, v in e.PICTURES.items()}
 _TESTS: dict[str, list[Check | OwnCheck]] = {
     k: v for e in _EXPERIMENTS for k, v in e.TESTS.items()
 }
+_PAPER = {k: v for e in _EXPERIMENTS for k, v in e.PAPER.items()}
+
+
+def _make_judge(checks: list[Check | OwnCheck]) -> JudgeParts:
+    return functools.partial(judge_checks, checks)
+
+
 CLAIMS = tuple(
     Claim(
         **describe_claim(name),
-        judge_parts=functools.partial(judge_checks, _TESTS[name]),
+        judge_parts=_make_judge(_TESTS[name]),
+        judge_paper=_make_judge(_PAPER[name]) if name in _PAPER else None,
         draw=_PICTURES.get(name),
     )
     for name in sorted(_TESTS, key=lambda name: int(name[1:]))

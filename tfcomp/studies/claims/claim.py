@@ -88,6 +88,11 @@ class Number:
         is_score |= isinstance(column, Mapping)
         return self.net or bool(self.over) or not is_score
 
+    @property
+    def is_share(self) -> bool:
+        """True for a share of successes, in which unfitted runs failed."""
+        return self.by is estimate_share
+
     def read(self, group: Group) -> dict[int, Any]:
         """Returns the number, or a list, by seed; None where it is missing."""
         found = self._read(group, END)

@@ -37,8 +37,10 @@ def judge_claims(settings: dict[str, Any]) -> int:
 
     evidence = read_some_evidence(settings["runs"])
     report = write_report(evidence, settings["output"], settings["command"])
+    print(f"{'':4} {'as the paper':14} {'stricter test':14}")
     for result in report.results:
-        print(f"{result.claim.name:4} {result.word:14} {result.claim.title}")
+        words = f"{result.paper_word or '–':14} {result.word:14}"
+        print(f"{result.claim.name:4} {words} {result.claim.title}")
         if len(result.by_part) > 1:
             print(f"{'':19} {result.badge}")
     for note in evidence.notes:

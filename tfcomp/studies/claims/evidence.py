@@ -37,19 +37,24 @@ class Evidence:
     @functools.cached_property
     def rounds(self) -> list[Evidence]:
         """The runs and the searches of each round of seeds."""
-        found = []
-        for low, high in zip(LIMITS, LIMITS[1:], strict=False):
-            seeds = range(low, high)
-            kept = [g.keep(seeds) for g in self.groups]
-            studies = [
-                study
-                for study in self.studies
-                if len(study.thresholds)
-                and study.thresholds["seed"].map(seeds.__contains__).all()
-            ]
-            groups = tuple(filter(len, kept))
-            found.append(Evidence(groups, tuple(studies)))
-        return found
+        pairs = zip(LIMITS, LIMITS[1:], strict=False)
+        return [self.keep(range(low, high)) for low, high in pairs]
+
+    def keep(self, seeds: range) -> Evidence:
+        """Returns the runs and the searches of some seeds."""
+        studies = [
+            study
+            for study in self.studies
+            if len(study.thresholds)
+            and study.thresholds["seed"].map(seeds.__contains__).all()
+        ]
+        groups = filter(len, (group.keep(seeds) for group in self.groups))
+        return Evidence(tuple(groups), tuple(studies))
+
+    def limit(self, count: int) -> Evidence:
+        """Returns the first seeds of each group, as many as a plan names."""
+        groups = tuple(g.keep(g.seeds[:count]) for g in self.groups)
+        return Evidence(groups, self.studies)
 
     @property
     def num_runs(self) -> int:

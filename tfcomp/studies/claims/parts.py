@@ -19,8 +19,15 @@ from tfcomp.statistics.verdicts import (
 )
 from tfcomp.studies.claims.claim import Case, Check, Gate, Number
 from tfcomp.studies.claims.evidence import Evidence
+from tfcomp.tables.flatten import END
 from tfcomp.tables.groups import Group
 
+# Fewer fitted runs than this share of those that were tried prove nothing.
+MIN_FITTED = 0.5
+# Runs are copies if all errors of ID and OOD combinations are equal, with at
+# least so many that a planted or rounded number is no copy.
+SCORED = ("id/", "ood/")
+MIN_SCORES = 4
 MIXED = "measured by several versions of the code: run tfcomp measure"
 
 
@@ -121,17 +128,23 @@ def measure(
         groups = [group for group, _ in chosen]
         notes = [note for _, note in chosen if note]
     is_run = any(note.startswith("0 of") for note in notes)
-    if is_run:
-        problem = f"not fitted: {', '.join(notes)}"
+    pairs = zip(groups, case.groups, strict=True)
+    is_fitted = all(
+        len(kept) >= MIN_FITTED * len(tried) for kept, tried in pairs
+    )
+    unfitted = "" if is_fitted else f"not fitted: {', '.join(notes)}"
+    problem = problem or find_copies(case.groups)
     return [
         Part(
             f"{case.label}, {number.name}" if number.name else case.label,
             number.quantity,
-            estimate(number, groups),
+            estimate(number, groups, case.groups),
             number.rule,
             groups,
             fitted=", ".join(notes),
-            problem=problem or find_mixture(number, groups),
+            problem=problem
+            or ("" if number.is_share else unfitted)
+            or find_mixture(number, groups),
             is_run=is_run,
             decides=case.decides and number.decides,
             of=case.label,
@@ -141,12 +154,42 @@ def measure(
     ]
 
 
-def estimate(number: Number, groups: Sequence[Group]) -> Estimate | None:
-    """Estimates a number over the seeds that all groups have."""
+def estimate(
+    number: Number,
+    groups: Sequence[Group],
+    tried: Sequence[Group] | None = None,
+) -> Estimate | None:
+    """Estimates a number over the seeds that all groups have.
+
+    In a share of successes, the runs that were tried and are not among the
+    fitted ones count as failures.
+    """
     limits = number.limits
     if limits is None:
         limits = find_limits(str(number.column)) if number.is_plain else REAL
-    return number.by(number.read_all(groups), limits)
+    values = number.read_all(groups)
+    if tried and number.is_share:
+        (group,) = tried
+        values = dict.fromkeys(group.seeds, 0.0) | values
+    return number.by(values, limits)
+
+
+def find_copies(groups: Iterable[Group]) -> str:
+    """Returns a problem if runs of different seeds have the same numbers."""
+    for group in groups:
+        seen: dict[tuple[float, ...], int] = {}
+        table = [
+            values
+            for (when, path), stages in group.columns.items()
+            for values in stages.values()
+            if when == END and path.startswith(SCORED)
+        ]
+        for seed in group.seeds:
+            scores = tuple(v[seed] for v in table if seed in v)
+            if len(scores) >= MIN_SCORES and scores in seen:
+                return f"seeds {seen[scores]} and {seed} are the same run"
+            seen[scores] = seed
+    return ""
 
 
 def find_mixture(number: Number, groups: Sequence[Group]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING, Any
@@ -79,8 +79,14 @@ def format_number(value: float) -> str:
 
 
 def summarize_counts(results: Sequence[ClaimResult]) -> str:
-    """As `12 reproduced, 3 refuted, 4 undecided, 1 not run`."""
-    counts = Counter(result.word for result in results)
+    """Counts of both columns, as `as the paper states them 12 reproduced`."""
+    paper = _count(result.paper_word for result in results)
+    ours = _count(result.word for result in results)
+    return f"as the paper states them {paper}; by our stricter tests {ours}"
+
+
+def _count(found: Iterable[str]) -> str:
+    counts = Counter(found)
     words = (*map(str, Verdict), IN_PARTS)
     return ", ".join(f"{counts[word]} {word}" for word in words if counts[word])
 
@@ -112,16 +118,6 @@ def describe_part(part: Part) -> str:
     return f"{text}, {part.verdict}{shorten_reason(part)}"
 
 
-def describe_example(result: ClaimResult) -> tuple[str, str]:
-    """The first part with the claim's verdict, and its rule; else a reason."""
-    for part in select_shown(result.parts):
-        if part.verdict is result.verdict:
-            number = f"{part.label}: {format_estimate(part.estimate)}"
-            rule = f"{part.quantity} {part.rule}"
-            return f"{number}{shorten_reason(part)}", rule
-    return result.reason, "–"
-
-
 def shorten_reason(part: Part) -> str:
     """Why a part is not plain, in a few words, as ` (not fitted)`."""
     words = part.reason.partition(":")[0]
@@ -151,17 +147,28 @@ def list_rows(result: ClaimResult) -> list[dict[str, Any]]:
     claim = {
         "claim": result.claim.name,
         "title": result.claim.title,
+        "paper_verdict": result.paper_word,
         "claim_verdict": result.word,
     }
-    return [claim | _describe_numbers(part) for part in result.parts]
+    own = result.paper if result.claim.judge_paper else ()
+    return [
+        {**claim, "test": test, **_describe_numbers(part)}
+        for test, parts in (("paper", own), ("ours", result.parts))
+        for part in parts
+    ]
 
 
 def describe_result(result: ClaimResult) -> dict[str, Any]:
     """A claim with its parts nested, for `claims.json`."""
-    texts = ("title", "statement", "place", "rule", "method")
+    texts = (
+        "title statement place quote paper_rule stricter rule method".split()
+    )
     return {
         "claim": result.claim.name,
         **{name: getattr(result.claim, name) for name in texts},
+        "paper_verdict": result.paper_word,
+        "paper_badge": result.paper_badge,
+        "paper_meaning": result.paper_meaning,
         "verdict": str(result.verdict),
         "badge": result.badge,
         "meaning": result.meaning,

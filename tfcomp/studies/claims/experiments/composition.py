@@ -121,4 +121,5 @@ TESTS = {
     "C5": [Check(decoders.DONUTS, [BEST_KERNEL])],
     "C21": [Check(decoders.BUMP_DONUT, PEAKS)],
 }
+PAPER: dict[str, list[Check]] = {}
 PICTURES = {"C3": draw_border}

@@ -6,6 +6,7 @@ from typing import Any
 
 from tfcomp.statistics.estimates import Estimate
 from tfcomp.statistics.verdicts import MIN_SEEDS, near
+from tfcomp.studies.claims.claim import Check
 from tfcomp.studies.claims.claim_pictures import Figures
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.parts import Part
@@ -199,4 +200,5 @@ def draw_thresholds(evidence: Evidence) -> Figures:
 
 
 TESTS = {"C16": [judge_settings]}
+PAPER: dict[str, list[Check]] = {}
 PICTURES = {"C16": draw_thresholds}

@@ -1,6 +1,7 @@
 """C6 to C8: how well x and y are kept apart from stage to stage."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tfcomp.statistics.verdicts import above, below
 from tfcomp.studies.claims.claim import (
@@ -147,5 +148,28 @@ TESTS = {
     "C6": [Check(list_depths, DECAY)],
     "C7": [Check(list_shallow_and_deep, [DROP])],
     "C8": [Check(decoders.DONUTS, WEAKENING)],
+}
+# As the paper states it: trained networks, whatever untrained ones do, and
+# probes that are fitted to trained combinations.
+FALL = replace(
+    DECAY[0],
+    quantity="F at the image less F at stage 0",
+    rule=below(0),
+    net=False,
+)
+SHARP = replace(
+    DROP, quantity="largest drop of F in one stage", rule=above(0), net=False
+)
+WEAKER = replace(
+    WEAKENING[3],
+    quantity="R² of a linear probe (ID to OOD), last hidden stage less stage 0",
+    rule=below(0),
+    over=change_hidden,
+    decides=True,
+)
+PAPER = {
+    "C6": [Check(decoders.DONUTS, [FALL])],
+    "C7": [Check(list_shallow_and_deep, [SHARP])],
+    "C8": [Check(decoders.DONUTS, [WEAKER])],
 }
 PICTURES = {"C6": draw_decay, "C8": draw_probes}

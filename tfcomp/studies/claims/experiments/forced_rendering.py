@@ -196,4 +196,41 @@ TESTS: dict[str, list[Check]] = {
     ],
     "C22": [Check(GIVEN, [WORKS_HARD]), Check(FOUND, [WORKS_HARD, SIGN])],
 }
+# As the paper states it: the order of errors, of all runs whether they are
+# fitted or not, and log-volume, which figure 3d shows.
+LOWER = replace(RATIO, rule=above(0))
+HIGHER_ID = replace(
+    LOWER, quantity="log₁₀ ratio of ID MSE", column="id/mse", name="ID"
+)
+PAPER = {
+    "C12": [
+        *(
+            Check(
+                Versus(f"{worse} over {better}", ALL, (worse, better)),
+                [LOWER],
+                (),
+            )
+            for worse, better in pairwise(PENALTIES)
+        ),
+        *(
+            Check(
+                Versus(f"{name} over none", ALL, (name, "none")),
+                [HIGHER_ID],
+                (),
+            )
+            for name in ("entropy", "variance", "both")
+        ),
+        Check(
+            Versus("variance over both", ALL, ("variance", "both")),
+            [HIGHER_ID],
+            (),
+        ),
+    ],
+    "C13": [
+        Check(
+            Versus("corner, none less both", EXTREMES, ("none", "both")),
+            [replace(SMOOTHNESS[1], decides=True)],
+        )
+    ],
+}
 PICTURES = {"C13": draw_spreads}

@@ -23,11 +23,12 @@ INTERPOLATION = [
     Number(
         "R² on the two edge images, mean over the gap", "edge_r2", above(0.8)
     ),
+    # A copy of one edge passes the first number, a blend both.
     Number(
-        "the same, with linear weights",
+        "the same, with weights linear in the angle",
         "edge_linear_r2",
         above(0.8),
-        decides=False,
+        "linear",
     ),
     Number(
         "the same, at the worst angle", "edge_r2_min", above(0.8), decides=False
@@ -100,4 +101,5 @@ TESTS = {
     "C19": [Check(find_digit, INTERPOLATION)],
     "C20": [Check(find_digit, SMOOTHNESS)],
 }
+PAPER = {"C19": [Check(find_digit, INTERPOLATION[1:2])]}
 PICTURES = {"C19": draw_errors, "C20": draw_jumps}

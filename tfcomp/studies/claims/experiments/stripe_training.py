@@ -24,7 +24,7 @@ from tfcomp.studies.claims.claim import (
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.experiments.composition import ERROR
 from tfcomp.studies.claims.experiments.decoders import make_cnn
-from tfcomp.studies.claims.experiments.volumes import WARP
+from tfcomp.studies.claims.experiments.volumes import OOD_WARP, WARP
 from tfcomp.tables.groups import Group
 from tfcomp.tables.selection import Arms, Series, Setting, region_is
 
@@ -60,12 +60,27 @@ COUNTS = Series(STRIPED, "num_bumps")
 PLACE = make_share(
     "OOD position accuracy > 0.95", {"ood/position_accuracy": above(0.95)}
 )
+
+
+def take_image(stages: list[float]) -> float:
+    """Returns the number of the image, the last stage."""
+    return stages[-1]
+
+
 # A plus has its peak in place, and no interaction.
 INTERACTION = Number(
     "R² of the interaction part of OOD outputs",
     "interaction_r2_ood",
     above(0.5),
     "interaction",
+)
+# A faint bump on a plus has the interaction, and nothing to be seen of it.
+AMPLITUDE = Number(
+    "share of interactions in the variance of outputs over the grid",
+    "interaction_share",
+    above(0.1),
+    "amplitude",
+    over=take_image,
 )
 PLUS = Number(
     "OOD MSE against the sum of two stripes, relative to blank",
@@ -91,6 +106,8 @@ LAST_STEP = Number(
     across=minus,
 )
 UNIFORMITY = replace(WARP[0], name="", across=minus)
+# The corner by itself: a network that crumples ID as well is not uniform.
+UNIFORM_OOD = replace(OOD_WARP, across=minus)
 TYPES = (
     Number(
         "share of product units less that of sums, last hidden stage less "
@@ -102,6 +119,23 @@ TYPES = (
         net=True,
     ),
     make_trend("products less sums", "product_less_sum", above(0), list_hidden),
+    # Of the trained network alone: what is net of the start may be its fall.
+    Number(
+        "share of product units less that of sums, last hidden stage less "
+        "stage 0",
+        "product_less_sum",
+        above(0.1),
+        "rise of the trained network",
+        over=change_hidden,
+    ),
+    Number(
+        "products less sums, rank correlation with the stage",
+        "product_less_sum",
+        above(0),
+        "trend of the trained network",
+        over=list_hidden,
+        by=estimate_trend,
+    ),
 )
 
 
@@ -177,7 +211,7 @@ TESTS = {
     "C14": [
         Check(
             {"stripes only, bump": STRIPES},
-            [PLACE, INTERACTION, PLUS],
+            [PLACE, INTERACTION, AMPLITUDE, PLUS],
             [PLACED],
         )
     ],
@@ -201,10 +235,47 @@ TESTS = {
                 ARMS,
                 ("bumps only", "stripes and bumps"),
             ),
-            [UNIFORMITY],
+            [UNIFORMITY, UNIFORM_OOD],
             [FITTED, PLACED],
         )
     ],
     "C18": [Check(list_counts, TYPES, [PLACED])],
+}
+# As the paper states it: peaks in place from stripes alone; errors that fall
+# as bumps are added; less distortion than with bumps alone; trained units.
+FALLING = replace(
+    TREND,
+    quantity="rank correlation of OOD relative MSE with the number of bumps",
+    column="ood/relative_mse",
+    rule=below(0),
+    name="error",
+)
+PAPER = {
+    "C14": [
+        Check(
+            {"stripes only, bump": STRIPES},
+            [PLACE, replace(PLUS, decides=True)],
+            [PLACED],
+        )
+    ],
+    "C15": [
+        Check(
+            functools.partial(find_counts, length="1,000 steps"),
+            [FALLING, TREND],
+            [PLACED],
+        )
+    ],
+    "C17": [
+        Check(
+            Versus(
+                "corner, bumps only less stripes and bumps",
+                ARMS,
+                ("bumps only", "stripes and bumps"),
+            ),
+            [replace(UNIFORMITY, rule=above(0))],
+            [FITTED, PLACED],
+        )
+    ],
+    "C18": [Check(list_counts, TYPES[2:3], [PLACED])],
 }
 PICTURES = {"C15": draw_counts, "C17": draw_uniformity, "C18": draw_types}

@@ -12,6 +12,7 @@ from dataclasses import replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from tfcomp.statistics.estimates import estimate_trend
 from tfcomp.statistics.limits import SHARE
 from tfcomp.statistics.verdicts import Rule, Verdict, above, below, differs
 from tfcomp.studies.claims import claim_pictures
@@ -100,6 +101,22 @@ WARP = (
 )
 
 
+OF_TRAINED = (
+    "median of |log V - its median over ID|, OOD less ID, later half of the "
+    "stages"
+)
+# The held-out region by itself: a difference also grows as ID gets more even.
+OOD_WARP = Number(
+    "median of |log V - its median over ID| of OOD points, net of the start, "
+    "later half of the stages",
+    "log_volume_median_deviation_ood",
+    above(0.1),
+    "OOD alone",
+    over=average_late,
+    net=True,
+)
+
+
 def measure_shift(case: Case, rule: Rule, gates: Sequence[Gate]) -> Part:
     """Judges how far networks expand (> 0) or compress the region."""
     words = "median log-volume, OOD less ID, less that of the code, mean over"
@@ -171,7 +188,26 @@ def draw_signs(evidence: Evidence) -> claim_pictures.Figures:
 
 
 TESTS = {
-    "C9": [Check(decoders.DONUTS, WARP)],
+    "C9": [Check(decoders.DONUTS, [*WARP, OOD_WARP])],
     "C10": [judge_signs],
+}
+# As the paper states it: the trained networks.
+PAPER = {
+    "C9": [
+        Check(
+            decoders.DONUTS,
+            [
+                replace(WARP[0], quantity=OF_TRAINED, rule=above(0), net=False),
+                Number(
+                    "this number, rank correlation with the stage",
+                    read_deviation,
+                    above(0),
+                    "trend",
+                    over=list,
+                    by=estimate_trend,
+                ),
+            ],
+        )
+    ]
 }
 PICTURES = {"C9": draw_warp, "C10": draw_signs}
