@@ -183,8 +183,9 @@ def judge_runs(name: str, *groups: Iterable[Run]) -> ClaimResult:
 
 
 def judge_evidence(name: str, evidence: Evidence | Planted) -> ClaimResult:
-    """Judges a claim without a history, which could weaken its verdict."""
-    claim = dataclasses.replace(BY_NAME[name], history=(), controls=())
+    """Judges a claim as if it were new, which could strengthen its verdict."""
+    plain = {"history": (), "doubt": "", "controls": ()}
+    claim = dataclasses.replace(BY_NAME[name], **plain)
     if isinstance(evidence, Planted):
         evidence = evidence.gather()
     return claim.judge(evidence)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -24,10 +25,8 @@ from tfcomp.tables.groups import Group
 
 # Fewer fitted runs than this share of those that were tried prove nothing.
 MIN_FITTED = 0.5
-# Runs are copies if all errors of ID and OOD combinations are equal, with at
-# least so many that a planted or rounded number is no copy.
-SCORED = ("id/", "ood/")
-MIN_SCORES = 4
+# Runs of several seeds are copies if so many of their numbers are equal.
+MIN_EQUAL = 40
 MIXED = "measured by several versions of the code: run tfcomp measure"
 
 
@@ -177,18 +176,19 @@ def estimate(
 def find_copies(groups: Iterable[Group]) -> str:
     """Returns a problem if runs of different seeds have the same numbers."""
     for group in groups:
-        seen: dict[tuple[float, ...], int] = {}
-        table = [
+        tables = [
             values
             for (when, path), stages in group.columns.items()
             for values in stages.values()
-            if when == END and path.startswith(SCORED)
+            if when == END and not path.startswith("train/")
         ]
+        seen: dict[tuple[float, ...], int] = {}
         for seed in group.seeds:
-            scores = tuple(v[seed] for v in table if seed in v)
-            if len(scores) >= MIN_SCORES and scores in seen:
-                return f"seeds {seen[scores]} and {seed} are the same run"
-            seen[scores] = seed
+            found = (table[seed] for table in tables if seed in table)
+            numbers = tuple(itertools.islice(found, MIN_EQUAL))
+            if len(numbers) == MIN_EQUAL and numbers in seen:
+                return f"seeds {seen[numbers]} and {seed} are the same run"
+            seen[numbers] = seed
     return ""
 
 
