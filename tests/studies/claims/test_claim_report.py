@@ -56,7 +56,7 @@ def test_page_shows_every_claim_and_number(report, page: str) -> None:
     assert all(f'id="C{number}"' in page for number in range(1, 23))
     text = html.unescape(re.sub("<[^>]*>", " ", page))
     for result in report.results:
-        assert result.claim.statement in text
+        assert (result.claim.stricter or result.claim.statement) in text
         for part in result.parts:
             assert part.quantity in text
             if part.estimate is not None:
@@ -110,7 +110,7 @@ def test_short_table_shows_both_verdicts_and_their_numbers(report) -> None:
         assert cells[2].startswith(f"**{result.badge}**")
         for part in result.parts:
             if part.decides and part.estimate:
-                assert part.quantity[1:] in cells[3].replace("\\|", "|")
+                assert part.quantity[1:].replace("|", "") in cells[3]
 
 
 def test_controls_and_history_are_shown(report, page: str) -> None:
@@ -141,7 +141,7 @@ def test_report_without_evidence(tmp_path: Path) -> None:
     assert all(r.verdict == "not run" for r in report.results)
     assert "22 not run" in report.page.read_text("utf-8")
     table = (tmp_path / "verdicts.md").read_text()
-    assert table.count("**not run**") == 22
+    assert table.count("| **not run**") == 22
 
 
 def test_a_report_is_the_same_twice(tmp_path: Path) -> None:

@@ -5,8 +5,7 @@ columns must give.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Iterable
 
 import pytest
 
@@ -23,7 +22,6 @@ from tests.studies.claims.planted import (
 )
 from tfcomp.statistics.verdicts import Verdict
 from tfcomp.studies.claims.evidence import FIRST_SEED, NEXT_SEED
-from tfcomp.studies.claims.judgement import ClaimResult
 
 SEEDS = range(FIRST_SEED, FIRST_SEED + 10)
 REPRODUCED, REFUTED = Verdict.REPRODUCED, Verdict.REFUTED
@@ -178,7 +176,7 @@ def test_c11_most_trainings_diverge() -> None:
         run
         for r in runs
         for run in set_scores(
-            [r], "id", relative_mse=0.5 if r.seed % 8 else 1e-3
+            [r], "id", relative_mse=0.5 if r.seed % 5 else 1e-3
         )
     ]
     result = judge_runs("C11", lost)
@@ -193,16 +191,8 @@ def copy_run(run: Run, seed: int) -> Run:
 @pytest.mark.parametrize("is_copied", [True, False])
 def test_c3_one_run_under_three_seeds(is_copied: bool) -> None:
     places = {f"number_{n}": 0.1 * n for n in range(50)}
-    run, *_ = plant_claim("C3", "reproduced").runs
-    runs = [
-        copy_run(
-            set_measures([run], **places, last=0.0 if is_copied else 1.0 * n)[
-                0
-            ],
-            FIRST_SEED + n,
-        )
-        for n in range(3)
-    ]
+    (run,) = set_measures(plant_claim("C3", "reproduced").runs[:1], **places)
+    runs = [copy_run(run, FIRST_SEED + n) for n in range(3)]
     if not is_copied:
         runs = [
             set_measures([r], number_0=0.01 * n)[0] for n, r in enumerate(runs)
@@ -216,7 +206,7 @@ def test_c3_one_run_under_three_seeds(is_copied: bool) -> None:
 
 
 def test_c9_training_evens_out_id_alone() -> None:
-    even, odd = [0.0] * 5, [0.5] * 5
+    odd = [0.5] * 5
     runs = make_runs(
         "cnns",
         seeds=SEEDS,
@@ -229,7 +219,6 @@ def test_c9_training_evens_out_id_alone() -> None:
     )
     result = judge_runs("C9", runs)
     assert result.verdict is REFUTED
-    assert even  # ID is even in the end, and OOD as it was
     assert "of OOD points, net of the start" in result.meaning
 
 
@@ -356,10 +345,7 @@ def test_a_measure_with_a_known_fault_refutes_nothing(name, judge) -> None:
     assert result.verdict is Verdict.UNDECIDED and judge in result.reason
 
 
-Check = Callable[[ClaimResult], bool]
-
-
-def test_no_sentence_is_a_constant_of_the_verdict(tmp_path: Path) -> None:
+def test_no_sentence_is_a_constant_of_the_verdict() -> None:
     """The numbers of a claim change, and its sentence with them."""
     for name in BY_NAME:
         if name == "C16":
