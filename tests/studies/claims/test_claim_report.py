@@ -108,9 +108,10 @@ def test_short_table_shows_both_verdicts_and_their_numbers(report) -> None:
             f"**{result.paper_badge}**" if result.paper else "–"
         )
         assert cells[2].startswith(f"**{result.badge}**")
+        numbers = html.unescape(cells[3])
         for part in result.parts:
             if part.decides and part.estimate:
-                assert part.quantity[1:].replace("|", "") in cells[3]
+                assert part.quantity[1:].replace("|", "") in numbers
 
 
 def test_controls_and_history_are_shown(report, page: str) -> None:
@@ -141,7 +142,8 @@ def test_report_without_evidence(tmp_path: Path) -> None:
     assert all(r.verdict == "not run" for r in report.results)
     assert "22 not run" in report.page.read_text("utf-8")
     table = (tmp_path / "verdicts.md").read_text()
-    assert table.count("| **not run**") == 22
+    _, _, *lines = table.splitlines()
+    assert all("| **not run**" in line for line in lines) and len(lines) == 22
 
 
 def test_a_report_is_the_same_twice(tmp_path: Path) -> None:
