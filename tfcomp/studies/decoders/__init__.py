@@ -1,1 +1,1 @@
-"""Which decoders compose on which split, and what predicts it."""
+"""Comparison of decoders on splits, and of splits by what determines them."""

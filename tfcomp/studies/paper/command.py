@@ -2,10 +2,10 @@
 
     tfcomp study paper --runs='tensorboard_logs/*' --output=figures
 
-writes PNG files and index.md, which says what the paper shows, which runs were
-used, and, for all that is missing, the command that makes it. Pictures of
-scores are drawn from packed evidence, too; pictures of networks need run
-folders. Without --runs it draws what needs no run and lists all commands.
+writes PNG files and index.md: for every figure its subject in the paper, the
+runs that were used, and a command for missing runs. Pictures of scores are
+drawn from packed evidence, too; pictures of networks need run folders. Without
+--runs it draws figures that need no run, and lists all commands.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ TEMPLATE = Path(__file__).parent / "templates" / "index.md"
 
 
 def draw_figures(settings: dict[str, Any]) -> int:
-    """Draws what the runs allow, and says what is missing.
+    """Draws the figures that have runs, and lists the missing runs.
 
     Raises ConfigError if there is no folder to write, nothing to read, or no
     such figure.

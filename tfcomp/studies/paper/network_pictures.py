@@ -53,7 +53,7 @@ def draw_each(found: Found, name: str) -> Drawn:
 
 
 def draw_rows(found: Found, start: str) -> Drawn:
-    """Plots outputs at the same positions of networks with such a label."""
+    """Plots outputs of all networks whose label has this start."""
     studies = load_studies(found, start)
     if not studies:
         return {}
@@ -84,7 +84,7 @@ def show_superposition(study: RunAnalysis) -> list[Exhibit]:
     words = (
         "Rows at held-out positions (titles): the mean ID output with the "
         "same value of a factor, for each of them, the best combination of "
-        "these, that of what the model draws for the mean codes of the same "
+        "these, the best combination of outputs for the mean codes of the same "
         "points (the published form of figure 1d, where the model has a code "
         "that can be averaged), the model's output, and the truth. Each image "
         "is scaled to its own maximum, since outputs can be faint; images "

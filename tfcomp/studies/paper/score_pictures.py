@@ -21,19 +21,19 @@ from tfcomp.studies.claims.experiments.volumes import subtract_code
 from tfcomp.studies.claims.parts import estimate
 from tfcomp.studies.paper.paper_figure import Drawer, Drawn, Found
 
-# What is read of a run, its unit, and what it is.
+# The metric of each stage, the label of its axis, and its description.
 STAGES: dict[str, tuple[Any, str, str]] = {
     "factorization": ("factorization", "F (eq. 7)", "Factorization"),
     "probes": ("probe_r2_ood", "R²", "Linear probes from ID to OOD"),
     "volume": (
         lambda group: subtract_code(group.get_stages("log_volume_difference")),
         "log-volume, OOD - ID - code",
-        "Mean log-volume over OOD less that over ID points, less the same of "
-        "the code",
+        "Mean log-volume over OOD points less the mean over ID points, and "
+        "less the same difference of the code",
     ),
 }
 STRIPES_PER_ROW = 14
-# The networks of appendix D, and what the paper says of their size.
+# The networks of appendix D, and their sizes in the paper.
 NETWORKS = {"donut.flags --depth=2": "315K", "mlp.flags --depth=2": "272K"}
 
 
@@ -132,7 +132,7 @@ def list_networks() -> Drawn:
             f"{model.count_params():,}",
         ]
     rows = [list(columns), *zip(*columns.values(), strict=True)]
-    caption = "Weights are those of the networks as they are built."
+    caption = "Numbers of weights are counted in networks as they are built."
     return {caption: format_rows(rows).rstrip()}
 
 

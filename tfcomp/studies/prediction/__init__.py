@@ -1,1 +1,1 @@
-"""Which early number predicts the OOD error of a trained network?"""
+"""Study of early numbers as predictors of the OOD error (none is)."""

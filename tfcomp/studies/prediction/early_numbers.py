@@ -3,9 +3,9 @@
 Within each decoder and region one ridge regression predicts the outcome from
 hyperparameters, and a second one predicts the residuals from all early numbers
 of ID points. Settings are left out with all their seeds. Early numbers help if,
-at 95 %, they raise Spearman's correlation and R² above those of hyperparameters
-alone, and raise the correlation by more than the numbers of other networks do
-in any of `PERMUTATIONS` repetitions.
+at 95 %, they raise Spearman's correlation and R² above the values of
+hyperparameters alone, and raise the correlation by more than the numbers of
+other networks do in any of `PERMUTATIONS` repetitions.
 
 Forecasts are tables [n, 3] of networks that the regressions had not seen: the
 outcome, its prediction from hyperparameters, and from early numbers as well.
@@ -141,7 +141,7 @@ def fit_ridges(
 
 
 def deal_folds(cells: Array, count: int, seed: int) -> Array:
-    """Returns the fold of every network; those of a setting share theirs."""
+    """Returns the fold of every network; a setting is in one fold."""
     places = np.unique(cells, return_inverse=True)[1]
     order = np.random.default_rng(seed).permutation(places.max() + 1)
     return (order % min(count, len(order)))[places]

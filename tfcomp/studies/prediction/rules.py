@@ -117,7 +117,7 @@ class Order:
     def judge(
         self, key: str, values: Array, sign: float | None, level: float
     ) -> Row:
-        """Returns the statistics of a number; without a sign, that of tau."""
+        """Returns the statistics of a number; the default sign is of tau."""
         taus, (name, time) = self.compute_taus(values), split_number(key)
         sign = sign or float(np.sign(taus[()][0])) or 1.0
         taus = {names: sign * tau for names, tau in taus.items()}
@@ -176,7 +176,7 @@ def judge_numbers(
 ) -> dict[str, Row]:
     """Returns the statistics of numbers; the proposed ones share the level.
 
-    Without signs that another half has found, they are those of tau.
+    Signs come from the other half, or from tau.
     """
     order, rows = Order(networks), {}
     for key in show_progress(keys, "numbers", "number", len(keys)):
@@ -232,7 +232,7 @@ def measure_power(
 
 def _plant(outcome: Array, strength: float, rng: np.random.Generator) -> Array:
     """Returns a predictor with about this Spearman correlation."""
-    # Normal variables with this Spearman correlation have that of Pearson.
+    # Normal variables with this Pearson correlation have that Spearman one.
     linear = 2 * np.sin(np.pi / 6 * strength)
     normal = stats.norm.ppf((stats.rankdata(outcome) - 0.5) / len(outcome))
     noise = rng.standard_normal(len(outcome))

@@ -1,1 +1,1 @@
-"""How much data a decoder needs (section 4.2, figure 4c)."""
+"""Searches for the data that a decoder needs (section 4.2, figure 4c)."""

@@ -7,7 +7,7 @@ number of bumps that reaches a target, and fits how it grows with the grid.
 The search itself decides on the dataset, its size, its region, its
 coordinates, the grid size, the seed and the number of steps; all other flags
 of a run hold for every training. Finished searches survive an interruption:
-the same command runs what is missing.
+the same command runs the missing ones.
 """
 
 import sys
@@ -88,14 +88,13 @@ class ThresholdSearches(Workload):
         from tfcomp.figures.exhibits import save_exhibit
 
         found = laws.fit_laws(self.list_rows())
-        targets = self.items[0].settings.targets
         figures = make_subfolder(self.folder, "figures")
-        for exhibit in laws.make_exhibits(found, targets):
+        for exhibit in laws.make_exhibits(found):
             save_exhibit(exhibit, figures)
 
 
 def search_thresholds(values: dict[str, Any]) -> int:
-    """Checks everything, runs what is missing, writes tables and figures."""
+    """Runs the missing searches, and writes tables and figures."""
     searches, failures = run_as_asked(make_searches, values)
     found = laws.fit_laws(searches.list_rows())
     print("\n".join(["", *(law.describe() for law in found)]))

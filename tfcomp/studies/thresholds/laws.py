@@ -93,32 +93,25 @@ def _fit(key: tuple[str, ...], quantity: str, rows: list[Row]) -> Law:
     return Law(key, quantity, reached, missed, means, fit, "; ".join(notes))
 
 
-def make_exhibits(
-    laws: Sequence[Law], targets: dict[str, float]
-) -> list[Exhibit]:
+def make_exhibits(laws: Sequence[Law]) -> list[Exhibit]:
     """Plots the training examples needed over grid size, by criterion."""
-    exhibits = []
-    for criterion, target in targets.items():
-        chosen = [
-            law
-            for law in laws
-            if law.quantity == TOTAL and law.key[2] == criterion
-        ]
-        if chosen:
-            exhibits.append(_make_exhibit(chosen, criterion, target))
-    return exhibits
+    groups: dict[str, list[Law]] = {}
+    for law in laws:
+        if law.quantity == TOTAL:
+            groups.setdefault(law.key[2], []).append(law)
+    return [_make_exhibit(group) for group in groups.values()]
 
 
-def _make_exhibit(
-    laws: Sequence[Law], criterion: str, target: float
-) -> Exhibit:
+def _make_exhibit(laws: Sequence[Law]) -> Exhibit:
     # Imported here: bad flags must be answered without matplotlib.
     from tfcomp.figures.exhibits import Exhibit
     from tfcomp.figures.power_law_plots import Scaling, draw_power_laws
 
+    first = (laws[0].reached + laws[0].missed)[0]
+    criterion = first["criterion"]
     sign = "at least" if criterion == ACCURACY else "at most"
     words = criterion.replace("_", " ").replace("mse", "MSE")
-    goal = f"{words} of {sign} {target:g}"
+    goal = f"{words} of {sign} {first['target']:g}"
     lines: dict[str, Any] = {}
     rows: list[Row] = []
     for law in laws:
