@@ -157,22 +157,3 @@ def test_a_killed_sweep(
     finish(start(tmp_path, 0.0))
     assert read_results(tmp_path) == undisturbed
     assert len(read_starts(tmp_path)) == len(starts) + NUM_TRIALS - finished
-
-
-def test_two_sweeps_at_once(
-    undisturbed: dict[str, bytes], tmp_path: Path
-) -> None:
-    """One of them works; the other says so, or comes late and finds all."""
-    both = [start(tmp_path, 0.5, workers=1) for _ in range(2)]
-    outputs = [process.communicate(timeout=PATIENCE)[0] for process in both]
-    ended = sorted(
-        (process.returncode, output)
-        for process, output in zip(both, outputs, strict=True)
-    )
-    assert ended[0][0] == 0
-    if ended[1][0]:
-        assert ended[1][0] == 2
-        assert "another process is working in" in ended[1][1]
-        assert len(ended[1][1].splitlines()) == 1
-    assert len(read_starts(tmp_path)) == NUM_TRIALS
-    assert read_results(tmp_path) == undisturbed

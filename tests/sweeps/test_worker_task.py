@@ -63,12 +63,6 @@ def test_a_failure_has_a_reason_and_costs_one_process(
     assert ("from a library" in lines) == (word == "crash")
 
 
-def test_a_log_is_appended_to(pool: Pool, tmp_path: Path) -> None:
-    task = make_task("a", tmp_path, tasks.show_process)
-    assert run(pool, task) == run(pool, task) == [""]
-    assert len(read_pids(tmp_path)) == 2
-
-
 def test_a_log_that_cannot_be_written(pool: Pool, tmp_path: Path) -> None:
     (tmp_path / "a.log").mkdir()
     (reason,) = run(pool, make_task("a", tmp_path, tasks.show_process))
