@@ -116,7 +116,7 @@ def read_number(numbers: Any, path: str) -> float | None:
 
 def average(runs: pd.DataFrame, path: str) -> float | None:
     """Returns the mean of a number over runs that have it."""
-    return read_number(runs.mean(numeric_only=True), path)
+    return read_number(runs.reindex(columns=[path]).mean(), path)
 
 
 def tabulate_runs(results: Results) -> pd.DataFrame:

@@ -82,7 +82,7 @@ def list_splits(table: pd.DataFrame) -> list[Split]:
     complete ones count: they have as many runs as any, or as were planned.
     """
     table = table[table["dataset"] == DATA]
-    columns = {f"{s}_r2": table.get(f"r2/{s}") for s in ("id", "ood")}
+    columns = {f"{s}_r2": table.get(f"r2/{s}", np.nan) for s in ("id", "ood")}
     groups = table.assign(**columns).groupby("split", sort=False)
     splits = [_make_split(str(name), runs) for name, runs in groups]
 

@@ -122,14 +122,14 @@ def draw_pictures(found: Found, output: Path) -> None:
 
 
 def _get_drawers(kind: str) -> Mapping[str, Drawer]:
-    if kind in NEED_NETWORKS:
-        with quiet_startup():  # imports TensorFlow
+    with quiet_startup():  # datasets import TensorFlow
+        if kind in NEED_NETWORKS:
             from tfcomp.studies.paper import network_pictures
 
-        return network_pictures.DRAWERS
-    from tfcomp.studies.paper import score_pictures
+            return network_pictures.DRAWERS
+        from tfcomp.studies.paper import score_pictures
 
-    return score_pictures.DRAWERS
+        return score_pictures.DRAWERS
 
 
 STUDY = Study(
