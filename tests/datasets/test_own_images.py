@@ -219,11 +219,14 @@ def test_region_of_a_mask_or_numbers(
     ("region", "words"),
     [
         (np.zeros(48, bool), "must hold something out"),
-        (np.ones(7, bool), "a bool for each of the 48 images"),
-        ([48], "numbers below 48"),
-        ([-1], "text, a bool for each image, or their numbers"),
-        ([0.5], "text, a bool for each image, or their numbers"),
-        (np.ones((48, 2), int), "text, a bool for each image"),
+        (
+            np.ones(7, bool),
+            "a bool for each of the 48 images, or their numbers",
+        ),
+        ([48], "or their numbers"),
+        ([-1], "or their numbers"),
+        ([0.5], "or their numbers"),
+        (np.ones((48, 2), int), "or their numbers"),
     ],
 )
 def test_what_is_no_region(

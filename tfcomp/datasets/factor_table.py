@@ -140,21 +140,14 @@ class FactorTable:
         Raises:
             TableError: If there is no such image.
         """
-        chosen = np.asarray(images)
-        count = len(self._order)
-        if chosen.dtype == bool and chosen.shape != (count,):
-            rule = f"must have a bool for each of the {count} images"
-            raise TableError("region", rule, list(chosen.shape))
-        if chosen.dtype != bool:
-            is_number = chosen.dtype.kind in "ui" and chosen.ndim == 1
-            if not is_number or not chosen.size or chosen.min() < 0:
-                rule = "must be text, a bool for each image, or their numbers"
-                raise TableError("region", rule, repr(images))
-            if chosen.max() >= count:
-                rule = f"must be numbers below {count}"
-                raise TableError("region", rule, chosen.max())
-            chosen = np.isin(np.arange(count), chosen)
-        return chosen[self._order]
+        given, count = np.asarray(images), len(self._order)
+        if given.dtype == bool and given.shape == (count,):
+            return given[self._order]
+        is_list = given.dtype.kind in "ui" and given.ndim == 1 and given.size
+        if not is_list or not 0 <= given.min() <= given.max() < count:
+            rule = f"must be text, a bool for each of the {count} images, or"
+            raise TableError("region", f"{rule} their numbers", repr(images))
+        return np.isin(self._order, given)
 
     def draw(self, factors: np.ndarray) -> np.ndarray:
         """Returns the images of the nearest factor values, in float32.

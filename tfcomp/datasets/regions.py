@@ -38,16 +38,6 @@ class Region:
     spec: str
     contains: Predicate
 
-    @property
-    def kind(self) -> str:
-        """The kind, as `square`; the first one of a combined region."""
-        return split_region(self.spec)[0]
-
-    @property
-    def bounds(self) -> str:
-        """The text behind the kind, as `6-22`, or an empty one."""
-        return split_region(self.spec)[1]
-
 
 def split_region(spec: str) -> tuple[str, str]:
     """Returns the kind of a region and its bounds: `square`, `6-22`."""
