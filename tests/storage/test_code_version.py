@@ -2,11 +2,9 @@
 
 import importlib
 import json
-import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,8 +14,6 @@ import tfcomp
 from tfcomp.storage.code_version import (
     DECIDING,
     compute_code_version,
-    is_current,
-    write_stamp,
 )
 
 # What a training imports beside the packages that decide its numbers.
@@ -126,19 +122,3 @@ def test_version_counts_plugins(
     (package / "part.py").write_text("B = 2\n")
     assert len({before, second, recompute(names)}) == 3
     assert recompute("sys") == recompute()  # it has no source
-
-
-@pytest.mark.parametrize("shift", [-3600, -1, 0, 1])
-def test_stamps_need_no_clock(shift: int, tmp_path: Path) -> None:
-    """A file server may be behind: content decides, and no time."""
-    page, now = tmp_path / "report.html", time.time() + shift
-    for content in ("old", "new"):
-        page.write_text(content)
-        os.utime(page, (now, now))
-        write_stamp(tmp_path, "1", [page])
-        assert is_current(tmp_path, "1")
-    page.write_text("odd")
-    os.utime(page, (now, now))
-    assert not is_current(tmp_path, "1")
-    page.unlink()
-    assert not is_current(tmp_path, "1")

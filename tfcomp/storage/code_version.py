@@ -1,4 +1,4 @@
-"""Hashes of the packages that decide numbers, and stamps of what they made.
+"""Hashes of the packages that decide the numbers of a run.
 
 A trial whose code has changed is another trial. After an edit that changes no
 number, as in a comment, TFCOMP_CODE_VERSION=<old version> keeps earlier trials,
@@ -8,18 +8,11 @@ measures and examples.
 import functools
 import hashlib
 import importlib.util
-import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tfcomp.config.run_config import split_names
-from tfcomp.storage.files import (
-    DamagedFileError,
-    check_file,
-    read_json,
-    write_text,
-)
 
 OVERRIDE = "TFCOMP_CODE_VERSION"
 
@@ -27,7 +20,6 @@ OVERRIDE = "TFCOMP_CODE_VERSION"
 # except `figures`, which only draws them.
 _USED = "config statistics storage datasets models analysis evaluation training"
 DECIDING = tuple(f"tfcomp.{name}" for name in _USED.split())
-STAMP_FILE = ".reports"
 
 
 @functools.cache
@@ -68,32 +60,3 @@ def _list(module: str) -> Iterator[tuple[str, Path]]:
     for path in sorted(origin.parent.rglob("*")):
         if path.suffix in (".py", ".toml"):
             yield f"{module}/{path.relative_to(origin.parent).as_posix()}", path
-
-
-def is_current(folder: Path, version: str) -> bool:
-    """Checks whether a folder holds the files of a version, unchanged."""
-    try:
-        stamp = read_json(folder / STAMP_FILE)
-        found = _hash_each(folder, stamp["files"])
-        return stamp == {"version": version, "files": found}
-    except (OSError, DamagedFileError, LookupError, TypeError):
-        return False
-
-
-def write_stamp(folder: Path, version: str, made: Iterable[Path]) -> None:
-    """Records a version and the hashes of files inside the folder."""
-    names = [str(path.relative_to(folder)) for path in made if path.exists()]
-    stamp = {"version": version, "files": _hash_each(folder, names)}
-    write_text(folder / STAMP_FILE, json.dumps(stamp))
-
-
-def _hash_each(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    """Hashes files inside of a folder; DamagedFileError for other names."""
-    hashes = {}
-    for name in names:
-        path = folder / name
-        if not path.resolve().is_relative_to(folder.resolve()):
-            raise DamagedFileError(path, "it is outside of the folder")
-        check_file(path)
-        hashes[name] = hash_files([(name, path)])
-    return hashes

@@ -7,7 +7,7 @@ figures/     curves and scores (PNG, PDF, CSV)
 events...    the tab HParams of TensorBoard: every trial is a session, and
              these events name the settings that vary
 
-They are made again only when numbers, code or files have changed.
+They are made again when numbers or code have changed, or a file is missing.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.plugins.hparams import summary_v2 as hparams
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from tfcomp.storage import code_version
+from tfcomp.storage.code_version import hash_modules
 from tfcomp.storage.files import (
+    DamagedFileError,
     make_subfolder,
+    read_text,
     refuse_link,
     write_bytes,
     write_table,
@@ -39,7 +41,7 @@ from tfcomp.tables.flatten import ALL, END
 if TYPE_CHECKING:
     from tfcomp.sweeps.sweep_numbers import SweepNumbers
 
-PAGE = "report.html"
+PAGE, STAMP_FILE = "report.html", ".reports"
 # Settings that a figure can tell apart, with a row of an inch for each five.
 MAX_DRAWN = 200
 PARTS = ("statistics", "tables", "figures", "report", "sweeps")  # that make it
@@ -58,14 +60,14 @@ def write_reports(
         [settings.interval, settings.pairs],
         [(trial.name, list(trial.setting)) for trial in trials],
         [results.get(trial.name) for trial in trials],
-        code_version.hash_modules(f"tfcomp.{part}" for part in PARTS),
+        hash_modules(f"tfcomp.{part}" for part in PARTS),
     ]
     version = hashlib.sha256(json.dumps(content).encode()).hexdigest()
-    if code_version.is_current(folder, version):
+    if _is_current(folder, version):
         return
     refuse_link(folder / "figures")
     # Until they are complete, reports can be wrong.
-    (folder / code_version.STAMP_FILE).unlink(missing_ok=True)
+    (folder / STAMP_FILE).unlink(missing_ok=True)
     # A late import: a command with nothing to report should not wait for it.
     from tfcomp.sweeps.sweep_numbers import compute_numbers
 
@@ -82,10 +84,19 @@ def write_reports(
         say(f"no figures: they show {MAX_DRAWN} settings; the tables have all")
     elif results:
         write_page(folder, sweep)
-    made = ("summary.csv", "paired.csv", EVENTS_FILE, PAGE)
-    files = [folder / name for name in made]
-    files += sorted((folder / "figures").glob("*.*"))
-    code_version.write_stamp(folder, version, files)
+    made = ["summary.csv", "paired.csv", EVENTS_FILE, PAGE]
+    made += [f"figures/{path.name}" for path in (folder / "figures").glob("*")]
+    names = [name for name in made if (folder / name).exists()]
+    write_text(folder / STAMP_FILE, "\n".join([version, *sorted(names)]))
+
+
+def _is_current(folder: Path, version: str) -> bool:
+    """Checks whether the reports of a version are there."""
+    try:
+        stamp, *names = read_text(folder / STAMP_FILE).splitlines()
+    except (OSError, ValueError, DamagedFileError):
+        return False
+    return stamp == version and all((folder / n).exists() for n in names)
 
 
 def write_page(folder: Path, sweep: SweepNumbers) -> None:
