@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.analysis.planted import hold_out, make_grid
+from tests.analysis.planted import make_grid
 from tests.own_factors import TILES
 from tfcomp.analysis.border import (
     compute_border_distance,
@@ -57,14 +57,6 @@ def test_distance_against_all_pairs(
     np.testing.assert_array_equal(
         compute_border_distance(is_ood, space), measure_slowly(is_ood, space)
     )
-
-
-def test_distance_in_a_square() -> None:
-    space = make_pixel_space(7)
-    is_ood = hold_out(space.grid(), 2, 4)
-    distance = compute_border_distance(is_ood, space).reshape(7, 7)
-    assert distance[3, 3] == 2
-    assert (distance[2:5, 2] == 1).all() and distance[0, 0] == 0
 
 
 def test_correlation_of_planted_errors(rng: np.random.Generator) -> None:

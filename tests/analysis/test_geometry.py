@@ -73,11 +73,6 @@ def test_ratio_is_of_means() -> None:
     assert geometry.compute_ratio_factorization(DEAD) == 0.5
 
 
-def test_dead_points() -> None:
-    g = np.concatenate([ORTHOGONAL, COLLINEAR, HALF_DEAD, DEAD])
-    assert geometry.is_dead(g).tolist() == [False, False, True, True]
-
-
 def test_log_volume_equals_log_of_singular_values() -> None:
     jacobian = np.random.default_rng(3).normal(size=(50, 20, 3))
     g = np.einsum("nui,nuj->nij", jacobian, jacobian)

@@ -43,13 +43,6 @@ def test_grams_equal_double_loops(compute: Callable) -> None:
     np.testing.assert_array_equal(outputs, kept)
 
 
-def test_threshold_of_the_overlap() -> None:
-    outputs = np.array([[1.0, 0.4, 0.0], [1.0, 1.0, 1.0]])
-    assert gram.compute_overlap_gram(outputs)[0, 1] == pytest.approx(1 / 3)
-    brighter = gram.compute_overlap_gram(1.3 * outputs)
-    assert brighter[0, 1] == pytest.approx(2 / 3)
-
-
 @pytest.mark.parametrize("scale", [1e-30, 1e-3, 1e30])
 def test_cosine_ignores_scale(scale: float) -> None:
     outputs = make_outputs().astype(np.float64)
@@ -64,24 +57,6 @@ def test_distances_resolve_close_outputs_on_a_white_background() -> None:
     distances = gram.compute_distance_gram(1000 - bright)
     assert distances[0, 1] == pytest.approx(1e-5, rel=1e-4)
     assert (np.diagonal(distances) == 0).all()
-
-
-def test_similarity_form_of_distances() -> None:
-    distances = gram.compute_distance_gram(make_outputs())
-    similarity = gram.convert_to_similarity(distances)
-    assert similarity.min() == 0 and similarity.max() == 1
-    n = len(similarity)
-    centering = np.eye(n) - 1 / n
-    eigenvalues = np.linalg.eigvalsh(centering @ similarity @ centering)
-    assert eigenvalues.min() > -1e-12
-    assert (gram.convert_to_similarity(np.zeros((3, 3))) == 1).all()
-
-
-def test_cosines_are_positive_semidefinite_with_unit_diagonal() -> None:
-    cosines = gram.compute_cosine_gram(make_outputs())
-    np.testing.assert_array_equal(cosines, cosines.T)
-    np.testing.assert_allclose(np.diagonal(cosines), 1, atol=1e-6)
-    assert np.linalg.eigvalsh(cosines).min() > -1e-5
 
 
 def test_blank_outputs_resemble_nothing() -> None:

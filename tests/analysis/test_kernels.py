@@ -25,13 +25,6 @@ def test_ideal_kernels_equal_double_loops(sizes: tuple[int, ...]) -> None:
     assert (kernels.make_constant_kernel(grid) == 1).all()
 
 
-def test_absent_factors_agree_with_none() -> None:
-    stripes = np.array([[3.0, np.nan], [3.0, 1.0]])
-    for width in (0.0, 1.0):
-        kernel = kernels.make_factorized_kernel(stripes, width=width)
-        np.testing.assert_allclose(kernel, [[0.5, 0.5], [0.5, 1.0]])
-
-
 def test_wide_conjunctive_kernel_is_the_cosine_of_bumps() -> None:
     inner = GRID[IS_OOD]
     cosines = compute_cosine_gram(make_bumps(inner, 28))

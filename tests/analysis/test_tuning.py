@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from tfcomp.analysis import features
 from tfcomp.analysis.tuning import (
     compute_tuning,
     select_units,
@@ -61,15 +60,6 @@ def test_known_units() -> None:
     )  # not 0: five values of y do not balance
 
 
-def test_noise_has_the_share_of_its_degrees_of_freedom(
-    rng: np.random.Generator,
-) -> None:
-    activations = rng.normal(size=(400, 500)).astype(np.float32)
-    summary = summarize_tuning(compute_tuning(activations, (20, 20)))
-    expected = pytest.approx((19 + 19) / 399, rel=0.05)
-    assert summary["additive_share_mean"] == expected
-
-
 def test_scale_shift_and_order_of_values_do_not_matter(
     rng: np.random.Generator,
 ) -> None:
@@ -97,20 +87,6 @@ def test_orders_of_three_factors() -> None:
     )
     np.testing.assert_allclose(tuning.pair_share, [0, 1, 0, 1 / 3], atol=1e-9)
     assert not tuning.factor_shares[:, 3].any()
-
-
-def test_blocks_make_no_difference(
-    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    activations = rng.normal(size=(30, 3, 7)).astype(np.float32)
-    whole = compute_tuning(activations, SHAPE)
-    chosen = select_units(activations, whole.variance, 8)
-    monkeypatch.setattr(features, "BLOCK_UNITS", 4)
-    blocks = compute_tuning(activations, SHAPE)
-    np.testing.assert_allclose(blocks.factor_shares, whole.factor_shares)
-    assert blocks.factor_shares.shape == (21, 2)
-    found = select_units(activations, whole.variance, 8)
-    np.testing.assert_array_equal(found, chosen)
 
 
 def test_rounding_of_a_constant_unit_is_dead() -> None:
@@ -174,12 +150,6 @@ def test_selection_is_pivoted_orthogonalization(
     assert select_units(activations, tuning.variance, 6).tolist() == expected
 
 
-@pytest.mark.parametrize("shape", [(5, 5), (30, 0), ()])
-def test_shape_must_fit(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match="shape must have"):
-        compute_tuning(np.zeros((30, 2)), shape)
-
-
 WIDTHS = (0.5, 1.0, 2.0, 4.0, 8.0)
 PLACES = np.arange(28)
 
@@ -209,14 +179,6 @@ def test_products_and_sums_of_any_width_are_told_apart(
     # A sum of two very wide profiles is nearly a product, too: of no type.
     sums = (0, -1) if width == 8 else (-1,)
     assert total["product_less_sum"] in sums
-
-
-def test_a_product_with_both_signs() -> None:
-    x = np.linspace(-1, 1, 28)
-    assert summarize_maps(np.outer(x, x))["product_less_sum"] == 1
-    assert summarize_maps(np.add.outer(x, x**3))["product_less_sum"] <= 0
-    # A stripe is a product with 1, and a sum with 0.
-    assert summarize_maps(np.outer(x, np.ones(28)))["product_less_sum"] == 0
 
 
 def test_noise_units_do_not_count(rng: np.random.Generator) -> None:

@@ -14,7 +14,6 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.evaluation import kept_outputs
 from tfcomp.evaluation.kept_outputs import (
-    list_kept_epochs,
     read_outputs,
     write_outputs,
 )
@@ -23,14 +22,6 @@ from tfcomp.models.config_checks import check_config
 from tfcomp.training.experiment import train_and_evaluate
 
 GRID = np.array([[0, 1], [2, 3]], np.float32)
-
-
-def test_epochs_are_evenly_spread() -> None:
-    assert list_kept_epochs(50, 5) == [10, 20, 30, 40]
-    assert list_kept_epochs(7, 3) == [2, 5]
-    assert list_kept_epochs(3, 10) == [1, 2]
-    for count in (0, 1):
-        assert list_kept_epochs(50, count) == []
 
 
 def test_what_is_kept_is_read(

@@ -138,14 +138,3 @@ def test_mistakes_of_registration(
         register_measure(name, **settings)(lambda stage: 0.0)
     assert "\n" not in str(caught.value)
     assert find_metric("new") is None
-
-
-def test_a_module_that_is_imported_again_is_no_conflict() -> None:
-    def compute(stage) -> float:
-        return 1.0
-
-    register_measure("again")(compute)
-    register_measure("again", range=(0, 1))(compute)
-    assert find_limits("again") == SHARE
-    with pytest.raises(ValueError, match="registered already"):
-        register_measure("again")(lambda stage: 0.0)

@@ -1,12 +1,11 @@
-"""The table of planted cases: what each measure gave, and must give.
+"""Planted outputs, stages and splits, of which a metric once said otherwise.
 
-Every case is an output, a stage or a split whose answer is known, in which the
-measure said something else than was the case. `before` is what it gave then.
+What it gave then, if that has changed, is in the comments.
 """
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any
 
 import keras
 import numpy as np
@@ -89,208 +88,8 @@ DEAD = make_metric(np.eye(2), 289)
 DEAD[:3] = 0.0
 
 
-class Case(NamedTuple):
-    """A planted case of a measure."""
-
-    case: str
-    measure: str
-    compute: Callable[[], float | None]
-    before: float | None
-    after: float | None
-
-
-MONTERO = ("--dataset=sprites", "--model=mlp", "--region=montero:range")
-CASES = [
-    Case(
-        "a sample of the grid, half of it OOD",
-        "coverage of combinations",
-        lambda: cover(*MONTERO, "--eval_points=256")["combinations"],
-        0.5,
-        5 / 6,
-    ),
-    Case(
-        "square:6-22 of the donut",
-        "coverage of pixels",
-        lambda: cover("--flagfile=donut.flags")["pixels"],
-        0.846,
-        0.713,
-    ),
-    Case(
-        "corner:14 of the donut",
-        "coverage of pixels",
-        lambda: cover("--flagfile=corner.flags")["pixels"],
-        0.846,
-        0.78,
-    ),
-    Case(
-        "bumps of height 1e-9",
-        "position_accuracy, as published",
-        lambda: score(1e-9 * BUMPS)["position_accuracy"],
-        1.0,
-        1.0,
-    ),
-    Case(
-        "bumps of height 1e-9",
-        "hit_rate",
-        lambda: score(1e-9 * BUMPS)["hit_rate"],
-        None,
-        0.0,
-    ),
-    Case("true bumps", "hit_rate", lambda: score(BUMPS)["hit_rate"], None, 1.0),
-    Case(
-        "blank images",
-        "multiple_peaks_ood",
-        lambda: count_several(0 * BUMPS),
-        0.0,
-        0.0,
-    ),
-    Case(
-        "blank images with noise of .0005",
-        "multiple_peaks_ood",
-        lambda: count_several(0.0005 * NOISE),
-        1.0,
-        0.0,
-    ),
-    Case(
-        "ripple of .01",
-        "multiple_peaks_ood",
-        lambda: count_several(0.01 * np.sin(np.arange(14)) + 0 * BUMPS),
-        1.0,
-        0.0,
-    ),
-    Case(
-        "a superposition at half of the height",
-        "multiple_peaks_ood",
-        lambda: count_several(make_memories(0.5)),
-        1.0,
-        1.0,
-    ),
-    Case(
-        "collinear directions of length 100 and 1",
-        "factorization",
-        lambda: compute_factorization(COLLINEAR).mean(),
-        0.990,
-        0.990,
-    ),
-    Case(
-        "collinear directions of length 100 and 1",
-        "cosine form, the worst pair",
-        lambda: compute_pair_scores(COLLINEAR)[0, 1],
-        None,
-        0.0,
-    ),
-    Case(
-        "random directions of 20 units, less chance",
-        "cosine form",
-        lambda: (
-            compute_cosine_factorization(make_random_metrics(20)).mean()
-            - compute_chance(20)
-        ),
-        None,
-        0.0,
-    ),
-    Case(
-        "random directions of 2000 units, less chance",
-        "cosine form",
-        lambda: (
-            compute_cosine_factorization(make_random_metrics(2000)).mean()
-            - compute_chance(2000)
-        ),
-        None,
-        0.0,
-    ),
-    Case(
-        "ten factors, two of them merged",
-        "factorization",
-        lambda: compute_factorization(MERGED).mean(),
-        0.989,
-        0.989,
-    ),
-    Case(
-        "ten factors, two of them merged",
-        "worst_pair_factorization",
-        lambda: min(compute_pair_scores(MERGED).values()),
-        None,
-        0.0,
-    ),
-    Case(
-        "three dead points of 289",
-        "mean log-volume",
-        lambda: compute_log_volume(DEAD).mean(),
-        -0.287,
-        -0.287,
-    ),
-    Case(
-        "three dead points of 289",
-        "median log-volume",
-        lambda: float(np.median(compute_log_volume(DEAD))),
-        None,
-        0.0,
-    ),
-    Case(
-        "three dead points of 289",
-        "floor_fraction",
-        lambda: find_floored(DEAD).mean(),
-        None,
-        3 / 289,
-    ),
-    Case(
-        "sums of two memories",
-        "sharing_far_r2",
-        lambda: share(make_memories(1.0))["sharing_far_r2"],
-        1.0,
-        1.0,
-    ),
-    Case(
-        "the same, .002 as bright",
-        "sharing_far_r2",
-        lambda: share(make_memories(0.002))["sharing_far_r2"],
-        1.0,
-        None,
-    ),
-    Case(
-        "the same, .002 as bright",
-        "faint_far_share",
-        lambda: share(make_memories(0.002))["faint_far_share"],
-        None,
-        1.0,
-    ),
-    Case(
-        "a plus at the right place",
-        "position_accuracy, as published",
-        lambda: score(make_pluses())["position_accuracy"],
-        1.0,
-        1.0,
-    ),
-    Case(
-        "a plus at the right place",
-        "hit_rate",
-        lambda: score(make_pluses())["hit_rate"],
-        None,
-        0.0,
-    ),
-    Case(
-        "a plus at the right place",
-        "interaction_r2_ood",
-        lambda: compute_interaction_r2(make_pluses(), BUMPS),
-        None,
-        0.0,
-    ),
-    Case(
-        "products of width 2",
-        "product_less_sum",
-        lambda: sort_units(np.multiply.outer)["product_less_sum"],
-        None,
-        1.0,
-    ),
-    Case(
-        "sums of width 2",
-        "product_less_sum",
-        lambda: sort_units(np.add.outer)["product_less_sum"],
-        None,
-        -1.0,
-    ),
-]
+def near(value: float) -> Any:
+    return pytest.approx(value, abs=0.02)
 
 
 def make_pluses() -> np.ndarray:
@@ -306,11 +105,63 @@ def sort_units(combine: Callable) -> dict[str, float | None]:
     return summarize_tuning(compute_tuning(columns, (14, 14)))
 
 
+def test_coverage() -> None:
+    flags = "--dataset=sprites --model=mlp --region=montero:range".split()
+    sample = cover(*flags, "--eval_points=256")["combinations"]
+    assert sample == near(5 / 6)  # 0.5: half of the sample is OOD
+    assert cover("--flagfile=donut.flags")["pixels"] == near(0.713)  # 0.846
+    assert cover("--flagfile=corner.flags")["pixels"] == near(0.78)  # 0.846
+
+
+def test_hits() -> None:
+    """The published accuracy counts bumps of height 1e-9, and pluses."""
+    assert score(BUMPS)["hit_rate"] == 1
+    for images in (1e-9 * BUMPS, make_pluses()):
+        found = score(images)
+        assert found["position_accuracy"] == near(1) and found["hit_rate"] == 0
+    assert compute_interaction_r2(make_pluses(), BUMPS) == near(0)
+
+
 @pytest.mark.parametrize(
-    "case", CASES, ids=lambda case: f"{case.measure}: {case.case}"
+    ("images", "expected"),
+    [
+        (0 * BUMPS, 0),
+        (0.0005 * NOISE, 0),  # 1
+        (0.01 * np.sin(np.arange(14)) + 0 * BUMPS, 0),  # 1
+        (0.5, 1),
+    ],
+    ids=["blank", "noise", "ripple", "superposition"],
 )
-def test_planted_case(case: Case) -> None:
-    assert case.compute() == pytest.approx(case.after, abs=0.02)
+def test_several_peaks(images: np.ndarray | float, expected: float) -> None:
+    if isinstance(images, float):
+        images = make_memories(images)
+    assert count_several(images) == expected
+
+
+def test_geometry() -> None:
+    """Equation 7 does not see collinear directions of length 100 and 1."""
+    assert compute_factorization(COLLINEAR).mean() == near(0.990)
+    assert compute_pair_scores(COLLINEAR)[0, 1] == near(0)
+    for units in (20, 2000):
+        scores = compute_cosine_factorization(make_random_metrics(units))
+        assert scores.mean() == near(compute_chance(units))
+    assert compute_factorization(MERGED).mean() == near(0.989)
+    assert min(compute_pair_scores(MERGED).values()) == near(0)
+    volume = compute_log_volume(DEAD)  # three dead points of 289
+    assert volume.mean() == near(-0.287) and np.median(volume) == near(0)
+    assert find_floored(DEAD).mean() == near(3 / 289)
+
+
+def test_sharing_of_faint_memories() -> None:
+    assert share(make_memories(1.0))["sharing_far_r2"] == near(1)
+    faint = share(make_memories(0.002))
+    assert faint["sharing_far_r2"] is None  # 1
+    assert faint["faint_far_share"] == 1
+
+
+def test_units_of_width_two() -> None:
+    assert sort_units(np.multiply.outer)["product_less_sum"] == near(1)
+    assert sort_units(np.add.outer)["product_less_sum"] == near(-1)
 
 
 def test_stages_that_are_nearly_linear_or_turned(make_study) -> None:

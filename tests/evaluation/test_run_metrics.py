@@ -2,7 +2,6 @@
 
 import json
 import math
-from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -31,17 +30,6 @@ def test_border_of_fading_images(make_study) -> None:
     perfect = image_metrics.compute_border(make_study("truth"))
     assert perfect["border_rank_correlation"] is None
     assert perfect["border_relative_mse"] == pytest.approx([0] * 5, abs=1e-9)
-
-
-def test_alignment(make_study) -> None:
-    superposed = image_metrics.compute_alignment(make_study("superposed"))
-    factorized = superposed["alignment_factorized"]
-    assert factorized > superposed["alignment_conjunctive"] + 0.2
-    smooth = superposed["alignment_factorized_smooth"]
-    assert smooth > superposed["alignment_radial"] + 0.1
-    truth = image_metrics.compute_alignment(make_study("truth"))
-    assert truth["alignment_radial"] > 0.99
-    assert truth["alignment_constant"] == superposed["alignment_constant"] == 0
 
 
 def test_log_volume(make_study) -> None:
@@ -114,19 +102,6 @@ def test_sharing_and_peaks(make_study) -> None:
     assert found["multiple_peaks_ood"] == 0
 
 
-def test_factorization(make_study) -> None:
-    study = make_study(
-        "truth",
-        stage_0=lambda f: 3.0 * f,
-        stage_1=lambda f: f[:, :1] + f[:, 1:],
-    )
-    found = geometry_metrics.compute_orthogonality(study)
-    for name in ("factorization", "ratio_factorization"):
-        score = by_stage(study, found[name])
-        assert score["stage_0"] == pytest.approx(1)
-        assert score["stage_1"] == pytest.approx(0.5)
-
-
 def test_probes_over_the_whole_grid(make_study) -> None:
     def shuffle(dataset) -> np.ndarray:
         rng = np.random.default_rng(0)
@@ -144,36 +119,6 @@ def test_probes_over_the_whole_grid(make_study) -> None:
         study, stage_metrics.compute_grid_probes(study)["probe_r2_grid"]
     )
     assert score["image"] > 0.9
-
-
-def test_neighbors_of_embedded_values(make_study) -> None:
-    study = make_study("truth")
-    assert stage_metrics.compute_neighbors(study) == {}
-    alike, opposed = np.ones((2, 16, 3, 3))
-    opposed[::2] *= -1
-    vars(study)["embeddings"] = {
-        "x": SimpleNamespace(matrices=alike),
-        "y": SimpleNamespace(matrices=np.vstack([alike[:1], opposed[1:]])),
-    }
-    # Of 15 neighbors in y the first two are alike, the others opposed.
-    expected = pytest.approx((1 - 13 / 15) / 2)
-    assert stage_metrics.compute_neighbors(study) == {
-        "neighbor_cosine": expected
-    }
-
-
-def test_additive_share(make_study) -> None:
-    study = make_study(
-        "truth",
-        stage_0=lambda f: f[:, :1] + f[:, 1:] ** 2,
-        stage_1=lambda f: (f[:, :1] - 7.5) * (f[:, 1:] - 7.5),
-    )
-    found = stage_metrics.compute_tuning(study)
-    for name in ("additive_share", "additive_share_weighted"):
-        share = by_stage(study, found[name])
-        assert share["stage_0"] == pytest.approx(1, abs=1e-5)
-        assert share["stage_1"] == pytest.approx(0, abs=1e-5)
-        assert 0.1 < share["image"] < 0.5  # bumps are conjunctive
 
 
 def test_interpolation_of_edges(make_turned) -> None:
@@ -265,24 +210,6 @@ def test_names_are_unique_and_values_plain(make_study) -> None:
     for value in run_metrics.compute_metrics(study).values():
         for item in value if isinstance(value, list) else [value]:
             assert item is None or isinstance(item, str) or math.isfinite(item)
-
-
-@pytest.mark.parametrize(
-    ("ratios", "expected"),
-    [
-        ({"x": 30.0, "y": 2.0}, {"axis_ratio": 2.0}),
-        ({"x": 30.0, "y": None}, {"axis_ratio": 30.0}),
-        ({"x": None, "y": None}, {}),
-        ({}, {}),
-    ],
-)
-def test_axes(ratios: dict, expected: dict) -> None:
-    embeddings = {
-        name: SimpleNamespace(summary={"ratio": ratio})
-        for name, ratio in ratios.items()
-    } | {"digit": SimpleNamespace(summary={"entropy": 1.0})}
-    study = SimpleNamespace(embeddings=embeddings)
-    assert stage_metrics.compute_axis_ratio(study) == expected
 
 
 def test_few_dead_points_move_the_mean_and_not_the_median(make_study) -> None:

@@ -20,11 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tfcomp.analysis.features import (
-    compute_rows,
-    finite_or_none,
-    single_threaded,
-)
+from tfcomp.analysis.features import finite_or_none, single_threaded
 from tfcomp.analysis.umap_process import embed_elsewhere
 
 UMAP_HINT = "UMAP is left out: pip install 'tfcomp[umap]' adds it."
@@ -47,25 +43,15 @@ class Components:
     explained: np.ndarray
 
 
-def compute_pca(
-    activations: np.ndarray, num_components: int | None = None
-) -> Components:
-    """Returns principal components of finite activations [n, ...].
-
-    The largest entry of each is positive, so that signs do not depend on
-    LAPACK.
-    """
-    flat = np.reshape(activations, (len(activations), -1))
-    everywhere = np.zeros(len(flat), bool)
-    rows = compute_rows(flat, everywhere)
-    return compute_components(rows, num_components)
-
-
 @single_threaded
 def compute_components(
     rows: np.ndarray, num_components: int | None = None
 ) -> Components:
-    """Returns principal components from the rows of `compute_rows`."""
+    """Returns principal components from the rows of `compute_rows`.
+
+    The largest entry of each is positive, so that signs do not depend on
+    LAPACK.
+    """
     import scipy.linalg  # here: the help of a command needs none
 
     centered = rows - rows.mean(axis=0)
@@ -96,35 +82,26 @@ def has_umap() -> bool:
     return importlib.util.find_spec("umap") is not None
 
 
-def compute_umaps(
-    stages: Mapping[str, np.ndarray | Components],
-) -> dict[str, np.ndarray]:
+def compute_umaps(stages: Mapping[str, Components]) -> dict[str, np.ndarray]:
     """Computes UMAP embeddings [n, 2], float32, the same in every call.
 
-    They are made from all principal components of stages [n, ...] of finite
-    numbers, n at least 5, and NaN if the points of a stage do not differ.
+    They are made from all components of a stage, n at least 5, and NaN if the
+    points of a stage do not differ.
 
     Raises:
         ValueError: If there are too few points.
         OSError: If the process of UMAP fails, as without umap-learn.
     """
-    features = {}
-    for stage, points in stages.items():
-        if not isinstance(points, Components):
-            points = compute_pca(points)
-        features[stage] = points.features.astype(np.float32)
-        if len(points.features) < MIN_POINTS:
-            raise ValueError(
-                f"activations must have at least {MIN_POINTS} points, received "
-                f"{len(points.features)}."
-            )
+    features = {s: c.features.astype(np.float32) for s, c in stages.items()}
+    if min(map(len, features.values())) < MIN_POINTS:
+        raise ValueError(f"UMAP takes at least {MIN_POINTS} points")
     differ = {stage: f for stage, f in features.items() if f.any()}
-    found = embed_elsewhere(list(differ.values())) if differ else []
+    embedded = embed_elsewhere(list(differ.values())) if differ else []
     constant = {
         stage: np.full((len(f), 2), np.nan, np.float32)
         for stage, f in features.items()
     }
-    return constant | dict(zip(differ, found, strict=True))
+    return constant | dict(zip(differ, embedded, strict=True))
 
 
 def compute_steps(

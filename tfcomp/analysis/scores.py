@@ -69,29 +69,6 @@ def compute_peaks(images: ArrayLike, polarity: str) -> FloatArray:
     return peaks
 
 
-def compute_position_error(
-    images: ArrayLike, positions: ArrayLike, polarity: str
-) -> FloatArray:
-    """Returns the distance of peaks from their positions, px, `[n]`.
-
-    NaN without a peak. An absent coordinate (NaN), as of a stripe along its
-    length, does not count.
-    """
-    offsets = _compute_offsets(images, positions, polarity)
-    return np.hypot(offsets[:, 0], offsets[:, 1])
-
-
-def find_right_positions(
-    images: ArrayLike, positions: ArrayLike, polarity: str
-) -> NDArray[np.bool_]:
-    """Returns which peaks are within 1 pixel of the truth in both axes."""
-    offsets = _compute_offsets(images, positions, polarity)
-    is_close = (np.abs(offsets) <= POSITION_TOLERANCE).all(axis=1)
-    # All pixels of a constant image tie, so that its "peak" is pixel (0, 0).
-    is_drawn = np.ptp(_to_bright(images, polarity), axis=(1, 2)) > 0
-    return is_close & is_drawn
-
-
 def count_peaks(images: ArrayLike, polarity: str) -> NDArray[np.int64]:
     """Counts the local extrema above half of the height of a bump, `[n]`.
 
@@ -191,7 +168,7 @@ def score_images(
     Args:
         images: Outputs of a model, `[n, H, W, C]` or `[n, H, W]`.
         truth: True images of the same shape.
-        positions: Of the true peaks, `[n, 2]`; None leaves out their scores.
+        positions: Of the true peaks, `[n, 2]`; None skips their scores.
         polarity: `bright` or `dark`.
         reference: The image that relative errors refer to, `[H, W, C]`, or
             the value of all its pixels; by default the background.
@@ -204,12 +181,15 @@ def score_images(
     }
     if positions is None:
         return scores
-    is_right = find_right_positions(images, positions, polarity)
+    offsets = _compute_offsets(images, positions, polarity)
+    is_close = (np.abs(offsets) <= POSITION_TOLERANCE).all(axis=1)
+    # All pixels of a constant image tie, so that its "peak" is pixel (0, 0).
+    is_right = is_close & (np.ptp(_to_bright(images, polarity), (1, 2)) > 0)
     is_near = scores["mse"] < HIT_ERROR * scores["blank_mse"]
     return scores | {
         "hit_rate": is_right & is_near,
         "position_accuracy": is_right,
-        "position_error": compute_position_error(images, positions, polarity),
+        "position_error": np.hypot(offsets[:, 0], offsets[:, 1]),
         "num_peaks": count_peaks(images, polarity),
     }
 
@@ -257,7 +237,10 @@ def _find_peaks(bright: FloatArray, threshold: FloatArray) -> NDArray:
 def _compute_offsets(
     images: ArrayLike, positions: ArrayLike, polarity: str
 ) -> FloatArray:
-    """Returns peak minus truth, `[n, 2]`, and 0 in an absent coordinate."""
+    """Returns peak minus truth, `[n, 2]`; NaN without a peak.
+
+    An absent coordinate (NaN), as of a stripe along its length, has 0.
+    """
     peaks, positions = compute_peaks(images, polarity), np.asarray(positions)
     is_absent = np.isnan(positions) & ~np.isnan(peaks)
     is_absent &= ~is_absent.all(axis=1, keepdims=True)

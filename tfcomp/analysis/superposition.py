@@ -1,8 +1,8 @@
 """Tests whether OOD outputs are superpositions of the model's ID outputs.
 
-The paper's claim (section 3.3, fig. 1d): asked for an unseen (x, y), a
-decoder adds up what it memorized for x and what it memorized for y. Four
-predictors of the output at an OOD point, all of them from ID outputs:
+The paper's claim (section 3.3, fig. 1d): asked for an unseen (x, y), a decoder
+adds up its memories of x and of y. Four predictors of the output at an OOD
+point, all of them from ID outputs:
 
     superposition        a mean output per factor, over the ID points that
                          share its value; combined by least squares
@@ -15,16 +15,14 @@ predictors of the output at an OOD point, all of them from ID outputs:
 
 `superposition` is the main score, and `conjunctive` its rival with equally
 many free parameters. The spans allow unequal weights, for models that superpose
-few memories; signed ones would explain 0.26 of true bumps, which superpose
-nothing. A model that draws the sum of the nearest known outputs with the same x
-and with the same y has 0.17, 1, 0.57 and 0.78 in a 17 x 17 hole (where the
-nearest ID points share a factor); other superposers have 1, true composers near
-0 (0.014, as bumps overlap next to the border; 0.17 in superposition_span).
+few memories; signed ones would explain 0.26 of true bumps. Superposers have 1,
+true composers near 0 (0.014, as bumps overlap next to the border; 0.17 in
+superposition_span).
 
 R^2 = 1 - SSE / SST per point, with SST about zero and no intercept. Outputs
-are *bright* (background 0; pass `1 - images` for dark ones), so R^2 is a
-squared cosine: in [0, 1], 0 for a blank prediction, and independent of the
-scale of the output. *Blank* outputs, which are rounding noise, have no score.
+are *bright* (background 0), so R^2 is a squared cosine: in [0, 1], 0 for a
+blank prediction, and independent of the scale of the output. *Blank* outputs,
+which are rounding noise, have no score.
 """
 
 import functools
@@ -77,17 +75,12 @@ def compute_superposition(
     is_ood: np.ndarray,
     space: FactorSpace | None = None,
 ) -> list[SuperpositionScores]:
-    """Scores how far images are superpositions of ID outputs.
+    """Scores sets of bright images at the OOD points, [n_ood, pixels] each.
 
-    Args:
-        factors: Values on a grid, [n, F].
-        outputs: Bright outputs at the points, [n, ...].
-        targets: Sets of bright images at the OOD points, [n_ood, pixels] each:
-            the outputs there, or others.
-        is_ood: Which points are held out, [n].
-        space: Says which factors are periodic or categorical.
+    They are the outputs there, or other images. Outputs [n, ...] are bright,
+    factor values [n, F] on a grid; the space says which factors are periodic or
+    categorical.
     """
-    is_ood = np.asarray(is_ood, bool)
     points = convert_to_steps(factors, space)
     known = flatten_outputs(outputs)[~is_ood]
     spans = Spans(known)
@@ -173,9 +166,9 @@ def choose_scored(count: int, num_factors: int) -> np.ndarray:
 
 
 def choose_memories(shares: np.ndarray, distances: np.ndarray) -> np.ndarray:
-    """Returns sorted rows of at most `MAX_MEMORIES` points that share a factor.
+    """Returns sorted rows of the points that share most factors, then near.
 
-    They share the most factors (`shares` is [n_id, F]), then are the nearest.
+    At most `MAX_MEMORIES` points that share any factor (`shares` is [n_id, F]).
     """
     counts = shares.sum(axis=1)
     rows = np.flatnonzero(counts)
@@ -193,9 +186,8 @@ def score_combinations(
     blank outputs (see `find_blank`) and where an image is not finite.
     """
     outputs, known = flatten_outputs(outputs), flatten_outputs(known)
-    is_drawn = ~find_blank(outputs, known)
     r2 = np.full(len(outputs), np.nan)
-    for i in np.flatnonzero(is_drawn):
+    for i in np.flatnonzero(~find_blank(outputs, known)):
         r2[i] = project(outputs[i], np.asarray(regressors[i], np.float64))
     return r2
 
@@ -203,9 +195,9 @@ def score_combinations(
 def summarize_superposition(
     scores: SuperpositionScores, min_distance: float
 ) -> dict[str, float | None]:
-    """Averages over OOD points at a least distance from ID (see `FAR`).
+    """Averages over OOD points at least that far from ID (see `FAR`).
 
-    `<name>_r2` of each predictor, and `blank_fraction`; None of nothing.
+    `<name>_r2` of each predictor, and `blank_fraction`; None without points.
     """
     chosen = scores.distance >= min_distance
     summary = {"blank_fraction": mean_or_none(scores.is_blank[chosen])}
@@ -218,10 +210,9 @@ def summarize_superposition(
 def find_blank(
     unseen: np.ndarray, known: np.ndarray, share: float = BLANK
 ) -> np.ndarray:
-    """Returns which outputs [n_ood, pixels] have hardly any length.
+    """Returns which outputs [n_ood, pixels] are blank.
 
-    Their length is at most a share of the median length of finite known outputs
-    [n_id, pixels].
+    Their length is at most a share of the median of finite known outputs.
     """
     energies = (known**2).sum(axis=1)
     energies = energies[np.isfinite(energies)]

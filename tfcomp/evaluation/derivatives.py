@@ -1,4 +1,4 @@
-"""Derivatives of a model, exact or by differences; and how factors interact."""
+"""Derivatives of a model, exact or by differences; interactions of factors."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -9,13 +9,14 @@ import tensorflow as tf
 
 from tfcomp.analysis import jacobians
 from tfcomp.analysis.interaction import Interaction, compute_jet_products
+from tfcomp.analysis.jacobians import JacobianFn, StageDict, StageFn
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.models.stages import make_stage_model
 
 # Where exact derivatives are compared with differences.
 NUM_CHECKED = 16
 Interactions = dict[str, dict[str, float | None]]
-# Of reports and measures, and of summaries during training.
+# In reports and metrics, and in summaries during training.
 MEASURED_POINTS, WATCHED_POINTS = 128, 64
 # Numbers of derivatives at once, of all stages together.
 MAX_NUMBERS = 2**26
@@ -25,30 +26,32 @@ TRACED_UNITS = 2**15
 
 def choose_jacobian(
     model: keras.Model, space: FactorSpace, steps: Sequence[str] | None = None
-) -> Callable:
+) -> JacobianFn:
     """Returns Jacobians of a model, by differences in stages that need them.
 
     These are `steps`, by default what `find_nondifferentiable` finds.
     """
-    usual, fallback = list_jacobians(model, space)
+    exact, fallback = list_jacobians(model, space)
     if steps is None:
         steps = find_nondifferentiable(model, space)
 
-    def combine(stage_fn: Callable, factors: tf.Tensor) -> dict:
-        found = fallback(stage_fn, factors)
-        shown = {name: found[name] for name in found if name in steps}
-        return usual(stage_fn, factors) | shown
+    def combine(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
+        differences = fallback(stage_fn, factors)
+        kept = {s: differences[s] for s in differences if s in steps}
+        return exact(stage_fn, factors) | kept
 
-    return combine if steps else usual
+    return combine if steps else exact
 
 
 def list_jacobians(
     model: keras.Model, space: FactorSpace
-) -> tuple[Callable, Callable]:
-    """Exact Jacobians, and what replaces them where they are all zero, as of a
-    one-hot code and of steps: central differences over the grid (one-sided at
-    its border), on the same scale. They have a column for each *ordered*
-    factor."""
+) -> tuple[JacobianFn, JacobianFn]:
+    """Returns exact Jacobians and differences, for stages that are steps.
+
+    Differences over the grid are central (one-sided at its border), on the same
+    scale. Both have a column for each *ordered* factor. A one-hot code has
+    differences alone.
+    """
     ordered = [space.factors[column] for column in space.ordered]
     differences = functools.partial(
         jacobians.compute_difference_jacobians,
@@ -57,17 +60,20 @@ def list_jacobians(
         step=[factor.step for factor in ordered],
         levels=[factor.levels for factor in ordered],
     )
-    differences = _keep_names_fixed(differences, space)
+    differences = _fix_classes(differences, space)
     layers = {layer.name: layer for layer in model.layers}
     if not getattr(layers.get("code"), "differentiable", True):
         return differences, differences
-    exact = _keep_names_fixed(jacobians.compute_stage_jacobians, space)
+    exact = _fix_classes(jacobians.compute_stage_jacobians, space)
     return exact, differences
 
 
 def find_nondifferentiable(model: keras.Model, space: FactorSpace) -> list[str]:
-    """Stages that move with a factor although their derivative is exactly zero
-    at a few points: behind a rounding, a stopped gradient, other software."""
+    """Finds stages that move with a factor although their derivative is zero.
+
+    Some points are checked. Such stages are behind a rounding, a stopped
+    gradient, or other software.
+    """
     points = space.draw(NUM_CHECKED, np.random.default_rng(0))
     factors, stages = tf.constant(points, tf.float32), make_stage_model(model)
     usual, fallback = list_jacobians(model, space)
@@ -80,20 +86,20 @@ def find_nondifferentiable(model: keras.Model, space: FactorSpace) -> list[str]:
 
 
 def is_flat(g: np.ndarray | tf.Tensor) -> np.ndarray:
-    """Factors [F] along which metric tensors [n, F, F] are zero everywhere."""
+    """Returns which factors [F] metric tensors [n, F, F] are zero along."""
     return ~np.diagonal(np.asarray(g), axis1=1, axis2=2).any(axis=0)
 
 
 def describe_nondifferentiable(stages: Sequence[str]) -> str:
-    """One line that marks results of differences."""
+    """Returns a line that marks results of differences."""
     return (
         f"{', '.join(stages)}: not differentiable (exact derivatives are 0); "
         "the geometry there comes from differences over the grid"
     )
 
 
-def _keep_names_fixed(jacobian_fn: Callable, space: FactorSpace) -> Callable:
-    """Jacobians over the ordered factors, the categorical ones fixed."""
+def _fix_classes(jacobian_fn: JacobianFn, space: FactorSpace) -> JacobianFn:
+    """Returns Jacobians over ordered factors, with categorical ones fixed."""
     ordered = list(space.ordered)
     if not ordered:
         return lambda stage_fn, factors: {
@@ -103,10 +109,10 @@ def _keep_names_fixed(jacobian_fn: Callable, space: FactorSpace) -> Callable:
     if len(ordered) == len(space):
         return jacobian_fn
 
-    def compute(stage_fn: Callable, factors: tf.Tensor) -> dict:
+    def compute(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
         factors = tf.convert_to_tensor(factors)
 
-        def vary(values: tf.Tensor) -> dict:
+        def vary(values: tf.Tensor) -> StageDict:
             columns = tf.unstack(factors, axis=1)
             for number, column in enumerate(ordered):
                 columns[column] = values[:, number]
@@ -123,9 +129,12 @@ def make_interaction_fn(
     num_units: int,
     is_traced: bool = False,
 ) -> Callable[[np.ndarray], Interactions]:
-    """From points [n, F] to the numbers of every stage, by exact derivatives;
-    to nothing for a one-hot code, operations that cannot be differentiated as
-    often, or fewer than two ordered factors. Many units are traced anyway."""
+    """Returns a function from points [n, F] to the interactions of stages.
+
+    It uses exact derivatives. It returns nothing for a one-hot code, operations
+    without a second derivative, and fewer than two ordered factors. Many units
+    are traced anyway.
+    """
     exact, fallback = list_jacobians(model, space)
     ordered = [space.factors[column] for column in space.ordered]
     ranges = [factor.high - factor.low for factor in ordered]
@@ -145,17 +154,19 @@ def make_interaction_fn(
 
     def measure(points: np.ndarray) -> Interactions:
         try:
-            found = jacobians.evaluate_in_batches(
+            products = jacobians.evaluate_in_batches(
                 compute, points, size, is_traced
             )
         except LookupError:  # an operation without a further gradient
             return {}
-        return {s: Interaction(p, ranges).summarize() for s, p in found.items()}
+        return {
+            s: Interaction(p, ranges).summarize() for s, p in products.items()
+        }
 
     return measure
 
 
 def choose_points(grid: np.ndarray, count: int) -> np.ndarray:
-    """At most so many rows of a grid, always the same ones, in its order."""
+    """Returns a fixed random sample of the rows of a grid, in its order."""
     rows = np.random.default_rng(0).permutation(len(grid))[:count]
     return grid[np.sort(rows)]

@@ -1,4 +1,4 @@
-"""Outputs of a network during its training, in the folder of the run.
+"""Keeps outputs of a network during its training, in the folder of the run.
 
 outputs/epoch_<n>.npz has `factors` [n, F] and `images` [n, H, W, C] in 8 bits,
 for the slider over epochs in the explorer of a report.
@@ -6,22 +6,15 @@ for the slider over epochs in the explorer of a report.
 
 import sys
 import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
 
-from tfcomp.config.errors import RunError
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.storage.files import check_file, make_subfolder, write_whole
 
 FOLDER = "outputs"
 MAX_BYTES = 2**28  # of a file, unpacked; a run keeps no more in all of them
-# Errors of damaged files, and of files that `write_outputs` did not write.
-UNREADABLE = (
-    *(OSError, ValueError, LookupError, MemoryError, NotImplementedError),
-    *(RuntimeError, RunError, zipfile.BadZipFile, zlib.error),
-)
 
 
 def list_kept_epochs(epochs: int, count: int) -> list[int]:
@@ -29,8 +22,8 @@ def list_kept_epochs(epochs: int, count: int) -> list[int]:
 
     With the trained network there are `count` outputs, evenly spread.
     """
-    found = {round(k * epochs / count) for k in range(1, count)}
-    return sorted(found - {0, epochs})
+    kept = {round(k * epochs / count) for k in range(1, count)}
+    return sorted(kept - {0, epochs})
 
 
 def write_outputs(
@@ -49,16 +42,14 @@ def read_outputs(run: LoadedRun, grid: np.ndarray) -> dict[int, np.ndarray]:
     A note on standard error names the files that are skipped: damaged ones,
     and those with other points than the grid [n, F].
     """
-    if run.path is None:
-        return {}
-    found: dict[int, np.ndarray] = {}
-    for path in run.path.glob(f"{FOLDER}/epoch_*.npz"):
+    images: dict[int, np.ndarray] = {}
+    for path in run.path.glob(f"{FOLDER}/epoch_*.npz") if run.path else ():
         try:
             epoch = int(path.stem.removeprefix("epoch_"))
-            found[epoch] = _read_images(path, grid)
-        except UNREADABLE as error:
+            images[epoch] = _read_images(path, grid)
+        except Exception as error:  # damaged files raise errors of many kinds
             print(f"note: {path} is left out: {error}", file=sys.stderr)
-    return dict(sorted(found.items()))
+    return dict(sorted(images.items()))
 
 
 def _read_images(path: Path, grid: np.ndarray) -> np.ndarray:

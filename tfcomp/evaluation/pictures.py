@@ -1,4 +1,4 @@
-"""Pictures of an evaluated run, as TensorBoard and reports show them."""
+"""Pictures of an evaluated run, for TensorBoard and reports."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ _POWERS = {1: "", 2: "²", 3: "³"}
 def picture_samples(
     dataset: Dataset, evaluation: Evaluation, subset: str, title: str
 ) -> Figure:
-    """Truth above output for a spread of ID or OOD points."""
+    """Shows truth above output for a spread of ID or OOD points."""
     splits = dataset.splits
     chosen = splits.is_ood if subset == "ood" else splits.is_id
     rows = choose_spread(np.flatnonzero(chosen))
@@ -40,7 +40,7 @@ def picture_samples(
 
 
 def describe_points(dataset: Dataset, rows: np.ndarray) -> list[str] | None:
-    """Factor values as titles of images; None where a position says it."""
+    """Returns factor values as titles of images; None for positions."""
     if dataset.has_position:
         return None
     units = {"degrees": "°", "px": " px"}
@@ -57,8 +57,10 @@ def describe_points(dataset: Dataset, rows: np.ndarray) -> list[str] | None:
 
 
 def label_volume(space: FactorSpace) -> str:
-    """Axis label of log-volumes, as `log(volume / px²)`, per unit of the
-    ordered factors; one without a unit stands for itself."""
+    """Returns the axis label of log-volumes, as `log(volume / px²)`.
+
+    A factor without a unit has its name there.
+    """
     factors = [space.factors[i] for i in space.ordered]
     counts = Counter(factor.unit or factor.name for factor in factors)
     units = [u + _POWERS.get(n, f"^{n}") for u, n in counts.items()]
@@ -67,7 +69,7 @@ def label_volume(space: FactorSpace) -> str:
 
 
 def describe_planes(dataset: Dataset) -> str:
-    """A sentence on where maps of two of several factors are."""
+    """Describes where maps of two of several factors are."""
     if len(dataset.space) == 2:
         return ""
     return (
@@ -77,7 +79,7 @@ def describe_planes(dataset: Dataset) -> str:
 
 
 def picture_error_curve(dataset: Dataset, evaluation: Evaluation) -> Figure:
-    """MSE against the one ordered factor, a line per curve."""
+    """Plots the MSE against the one ordered factor, a line per curve."""
     error = compute_mse_per_image(evaluation.images, evaluation.truth)
     curves = list_curves(dataset.space)
     factor = curves[0].factor
@@ -104,11 +106,11 @@ def picture_maps(
     planes: Sequence[Plane] = (),
     cmap: str = "viridis",
 ) -> Figure:
-    """Draws numbers per grid point as maps, one for every pair of factors.
+    """Plots numbers per grid point as maps, one for every pair of factors.
 
     Maps have a number per grid point, [n], by title; of a sample of the grid,
-    per point of `Dataset.at_map_points`. The planes are some of those of the
-    dataset, by default all; other arguments are those of `draw_maps`.
+    per point of `Dataset.at_map_points`. The planes are some planes of the
+    dataset, by default all; other arguments are as in `draw_maps`.
     """
     drawn = {}
     for name, values in maps.items():
@@ -130,8 +132,10 @@ def picture_volumes(
     planes: Sequence[Plane] = (),
     limit: float | None = None,
 ) -> Figure:
-    """Log-volumes [n] of stages, less their means, as maps on one scale up to a
-    limit, by default the largest deviation of these stages."""
+    """Plots log-volumes [n] of stages, less their means, as maps on one scale.
+
+    The limit of the scale is by default the largest deviation of these stages.
+    """
     centered = center_volumes(volumes)
     limit = limit or find_largest(centered)
     label = f"{label_volume(dataset.space)} less its mean"
@@ -140,7 +144,7 @@ def picture_volumes(
 
 
 def center_volumes(volumes: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Log-volumes less the mean of their stage; NaN where they are infinite."""
+    """Subtracts the mean of each stage; NaN where volumes are infinite."""
     centered = {}
     for name, values in volumes.items():
         finite = np.where(np.isfinite(values), values, np.nan)
@@ -150,25 +154,25 @@ def center_volumes(volumes: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def find_largest(maps: Mapping[str, np.ndarray]) -> float:
-    """The largest size of all numbers, above 0."""
+    """Returns the largest absolute value of all numbers, above 0."""
     return max(np.nanmax(np.abs(v), initial=1e-9) for v in maps.values())
 
 
 def picture_landscape(dataset: Dataset, evaluation: Evaluation) -> Figure:
-    """The error at every combination of two factors."""
+    """Plots the error at every combination of two factors."""
     maps = {"error landscape": compute_error_ratio(dataset, evaluation)}
     return picture_maps(dataset, maps, label_error(dataset))
 
 
 def label_error(dataset: Dataset) -> str:
-    """Label of relative errors."""
+    """Returns the label of relative errors."""
     return f"MSE / MSE of {dataset.reference_name}"
 
 
 def picture_embedding(
     factor: Factor, embedding: EmbeddingAnalysis
 ) -> dict[str, Figure]:
-    """All matrices of an embedding, and their profiles or singular values."""
+    """Plots all matrices of an embedding, and profiles or singular values."""
     title = f"embedding of {factor.name}"
     levels = [factor.describe(value) for value in factor.values()]
     matrices = embedding_plots.draw_embeddings(
@@ -186,13 +190,15 @@ def picture_embedding(
 
 
 def choose_spread(rows: np.ndarray, count: int = SHOWN_SAMPLES) -> np.ndarray:
-    """At most so many entries of `rows`, always the same, in order; at random,
-    since evenly spaced rows of a grid lie on a line."""
+    """Returns a fixed random sample of rows, in order.
+
+    Evenly spaced rows of a grid would lie on a line.
+    """
     return rows[choose_rows(len(rows), count)]
 
 
 def get_pixel_mask(dataset: Dataset) -> np.ndarray | None:
-    """The region over the pixels, where factors are pixel positions."""
+    """Returns the region over the pixels, if factors are pixel positions."""
     rows, columns, _ = dataset.image_shape
     is_pixels = dataset.has_position and dataset.space.shape == (columns, rows)
     if not (is_pixels and dataset.splits.is_complete):

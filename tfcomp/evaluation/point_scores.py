@@ -1,4 +1,4 @@
-"""Scores of a decoder's images, ID and OOD apart, over all combinations."""
+"""Scores the images of a decoder over all combinations, ID and OOD apart."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from tfcomp.datasets import Dataset
 from tfcomp.datasets.dataset import Render
 from tfcomp.evaluation.user_metrics import ImageView, compute_image_metrics
 
-# Points that are scored at once, and that a model draws at once where its
+# Points that are scored at once, and points of one call of the model where its
 # images are not kept.
 BLOCK = 1024
 STREAMED_BATCH = 256
@@ -28,9 +28,11 @@ Draw = Callable[[tf.Tensor], dict[str, tf.Tensor]]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Outputs and truth over the grid [n, H, W, C]; scores of `Splits.scored`:
-    `id` and `ood`, `id_test` when some ID cells were not trained on, and
-    `id_<name>`, `ood_<name>` for every other truth."""
+    """Outputs and truth over the grid [n, H, W, C], and scores of subsets.
+
+    Scores of `Splits.scored` are `id` and `ood`, `id_test` when some ID cells
+    were not trained on, and `id_<name>`, `ood_<name>` for every other truth.
+    """
 
     images: np.ndarray
     truth: np.ndarray
@@ -43,7 +45,7 @@ def score_subsets(
     truth: np.ndarray,
     subsets: dict[str, np.ndarray],
 ) -> dict[str, dict[str, float | None]]:
-    """Scores of outputs over the grid, for each subset of its points."""
+    """Scores outputs over the grid, for each subset of its points."""
     splits = dataset.splits
     each = score_points(dataset, images, truth, splits.grid, splits.is_ood)
     return average_subsets(each, subsets, sum_truth(dataset, truth, subsets))
@@ -56,8 +58,10 @@ def score_points(
     factors: np.ndarray,
     is_ood: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
-    """Scores of every image, [n] by name, at points of the data; with those of
-    users if it is said which points are held out."""
+    """Scores every image at points of the data, [n] by name.
+
+    Metrics of users are included if `is_ood` says which points are held out.
+    """
     scores = score_images(
         images,
         truth,
@@ -75,7 +79,7 @@ def score_points(
 def sum_truth(
     dataset: Dataset, truth: np.ndarray, subsets: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """Sums over subsets of true images less the reference, [H, W, C]."""
+    """Sums true images less the reference over subsets, [H, W, C]."""
     return {
         name: np.subtract(
             truth[rows].sum(axis=0, dtype=np.float64),
@@ -92,7 +96,7 @@ def average_subsets(
 ) -> dict[str, dict[str, float | None]]:
     """Averages scores of points, [n] by name, over subsets of the points.
 
-    The sums are those of `sum_truth`.
+    The sums are the result of `sum_truth`.
     """
     return {
         subset: average_scores(
@@ -106,7 +110,7 @@ def average_subsets(
 def evaluate_images(
     dataset: Dataset, draw: Draw, images: np.ndarray | None = None
 ) -> Evaluation:
-    """Scores all points that are scored; draws the grid if it is not given."""
+    """Scores all scored points; computes the images if they are not given."""
     splits = dataset.splits
     if images is None:
         images = evaluate_in_batches(draw, splits.grid)["image"]
@@ -129,14 +133,16 @@ def _score(
 ) -> dict[str, dict[str, float | None]]:
     """Scores subsets of the scored points, in blocks.
 
-    What is `kept` are the `image` and `truth` over the grid.
+    `kept` has the `image` and `truth` over the grid.
     """
     scored = dataset.splits.scored
-    starts: Iterable[int] = range(0, len(scored.factors), BLOCK)
+    blocks = range(0, len(scored.factors), BLOCK)
+    starts: Iterable[int] = blocks
     if dataset.splits.is_streamed:
         kept = {}
-        starts = show_progress(starts, "scores", "block", len(starts))
-    parts, sums = [], dict.fromkeys(subsets, 0.0)
+        starts = show_progress(blocks, "scores", "block", len(blocks))
+    parts = []
+    sums = {name: np.zeros(dataset.image_shape) for name in subsets}
     for start in starts:
         rows = slice(start, start + BLOCK)
         points = scored.factors[rows], scored.is_ood[rows]
@@ -158,8 +164,10 @@ def _score(
 
 
 def compute_error_ratio(dataset: Dataset, evaluation: Evaluation) -> np.ndarray:
-    """MSE of every grid point over that of `Dataset.reference` there, [n]; not
-    `relative_mse`, which is the ratio of the two means over points."""
+    """Returns MSE over the MSE of `Dataset.reference` at every grid point, [n].
+
+    `relative_mse` is something else, the ratio of the two means over points.
+    """
     truth = evaluation.truth
     blank = np.broadcast_to(dataset.reference, truth.shape)
     error = compute_mse_per_image(evaluation.images, truth)

@@ -1,9 +1,7 @@
-"""Data for TensorBoard's embedding projector: the manifolds of figure 9b.
+"""Writes data of TensorBoard's embedding projector: the manifolds of figure 9b.
 
-Keras 3 writes none of its own:
-
-projector_config.pbtxt    which tensors there are; TensorBoard looks for it
-                          in folders that hold event files, and only there
+projector_config.pbtxt    the tensors; TensorBoard looks for it in folders
+                          that hold event files, and only there
 projector/NN_stage.tsv    one point a line
 projector/metadata.tsv    one point a line below a header of column names
 projector/sprite.png      all images in one, row by row from the top left
@@ -20,7 +18,6 @@ from google.protobuf import text_format
 from numpy.typing import ArrayLike
 from tensorboard.plugins.projector import ProjectorConfig
 
-from tfcomp.analysis.manifolds import compute_pca
 from tfcomp.config.errors import RunError
 from tfcomp.figures.image_rows import arrange_channels
 from tfcomp.storage.files import make_subfolder, write_text, write_whole
@@ -32,9 +29,8 @@ SPRITE_FILE = f"{SUBFOLDER}/sprite.png"
 # The browser's limit for the width and the height of a sprite.
 MAX_SPRITE_SIZE = 8192
 FRAME_SHADE = 160
-# A point of a convolution stage has 50,000 numbers, too many to send to a
-# browser; the first components hold what anyone will look at. From 50 on the
-# projector divides points by their lengths ("spherize") when it opens.
+# A point of a convolution stage has 50,000 numbers, too many for a browser.
+# From 50 on, the projector divides points by their lengths ("spherize").
 MAX_COMPONENTS = 49
 
 
@@ -44,12 +40,12 @@ def write_projector(
     metadata: Mapping[str, ArrayLike],
     images: np.ndarray,
 ) -> Path:
-    """Writes what the projector shows for one run; returns the main file.
+    """Writes the files of one run; returns the main file.
 
     Args:
         folder: Of the run; RunError if it has no event files.
-        stages: Finite features of every stage, [n, ...]. Those of more than 49
-            dimensions are replaced by their first 49 principal components.
+        stages: Finite features of every stage, [n, k], k at most
+            `MAX_COMPONENTS`.
         metadata: Columns with a value per point, [n]; NaN is left empty. The
             first one that is not numeric is the label of points.
         images: One per point, gray [n, H, W] or [n, H, W, C], values in [0, 1],
@@ -59,14 +55,6 @@ def write_projector(
         raise RunError(
             f"{folder} must hold event files of TensorBoard, or its projector "
             "does not look there"
-        )
-    lengths = {name: len(values) for name, values in stages.items()}
-    lengths |= {name: np.size(values) for name, values in metadata.items()}
-    lengths["images"] = len(images)
-    if not stages or not metadata or len(set(lengths.values())) != 1:
-        raise ValueError(
-            "stages and metadata must have at least one entry, and all of "
-            f"them and the images one length, received {lengths}."
         )
     make_subfolder(folder, SUBFOLDER)
     write_text(folder / METADATA_FILE, _format_metadata(metadata))
@@ -80,17 +68,14 @@ def write_projector(
     for index, (stage, features) in enumerate(stages.items()):
         safe = re.sub(r"[^\w.-]", "_", stage)  # a stage may be called block/1
         path = f"{SUBFOLDER}/{index:02d}_{safe}.tsv"
-        flat = np.reshape(features, (len(features), -1))
-        if flat.shape[1] > MAX_COMPONENTS:
-            flat = compute_pca(flat, MAX_COMPONENTS).features
         # Text, since TensorBoard takes bytes for text as well when they happen
         # to be valid characters, which the zeros of a dead stage are.
         with write_whole(folder / path) as partial:
-            np.savetxt(partial, flat, fmt="%.6g", delimiter="\t")
+            np.savetxt(partial, features, fmt="%.6g", delimiter="\t")
         embedding = config.embeddings.add(
             tensor_name=stage,
             tensor_path=path,
-            tensor_shape=flat.shape,
+            tensor_shape=features.shape,
             metadata_path=METADATA_FILE,
         )
         embedding.sprite.image_path = SPRITE_FILE
@@ -100,12 +85,12 @@ def write_projector(
 
 
 def make_sprite(images: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
-    """All images in one, row by row from the top left; with width and height of
-    a single one with its gray frame (the page is white).
+    """Returns all images in one, row by row from the top left, and their size.
 
-    Images are [n, H, W] or [n, H, W, 3] in [0, 1], row 0 at the bottom, thinned
-    to every second, third, ... pixel if the whole would exceed 8192 pixels.
-    Gray or RGB values, uint8, black where images are missing in the last row.
+    The size is width and height of one image with its gray frame (the page is
+    white). Images are [n, H, W] or [n, H, W, 3] in [0, 1], row 0 at the bottom,
+    thinned to every second, third, ... pixel if the whole would exceed 8192
+    pixels. Values are gray or RGB, uint8, and black behind the last image.
     """
     columns = math.ceil(math.sqrt(len(images)))  # nearly a square
     rows = math.ceil(len(images) / columns)

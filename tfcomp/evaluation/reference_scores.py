@@ -1,5 +1,5 @@
-"""What stands beside a run: predictors without a network, certified points, and
-what its decoder draws for superposed codes."""
+"""Scores beside those of a run: predictors without a network, certified points,
+and images for superposed codes."""
 
 import math
 
@@ -19,7 +19,7 @@ from tfcomp.evaluation.point_scores import Evaluation
 from tfcomp.models.encodings.codes import FactorIndex
 from tfcomp.models.stages import make_stage_model
 
-# Training points among which the nearest is looked for.
+# Training points among which the nearest is searched.
 MAX_KNOWN = 2**16
 MAX_SIZE = 2**27  # numbers of images for superposed codes
 
@@ -27,10 +27,10 @@ References = dict[str, dict[str, float]]
 
 
 def draw_references(dataset: Dataset) -> dict[str, np.ndarray]:
-    """What the predictors draw at every point of the grid, [n, H, W, C].
+    """Returns the images of predictors at every grid point, [n, H, W, C].
 
-    Training points that lack a factor, as stripes do, teach nothing here; of
-    many, a fixed random choice counts. Nothing if there is none.
+    Training points that lack a factor, as stripes do, are skipped; of many, a
+    fixed random sample is used. Empty without training points.
     """
     splits, space = dataset.splits, dataset.space
     train = splits.train[np.isfinite(splits.train).all(axis=1)]
@@ -50,16 +50,18 @@ def draw_references(dataset: Dataset) -> dict[str, np.ndarray]:
         "nearest_id": dataset.render_array(train[nearest]),
     }
     shape = dataset.image_shape
-    return {name: found.reshape(-1, *shape) for name, found in drawn.items()}
+    return {name: flat.reshape(-1, *shape) for name, flat in drawn.items()}
 
 
 def score_references(dataset: Dataset, truth: np.ndarray) -> References:
-    """Relative MSE of what the predictors draw, by their names, over `id` and
-    `ood` points of the grid, where there are such points."""
+    """Returns the relative MSE of predictors by name and subset.
+
+    Subsets are the `id` and `ood` points of the grid, where there are some.
+    """
     reference = np.broadcast_to(dataset.reference, truth.shape)
     blank = compute_mse_per_image(reference, truth)
     subsets = {"id": dataset.splits.is_id, "ood": dataset.splits.is_ood}
-    scores = {}
+    scores: References = {}
     for name, images in draw_references(dataset).items():
         error = compute_mse_per_image(images, truth)
         scores[name] = {
@@ -73,10 +75,12 @@ def score_references(dataset: Dataset, truth: np.ndarray) -> References:
 def score_certified(
     dataset: Dataset, evaluation: Evaluation, certificate: Certificate | None
 ) -> dict[str, float | None]:
-    """R^2 (`compute_r2`) over the points of the grid, for `metrics.json`: of
-    `id`, of `ood` and, by a certificate of order 1 (`certify_dataset`), of the
-    held-out points that are `certified` and of the `others`, where there are
-    any."""
+    """Returns R^2 (`compute_r2`) over subsets of the grid, for `metrics.json`.
+
+    Subsets are `id`, `ood` and, by a certificate of order 1
+    (`certify_dataset`), the held-out points that are `certified` and the
+    `others`, where there are any.
+    """
     rows = {"id": dataset.splits.is_id, "ood": dataset.splits.is_ood}
     if certificate is not None:
         marks = mark_certified(dataset, certificate)
@@ -89,8 +93,10 @@ def score_certified(
 
 
 def compute_r2(images: np.ndarray, truth: np.ndarray) -> float | None:
-    """1 minus the squared error of images [n, H, W, C] over that of the mean of
-    the true ones; None if these are all alike, or an output is not finite."""
+    """Returns 1 minus the squared error of images over that of the mean image.
+
+    None if the true images are all alike, or an output is not finite.
+    """
     wrong = np.square(images - truth, dtype=np.float64).sum()
     spread = np.square(truth - truth.mean(axis=0), dtype=np.float64).sum()
     if not spread or not np.isfinite(wrong):
@@ -101,9 +107,9 @@ def compute_r2(images: np.ndarray, truth: np.ndarray) -> float | None:
 def draw_superposed_inputs(
     model: keras.Model, splits: Splits
 ) -> np.ndarray | None:
-    """Images for the mean codes of the ID points that share a factor (fig. 1d).
+    """Returns images for mean codes of ID points that share a factor (fig. 1d).
 
-    At an OOD (x, y), for codes g, those of f(g(x), mean g(y')) and of
+    At an OOD point (x, y), for codes g, they are f(g(x), mean g(y')) and
     f(mean g(x'), g(y)): [n_ood, F, H, W, C], NaN where no ID point shares the
     value. The mean *outputs* of these points (`tfcomp.analysis.superposition`)
     are the same for a linear f. None for a model whose image depends on more
@@ -126,7 +132,7 @@ def draw_superposed_inputs(
 
 
 def find_decoder(model: keras.Model) -> tf.types.experimental.Callable | None:
-    """The function from codes [m, code] to `{"image": [m, H, W, C]}`."""
+    """Returns the function from codes [m, code] to `{"image": [m, ...]}`."""
     layers = {layer.name: layer for layer in model.layers}
     code = layers.get("code")
     if code is None or isinstance(code, FactorIndex):

@@ -1,5 +1,7 @@
-"""What the scores of runs say, a sentence each, and no more than they carry: a
-network that does not fit what it was trained on is called that first."""
+"""Describes the scores of runs in sentences that claim no more than they show.
+
+A network that does not fit its training data is called that first.
+"""
 
 import math
 from collections.abc import Mapping
@@ -10,7 +12,7 @@ FITTED = 0.05
 FAILED = 0.5
 MAX_NAMED = 3
 HUGE = 1e6  # percent, after which digits say nothing
-# What needs no network, and how it is called here.
+# Predictors without a network, and their names in sentences.
 REFERENCES = {
     "additive": "the best sum of effects of single factors",
     "nearest_id": "the nearest training image",
@@ -18,7 +20,7 @@ REFERENCES = {
 
 
 def describe_scores(metrics: Mapping[str, Any]) -> str:
-    """One sentence from the content of a `metrics.json`, of any age."""
+    """Returns one sentence on the content of a `metrics.json`, of any age."""
     known, held_out = (_find_error(metrics, name) for name in ("id", "ood"))
     seen = "what it saw"
     if "id_test" in metrics:  # the scores of ID are of more than was trained on
@@ -55,7 +57,7 @@ def describe_scores(metrics: Mapping[str, Any]) -> str:
 
 
 def describe_runs(found: Mapping[str, Mapping[str, Any]]) -> str:
-    """What the errors of one run or of several say, by name."""
+    """Describes the errors of one run or of several, by name."""
     if len(found) == 1:
         return describe_scores(next(iter(found.values())))
     known = {name: _find_error(m, "id") for name, m in found.items()}
@@ -81,8 +83,10 @@ def describe_runs(found: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def describe_references(found: Mapping[str, Mapping[str, Any]]) -> str:
-    """How the errors of runs compare with those that need no network, on
-    held-out combinations, or on all if none is; empty if they are unknown."""
+    """Compares the errors of runs with those of predictors without a network.
+
+    On held-out combinations, or on all if none is held out; empty if unknown.
+    """
     compared = []
     for metrics in found.values():
         subset = "id" if _find_error(metrics, "ood") is None else "ood"
@@ -119,9 +123,9 @@ def describe_references(found: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _count_places(metrics: Mapping[str, Any]) -> str:
-    """How many of the held-out positions are hit; empty without any."""
+    """Counts the held-out positions that are hit; empty without any."""
     share = _find_error(metrics, "ood", "hit_rate")
-    if share is None:  # a run of earlier times, or no position at all
+    if share is None:  # an older run, or no position at all
         share = _find_error(metrics, "ood", "position_accuracy")
     count = metrics.get("points", {}).get("ood")
     if share is None:
