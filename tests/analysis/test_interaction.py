@@ -137,19 +137,6 @@ def test_mixed_share(stage_fn: Callable, expected: float | Callable) -> None:
     assert share == pytest.approx(expected, abs=1e-6)
 
 
-def test_units_of_the_factors_do_not_matter() -> None:
-    model = make_mlp()
-    points = np.random.default_rng(6).normal(size=(5, 3))
-    scale = np.array([100.0, 0.1, 1.0])
-    one = measure(model, points, (1, 2, 3))
-    ranges = scale * [1, 2, 3]
-    other = measure(lambda f: model(f / scale), points * scale, ranges)
-    for name in ("first", "cross", "second", "absolute"):
-        np.testing.assert_allclose(
-            getattr(other, name), getattr(one, name), rtol=1e-3, atol=1e-4
-        )
-
-
 @pytest.mark.parametrize(
     ("stage_fn", "contrast", "relative"),
     [

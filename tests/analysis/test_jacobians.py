@@ -83,15 +83,6 @@ def test_dynamic_batch_keeps_units_static() -> None:
     np.testing.assert_allclose(compute(factors)["image"], expected, atol=1e-6)
 
 
-def test_bump_code_metric_is_analytic() -> None:
-    factors = tf.constant([[2.0, 3.5], [0.0, 7.0], [4.2, 1.1]])
-    g = compute_stage_metrics(bump_code, factors)["code"].numpy()
-    offsets = CENTERS - factors.numpy()[:, :, None].astype(np.float64)
-    expected = ((offsets * np.exp(-0.5 * offsets**2)) ** 2).sum(axis=2)
-    np.testing.assert_allclose(g[:, [0, 1], [0, 1]], expected, rtol=1e-5)
-    np.testing.assert_array_equal(g[:, 0, 1], 0.0)
-
-
 def test_odd_stages() -> None:
     """Constant, shared, the factors themselves, and one value a row."""
 
@@ -140,14 +131,6 @@ def test_differences_between_uneven_levels() -> None:
     )
     slopes = [(4 - 1) / 1, (25 - 1) / 4, (25 - 4) / 3]
     np.testing.assert_allclose(found["h"][:, 0, 0], slopes, rtol=1e-6)
-
-
-def test_metrics_are_semidefinite_and_float64() -> None:
-    metrics = compute_stage_metrics(make_mlp(3), make_factors(6, 3))
-    for g in metrics.values():
-        assert g.dtype == tf.float64
-        assert np.linalg.eigvalsh(g).min() > -1e-12
-        np.testing.assert_array_equal(g, tf.linalg.matrix_transpose(g))
 
 
 def test_metrics_resolve_what_float32_products_lose() -> None:

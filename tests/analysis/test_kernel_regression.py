@@ -102,29 +102,6 @@ def test_nothing_to_explain_gives_none(
     assert found.r2_id is None and found.r2_ood is None
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_broken_outputs_give_none(value: float) -> None:
-    outputs = BUMPS.copy()
-    outputs[np.flatnonzero(IS_OOD)[2]] = value
-    found = fit("product", GRID, outputs, IS_OOD)
-    assert found.r2_id > 0.9 and found.r2_ood is None
-    outputs[np.flatnonzero(~IS_OOD)[2]] = value
-    found = fit("product", GRID, outputs, IS_OOD)
-    assert found.r2_id is None and found.r2_ood is None and found.scales == ()
-
-
-def test_a_sample_of_many_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is the regression on these points alone."""
-    monkeypatch.setattr(kr, "MAX_POINTS", 40)
-    rows = np.flatnonzero(~IS_OOD)
-    kept = np.isin(np.arange(len(GRID)), rows[kr.choose_rows(len(rows), 40)])
-    assert kept.sum() == 40
-    both = kept | IS_OOD
-    found = fit("product", GRID, BUMPS, IS_OOD)
-    alone = fit("product", GRID[both], BUMPS[both], IS_OOD[both])
-    assert found == alone
-
-
 def test_outputs_are_fitted_together_as_alone(rng: np.random.Generator) -> None:
     outputs = {"one": BUMPS, "other": rng.random(BUMPS.shape)}
     outputs["no number"] = np.full(BUMPS.shape, np.nan)

@@ -123,30 +123,6 @@ def test_one_jump_shows_in_the_maximum(border: int) -> None:
     assert found["max_turning_ratio"] > 10
 
 
-def test_linear_interpolation_is_straight_and_slower() -> None:
-    """What the paper says of the images: the chord, at even speed."""
-    points = CIRCLE.copy()
-    points[29:43] = chord = np.linspace(CIRCLE[29], CIRCLE[42], 14)
-    found = compute_gap_statistics(embed(points, 30), IN_GAP, periodic=True)
-    assert found["turning_ratio"] < 1e-3
-    expected = np.linalg.norm(chord[1] - chord[0])
-    expected /= np.linalg.norm(CIRCLE[1] - CIRCLE[0])
-    assert found["speed_ratio"] == pytest.approx(expected)
-    assert expected < 0.97
-
-
-def test_a_gap_may_wrap() -> None:
-    points = CIRCLE.copy()
-    points[0] *= 3
-    wrapped = np.roll(IN_GAP, NUM_POINTS // 2)
-    assert wrapped[0] and wrapped[-1]
-    shifted = np.roll(points, NUM_POINTS // 2, axis=0)
-    found = compute_gap_statistics(points, wrapped, periodic=True)
-    expected = compute_gap_statistics(shifted, IN_GAP, periodic=True)
-    assert found == pytest.approx(expected)
-    assert found["max_speed_ratio"] > 10
-
-
 ROUNDING = 1 + 1e-7 * np.random.default_rng(0).normal(size=(NUM_POINTS, 40))
 NOTHING = np.zeros(NUM_POINTS, bool)
 

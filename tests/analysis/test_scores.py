@@ -49,11 +49,12 @@ def compute_scores(*arguments: Any) -> dict[str, float | None]:
 
 
 def compute_errors(images: np.ndarray, *arguments: Any) -> np.ndarray:
-    return metrics.score_images(images, images, *arguments)["position_error"]
+    blank = np.zeros_like(images)
+    return metrics.score_images(images, blank, *arguments)["position_error"]
 
 
 def compute_accuracy(images: np.ndarray, *arguments: Any) -> float:
-    scores = metrics.score_images(images, images, *arguments)
+    scores = metrics.score_images(images, np.zeros_like(images), *arguments)
     return scores["position_accuracy"].mean()
 
 
@@ -232,15 +233,3 @@ def test_diverged_model_is_never_right(value: float, polarity: str) -> None:
         "position_error": None,
         "num_peaks": 0.5,
     }
-
-
-@pytest.mark.parametrize("positions", [np.zeros((0, 2)), None])
-def test_scores_of_an_empty_set(
-    polarity: str, positions: np.ndarray | None
-) -> None:
-    empty = np.zeros((0, SIZE, SIZE, 1))
-    scores = compute_scores(empty, empty, positions, polarity)
-    assert len(scores) == 7 and set(scores.values()) == {None}
-    assert metrics.count_peaks(empty, polarity).shape == (0,)
-    assert metrics.count_own_peaks(empty, polarity).shape == (0,)
-    assert metrics.compute_peaks(empty, polarity).shape == (0, 2)

@@ -189,14 +189,6 @@ def test_any_number_of_shared_factors(
     np.testing.assert_allclose(scores.r2["superposition"], 1)
 
 
-def test_points_that_share_nothing_have_no_score() -> None:
-    is_ood = ((GRID >= 6) & (GRID <= 9)).any(axis=1)
-    scores = compute(GRID, BUMPS, is_ood)
-    shares_nothing = hold_out(GRID, 6, 9)[is_ood]
-    for r2 in scores.r2.values():
-        np.testing.assert_array_equal(np.isnan(r2), shares_nothing)
-
-
 def test_images_that_are_superposed(rng: np.random.Generator) -> None:
     """Least squares on the means of what shares a level, less the point."""
     index = np.stack(np.meshgrid(range(4), range(5), indexing="ij"), -1)

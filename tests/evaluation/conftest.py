@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.analysis.planted import copy_nearest, superpose
+from tests.analysis.planted import superpose
 from tfcomp.config.run_flags import parse_config
 
 # A dark bump on 16 x 16 pixels, the middle held out.
@@ -46,12 +46,6 @@ def draw_two_memories(dataset) -> np.ndarray:
     return images
 
 
-def draw_copies(dataset) -> np.ndarray:
-    """True ID images; OOD, the mean of the nearest ones."""
-    splits = dataset.splits
-    return copy_nearest(draw_truth(dataset), splits.grid, splits.is_ood)
-
-
 def draw_fading(dataset) -> np.ndarray:
     """True images that fade with the distance from ID."""
     from tfcomp.analysis.border import compute_border_distance
@@ -75,7 +69,6 @@ def draw_interpolated(dataset) -> np.ndarray:
 PLANTED = {
     "truth": draw_truth,
     "superposed": draw_superposed,
-    "copies": draw_copies,
     "two memories": draw_two_memories,
     "fading": draw_fading,
     "blank": lambda dataset: np.zeros_like(draw_truth(dataset)),

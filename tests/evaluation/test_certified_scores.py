@@ -53,22 +53,3 @@ def test_errors_count_where_they_are() -> None:
     scores = evaluate(dataset, images)
     assert scores["id"] == scores["certified"] == 1
     assert scores["others"] < 0 < scores["ood"] < 1
-
-
-def test_only_what_exists_is_scored() -> None:
-    for region, missing in (
-        ("none", {"ood", "certified", "others"}),
-        ("montero:range", {"others"}),
-        ("montero:extrapolation", {"certified"}),
-    ):
-        dataset = make(region)
-        images = dataset.render_array(dataset.splits.grid)
-        names = {"id", "ood", "certified", "others"}
-        assert set(evaluate(dataset, images)) == names - missing
-
-
-def test_a_sample_of_the_grid_is_scored() -> None:
-    dataset = make("wiedemer:diagonal:.4", "--eval_points=500")
-    images = dataset.render_array(dataset.splits.grid)
-    assert len(images) == 500
-    assert set(evaluate(dataset, images).values()) == {1.0}

@@ -71,7 +71,6 @@ def test_files_of_others_are_left_out(
     ("flags", "words"),
     [
         ("--keep_outputs=437", r"at most 436: 784 images take 0.6 MB each"),
-        ("--keep_outputs=-1", "at least 0"),
         ("--keep_outputs=2 --id_target=0.1", "must be 0 beside --id_target"),
         (
             "--dataset=sprites --sprite_sizes=3,6,40,32,32 --grid_size=64 "

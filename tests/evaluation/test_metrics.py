@@ -16,34 +16,24 @@ from tfcomp.evaluation.metrics import (
     register_measure,
     unregister_all,
 )
-from tfcomp.statistics.limits import CORRELATION, POSITIVE, REAL, SHARE, Limits
+from tfcomp.statistics.limits import POSITIVE, REAL, SHARE, Limits
 from tfcomp.statistics.metric import list_registered
 
 
 @pytest.mark.parametrize(
     ("name", "limits"),
     [
-        ("ood/mse", POSITIVE),
         ("id_relative_mse", POSITIVE),
-        ("ood_position_accuracy", SHARE),
-        ("border_rank_correlation", CORRELATION),
         ("factorization", Limits(0.5, 1.0)),
-        ("cosine_factorization", SHARE),
-        ("probe_r2_ood", Limits(high=1.0)),
         ("sharing_far_r2", Limits(high=1.0)),
-        ("log_volume_sd_ood", POSITIVE),
-        ("log_volume_difference", REAL),
         ("loss", REAL),
         # Of a part of a run; a name may be the end of another.
         ("id_test_relative_mse", POSITIVE),
         ("ood_composition_hit_rate", SHARE),
         ("layers/stage_0/cosine_factorization", SHARE),
         ("layers/stage_0/log_volume_ood", REAL),
-        ("alignment_radial_best", CORRELATION),
         ("alignment_radial_width", POSITIVE),
-        ("factorization_ratio", SHARE),
         ("embeddings/x/ratio", REAL),
-        ("my_mse", REAL),
     ],
 )
 def test_ranges_by_name(name: str, limits: Limits) -> None:

@@ -15,7 +15,7 @@ from scipy.special import entr
 
 from tfcomp.analysis.features import single_threaded
 
-# Variance, relative to that of all points, of a subset that does not move.
+# Variance of a subset over that of all points up to which it is dead.
 SPREAD_FLOOR = 1e-6
 
 

@@ -1,8 +1,8 @@
 """Scores of a layer's geometry, from metric tensors over the factor grid.
 
 A metric tensor g = J^T J [F, F] says how far a layer's activations move when
-the factors do (paper section 3.4, appendix B). Every function takes those of n
-points, g [n, F, F]. Per point, for two factors:
+the factors do (paper section 3.4, appendix B). Every function takes the tensors
+of n points, g [n, F, F]. Per point, for two factors:
 
     log-volume  = log sqrt(det g) = sum of log singular values of J
     F           = 1 - |g_xy| / (g_xx + g_yy)          in [1/2, 1]   (eq. 7)
@@ -48,7 +48,7 @@ VOLUME = Chart(
 def is_dead(g: np.ndarray) -> np.ndarray:
     """Returns where some length sqrt(g_ii) is at most `FLOOR`, bool [n]."""
     squared_lengths = np.diagonal(_finite(g), axis1=1, axis2=2)  # [n, F]
-    return (squared_lengths <= FLOOR**2).any(axis=1)
+    return np.asarray((squared_lengths <= FLOOR**2).any(axis=1))
 
 
 def find_floored(g: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ from tfcomp.analysis.features import finite_or_none, mean_or_none
 class Interpolation:
     """Scores per held-out point, in the order of the curve, [m].
 
-    The first three are those of `find_edges`, the weights [m, 2] the best ones.
+    The first three are the results of `find_edges`; weights are [m, 2].
     """
 
     rows: np.ndarray

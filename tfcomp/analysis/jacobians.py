@@ -63,22 +63,22 @@ def compute_difference_jacobians(
     They are for stages that are steps, as a one-hot code. Differences are
     central, and one-sided where a neighbor would leave the range, from `low` to
     `high` of each factor; zeros in a column where a point has no neighbor.
-    Values are one `step` apart (for all factors or one each), or are those of
+    Values are one `step` apart (for all factors or one each), or are given by
     `levels` where these are not empty.
     """
     factors = tf.convert_to_tensor(factors)
     steps = np.broadcast_to(step, len(low)).tolist()
     columns = []
     ranges = zip(low, high, steps, strict=True)
-    for i, (lowest, highest, step) in enumerate(ranges):
+    for i, (lowest, highest, size) in enumerate(ranges):
         value = factors[:, i]  # [n]
         if levels and len(levels[i]):
             before, after = _find_neighbors(value, levels[i])
         else:
             # Tolerant, as 0.9 + 0.1 exceeds 1.0 in float32.
-            slack = 1e-3 * step
-            after = tf.where(value + step <= highest + slack, step, 0.0)
-            before = tf.where(value - step >= lowest - slack, step, 0.0)
+            slack = 1e-3 * size
+            after = tf.where(value + size <= highest + slack, size, 0.0)
+            before = tf.where(value - size >= lowest - slack, size, 0.0)
         shift = tf.one_hot(i, len(low), dtype=factors.dtype)  # [F]
         after = tf.cast(after, factors.dtype)[:, None]  # [n, 1]
         before = tf.cast(before, factors.dtype)[:, None]  # [n, 1]

@@ -15,9 +15,9 @@ of arguments. With mean squares as weights (w = |c|^2) the ratio is
 and 2 / (N + 1) for one that tells only equal points of an N x N grid, as pure
 memorization does. Of more factors it is the share of the terms of one factor.
 
-The same of images: the interaction part of one is what is left of it less its
-row and column means, zero for every sum f(x) + g(y), as a plus of two stripes.
-How much of those of true images, t, do those of outputs, o, explain?
+The same holds for images: the interaction part of an image is the image less
+its row and column means, zero for every sum f(x) + g(y), as a plus of two
+stripes. The parts of outputs, o, explain those of true images, t, by
 
     R^2 = 1 - sum |s o - t|^2 / sum |t|^2,     s = sum <o, t> / sum <o, o>
 

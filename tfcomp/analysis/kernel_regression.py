@@ -8,12 +8,12 @@ length scale:
     product    k = product over factors of exp(-t_f^2 / 2)
     radial     k = (1 + sqrt(3) r) exp(-sqrt(3) r),   r^2 = sum of t_f^2
 
-The additive kernel superposes what is known of x and what is known of y;
+The additive kernel superposes knowledge of x and knowledge of y;
 the product kernel needs both to be close; the radial one (Matern 3/2, one
 length scale) sees the distance alone. It is not Gaussian, since a Gaussian
 of the distance *is* the product kernel with equal scales.
 
-Scales and ridge are those of the smallest leave-one-out error over ID
+Scales and ridge have the smallest leave-one-out error over ID
 points; OOD outputs are used for the final score only. R^2 is 1 - SSE / SST
 over all pixels, with SST about the mean ID output, in ID and OOD alike.
 """
@@ -118,7 +118,7 @@ def _choose(
         # Squared errors do not change under a rotation of pixel space, of which
         # n targets span n dimensions: the rest would be multiplied for nothing.
         if values.shape[1] > len(values):
-            rotated[i] = np.linalg.qr(values.T, mode="r").T  # [n, n]
+            rotated[i] = np.asarray(np.linalg.qr(values.T, mode="r")).T
     # A radial kernel has one scale; broadcasting serves all factors.
     count = 1 if kernel == "radial" else known.shape[1]
     best: dict[int, tuple[float, tuple[float, ...], float]] = {}

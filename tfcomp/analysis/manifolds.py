@@ -137,9 +137,9 @@ def compute_gap_statistics(
     """Compares a curve [n, ...] in a held-out region with the rest of it.
 
     A step or an angle belongs to the region if one of its points is held out,
-    so that both borders lie inside. `speed_ratio` and `turning_ratio`, inside
-    over outside, are those of medians, `max_...` of maxima. None where one side
-    has no step, does not move, or is not finite.
+    so that both borders lie inside. `speed_ratio` and `turning_ratio` are
+    medians, inside over outside, `max_...` maxima. None where one side has no
+    step, does not move, or is not finite.
     """
     is_ood = np.asarray(is_ood, bool)
     step_inside = is_ood | np.roll(is_ood, -1)

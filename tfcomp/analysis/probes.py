@@ -93,10 +93,10 @@ def probe_rows(
     truth = np.asarray(targets, np.float64) - targets[known].mean(axis=0)
     # Shuffled, so that a fold is a slice.
     order = np.random.RandomState(seed).permutation(count)
-    folds = np.array_split(np.arange(count), NUM_FOLDS)
-    folds = [slice(fold[0], fold[-1] + 1) for fold in folds]
+    parts = np.array_split(np.arange(count), NUM_FOLDS)
+    folds = [slice(part[0], part[-1] + 1) for part in parts]
     # The best loss, with its penalty of all ID points, its errors of each fold.
-    best = [(np.inf, None)] * (1 + NUM_FOLDS)
+    best: list = [(np.inf, None)] * (1 + NUM_FOLDS)
     for penalty in PENALTIES:
         basis = points[order] * (lengths / np.sqrt(squares + penalty))
         loss, *without = _fit(basis, truth[known][order], folds)
@@ -120,7 +120,9 @@ def _fit(basis: np.ndarray, truth: np.ndarray, folds: list[slice]) -> list:
     fits: list = [_compute_loss(diagonal, residuals)]
     # By Woodbury's identity in the space of the units, if that is smaller.
     narrow = basis.shape[1] < count // NUM_FOLDS
-    matrix = None if narrow else np.eye(count) - basis @ basis.T  # R
+    matrix = np.eye(0 if narrow else count)  # R
+    if not narrow:
+        matrix -= basis @ basis.T
     for fold in folds:
         out, seen = basis[fold], residuals[fold]
         if narrow:

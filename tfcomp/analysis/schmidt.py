@@ -62,7 +62,7 @@ def summarize_schmidt(
     """
     values = compute_schmidt_values(gram, factors)
     explained = compute_explained_fraction(values)
-    rank = compute_effective_rank(_square(values))
+    rank = float(compute_effective_rank(_square(values)))
     return {
         "schmidt_effective_rank": finite_or_none(rank),
         "schmidt_explained_1": finite_or_none(explained[0]),

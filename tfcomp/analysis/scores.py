@@ -1,7 +1,7 @@
 """Scores images against the truth.
 
 Images are `[n, H, W, C]` or `[n, H, W]` with `image[row = y, column = x]`;
-positions are `[n, 2]` in pixels, in the order (x, y). Peaks are those of the
+positions are `[n, 2]` in pixels, in the order (x, y). Peaks are found in the
 mean over channels. The background of a `bright` image is 0, of a `dark` one 1;
 a bump has height 1.
 
@@ -209,7 +209,7 @@ def average_scores(
     scores = {"mse": error, "relative_mse": None, "r2": None}
     if error is not None and blank:
         scores["relative_mse"] = finite_or_none(error / blank)
-        # The mean squared distance from the reference less that of the mean.
+        # The mean squared distance from the reference, less the mean's own.
         variance = 0.0 if offset is None else blank - offset
         if variance > TINY * blank:
             scores["r2"] = finite_or_none(1 - error / variance)
@@ -223,8 +223,8 @@ def _find_peaks(bright: FloatArray, threshold: FloatArray) -> NDArray:
     highest = ndimage.maximum_filter(bright, _NEIGHBORHOOD, mode="nearest")
     is_top = (bright == highest) & (bright > threshold[:, None, None])
     labels, num_labels = ndimage.label(is_top, _CONNECTED)
-    # No neighbor of a top is higher, but that of an equally high neighbor may
-    # be: such a plateau is a step on a slope (a shoulder) and not a peak.
+    # No neighbor of a top is higher, but a neighbor of an equally high one may
+    # be: such a plateau is a step on a slope (a shoulder) and no peak.
     others = np.where(is_top, -np.inf, bright)
     beside = ndimage.maximum_filter(others, _NEIGHBORHOOD, mode="nearest")
     is_peak = np.ones(num_labels + 1, bool)

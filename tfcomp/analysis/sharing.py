@@ -30,7 +30,7 @@ from tfcomp.analysis.spans import normalize_outputs
 from tfcomp.datasets.factors import FactorSpace
 
 SETS = ("sharing", "rival", "single")
-# Memories of the rival differ by more than so many grid steps, in each factor.
+# In grid steps: the rival's memories differ by more in each factor.
 CLEAR = 3.0
 # Length up to which an output is too faint, relative to the median ID output.
 FAINT = 0.1

@@ -92,11 +92,11 @@ def summarize_similarity(
     nulls = [compare_shapes(first, second, order) for order in orders]
     numbers: dict[str, float | None] = {}
     for name, value in compare_shapes(first, second).items():
-        null = np.array([found[name] for found in nulls])
+        null = np.array([values[name] for values in nulls])
         is_worse = null > value if name == "procrustes" else null < value
-        p = (1 + np.sum(~is_worse)) / (1 + len(null))
-        p = None if np.isnan(value) else p
-        numbers |= {name: value, f"{name}_null": null.mean(), f"{name}_p": p}
+        share = (1 + np.sum(~is_worse)) / (1 + len(null))
+        numbers[name], numbers[f"{name}_null"] = value, float(null.mean())
+        numbers[f"{name}_p"] = None if np.isnan(value) else float(share)
     return {name: finite_or_none(value) for name, value in numbers.items()}
 
 

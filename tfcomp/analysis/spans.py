@@ -10,9 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 
-# Of so many ID points at most, inner products are computed once for all spans.
-MAX_PRODUCTS = 4096
-# Of the largest eigenvalue of inner products: what is below is rounding.
+# Relative to the largest eigenvalue of inner products: below is rounding.
 _RANK = 1e-13
 # Squares of pivots above which a factorization without eigenvalues will do.
 _FULL_RANK = 1e-10
@@ -24,8 +22,7 @@ class Spans:
     def __init__(self, known: np.ndarray) -> None:
         self.known = known
         self._unit = normalize_outputs(known)
-        few = len(known) <= MAX_PRODUCTS
-        self._products = self._unit @ self._unit.T if few else None
+        self._products = self._unit @ self._unit.T
         self._means: dict[tuple[int, float], np.ndarray] = {}
 
     def span(self, rows: np.ndarray) -> Callable[[np.ndarray], float]:
@@ -33,11 +30,7 @@ class Spans:
         regressors = self._unit[rows]
         if not np.isfinite(regressors).all():
             return lambda target: float("nan")
-        if self._products is None:
-            products = regressors @ regressors.T
-        else:
-            products = self._products[np.ix_(rows, rows)]
-        root, solve = _find_root(products)
+        root, solve = _find_root(self._products[np.ix_(rows, rows)])
 
         def explain(target: np.ndarray) -> float:
             if not np.isfinite(target).all():

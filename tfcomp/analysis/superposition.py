@@ -26,7 +26,7 @@ which are rounding noise, have no score.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,6 +43,7 @@ PREDICTORS = (
     "conjunctive",
     "conjunctive_span",
 )
+Explain = Callable[[np.ndarray], float]  # from a target [pixels] to R^2
 # In grid steps: from here on no bump of an ID neighbor (of sigma 1) reaches.
 FAR = 4.0
 # Of more ID points that share a factor, those that share most of them.
@@ -107,7 +108,7 @@ def compute_superposition(
             known[distances == distance].mean(axis=0)
             for distance in np.unique(distances)[: points.shape[1]]
         ]
-        explain = [  # in the order of PREDICTORS
+        explain: list[Explain] = [  # in the order of PREDICTORS
             functools.partial(project, regressors=np.stack(means)),
             spans.span(sharing),
             functools.partial(project, regressors=np.stack(shells)),

@@ -11,7 +11,7 @@ Per unit, over the full grid of factors f = (f_1 ... f_F):
 where m is the mean and a_i the mean over all other factors, less m: the main
 effects of a balanced analysis of variance, which are orthogonal. A sum of
 stripes has an additive share of 1, a centered product of factors 0. The pair
-share is that of the interactions of two factors.
+share is the share of interactions of two factors.
 
 The additive share also depends on the width of a unit: products of two
 Gaussians have .11 to .93. The type of a unit of two factors does not: which

@@ -1,1 +1,1 @@
-"""One trained model, measured: scores, stages, measures of the claims."""
+"""Evaluates one trained model: scores, stages, metrics of the claims."""

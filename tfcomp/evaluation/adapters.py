@@ -41,7 +41,7 @@ def wrap_model(
 ) -> keras.Model:
     """Returns a Keras model with these stages and `image`.
 
-    The arguments are those of `tfcomp.evaluate`.
+    Arguments are as in `tfcomp.evaluate`.
 
     Raises:
         ValueError: If inputs are none of `INPUTS`, a stage does not exist, or
@@ -54,7 +54,8 @@ def wrap_model(
     layer = _Outside(call, dataset, inputs, names)
     size = len(dataset.space)
     factors = keras.Input((size,), dtype="float32", name="factors")
-    outputs, before = layer(factors), []
+    outputs = layer(factors)
+    before: list[keras.KerasTensor] = []
     for name in [*names, IMAGE]:  # in this order among the layers
         before = [Stage(name=name)([outputs[name], *before])]
     return keras.Model(factors, before[0], name="outside")
@@ -66,8 +67,8 @@ def check_outputs(
     """Computes the images at all points of the grid, and checks them.
 
     Returns:
-        The data, whose notes have what is odd about the images (also printed on
-        standard error); and the images.
+        The data with notes on odd images (also printed on standard error), and
+        the images.
 
     Raises:
         ValueError: If images are not finite.

@@ -60,12 +60,12 @@ def list_jacobians(
         step=[factor.step for factor in ordered],
         levels=[factor.levels for factor in ordered],
     )
-    differences = _fix_classes(differences, space)
+    fallback = _fix_classes(differences, space)
     layers = {layer.name: layer for layer in model.layers}
     if not getattr(layers.get("code"), "differentiable", True):
-        return differences, differences
+        return fallback, fallback
     exact = _fix_classes(jacobians.compute_stage_jacobians, space)
-    return exact, differences
+    return exact, fallback
 
 
 def find_nondifferentiable(model: keras.Model, space: FactorSpace) -> list[str]:
@@ -87,7 +87,8 @@ def find_nondifferentiable(model: keras.Model, space: FactorSpace) -> list[str]:
 
 def is_flat(g: np.ndarray | tf.Tensor) -> np.ndarray:
     """Returns which factors [F] metric tensors [n, F, F] are zero along."""
-    return ~np.diagonal(np.asarray(g), axis1=1, axis2=2).any(axis=0)
+    lengths = np.diagonal(np.asarray(g), axis1=1, axis2=2)
+    return np.asarray(~lengths.any(axis=0))
 
 
 def describe_nondifferentiable(stages: Sequence[str]) -> str:

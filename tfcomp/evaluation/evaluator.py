@@ -162,8 +162,8 @@ class Evaluator:
     ) -> dict[str, np.ndarray]:
         """Returns metric tensors [n, F, F] of every stage, by default all n.
 
-        Stages without useful derivatives have those of differences, with a note
-        on standard error.
+        Stages without useful derivatives have differences, with a note on
+        standard error.
         """
         grid = self._dataset.splits.grid if points is None else points
         self.nondifferentiable = []

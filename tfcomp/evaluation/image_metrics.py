@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -77,7 +77,7 @@ Lists = dict[str, list[float | None]]
     border_relative_mse="relative MSE by distance to ID: mean relative error "
     "at a distance of 1, 2, ... grid steps (a list)",
 )
-def compute_border(analysis: RunAnalysis) -> Numbers | Lists:
+def compute_border(analysis: RunAnalysis) -> dict[str, Any]:
     """Relates the OOD error to the distance to ID (section 3.2)."""
     if not analysis.splits.is_ood.any():
         return {}

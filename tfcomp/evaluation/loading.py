@@ -17,7 +17,7 @@ from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.storage import run_folder
 from tfcomp.storage.files import DamagedFileError
 
-MAX_RATIO = 20  # of the bytes of all weights to those of the file
+MAX_RATIO = 20  # bytes of all weights over bytes of the file
 MIN_BYTES = 2**26  # of weights that any file may describe
 
 

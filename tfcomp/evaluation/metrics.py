@@ -1,4 +1,4 @@
-"""Lists all metrics: those that modules declare and those of users.
+"""Lists all metrics: of the modules here, and of users.
 
 A new metric is one decorated function in one of the modules of `list_shipped`.
 Nothing here imports TensorFlow, and neither do these modules.

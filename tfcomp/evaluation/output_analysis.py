@@ -154,9 +154,9 @@ class OutputAnalysis:
         splits, rows = self.splits, np.flatnonzero(self.splits.is_ood)
         is_used = splits.is_id.copy()
         is_used[rows[choose_rows(len(rows), TRUTH_POINTS)]] = True
-        points = splits.grid, self.bright_truth, splits.is_ood
-        parts = [part[is_used] for part in points]
-        r2 = compute_sharing(*parts, self.dataset.space)["sharing"]
+        grid, is_ood = splits.grid[is_used], splits.is_ood[is_used]
+        truth, space = self.bright_truth[is_used], self.dataset.space
+        r2 = compute_sharing(grid, truth, is_ood, space)["sharing"]
         return mean_or_none(r2[np.isfinite(r2)])
 
     @cached_property

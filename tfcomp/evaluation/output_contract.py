@@ -76,7 +76,7 @@ def list_notes(
     draw: Callable[[np.ndarray], np.ndarray],
     samples: int,
 ) -> list[str]:
-    """Lists what is odd about images: their range, or that they are random."""
+    """Describes odd images: of another range, or random ones."""
     grid, notes = dataset.splits.grid, []
     truth = dataset.render_array(grid[choose_rows(len(grid), MAX_AVERAGED)])
     darkest, brightest = float(truth.min()), float(truth.max())

@@ -1,5 +1,5 @@
-"""Scores beside those of a run: predictors without a network, certified points,
-and images for superposed codes."""
+"""Scores predictors without a network and certified points, and draws images
+for superposed codes."""
 
 import math
 
@@ -93,7 +93,7 @@ def score_certified(
 
 
 def compute_r2(images: np.ndarray, truth: np.ndarray) -> float | None:
-    """Returns 1 minus the squared error of images over that of the mean image.
+    """Returns R^2 of images [n, H, W, C] about the mean of the true ones.
 
     None if the true images are all alike, or an output is not finite.
     """

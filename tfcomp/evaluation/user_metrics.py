@@ -125,7 +125,8 @@ def _compute(metric: Metric, view: StageView | ImageView) -> Any:
 
 def _attempt(metric: Metric, view: StageView | ImageView, place: str) -> Any:
     """Calls a metric; notes an error, and numbers outside of its range."""
-    note, value = "", None
+    note = ""
+    value: Any = None
     limits, name = metric.limits, f"the measure {metric.name!r}"
     try:
         value = _compute(metric, view)

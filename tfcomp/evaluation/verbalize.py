@@ -17,6 +17,7 @@ REFERENCES = {
     "additive": "the best sum of effects of single factors",
     "nearest_id": "the nearest training image",
 }
+Runs = Mapping[str, Mapping[str, Any]]  # contents of `metrics.json` by name
 
 
 def describe_scores(metrics: Mapping[str, Any]) -> str:
@@ -56,52 +57,38 @@ def describe_scores(metrics: Mapping[str, Any]) -> str:
     )
 
 
-def describe_runs(found: Mapping[str, Mapping[str, Any]]) -> str:
+def describe_runs(runs: Runs) -> str:
     """Describes the errors of one run or of several, by name."""
-    if len(found) == 1:
-        return describe_scores(next(iter(found.values())))
-    known = {name: _find_error(m, "id") for name, m in found.items()}
+    if len(runs) == 1:
+        return describe_scores(next(iter(runs.values())))
+    known = {name: _find_error(m, "id") for name, m in runs.items()}
     unfit = [n for n, error in known.items() if error is None or error > FITTED]
-    fits = (
-        f"{len(found) - len(unfit)} of {len(found)} networks fit what they saw"
-    )
+    fits = f"{len(runs) - len(unfit)} of {len(runs)} networks fit what they saw"
     if unfit:
         names, more = ", ".join(unfit[:MAX_NAMED]), len(unfit) - MAX_NAMED
-        if more > 0:
-            names += f" and {more} more"
+        names += f" and {more} more" if more > 0 else ""
         fits += f" (not {names}: above {_percent(FITTED)})"
-    held_out = {name: _find_error(m, "ood") for name, m in found.items()}
-    errors = {name: e for name, e in held_out.items() if e is not None}
+    held_out = [(_find_error(m, "ood"), name) for name, m in runs.items()]
+    errors = [(error, name) for error, name in held_out if error is not None]
     if not errors:
         return f"{fits}."
-    best, worst = min(errors, key=errors.get), max(errors, key=errors.get)
+    (least, best), (most, worst) = min(errors), max(errors)
     return (
         f"{fits}; on held-out combinations the relative error is least in "
-        f"{best} ({_percent(errors[best])}) and largest in {worst} "
-        f"({_percent(errors[worst])})."
+        f"{best} ({_percent(least)}) and largest in {worst} ({_percent(most)})."
     )
 
 
-def describe_references(found: Mapping[str, Mapping[str, Any]]) -> str:
-    """Compares the errors of runs with those of predictors without a network.
+def describe_references(runs: Runs) -> str:
+    """Compares the errors of runs with predictors without a network.
 
     On held-out combinations, or on all if none is held out; empty if unknown.
     """
-    compared = []
-    for metrics in found.values():
-        subset = "id" if _find_error(metrics, "ood") is None else "ood"
-        error = _find_error(metrics, subset)
-        scores = metrics.get("references", {})
-        rivals = {
-            text: scores[name][subset]
-            for name, text in REFERENCES.items()
-            if scores.get(name, {}).get(subset) is not None
-        }
-        if error is not None and rivals:
-            compared.append((error, rivals))
+    pairs = [_find_rivals(metrics) for metrics in runs.values()]
+    compared = [(e, r) for e, r in pairs if e is not None and r]
     if not compared:
         return ""
-    if len(found) > 1:
+    if len(runs) > 1:
         better = sum(error < min(r.values()) for error, r in compared)
         words = " and ".join(REFERENCES.values())
         return (
@@ -122,18 +109,28 @@ def describe_references(found: Mapping[str, Mapping[str, Any]]) -> str:
     )
 
 
+def _find_rivals(
+    metrics: Mapping[str, Any],
+) -> tuple[float | None, dict[str, float]]:
+    subset = "id" if _find_error(metrics, "ood") is None else "ood"
+    scores = metrics.get("references", {})
+    rivals = {
+        text: scores.get(n, {}).get(subset) for n, text in REFERENCES.items()
+    }
+    known = {text: error for text, error in rivals.items() if error is not None}
+    return _find_error(metrics, subset), known
+
+
 def _count_places(metrics: Mapping[str, Any]) -> str:
-    """Counts the held-out positions that are hit; empty without any."""
     share = _find_error(metrics, "ood", "hit_rate")
     if share is None:  # an older run, or no position at all
         share = _find_error(metrics, "ood", "position_accuracy")
-    count = metrics.get("points", {}).get("ood")
     if share is None:
         return ""
-    right = f"{_percent(share)} of the"
-    if count:
-        right = f"{round(share * count)} of {count}"
-    return f"; {right} held-out positions are in place"
+    count = metrics.get("points", {}).get("ood")
+    hits = f"{round(share * count)} of {count}" if count else ""
+    places = hits or f"{_percent(share)} of the"
+    return f"; {places} held-out positions are in place"
 
 
 def _find_error(

@@ -83,15 +83,15 @@ def make_charts(
 ) -> list[Exhibit]:
     """Makes the charts of a section, with `others` in their tables."""
     charts = list_charts(section)
-    shown = [m.name for measures in charts.values() for m in measures]
+    shown = [m.name for metrics in charts.values() for m in metrics]
     tables = {s.name: tabulate_stages(s, [*shown, *others]) for s in analyses}
     rows = run_exhibits.list_stages(
         analyses, lambda analysis, stage: tables[analysis.name][stage]
     )
     return [
         _make_chart(analyses, chart, found, rows, others)
-        for chart, measures in charts.items()
-        if (found := [m for m in measures if has_numbers(rows, m.name)])
+        for chart, metrics in charts.items()
+        if (found := [m for m in metrics if has_numbers(rows, m.name)])
     ]
 
 
@@ -103,12 +103,12 @@ def has_numbers(rows: Sequence[Row], name: str) -> bool:
 def _make_chart(
     analyses: Sequence[RunAnalysis],
     chart: Chart,
-    measures: Sequence[Metric],
+    metrics: Sequence[Metric],
     rows: Sequence[Row],
     others: Sequence[str],
 ) -> Exhibit:
     panels, texts, zeros = {}, [chart.text], []
-    for m in measures:
+    for m in metrics:
         # Mixed derivatives are 0 of a network that is linear between kinks.
         if not any(abs(row[m.name] or 0.0) > ROUNDING for row in rows):
             zeros.append(f"{m.label}: 0 in every stage.")
@@ -120,7 +120,7 @@ def _make_chart(
     }
     mixed = "log(volume / units of the factors)"
     ylabel = chart.axis or (units.pop() if len(units) == 1 else mixed)
-    columns = ["run", "stage", *(m.name for m in measures), *others]
+    columns = ["run", "stage", *(m.name for m in metrics), *others]
     draw = run_exhibits.draw_stage_rows
     return Exhibit(
         chart.name,
