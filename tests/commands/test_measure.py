@@ -66,25 +66,17 @@ def test_a_trained_run_is_measured_once(sweep: Path, capsys) -> None:
     assert file.stat().st_mtime_ns == written
 
 
-def test_measures_of_another_version_are_made_again(sweep: Path) -> None:
+def test_metrics_of_another_version_are_made_again(sweep: Path) -> None:
     folder = sweep / "trials" / "ab12"
-    for text in ('{"version": "older"}', "{", "[]"):
-        (folder / "measures.json").write_text(text)
-        assert not files.is_measured(folder)
+    assert not files.is_measured(folder)
     scores = read_metrics(folder)
+    older = scores | {"measures": {"version": "older", "stages": []}}
+    (folder / "metrics.json").write_text(json.dumps(older))
+    assert not files.is_measured(folder)
     files.write_run_metrics(folder, {"stages": []})
     assert files.is_measured(folder)
-    assert read_metrics(folder) == scores | {
-        "measures": files.read_run_metrics(folder)
-    }
-    assert not (folder / "measures.json").exists()
-
-
-def test_a_file_of_measures_of_an_older_run_is_read(sweep: Path) -> None:
-    folder = sweep / "trials" / "ab12"
-    found = {"version": "older", "no_peak_ood": 0.5}
-    (folder / "measures.json").write_text(json.dumps(found))
-    assert files.read_run_metrics(folder) == found
+    entry = {"version": compute_code_version(), "stages": []}
+    assert read_metrics(folder) == scores | {"measures": entry}
 
 
 def test_a_damaged_run_does_not_stop_the_others(sweep: Path, capsys) -> None:

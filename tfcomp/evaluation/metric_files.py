@@ -2,8 +2,7 @@
 
 It has a number, null, or a list of these by name; besides, it has `stages`
 (their names), the `version` of the code, and `start` with the same metrics of
-the untrained network. Older runs have it in a file of its own. Imports no
-TensorFlow.
+the untrained network. Imports no TensorFlow.
 """
 
 import json
@@ -11,31 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from tfcomp.storage.code_version import compute_code_version
-from tfcomp.storage.files import DamagedFileError, read_json, write_text
+from tfcomp.storage.files import write_text
 from tfcomp.storage.run_folder import METRICS_FILE, find_metrics, read_metrics
 
 ENTRY = "measures"
-OLD_FILE = "measures.json"  # of older runs
 RunMetrics = dict[str, Any]
-
-
-def read_run_metrics(path: Path) -> RunMetrics | None:
-    """Reads the metrics of a run folder, of any version of the code.
-
-    Returns None if there are none, or if the file is damaged.
-    """
-    if metrics := (find_metrics(path) or {}).get(ENTRY):
-        return metrics
-    try:
-        return read_json(path / OLD_FILE)
-    except (OSError, DamagedFileError):
-        return None
 
 
 def is_measured(path: Path) -> bool:
     """Returns True if a run has the metrics of this version of the code."""
-    metrics = read_run_metrics(path) or {}
-    return metrics.get("version") == compute_code_version()
+    entry = (find_metrics(path) or {}).get(ENTRY, {})
+    return entry.get("version") == compute_code_version()
 
 
 def write_run_metrics(path: Path, metrics: RunMetrics) -> None:
@@ -44,4 +29,3 @@ def write_run_metrics(path: Path, metrics: RunMetrics) -> None:
     content = read_metrics(path) | {ENTRY: entry}
     text = json.dumps(content, indent=2, allow_nan=False)
     write_text(path / METRICS_FILE, f"{text}\n")
-    (path / OLD_FILE).unlink(missing_ok=True)
