@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import h5py
 import keras
 import numpy as np
 import pytest
@@ -273,6 +274,15 @@ def test_all_kinds_of_data(flags: list[str], tmp_path: Path) -> None:
     model.save(tmp_path / "model.keras")
     again = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(again(points), image)
+
+
+def test_weights_have_the_names_of_earlier_versions(tmp_path: Path) -> None:
+    """Else saved models would not load: Keras names weights by classes."""
+    model, _, _ = make()
+    model.save_weights(tmp_path / "model.weights.h5")
+    with h5py.File(tmp_path / "model.weights.h5") as file:
+        count = len(file["layers/acts/vars"])
+    assert count == len(model.get_layer("acts_0").weights)
 
 
 @pytest.mark.parametrize(

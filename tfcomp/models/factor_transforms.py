@@ -160,3 +160,7 @@ class FactorTransforms(keras.layers.Layer):
         # Checkpoints find what is an attribute, and nothing in dictionaries.
         setattr(self, f"weight_{name}", weight)
         return weight
+
+
+# Saved models name the weights of a layer by its class.
+FactorTransforms.__name__ = "Acts"
