@@ -96,9 +96,9 @@ def run_sweep(
         cells = (str(value).replace('"', '""') for value in values)
         quoted = ",".join(f'"{cell}"' for cell in cells)
         arguments.append(f"--grid={names}={quoted}")
-    values = parse_flags(arguments, sweep.define_flags())
+    flags = parse_flags(arguments, sweep.define_flags())
     with redirect_stdout(io.StringIO()):  # the process prints it again
-        folder = sweep.make_sweep(values).folder
+        folder = sweep.make_sweep(flags).folder
     _run_sweep_command(arguments)
     return folder
 

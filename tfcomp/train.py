@@ -95,7 +95,7 @@ def describe_axes(embeddings: dict[str, dict[str, float | None]]) -> str:
     for factor, numbers in embeddings.items():
         if (ratio := numbers.get("ratio")) is not None:
             axis = numbers["axis"]
-            name = "not decided" if axis is None else AXES[axis]
+            name = "not decided" if axis is None else AXES[int(axis)]
             lines.append(f"{factor}: {name} ({ratio:.3g} times the other)")
     return ", ".join(lines)
 

@@ -44,9 +44,7 @@ class Monitor(keras.callbacks.Callback):
         training = config.training
         steps = count_steps(training, dataset)
         self._examples = steps * training.batch_size
-        kept = config.keep_outputs
-        self._kept = list_kept_epochs(training.epochs, kept)
-        self._explored = subsample_levels(dataset).splits.grid if kept else None
+        self._kept = list_kept_epochs(training.epochs, config.keep_outputs)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
         done = epoch + 1
@@ -58,13 +56,13 @@ class Monitor(keras.callbacks.Callback):
             return
         if done in self._kept:
             self._observed.set_weights(self.model.get_weights())
-            images = self._evaluator.draw(self._explored)
-            folder = Path(self._config.run_dir)
-            write_outputs(folder, done, self._explored, images)
+            points = subsample_levels(self._dataset).splits.grid
+            folder, images = self._config.run_dir, self._evaluator.draw(points)
+            write_outputs(Path(folder), done, points, images)
         layers_due = _is_due(done, self._config.layerwise_every)
         if layers_due or _is_due(done, self._config.eval_every):
-            _, found = self._evaluate(done, self.model, layers_due)
-            logs |= _flatten(found)  # for user callbacks, which come after
+            _, evaluation = self._evaluate(done, self.model, layers_due)
+            logs |= _flatten(evaluation)  # for user callbacks, which come after
 
     def finish(self, model: keras.Model) -> dict[str, Any]:
         """Returns metrics of the trained model and of reference predictors."""
@@ -91,13 +89,13 @@ class Monitor(keras.callbacks.Callback):
         metrics: dict[str, Any] = dict(evaluation.scores)
         if with_layers:
             self._summaries.write_pictures(epoch, evaluation)
-            found = self._evaluator.measure_geometry()
+            geometry = self._evaluator.measure_geometry()
             steps = list(self._evaluator.nondifferentiable)
-            analysis = self._evaluator.analyze_layers(found)
+            analysis = self._evaluator.analyze_layers(geometry)
             self._summaries.write_layers(epoch, analysis)
             if self._config.layerwise_every:
-                found = self._evaluator.measure_interactions(WATCHED_POINTS)
-                self._summaries.write_stages(epoch, found)
+                shares = self._evaluator.measure_interactions(WATCHED_POINTS)
+                self._summaries.write_stages(epoch, shares)
             metrics["layers"] = analysis.summary
             if steps:
                 metrics["differences"] = steps
