@@ -11,6 +11,8 @@ from tfcomp.datasets import Dataset, batches, make_dataset
 from tfcomp.datasets.batches import (
     MAX_REPEATS,
     make_batches,
+    make_row_batches,
+    make_row_sampler,
     repeat_rare,
     shuffle_numbers,
 )
@@ -205,3 +207,12 @@ def test_batches_draw_them_and_scores_do_not_change() -> None:
     np.testing.assert_array_equal(
         np.sort(factors, axis=0), np.sort(even.splits.train[expected], axis=0)
     )
+
+
+@pytest.mark.parametrize("balance", [False, True])
+def test_rows_of_several_steps_are_those_of_the_batches(balance: bool) -> None:
+    dataset = make(25, *["--balance"] * balance)
+    rows = make_row_sampler(dataset, 8, seed=3, num_steps=5)
+    batches = make_row_batches(dataset, 8, seed=3, first_step=10, num_steps=5)
+    expected = [batch.numpy().tolist() for batch in batches]
+    assert rows(10).numpy().tolist() == expected

@@ -8,6 +8,7 @@ number of replicas, sees the same batches: full ones, which may span two passes.
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
@@ -70,9 +71,7 @@ def make_row_batches(
     The batch size B is the global one. Batches start at `first_step`. There are
     `num_steps` of them, or (None) no end.
     """
-    drawn = np.arange(len(dataset.splits.train))
-    if dataset.balance:
-        drawn = repeat_rare(dataset.space, dataset.splits.train)
+    shown = _list_shown(dataset)
     end = tf.int64.max // batch_size
     if num_steps is not None:
         end = first_step + num_steps
@@ -80,12 +79,41 @@ def make_row_batches(
     return (
         numbers.batch(batch_size, drop_remainder=True)
         .map(
-            lambda n: tf.gather(drawn, shuffle_numbers(n, len(drawn), seed)),
+            lambda n: tf.gather(shown, shuffle_numbers(n, len(shown), seed)),
             num_parallel_calls=1,
             deterministic=True,
         )
         .with_options(_do_not_tune())
     )
+
+
+def make_row_sampler(
+    dataset: Dataset, batch_size: int, seed: int, num_steps: int
+) -> Callable[[int], tf.Tensor]:
+    """Returns a function from a first step to the rows [K, B] of K steps.
+
+    These are the batches of `make_row_batches`, computed at once.
+    """
+    shown = _list_shown(dataset)
+
+    def sample(first_step: int) -> tf.Tensor:
+        first = first_step * batch_size
+        with tf.device("CPU:0"):  # the only one that has this shuffle
+            numbers = tf.range(
+                first, first + num_steps * batch_size, dtype=tf.int64
+            )
+            shuffled = shuffle_numbers(numbers, len(shown), seed)
+            rows = tf.gather(shown, shuffled)
+            return tf.reshape(rows, [num_steps, batch_size])
+
+    return sample
+
+
+def _list_shown(dataset: Dataset) -> np.ndarray:
+    """Returns the rows of the training table, with repetitions if balanced."""
+    if dataset.balance:
+        return repeat_rare(dataset.space, dataset.splits.train)
+    return np.arange(len(dataset.splits.train))
 
 
 def make_training_table(dataset: Dataset) -> tuple[tf.Tensor, tf.Tensor]:

@@ -8,6 +8,7 @@ callbacks, checkpoints and the order of batches are the same as in `fit`.
 XLA makes convolutions slower on a CPU, so this is for GPUs.
 """
 
+import itertools
 import math
 
 import keras
@@ -17,7 +18,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.machine import count_memory
 from tfcomp.config.training_config import TrainingConfig
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.batches import make_row_batches, make_training_table
+from tfcomp.datasets.batches import make_row_sampler, make_training_table
 from tfcomp.models.value_embedding import use_products
 from tfcomp.training.strategy import give_to_devices
 
@@ -80,24 +81,22 @@ def fit_compiled(
     program = getattr(model, "_tfcomp_program", None) or make_program(model)
     model._tfcomp_program = program
 
-    def train_epoch(iterator: tf.data.Iterator) -> dict[str, tf.Tensor]:
-        return program(iterator.get_next(), *table)
+    sample = make_row_sampler(dataset, config.batch_size, config.seed, steps)
+    epochs = itertools.count(first_epoch)
 
-    rows = make_row_batches(
-        dataset,
-        config.batch_size,
-        config.seed,
-        first_step=first_epoch * steps,
-        num_steps=(config.epochs - first_epoch) * steps,
-    ).batch(steps, drop_remainder=True)
+    def train_epoch(_: tf.data.Iterator) -> dict[str, tf.Tensor]:
+        return program(sample(next(epochs) * steps), *table)
+
+    # `fit` wants batches. The rows of an epoch are sampled at once instead.
+    ignored = tf.data.Dataset.from_tensors(0).repeat()
     before = model.steps_per_execution, model.train_function
     model.steps_per_execution, model.train_function = 1, train_epoch
     try:
         model.fit(
-            give_to_devices(rows, strategy),
+            give_to_devices(ignored, strategy),
             epochs=config.epochs,
             initial_epoch=first_epoch,
-            steps_per_epoch=1,  # an epoch is one batch of batches
+            steps_per_epoch=1,  # an epoch is one call of `train_epoch`
             shuffle=False,
             verbose=0,
             callbacks=callbacks,
