@@ -87,27 +87,38 @@ def test_layers_of_ones_own(tmp_path: Path) -> None:
         score(tmp_path / "own.keras")
 
 
-def test_images_that_are_not_finite_are_named() -> None:
+def test_images_that_are_not_finite_are_named_and_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
     def spoil(factors: np.ndarray) -> np.ndarray:
         images = draw(factors) + np.float32(0.1)
         images[(factors == (1, 1, 2)).all(axis=1)] = np.nan
         images[(factors == (0, 0, 3)).all(axis=1)] = np.inf
         return images
 
-    with pytest.raises(ValueError, match="finite, got others at 2 of 24") as e:
-        score(spoil)
-    assert "a 0, b 0, c 3; a 1, b 1, c 2" in str(e.value)
+    result = score(spoil)
+    said = capsys.readouterr().err
+    assert "2 of 24" in said and "a 0, b 0, c 3; a 1, b 1, c 2" in said
+    assert result.scores["ood"]["mse"] == pytest.approx(0.01, rel=1e-3)
+    assert result.scores["id"]["mse"] == pytest.approx(0.01, rel=1e-3)
+    page = result.write_report(tmp_path / "report")
+    assert "not finite" in page.read_text("utf-8")
 
 
 @pytest.mark.parametrize(
-    "change", (lambda x: 14 * x - 7, lambda x: 2 * x - 1, lambda x: 255 * x)
+    ("change", "words"),
+    (
+        (lambda x: 14 * x - 7, "logits?"),
+        (lambda x: 2 * x - 1, "-1 to 1?"),
+        (lambda x: 255 * x, "255?"),
+    ),
 )
 def test_the_range_of_outputs_is_compared(
-    change: Callable, capsys: pytest.CaptureFixture
+    change: Callable, words: str, capsys: pytest.CaptureFixture
 ) -> None:
     result = score(lambda f: change(draw(f)))
-    assert "-1 to 1?" in capsys.readouterr().err
-    assert "-1 to 1?" in result.run.description
+    assert words in capsys.readouterr().err
+    assert words in result.run.description
     score(draw)
     assert "note" not in capsys.readouterr().err
 

@@ -13,6 +13,7 @@ import io
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -133,8 +134,8 @@ def format_weights(weights: Sequence[np.ndarray]) -> bytes:
     """Packs weights; equal weights give equal bytes. RunError for NaN."""
     content = io.BytesIO()
     arrays = [np.array(values, "float32", order="C") for values in weights]
-    names = (f"{number:03d}" for number in range(len(arrays)))
-    np.savez_compressed(content, **dict(zip(names, arrays, strict=True)))
+    named: dict[str, Any] = {f"{n:03d}": a for n, a in enumerate(arrays)}
+    np.savez_compressed(content, **named)
     read_arrays(content.getvalue())
     return content.getvalue()
 

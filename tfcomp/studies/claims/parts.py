@@ -127,10 +127,11 @@ def measure(
         groups = [group for group, _ in chosen]
         notes = [note for _, note in chosen if note]
     is_run = any(note.startswith("0 of") for note in notes)
-    pairs = zip(groups, case.groups, strict=True)
-    is_fitted = all(
-        len(kept) >= MIN_FITTED * len(tried) for kept, tried in pairs
+    shares = (
+        len(kept) / len(tried) if tried else 1.0
+        for kept, tried in zip(groups, case.groups, strict=True)
     )
+    is_fitted = min(shares) >= MIN_FITTED
     unfitted = "" if is_fitted else f"not fitted: {', '.join(notes)}"
     problem = problem or find_copies(case.groups)
     return [
@@ -169,7 +170,7 @@ def estimate(
     values = number.read_all(groups)
     if tried and number.is_share:
         (group,) = tried
-        values = dict.fromkeys(group.seeds, 0.0) | values
+        values = {**dict.fromkeys(group.seeds, 0.0), **values}
     return number.by(values, limits)
 
 
