@@ -19,7 +19,7 @@ def test_report_over_a_run(
     status = main(["", f"--runs={smoke_run.run_dir}", f"--output={output}"])
     assert status == 0
     printed = capsys.readouterr().out
-    assert printed.count("\nC") == 21 and f"{output}/report.html" in printed
+    assert printed.count("\nC") == 22 and f"{output}/report.html" in printed
     page = (output / "report.html").read_text()
     assert "tfcomp study claims" in page
     assert (output / "report.md").exists() and (output / "claims.csv").exists()

@@ -245,8 +245,8 @@ def test_a_sweep_whose_jobs_are_cancelled_and_killed(
     output, _ = sweep.communicate(timeout=200)
     assert sweep.returncode == 0, output
     assert "[4/4]" in output and "failed" not in output
-    # Two of four were started twice; more where a job ends as it gets one.
-    assert len(read_starts(there)) >= 6
+    # Those that did not end just before were started twice.
+    assert len(read_starts(there)) > 4
     scripts = {script.suffix[1:] for script in slurm.list_scripts()}
     # The killed job is none that could be cancelled.
     assert scripts - set(slurm.list_cancelled()) <= {killed}
