@@ -23,15 +23,6 @@ from pipelines.components import (
 )
 
 NAME = "tfcomp"
-STEPS = (
-    "example_gen",
-    "example_validator",
-    "trainer",
-    "evaluator",
-    "infra_validator",
-    "pusher",
-    "report",
-)
 
 
 def make_pipeline(profile: str = "", base_image: str = BASE_IMAGE) -> Callable:

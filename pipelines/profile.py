@@ -15,13 +15,12 @@ import io
 import json
 import os
 import tomllib
-from collections import Counter
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from pipelines.rules import Rules, make_rules
+from pipelines.rules import Rules, choose_setting, make_rules
 from tfcomp.config import flagfiles
 from tfcomp.config.data_hash import find_data_dir
 from tfcomp.config.errors import ConfigError, RunError
@@ -31,7 +30,7 @@ from tfcomp.config.trust import TRUST_FLAGS
 from tfcomp.datasets.digits import has_mnist
 from tfcomp.datasets.materialized import select_settings
 from tfcomp.storage.code_version import hash_modules
-from tfcomp.studies.thresholds import command as threshold
+from tfcomp.studies.thresholds import command as thresholds
 from tfcomp.sweeps.sweep_run import Sweep, define_flags, make_sweep
 
 PROFILE_FLAG = {
@@ -57,7 +56,6 @@ class Profile:
     # Hash of all sources that steps import, and the versions of libraries,
     # which the SDK's cache does not compare by itself.
     code: str = ""
-    notes: list[str] = field(default_factory=list)  # for the user
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self))
@@ -74,7 +72,7 @@ def load_profile(name: str, trust_plugins: bool = False) -> Profile:
     file = folder / RULES_FILE
     try:
         content = tomllib.loads(file.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise RunError(f"--profile: {file} cannot be read: {error}") from error
     shipped = content.pop("flagfiles", None)
     files = flagfiles.SHIPPED / str(shipped) if shipped else folder
@@ -102,54 +100,48 @@ def parse_profile(text: str) -> Profile:
 
 def check_profile(profile: Profile) -> list[str]:
     """Checks sweeps and searches, and returns the plugins that it imports."""
-    sweeps, rules = make_sweeps(profile), profile.rules
-    names = [sweep.folder.name for sweep in sweeps]
-    searches = [part.folder.name for part in make_searches(profile)]
-    for name, number in Counter([*names, *searches]).items():
-        if number > 1:
-            raise RunError(f"--profile: two flagfiles have --run_name={name}")
-    if rules.sweep not in names:
+    sweeps = {sweep.folder.name: sweep for sweep in make_sweeps(profile)}
+    searches = {part.folder.name for part in make_searches(profile)}
+    number = len(profile.sweeps) + len(profile.searches)
+    if len({*sweeps, *searches}) < number:
+        raise RunError("--profile: two flagfiles have the same --run_name")
+    if profile.rules.sweep not in sweeps:
         raise RunError(
             f"--profile: the candidate's sweep must be one of "
-            f"{', '.join(names)}, got {rules.sweep!r}"
+            f"{', '.join(sweeps)}, got {profile.rules.sweep!r}"
         )
-    # A sweep without a candidate would be trained for hours.
-    trials = sweeps[names.index(rules.sweep)].items
-    settings = [trial.setting for trial in trials]
-    seeds = Counter(map(repr, filter(rules.fits, settings)))
-    if not seeds:
-        raise RunError(
-            f"--profile: no trial of the sweep {rules.sweep} has the setting "
-            f"{rules.setting}"
-        )
-    most = max(seeds.values())
-    if most < rules.min_seeds:
-        raise RunError(
-            f"--profile: min_seeds must be at most {most}, the seeds of the "
-            f"sweep {rules.sweep}, got {rules.min_seeds}"
-        )
-    for sweep in sweeps:
-        for trial in sweep.items:
-            select_settings(trial.config)  # its dataset can be written
-    plugins = ",".join(sweep.items[0].config.plugins for sweep in sweeps)
-    return sorted(set(split_names(plugins)))
+    _check_candidate(sweeps[profile.rules.sweep], profile.rules)
+    configs = [trial.config for s in sweeps.values() for trial in s.items]
+    for config in configs:
+        select_settings(config)  # its dataset can be written
+    return sorted({n for c in configs for n in split_names(c.plugins)})
+
+
+def _check_candidate(sweep: Sweep, rules: Rules) -> None:
+    """Checks that a sweep has a candidate if all of its trials finish."""
+    import pandas as pd
+
+    finished = {"status": "finished", "reason": "", rules.choose_by: 0.0}
+    trials = [{"setting": t.setting, **finished} for t in sweep.items]
+    try:
+        choose_setting(pd.DataFrame(trials), rules)
+    except RunError as error:
+        raise RunError(f"--profile: {error}") from error
 
 
 def replace_missing_digits(profile: Profile) -> Profile:
-    """Uses drawn digits in sweeps that want MNIST where there is none."""
-    sweeps, notes = [], []
+    """Uses drawn digits, with a note, in sweeps that lack their MNIST."""
+    sweeps = []
     for arguments in profile.sweeps:
         settings = parse_flags(arguments, define_flags())
         folder = find_data_dir(settings["data_dir"])
         source = settings["dataset"], settings["digit_source"]
         if source == ("rotated_digits", "mnist") and not has_mnist(folder):
             arguments = [*arguments, "--digit_source=stand_in"]
-            notes.append(
-                f"{settings['run_name']}: drawn digits, since there is no "
-                f"MNIST in {folder}"
-            )
+            name = settings["run_name"]
+            print(f"note     {name}: drawn digits, no MNIST in {folder}")
         sweeps.append(arguments)
-    return dataclasses.replace(profile, sweeps=sweeps, notes=notes)
+    return dataclasses.replace(profile, sweeps=sweeps)
 
 
 def make_sweeps(profile: Profile, *places: str) -> list[Sweep]:
@@ -163,12 +155,12 @@ def make_sweeps(profile: Profile, *places: str) -> list[Sweep]:
 
 def make_searches(
     profile: Profile, *places: str
-) -> list[threshold.ThresholdSearches]:
+) -> list[thresholds.ThresholdSearches]:
     """Makes the threshold searches of a profile; as `make_sweeps`."""
     with redirect_stdout(io.StringIO()):
         return [
-            threshold.make_searches(
-                parse_flags([*arguments, *places], threshold.define_flags())
+            thresholds.make_searches(
+                parse_flags([*arguments, *places], thresholds.define_flags())
             )
             for arguments in profile.searches
         ]

@@ -1,46 +1,24 @@
 """Rules by which a candidate is chosen among trials, and blessed.
 
-A candidate is chosen by an ID error alone. A choice by an OOD score would use
-the held-out combinations to select the model, and its OOD scores would then
-prove nothing.
+An ID error alone chooses the candidate. A choice by an OOD score would use the
+held-out combinations to select the model, which makes its OOD scores invalid.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.errors import RunError
-from tfcomp.storage.files import DamagedFileError, read_csv
+from tfcomp.statistics.verdicts import Rule
+from tfcomp.storage.files import read_csv
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-
-@dataclass(frozen=True)
-class Threshold:
-    """A bound for the mean of a score, a column of `trials.csv`, over seeds."""
-
-    score: str
-    bound: float
-    is_upper: bool  # the score must be below it, rather than above
-
-    def passes(self, value: float | None) -> bool:
-        """Checks that a value is within the bound; a missing one is not."""
-        if value is None:
-            return False
-        return value < self.bound if self.is_upper else value > self.bound
-
-    def is_worse(self, new: float, old: float, tolerance: float) -> bool:
-        """Checks whether a score is worse by more than a part of the old."""
-        slack = tolerance * abs(old)
-        return new > old + slack if self.is_upper else new < old - slack
-
-    def __str__(self) -> str:
-        return f"{'below' if self.is_upper else 'above'} {self.bound:g}"
 
 
 @dataclass(frozen=True)
@@ -60,62 +38,87 @@ class Rules:
     tolerance: float = 0.1  # how much worse than the last pushed, relatively
 
     def fits(self, flags: Mapping[str, Any]) -> bool:
-        """Checks whether a trial has the flags of `setting`."""
+        """Returns True if a trial has the flags of `setting`."""
         return all(
             name in flags and _read_value(flags[name]) == _read_value(value)
             for name, value in self.setting.items()
         )
 
-    def list_thresholds(self) -> list[Threshold]:
-        """Lists the thresholds, in the order of the file."""
-        return [
-            Threshold(score, float(bound), kind == "below")
+    def list_thresholds(self) -> dict[str, Rule]:
+        """Returns the rule of each score, in the order of the file."""
+        return {
+            score: Rule(
+                bounds.get("above", -math.inf), bounds.get("below", math.inf)
+            )
             for score, bounds in self.thresholds.items()
-            for kind, bound in bounds.items()
-        ]
+        }
 
 
 def make_rules(content: Mapping[str, Any]) -> Rules:
     """Makes rules from `profile.toml`; a RunError names what is invalid."""
-    unknown = set(content) - {field.name for field in fields(Rules)}
+    unknown = set(content) - {field.name for field in dataclasses.fields(Rules)}
     missing = {"push_as", "sweep", "thresholds"} - set(content)
     if unknown or missing:
         word = "has no" if missing else "must not have"
         names = ", ".join(sorted(missing or unknown))
         raise RunError(f"--profile: profile.toml {word} {names}")
     rules = Rules(**content)
-    name = rules.push_as
-    is_plain = isinstance(name, str) and not set(name) & set("/\\\0")
-    _check(
-        is_plain and name not in ("", ".", ".."),
-        "push_as must be a plain name without a path",
-        name,
-    )
-    rule = "setting must be a table of flags, such as {depth = 4}"
-    _check(isinstance(rules.setting, dict), rule, rules.setting)
-    rule = "choose_by must be an ID score (an OOD score would leak)"
-    _check(str(rules.choose_by).startswith("id_"), rule, rules.choose_by)
-    seeds, tolerance = rules.min_seeds, rules.tolerance
-    rule = "min_seeds must be an integer of at least 1"
-    _check(type(seeds) is int and seeds >= 1, rule, seeds)
-    rule = "tolerance must be a number of at least 0"
-    _check(_is_number(tolerance) and tolerance >= 0, rule, tolerance)
-    bounds = rules.thresholds
-    rule = (
-        "thresholds must name scores with bounds, such as id_relative_mse = "
-        "{below = 0.05}"
-    )
-    _check(isinstance(bounds, dict) and bounds, rule, bounds)
-    for score, bound in bounds.items():
-        is_bound = isinstance(bound, dict) and set(bound) <= {"below", "above"}
-        is_good = is_bound and bound and all(map(_is_number, bound.values()))
-        _check(is_good, rule, {score: bound})
+    for name, (is_valid, rule) in _CHECKS.items():
+        value = getattr(rules, name)
+        if not is_valid(value):
+            raise RunError(f"--profile: {name} {rule}, got {value!r}")
     return rules
 
 
-def _check(is_kept: object, rule: str, value: object) -> None:
-    if not is_kept:
-        raise RunError(f"--profile: {rule}, got {value!r}")
+def _is_bounds(bounds: object) -> bool:
+    return (
+        isinstance(bounds, dict)
+        and bool(bounds)
+        and set(bounds) <= {"below", "above"}
+        and all(map(_is_number, bounds.values()))
+    )
+
+
+def _is_number(value: object) -> bool:
+    # True is an integer to Python, and NaN equals nothing.
+    return type(value) in (int, float) and value == value
+
+
+_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "push_as": (
+        lambda name: (
+            isinstance(name, str)
+            and name not in ("", ".", "..")
+            and not set(name) & set("/\\\0")
+        ),
+        "must be a plain name without a path",
+    ),
+    "setting": (
+        lambda table: isinstance(table, dict),
+        "must be a table of flags, such as {depth = 4}",
+    ),
+    "choose_by": (
+        lambda score: str(score).startswith("id_"),
+        "must be an ID score (an OOD score would leak)",
+    ),
+    "min_seeds": (
+        lambda number: type(number) is int and number >= 1,
+        "must be an integer of at least 1",
+    ),
+    "tolerance": (
+        lambda number: _is_number(number) and number >= 0,
+        "must be a number of at least 0",
+    ),
+    "thresholds": (
+        lambda table: (
+            isinstance(table, dict)
+            and bool(table)
+            and all(map(_is_bounds, table.values()))
+        ),
+        "must name scores with bounds, such as id_relative_mse = "
+        "{below = 0.05}",
+    ),
+}
 
 
 def _read_value(value: object) -> float | str:
@@ -126,13 +129,8 @@ def _read_value(value: object) -> float | str:
         return str(value)
 
 
-def _is_number(value: object) -> bool:
-    # True is an integer to Python, and NaN equals nothing.
-    return type(value) in (int, float) and value == value
-
-
 def read_trials(path: Path) -> DataFrame:
-    """Reads a `trials.csv`; a RunError if it is absent or damaged.
+    """Reads a `trials.csv`; a RunError if it is absent.
 
     Returns:
         A row for each trial: `trial`, `status`, `reason`, `setting` (its varied
@@ -142,15 +140,13 @@ def read_trials(path: Path) -> DataFrame:
 
     try:
         table = pd.DataFrame(read_csv(path))
-        end = table.columns.get_loc("seed")
-        flags, scores = table.columns[3:end], table.columns[end:]
-        table[scores] = table[scores].apply(pd.to_numeric)
-        table["setting"] = pd.Series(table[flags].to_dict("records"))
-        return table[["trial", "status", "reason", "setting", *scores]]
     except OSError as error:
         raise RunError(f"no table of trials: {error}") from error
-    except (LookupError, ValueError, TypeError) as error:
-        raise DamagedFileError(path, error) from error
+    end = table.columns.get_loc("seed")
+    flags, scores = table.columns[3:end], table.columns[end:]
+    table[scores] = table[scores].apply(pd.to_numeric)
+    table["setting"] = pd.Series(table[flags].to_dict("records"))
+    return table[["trial", "status", "reason", "setting", *scores]]
 
 
 def choose_setting(trials: DataFrame, rules: Rules) -> DataFrame:
@@ -166,15 +162,14 @@ def choose_setting(trials: DataFrame, rules: Rules) -> DataFrame:
     rows = rows.assign(error=rows.get(rules.choose_by, math.nan))
     rows = rows[(rows["status"] == "finished") & rows["error"].notna()]
     groups = [g for _, g in rows.groupby(rows["setting"].map(repr), sort=False)]
-    able = [group for group in groups if len(group) >= rules.min_seeds]
-    if not able:
+    complete = [group for group in groups if len(group) >= rules.min_seeds]
+    if not complete:
+        most = max(map(len, groups), default=0)
         reasons = [reason for reason in trials["reason"] if reason]
-        finished = (trials["status"] == "finished").sum()
         raise RunError(
-            f"no setting of {rules.sweep} has {rules.min_seeds} finished "
-            f"trials with a score {rules.choose_by}, {finished} of "
-            f"{len(trials)} trials are finished"
+            f"min_seeds is {rules.min_seeds}, but a setting of {rules.sweep} "
+            f"has at most {most} finished trials with {rules.choose_by}"
             + (f"; one failed: {reasons[0]}" if reasons else "")
         )
-    best = min(able, key=lambda group: group["error"].mean())
+    best = min(complete, key=lambda group: group["error"].mean())
     return best.sort_values("error", kind="stable")

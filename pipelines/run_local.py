@@ -4,17 +4,14 @@
 
 The steps are those that `python -m pipelines.compile` writes for a cluster.
 After an interruption, or a change, the same command runs what is missing. The
-folder of a pipeline, pipeline_runs/<profile>, has `pipeline.json` with the name
-of its profile, and `work` with examples, runs, evaluation and report.
+folder of a pipeline, pipeline_runs/<profile>, has `work` with examples, runs,
+evaluation and report.
 """
 
 import inspect
-import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from pipelines.profile import (
     PROFILE_FLAG,
@@ -28,21 +25,15 @@ from pipelines.running_step import count
 from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.errors import RunError, explain_failure
 from tfcomp.config.quiet import quiet_startup
-from tfcomp.config.run_flags import make_flags
-from tfcomp.storage.files import (
-    DamagedFileError,
-    make_folder,
-    read_json,
-    refuse_links,
-    write_text,
-)
-from tfcomp.storage.output_folders import LOCK_FILE, check_folder, lock_folder
+from tfcomp.config.run_flags import define_settings, make_flags
+from tfcomp.storage.files import make_folder, read_json, refuse_links
+from tfcomp.storage.output_folders import check_folder, lock_folder
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.scheduling import check_scheduler
 
-MARKER = "pipeline.json"
 TRAINING = ("example_gen", "example_validator", "trainer")
 RELEASE = ("evaluator", "infra_validator", "pusher")
+STEPS = (*TRAINING, *RELEASE, "report")
 FLAGS = {
     **PROFILE_FLAG,
     "export_dir": (
@@ -53,31 +44,26 @@ FLAGS = {
         "",
         "The folder of this pipeline. The default is pipeline_runs/<profile>.",
     ),
-    "scheduler": (
-        "",
-        "The address of a Dask scheduler, whose workers share the folders. "
-        "Without it trials run on this machine.",
-    ),
-    "workers": (
-        0,
-        "How many trials run at a time. 0 means one for each GPU, or one.",
-    ),
     "resume": (
         False,
         "Deprecated: a pipeline always continues in its folder.",
     ),
 }
+OPTIONS = ("workers", "scheduler")  # of the trainer
 
 
 class PipelineError(RunError):
-    """A pipeline that did not get to its end: no mistake of usage."""
+    """A step failed, or the candidate was not blessed; no mistake of usage."""
 
     status = 1
 
 
 def main(argv: list[str]) -> int:
     """Runs the command and returns its exit status."""
-    return run_command(argv, __doc__, make_flags(FLAGS), check_and_run)
+    values = make_flags(FLAGS)
+    settings = SchedulerOptions.list_settings()
+    define_settings((f for f in settings if f.name in OPTIONS), values)
+    return run_command(argv, __doc__, values, check_and_run)
 
 
 def check_and_run(settings: dict[str, Any]) -> int:
@@ -90,33 +76,15 @@ def check_and_run(settings: dict[str, Any]) -> int:
     name = settings["pipeline_root"] or f"pipeline_runs/{profile.name}"
     check_folder("pipeline_root", name)
     root = Path(name).absolute()
-    check_root(root, profile.name)
     check_scheduler(scheduler)
-    print("\n".join(describe_profile(profile)), flush=True)
-    with claim_root(root, profile.name):
+    print(f"profile  {describe_profile(profile)}", flush=True)
+    with claim_root(root):
         run_pipeline(profile, root / "work", settings["export_dir"], scheduler)
     return 0
 
 
-def check_root(root: Path, profile: str) -> None:
-    """Raises a RunError if a folder holds another pipeline or other files."""
-    place, marker = f"--pipeline_root={root}", root / MARKER
-    if marker.exists():
-        try:
-            other = read_json(marker)["profile"]
-        except (OSError, DamagedFileError, LookupError) as error:
-            rule = f"{MARKER} cannot be read: choose another folder"
-            raise RunError(f"{place}: {rule}") from error
-        if other != profile:
-            rule = f"holds the profile {other}, not {profile}"
-            raise RunError(f"{place} {rule}: choose another folder")
-    elif root.exists() and set(os.listdir(root)) - {LOCK_FILE}:
-        rule = "must be new or hold a pipeline, it holds other files"
-        raise RunError(f"{place} {rule}")
-
-
-def describe_profile(profile: Profile) -> list[str]:
-    """Describes what a profile trains, a line each."""
+def describe_profile(profile: Profile) -> str:
+    """Formats what a profile trains, as `smoke: 1 sweep, 2 trials`."""
     sweeps, searches = make_sweeps(profile), make_searches(profile)
     parts = [
         count(len(sweeps), "sweep"),
@@ -125,22 +93,17 @@ def describe_profile(profile: Profile) -> list[str]:
     if searches:
         cases = sum(len(part.items) for part in searches)
         parts.append(count(cases, "threshold search", "threshold searches"))
-    notes = [f"note     {note}" for note in profile.notes]
-    return [f"profile  {profile.name}: {', '.join(parts)}", *notes]
+    return f"{profile.name}: {', '.join(parts)}"
 
 
-@contextmanager
-def claim_root(root: Path, profile: str) -> Iterator[None]:
-    """Locks the folder of a pipeline for the block."""
+def claim_root(root: Path) -> IO[bytes]:
+    """Locks the folder of a pipeline; closing the result releases it."""
     try:
         refuse_links(make_folder(root))
-        lock = lock_folder(root)
+        return lock_folder(root)
     except OSError as error:
         rule = "--pipeline_root must be writable"
         raise RunError(f"{rule}: {error}") from error
-    with lock:
-        write_text(root / MARKER, json.dumps({"profile": profile}) + "\n")
-        yield
 
 
 def run_pipeline(

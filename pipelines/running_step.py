@@ -1,4 +1,4 @@
-"""A step that runs: prints how it ends, and places its outputs."""
+"""Runs a step: prints how it ends, and places its outputs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,14 @@ def list_files(folder: Path, pattern: str = "**/*") -> list[tuple[str, Path]]:
     return [(path.relative_to(folder).as_posix(), path) for path in files]
 
 
+@dataclass
+class RunningStep:
+    """Result of a step: one line, and whether it stops the pipeline."""
+
+    note: str = ""
+    is_stopped: bool = False
+
+
 @contextlib.contextmanager
 def run_step(name: str) -> Iterator[RunningStep]:
     """Prints a line when the block ends: its result, or why it failed."""
@@ -47,18 +56,13 @@ def run_step(name: str) -> Iterator[RunningStep]:
     finish("stopped" if step.is_stopped else "done", step.note)
 
 
-class RunningStep:
-    """A running step; `run_step` makes it."""
+def place(artifact: dsl.Artifact, work_dir: str, name: str) -> Path:
+    """Moves an output to `<work_dir>/<name>`, if there is a `work_dir`.
 
-    def __init__(self) -> None:
-        self.note = ""  # the result in one line
-        self.is_stopped = False  # nothing may be pushed
-
-    def place(self, artifact: dsl.Artifact, work_dir: str, name: str) -> None:
-        """Moves an output to `<work_dir>/<name>`, if there is a `work_dir`.
-
-        The next run, to which the SDK gives other folders, continues there.
-        """
-        if work_dir:
-            artifact.uri = os.path.join(work_dir, name)
-        make_folder(Path(artifact.path).parent)
+    The next run, to which the SDK gives other folders, continues there.
+    """
+    if work_dir:
+        artifact.uri = os.path.join(work_dir, name)
+    path = Path(artifact.path)
+    make_folder(path.parent)
+    return path

@@ -1,26 +1,23 @@
 """Judges the candidate by thresholds and by the model pushed before.
 
-Thresholds are for means over seeds, since no single run proves anything.
+The mean over seeds is compared with a threshold. Its 95 % interval is recorded
+beside it; it does not decide, since a profile may have two seeds.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+import math
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from kfp import dsl
-
-from pipelines.profile import parse_profile
 from pipelines.rules import Rules, choose_setting, read_trials
-from pipelines.running_step import RunningStep
 from pipelines.steps.pusher import LINEAGE
 from pipelines.steps.trainer import LOGS
 from tfcomp.config.errors import RunError
 from tfcomp.statistics.seed_statistics import compute_statistics
-from tfcomp.storage.files import DamagedFileError, read_json, write_text
+from tfcomp.statistics.verdicts import Rule, above, below
+from tfcomp.storage.files import DamagedFileError, read_json
 from tfcomp.storage.model_versions import list_versions
 
 if TYPE_CHECKING:
@@ -60,6 +57,9 @@ class Evaluation:
     def blessed(self) -> bool:
         return not self.reasons
 
+    def to_dict(self) -> dict[str, Any]:
+        return {"blessed": self.blessed, **asdict(self)}
+
     def describe(self) -> str:
         """Formats the verdict on one line."""
         if not self.blessed:
@@ -70,40 +70,14 @@ class Evaluation:
 
 
 def judge_candidate(
-    step: RunningStep,
-    profile: str,
-    examples: dsl.Dataset,
-    runs: dsl.Artifact,
-    export_dir: str,
-    evaluation: dsl.Artifact,
-    metrics: dsl.Metrics,
-) -> bool:
-    """Writes the evaluation, and returns whether the candidate is blessed."""
-    rules = parse_profile(profile).rules
-    pushed = list_versions(Path(export_dir, rules.push_as))[-1:]
-    digest = examples.metadata.get("digest", "")
-    verdict = evaluate_sweep(Path(runs.path), rules, pushed, digest)
-    content = {"blessed": verdict.blessed, **asdict(verdict)}
-    text = json.dumps(content, indent=2) + "\n"
-    write_text(Path(evaluation.path), text)
-    evaluation.metadata["candidate"] = verdict.run
-    for check in verdict.checks:
-        if check.value is not None:
-            metrics.log_metric(check.score, check.value)
-    step.note = verdict.describe()
-    step.is_stopped = not verdict.blessed
-    return verdict.blessed
-
-
-def evaluate_sweep(
-    runs_dir: Path, rules: Rules, pushed: Sequence[Path], digest: str
+    rules: Rules, runs_dir: Path, export_dir: str | Path, digest: str
 ) -> Evaluation:
     """Judges the candidate of a sweep.
 
     Args:
-        runs_dir: The output of the trainer.
         rules: The rules of the profile.
-        pushed: The version that was pushed last, if any.
+        runs_dir: The output of the trainer.
+        export_dir: Where models are pushed to.
         digest: Hash of the examples.
     """
     try:
@@ -114,30 +88,23 @@ def evaluate_sweep(
     name = str(setting["trial"].iloc[0])
     run = f"{LOGS}/{rules.sweep}/trials/{name}"
     checks, compared, before = check_thresholds(setting, rules), [], ""
-    for version in pushed:
+    for version in list_versions(Path(export_dir, rules.push_as))[-1:]:
         compared = compare_with_pushed(setting, version, digest, rules)
         before = str(version) if compared else ""
     reasons = [str(c) for c in [*checks, *compared] if not c.passed]
     return Evaluation(name, run, checks, compared, before, reasons)
 
 
-def get_values(setting: DataFrame, score: str) -> list[float | None]:
-    """Returns a score of each trial, None where it is missing."""
-    if score not in setting:
-        return [None] * len(setting)
-    return [None if value != value else value for value in setting[score]]
-
-
 def check_thresholds(setting: DataFrame, rules: Rules) -> list[Check]:
     """Compares means over seeds with the thresholds."""
     checks = []
-    for threshold in rules.list_thresholds():
-        values = get_values(setting, threshold.score)
+    for score, rule in rules.list_thresholds().items():
+        values = _get_values(setting, score)
         result = compute_statistics(values)  # None if a seed lacks its score
         mean = result.mean if result else None
         spread = result.half_width if result else None
-        rule, passed = str(threshold), threshold.passes(mean)
-        row = (threshold.score, rule, mean, spread, len(values), passed)
+        passed = mean is not None and rule.accepts(mean)
+        row = (score, str(rule), mean, spread, len(values), passed)
         checks.append(Check(*row))
     return checks
 
@@ -157,16 +124,32 @@ def compare_with_pushed(
     if lineage.get("data") != digest:
         return []
     checks = []
-    for threshold in rules.list_thresholds():
-        subset, _, name = threshold.score.partition("_")
-        old = scores.get(subset, {}).get(name)
-        new = get_values(setting, threshold.score)[0]
+    for name, rule in rules.list_thresholds().items():
+        subset, _, short = name.partition("_")
+        old = scores.get(subset, {}).get(short)
+        new = _get_values(setting, name)[0]
         if old is None or new is None:
             continue  # the thresholds judge missing scores
-        rule = (
+        words = (
             f"not worse than {old:.4g} of {pushed.parent.name}/{pushed.name} "
             f"by more than {rules.tolerance:.0%}"
         )
-        passed = not threshold.is_worse(new, old, rules.tolerance)
-        checks.append(Check(threshold.score, rule, new, None, 1, passed))
+        passed = not _is_worse(rule, new, old, rules.tolerance)
+        checks.append(Check(name, words, new, None, 1, passed))
     return checks
+
+
+def _get_values(setting: DataFrame, score: str) -> list[float | None]:
+    """Returns a score of each trial, None where it is missing."""
+    if score not in setting:
+        return [None] * len(setting)
+    return [None if value != value else value for value in setting[score]]
+
+
+def _is_worse(rule: Rule, new: float, old: float, tolerance: float) -> bool:
+    """Returns True if a score moved to a bound by more than a tolerance."""
+    slack = tolerance * abs(old)
+    rises = math.isfinite(rule.high) and above(old + slack).accepts(new)
+    return rises or (
+        math.isfinite(rule.low) and below(old - slack).accepts(new)
+    )

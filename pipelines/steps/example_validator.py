@@ -6,10 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from kfp import dsl
 
 from pipelines.profile import parse_profile
-from pipelines.running_step import RunningStep, count
 from pipelines.steps.example_gen import (
     describe_dataset,
     list_datasets,
@@ -33,22 +31,20 @@ class Anomaly:
     reason: str
 
 
-def validate_examples(
-    step: RunningStep,
-    profile: str,
-    examples: dsl.Dataset,
-    anomalies: dsl.Artifact,
-) -> None:
-    """Checks all datasets of a profile; a RunError names the first anomaly."""
+def validate_examples(profile: str, examples_dir: str, anomalies: str) -> int:
+    """Checks the datasets of a profile, and returns their number.
+
+    All anomalies are written to a JSON file; a RunError names the first.
+    """
     configs = list_datasets(parse_profile(profile))
-    found = validate_datasets(configs, examples.path)
+    found = validate_datasets(configs, examples_dir)
     content = {"anomalies": list(map(asdict, found))}
-    write_text(Path(anomalies.path), json.dumps(content, indent=2) + "\n")
+    write_text(Path(anomalies), json.dumps(content, indent=2) + "\n")
     if found:
         first, more = found[0], len(found) - 1
         line = f"{first.check}: {first.reason} ({first.dataset})"
         raise RunError(line + (f", and {more} more anomalies" if more else ""))
-    step.note = f"no anomalies in {count(len(configs), 'dataset')}"
+    return len(configs)
 
 
 def validate_datasets(

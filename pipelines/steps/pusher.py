@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kfp import dsl
-
 from pipelines.profile import parse_profile
-from pipelines.running_step import RunningStep, list_files
+from pipelines.running_step import list_files
 from pipelines.steps.trainer import find_candidate, find_model
 from tfcomp.config.errors import RunError
 from tfcomp.storage.code_version import hash_files
@@ -21,31 +19,20 @@ LINEAGE = Path("assets.extra") / "lineage.json"
 
 
 def push_candidate(
-    step: RunningStep,
-    profile: str,
-    examples: dsl.Dataset,
-    runs: dsl.Artifact,
-    evaluation: dsl.Artifact,
-    export_dir: str,
-    pushed: dsl.Model,
-) -> None:
-    """Pushes the candidate, with the record of how it was made."""
-    evidence = Path(evaluation.path)
-    run = find_candidate(Path(runs.path), evidence)
+    profile: str, runs_dir: Path, evaluation: Path, export_dir: str, digest: str
+) -> tuple[Path, bool]:
+    """Pushes the candidate with its lineage; returns as `push_model`."""
+    run = find_candidate(runs_dir, evaluation)
     parsed = parse_profile(profile)
     lineage = {
         "profile": parsed.name,
         "code": parsed.code,
-        "data": examples.metadata.get("digest", ""),
+        "data": digest,
         "flags": (run / FLAGS_FILE).read_text("utf-8").splitlines(),
         "metrics": select_scores(read_metrics(run)),
     }
     folder = Path(export_dir, parsed.rules.push_as)
-    version, is_new = push_model(find_model(run), folder, evidence, lineage)
-    pushed.uri = str(version)
-    pushed.metadata["version"] = version.name
-    word = "pushed" if is_new else "nothing new, the model is"
-    step.note = f"{word} {version}"
+    return push_model(find_model(run), folder, evaluation, lineage)
 
 
 def push_model(

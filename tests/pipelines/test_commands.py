@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.run_local import check_root, claim_root, main
+from pipelines.run_local import claim_root, main
 from tfcomp.config.errors import ConfigError, RunError
 
 WRITABLE = "must name a folder that can be written"
@@ -53,35 +53,11 @@ def test_a_bad_flag_is_one_line(tmp_path: Path) -> None:
     assert (result.returncode, result.stderr) == (2, line)
 
 
-def test_folder_of_something_else(tmp_path: Path) -> None:
-    (tmp_path / "thesis.tex").touch()
-    with pytest.raises(RunError, match="must be new or hold a pipeline"):
-        check_root(tmp_path, "smoke")
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ('{"profile": "own"}', "holds the profile own, not smoke"),
-        ("[]", "pipeline.json cannot be read"),
-        ("", "pipeline.json cannot be read"),
-        ("{}", "pipeline.json cannot be read"),
-    ],
-)
-def test_folder_of_another_pipeline(
-    content: str, words: str, tmp_path: Path
-) -> None:
-    (tmp_path / "pipeline.json").write_text(content)
-    with pytest.raises(RunError, match=words):
-        check_root(tmp_path, "smoke")
-
-
 def test_folder_in_use(tmp_path: Path) -> None:
-    with claim_root(tmp_path / "root", "own"):
-        check_root(tmp_path / "root", "own")  # the same command continues
+    with claim_root(tmp_path / "root"):
         with pytest.raises(RunError, match="another process is working"):
-            with claim_root(tmp_path / "root", "own"):
-                pass
+            claim_root(tmp_path / "root")
+    claim_root(tmp_path / "root").close()  # the same command continues
 
 
 def test_help_is_fast_and_needs_no_sdk(tmp_path: Path) -> None:

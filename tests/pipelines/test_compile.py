@@ -9,8 +9,8 @@ import yaml
 from kfp import components
 
 from pipelines.compile import main
-from pipelines.pipeline import STEPS
 from pipelines.profile import parse_profile
+from pipelines.run_local import STEPS
 from tfcomp.config.errors import ConfigError
 
 

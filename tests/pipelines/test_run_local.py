@@ -7,10 +7,8 @@ one starts a process; later ones run the command in the process of the test.
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -20,9 +18,8 @@ from kfp import components, local
 
 from pipelines import run_local
 from pipelines.compile import compile_pipeline
-from pipelines.pipeline import STEPS
 from pipelines.profile import SHIPPED, load_profile
-from pipelines.run_local import PipelineError
+from pipelines.run_local import STEPS, PipelineError
 from pipelines.steps.example_gen import list_datasets
 from tfcomp.datasets.materialized import materialize
 
@@ -147,7 +144,7 @@ def test_bad_model_is_stopped(again: Run, tmp_path: Path) -> None:
     (profile / "profile.toml").write_text(stricter)
     line, states = again(profile)
     assert line.startswith("evaluator: not blessed: id_relative_mse ")
-    assert line.endswith("must be below 1e-09; nothing was pushed")
+    assert line.endswith("must be < 1e-09; nothing was pushed")
     assert states["evaluator"] == "stopped" and states["report"] == "done"
     assert not {"infra_validator", "pusher"} & set(states)
 
@@ -191,57 +188,3 @@ def test_removed_data_and_a_broken_saved_model(
     assert states["evaluator"] == "done"
     assert states["infra_validator"] == "failed"
     assert "pusher" not in states and states["report"] == "done"
-
-
-# Killed in the middle
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_killed_while_it_trains(
-    how: signal.Signals, write_profile: Callable[..., Path], tmp_path: Path
-) -> None:
-    """No training is left behind, and a second start finishes it."""
-    profile = write_profile("--seeds=4", "--steps_per_epoch=4000")
-    places = [Place(tmp_path / name) for name in ("killed", "whole")]
-    for place in places:
-        place.path.mkdir()
-    with subprocess.Popen(
-        places[0].make_command(f"--profile={profile}"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=os.environ | {"TFCOMP_TEST": str(tmp_path)},
-    ) as process:
-        for line in process.stdout:
-            if "[1/4]" in line:
-                break
-        time.sleep(2)  # another trial is under way
-        process.send_signal(how)
-    wait_until_gone(f"TFCOMP_TEST={tmp_path}")
-    commands = [place.make_command(f"--profile={profile}") for place in places]
-    outputs = [subprocess.check_output(c, text=True) for c in commands]
-    assert "finished already" in outputs[0]
-    tables = [
-        (place.work / "runs" / "logs" / "tiny" / "trials.csv").read_text()
-        for place in places
-    ]
-    assert tables[0] == tables[1]
-
-
-def wait_until_gone(marker: str) -> None:
-    """Waits ten seconds for the end of all processes with a marker."""
-
-    def is_marked(process: Path) -> bool:
-        try:
-            text = (process / "environ").read_text(errors="replace")
-        except OSError:
-            return False  # another user's, or gone
-        return marker in text
-
-    deadline = time.monotonic() + 10
-    while any(map(is_marked, Path("/proc").glob("[0-9]*"))):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

@@ -74,10 +74,10 @@ def test_nothing_to_choose(trials: DataFrame) -> None:
     for absent in ({"depth": 9}, {"depth": 3, "encoding": "ramp"}):
         with pytest.raises(RunError, match=f"has no trials with {absent}"):
             choose(trials, setting=absent)
-    with pytest.raises(RunError, match="with a score id_mse, 4 of 4"):
+    with pytest.raises(RunError, match="at most 0 finished trials with id_mse"):
         choose(trials.drop(columns="id_mse"))
     fail(trials, 0, 1, 2, 3)
-    with pytest.raises(RunError, match="0 of 4 trials.*: it diverged"):
+    with pytest.raises(RunError, match="at most 0 finished .*: it diverged"):
         choose(trials)
 
 
@@ -86,10 +86,3 @@ def test_table_of_a_sweep(path: Path) -> None:
     table = read_trials(path)
     assert table["setting"][1] == {"depth": "2", "encoding": "bump"}
     assert table["id_mse"][1] == 0.1 and table["ood_mse"].isna()[1]
-
-
-@pytest.mark.parametrize("content", [b"", b"\xff", b"trial\n1\n", b"a,seed\n1"])
-def test_damaged_table_is_named(content: bytes, path: Path) -> None:
-    path.write_bytes(content)
-    with pytest.raises(RunError, match=r"trials.csv is damaged"):
-        read_trials(path)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pipelines.rules import Rules, Threshold, read_trials
+from pipelines.rules import Rules, read_trials
 from pipelines.steps.evaluator import (
     Evaluation,
     check_thresholds,
-    evaluate_sweep,
+    judge_candidate,
 )
 from pipelines.steps.pusher import LINEAGE
 from pipelines.steps.trainer import find_model
@@ -44,25 +44,11 @@ def write_trials(folder: Path, score: str, *values: float | str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("is_upper", [True, False])
-def test_threshold(is_upper: bool) -> None:
-    threshold = Threshold("id_mse", 0.5, is_upper)
-    assert threshold.passes(0.4) == is_upper
-    assert threshold.passes(0.6) != is_upper
-    assert not threshold.passes(0.5)
-    assert not threshold.passes(None)
-    assert threshold.is_worse(1.2, 1.0, 0.1) == is_upper
-    assert threshold.is_worse(0.8, 1.0, 0.1) != is_upper
-    assert not threshold.is_worse(1.05, 1.0, 0.1)
-    assert not threshold.is_worse(0.95, 1.0, 0.1)
-    assert not threshold.is_worse(1.0, 1.0, 0.0)
-
-
 def test_mean_over_seeds_decides(tmp_path: Path) -> None:
     values = (0.1, 0.2, 0.6)
     write_trials(tmp_path, "id_relative_mse", *values)
     rules = make_rules({"id_relative_mse": {"below": 0.31}})
-    verdict = evaluate_sweep(tmp_path, rules, [], DIGEST)
+    verdict = judge_candidate(rules, tmp_path, "", DIGEST)
     (check,) = verdict.checks
     assert verdict.blessed and check.passed and check.count == 3
     assert check.value == pytest.approx(np.mean(values))
@@ -71,10 +57,27 @@ def test_mean_over_seeds_decides(tmp_path: Path) -> None:
     assert check.half_width == pytest.approx(expected)
     assert (verdict.candidate, verdict.run) == ("t0", "logs/tiny/trials/t0")
     stricter = make_rules({"id_relative_mse": {"below": 0.29}})
-    verdict = evaluate_sweep(tmp_path, stricter, [], DIGEST)
+    verdict = judge_candidate(stricter, tmp_path, "", DIGEST)
     assert not verdict.blessed
-    line = "not blessed: id_relative_mse 0.3 ± 0.66 must be below 0.29"
+    line = "not blessed: id_relative_mse 0.3 ± 0.66 must be < 0.29"
     assert verdict.describe() == line
+
+
+@pytest.mark.parametrize(
+    ("bounds", "passes"),
+    [
+        ({"below": 0.5}, False),  # a bound itself does not pass
+        ({"above": 0.5}, False),
+        ({"above": 0.4}, True),
+        ({"above": 0.4, "below": 0.6}, True),
+        ({"above": 0.6, "below": 0.8}, False),
+    ],
+)
+def test_bounds(bounds: dict, passes: bool, tmp_path: Path) -> None:
+    path = write_trials(tmp_path, "ood_mse", 0.25, 0.75)
+    rules = make_rules({"ood_mse": bounds})
+    (check,) = check_thresholds(read_trials(path), rules)
+    assert check.passed == passes
 
 
 @pytest.mark.parametrize("score", ["ood_mse", "ood_unknown"])
@@ -83,11 +86,11 @@ def test_missing_score_does_not_pass(tmp_path: Path, score: str) -> None:
     rules = make_rules({score: {"below": 9.0}})
     (check,) = check_thresholds(read_trials(path), rules)
     assert not check.passed and check.value is None
-    assert str(check) == f"{score} missing must be below 9"
+    assert str(check) == f"{score} missing must be < 9"
 
 
 def test_no_candidate_is_a_reason(tmp_path: Path) -> None:
-    verdict = evaluate_sweep(tmp_path, make_rules(), [], DIGEST)
+    verdict = judge_candidate(make_rules(), tmp_path, "", DIGEST)
     assert not verdict.blessed and verdict.candidate == ""
     assert "no table of trials" in verdict.describe()
 
@@ -119,20 +122,26 @@ def pushed(tmp_path: Path) -> Path:
     return version
 
 
-def compare(folder: Path, pushed: Path, error: float) -> Evaluation:
-    write_trials(folder / str(error), "id_relative_mse", error)
-    return evaluate_sweep(folder / str(error), make_rules(), [pushed], DIGEST)
+def compare(folder: Path, error: float, **bounds: float) -> Evaluation:
+    """Judges a candidate with an error beside the pushed model."""
+    runs = folder / str(error)
+    write_trials(runs, "id_relative_mse", error)
+    rules = make_rules({"id_relative_mse": bounds or {"below": 1000.0}})
+    return judge_candidate(rules, runs, folder / "pushed", DIGEST)
 
 
 def test_worse_than_the_pushed_model(tmp_path: Path, pushed: Path) -> None:
-    verdict = compare(tmp_path, pushed, 0.109)
+    verdict = compare(tmp_path, 0.109)
     assert verdict.blessed and verdict.pushed == str(pushed)
     assert verdict.describe().endswith(f"; not worse than {pushed}")
-    verdict = compare(tmp_path, pushed, 0.111)
+    verdict = compare(tmp_path, 0.111)
     assert not verdict.blessed and len(verdict.compared) == 1
     assert "must be not worse than 0.1 of tiny/1 by more than 10%" in (
         verdict.describe()
     )
+    # Where a score must be above a bound, less is worse.
+    assert compare(tmp_path, 0.112, above=0.01).blessed
+    assert not compare(tmp_path, 0.089, above=0.01).blessed
 
 
 @pytest.mark.parametrize(
@@ -143,8 +152,8 @@ def test_scores_on_other_examples_are_not_compared(
     record: str, tmp_path: Path, pushed: Path
 ) -> None:
     (pushed / LINEAGE).write_text(record)
-    verdict = compare(tmp_path, pushed, 0.5)
+    verdict = compare(tmp_path, 0.5)
     assert verdict.blessed and verdict.compared == [] == verdict.reasons
     (pushed / LINEAGE).unlink()
-    verdict = compare(tmp_path, pushed, 0.6)
+    verdict = compare(tmp_path, 0.6)
     assert verdict.blessed and verdict.pushed == ""
