@@ -11,8 +11,7 @@ from typing import Any
 
 __version__ = "0.2.0"
 
-# Public names by module; `report.model_report` needs TensorFlow. Their types
-# are in `__init__.pyi`.
+# Public names by module. Their types are in `__init__.pyi`.
 _LAZY = {
     "api": "describe_run judge_claims list_published run_sweep train_run",
     "config.errors": "ConfigError RunError",
@@ -20,13 +19,13 @@ _LAZY = {
     "config.run_config": "RunConfig",
     "datasets.factor_table": "FactorTable",
     "figures.exhibits": "Exhibit",
-    "report.model_report": (
-        "Evaluated ModelReport evaluate load_published load_run write_report"
-    ),
+    "report.model_report": "Evaluated ModelReport",
+    "report.models": "evaluate load_published load_run write_report",
     "report.sections": "register_section",
     "evaluation.metrics": "register_measure",
     "tables": "read_runs",
 }
+_WITH_TENSORFLOW = ("report.model_report", "report.models")
 __all__ = sorted(" ".join(_LAZY.values()).split())
 
 
@@ -34,7 +33,7 @@ def __getattr__(name: str) -> Any:
     for module, names in _LAZY.items():
         if name in names.split():
             path = f"{__name__}.{module}:{name}"
-            if module != "report.model_report":
+            if module not in _WITH_TENSORFLOW:
                 return pkgutil.resolve_name(path)
             from tfcomp.config.quiet import start_tensorflow
 

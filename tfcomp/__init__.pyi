@@ -13,10 +13,10 @@ from tfcomp.evaluation.metrics import register_measure as register_measure
 from tfcomp.figures.exhibits import Exhibit as Exhibit
 from tfcomp.report.model_report import Evaluated as Evaluated
 from tfcomp.report.model_report import ModelReport as ModelReport
-from tfcomp.report.model_report import evaluate as evaluate
-from tfcomp.report.model_report import load_published as load_published
-from tfcomp.report.model_report import load_run as load_run
-from tfcomp.report.model_report import write_report as write_report
+from tfcomp.report.models import evaluate as evaluate
+from tfcomp.report.models import load_published as load_published
+from tfcomp.report.models import load_run as load_run
+from tfcomp.report.models import write_report as write_report
 from tfcomp.report.sections import register_section as register_section
 from tfcomp.tables import read_runs as read_runs
 

@@ -59,7 +59,7 @@ def analyze_runs(settings: dict[str, Any]) -> int:
     sections = choose_sections(split_names(settings["sections"]))
     make_folder(folder)
     with start_tensorflow():
-        from tfcomp.report.model_report import write_report
+        from tfcomp.report.models import write_report
 
         write_report(paths, folder, sections)
     print(f"report  {folder / 'report.html'}")

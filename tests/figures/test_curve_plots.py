@@ -100,10 +100,3 @@ def test_a_panel_shows_nothing_below_its_floor() -> None:
         floors={"R²": -1.0},
     ).axes
     assert axes.get_ylim() == (-1, 0)
-
-
-def test_a_curve_of_one_seed_has_no_band() -> None:
-    curve = BandCurve([1, 2], [1.0, 2.0], [None, None], [None, None])
-    figure = draw_curve_panels({"loss": {"a": curve}}, xlabel="epoch")
-    assert not figure.axes[0].collections
-    assert figure_to_png(figure)

@@ -69,13 +69,6 @@ def test_matrix_of_no_finite_value_is_gray(value: float) -> None:
     assert "gray: no finite value" in figure.get_supxlabel()
 
 
-@pytest.mark.parametrize("value", [0.0, np.nan])
-def test_embedding_without_any_value_is_drawn(value: float) -> None:
-    figure = draw(np.full((1, 2, 2), value))
-    assert get_image_axes(figure)[0].images[0].get_clim() == (-1, 1)
-    assert figure_to_png(figure)
-
-
 def test_spectrum_is_relative_to_the_largest() -> None:
     values = np.array([[4.0, 2.0, 0.4], [1.0, 10.0, 0.0], [1.0, 0.1, 0.01]])
     figure = draw_spectrum(values, [1, 2, 1.5], title="embedding of x")
@@ -95,16 +88,6 @@ def test_spectrum_is_relative_to_the_largest() -> None:
         "one of 3 values",
         "median (mean effective rank 1.5)",
     ]
-
-
-def test_spectrum_of_dead_matrices_is_left_out() -> None:
-    figure = draw_spectrum([[0.0, 0.0], [1.0, 0.5], [np.nan, 1.0]], [1] * 3)
-    assert get_legend(figure) == [
-        "one of 1 values",
-        "median (mean effective rank 1)",
-        "not drawn: 2 without singular values",
-    ]
-    assert figure_to_png(draw_spectrum(np.zeros((2, 1)), [1, 1]))
 
 
 def test_profiles_share_one_scale_and_name_their_axis() -> None:

@@ -12,7 +12,7 @@ from tests.figures.looks import (
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap
 from tfcomp.figures.cells import compute_outline
-from tfcomp.figures.exhibits import figure_to_array, figure_to_png
+from tfcomp.figures.exhibits import figure_to_array
 from tfcomp.figures.map_plots import draw_maps
 
 LABELS = {"label": "MSE (1)"}
@@ -63,13 +63,6 @@ def test_brightest_pixel_of_the_picture_is_at_x_y() -> None:
     assert pixels[row, x - int(box.width / 5), 0] == redness_of_purple
 
 
-def test_given_limits() -> None:
-    figure = draw_maps({"MSE": label(VALUES)}, limits=(-1, 3), **LABELS)
-    (axes,) = get_image_axes(figure)
-    assert axes.images[0].get_clim() == (-1, 3)
-    assert not axes.collections and not figure.legends
-
-
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_cells_without_a_finite_value_are_gray(value: float) -> None:
     values = VALUES.copy()
@@ -82,12 +75,6 @@ def test_cells_without_a_finite_value_are_gray(value: float) -> None:
     assert red == green == blue and 0.3 < red < 0.8
     assert np.ptp(colors[2, 3, :3]) > 0.1
     assert get_legend(figure) == ["no finite value"]
-
-
-@pytest.mark.parametrize("value", [np.nan, 0.0, 3.0])
-def test_constant_map_is_drawn(value: float) -> None:
-    figure = draw_map(np.full((4, 4), value), np.zeros((4, 4), bool))
-    assert figure_to_png(figure)
 
 
 def test_maps_share_one_scale_and_one_bar() -> None:

@@ -53,26 +53,6 @@ def test_rectangles_have_four_sides(
     assert set(segments) == set().union(*expected)
 
 
-def test_cross_has_twelve_sides() -> None:
-    mask = np.zeros((5, 5), bool)
-    mask[2, 1:4] = mask[1:4, 2] = True
-    segments = compute_outline(mask)
-    assert len(segments) == 12
-    assert {((0.5, 1.5), (0.5, 2.5)), ((1.5, 0.5), (2.5, 0.5))} < set(segments)
-
-
-def test_two_islands_and_a_hole() -> None:
-    mask = np.zeros((12, 12), bool)
-    mask[0:2, 0:2] = True
-    mask[5:10, 6:11] = True
-    mask[7, 8] = False
-    assert set(compute_outline(mask)) == (
-        make_rectangle(-0.5, 1.5, -0.5, 1.5)
-        | make_rectangle(4.5, 9.5, 5.5, 10.5)
-        | make_rectangle(6.5, 7.5, 7.5, 8.5)
-    )
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_length_is_the_number_of_border_edges(seed: int) -> None:
     rng = np.random.default_rng(seed)

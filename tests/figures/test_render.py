@@ -59,20 +59,6 @@ def test_png_and_array_have_the_same_pixels(figure: Figure) -> None:
     )
 
 
-def test_palette_makes_a_smaller_file_that_looks_the_same(
-    figure: Figure,
-) -> None:
-    full = figure_to_png(figure)
-    small = figure_to_png(figure, num_colors=256)
-    assert len(small) < 0.6 * len(full)
-    before, after = (
-        np.asarray(Image.open(io.BytesIO(png)).convert("RGB"), float)
-        for png in (full, small)
-    )
-    assert np.abs(before - after).max() < 20  # of 255
-    assert np.abs(before - after).mean() < 2
-
-
 def test_rendering_leaves_the_figure_as_it_was(figure: Figure) -> None:
     figure.dpi = 60
     before = figure.dpi, figure.canvas, tuple(figure.get_size_inches())

@@ -7,7 +7,6 @@ from matplotlib.figure import Figure
 
 from tests.figures.looks import get_legend
 from tfcomp.figures.curve_plots import draw_stage_panels, merge_stages
-from tfcomp.figures.exhibits import figure_to_png
 
 SHALLOW = ["code", "stage_0", "image"]
 DEEP = ["code", "stage_0", "stage_1", "stage_2", "image"]
@@ -78,20 +77,6 @@ def test_merged_order_agrees_with_all(lists: list, expected: list) -> None:
 def test_orders_that_disagree(lists: list) -> None:
     with pytest.raises(ValueError, match="in the same order for all lines"):
         merge_stages(lists)
-
-
-def test_errors_are_bands() -> None:
-    series = {"a": [1, 2, 4], "b": [0, 0, 0]}
-    errors = {"": {"a": [[0.5, 0.5], [np.nan, np.nan], [1, 1]]}}
-    figure = draw_lines(series, SHALLOW, errors=errors)
-    (band,) = figure.axes[0].collections
-    ends = {tuple(p) for path in band.get_paths() for p in path.vertices}
-    assert ends == {(0, 0.5), (0, 1.5), (2, 3), (2, 5)}
-    assert figure_to_png(figure)
-    uneven = {"": {"a": np.array([[0.5, 2], [0, 0], [1, 3]])}}
-    (band,) = draw_lines(series, SHALLOW, errors=uneven).axes[0].collections
-    ends = {tuple(p) for path in band.get_paths() for p in path.vertices}
-    assert {(0, 0.5), (0, 3), (2, 3), (2, 7)} < ends
 
 
 def test_panels_share_scale_legend_and_looks() -> None:

@@ -11,7 +11,6 @@ import pytest
 
 import tfcomp
 from tfcomp.evaluation.kept_outputs import write_outputs
-from tfcomp.report.explorer import Explorer, explorer_fragment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -315,33 +314,6 @@ def read_line(page: Page) -> np.ndarray:
     return np.array(pixels).reshape(height, width, 4)
 
 
-def test_units_on_the_map(page: Page) -> None:
-    canvas = page.locator('#explorer canvas[data-role="base"]')
-    before = canvas.screenshot()
-    unit = page.locator('#explorer [data-part="units"] button').nth(1)
-    unit.click()
-    assert unit.get_attribute("aria-pressed") == "true"
-    label = page.locator('canvas[data-role="map"]').get_attribute("aria-label")
-    assert label.startswith("Map of unit")
-    assert canvas.screenshot() != before
-
-
-def test_dark_and_narrow(browser: Any, path: Path) -> None:
-    page = browser.new_page(
-        color_scheme="dark", viewport={"width": 360, "height": 700}
-    )
-    page.goto(path.as_uri())
-    colors = page.evaluate(
-        """() => { const s = getComputedStyle(
-          document.getElementById("explorer"));
-          return [s.color, s.backgroundColor]; }"""
-    )
-    ink, paper = (sum(map(int, c[4:-1].split(","))) for c in colors)
-    assert ink > 600 and paper < 150
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    page.close()
-
-
 def test_in_a_notebook(
     browser: Any, models: list[tfcomp.ModelReport], tmp_path: Path
 ) -> None:
@@ -358,8 +330,3 @@ def test_in_a_notebook(
         read_pixels(frame, "output"), IMAGES[3], atol=1 / 255
     )
     page.close()
-
-
-def test_nothing_to_explore() -> None:
-    assert explorer_fragment([]) == ""
-    assert "<section" not in Explorer([]).html

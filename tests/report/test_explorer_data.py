@@ -17,12 +17,12 @@ from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.report.explorer_data import (
     MAX_BYTES,
-    Sprite,
     collect,
     count_combinations,
     list_ranges,
     name_runs,
 )
+from tfcomp.report.sprites import Sprite
 
 
 @pytest.fixture(scope="module")

@@ -83,7 +83,7 @@ def test_metric_ellipses_and_maps(open_page: Open) -> None:
     page = open_page(make_bumps())
     canvas = page.locator('canvas[data-role="base"]')
     seen = {canvas.screenshot()}
-    page.get_by_label("metric of the stage").check()
+    page.get_by_label("metric ellipses of the stage").check()
     seen.add(canvas.screenshot())
     page.get_by_label("map", exact=True).select_option(
         "log-volume of the stage"

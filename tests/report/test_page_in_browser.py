@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 
 from tfcomp.figures.curve_plots import draw_curves
@@ -119,13 +118,6 @@ def test_pictures_are_enlarged(page: Page, way: str) -> None:
     assert not dialog.is_visible()
 
 
-def test_files_are_linked(page: Page, path: Path) -> None:
-    for link in page.locator("figcaption a").all():
-        address = link.evaluate("link => decodeURIComponent(link.href)")
-        assert Path(address.removeprefix("file://")).is_file()
-    assert page.locator("figcaption a").count() == 2 * len(NAMES)
-
-
 @pytest.mark.parametrize("width", [1280, 375])
 def test_contents_stick_and_nothing_is_cut(page: Page, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 600})
@@ -136,38 +128,3 @@ def test_contents_stick_and_nothing_is_cut(page: Page, width: int) -> None:
     assert box is not None and abs(box["y"]) < 1
     whole = page.evaluate("document.documentElement.scrollWidth")
     assert whole <= width
-
-
-def test_print_is_unfolded(page: Page) -> None:
-    page.emulate_media(media="print")
-    assert page.locator("#figure-three img").bounding_box()["height"] > 50
-    assert not page.locator("nav").is_visible()
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert len(list_open(page)) == 3
-    page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert list_open(page) == []
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_has_contrast(page: Page, scheme: str) -> None:
-    """At least that of WCAG's level AA, 4.5 to 1."""
-    page.emulate_media(color_scheme=scheme)
-    back = measure_light(page, "body", "background-color")
-    assert (back < 0.1) == (scheme == "dark")
-    for place in ("h1", ".answer", ".note", ".finding", "nav a"):
-        light = measure_light(page, place, "color")
-        ends = sorted([light + 0.05, back + 0.05])
-        assert ends[1] / ends[0] > 4.5
-
-
-def measure_light(page: Page, place: str, name: str) -> float:
-    """Relative luminance of a color, as WCAG defines it."""
-    text = page.locator(place).first.evaluate(
-        "(e, name) => getComputedStyle(e).getPropertyValue(name)", name
-    )
-    numbers = text[text.index("(") + 1 : -1].split(",")[:3]
-    shades = np.array(numbers, float) / 255
-    linear = np.where(
-        shades <= 0.04045, shades / 12.92, ((shades + 0.055) / 1.055) ** 2.4
-    )
-    return float(linear @ [0.2126, 0.7152, 0.0722])

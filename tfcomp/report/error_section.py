@@ -21,7 +21,7 @@ from tfcomp.report.run_exhibits import Row, group_runs, list_points, show_run
 
 
 def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
-    """Shows where the runs err."""
+    """Shows errors by combination, and by distance to ID."""
     edged = [s for s in analyses if len(s.dataset.space) > 1]
     edged = [s for s in edged if len(list_distances(s)) > 1]
     border = [{"run": s.name, **compute_border(s)} for s in edged]
@@ -42,10 +42,11 @@ def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
     return Section(
         "errors",
         "Errors",
-        "ID are the combinations of factors outside the held-out region, OOD "
-        "those inside. A relative error is the pixel MSE divided by that of a "
-        "reference, a blank image if the data declare a constant ground, else "
-        "the mean training image: 1 is no better than the reference.",
+        "ID combinations of factors lie outside the held-out region, OOD "
+        "combinations inside. A relative error is the pixel MSE divided by the "
+        "pixel MSE of a reference (a blank image if the data declare a "
+        "constant ground, else the mean training image): 1 is no better than "
+        "the reference.",
         [
             *(make_landscapes(group) for group in groups),
             *(shown for group in groups for shown in map_certified(group[0])),
@@ -76,7 +77,7 @@ def make_landscapes(analyses: Sequence[RunAnalysis]) -> Exhibit:
 
 
 def map_certified(analysis: RunAnalysis) -> list[Exhibit]:
-    """Maps what training determines, if that is some but not all of it."""
+    """Maps which combinations training determines, unless all are alike."""
     data, mixed = analysis.for_maps.dataset, {}
     for order, found in certify_dataset(data).items():
         marks = None if found is None else mark_certified(data, found)
@@ -89,11 +90,11 @@ def map_certified(analysis: RunAnalysis) -> list[Exhibit]:
             analysis,
             "certified",
             "What training determines",
-            "Held-out combinations that follow from the training combinations "
-            "(1) for whatever has no interactions of more factors than the "
-            "order, and those that do not (0). Gray: not held out."
+            "1: the training combinations determine every quantity of this "
+            "held-out combination that has no interactions of more factors "
+            "than the order. 0: they do not. Gray: not held out."
             + describe_planes(data),
-            picture_maps(data, mixed, "certified", limits=(0.0, 1.0)),
+            picture_maps(data, mixed, "determined", limits=(0.0, 1.0)),
             list_points(analysis.for_maps, mixed),
         )
     ]

@@ -1,6 +1,6 @@
 """The explorer: outputs of every run at the combination under the pointer.
 
-HTML with all that it needs: it works from a file, in a mail and in a notebook.
+The HTML is self-contained: it works from a file, in a mail and in a notebook.
 """
 
 import html
@@ -52,6 +52,6 @@ def explorer_fragment(analyses: Sequence[RunAnalysis]) -> str:
     return render_template(
         TEMPLATES / "explorer.html",
         sprites=sprites,
-        # No end of the script, whatever factors are called.
+        # No name of a factor can end the script.
         data=Markup(text.replace("<", "\\u003c")),
     )

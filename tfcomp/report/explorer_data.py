@@ -1,12 +1,11 @@
 """Data of the explorer: runs as plain numbers and sprites for a page.
 
 Numbers of every combination are in the order of the grid. Runs on the same
-data, with the same held-out combinations and training examples, share what does
-not depend on a network: a *group*.
+data, with the same held-out combinations and training examples, are a *group*,
+which has the true images and the predictions without a network.
 """
 
 import hashlib
-import io
 import itertools
 import math
 import re
@@ -14,7 +13,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.analysis.superposition import superpose
@@ -28,64 +26,16 @@ from tfcomp.evaluation.pictures import label_error
 from tfcomp.evaluation.point_scores import score_points
 from tfcomp.evaluation.reference_scores import draw_references
 from tfcomp.evaluation.run_analysis import RunAnalysis
-from tfcomp.figures.image_rows import arrange_channels
 from tfcomp.report.page import encode
+from tfcomp.report.sprites import Sprite
 
 # Of all images before they are compressed, to a fifth or less.
 MAX_BYTES = 2**25
 Data = dict[str, Any]
 
 
-class Sprite:
-    """Images of one size, in 8 bits; equal ones are one tile.
-
-    Tiles stand row by row, from left to right, turned over unless `upright`.
-    """
-
-    def __init__(self, upright: bool) -> None:
-        self._upright = upright
-        self._tiles: dict[bytes, int] = {}
-        self._shape: tuple[int, ...] = ()
-
-    def add(self, images: np.ndarray) -> list[int]:
-        """Adds images [n, H, W, C], clipped to 0..1; returns their tiles."""
-        shown = np.nan_to_num(arrange_channels(images), posinf=1.0, neginf=0.0)
-        pixels = np.round(shown.clip(0, 1) * 255).astype(np.uint8)
-        self._shape = pixels.shape[1:]
-        if not self._upright:
-            pixels = pixels[:, ::-1]
-        return [
-            self._tiles.setdefault(tile.tobytes(), len(self._tiles))
-            for tile in pixels
-        ]
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Width and height of a tile."""
-        return self._shape[1], self._shape[0]
-
-    @property
-    def columns(self) -> int:
-        """Number of tiles in a row."""
-        return math.isqrt(max(len(self._tiles) - 1, 0)) + 1
-
-    def to_url(self) -> str:
-        """Returns the picture as a PNG data URL."""
-        height, width, *colors = self._shape
-        columns, count = self.columns, len(self._tiles)
-        rows = math.ceil(count / columns)
-        sheet = np.zeros((rows * columns, *self._shape), np.uint8)
-        tiles = np.frombuffer(b"".join(self._tiles), np.uint8)
-        sheet[:count] = tiles.reshape(count, *self._shape)
-        sheet = sheet.reshape(rows, columns, *self._shape).swapaxes(1, 2)
-        sheet = sheet.reshape(rows * height, columns * width, *colors)
-        file = io.BytesIO()
-        Image.fromarray(sheet).save(file, "PNG")
-        return f"data:image/png;base64,{encode(file.getvalue())}"
-
-
 def collect(analyses: Sequence[RunAnalysis]) -> Data:
-    """Collects everything that a page shows of the runs."""
+    """Returns all data of a page on the runs."""
     groups: dict[str, Data] = {}
     runs = []
     for name, analysis in zip(name_runs(analyses), analyses, strict=True):
@@ -153,12 +103,12 @@ def _describe_group(analysis: RunAnalysis, total: int) -> Data:
         "certified": _certify(data),
         "images": images,
         "errors": errors,
-        **_show(sprite),
+        **sprite.to_data(),
     }
 
 
 def _certify(data: Dataset) -> Data:
-    """Lists the largest order that certifies a combination, 0 for none."""
+    """Returns the largest order that determines a combination, 0 for none."""
     grid, is_ood = data.splits.grid, data.splits.is_ood
     found = certify_dataset(data, grid)
     known = {k: certificate for k, certificate in found.items() if certificate}
@@ -196,7 +146,7 @@ def _describe_run(analysis: RunAnalysis) -> Data:
             _describe_stage(analysis, stage) for stage in analysis.stages
         ],
         "epochs": _list_epochs(analysis),
-        **_show(sprite),
+        **sprite.to_data(),
     }
 
 
@@ -227,7 +177,7 @@ def _list_epochs(analysis: RunAnalysis) -> list[Data]:
         sprite = Sprite(analysis.dataset.first_row == "top")
         shown = {"epoch": epoch, "output": sprite.add(images)}
         shown["errors"] = _round(_rate(analysis, images))
-        listed.append(shown | _show(sprite))
+        listed.append(shown | sprite.to_data())
     return listed
 
 
@@ -276,14 +226,6 @@ def _identify(analysis: RunAnalysis) -> str:
     for array in (splits.grid, splits.is_ood, splits.train, truth):
         found.update(array.tobytes())
     return f"{data.space.to_dict()}{data.region.spec}{found.hexdigest()}"
-
-
-def _show(sprite: Sprite) -> Data:
-    return {
-        "size": sprite.size,
-        "columns": sprite.columns,
-        "sprite": sprite.to_url(),
-    }
 
 
 def _divide(values: np.ndarray, by: np.ndarray) -> np.ndarray:

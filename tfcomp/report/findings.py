@@ -1,8 +1,7 @@
 """Sentences on the numbers of a section, from its tables alone.
 
-A line says no more than the numbers carry: where they point nowhere it says
-so, and where there is none it is empty. Numbers that are close are "about
-equal" (`CLOSE`), and of a correlation below `WEAK` nothing is concluded.
+A sentence is empty where there is no number. Numbers within `CLOSE` are "about
+equal", and a correlation below `WEAK` supports no conclusion.
 """
 
 import functools
@@ -13,16 +12,16 @@ Row = Mapping[str, Any]
 
 CLOSE = 0.05
 WEAK = 0.3
-# How far a model must be from a true composer towards a pure superposer for
-# its outputs to be called superpositions, and for them to be called in part.
+# Share of the way from the R² of the true images to 1, from which outputs are
+# called superpositions, mostly or in part.
 MOSTLY, PARTLY = 0.5, 0.1
 MAX_NAMED = 3
 
 
 def _tell_runs(say: Callable[..., str]) -> Callable[..., str]:
-    """Makes one line on all runs from what is said of the rows of one.
+    """Makes one line on several runs from a function of the rows of one.
 
-    The run is named if there are several; of many, the first ones are told.
+    Several runs are named, the first `MAX_NAMED` of them.
     """
 
     @functools.wraps(say)
@@ -85,8 +84,9 @@ def describe_superposition(rows: Sequence[Row]) -> str:
     part = "mostly" if share >= MOSTLY else "in part"
     # Before training, R² can be as high (claim C4).
     return (
-        f"held-out outputs can {part} be written as sums of ID outputs that "
-        f"share a factor {r2}; untrained networks' may, too"
+        f"held-out outputs can {part} be written as sums of training outputs "
+        f"that share a factor value {r2}; the R² of an untrained network can "
+        "be as high, so this alone shows no memorization"
     )
 
 
@@ -122,8 +122,8 @@ def describe_gaps(rows: Sequence[Row]) -> str:
     elif output < truth - CLOSE:
         how, than = "less", "than"
     return (
-        f"what is drawn across the gap is {how} an interpolation of the edges "
-        f"{than} the truth is (R² {output:.2f}; truth {truth:.2f})"
+        f"outputs in the gap are {how} a linear combination of the edge images "
+        f"{than} the true images are (R² {output:.2f}; truth {truth:.2f})"
     )
 
 

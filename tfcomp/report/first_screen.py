@@ -12,9 +12,9 @@ from tfcomp.figures.image_rows import draw_rows
 from tfcomp.report.error_section import make_landscapes
 from tfcomp.report.findings import describe_gaps, describe_superposition
 from tfcomp.report.gap_section import list_scored_gaps, summarize_curve
-from tfcomp.report.kernel_section import list_scores
 from tfcomp.report.page import Answer
 from tfcomp.report.run_exhibits import group_runs
+from tfcomp.report.superposition_section import list_scores
 from tfcomp.statistics.setting_table import choose_flags, make_label
 
 
@@ -79,8 +79,8 @@ def _make_scores(analyses: Sequence[RunAnalysis]) -> Exhibit:
         "Relative errors",
         "The pixel MSE divided by that of a reference: a blank image if the "
         "data declare a constant ground, else the mean training image. ID: "
-        "combinations of factors outside the held-out region; OOD: those "
-        "inside.",
+        "combinations of factors outside the held-out region; OOD: "
+        "combinations inside.",
         rows=[{name: row[name] for name in columns} for row in rows],
     )
 
@@ -107,10 +107,10 @@ def make_output_rows(
 ) -> Exhibit:
     """Shows the truth in the first row, then a row for each run.
 
-    The labels are theirs, by default names or what tells the runs apart. The
-    points are rows of the grid, by default some that were held out. The table
-    has the scores of every run against each truth that it is compared with,
-    of stripes and bumps the bump (`ood`) and the plus of two stripes.
+    The labels are names of the runs by default, or the flag that differs. The
+    points are rows of the grid, by default held-out ones. The table has the
+    scores of every run against each truth: of stripes and bumps, the bump
+    (`ood`) and the plus of two stripes.
     """
     first = analyses[0]
     splits, data = first.splits, first.dataset
@@ -138,9 +138,9 @@ def make_output_rows(
     return Exhibit(
         f"{name}_{first.name}",
         f"{title}: region {data.region.spec}",
-        "True images (first row), and what is drawn instead. Column titles "
-        "say which were held out (OOD), and the factor values. Pixels are "
-        "shown from 0 to 1. The table has the scores over all combinations.",
+        "True images (first row) and outputs. Column titles have the split "
+        "(OOD is held out) and the factor values. Pixels are shown from 0 to "
+        "1. The table has the scores over all combinations.",
         figure,
         [
             {

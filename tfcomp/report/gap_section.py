@@ -35,7 +35,7 @@ JUMP_PANELS = {
 
 
 def make_gaps(analyses: Sequence[RunAnalysis]) -> Section:
-    """Shows what a network draws where it never saw a range of one factor."""
+    """Shows the outputs across a held-out range of one factor."""
     exhibits = [
         run_exhibits.show_run(
             analysis,
@@ -58,10 +58,10 @@ def make_gaps(analyses: Sequence[RunAnalysis]) -> Section:
     return Section(
         "gaps",
         "Across the gap",
-        "These runs have one ordered factor. Between the two images at the "
-        "edges of a held-out range, does the network draw what lies between, "
-        "or the linear interpolation of the two? R² is 1 - SSE/SST about "
-        "zero in pixel space.",
+        "These runs have one ordered factor. Inside a held-out range, does "
+        "the network draw the true images, or the linear interpolation of the "
+        "two images at the edges? R² is 1 - SSE/SST about zero in pixel "
+        "space.",
         exhibits,
         describe_gaps(rows),
     )
@@ -129,8 +129,8 @@ def _make_weights(
         "Interpolation of the edges",
         "R² of the output on the two true edge images, with the best weights "
         "(which the table lists) and with those of the linear interpolation. "
-        "For comparison, R² of the true image: what a network that truly "
-        "generalizes would score.",
+        "For comparison, R² of the true image: the score of a network that "
+        "generalizes.",
         figure,
         run_exhibits.to_rows(
             {
@@ -197,8 +197,8 @@ def _make_jumps(gaps: Sequence[Gap]) -> Exhibit:
         "Length of the steps between the activations of neighboring grid "
         "points, and angles between successive steps. Their medians and "
         "their largest values inside the gap (with its edges) are divided by "
-        "those outside. At 1 the curve does not know of the gap; above 1 it "
-        "runs faster, or turns more, there. The last place, truth, has the "
+        "those outside. At 1 the curve is the same in the gap; above 1 its "
+        "steps are longer, or it turns more. The last stage, truth, has the "
         "true images.",
         run_exhibits.draw_stage_rows(rows, JUMP_PANELS, ylabel),
         rows,

@@ -15,23 +15,23 @@ from tfcomp.report import run_exhibits
 from tfcomp.report.layer_section import make_charts
 from tfcomp.report.page import Section
 
-# In the tables, beside what is drawn.
+# Columns of the tables that no chart shows.
 SHOWN = ("contrast", "gaussian_curvature")
 SIMILARITIES = {"debiased CKA": "cka", "Procrustes": "procrustes", "RSA": "rsa"}
 CAPTION = (
-    "At a sample of the grid, whatever the rotation and the scale: linear CKA "
-    "without its bias, orthogonal Procrustes distance d (0 for equal shapes, "
+    "On a sample of the grid, invariant to rotation and scale: debiased "
+    "linear CKA, orthogonal Procrustes distance d (0 for equal shapes, "
     "at most √2; in maps 1 - d²/2), and rank correlation of the distances "
-    "between points (RSA). In the table, _null is the mean of the number after "
-    "the points of one side were permuted, and _p the share of permutations "
-    "that are as similar (0.05 at the least)."
+    "between points (RSA). In the table, _null is the mean over permutations "
+    "of the points of one side, and _p the share of permutations with at least "
+    "the same similarity (no less than 0.05)."
 )
 TUNING_LABEL = "additive share of variance"
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def make_interactions(analyses: Sequence[RunAnalysis]) -> Section:
-    """Shows how far a stage is from a sum over factors, and from the others."""
+    """Shows interactions of factors, and the similarity of stages."""
     several = [s for s in analyses if len(s.dataset.space) > 1]
     exhibits = make_charts(several, "interactions", SHOWN)
     exhibits += [_make_similarities(analysis) for analysis in analyses]
@@ -49,9 +49,9 @@ def make_interactions(analyses: Sequence[RunAnalysis]) -> Section:
     return Section(
         "interactions",
         "Interactions and similarity",
-        "Does one factor change what another one does? A decoder that adds up "
-        "parts, one for each factor, has no interactions. And are two stages, "
-        "or the same stage of two runs, alike up to a rotation?",
+        "Does the effect of one factor depend on another? A decoder that is a "
+        "sum over factors has no interactions. Are two stages, or the same "
+        "stage of two runs, equal up to a rotation?",
         exhibits,
         run_exhibits.describe_column(exhibits, "interaction_share", name),
     )
@@ -88,7 +88,7 @@ def _make_comparison(analyses: Sequence[RunAnalysis], name: str) -> Exhibit:
 
 
 def make_tuning(analyses: Sequence[RunAnalysis]) -> Section:
-    """Shows whether units answer to one factor or to combinations."""
+    """Shows whether units depend on factors additively."""
     analyses = [
         s for s in analyses if len(s.dataset.space) > 1 and s.splits.is_complete
     ]
@@ -103,8 +103,8 @@ def make_tuning(analyses: Sequence[RunAnalysis]) -> Section:
         "The additive share of a unit is the part of its variance over the "
         "grid that a sum of functions of single factors explains. It is 1 "
         "for a stripe and 0 for a purely conjunctive unit; a bump one pixel "
-        "wide has 0.22. It needs every combination: runs that look at a "
-        "sample of them are left out.",
+        "wide has 0.22. It needs every combination: runs that are evaluated "
+        "on a sample are left out.",
         exhibits,
         run_exhibits.describe_column(exhibits, "additive_share_mean", name),
     )
@@ -119,9 +119,9 @@ def _make_shares(analyses: Sequence[RunAnalysis]) -> Exhibit:
         "additive_share",
         "From stripes to bumps",
         "Additive share of variance, averaged over the units of a stage that "
-        "vary at all. In the table, pair_share_mean is the share of the "
-        "interactions of two factors (what then is left to 1 is of higher "
-        "order), and dead_unit_fraction that of the units that do not vary.",
+        "vary. In the table, pair_share_mean is the share of interactions of "
+        "two factors (the rest is of higher order), and dead_unit_fraction "
+        "the share of units that do not vary.",
         run_exhibits.draw_stage_rows(rows, panels, TUNING_LABEL),
         rows,
     )

@@ -1,11 +1,10 @@
-"""Memories in outputs: superposition (section 3.3), kernels (equations 1-4)."""
+"""Kernels of outputs beside ideal ones (equations 1-4)."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from tfcomp.analysis import kernels, schmidt, superposition
-from tfcomp.analysis.features import mean_or_none
+from tfcomp.analysis import kernels, schmidt
 from tfcomp.analysis.gram import (
     compute_cosine_gram,
     compute_distance_gram,
@@ -13,13 +12,11 @@ from tfcomp.analysis.gram import (
     convert_to_similarity,
 )
 from tfcomp.analysis.kernel_anova import summarize_anova
-from tfcomp.analysis.scores import count_own_peaks
-from tfcomp.analysis.superposition import FAR
 from tfcomp.evaluation.run_analysis import FEW_POINTS, RunAnalysis
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.map_plots import draw_gram_matrices
-from tfcomp.report.findings import describe_kernels, describe_superposition
+from tfcomp.report.findings import describe_kernels
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import Row, show_run
 
@@ -27,7 +24,7 @@ from tfcomp.report.run_exhibits import Row, show_run
 def make_kernels(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows which ideal kernel the outputs of a run resemble."""
     exhibits, alignment, regression = [], [], []
-    # Matrices of all pairs of points: few stand for a sample.
+    # Of all pairs of points, so a sample is subsampled.
     for analysis in [
         analysis.for_pairs
         for analysis in analyses
@@ -67,12 +64,11 @@ def make_kernels(analyses: Sequence[RunAnalysis]) -> Section:
     return Section(
         "kernels",
         "Kernels",
-        "The similarity of outputs at any two grid points (at most "
-        f"{FEW_POINTS:,} where they are a sample). A model that treats the "
-        "factors apart has the binary factorized kernel (of x and y, half for "
-        "sharing x, half for sharing y); one that memorizes combinations the "
-        "conjunctive one. Images are made bright (background 0; without a "
-        "background, the mean training image is taken off).",
+        "The similarity of outputs at all pairs of grid points (of a sample, "
+        f"at most {FEW_POINTS:,} points). A model that separates the factors "
+        "has the binary factorized kernel (1/2 for sharing x, 1/2 for sharing "
+        "y). A model that memorizes combinations has the conjunctive kernel. "
+        "The background is subtracted (without one, the mean training image).",
         [*(table for table in tables if table.rows), *exhibits],
         describe_kernels(alignment),
     )
@@ -181,12 +177,12 @@ def _make_terms(analysis: RunAnalysis, grams: dict[str, np.ndarray]) -> Exhibit:
         analysis,
         "schmidt" if figure else "kernel_orders",
         "Terms of the kernel",
-        "Of two ordered factors, the share of the squared norm of the kernel "
-        "that the best sum of so many products k(x, x') k(y, y') explains. The "
-        "table has the shares in its variance of terms that need one factor, "
-        "two factors and more (appendix A.5 of the paper): "
-        "factorization_ratio (equation 35) is that of single factors, 1 for "
-        "an additive kernel. The effective rank is the exponential of the "
+        "For two ordered factors: the share of the squared norm of the kernel "
+        "that the best sum of n products k(x, x') k(y, y') explains. The "
+        "table divides the variance of the kernel into terms of one factor, "
+        "two factors and more (appendix A.5 of the paper). "
+        "factorization_ratio (equation 35) is the share of single factors, 1 "
+        "for an additive kernel. The effective rank is the exponential of the "
         "entropy of the squared singular values.",
         figure,
         rows,
@@ -207,75 +203,3 @@ def _list_regressions(analysis: RunAnalysis) -> list[Row]:
         for target, fits in analysis.kernel_fits.items()
         for name, fit in fits.items()
     ]
-
-
-def make_superposition(analyses: Sequence[RunAnalysis]) -> Section:
-    """Shows whether OOD outputs are sums of what was memorized."""
-    rows = [r for s in analyses if s.has_hole for r in list_scores(s)]
-    table = Exhibit(
-        "superposition",
-        "Scores",
-        "R² of OOD outputs on predictors made from the model's own ID "
-        "outputs, averaged over OOD points. superposition combines the mean "
-        "outputs sharing each of the factors (the explorer maps it); "
-        "superposition_span all outputs sharing one (at most "
-        f"{superposition.MAX_MEMORIES}), with nonnegative weights; the "
-        "conjunctive predictors as many outputs of the nearest ID points; "
-        "superposed_inputs what the model draws for the mean codes of the ID "
-        "points sharing each factor. multiple_peaks: the share of outputs with "
-        "two peaks or more. Rows of the truth have true images in place of OOD "
-        f"outputs; far points are at least {FAR:g} grid steps from ID.",
-        rows=rows,
-    )
-    return Section(
-        "superposition",
-        "Superposition",
-        "Is an output at a held-out position the sum of memorized outputs "
-        "that share one of its factors each, as its x and its y? Images are "
-        "made bright (background 0; without a background, the mean training "
-        "image is taken off). R² is 1 - SSE/SST about zero, so it does not "
-        "depend on how faint an output is. A true composer scores near 0. Of "
-        f"three factors and more, {superposition.MAX_POINTS} held-out points "
-        "are scored.",
-        [table] if rows else [],
-        describe_superposition(rows),
-    )
-
-
-def list_scores(analysis: RunAnalysis) -> list[Row]:
-    """Lists the scores of a run and, for comparison, of a true composer."""
-    known = analysis.bright_outputs[analysis.splits.is_id]
-    is_ood = analysis.splits.is_ood
-    rows = []
-    for name, scores, unseen in (
-        ("model", analysis.superposition, analysis.bright_outputs[is_ood]),
-        ("truth", analysis.composed, analysis.bright_truth[is_ood]),
-    ):
-        inputs = np.full(len(unseen), np.nan)
-        if analysis.superposed_inputs is not None:
-            pair = unseen, analysis.superposed_inputs
-            inputs = superposition.score_combinations(*pair, known)
-        is_multiple = np.full(len(unseen), np.nan)
-        if analysis.dataset.has_position:
-            images = unseen.reshape(-1, *analysis.dataset.image_shape)
-            counts = count_own_peaks(images, "bright")
-            is_multiple = np.where(np.isfinite(counts), counts > 1, np.nan)
-        for points, distance in (("all", 0.0), ("far", FAR)):
-            chosen = scores.distance >= distance
-            if not chosen.any():
-                continue
-            found = superposition.summarize_superposition(scores, distance)
-            r2 = {key: found[f"{key}_r2"] for key in superposition.PREDICTORS}
-            finite = inputs[chosen & np.isfinite(inputs)]
-            rows.append(
-                {
-                    "run": analysis.name,
-                    "OOD outputs": name,
-                    "points": points,
-                    **r2,
-                    "superposed_inputs": mean_or_none(finite),
-                    "multiple_peaks": mean_or_none(is_multiple[chosen]),
-                    "blank_fraction": found["blank_fraction"],
-                }
-            )
-    return rows

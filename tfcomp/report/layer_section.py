@@ -15,9 +15,9 @@ from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import Row
 from tfcomp.statistics.metric import Chart, Metric
 
-# Of sums of products of derivatives, which are shares.
+# Rounding error of shares that are sums of products of derivatives.
 ROUNDING = 1e-9
-# In the tables, beside what is drawn.
+# Columns of the tables that no chart shows.
 READABLE = (
     "scaled_factorization chance_factorization worst_pair_factorization "
     "dead_fraction floor_fraction_id floor_fraction_ood"
@@ -45,9 +45,9 @@ def make_layers(analyses: Sequence[RunAnalysis]) -> Section:
     return Section(
         "layers",
         "Geometry, stage by stage",
-        "These numbers come from exact Jacobians of every stage with respect "
-        "to the factors at every grid point. A one-hot code has no useful "
-        "derivative; there they come from differences over the grid. "
+        "Computed from exact Jacobians of every stage with respect to the "
+        "factors at every grid point. A one-hot code has no useful "
+        "derivative; its numbers are from finite differences over the grid. "
         + " ".join(notes),
         exhibits,
         run_exhibits.describe_column(exhibits, *column),
@@ -60,7 +60,7 @@ def _make_worst_pairs(analyses: Sequence[RunAnalysis]) -> list[Exhibit]:
     text = (
         "Of all pairs of factors, the one with the least cosine form of the "
         "factorization score, which a mean over pairs hardly shows. chance is "
-        "what random directions in as many units have."
+        "the score of random directions in as many units."
     )
     shown = Exhibit("worst_pairs", "Worst pairs", text, rows=rows)
     return [shown] if rows else []
@@ -142,9 +142,10 @@ def make_volume_maps(analysis: RunAnalysis) -> list[Exhibit]:
             "log_volume" if is_pair else f"log_volume_{plane.name}",
             "Log-volume maps",
             "log sqrt(det g) at every grid point less its mean over the stage, "
-            "a map for each, all on one color scale with 0 in its middle: the "
-            "stage stretches what is red and shrinks what is blue. The "
-            "held-out region is outlined." + pictures.describe_planes(dataset),
+            "a map for each, all on one color scale with 0 in its middle. Red: "
+            "the stage expands the factors there; blue: it contracts them. "
+            "The held-out region is outlined."
+            + pictures.describe_planes(dataset),
             pictures.picture_volumes(dataset, volumes, analysis.name, [plane]),
             [] if number else run_exhibits.list_points(analysis, volumes),
         )

@@ -19,15 +19,15 @@ EMBEDDING_CAPTIONS = {
     "embedding": "The matrix in pixel space that the network renders for each "
     "value of the factor. The title of a panel is the value, and all "
     "matrices share one color scale with 0 in its middle.",
-    "profiles": "What hard rendering draws for each value, a row of cells for "
-    "each, along the axes of the image. One axis should be in use.",
+    "profiles": "Profiles that hard rendering learned, a row of cells for each "
+    "value, along the axes of the image. One axis should be in use.",
     "spectrum": "Singular values of every matrix, divided by the largest one. "
     "The thick line is the median over the values of the factor.",
 }
 
 
 def make_manifolds(analyses: Sequence[RunAnalysis]) -> Section:
-    """Shows how the grid of factors lies in the space of a stage."""
+    """Shows the combinations as points in the activations of every stage."""
     rows = run_exhibits.list_stages(
         analyses, lambda s, stage: dict(s.for_pairs.numbers[stage].ranks)
     )
@@ -58,7 +58,7 @@ def make_umap(analyses: Sequence[RunAnalysis]) -> Section:
     return Section(
         "umap",
         "UMAP",
-        "It keeps neighborhoods, not distances.",
+        "UMAP preserves neighborhoods, not distances.",
         [shown for analysis in analyses for shown in try_umap(analysis)],
         "" if has_umap() else UMAP_HINT,
     )
@@ -78,7 +78,7 @@ def make_pca(analysis: RunAnalysis) -> Exhibit:
         "pca",
         "Principal components",
         "The first two principal components of the activations, colored by "
-        "factor; the markers tell ID from OOD. They hold this share of the "
+        "factor; the markers are ID and OOD. They explain this share of the "
         f"variance: {', '.join(shares)}.",
         points,
     )
@@ -132,7 +132,7 @@ def _show_points(
 
 
 def make_embeddings(analyses: Sequence[RunAnalysis]) -> Section:
-    """Shows what forced rendering has learned to render."""
+    """Shows the matrices that forced rendering learned."""
     found = [(s, factor) for s in analyses for factor in s.embeddings]
     ranks = [
         {"run": s.name, "factor": factor, **s.embeddings[factor].summary}
@@ -149,7 +149,7 @@ def make_embeddings(analyses: Sequence[RunAnalysis]) -> Section:
 
 
 def show_embedding(analysis: RunAnalysis, factor: str) -> list[Exhibit]:
-    """Shows the matrices of one factor and what they are made of."""
+    """Shows the matrices of one factor, their spectrum and profiles."""
     embedding = analysis.embeddings[factor]
     figures = picture_embedding(analysis.dataset.space[factor], embedding)
     rows = {

@@ -1,7 +1,6 @@
-"""Reports on a model and its data: a run, or any other model.
+"""Results of a model on data with held-out combinations, computed on use.
 
-table = tfcomp.FactorTable(images, classes, names=["shape", "x", "y"])
-result = tfcomp.evaluate(model, table, region="shape:2,x:4-7")
+result = tfcomp.load_run("tensorboard_logs/smoke")
 print(result.scores["ood"])
 result.write_report("report")
 """
@@ -20,22 +19,15 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tfcomp.analysis.jacobians import compute_stage_metrics, evaluate_in_batches
-from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.factors import read_points
 from tfcomp.datasets.solvable import measure_coverage
-from tfcomp.datasets.tables import make_listed_region, make_table_dataset
 from tfcomp.evaluation import loading, pictures
-from tfcomp.evaluation.adapters import check_outputs, wrap_model
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.point_scores import evaluate_images
-from tfcomp.evaluation.published_models import load_published_run
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.evaluation.run_metrics import compute_metrics
-from tfcomp.evaluation.user_metrics import try_metrics
 from tfcomp.figures.exhibits import figure_to_png
 from tfcomp.models.stages import make_stage_model
 from tfcomp.report.explorer import Explorer
@@ -43,9 +35,6 @@ from tfcomp.report.layer_section import make_charts
 from tfcomp.report.page import encode
 from tfcomp.report.report_build import build_report
 from tfcomp.report.run_exhibits import name_values
-from tfcomp.report.sections import choose_sections
-from tfcomp.storage.files import make_folder
-from tfcomp.storage.output_folders import check_folder
 
 NUMBERS: dict[str, Any] = {"float_format": "{:.4g}".format}
 
@@ -183,7 +172,7 @@ class ModelReport:
 
     @cached_property
     def measures(self) -> dict[str, Any]:
-        """All numbers of `measures.json`, but those of the start."""
+        """The measures in `metrics.json`, without the start of training."""
         return compute_metrics(self.analysis)
 
     def draw(self, factors: Any = None, **by_name: Any) -> np.ndarray:
@@ -286,13 +275,13 @@ class ModelReport:
         A notebook shows it; `.write("explorer.html")` makes it a file. The
         others are models, or folders of runs (RunError if one is none).
         """
-        return Explorer(_find_analyses([self, *others]))
+        return Explorer(find_analyses([self, *others]))
 
     def write_report(
         self, folder: str | Path, sections: Sequence[str] = ()
     ) -> Path:
         """Writes the report of this model alone; returns its page."""
-        return write_report([self], folder, sections)
+        return build_report([self.analysis], Path(folder), sections)[0]
 
     def _read_points(self, factors: Any, by_name: dict[str, Any]) -> np.ndarray:
         if factors is None and not by_name:
@@ -313,146 +302,13 @@ class ModelReport:
 Evaluated = ModelReport  # its former name, kept for a release
 
 
-def load_run(path: str | Path) -> ModelReport:
-    """Loads a finished run from its folder.
-
-    Raises:
-        RunError: If it is none, or damaged, or asks for plugins that are not
-            imported.
-    """
-    return ModelReport(loading.load_run(path))
-
-
-def _find_analyses(
+def find_analyses(
     models: Sequence[ModelReport | str | Path],
 ) -> list[RunAnalysis]:
+    """Returns the analyses of models and of runs, given by their folders."""
     return [
-        (m if isinstance(m, ModelReport) else load_run(m)).analysis
+        m.analysis
+        if isinstance(m, ModelReport)
+        else RunAnalysis(loading.load_run(m))
         for m in models
     ]
-
-
-def load_published(
-    name: str, source: str = "", sha256: str = ""
-) -> ModelReport:
-    """Loads a published model; `tfcomp.list_published()` has the names.
-
-    Nothing is downloaded unless the source is an address.
-
-    Args:
-        name: As `sprites/acting/montero_range`; empty if the source is the
-            folder of one model.
-        source: A folder of published models, or its address (`file://`,
-            `https://`). By default `saved_models/published` of the working
-            directory, else of the clone that tfcomp runs from.
-        sha256: The hash of its `SHA256SUMS`, for a source that is not trusted.
-
-    Raises:
-        RunError: If there is no such model, or a file is damaged, not the one
-            that was published, or asks for code.
-        ConfigError: If the name or the source cannot be one.
-    """
-    return ModelReport(load_published_run(name, source, sha256))
-
-
-def evaluate(
-    model: Any,
-    data: FactorTable | Dataset,
-    region: str | Sequence[int] | np.ndarray = "",
-    *,
-    name: str = "model",
-    stages: Sequence[str] = (),
-    inputs: str = "values",
-    eval_points: int = 4096,
-    samples: int = 1,
-) -> ModelReport:
-    """Scores a model that may come from anywhere.
-
-    Combinations at which its images are not finite are named and left out.
-
-    Args:
-        model: A Keras model, a module of PyTorch, the path of a SavedModel, a
-            Keras file or a run, or any function from factors [n, F], float32,
-            to images [n, H, W, C] (or [n, C, H, W], [n, H, W], flat), or to a
-            dictionary with `image` and named stages.
-        data: Images and factors.
-        region: What was held out from the training of the model, as in
-            `--region`, or a bool for every image of a table, or the numbers
-            of some; by default that of a `Dataset`, or nothing.
-        name: Of the model, in reports.
-        stages: The layers, or entries of the dictionary, whose geometry is
-            measured; a model of tfcomp has its own.
-        inputs: What the model takes: `values` of the factors, `classes`
-            (from 0), or `unit` (every factor scaled to 0..1).
-        eval_points: At most so many combinations are looked at, drawn at
-            random, half of them held out; 0 scores all of them.
-        samples: How often a stochastic model is evaluated: `scores` are means
-            and `score_sds` standard deviations.
-
-    Raises:
-        ConfigError: For an impossible region or name.
-        ValueError: If the model does not draw such images (see
-            `tfcomp.evaluation.output_contract`), or has no such stage.
-    """
-    if samples < 1:
-        raise ValueError(f"samples must be at least 1, got {samples}")
-    listed = None
-    if not isinstance(region, str):
-        if not isinstance(data, FactorTable):
-            rule = "must be text for a dataset, which has its own"
-            raise ConfigError("region", rule, type(region).__name__)
-        listed = make_listed_region(data, region)
-        region = listed.spec
-    try:
-        config = RunConfig(
-            run_name=name,
-            eval_points=eval_points,
-            data=DataConfig(dataset="table", region=region or "none"),
-        )
-    except ConfigError as error:
-        renamed = "name" if error.name == "run_name" else error.name
-        raise ConfigError(renamed, error.rule, name) from None
-    if isinstance(data, FactorTable):
-        data = make_table_dataset(config, data, listed)
-    elif region not in ("", data.region.spec):
-        raise ConfigError("region", "must be that of the dataset", region)
-    try_metrics(data)
-    wrapped = wrap_model(model, data, stages, inputs)
-    data, outputs = check_outputs(data, wrapped, samples)
-    text = (
-        f"Model: {model!r}\nInputs: {inputs}\nRegion: {data.region.spec}\n"
-        f"Points: {len(data.splits.scored):,} of {len(data.splits.all):,}\n"
-        + "".join(f"Note: {note}\n" for note in data.notes)
-    )
-    run = loading.LoadedRun(None, config, data, wrapped, {}, text)
-    return ModelReport(run, outputs=outputs, samples=samples)
-
-
-def write_report(
-    models: Sequence[ModelReport | str | Path],
-    folder: str | Path,
-    sections: Sequence[str] = (),
-) -> Path:
-    """Writes one report that compares models, and finished runs.
-
-    Args:
-        models: ModelReport models, or folders of finished runs.
-        folder: Where pictures, tables and `report.html`, the page whose path
-            is returned, are written.
-        sections: Names of those to make, as `tfcomp analyze --sections=list`
-            shows them; by default all that are not made only when asked for.
-
-    Raises:
-        ConfigError: If the folder cannot be written, names are not unique, or
-            there is no such section.
-        RunError: If a run cannot be loaded.
-    """
-    folder = Path(folder)
-    check_folder("output", str(folder))
-    names = choose_sections(sections)
-    analyses = _find_analyses(models)
-    runs = [analysis.name for analysis in analyses]
-    if len(set(runs)) < len(runs):
-        raise ConfigError("name", "must differ between the models", runs)
-    make_folder(folder)
-    return build_report(analyses, folder, names)[0]

@@ -7,16 +7,18 @@ from pathlib import Path
 import numpy as np
 
 from tfcomp import __version__
+from tfcomp.config.errors import ConfigError
 from tfcomp.config.quiet import show_progress
 from tfcomp.evaluation.projector import MAX_COMPONENTS, write_projector
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import save_exhibit
 from tfcomp.report.error_section import make_errors
 from tfcomp.report.explorer import explorer_fragment
+from tfcomp.report.explorer_data import name_runs
 from tfcomp.report.first_screen import make_answer
 from tfcomp.report.gap_section import make_gaps
 from tfcomp.report.interaction_section import make_interactions, make_tuning
-from tfcomp.report.kernel_section import make_kernels, make_superposition
+from tfcomp.report.kernel_section import make_kernels
 from tfcomp.report.layer_section import make_layers
 from tfcomp.report.manifold_section import (
     make_embeddings,
@@ -26,8 +28,10 @@ from tfcomp.report.manifold_section import (
 from tfcomp.report.page import Answer, Section, render_page
 from tfcomp.report.run_exhibits import name_values
 from tfcomp.report.run_section import make_runs
-from tfcomp.report.sections import make_user_sections
-from tfcomp.storage.files import write_text
+from tfcomp.report.sections import choose_sections, make_user_sections
+from tfcomp.report.superposition_section import make_superposition
+from tfcomp.storage.files import make_folder, write_text
+from tfcomp.storage.output_folders import check_folder
 
 # Functions from analyses to a section, by its name in `sections.SECTIONS`. A
 # section that does not apply to the runs has no exhibits.
@@ -47,25 +51,35 @@ MAKERS: dict[str, Callable[[Sequence[RunAnalysis]], Section]] = {
 
 
 def build_report(
-    analyses: Sequence[RunAnalysis], folder: Path, names: Sequence[str]
+    analyses: Sequence[RunAnalysis], folder: Path, sections: Sequence[str]
 ) -> list[Path]:
     """Writes the named sections, a page, and the projector data of runs.
 
     Returns:
         All files that were written into the folder, the page first.
+
+    Raises:
+        ConfigError: If the folder cannot be written, names of runs are not
+            unique, or there is no such section.
     """
+    check_folder("output", str(folder))
+    names = choose_sections(sections)
+    runs = [analysis.name for analysis in analyses]
+    if len(set(runs)) < len(runs):
+        raise ConfigError("name", "must differ between the models", runs)
+    make_folder(folder)
     makers = [MAKERS[name] for name in names if name in MAKERS]
     progress = show_progress(makers, "report", "section", len(makers))
-    sections = [make_section(analyses) for make_section in progress]
-    sections += make_user_sections(analyses, names)
+    made = [make_section(analyses) for make_section in progress]
+    made += make_user_sections(analyses, names)
     explorer = explorer_fragment(analyses) if "explorer" in names else ""
     answer = make_answer(analyses, with_map=not explorer)
     if "manifolds" in names:
         for analysis in analyses:
             write_projections(analysis)
-    files = list(_save_exhibits([answer, *sections], folder))
+    files = list(_save_exhibits([answer, *made], folder))
     page = folder / "report.html"
-    write_text(page, _render(analyses, answer, sections, folder, explorer))
+    write_text(page, _render(analyses, answer, made, folder, explorer))
     return [page, *files]
 
 
@@ -88,6 +102,7 @@ def _render(
     folder: Path,
     explorer: str,
 ) -> str:
+    settings = "".join(s.finding for s in sections if s.anchor == "runs")
     # The first screen shows some exhibits of the sections.
     shown = {exhibit.name for exhibit in answer.exhibits}
     sections = [
@@ -103,8 +118,9 @@ def _render(
         if analysis.dataset.sample_note
     ]
     return render_page(
-        "Analysis of " + ", ".join(analysis.name for analysis in analyses),
-        f"Made by tfcomp {__version__} from finished runs.{''.join(notes)}",
+        f"Analysis of {', '.join(name_runs(analyses))}",
+        f"{settings} Made by tfcomp {__version__} from finished runs."
+        f"{''.join(notes)}".strip(),
         answer,
         sections,
         folder,

@@ -73,7 +73,7 @@ def name_values(space: FactorSpace, grid: np.ndarray) -> dict[str, np.ndarray]:
 def list_stages(
     analyses: Sequence[RunAnalysis], measure: Callable[[RunAnalysis, str], Row]
 ) -> list[Row]:
-    """Lists all stages of all runs with what `measure` returns."""
+    """Returns a row for each stage of each run, with the row of `measure`."""
     return [
         {"run": analysis.name, "stage": stage, **measure(analysis, stage)}
         for analysis in analyses
@@ -82,7 +82,7 @@ def list_stages(
 
 
 def describe_column(exhibits: Sequence[Exhibit], column: str, name: str) -> str:
-    """Describes a column over the stages, of the first exhibit with it."""
+    """Describes a column over the stages, from the first exhibit with it."""
     tables = (item.rows for item in exhibits if item.rows)
     rows = next((rows for rows in tables if column in rows[0]), [])
     return describe_course(rows, column, name)

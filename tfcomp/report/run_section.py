@@ -9,7 +9,7 @@ from tfcomp.models.decoders.acting import POSE_TERMS, describe_pose_terms
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import Row
 
-# That a report begins with, beside those in which runs differ.
+# Flags that the table always has, beside flags in which runs differ.
 SETTINGS = "dataset encoding model depth width epochs seed".split()
 
 
@@ -20,7 +20,7 @@ def make_runs(analyses: Sequence[RunAnalysis]) -> Section:
     return Section(
         "runs",
         "Runs and flags",
-        "Settings, what training covered, and the flags that made the runs.",
+        "Settings, coverage of the training set, and all flags.",
         [table for table in tables if table.rows],
         _describe_settings(settings.rows),
         {analysis.name: analysis.run.description for analysis in analyses},
@@ -72,14 +72,14 @@ def _make_coverage(analyses: Sequence[RunAnalysis]) -> Exhibit:
     columns = dict.fromkeys(name for row in rows for name in row)
     return Exhibit(
         "coverage",
-        "What training covered",
-        "Shares of what there is: of the combinations of the factors; of the "
-        "values of a factor, averaged over factors; and of the pixels that "
-        "change from image to image, those that do so in training. A decoder "
-        "that is a free function of each pixel cannot know the others. "
-        "certified_k: the share of held-out combinations that follow from the "
-        "training combinations for whatever has no interactions of more than "
-        "k factors; missing_k: the fewest further images that certify all.",
+        "Coverage of training",
+        "Shares that occur in training: of the combinations of the factors; "
+        "of the values of a factor, averaged over factors; and of the pixels "
+        "that vary over all images. A decoder with free parameters for each "
+        "pixel cannot learn the other pixels. certified_k: the share of "
+        "held-out combinations that training determines at order k, for every "
+        "quantity without interactions of more than k factors. missing_k: the "
+        "smallest number of further images that determines all.",
         rows=[{name: row.get(name) for name in columns} for row in rows],
     )
 
@@ -105,17 +105,17 @@ def _make_channels(analyses: Sequence[RunAnalysis]) -> Exhibit:
     ]
     return Exhibit(
         "channels",
-        "What the factors do",
-        "The acting decoder lets every factor move, turn or scale an object, "
-        "or change its template or color, and keeps few of these channels. "
-        "Numbers are the spread of the values of the factor in a channel: of "
-        "places in halves of the shorter side of the image, of angles in "
-        "radians, of sizes in logarithms, of templates and colors in logits.",
+        "Transforms of the factors",
+        "In the acting decoder a factor can move, rotate or scale an object, "
+        "or change its template or color; training keeps few of these terms. "
+        "Numbers are the spread over the values of the factor: of positions in "
+        "halves of the shorter side of the image, of angles in radians, of "
+        "sizes in logarithms, of templates and colors in logits.",
         rows=[
             {
                 "run": name,
                 "factor": factor,
-                "it": describe_pose_terms({"": channels}).strip(),
+                "transform": describe_pose_terms({"": channels}).strip(),
                 **{channel: channels.get(channel) for channel in POSE_TERMS},
             }
             for name, factor, channels in found

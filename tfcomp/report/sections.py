@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Sequence[Exhibit]])
 
 SECTIONS = {
-    "explorer": "what was drawn at every combination, by hovering",
+    "explorer": "images of every combination, on an interactive map",
     "errors": "maps of the error, all scores",
     "gaps": "interpolation across a held-out range",
-    "superposition": "whether held-out outputs are sums of memories",
+    "superposition": "held-out outputs as sums of training outputs",
     "kernels": "similarities of outputs beside ideal kernels",
     "layers": "geometry and probes by stage",
     "interactions": "interactions of factors, similarity of stages",
-    "tuning": "how additive units are",
+    "tuning": "additive share of the variance of units",
     "manifolds": "principal components",
     "umap": "UMAP of every stage",
     "embeddings": "embeddings in pixel space",

@@ -1,5 +1,5 @@
-// The explorer: a map over two factors, and what was drawn at the combination
-// that is chosen there. The data are described in explorer_data.py.
+// The explorer: a map over two factors, and the images at the combination that
+// is selected there. explorer_data.py describes the data.
 (() => {
 "use strict";
 const root = document.getElementById("explorer");
@@ -17,10 +17,11 @@ const SIGNED = ["#2166ac", "#67a9cf", "#f7f7f7", "#ef8a62", "#b2182b"]
   .map(parseColor);
 const OUTLINE = "#ff00ff";
 const TILES = {
-  truth: "truth", output: "output", difference: "output − truth (square root)",
+  truth: "true image", output: "output of the model",
+  difference: "output − true image",
   nearest: "nearest training image",
-  superposition: "superposition of its own outputs",
-  additive: "additive predictor",
+  superposition: "superposition of training outputs",
+  additive: "additive model, no network",
 };
 const MAX_LINE = 32; // images
 const SHIFT = 1000; // a factor that differs counts more than levels of it
@@ -92,7 +93,7 @@ function readUnit(stage, unit) {
     (byte) => low + byte / 255 * (high - low));
 }
 
-// From 0, where nothing is below it, to what two in a hundred exceed.
+// From 0 (or the least value below it) to the 98th percentile.
 function findLimits(lists, fromZero) {
   const sorted = Float64Array.from(
     lists.flat().filter((v) => v !== null)).sort();
@@ -208,7 +209,7 @@ function drawMap() {
   drawMarks();
 }
 
-// The border of what is held out, on the edges of cells.
+// The border of the held-out region, on the edges of cells.
 function outline(pen) {
   const {nx, ny, cells} = plane, {ood} = group();
   const isOut = (x, y) => x >= 0 && y >= 0 && x < nx && y < ny
@@ -232,8 +233,8 @@ function outline(pen) {
   pen.stroke();
 }
 
-// Ellipses whose half axes are how far the stage moves along the directions
-// of a level each: square roots of the eigenvalues of the metric tensor.
+// Ellipses of the metric tensor: half axes are square roots of its
+// eigenvalues, the change of the activations per level.
 function drawEllipses(pen) {
   const stage = run().stages[state.stage], {factors} = group();
   const ordered = factors.map((_, f) => f).filter((f) => factors[f].ordered);
@@ -360,7 +361,7 @@ function findImages(role) {
   return [from, from.images[role === "nearest" ? "nearest_id" : role]];
 }
 
-// A root, or small differences would be white; of several channels the one
+// The signed square root shows small differences. A pixel has the channel
 // that differs most.
 function paintDifference() {
   const [w, h] = group().size, canvas = canvasOf("difference");
@@ -434,20 +435,20 @@ function describeMarks(i) {
   const range = isTrained() && run().ranges[i];
   const cut = !range ? "" : range.includes(null)
     ? " The output is not finite."
-    : ` The output reaches from ${format(range[0])} to ${format(range[1])} and`
-    + " is shown from 0 to 1.";
+    : ` Pixels of the output are ${format(range[0])} to ${format(range[1])};`
+    + " the picture clips them to 0 and 1.";
   if (!ood[i]) {
-    return `${test[i] ? "Not held out, and not trained on." : "Trained on."}`
+    return `${test[i] ? "In distribution, not trained on." : "Trained on."}`
       + cut;
   }
   if (!orders.length) return `Held out.${cut}`;
-  const how = order[i] === 1 ? "add up over factors"
-    : `have interactions of at most ${order[i]} factors`;
+  const how = order[i] === 1 ? "is a sum over factors"
+    : `has interactions of at most ${order[i]} factors`;
   return (order[i]
-    ? `Held out; determined at order ${order[i]}: quantities that ${how} follow `
-    + "from the training combinations, pixels need not."
-    : "Held out; not determined by the training combinations, not even for "
-    + "quantities that add up over factors.") + cut;
+    ? `Held out; determined at order ${order[i]}: the training combinations `
+    + `determine every quantity that ${how}. Pixels may interact more.`
+    : "Held out; not determined: the training combinations do not determine "
+    + "even quantities that are sums over factors.") + cut;
 }
 
 function drawLine() {
@@ -464,7 +465,7 @@ function drawLine() {
     line.forEach((i, k) =>
       paint(canvas, from, tiles[i], k * (w + 1), row * (h + 1)));
   });
-  const text = `Truth above output, from ${describe(line[0])} to `
+  const text = `True images above outputs, from ${describe(line[0])} to `
     + `${describe(line[line.length - 1])}.`;
   strip.querySelector("p").textContent = text;
   canvas.setAttribute("aria-label", text);
@@ -474,8 +475,9 @@ function drawUnits() {
   const stage = run().stages[state.stage], box = part("units");
   box.hidden = !stage || !stage.units.length;
   if (box.hidden) return;
-  box.querySelector("p").textContent = `Units of ${stage.name} that vary most `
-    + "and differ: what each answers to. Click one to see it on the map.";
+  box.querySelector("p").textContent = `Activation maps of units of `
+    + `${stage.name} with a large variance over all combinations. Click one `
+    + "to enlarge it.";
   const buttons = stage.units.map((number, unit) => {
     const canvas = make("canvas", {width: plane.nx, height: plane.ny});
     const values = readUnit(stage, unit), pen = canvas.getContext("2d");
@@ -564,9 +566,10 @@ function buildControls() {
         drawMap();
       }});
     const label = make("label", {className: "check"}, box,
-      "metric of the stage");
-    label.title = "An ellipse is long in the direction in which the stage "
-      + "changes most; its area is proportional to the volume.";
+      "metric ellipses of the stage");
+    label.title = "Metric tensor: an ellipse is long in the direction in "
+      + "which the activations change most; its area is proportional to the "
+      + "volume. The longest axis of all is drawn as wide as a cell.";
     part("controls").append(label);
   }
   listOthers().forEach((f) => addSlider(factors[f].name, factors[f].levels,
@@ -607,14 +610,19 @@ function buildTiles() {
   }));
   const shown = count(), all = group().total;
   const many = shown < all ? `${shown.toLocaleString("en")} of `
-    + `${all.toLocaleString("en")} combinations are on this page, at levels `
-    + "that are chosen evenly." : "";
-  part("note").textContent = `${many} Held out: ${group().region} (outlined). `
-    + `Errors are multiples of the error of ${group().reference}. Images have `
-    + "8 bits. The superposition adds up mean outputs at training "
-    + "combinations that share a factor; the additive predictor is the best "
-    + "sum of an effect of every level, and knows the training images alone. "
-    + "Small squares differ in a factor that is not on the map.";
+    + `${all.toLocaleString("en")} combinations are on this page, at evenly `
+    + "spaced levels. " : "";
+  part("note").textContent = `${many}Held out: ${group().region} (outlined). `
+    + `Errors are divided by the error of ${group().reference}. `
+    + "Difference: the signed square root, so that small differences show; "
+    + "red is too bright, blue too dark. For a color image, each pixel has the "
+    + "channel that differs most. "
+    + "Superposition: for each factor, the model's mean output at the training "
+    + "combinations with the same value; then the best weighted sum. "
+    + "Additive model: the least-squares fit of one image for each factor "
+    + "value to the training images. "
+    + "A small square on the map has another level of a factor that the map "
+    + "does not show.";
 }
 
 // Another run, at the same levels if its data have them.
@@ -788,7 +796,7 @@ function tell(i) {
     ood: ood[i] === 1};
 }
 
-// What other programs may use; numbers are from 0.
+// Interface for other programs; indices begin at 0.
 window.tfcomp = {
   runs: data.runs.map((r) => r.name),
   get combinations() {

@@ -1,0 +1,159 @@
+"""Loads runs, scores any model, and compares models in a report.
+
+table = tfcomp.FactorTable(images, classes, names=["shape", "x", "y"])
+result = tfcomp.evaluate(model, table, region="shape:2,x:4-7")
+print(result.scores["ood"])
+result.write_report("report")
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tfcomp.config.data_config import DataConfig
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.datasets.tables import make_listed_region, make_table_dataset
+from tfcomp.evaluation import loading
+from tfcomp.evaluation.adapters import check_outputs, wrap_model
+from tfcomp.evaluation.published_models import load_published_run
+from tfcomp.evaluation.user_metrics import try_metrics
+from tfcomp.report.model_report import ModelReport, find_analyses
+from tfcomp.report.report_build import build_report
+
+
+def load_run(path: str | Path) -> ModelReport:
+    """Loads a finished run from its folder.
+
+    Raises:
+        RunError: If it is none, or damaged, or asks for plugins that are not
+            imported.
+    """
+    return ModelReport(loading.load_run(path))
+
+
+def load_published(
+    name: str, source: str = "", sha256: str = ""
+) -> ModelReport:
+    """Loads a published model; `tfcomp.list_published()` has the names.
+
+    Nothing is downloaded unless the source is an address.
+
+    Args:
+        name: As `sprites/acting/montero_range`; empty if the source is the
+            folder of one model.
+        source: A folder of published models, or its address (`file://`,
+            `https://`). By default `saved_models/published` of the working
+            directory, else of the clone that tfcomp runs from.
+        sha256: The hash of its `SHA256SUMS`, for a source that is not trusted.
+
+    Raises:
+        RunError: If there is no such model, or a file is damaged, not the one
+            that was published, or asks for code.
+        ConfigError: If the name or the source cannot be one.
+    """
+    return ModelReport(load_published_run(name, source, sha256))
+
+
+def evaluate(
+    model: Any,
+    data: FactorTable | Dataset,
+    region: str | Sequence[int] | np.ndarray = "",
+    *,
+    name: str = "model",
+    stages: Sequence[str] = (),
+    inputs: str = "values",
+    eval_points: int = 4096,
+    samples: int = 1,
+) -> ModelReport:
+    """Scores a model that may come from anywhere.
+
+    Combinations at which its images are not finite are named and left out.
+
+    Args:
+        model: A Keras model, a module of PyTorch, the path of a SavedModel, a
+            Keras file or a run, or any function from factors [n, F], float32,
+            to images [n, H, W, C] (or [n, C, H, W], [n, H, W], flat), or to a
+            dictionary with `image` and named stages.
+        data: Images and factors.
+        region: What was held out from the training of the model, as in
+            `--region`, or a bool for every image of a table, or the indices
+            of held-out images. The default is the region of a `Dataset`, or
+            nothing.
+        name: Name of the model in reports.
+        stages: The layers, or entries of the dictionary, whose geometry is
+            measured; a model of tfcomp has its own.
+        inputs: What the model takes: `values` of the factors, `classes`
+            (from 0), or `unit` (every factor scaled to 0..1).
+        eval_points: The largest number of combinations, sampled at random,
+            half of them held out; 0 scores all.
+        samples: How often a stochastic model is evaluated: `scores` are means
+            and `score_sds` standard deviations.
+
+    Raises:
+        ConfigError: For an impossible region or name.
+        ValueError: If the model does not draw such images (see
+            `tfcomp.evaluation.output_contract`), or has no such stage.
+    """
+    if samples < 1:
+        raise ValueError(f"samples must be at least 1, got {samples}")
+    listed = None
+    if not isinstance(region, str):
+        if not isinstance(data, FactorTable):
+            rule = "must be text for a Dataset, which has its own region"
+            raise ConfigError("region", rule, type(region).__name__)
+        listed = make_listed_region(data, region)
+        region = listed.spec
+    try:
+        config = RunConfig(
+            run_name=name,
+            eval_points=eval_points,
+            data=DataConfig(dataset="table", region=region or "none"),
+        )
+    except ConfigError as error:
+        renamed = "name" if error.name == "run_name" else error.name
+        raise ConfigError(renamed, error.rule, name) from None
+    if isinstance(data, FactorTable):
+        data = make_table_dataset(config, data, listed)
+    elif region not in ("", data.region.spec):
+        raise ConfigError(
+            "region", f"must be {data.region.spec}, as in the dataset", region
+        )
+    try_metrics(data)
+    wrapped = wrap_model(model, data, stages, inputs)
+    data, outputs = check_outputs(data, wrapped, samples)
+    text = (
+        f"Model: {model!r}\nInputs: {inputs}\nRegion: {data.region.spec}\n"
+        f"Points: {len(data.splits.scored):,} of {len(data.splits.all):,}\n"
+        + "".join(f"Note: {note}\n" for note in data.notes)
+    )
+    run = loading.LoadedRun(None, config, data, wrapped, {}, text)
+    return ModelReport(run, outputs=outputs, samples=samples)
+
+
+def write_report(
+    models: Sequence[ModelReport | str | Path],
+    folder: str | Path,
+    sections: Sequence[str] = (),
+) -> Path:
+    """Writes one report that compares models and finished runs.
+
+    Args:
+        models: `ModelReport`s, or folders of finished runs.
+        folder: Where pictures, tables and the page `report.html` are written.
+        sections: Names of sections, as listed by `tfcomp analyze
+            --sections=list`. The default is all but the slow ones.
+
+    Returns:
+        The path of the page.
+
+    Raises:
+        ConfigError: If the folder cannot be written, names are not unique, or
+            there is no such section.
+        RunError: If a run cannot be loaded.
+    """
+    return build_report(find_analyses(models), Path(folder), sections)[0]
