@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.studies.claims.planted import plant_all_claims, plant_claim
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.run_config import RunConfig
 from tfcomp.studies.claims import write_report
 from tfcomp.studies.claims.claim_report import count_values, format_duration
+from tfcomp.studies.claims.command import main
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.result_text import format_number
 
@@ -193,3 +195,29 @@ def test_facts_as_text() -> None:
     assert format_duration(9000) == "2 h 30 min"
     assert count_values(["a", "a"]) == "a"
     assert count_values(["b", "a", ""]) == "empty (1), a (1), b (1)"
+
+
+def test_command_over_a_run(
+    smoke_run: RunConfig, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    output = tmp_path / "report"
+    arguments = [f"--runs={smoke_run.run_dir}", f"--output={output}"]
+    assert main(["", *arguments]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("\nC") == 22 and f"{output}/report.html" in printed
+    assert (output / "report.md").exists() and (output / "claims.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--runs=nix*"], "--runs must match a folder, got 'nix"),
+        (["--runs=.", "--output="], "--output must name a folder, got ''"),
+        (["--runs=/etc/passwd"], "must match finished runs or"),
+    ],
+)
+@pytest.mark.usefixtures("working_folder")
+def test_mistakes(flags: list[str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        main(["", *flags])
+    assert not Path("report").exists()
