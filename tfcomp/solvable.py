@@ -3,18 +3,21 @@
     tfcomp solvable sprites --region=wiedemer:diagonal:.4
 
 For interactions of at most 1, 2 or 3 factors: the share that is certified, and
-the fewest further images that certify everything. Nothing is trained, and only
-the factors of a file of images are read.
+the fewest further images that certify everything. Held-out images that are
+equal to a training image are counted. Nothing is trained.
 """
 
 import json
 from typing import Any
 
 from tfcomp.config.command import exit_on_user_error, run_command
+from tfcomp.config.errors import RunError
 from tfcomp.config.plugins import import_plugins
+from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags, make_flags
 from tfcomp.datasets import Dataset, make_dataset
+from tfcomp.datasets.copies import describe_copies, describe_limits
 
 SHOWN = 5  # images of a list in words
 FLAGS = {"json": (False, "Print JSON, with all images to add.")}
@@ -33,8 +36,10 @@ def solve(settings: dict[str, Any]) -> int:
     import_plugins(config.plugins)
     dataset = make_dataset(config)
     orders = find_orders(dataset)
+    copies, note = _find_copies(dataset)
     if as_json:
-        print(json.dumps({"orders": orders}, indent=2, allow_nan=False))
+        found = {"orders": orders} | ({"copies": copies} if copies else {})
+        print(json.dumps(found, indent=2, allow_nan=False))
         return 0
     splits = dataset.splits
     print(
@@ -46,7 +51,24 @@ def solve(settings: dict[str, Any]) -> int:
     )
     for order, result in orders.items():
         print(format_order(order, result))
+    lines = {
+        "certified": describe_limits(copies),
+        "copies": describe_copies(copies) or note,
+    }
+    for name, line in lines.items():
+        if line:
+            print(f"{name}: {line}")
     return 0
+
+
+def _find_copies(dataset: Dataset) -> tuple[dict[str, Any], str]:
+    """Returns the entry of `metrics.json`, and why there may be none."""
+    try:
+        with quiet_startup():
+            dataset.prepare()
+            return dataset.copies.summarize(), ""
+    except RunError as error:  # such as images that are not on this machine
+        return {}, f"not computed ({error})"
 
 
 def find_orders(dataset: Dataset) -> dict[str, dict[str, Any]]:

@@ -8,6 +8,7 @@ from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import define_run_flags
+from tfcomp.datasets.copies import describe_copies, describe_limits
 from tfcomp.datasets.solvable import describe_certificates
 from tfcomp.evaluation.verbalize import describe_scores
 from tfcomp.models.config_checks import check_config
@@ -69,24 +70,32 @@ def list_facts(config: RunConfig, metrics: dict[str, Any]) -> dict[str, str]:
     covered = [f"{share:.1%} of {name}" for name, share in coverage.items()]
     parts = ("certified", "others")
     channels = describe_pose_terms(metrics.get("channels", {}))
-    channels = textwrap.fill(channels, WIDTH - MARGIN)
+    certified = describe_certificates(metrics.get("certificate", {}))
+    copies = metrics.get("copies", {})
+    limits = describe_limits(copies)
     picture = os.path.join(config.run_dir, SAMPLES_FILE)
     reference = metrics.get("reference", "")
     return {
         "reference": reference and f"{reference} (its relative_mse is 1)",
         "trained on": ", ".join(covered),
-        "certified": describe_certificates(metrics.get("certificate", {})),
+        "copies": _wrap(describe_copies(copies)),
+        "certified": _wrap(f"{certified}: {limits}") if limits else certified,
         # If all or none are certified, one of the two is missing.
         "R2": ", ".join(f"{name} {r2[name]:.2f}" for name in parts)
         if None not in map(r2.get, parts)
         else "",
         "axes": describe_axes(metrics.get("embeddings", {})),
-        "channels": channels.replace("\n", "\n" + " " * MARGIN),
+        "channels": _wrap(channels),
         "run": config.run_dir,
         "saved model": config.export_path if config.export else "",
         "samples": picture if os.path.exists(picture) else "",
         "look": f"tensorboard --logdir {config.log_dir}",
     }
+
+
+def _wrap(text: str) -> str:
+    lines = textwrap.fill(text, WIDTH - MARGIN)
+    return lines.replace("\n", "\n" + " " * MARGIN)
 
 
 def describe_axes(embeddings: dict[str, dict[str, float | None]]) -> str:
@@ -102,7 +111,8 @@ def describe_axes(embeddings: dict[str, dict[str, float | None]]) -> str:
 
 def format_scores(subsets: dict[str, dict[str, float | None]]) -> str:
     """Formats a table with a column for each subset."""
-    table = f"{'':20}" + "".join(f"{name.upper():>12}" for name in subsets)
+    names = ["new" if name == "ood_new" else name.upper() for name in subsets]
+    table = f"{'':20}" + "".join(f"{name:>12}" for name in names)
     for score in next(iter(subsets.values())):
         values = (scores[score] for scores in subsets.values())
         cells = (f"{'-':>12}" if v is None else f"{v:12.4g}" for v in values)

@@ -14,6 +14,7 @@ import numpy as np
 
 from tfcomp.config.registry import Registry
 from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets.copies import Copies, find_copies
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.datasets.grid_maps import GridMap, Plane, list_planes
 from tfcomp.datasets.regions import Region, parse_region
@@ -186,7 +187,43 @@ class Dataset:
             is_complete=False,
             is_streamed=False,
         )
-        return dataclasses.replace(self, splits=splits)
+        other = dataclasses.replace(self, splits=splits)
+        if "copies" in vars(self):  # of all combinations, which stay
+            vars(other)["copies"] = self.copies
+        return other
+
+    @cached_property
+    def copies(self) -> Copies:
+        """Held-out images that training contains, and equal training images.
+
+        All of these images are rendered.
+        """
+        return find_copies(self.render_array, self.space, self.splits)
+
+    @cached_property
+    def subsets(self) -> dict[str, np.ndarray]:
+        """Masks of the scored points: `id`, `ood`, and `id_test` if any.
+
+        `ood_new` has the held-out points whose images training lacks, where
+        it contains others.
+        """
+        splits = self.splits
+        known, held_out, *test = splits.scored.subsets.items()
+        is_copy = self.copies.is_copy
+        if not splits.is_streamed:
+            is_copy = self.select_points(is_copy)
+        is_new = splits.scored.is_ood & ~is_copy
+        new = [("ood_new", is_new)] if is_copy.any() and is_new.any() else []
+        return dict([known, held_out, *new, *test])
+
+    def select_points(self, values: np.ndarray) -> np.ndarray:
+        """Selects those of numbers of all combinations that the grid has."""
+        splits, space = self.splits, self.space
+        if splits.existing is None:
+            return values
+        keys, asked = map(space.to_place, (splits.all.factors, splits.grid))
+        order = np.argsort(keys)
+        return values[order[np.searchsorted(keys[order], asked)]]
 
     def _spread(
         self, points: np.ndarray, values: np.ndarray, empty: Any

@@ -92,13 +92,9 @@ def describe_certificates(
 
 def mark_certified(dataset: Dataset, certificate: Certificate) -> np.ndarray:
     """Returns 1, 0 or NaN (not held out) for each point of the grid, [n]."""
-    splits, space = dataset.splits, dataset.space
-    marks = np.where(splits.all.is_ood, certificate.certified, np.nan)
-    if splits.existing is None:
-        return marks
-    keys, asked = map(space.to_place, (splits.all.factors, splits.grid))
-    order = np.argsort(keys)
-    return marks[order[np.searchsorted(keys[order], asked)]]
+    is_ood = dataset.splits.all.is_ood
+    marks = np.where(is_ood, certificate.certified, np.nan)
+    return dataset.select_points(marks)
 
 
 def measure_coverage(dataset: Dataset) -> dict[str, float]:

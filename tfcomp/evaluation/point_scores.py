@@ -30,8 +30,8 @@ Draw = Callable[[tf.Tensor], dict[str, tf.Tensor]]
 class Evaluation:
     """Outputs and truth over the grid [n, H, W, C], and scores of subsets.
 
-    Scores of `Splits.scored` are `id` and `ood`, `id_test` when some ID cells
-    were not trained on, and `id_<name>`, `ood_<name>` for every other truth.
+    Scores of `Splits.scored` are those of `Dataset.subsets`, and `id_<name>`,
+    `ood_<name>` for every other truth.
     """
 
     images: np.ndarray
@@ -115,11 +115,10 @@ def evaluate_images(
     if images is None:
         images = evaluate_in_batches(draw, splits.grid)["image"]
     truth = dataset.render_array(splits.grid)
-    subsets = splits.scored.subsets
+    subsets = dataset.subsets
     scores = _score(dataset, draw, {"image": images, "truth": truth}, subsets)
-    subsets.pop("id_test", None)
     for name, render in dataset.other_truths.items():
-        named = {f"{key}_{name}": rows for key, rows in subsets.items()}
+        named = {f"{key}_{name}": subsets[key] for key in ("id", "ood")}
         scores |= _score(dataset, draw, {"image": images}, named, render)
     return Evaluation(images, truth, scores)
 

@@ -34,7 +34,7 @@ def say_answer(analyses: Sequence[RunAnalysis]) -> list[str]:
             **analysis.evaluation.scores,
             "points": {
                 name: int(rows.sum())
-                for name, rows in analysis.splits.scored.subsets.items()
+                for name, rows in analysis.dataset.subsets.items()
             },
             "coverage": measure_coverage(analysis.dataset),
             "references": analysis.references,

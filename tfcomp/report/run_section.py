@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from tfcomp.datasets import solvable
+from tfcomp.datasets.copies import describe_copies
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.models.decoders.acting import POSE_TERMS, describe_pose_terms
@@ -65,6 +66,7 @@ def _make_coverage(analyses: Sequence[RunAnalysis]) -> Exhibit:
             "region": analysis.dataset.region.spec,
             **solvable.measure_coverage(analysis.dataset),
             **_list_certified(analysis),
+            **_list_copies(analysis),
         }
         for analysis in analyses
     ]
@@ -95,6 +97,11 @@ def _list_certified(analysis: RunAnalysis) -> dict[str, float | None]:
         for order, numbers in found.items()
         for name, short in names.items()
     }
+
+
+def _list_copies(analysis: RunAnalysis) -> dict[str, str]:
+    found = describe_copies(analysis.dataset.copies.summarize())
+    return {"copies": found} if found else {}
 
 
 def _make_channels(analyses: Sequence[RunAnalysis]) -> Exhibit:

@@ -76,8 +76,10 @@ def _run(
         cost["weights"] = model.count_params()
         metrics = {**monitor.finish(model), "train": cost}
         metrics["coverage"] = measure_coverage(dataset)
-        subsets = dataset.splits.scored.subsets.items()
+        subsets = dataset.subsets.items()
         metrics["points"] = {name: int(rows.sum()) for name, rows in subsets}
+        if copies := dataset.copies.summarize():
+            metrics["copies"] = copies
         if own := describe_user_metrics():
             metrics[USER_METRICS] = own
         summaries.close()

@@ -1,0 +1,126 @@
+"""Held-out images that training contains, through the whole chain."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tfcomp
+from tfcomp import solvable
+from tfcomp.analysis.scores import average_scores, score_images
+from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import make_dataset
+from tfcomp.evaluation.loading import load_run
+from tfcomp.evaluation.point_scores import evaluate_images
+from tfcomp.evaluation.run_analysis import RunAnalysis
+from tfcomp.report.run_section import make_runs
+from tfcomp.train import format_report, train_run
+
+DATA = ("--dataset=sprites", "--grid_size=12", "--sprite_sizes=3,2,4,3,2")
+# Ellipses at 180 degrees are those at 0; hearts at 270 degrees are new.
+PART = "shape:#1,orientation:#2|shape:#2,orientation:#3"
+QUICK = (
+    "--model=mlp --width=8 --epochs=1 --pictures=false --export=false "
+    "--layerwise_every=0 --run_name=copied"
+).split()
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> RunConfig:
+    folder = tmp_path_factory.mktemp("copies")
+    places = (f"--log_dir={folder}/logs", f"--export_dir={folder}/models")
+    return parse_config([*DATA, f"--region={PART}", *QUICK, *places])
+
+
+@pytest.fixture(scope="module")
+def metrics(config: RunConfig) -> dict[str, Any]:
+    return train_run(config)
+
+
+def test_a_network_that_only_copies_has_no_new_image(config: RunConfig) -> None:
+    """Draws held-out ellipses exactly, and nothing for held-out hearts."""
+    dataset = make_dataset(config)
+    grid, is_ood = dataset.splits.grid, dataset.splits.is_ood
+    truth = dataset.render_array(grid)
+    is_new = is_ood & (grid[:, 0] == 2)
+    images = np.where(is_new[:, None, None, None], 0.0, truth)
+    found = evaluate_images(dataset, lambda _: {}, images.astype(np.float32))
+    assert list(found.scores) == ["id", "ood", "ood_new"]
+    for name, rows in (("ood", is_ood), ("ood_new", is_new)):
+        pairs = (images[rows], truth[rows], None, "bright", dataset.reference)
+        expected = average_scores(score_images(*pairs))
+        assert found.scores[name]["mse"] == pytest.approx(expected["mse"])
+    assert found.scores["ood_new"]["relative_mse"] == pytest.approx(1)
+    assert 0.4 < found.scores["ood"]["relative_mse"] < 0.7
+
+
+def test_the_run_has_scores_of_new_images(
+    config: RunConfig, metrics: dict[str, Any]
+) -> None:
+    assert metrics["ood_new"].keys() == metrics["ood"].keys()
+    assert metrics["points"] == {"id": 120, "ood": 24, "ood_new": 12}
+    assert metrics["copies"]["num_copies"] == 12
+    assert metrics["ood_new"]["mse"] != metrics["ood"]["mse"]
+    _, numbers = tfcomp.read_runs(config.log_dir)
+    rows = numbers.query("subset == 'ood_new' and when == 'end'")
+    scores = dict(zip(rows["name"], rows["value"], strict=True))
+    assert scores["mse"] == metrics["ood_new"]["mse"]
+
+
+def test_the_printed_report_says_it(
+    config: RunConfig, metrics: dict[str, Any]
+) -> None:
+    lines = format_report(config, metrics).splitlines()
+    assert lines[1].split() == ["ID", "OOD", "new"]
+    text = " ".join(" ".join(lines).split())
+    assert (
+        "copies 12 of 24 held-out images are equal to a training image; "
+        "orientation: 0 = 90 = 180 = 270 in some training images certified"
+    ) in text
+
+
+def test_the_page_says_it(config: RunConfig, metrics: dict[str, Any]) -> None:
+    run = load_run(Path(config.run_dir))
+    exhibits = {e.name: e for e in make_runs([RunAnalysis(run)]).exhibits}
+    (row,) = exhibits["coverage"].rows
+    assert row["copies"].startswith("12 of 24 held-out images")
+
+
+def test_runs_without_copies_are_as_before(smoke_run: RunConfig) -> None:
+    path = Path(smoke_run.run_dir, "metrics.json")
+    metrics = json.loads(path.read_text())
+    assert "copies" not in metrics and "ood_new" not in metrics
+    assert metrics["points"] == {"id": 119, "ood": 25}
+    text = format_report(smoke_run, metrics)
+    assert "copies" not in text and "determined" not in text
+
+
+def test_solvable_says_it(capsys: pytest.CaptureFixture[str]) -> None:
+    flags = [*DATA, "--region=shape:#1-2,orientation:#1-3"]
+    assert solvable.main(["tfcomp solvable", *flags]) == 0
+    text = capsys.readouterr().out
+    groups = "0 = 90 = 180 = 270"
+    assert f"orientation: {groups} in training images\n" in text
+    assert (
+        "determined at order 1, if what adds up can be read off an image; "
+        f"training images do not tell orientation {groups} apart "
+        "where all else is equal\n"
+    ) in text
+    assert solvable.main(["tfcomp solvable", *flags, "--json"]) == 0
+    copies = json.loads(capsys.readouterr().out)["copies"]
+    assert copies["aliases"] == {"orientation": [groups]}
+    assert copies["num_held_out"] == 72
+
+
+def test_solvable_needs_no_images(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = [
+        *("--dataset=rotated_digits", "--digit_source=mnist"),
+        *(f"--data_dir={tmp_path}", "--region=gap:angle:160-200"),
+    ]
+    assert solvable.main(["tfcomp solvable", *flags]) == 0
+    assert "copies: not computed (--data_dir: no" in capsys.readouterr().out
