@@ -66,7 +66,7 @@ def _find_copies(dataset: Dataset) -> tuple[dict[str, Any], str]:
     try:
         with quiet_startup():
             dataset.prepare()
-            return dataset.copies.summarize(), ""
+            return dataset.copies.summary, ""
     except RunError as error:  # such as images that are not on this machine
         return {}, f"not computed ({error})"
 

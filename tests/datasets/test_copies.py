@@ -79,8 +79,8 @@ def test_equal_images_are_those_of_all_pairs(region: str) -> None:
     is_copy, always, sometimes = compare_all(dataset)
     copies = dataset.copies
     np.testing.assert_array_equal(copies.is_copy, is_copy)
-    found = list_pairs(dataset, copies.aliases)
-    some = list_pairs(dataset, copies.partial)
+    found = list_pairs(dataset, copies.summary["aliases"])
+    some = list_pairs(dataset, copies.summary["partial_aliases"])
     assert found == always
     # A group joins values that are equal to a third one, and may have values
     # that are always equal.
@@ -102,14 +102,14 @@ def test_equal_images_are_those_of_all_pairs(region: str) -> None:
 def test_copies_of_sprites(
     region: str, num_copies: int, num_held_out: int
 ) -> None:
-    found = make_sprites(region, *SPRITES).copies
-    assert found.is_copy.sum() == num_copies
-    assert found.num_held_out == num_held_out
+    dataset = make_sprites(region, *SPRITES)
+    assert dataset.copies.is_copy.sum() == num_copies
+    assert dataset.splits.is_ood.sum() == num_held_out
 
 
 def test_orthogonal_sprites_do_not_tell_half_turns_apart() -> None:
     dataset = make_sprites("wiedemer:orthogonal", *SPRITES)
-    summary = dataset.copies.summarize()
+    summary = dataset.copies.summary
     assert len(dataset.splits.train) == 22
     assert summary["num_repeated"] == 4
     assert summary["aliases"] == {"orientation": ["0 = 180", "90 = 270"]}
@@ -119,7 +119,7 @@ def test_orthogonal_sprites_do_not_tell_half_turns_apart() -> None:
 
 
 def test_hearts_tell_angles_apart_that_squares_do_not() -> None:
-    summary = make_sprites("montero:element", *SPRITES).copies.summarize()
+    summary = make_sprites("montero:element", *SPRITES).copies.summary
     assert describe_copies(summary) == (
         "8 of 8 held-out images are equal to a training image (nothing new is "
         "held out); orientation: 0 = 90 = 180 = 270 in some training images"
@@ -141,7 +141,7 @@ def test_nothing_is_said_of_different_images(flags: tuple[str, ...]) -> None:
     if "continuous" in flags[-1]:
         region = ("--region=square:6-22", "--num_train=100")
     dataset = make_dataset(parse_config([*flags, *region]))
-    assert dataset.copies.summarize() == {}
+    assert dataset.copies.summary == {}
     assert describe_copies({}) == describe_limits({}) == ""
     assert "ood_new" not in dataset.subsets
 

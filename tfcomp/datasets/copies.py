@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tfcomp.datasets.factors import Factor, FactorSpace
+from tfcomp.datasets.factors import FactorSpace
 from tfcomp.datasets.splits import Splits
 
 BLOCK = 1024  # images at a time
 MAX_SHOWN = 4  # groups of values of a factor
-# Indices of training values of one factor; each group looks the same.
-Groups = list[list[int]]
+Render = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -30,64 +29,42 @@ class Copies:
     Attributes:
         is_copy: Mask of all existing combinations [n]: held out, with the
             image of a training combination.
-        num_held_out: Number of held-out combinations.
-        num_repeated: Number of training combinations whose image another
-            training combination has.
-        aliases: Values by factor that training never tells apart: wherever
-            all other factors are equal, so are the images.
-        partial: Other values by factor with equal images somewhere, where all
-            other factors are equal.
+        summary: The entry of `metrics.json`, empty without equal images.
+            `num_repeated` training combinations have the image of another
+            one. `aliases` are values by factor that training never tells
+            apart: wherever all other factors are equal, so are the images;
+            `partial_aliases` are other values with equal images somewhere.
     """
 
     is_copy: np.ndarray
-    num_held_out: int
-    num_repeated: int = 0
-    aliases: dict[str, list[str]] = field(default_factory=dict)
-    partial: dict[str, list[str]] = field(default_factory=dict)
-
-    def summarize(self) -> dict[str, Any]:
-        """Returns the entry of `metrics.json`; empty without equal images."""
-        num_copies = int(self.is_copy.sum())
-        if not num_copies and not self.num_repeated:
-            return {}
-        return {
-            "num_copies": num_copies,
-            "num_held_out": self.num_held_out,
-            "num_repeated": self.num_repeated,
-            "aliases": self.aliases,
-            "partial_aliases": self.partial,
-        }
+    summary: dict[str, Any]
 
 
-def find_copies(
-    render: Callable[[np.ndarray], np.ndarray],
-    space: FactorSpace,
-    splits: Splits,
-) -> Copies:
+def find_copies(render: Render, space: FactorSpace, splits: Splits) -> Copies:
     """Compares all held-out and training images, by hashes of their pixels."""
     every = splits.all
-    is_copy = np.zeros(len(every), bool)
-    num_held_out = int(every.is_ood.sum())
-    codes = _number_values(splits.train)
+    codes = np.stack([_number(column) for column in splits.train.T], axis=1)
     distinct = np.unique(_number_rows(codes), return_index=True)[1]
-    train, codes = splits.train[distinct], codes[distinct]
-    images = _hash_images(render, train)
-    if num_held_out:
+    train = splits.train[distinct]
+    known = _hash_images(render, train)
+    is_copy = every.is_ood.copy()
+    if is_copy.any():
         held_out = _hash_images(render, every.factors[every.is_ood])
-        is_copy[every.is_ood] = np.isin(held_out, images)
-    _, images, counts = np.unique(
-        images, return_inverse=True, return_counts=True
-    )
-    num_repeated = int(counts[counts > 1].sum())
-    if not num_repeated:
-        return Copies(is_copy, num_held_out)
-    found = _list_aliases(space, train, codes, images)
-    return Copies(is_copy, num_held_out, num_repeated, *found)
+        is_copy[every.is_ood] = np.isin(held_out, known)
+    images = _number(known)
+    is_repeated = np.bincount(images)[images] > 1
+    if not is_copy.any() and not is_repeated.any():
+        return Copies(is_copy, {})
+    summary = {
+        "num_copies": int(is_copy.sum()),
+        "num_held_out": int(every.is_ood.sum()),
+        "num_repeated": int(is_repeated.sum()),
+    }
+    aliases = _list_aliases(space, train, codes[distinct], images)
+    return Copies(is_copy, {**summary, **aliases})
 
 
-def _hash_images(
-    render: Callable[[np.ndarray], np.ndarray], table: np.ndarray
-) -> np.ndarray:
+def _hash_images(render: Render, table: np.ndarray) -> np.ndarray:
     """Returns digests of images with 128 bits, [n]."""
     digests = []
     for part in np.array_split(table, len(table) // BLOCK + 1):
@@ -98,72 +75,55 @@ def _hash_images(
     return np.array(digests, "S16")
 
 
-def _list_aliases(
-    space: FactorSpace,
-    train: np.ndarray,
-    codes: np.ndarray,
-    images: np.ndarray,
-) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Returns values that training never tells apart, and not always."""
-    aliases: dict[str, list[str]] = {}
-    partial: dict[str, list[str]] = {}
-    for place, factor in enumerate(space):
-        others = np.delete(codes, place, axis=1)
-        groups = _find_groups(codes[:, place], others, images)
-        values = np.unique(train[:, place])
-        for named, found in zip((aliases, partial), groups, strict=True):
-            if found:
-                named[factor.name] = _name_groups(factor, values, found)
-    return aliases, partial
-
-
-def _find_groups(
-    levels: np.ndarray, others: np.ndarray, images: np.ndarray
-) -> tuple[Groups, Groups]:
-    """Returns groups of levels that are never told apart, and not always.
-
-    Levels and images are numbers [n], and so are the other factors [n, F - 1].
-    """
-    context = _number_rows(others)
-    same = _number_rows(np.stack([context, images], axis=1))
-    is_equal = np.bincount(same)[same] > 1
-    known = np.unique(levels[is_equal])
-    rows = np.isin(levels, known)
-    places = np.searchsorted(known, levels[rows])
-    both = _count_pairs(context[rows], places)
-    equal = _count_pairs(same[rows], places)
-    is_apart = both > equal
-    never = _connect((equal > 0) & ~is_apart)
-    never = [g for g in never if not is_apart[np.ix_(g, g)].any()]
-    partial = [g for g in _connect(equal > 0) if g not in never]
-    return _select(known, never), _select(known, partial)
-
-
-def _number_values(table: np.ndarray) -> np.ndarray:
-    """Returns the number of each value among those of its column, [n, F]."""
-    columns = [np.unique(c, return_inverse=True)[1] for c in table.T]
-    return np.stack(columns, axis=1)
-
-
-def _select(levels: np.ndarray, groups: Groups) -> Groups:
-    return [levels[group].tolist() for group in groups]
+def _number(values: np.ndarray) -> np.ndarray:
+    """Returns the place of each value among the sorted ones, [n]."""
+    return np.unique(values, return_inverse=True)[1]
 
 
 def _number_rows(table: np.ndarray) -> np.ndarray:
     """Returns equal numbers for equal rows of a table of numbers, [n]."""
     numbers = np.zeros(len(table), np.int64)
     for column in table.T:
-        keys = numbers * (column.max() + 1) + column
-        numbers = np.unique(keys, return_inverse=True)[1]
+        numbers = _number(numbers * (column.max() + 1) + column)
     return numbers
+
+
+def _list_aliases(
+    space: FactorSpace,
+    train: np.ndarray,
+    codes: np.ndarray,
+    images: np.ndarray,
+) -> dict[str, dict[str, list[str]]]:
+    """Returns `aliases` and `partial_aliases` from the numbers of images."""
+    aliases: dict[str, list[str]] = {}
+    partial: dict[str, list[str]] = {}
+    for place, factor in enumerate(space):
+        context = _number_rows(np.delete(codes, place, axis=1))
+        same = _number_rows(np.stack([context, images], axis=1))
+        is_equal = np.bincount(same)[same] > 1
+        values = np.unique(train[is_equal, place])
+        if not len(values):
+            continue
+        rows = np.isin(train[:, place], values)
+        levels = np.searchsorted(values, train[rows, place])
+        equal = _count_pairs(same[rows], levels)
+        is_apart = _count_pairs(context[rows], levels) > equal
+        groups = _connect((equal > 0) & ~is_apart)
+        groups = [g for g in groups if not is_apart[np.ix_(g, g)].any()]
+        others = [g for g in _connect(equal > 0) if g not in groups]
+        for named, found in ((aliases, groups), (partial, others)):
+            if found:
+                named[factor.name] = [
+                    " = ".join(map(factor.describe, values[group]))
+                    for group in found
+                ]
+    return {"aliases": aliases, "partial_aliases": partial}
 
 
 def _count_pairs(groups: np.ndarray, levels: np.ndarray) -> np.ndarray:
     """Returns the number of groups that contain both levels, [V, V]."""
     from scipy import sparse
 
-    if not len(levels):
-        return np.zeros((0, 0), int)
     ones = np.ones(len(levels), np.int64)
     table = sparse.csr_array((ones, (groups, levels)))
     return (table.T @ table).toarray()
@@ -173,46 +133,26 @@ def _connect(related: np.ndarray) -> list[list[int]]:
     """Returns the connected levels, of more than one each."""
     from scipy.sparse import csgraph
 
-    if not len(related):
-        return []
     count, labels = csgraph.connected_components(related, directed=False)
     groups = [np.flatnonzero(labels == n).tolist() for n in range(count)]
     return [group for group in groups if len(group) > 1]
 
 
-def _name_groups(
-    factor: Factor, values: np.ndarray, groups: Groups
-) -> list[str]:
-    return [
-        " = ".join(factor.describe(values[level]) for level in group)
-        for group in groups
-    ]
-
-
 def describe_copies(summary: Mapping[str, Any]) -> str:
     """Describes an entry of `metrics.json`; empty without equal images."""
-    if not summary:
-        return ""
     parts = []
-    if held_out := summary["num_held_out"]:
+    if held_out := summary.get("num_held_out"):
         copies = summary["num_copies"]
         nothing = " (nothing new is held out)" if copies == held_out else ""
         parts.append(
             f"{copies:,} of {held_out:,} held-out images are equal to a "
             f"training image{nothing}"
         )
-    aliases, partial = summary["aliases"], summary["partial_aliases"]
-    for named, where in (
-        (aliases, "in training"),
-        (partial, "in some training"),
-    ):
+    for kind, where in (("aliases", ""), ("partial_aliases", "some ")):
         parts += [
-            f"{name}: {_show(groups)} {where} images"
-            for name, groups in named.items()
+            f"{name}: {_show(groups)} in {where}training images"
+            for name, groups in summary.get(kind, {}).items()
         ]
-    if summary["num_repeated"] and not aliases and not partial:
-        count = summary["num_repeated"]
-        parts.append(f"{count:,} training images are equal to another one")
     return "; ".join(parts)
 
 

@@ -100,7 +100,7 @@ def _list_certified(analysis: RunAnalysis) -> dict[str, float | None]:
 
 
 def _list_copies(analysis: RunAnalysis) -> dict[str, str]:
-    found = describe_copies(analysis.dataset.copies.summarize())
+    found = describe_copies(analysis.dataset.copies.summary)
     return {"copies": found} if found else {}
 
 

@@ -78,7 +78,7 @@ def _run(
         metrics["coverage"] = measure_coverage(dataset)
         subsets = dataset.subsets.items()
         metrics["points"] = {name: int(rows.sum()) for name, rows in subsets}
-        if copies := dataset.copies.summarize():
+        if copies := dataset.copies.summary:
             metrics["copies"] = copies
         if own := describe_user_metrics():
             metrics[USER_METRICS] = own
