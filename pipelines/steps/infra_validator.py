@@ -93,15 +93,13 @@ def make_answers(run: LoadedRun, requests: Arrays) -> Arrays:
 
 def compare_answers(answers: Arrays, expected: Arrays) -> None:
     """Raises a RunError that names the first answer that differs."""
-    for name in expected.keys() ^ answers.keys():
-        word = "too many" if name in answers else "too few"
-        raise RunError(f"the SavedModel has an answer {word}: {name}")
-    for name, answer in answers.items():
-        true = expected[name]
-        if answer.shape != true.shape:
+    for name in expected.keys() | answers.keys():
+        answer, true = answers.get(name), expected.get(name)
+        if answer is None or true is None or answer.shape != true.shape:
+            shapes = [None if a is None else a.shape for a in (answer, true)]
             raise RunError(
-                f"the SavedModel answers {name} with shape "
-                f"{list(answer.shape)}, the network with {list(true.shape)}"
+                f"the SavedModel answers {name} with shape {shapes[0]}, the "
+                f"network with {shapes[1]}"
             )
         error = np.abs(answer - true).max(initial=0.0)
         # NaN is no match, either.

@@ -85,18 +85,3 @@ def test_a_logarithmic_panel_shows_the_curve() -> None:
     (band,) = axes.collections
     edges = band.get_paths()[0].vertices[:, 1]
     assert edges.min() < low and (edges > 0).all()
-
-
-def test_a_panel_shows_nothing_below_its_floor() -> None:
-    curve = BandCurve([1, 2], [0.9, -20.0], [0.8, -140.0], [1.0, 50.0])
-    panels = {"R²": {"a": curve}, "score": {"a": curve}}
-    r2, score = draw_curve_panels(
-        panels, xlabel="stage", floors={"R²": -1.0}
-    ).axes
-    assert r2.get_ylim()[0] == -1 and score.get_ylim()[0] < -140
-    (axes,) = draw_curve_panels(
-        {"R²": {"a": BandCurve([1], [-9.0], [-9.1], [-8.9])}},
-        xlabel="stage",
-        floors={"R²": -1.0},
-    ).axes
-    assert axes.get_ylim() == (-1, 0)

@@ -77,21 +77,3 @@ def test_merged_order_agrees_with_all(lists: list, expected: list) -> None:
 def test_orders_that_disagree(lists: list) -> None:
     with pytest.raises(ValueError, match="in the same order for all lines"):
         merge_stages(lists)
-
-
-def test_panels_share_scale_legend_and_looks() -> None:
-    panels = {
-        "ID": {"bump": [1, 2, 3], "ramp": [2, 3, 4]},
-        "OOD": {"ramp": [9, 9, 9]},
-    }
-    stages = {"bump": SHALLOW, "ramp": SHALLOW}
-    errors = {"OOD": {"ramp": np.ones((3, 2))}}
-    figure = draw_stage_panels(panels, stages, ylabel="MSE", errors=errors)
-    first, second = figure.axes
-    assert [axes.get_title() for axes in figure.axes] == ["ID", "OOD"]
-    assert [axes.get_ylabel() for axes in figure.axes] == ["MSE", ""]
-    assert first.get_ylim() == second.get_ylim()
-    assert get_lines(second) == {"ramp": ([0, 1, 2], [9, 9, 9])}
-    assert first.lines[1].get_color() == second.lines[0].get_color()
-    assert get_legend(figure) == ["bump", "ramp"]
-    assert not first.collections and len(second.collections) == 1

@@ -49,17 +49,6 @@ def test_rows_hold_a_map_and_both_marginals() -> None:
     assert figure.get_suptitle() == "stage_0"
 
 
-def test_held_out_values_are_shaded() -> None:
-    row = get_rows(draw(MAPS, mask=MASK), 2)[0]
-    spans = [axes.patches[0] for axes in row[1:]]
-    assert [s.get_x() for s in spans] == [0.5, 0.5]
-    assert [s.get_width() for s in spans] == [2.0, 1.0]
-    mask = MASK.copy()
-    mask[2] = True  # every y occurs in the region now
-    row = get_rows(draw(MAPS, mask=mask), 2)[0]
-    assert len(row[1].patches) == 1 and not row[2].patches
-
-
 def test_distribution_counts_units_and_shows_the_dead() -> None:
     values = {
         "stripes": np.full(40, 1.0),

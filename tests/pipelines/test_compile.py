@@ -9,7 +9,6 @@ import yaml
 from kfp import components
 
 from pipelines.compile import main
-from pipelines.profile import parse_profile
 from pipelines.run_local import STEPS
 from tfcomp.config.errors import ConfigError
 
@@ -41,12 +40,6 @@ def test_every_step_has_the_image_and_installs_nothing(spec: dict) -> None:
         container = executor["container"]
         assert container["image"] == "registry.example/python:9"
         assert "pip install" not in " ".join(container["command"])
-
-
-def test_profile_is_inside(spec: dict) -> None:
-    parameters = spec["root"]["inputDefinitions"]["parameters"]
-    profile = parse_profile(parameters["profile"]["defaultValue"])
-    assert profile.name == "quick" and profile.sweeps
 
 
 def test_nothing_of_this_machine(compiled: Path) -> None:

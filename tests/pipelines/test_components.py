@@ -16,7 +16,6 @@ from pipelines.components import (
     infra_validator,
     list_outputs,
     pusher,
-    report,
     trainer,
 )
 from pipelines.profile import Profile
@@ -152,10 +151,3 @@ def test_model_with_other_weights_is_refused(trained: Inputs) -> None:
     model.save(path)
     with pytest.raises(RunError, match="differs from the network's"):
         call(infra_validator, trained)
-
-
-def test_report(trained: Inputs, tmp_path: Path) -> None:
-    call(report, trained | {"work_dir": str(tmp_path / "work")})
-    page = tmp_path / "work" / "report" / "report.html"
-    assert page.read_text() == Path(trained["page"].path).read_text()
-    assert (page.parent / "claims.csv").exists()

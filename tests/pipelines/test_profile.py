@@ -164,11 +164,6 @@ def test_wrong_rules(
         make_profile(rules=write_rules(**{key: value}))
 
 
-def test_wrong_flag_is_named(make_profile: MakeProfile) -> None:
-    with pytest.raises(ConfigError, match="--depth must be an integer"):
-        make_profile("--grid=depth=2,x")
-
-
 @pytest.mark.parametrize(
     ("kind", "flagfile"),
     [("own", "smoke"), ("threshold", "threshold_quick")],
@@ -184,15 +179,6 @@ def test_two_of_one_name(
         RunError, match="two flagfiles have the same --run_name"
     ):
         load_profile(str(folder))
-
-
-def test_runs_in_the_working_folder_are_no_hindrance(
-    make_profile: MakeProfile, working_folder: Path
-) -> None:
-    run = working_folder / "tensorboard_logs" / "tiny"
-    run.mkdir(parents=True)
-    (run / "run.flags").write_text("")
-    assert list_datasets(make_profile())
 
 
 @pytest.mark.usefixtures("working_folder")

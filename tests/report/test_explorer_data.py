@@ -13,7 +13,6 @@ import tfcomp
 from tests.report.test_explorer import CLASSES, IMAGES, make_model
 from tfcomp.analysis.geometry import compute_log_volume
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.report.explorer_data import (
     MAX_BYTES,
@@ -96,16 +95,6 @@ def test_metric_tensors() -> None:
         np.testing.assert_allclose(found, flat[:, unit], atol=0.004)
 
 
-def test_scores_say_their_units() -> None:
-    data = make_dataset(parse_config(["--flagfile=smoke.flags"]))
-    blank = np.zeros((1, *data.image_shape), "f4")
-    run = tfcomp.evaluate(lambda f: np.repeat(blank, len(f), axis=0), data)
-    (shown,) = collect([run.analysis])["runs"]
-    labels = {score["name"]: score["label"] for score in shown["scores"]}
-    assert labels["position_error"] == "position error (px)"
-    assert labels["hit_rate"] == "hit rate"  # a share has none
-
-
 def test_errors_and_certificates(model: tfcomp.ModelReport) -> None:
     (group,) = collect([model.analysis])["groups"]
     known = ~model.dataset.splits.is_ood
@@ -186,13 +175,3 @@ def test_pages_stay_small(
     assert 0 < sum(group["ood"]) < len(group["ood"])
     # Gray images of 64 x 64 pixels of one run, in full.
     assert MAX_BYTES // (5 * 64 * 64) > 1600
-
-
-def test_runs_beside_each_other_have_the_same_combinations(
-    model: tfcomp.ModelReport, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    study = model.analysis
-    monkeypatch.setattr("tfcomp.report.explorer_data.MAX_BYTES", 60 * 5 * 20)
-    data = collect([study, study, study])
-    assert len(data["groups"]) == 1
-    assert len(data["groups"][0]["ood"]) <= 20 // 3

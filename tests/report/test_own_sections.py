@@ -25,6 +25,7 @@ def show(models: list) -> list[tfcomp.Exhibit]:
 def test_a_section_stands_at_the_end(result, tmp_path: Path) -> None:
     tfcomp.register_section("mine", title="My part", text="Is it?")(show)
     page = result.write_report(tmp_path / "report").read_text()
+    assert "Held out square:3-4. Made by tfcomp" in page  # above all numbers
     assert page.index("My part") > page.index("Runs and flags")
     assert 'id="section-own_mine"' in page and "All of them." in page
     table = (tmp_path / "report/own_mine_answers.csv").read_text()

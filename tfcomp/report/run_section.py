@@ -33,7 +33,8 @@ def _describe_settings(rows: Sequence[dict]) -> str:
     first, names = rows[0], list(rows[0])[1:]
     if len(rows) == 1:
         known = [n for n in names if first[n] not in (None, "")]
-        return ", ".join(f"{name} {first[name]}" for name in known) + "."
+        text = ", ".join(f"{name} {first[name]}" for name in known)
+        return f"{text[:1].upper()}{text[1:]}."
     varied = [n for n in names if any(row[n] != first[n] for row in rows)]
     text = f"differ in {', '.join(varied)}" if varied else "have equal flags"
     return f"The runs {text}."

@@ -65,11 +65,6 @@ def test_failed_trials_are_not_chosen(trials: DataFrame) -> None:
     assert choose(trials, min_seeds=2) == ["3-0", "3-1"]
 
 
-def test_trial_without_the_score_is_not_chosen(trials: DataFrame) -> None:
-    trials.loc[1, "id_mse"] = float("nan")
-    assert choose(trials) == ["2-0"]
-
-
 def test_nothing_to_choose(trials: DataFrame) -> None:
     for absent in ({"depth": 9}, {"depth": 3, "encoding": "ramp"}):
         with pytest.raises(RunError, match=f"has no trials with {absent}"):

@@ -97,12 +97,6 @@ def test_missing_factor_value() -> None:
     )
 
 
-def test_too_few_examples_to_cover_all_values() -> None:
-    # As the flags describe them, and still no test of composition.
-    found = find(*make(*SMALL, "--num_train=8"))
-    assert set(found) == {"coverage"}
-
-
 @pytest.mark.parametrize(
     ("image", "fault"),
     [

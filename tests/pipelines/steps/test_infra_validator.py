@@ -45,14 +45,6 @@ def test_all_signatures_are_asked(expected: Arrays) -> None:
     assert requests == {"one", "id", "ood"}
 
 
-def test_requests_are_of_both_kinds(smoke_run: RunConfig) -> None:
-    dataset = make_dataset(smoke_run)
-    requests = make_requests(dataset)
-    assert len(requests["one"]) == 1 and len(requests["ood"]) == 5
-    assert dataset.region.contains(requests["ood"]).all()
-    assert not dataset.region.contains(requests["id"]).any()
-
-
 def test_model_that_cannot_be_loaded(model: Path, smoke_run: RunConfig) -> None:
     data = next((model / "variables").glob("*.data*"))
     data.write_bytes(data.read_bytes()[:100])
@@ -120,7 +112,7 @@ def test_wrong_answers(change, message: str, expected: Arrays) -> None:
 def test_missing_and_surplus_answers(expected: Arrays) -> None:
     name = "activations/one/image"
     fewer = {k: v for k, v in expected.items() if k != name}
-    with pytest.raises(RunError, match=f"too few: {name}"):
+    with pytest.raises(RunError, match=f"{name} with shape None, the network"):
         compare_answers(fewer, expected)
-    with pytest.raises(RunError, match=f"too many: {name}"):
+    with pytest.raises(RunError, match=f"{name} .*, the network with None"):
         compare_answers(expected, fewer)

@@ -80,15 +80,6 @@ def test_pushes_at_once_take_turns(tmp_path: Path, evaluation: Path) -> None:
         assert (version / "variables" / "data").read_text() == model.name
 
 
-def test_folder_that_cannot_be_written(
-    tmp_path: Path, evaluation: Path
-) -> None:
-    (tmp_path / "out").write_text("a file")
-    model = make_model(tmp_path / "a", "a")
-    with pytest.raises(RunError, match="--export_dir must be writable"):
-        push_model(model, tmp_path / "out" / "name", evaluation, {})
-
-
 def test_absent_model(tmp_path: Path, evaluation: Path) -> None:
     with pytest.raises(RunError, match="no SavedModel in .*none"):
         push_model(tmp_path / "none", tmp_path / "out", evaluation, {})
