@@ -50,7 +50,7 @@ def example_validator(
     examples: dsl.Input[dsl.Dataset],
     anomalies: dsl.Output[dsl.Artifact],
 ):
-    """Fails for leaks, wrong splits, values that never occur, wrong pixels.
+    """Fails for leaks, wrong splits, missing values and wrong pixels.
 
     `anomalies` is a JSON file, which is written even if the step fails.
     """

@@ -87,7 +87,7 @@ def find_anomalies(
 def find_leaks(
     dataset: Dataset, train: np.ndarray, ood: np.ndarray
 ) -> Iterator[str]:
-    """Finds training examples in the region, and others outside of it."""
+    """Yields reasons: training examples inside the region, or OOD outside."""
     region = dataset.region
     for split, factors, place, wrong in (
         ("training", train, "in", region.contains(train)),
@@ -101,24 +101,24 @@ def find_leaks(
             )
 
 
-def compare_factors(found: np.ndarray, expected: np.ndarray) -> Iterator[str]:
-    """Finds factors that differ from the ones that the flags describe."""
-    if len(found) != len(expected):
-        yield f"{len(found)}, the flags describe {len(expected)}"
+def compare_factors(factors: np.ndarray, expected: np.ndarray) -> Iterator[str]:
+    """Yields the reason if factors differ from the flags."""
+    if len(factors) != len(expected):
+        yield f"{len(factors)}, the flags describe {len(expected)}"
         return
-    same = (found == expected) | (np.isnan(found) & np.isnan(expected))
+    same = (factors == expected) | (np.isnan(factors) & np.isnan(expected))
     wrong = np.flatnonzero(~same.all(axis=1))
     if wrong.size:
         yield (
-            f"{wrong.size} are not where the flags describe them, the first "
-            f"is number {wrong[0]} at {found[wrong[0]].tolist()}"
+            f"{wrong.size} differ from the flags, the first has index "
+            f"{wrong[0]}: {factors[wrong[0]].tolist()}"
         )
 
 
 def find_uncovered(dataset: Dataset, train: np.ndarray) -> Iterator[str]:
-    """Finds factor values of ID combinations that never occur in training.
+    """Yields factors with values of ID combinations that training lacks.
 
-    An OOD error could otherwise come from a value that was never seen.
+    An OOD error could otherwise be caused by an unseen value.
     """
     space, every = dataset.space, dataset.splits.all
     possible = space.to_index(every.factors[~every.is_ood])
@@ -134,7 +134,7 @@ def find_uncovered(dataset: Dataset, train: np.ndarray) -> Iterator[str]:
 
 
 def find_wrong_pixels(dataset: Dataset, examples: Examples) -> Iterator[str]:
-    """Finds images that are blank, or not the ones of their factors."""
+    """Yields reasons against images: blank, or no match of their factors."""
     images = examples.images
     if not images.size:
         return
@@ -147,9 +147,9 @@ def find_wrong_pixels(dataset: Dataset, examples: Examples) -> Iterator[str]:
     # NaN is no match, either.
     match = np.abs(images - truth).max(axis=(1, 2, 3)) <= TOLERANCE
     for wrong, what in (
-        (blank, "blank"),
-        (~match, "not the ones of their factors"),
+        (blank, "are blank"),
+        (~match, "do not match their factors"),
     ):
         if wrong.any():
             first = np.flatnonzero(wrong)[0]
-            yield f"{wrong.sum()} are {what}, the first is number {first}"
+            yield f"{wrong.sum()} {what}, the first has index {first}"

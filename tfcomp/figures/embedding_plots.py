@@ -120,9 +120,9 @@ def draw_profiles(
 ) -> Figure:
     """Draws the profiles of all values along each axis of the image.
 
-    `profiles` are the name of an axis, as `rows`, to those of the values of
-    the factor, `[V, length]`, a row of cells each. All share one color scale
-    with 0 in its middle, so that it shows which axis is in use.
+    `profiles` maps the name of an axis, as `rows`, to the profiles of all
+    values of the factor, `[V, length]`, a row of cells each. All share one
+    color scale with 0 in its middle, which shows the axis in use.
     """
     arrays = {name: np.asarray(p, float) for name, p in profiles.items()}
     limit = max(_choose_limit(array) for array in arrays.values())

@@ -74,7 +74,7 @@ def stack_to_png(pictures: Sequence[NDArray[np.uint8]]) -> bytes:
 
 @contextmanager
 def _keep_canvas(figure: Figure) -> Iterator[None]:
-    """Lets a figure be drawn once: `savefig` draws it twice, which is slow."""
+    """Keeps the canvas and the dpi of a figure, which rendering changes."""
     dpi, canvas = figure.dpi, figure.canvas
     try:
         yield

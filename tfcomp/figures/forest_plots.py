@@ -41,8 +41,8 @@ class ForestRow:
 class ForestPanel:
     """Estimates of one quantity (with units), the first one at the top.
 
-    The bounds are those of the rule that the numbers are held against, which
-    may ask for numbers `outside`: lower and upper, infinite where it has none.
+    `bounds` are the lower and the upper bound of the rule, infinite if it has
+    none; with `outside` the rule asks for numbers beyond them.
     """
 
     quantity: str

