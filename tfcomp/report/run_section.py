@@ -82,7 +82,8 @@ def _make_coverage(analyses: Sequence[RunAnalysis]) -> Exhibit:
         "pixel cannot learn the other pixels. certified_k: the share of "
         "held-out combinations that training determines at order k, for every "
         "quantity without interactions of more than k factors. missing_k: the "
-        "smallest number of further images that determines all.",
+        "smallest number of further images that determines all. copies: "
+        "held-out images that are equal to a training image, if there are any.",
         rows=[{name: row.get(name) for name in columns} for row in rows],
     )
 
