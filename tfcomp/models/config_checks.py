@@ -13,6 +13,8 @@ from tfcomp.models import ENCODINGS, MODELS
 # Data sets that make their images; those of plugins may read a file.
 READ_NO_FILE = ("gaussian_bumps", "stripes", "rotated_digits", "sprites")
 FLOAT = 4  # bytes
+# A weight, its gradient and the optimizer's two moments.
+COPIES = 4
 MAX_KEPT = 2**28  # bytes of outputs that a run keeps on the disk
 
 
@@ -57,11 +59,22 @@ def _check(config: RunConfig, here: bool) -> tuple[Dataset, list[str]]:
 
 
 def check_memory(config: RunConfig, dataset: Dataset) -> None:
-    """Refuses images of the grid that do not fit into this machine."""
+    """Refuses networks and images that do not fit into this machine.
+
+    Of a network only the weights between hidden layers are counted.
+    """
+    width, memory = config.model.width, count_memory()
+    size = COPIES * FLOAT * config.model.depth * width**2
+    if size > memory:
+        rule = (
+            f"must be smaller: the run takes {size / 1e9:,.0f} GB or more, "
+            f"this machine has {memory / 1e9:,.1f} GB"
+        )
+        raise ConfigError("width", rule, width)
     points = len(dataset.splits.grid)
     images = 2 + len(dataset.other_truths)  # of the model and the renderers
     size = FLOAT * images * points * math.prod(dataset.image_shape)
-    if size > (memory := count_memory()):
+    if size > memory:
         flag = "eval_points" if dataset.splits.existing else dataset.size_flag
         rule = (
             f"must be smaller: images of {points:,} combinations take "
