@@ -110,6 +110,53 @@ def test_compiled_training_agrees(
     assert len(found) == 5
 
 
+class ReadsEvery(Losses):
+    """Reads weights after every second epoch, and may be killed there."""
+
+    def __init__(self, killed_after: int = 0) -> None:
+        super().__init__()
+        self._killed_after = killed_after
+
+    def reads_weights(self, done: int) -> bool:
+        return not done % 2
+
+    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
+        super().on_epoch_end(epoch, logs)
+        if epoch + 1 == self._killed_after:
+            raise KeyboardInterrupt
+
+
+def test_epochs_of_one_call_give_the_same_bits(
+    fit_once: Fit, fit: Fit, tmp_path: Path
+) -> None:
+    """Two epochs a call or one, also when killed between and resumed."""
+    flags = (*LOW_RANK, "--epochs=4", "--compiled=always")
+    expected, losses = fit_once(flags)
+    whole = ReadsEvery()
+    check_equal(expected, fit(flags, tmp_path / "whole", whole))
+    assert whole.found == losses
+    with pytest.raises(KeyboardInterrupt):
+        fit(flags, tmp_path / "killed", ReadsEvery(3))
+    resumed = ReadsEvery()
+    check_equal(expected, fit(flags, tmp_path / "killed", resumed))
+    assert resumed.found == losses[2:]  # no checkpoint within a call
+
+
+@pytest.mark.parametrize(
+    ("due", "first", "expected"),
+    [([], 0, 12), ([4, 8], 0, 4), ([4, 8], 2, 2), ([5], 0, 1), ([6], 6, 6)],
+)
+def test_calls_end_where_weights_are_read(
+    due: list[int], first: int, expected: int
+) -> None:
+    reader = ReadsEvery()
+    reader.reads_weights = due.__contains__
+    epochs = range(first, 12)
+    assert compiled.count_span([reader], epochs, 10) == expected
+    assert compiled.count_span([reader, Losses()], epochs, 10) == 1
+    assert compiled.count_span([reader], epochs, 600) == 1
+
+
 def test_a_killed_run_resumes_to_the_same_bits(
     fit_once: Fit, fit: Fit, tmp_path: Path
 ) -> None:
@@ -136,7 +183,7 @@ def test_every_decoder_becomes_a_program(name: str) -> None:
     model, dataset = make_tiny(name)
     program = compiled.make_program(model)
     table = make_training_table(dataset)
-    rows = tf.zeros([2, 4], tf.int64)
+    rows = tf.zeros([1, 2, 4], tf.int64)
     text = program.experimental_get_compiler_ir(rows, *table)(stage="hlo")
     assert "while" in text
     assert "HloModule" in text
@@ -146,7 +193,7 @@ def test_products_are_exact_without_tensor_float_32() -> None:
     """What a GPU is told: no factor is rounded to ten bits."""
     program = compiled.make_program(make_tiny("cnn")[0])
     table = make_training_table(make_tiny("cnn")[1])
-    rows = tf.zeros([2, 4], tf.int64)
+    rows = tf.zeros([1, 2, 4], tf.int64)
     before = tf.config.experimental.tensor_float_32_execution_enabled()
     try:
         tf.config.experimental.enable_tensor_float_32_execution(False)

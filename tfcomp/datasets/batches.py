@@ -96,17 +96,14 @@ def make_row_sampler(
     """
     shown = _list_shown(dataset)
 
-    def sample(first_step: int) -> tf.Tensor:
-        first = first_step * batch_size
+    @tf.function(autograph=False)
+    def shuffle(first: tf.Tensor) -> tf.Tensor:
         with tf.device("CPU:0"):  # the only one that has this shuffle
-            numbers = tf.range(
-                first, first + num_steps * batch_size, dtype=tf.int64
-            )
-            shuffled = shuffle_numbers(numbers, len(shown), seed)
-            rows = tf.gather(shown, shuffled)
+            numbers = first + tf.range(num_steps * batch_size, dtype=tf.int64)
+            rows = tf.gather(shown, shuffle_numbers(numbers, len(shown), seed))
             return tf.reshape(rows, [num_steps, batch_size])
 
-    return sample
+    return lambda step: shuffle(tf.constant(step * batch_size, tf.int64))
 
 
 def _list_shown(dataset: Dataset) -> np.ndarray:

@@ -97,12 +97,20 @@ class SaveState(keras.callbacks.Callback):
     """Saves after the last epoch, and after each `every_seconds`.
 
     Adds up the training time (of `EpochTimer`) over all sessions of the run.
+    If one call trains `span` epochs from the `first` one on, saves after calls.
     """
 
-    def __init__(self, state: TrainingState, every_seconds: float) -> None:
+    def __init__(
+        self,
+        state: TrainingState,
+        every_seconds: float,
+        first: int = 0,
+        span: int = 1,
+    ) -> None:
         super().__init__()
         self._state = state
         self._every_seconds = every_seconds
+        self._first, self._span = first, span
 
     def on_train_begin(self, logs: Any = None) -> None:
         self._last_save = time.monotonic()
@@ -111,7 +119,8 @@ class SaveState(keras.callbacks.Callback):
         self._state.seconds.assign_add(logs["seconds"])
         waited = time.monotonic() - self._last_save
         is_last = epoch + 1 == self.params["epochs"]
-        if waited >= self._every_seconds or is_last:
+        is_end = not (epoch + 1 - self._first) % self._span
+        if is_last or (is_end and waited >= self._every_seconds):
             self._state.save(epoch + 1)
             self._last_save = time.monotonic()
 
@@ -119,14 +128,21 @@ class SaveState(keras.callbacks.Callback):
 class EpochTimer(keras.callbacks.Callback):
     """Adds the `seconds` of the training steps to the epoch's logs.
 
-    Must come before the callbacks that read them.
+    Must come before the callbacks that read them. If one call trains `span`
+    epochs from the `first` one on, each has its share of the call.
     """
 
+    def __init__(self, first: int = 0, span: int = 1) -> None:
+        super().__init__()
+        self._first, self._span = first, span
+
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        self._start = time.monotonic()
+        if not (epoch - self._first) % self._span:
+            self._start, self._end = time.monotonic(), 0.0
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        self._end = time.monotonic()
+        if self._span == 1 or not self._end:
+            self._end = time.monotonic()
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
-        logs["seconds"] = self._end - self._start
+        logs["seconds"] = (self._end - self._start) / self._span

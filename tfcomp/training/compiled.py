@@ -1,4 +1,4 @@
-"""The training steps of an epoch as one XLA program.
+"""The training steps of one or more epochs as one XLA program.
 
 On a GPU, launching kernels takes most of a step of a small network. Here the
 loop over steps, the gradient and the optimizer are one program. The training
@@ -8,10 +8,11 @@ callbacks, checkpoints and the order of batches are the same as in `fit`.
 XLA makes convolutions slower on a CPU, so this is for GPUs.
 """
 
-import itertools
 import math
+from collections.abc import Sequence
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from tfcomp.config.errors import ConfigError
@@ -24,6 +25,8 @@ from tfcomp.training.strategy import give_to_devices
 
 # Share of the memory of the device that the training table may fill.
 SHARE = 4
+# Steps of a call: it cannot be stopped, and the progress bar waits for it.
+MOST_STEPS = 1000
 
 
 def is_compiled(
@@ -63,6 +66,29 @@ def count_device_memory() -> int:
     return max(d.memory_limit for d in devices if d.device_type == "GPU")
 
 
+def count_span(
+    callbacks: Sequence[keras.callbacks.Callback],
+    epochs: range,
+    steps: int,
+) -> int:
+    """Returns the number of epochs that one call of the program trains.
+
+    Calls end where a callback reads weights: by its `reads_weights`, a function
+    of the number of finished epochs, or else after every epoch.
+    """
+    readers = [
+        getattr(c, "reads_weights", lambda done: True) for c in callbacks
+    ]
+    ends = [
+        done
+        for done in range(epochs.start + 1, epochs.stop + 1)
+        if done == epochs.stop or any(reads(done) for reads in readers)
+    ]
+    gap = math.gcd(*np.diff([epochs.start, *ends]).tolist())
+    most = max(MOST_STEPS // steps, 1)
+    return max(n for n in range(1, min(most, gap) + 1) if not gap % n)
+
+
 def fit_compiled(
     model: keras.Model,
     dataset: Dataset,
@@ -70,30 +96,40 @@ def fit_compiled(
     steps: int,
     first_epoch: int,
     callbacks: list[keras.callbacks.Callback],
+    span: int = 1,
 ) -> None:
-    """Trains a compiled model, each epoch of `steps` steps as one program.
+    """Trains a compiled model, each `span` epochs of `steps` steps as one call.
 
+    Callbacks of the epochs in between see their losses, and weights of the end.
     A second call with the same model and equal shapes compiles nothing.
     """
-    strategy = model.distribute_strategy
     table = make_training_table(dataset)
     _build_loss(model, table)
     program = getattr(model, "_tfcomp_program", None) or make_program(model)
     model._tfcomp_program = program
 
-    sample = make_row_sampler(dataset, config.batch_size, config.seed, steps)
-    epochs = itertools.count(first_epoch)
+    shape = span, steps, config.batch_size
+    sample = make_row_sampler(dataset, shape[-1], config.seed, span * steps)
+    losses: list[float] = []  # of epochs that are trained and not reported
+    trained = first_epoch
 
-    def train_epoch(_: tf.data.Iterator) -> dict[str, tf.Tensor]:
-        return program(sample(next(epochs) * steps), *table)
+    def train_epoch(_: tf.data.Iterator) -> dict[str, float]:
+        nonlocal trained
+        if not losses:
+            rows = tf.reshape(sample(trained * steps), shape)
+            losses.extend(program(rows, *table).numpy().tolist())
+            trained += span
+        return {"loss": losses.pop(0)}
 
-    # `fit` wants batches. The rows of an epoch are sampled at once instead.
+    # `fit` wants batches. The rows of a call are sampled at once instead.
     ignored = tf.data.Dataset.from_tensors(0).repeat()
     before = model.steps_per_execution, model.train_function
     model.steps_per_execution, model.train_function = 1, train_epoch
+    # The program does both. On mirrored variables they take longer than it.
+    model.reset_metrics, model.get_metrics_result = lambda: None, dict
     try:
         model.fit(
-            give_to_devices(ignored, strategy),
+            give_to_devices(ignored, model.distribute_strategy),
             epochs=config.epochs,
             initial_epoch=first_epoch,
             steps_per_epoch=1,  # an epoch is one call of `train_epoch`
@@ -103,31 +139,47 @@ def fit_compiled(
         )
     finally:
         model.steps_per_execution, model.train_function = before
+        del model.reset_metrics, model.get_metrics_result
 
 
 def make_program(
     model: keras.Model, jit_compile: bool = True
 ) -> tf.types.experimental.PolymorphicFunction:
-    """Returns a function that trains on rows [K, B] of a training table.
+    """Returns a function that trains on rows [E, K, B] of a training table.
 
-    Its arguments are the rows and the table: factors [n, F] and images
-    [n, H, W, C]. It returns the metrics of the model.
+    Its arguments are the rows of E epochs of K steps, and the table: factors
+    [n, F] and images [n, H, W, C]. It returns the mean loss of each epoch, [E].
     """
     strategy = model.distribute_strategy
+    kind = type(model)  # `fit_compiled` replaces methods of the model
 
     def train(
         rows: tf.Tensor, factors: tf.Tensor, images: tf.Tensor
-    ) -> dict[str, tf.Tensor]:
-        def step(number: tf.Tensor) -> tuple[tf.Tensor]:
-            batch = tf.gather(factors, rows[number])
-            truth = tf.gather(images, rows[number])
-            strategy.run(model.train_step, args=((batch, truth),))
-            return (number + 1,)
+    ) -> tf.Tensor:
+        epochs, steps = rows.shape[:2]
 
-        count = tf.shape(rows)[0]
+        def train_epoch(
+            epoch: tf.Tensor, losses: tf.TensorArray
+        ) -> tuple[tf.Tensor, tf.TensorArray]:
+            def step(number: tf.Tensor) -> tuple[tf.Tensor]:
+                chosen = rows[epoch, number]
+                batch = tf.gather(factors, chosen), tf.gather(images, chosen)
+                strategy.run(model.train_step, args=(batch,))
+                return (number + 1,)
+
+            kind.reset_metrics(model)
+            tf.while_loop(lambda n: n < steps, step, [tf.constant(0)])
+            loss = kind.get_metrics_result(model)["loss"]
+            return epoch + 1, losses.write(epoch, loss)
+
+        losses = tf.TensorArray(tf.float32, epochs)
         with use_products():
-            tf.while_loop(lambda n: n < count, step, [tf.constant(0)])
-        return model.get_metrics_result()
+            _, losses = tf.while_loop(
+                lambda epoch, _: epoch < epochs,
+                train_epoch,
+                [tf.constant(0), losses],
+            )
+        return losses.stack()
 
     return tf.function(train, autograph=False, jit_compile=jit_compile)
 

@@ -17,7 +17,7 @@ from tfcomp.config.training_config import TrainingConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.batches import make_batches
 from tfcomp.training.checkpoints import EpochTimer, SaveState, TrainingState
-from tfcomp.training.compiled import fit_compiled, is_compiled
+from tfcomp.training.compiled import count_span, fit_compiled, is_compiled
 from tfcomp.training.plateau import PlateauSchedule, PruneAxes, make_rate
 from tfcomp.training.strategy import give_to_devices
 
@@ -95,22 +95,26 @@ def fit_model(
         states = {"plateau": schedules[0].state}
     state = TrainingState(model, checkpoint_dir, **states)
     epoch = state.restore()
+    steps = count_steps(training, dataset)
     if epoch < training.epochs:
+        if PruneAxes.applies(model):
+            schedules.append(PruneAxes(config.model.prune_below, dataset))
+        callbacks, span = [*schedules, *callbacks], 1
+        if is_compiled(training, dataset, model.distribute_strategy):
+            epochs = range(epoch, training.epochs)
+            span = count_span(callbacks, epochs, steps)
         progress = ProgressBar(training.epochs, epoch, config.run_name)
         callbacks = [
-            EpochTimer(),
+            EpochTimer(epoch, span),
             StopIfDiverged(),
-            *schedules,
-            PruneAxes(config.model.prune_below, dataset),
             *callbacks,
-            SaveState(state, config.checkpoint_seconds),
+            SaveState(state, config.checkpoint_seconds, epoch, span),
             progress,
         ]
         with contextlib.closing(progress):
-            fit_without_pause(model, dataset, config, callbacks, epoch)
+            fit_without_pause(model, dataset, config, callbacks, epoch, span)
     seconds = float(state.seconds.numpy())
-    steps = training.epochs * count_steps(training, dataset)
-    examples = steps * training.batch_size
+    examples = training.epochs * steps * training.batch_size
     return {
         "epochs": training.epochs,
         "seconds": seconds,
@@ -124,13 +128,18 @@ def fit_without_pause(
     config: RunConfig,
     callbacks: Sequence[keras.callbacks.Callback] = (),
     first_epoch: int = 0,
+    span: int = 1,
 ) -> None:
-    """Trains a compiled model from an epoch on, without checkpoints."""
+    """Trains a compiled model from an epoch on, without checkpoints.
+
+    `span` is an argument of `fit_compiled`.
+    """
     training = config.training
     steps = count_steps(training, dataset)
+    callbacks = [*callbacks, StopIfAsked()]
     if is_compiled(training, dataset, model.distribute_strategy):
         fit_compiled(
-            model, dataset, training, steps, first_epoch, list(callbacks)
+            model, dataset, training, steps, first_epoch, callbacks, span
         )
         return
     batches = make_batches(
@@ -147,7 +156,7 @@ def fit_without_pause(
         steps_per_epoch=steps,
         shuffle=False,
         verbose=0,
-        callbacks=[*callbacks, StopIfAsked()],
+        callbacks=callbacks,
     )
 
 

@@ -46,6 +46,13 @@ class Monitor(keras.callbacks.Callback):
         self._examples = steps * training.batch_size
         self._kept = list_kept_epochs(training.epochs, config.keep_outputs)
 
+    def reads_weights(self, done: int) -> bool:
+        """Returns True if the network is evaluated after `done` epochs."""
+        return done in self._kept or any(
+            _is_due(done, every)
+            for every in (self._config.eval_every, self._config.layerwise_every)
+        )
+
     def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
         done = epoch + 1
         loss = {"train/loss": logs["loss"]}

@@ -108,18 +108,21 @@ class PruneAxes(keras.callbacks.Callback):
         self._below = below
         self._dataset = dataset
 
+    @staticmethod
+    def applies(model: keras.Model) -> bool:
+        """Returns True if the model has axes."""
+        return any(isinstance(x, AxisEmbedding) for x in model.layers)
+
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        layers = self.model.layers
-        self._axes = [x for x in layers if isinstance(x, AxisEmbedding)]
-        if self._axes:
-            # The loss includes the noise until examples are memorized.
-            blank = FITTED * measure_blank(self._dataset)
-            self._enough = blank + self._dataset.noise**2
+        # The loss includes the noise until examples are memorized.
+        blank = FITTED * measure_blank(self._dataset)
+        self._enough = blank + self._dataset.noise**2
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
-        if self._axes and logs["loss"] < self._enough:
-            for layer in self._axes:
-                layer.prune(self._below)
+        if logs["loss"] < self._enough:
+            for layer in self.model.layers:
+                if isinstance(layer, AxisEmbedding):
+                    layer.prune(self._below)
 
 
 def measure_blank(dataset: Dataset) -> float:
