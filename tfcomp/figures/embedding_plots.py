@@ -47,8 +47,18 @@ def draw_embeddings(
     high = math.ceil(count / wide)
     panel = PANEL_SIZE * min(2.0, max(0.5, num_rows / num_columns))
     width = max(4.0, wide * PANEL_SIZE + 1.2)
-    height = max(2.6, high * (panel + 0.19) + 0.35 + 0.3 * bool(title))
-    figure, grid = make_panels((high, wide), (width, height), pad=0.02)
+    height = max(2.6, high * (panel + 0.19) + 0.4 + 0.3 * bool(title))
+    # With 64 panels a layout engine takes seconds.
+    figure = Figure(figsize=(width, height))
+    places = {
+        "left": 0.1 / width,
+        "right": 1.0 - 1.1 / width,
+        "bottom": 0.35 / height,
+        "top": 1.0 - (0.25 + 0.3 * bool(title)) / height,
+        "wspace": 0.05,
+        "hspace": 0.19 / panel,
+    }
+    grid = figure.subplots(high, wide, squeeze=False, gridspec_kw=places)
     panels = keep_panels(grid, count)
     for axes, matrix, value in zip(panels, matrices, values, strict=True):
         image = show_cells(axes, matrix, Normalize(-limit, limit), "RdBu_r")
@@ -61,7 +71,9 @@ def draw_embeddings(
     if num_beyond := (np.abs(finite) > limit).sum():
         share = f"{100 * num_beyond / finite.size:.2g} %"
         bar = {"label": f"entry ({share} beyond the scale)", "extend": "both"}
-    figure.colorbar(image, ax=panels, aspect=25, pad=0.02, **bar)
+    span = places["top"] - places["bottom"]
+    beside = (1.0 - 0.95 / width, places["bottom"], 0.15 / width, span)
+    figure.colorbar(image, cax=figure.add_axes(beside), **bar)
     # One line of text: a legend would lie on top of it.
     note = "" if finite.size == matrices.size else "; gray: no finite value"
     text = f"one matrix per value of {factor_label}{note}"

@@ -119,6 +119,8 @@ def _settle_layout(figure: Figure) -> None:
     need several: no two pictures would be equal. Figures that differ only in
     colors, such as maps of other epochs, reuse the positions of the first.
     """
+    if figure.get_layout_engine() is None:
+        return
     if all(axes.get_aspect() == "auto" for axes in figure.axes):
         _run_engine(figure, min(MAX_LAYOUT_STEPS, 1))
     elif (key := _describe_layout(figure)) in _known_places:

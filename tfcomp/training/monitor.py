@@ -55,11 +55,11 @@ class Monitor(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
         done = epoch + 1
-        loss = {"train/loss": logs["loss"]}
+        loss, scores = {"train/loss": logs["loss"]}, {}
         speed = {"train/examples_per_second": self._examples / logs["seconds"]}
         self._summaries.write_scalars(done, loss | speed)
-        self.history.add(done, loss)
         if done == self._config.training.epochs:
+            self.history.add(done, loss)
             return
         if done in self._kept:
             self._observed.set_weights(self.model.get_weights())
@@ -69,12 +69,15 @@ class Monitor(keras.callbacks.Callback):
         layers_due = _is_due(done, self._config.layerwise_every)
         if layers_due or _is_due(done, self._config.eval_every):
             _, evaluation = self._evaluate(done, self.model, layers_due)
-            logs |= _flatten(evaluation)  # for user callbacks, which come after
+            scores = _flatten(evaluation)
+            logs |= scores  # for user callbacks, which come after
+        self.history.add(done, loss | scores)
 
     def finish(self, model: keras.Model) -> dict[str, Any]:
         """Returns metrics of the trained model and of reference predictors."""
         epochs, dataset = self._config.training.epochs, self._dataset
         metrics, found = self._evaluate(epochs, model, True)
+        self.history.add(epochs, _flatten(found))
         metrics["reference"] = dataset.reference_label
         metrics["references"] = score_references(dataset, found.truth)
         certificates = certify_dataset(dataset)
@@ -90,9 +93,7 @@ class Monitor(keras.callbacks.Callback):
         """Writes scores and embeddings; `with_layers` stages and pictures."""
         self._observed.set_weights(model.get_weights())
         evaluation = self._evaluator.evaluate()
-        scores = _flatten(evaluation)
-        self._summaries.write_scalars(epoch, scores)
-        self.history.add(epoch, scores)
+        self._summaries.write_scalars(epoch, _flatten(evaluation))
         metrics: dict[str, Any] = dict(evaluation.scores)
         if with_layers:
             self._summaries.write_pictures(epoch, evaluation)
