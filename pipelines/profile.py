@@ -28,7 +28,6 @@ from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.config.trust import TRUST_FLAGS
 from tfcomp.datasets.digits import has_mnist
-from tfcomp.datasets.materialized import select_settings
 from tfcomp.storage.code_version import hash_modules
 from tfcomp.studies.thresholds import command as thresholds
 from tfcomp.sweeps.sweep_run import Sweep, define_flags, make_sweep
@@ -112,8 +111,6 @@ def check_profile(profile: Profile) -> list[str]:
         )
     _check_candidate(sweeps[profile.rules.sweep], profile.rules)
     configs = [trial.config for s in sweeps.values() for trial in s.items]
-    for config in configs:
-        select_settings(config)  # its dataset can be written
     return sorted({n for c in configs for n in split_names(c.plugins)})
 
 

@@ -10,10 +10,8 @@ import scipy.ndimage
 import tensorflow_datasets as tfds
 
 import tfcomp
-import tfcomp.datasets.rotated_digits
 from tfcomp import train
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, digits, make_dataset
 from tfcomp.datasets.digits import draw_stand_in
@@ -138,26 +136,3 @@ def test_command_without_data(
     line = str(caught.value)
     assert "t.load('mnist'" in line and "stand_in" in line
     assert not list(tmp_path.iterdir())
-
-
-# TFDS
-
-
-def test_builder_has_the_same_examples(tmp_path: Path) -> None:
-    builder = tfcomp.datasets.rotated_digits.Builder
-    flags = builder.builder_configs["stand_in"].flags
-    assert make_config(flags).data.num_angles == 1000
-    loaded = tfds.load("rotated_digits/stand_in", data_dir=tmp_path)
-    dataset = make(STAND_IN)
-    for name, table in (
-        ("train", dataset.splits.train),
-        ("ood", dataset.splits.grid[dataset.splits.is_ood]),
-    ):
-        examples = list(tfds.as_numpy(loaded[name]))
-        examples.sort(key=lambda e: e["value_angle"])
-        table = np.sort(table, axis=0)
-        angles = np.array([[e["value_angle"]] for e in examples])
-        np.testing.assert_array_equal(angles, table)
-        images = np.stack([e["image"] for e in examples])
-        np.testing.assert_array_equal(images, dataset.render_array(table))
-        assert {e["is_ood"] for e in examples} == {name == "ood"}

@@ -91,9 +91,6 @@ def test_held_out_examples_are_there_too(
     np.testing.assert_array_equal(found.images, images)
 
 
-# What decides the data
-
-
 # Writing
 
 
@@ -102,7 +99,7 @@ def test_second_call_changes_nothing(
 ) -> None:
     folder = materialize(stored, tmp_path)
     before = {p: p.stat().st_mtime_ns for p in folder.iterdir()}
-    monkeypatch.setattr(materialized, "make_builder", None)  # no TensorFlow
+    monkeypatch.setattr(materialized, "make_dataset", None)  # no TensorFlow
     assert materialize(stored, tmp_path) == folder
     assert {p: p.stat().st_mtime_ns for p in folder.iterdir()} == before
 
@@ -140,13 +137,6 @@ def test_damaged_files(stored: RunConfig, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="cannot be .* remove it") as caught:
         attach(stored)
     assert "\n" not in str(caught.value)
-
-
-def test_dataset_without_a_builder(tmp_path: Path) -> None:
-    config = parse(*SMALL, "--dataset=my_shapes")
-    with pytest.raises(RunError, match="my_shapes has no TFDS builder"):
-        materialize(config, tmp_path)
-    assert not list(tmp_path.iterdir())
 
 
 def test_command_needs_a_folder(

@@ -19,8 +19,7 @@ from kfp.local import subprocess_task_handler
 
 from pipelines.profile import Profile, load_profile
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import Dataset
-from tfcomp.datasets.table_builder import TableBuilder
+from tfcomp.datasets import Dataset, make_dataset, materialized
 from tfcomp.storage.files import write_csv
 
 REPOSITORY = Path(__file__).parents[2]
@@ -135,13 +134,12 @@ def runs_dir(smoke_run: RunConfig, tmp_path: Path) -> Path:
 @pytest.fixture
 def leaking_data() -> Callable[[], AbstractContextManager]:
     """In its context, training sets contain a held-out combination."""
-    make = TableBuilder._dataset
 
-    def make_leaky(builder: TableBuilder) -> Dataset:
-        dataset = make(builder)
+    def make_leaky(config: RunConfig) -> Dataset:
+        dataset = make_dataset(config)
         held_out = dataset.splits.grid[dataset.splits.is_ood][:1]
         train = np.concatenate([dataset.splits.train, held_out])
         splits = dataclasses.replace(dataset.splits, train=train)
         return dataclasses.replace(dataset, splits=splits)
 
-    return lambda: mock.patch.object(TableBuilder, "_dataset", make_leaky)
+    return lambda: mock.patch.object(materialized, "make_dataset", make_leaky)

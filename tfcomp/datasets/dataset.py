@@ -56,6 +56,8 @@ class Dataset:
         size_flag: Name of the flag that sets the number of combinations.
         train_images: Images of the training table [n, *image_shape] for
             batches; None renders them.
+        stored: Images of factor values as they are stored, to compare them;
+            by default `render`.
         noise: Standard deviation of Gaussian noise that batches add.
         balance: True if batches repeat images of rare values.
         about: Content and origin of the images, for data cards.
@@ -77,6 +79,7 @@ class Dataset:
     notes: tuple[str, ...] = ()
     size_flag: str = "dataset"
     train_images: np.ndarray | None = None
+    stored: Render | None = None
     noise: float = 0.0
     balance: bool = False
     about: str = ""
@@ -198,7 +201,8 @@ class Dataset:
 
         All of these images are rendered.
         """
-        return find_copies(self.render_array, self.space, self.splits)
+        render = self.stored or self.render_array
+        return find_copies(render, self.space, self.splits)
 
     @cached_property
     def subsets(self) -> dict[str, np.ndarray]:

@@ -155,6 +155,12 @@ class FactorTable:
         Raises:
             TableError: If a combination has no image.
         """
+        found = self.fetch(factors).astype(np.float32)
+        found /= np.float32(self.scale)
+        return found.reshape(-1, *self.image_shape)
+
+    def fetch(self, factors: np.ndarray) -> np.ndarray:
+        """Returns the images of the nearest factor values as given."""
         index = self.space.to_index(np.asarray(factors))
         places = np.ravel_multi_index(index.T, self.space.shape)
         rows = np.searchsorted(self._places, places)
@@ -163,9 +169,7 @@ class FactorTable:
         if absent.size:
             row = self.space.name_point(index[absent[0]])
             raise TableError("images", "must contain the combination", row)
-        found = self.images[self._order[rows]].astype(np.float32)
-        found /= np.float32(self.scale)
-        return found.reshape(-1, *self.image_shape)
+        return self.images[self._order[rows]]
 
     def _sort(self, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns the rows in the order of the grid, and their places in it."""

@@ -139,7 +139,8 @@ class Factor:
             if self.periodic:
                 index = np.mod(index, self.size)
             index = np.clip(index, 0, self.size - 1)
-        return np.where(np.isnan(values), -1, np.nan_to_num(index)).astype(int)
+        is_absent = np.isnan(values) | np.isnan(index)
+        return np.where(is_absent, -1, index).astype(int)
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,18 @@
 """Datasets on disk in TFDS's format, and training from them.
 
-    <examples_dir>/<builder>/<name>-<hash>/<version>/
+    <examples_dir>/<dataset>/<dataset>-<hash>/<version>/
 
-The hash is that of the settings that decide the examples, which many runs
-share, and of the code that renders them. A batch from disk has the bits of a
-rendered one.
+The hash covers the settings that decide the examples, which many runs share,
+and the code that renders them. A batch from disk has the bits of a rendered
+one. An example has `image`, `is_ood`, and for each factor `value_<name>` (NaN
+where absent) and `label_<name>` (-1 where absent).
 """
 
 import dataclasses
 import hashlib
-import importlib
 import io
 import json
+from collections.abc import Iterator
 from contextlib import redirect_stdout
 from importlib.metadata import version
 from pathlib import Path
@@ -19,35 +20,25 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.config.data_hash import find_data_dir
+from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import RunError, first_line
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.data_card import CARD_FILE, format_data_card
 from tfcomp.datasets.dataset import Dataset, make_dataset
+from tfcomp.datasets.tfds_tables import check_features
 from tfcomp.storage.code_version import compute_code_version
-from tfcomp.storage.files import (
-    make_folder,
-    refuse_links_between,
-    write_text,
-)
+from tfcomp.storage.files import make_folder, refuse_links_between, write_text
 from tfcomp.storage.output_folders import lock_folder
 
-PIXELS = "region grid_size sigma polarity"
-DRAWN = "coordinates num_train"
-DIGIT = "digit_source digit_class digit_classes digit_index"
-# The TFDS builder of a dataset, and the flags that decide its examples.
-RECIPES = {
-    "gaussian_bumps": ("gaussian_bumps", f"{PIXELS} {DRAWN}"),
-    "stripes": ("gaussian_bumps", f"{PIXELS} num_bumps"),
-    "rotated_digits": ("rotated_digits", f"region num_angles {DIGIT} {DRAWN}"),
-    "sprites": ("sprite_images", f"region grid_size sprite_sizes {DRAWN}"),
-}
+VERSION = "1.2.0"
+# Settings of data that change no example.
+OTHERS = ("dataset", "data", "data_dir", "examples_dir", "noise", "balance")
 
 
 @dataclasses.dataclass(frozen=True)
 class Examples:
-    """One split as it is on disk, in the order of its table, float32.
+    """One split on disk, in the order of its table, float32.
 
     Factors [n, F] are NaN where they are absent; images [n, *image_shape].
     """
@@ -62,24 +53,20 @@ def materialize(config: RunConfig, examples_dir: str | Path) -> Path:
     Of several processes at once, one writes and the others wait.
 
     Raises:
-        RunError: If the dataset has no TFDS builder, the data that it is
-            rendered from cannot be read or the folder cannot be written.
+        RunError: If the data that examples are rendered from cannot be read
+            or the folder cannot be written.
     """
-    parent, name = Path(examples_dir), name_examples(config)
+    parent = Path(examples_dir)
     try:
         make_folder(parent)
-        # The builder's own files are shared by all of its configurations.
-        # TFDS tells on stdout of a download, and there is none.
-        with lock_folder(parent, wait=True), redirect_stdout(io.StringIO()):
-            for card in parent.glob(f"*/{name}/*/{CARD_FILE}"):
-                refuse_links_between(parent, card.parent)
-                return card.parent  # it was written last
-            builder = make_builder(config, parent)
-            folder = Path(builder.data_dir)
-            refuse_links_between(parent, folder)
-            builder.download_and_prepare()
-            settings = select_settings(config)
-            text = format_data_card(make_dataset(config), settings)
+        with lock_folder(parent, wait=True):
+            refuse_links_between(parent, _name_folder(config, parent))
+            folder = _find_folder(config, parent)
+            if folder and (folder / CARD_FILE).exists():
+                return folder
+            dataset = make_dataset(config)
+            folder = folder or _write(config, dataset, parent)
+            text = format_data_card(dataset, select_settings(config))
             write_text(folder / CARD_FILE, text)
             return folder
     except OSError as error:
@@ -91,8 +78,8 @@ def attach_examples(config: RunConfig, dataset: Dataset) -> Dataset:
     """Returns the dataset with the images of `--examples_dir`, if it is set.
 
     Raises:
-        RunError: If they are absent, damaged or not the ones that the flags
-            describe, down to the last bit of every factor.
+        RunError: If they are absent, damaged or differ from the examples that
+            the flags describe, down to the last bit of every factor.
     """
     folder = config.data.examples_dir
     if not folder:
@@ -116,13 +103,14 @@ def load_split(
     """
     name = name_examples(config)
     remedy = "with tfcomp materialize and the flags of the run"
-    if not list(Path(examples_dir).glob(f"*/{name}/*/dataset_info.json")):
+    folder = _find_folder(config, Path(examples_dir))
+    if folder is None:
         raise RunError(
             f"--examples_dir: no examples of this run, {name}, in "
             f"{examples_dir}; write them {remedy}"
         )
     try:
-        return _load(make_builder(config, examples_dir), split)
+        return _load(folder, make_dataset(config).space.names, split)
     except Exception as error:  # whatever a damaged file leads to
         raise RunError(
             f"--examples_dir: {name} in {examples_dir} cannot be read "
@@ -138,57 +126,96 @@ def name_examples(config: RunConfig) -> str:
     return f"{config.data.dataset}-{digest}"
 
 
-def make_builder(config: RunConfig, examples_dir: str | Path) -> Any:
-    """Returns the TFDS builder of a run's dataset."""
-    settings = select_settings(config)
-    package, _ = RECIPES[config.data.dataset]
-    folder = find_data_dir(config.data.data_dir)
-    with start_tensorflow():  # TFDS warns of configurations of users
-        module = importlib.import_module(f"tfcomp.datasets.{package}")
-        table_config = module.TableConfig(
-            name=name_examples(config),
-            description=f"Made from the flags {json.dumps(settings)}.",
-            flags={"data_dir": str(folder), **settings},
-        )
-        return module.Builder(config=table_config, data_dir=examples_dir)
-
-
 def compute_code(plugins: str) -> str:
     """Returns the hash of the code and the version of TensorFlow."""
     return f"{compute_code_version(plugins)} tensorflow {version('tensorflow')}"
 
 
-def select_settings(config: RunConfig) -> dict[str, object]:
-    """Returns the settings that decide examples, with the seed if it counts.
+def select_settings(config: RunConfig) -> dict[str, Any]:
+    """Returns the settings that decide examples and are no defaults.
 
-    Raises:
-        RunError: If the dataset has no TFDS builder.
+    The seed is one of them where examples are drawn at random.
     """
-    name = config.data.dataset
-    if name not in RECIPES:
-        raise RunError(
-            f"--examples_dir: the dataset {name} has no TFDS builder "
-            f"({', '.join(sorted(RECIPES))} have)"
-        )
-    flags = config.to_flags()
-    settings = {key: flags[key] for key in RECIPES[name][1].split()}
-    is_sampled = settings.get("num_train") or settings.get("num_bumps")
-    if is_sampled or settings.get("coordinates") == "continuous":
+    data = config.data
+    settings = {"dataset": data.dataset}
+    for field in dataclasses.fields(DataConfig):
+        value = getattr(data, field.name)
+        if field.name not in OTHERS and value != field.default:
+            settings[field.name] = value
+    is_drawn = data.num_train or data.num_bumps or config.plugins
+    if is_drawn or data.coordinates == "continuous":
         settings["seed"] = config.training.seed
-    return {"dataset": name, **settings}
+    return settings
 
 
-def _load(builder: Any, split: str) -> Examples:
-    import tensorflow_datasets as tfds
+def _name_folder(config: RunConfig, parent: Path) -> Path:
+    return parent / config.data.dataset / name_examples(config) / VERSION
 
-    # Small data sets are cached, which costs time here.
-    options = tfds.ReadConfig(try_autocache=False)
-    examples = builder.as_dataset(
-        split=split, batch_size=-1, shuffle_files=False, read_config=options
-    )
-    table = tfds.as_numpy(examples)
-    order = np.argsort(table["row"])
-    if not np.array_equal(table["row"][order], np.arange(len(order))):
-        raise ValueError("rows are missing")
-    columns = [table[f"value_{name}"] for name in builder.factor_names]
-    return Examples(np.stack(columns, axis=1)[order], table["image"][order])
+
+def _find_folder(config: RunConfig, parent: Path) -> Path | None:
+    folder = _name_folder(config, parent)
+    return folder if (folder / "dataset_info.json").is_file() else None
+
+
+def _write(config: RunConfig, dataset: Dataset, parent: Path) -> Path:
+    dataset.prepare()
+    every = dataset.splits.all
+    tables = {"train": dataset.splits.train}
+    if every.is_ood.any():
+        tables["ood"] = every.factors[every.is_ood]
+    # TFDS tells on stdout of a download, and there is none.
+    with start_tensorflow(), redirect_stdout(io.StringIO()):
+        import tensorflow_datasets as tfds
+
+        kinds = tfds.features
+        pixels = kinds.Tensor(shape=dataset.image_shape, dtype=np.float32)
+        features = {"image": pixels, "is_ood": np.bool_}
+        for factor in dataset.space:
+            label = kinds.ClassLabel(num_classes=factor.size)
+            features[f"label_{factor.name}"] = label
+            features[f"value_{factor.name}"] = np.float32
+        builder = tfds.dataset_builders.store_as_tfds_dataset(
+            name=config.data.dataset,
+            config=name_examples(config),
+            version=VERSION,
+            features=kinds.FeaturesDict(features),
+            split_datasets={
+                name: _list_examples(dataset, table, name == "ood")
+                for name, table in tables.items()
+            },
+            data_dir=parent,
+            description=f"Flags: {json.dumps(select_settings(config))}.",
+            homepage="https://arxiv.org/abs/2501.18797",
+            disable_shuffling=True,
+        )
+        return Path(builder.data_dir)
+
+
+def _list_examples(
+    dataset: Dataset, table: np.ndarray, is_ood: bool
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    images = dataset.render_array(table)
+    labels = dataset.space.to_index(table)
+    for row, image in enumerate(images):
+        example = {"image": image, "is_ood": is_ood}
+        for column, name in enumerate(dataset.space.names):
+            example[f"label_{name}"] = int(labels[row, column])
+            example[f"value_{name}"] = table[row, column]
+        yield row, example
+
+
+def _load(folder: Path, names: tuple[str, ...], split: str) -> Examples:
+    check_features(folder)
+    with start_tensorflow():
+        import tensorflow_datasets as tfds
+
+        examples = tfds.builder_from_directory(folder).as_dataset(
+            split=split,
+            batch_size=-1,
+            shuffle_files=False,
+            # Small data sets are cached, which costs time here.
+            read_config=tfds.ReadConfig(try_autocache=False),
+        )
+        table = tfds.as_numpy(examples)
+    columns = [table[f"value_{name}"] for name in names]
+    return Examples(np.stack(columns, axis=1), table["image"])

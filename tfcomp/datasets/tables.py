@@ -92,6 +92,7 @@ def make_table_dataset(
         region,
         cells=table.points,
         render=render,
+        stored=table.fetch,
         image_shape=table.image_shape,
         polarity=polarity,
         has_position=None if has_pixels else False,
