@@ -9,8 +9,7 @@ import numpy as np
 
 PRIME = 8_388_593  # the largest below 2^23
 CHUNK = 256  # terms of a sum: 2^8 products of at most 2^44
-LEAF = 32  # rows that are eliminated one by one
-Reduced = tuple[np.ndarray, np.ndarray, np.ndarray]
+LEAF = 32  # rows that are eliminated one by one, between products
 
 
 class RowSpace:
@@ -25,12 +24,16 @@ class RowSpace:
 
     def add(self, block: np.ndarray) -> np.ndarray:
         """Adds rows [n, m]; returns the numbers of independent ones."""
-        block = _subtract(_reduce(block), self.pivots, self.rows)
-        new, pivots, numbers = _eliminate(block, np.arange(len(block)))
-        rest = _subtract(self.rows, pivots, new)
-        self.rows = np.concatenate([rest, new])
-        self.pivots = np.concatenate([self.pivots, pivots])
-        return numbers
+        added = [np.empty(0, int)]
+        for start in range(0, len(block), LEAF):
+            part = _reduce(block[start : start + LEAF])
+            part = _subtract(part, self.pivots, self.rows)
+            new, pivots, numbers = _eliminate(part)
+            rest = _subtract(self.rows, pivots, new)
+            self.rows = np.concatenate([rest, new])
+            self.pivots = np.concatenate([self.pivots, pivots])
+            added.append(start + numbers)
+        return np.concatenate(added)
 
     def draw_null(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Draws vectors [m, count] whose product with every row is 0."""
@@ -43,23 +46,8 @@ class RowSpace:
         return vectors
 
 
-def _eliminate(rows: np.ndarray, numbers: np.ndarray) -> Reduced:
-    """Returns the reduced echelon form, pivots and independent rows.
-
-    Eliminates halves recursively, so that BLAS does most of the work.
-    """
-    if len(rows) <= LEAF:
-        return _eliminate_leaf(rows, numbers)
-    half = len(rows) // 2
-    top, first, kept = _eliminate(rows[:half], numbers[:half])
-    rest = _subtract(rows[half:], first, top)
-    bottom, second, others = _eliminate(rest, numbers[half:])
-    top = _subtract(top, second, bottom)
-    join = np.concatenate
-    return join((top, bottom)), join((first, second)), join((kept, others))
-
-
-def _eliminate_leaf(rows: np.ndarray, numbers: np.ndarray) -> Reduced:
+def _eliminate(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns the reduced echelon form, pivots and independent rows."""
     rows, pivots, kept = rows.copy(), [], []
     for number, row in enumerate(rows):
         if not row.any():
@@ -71,7 +59,7 @@ def _eliminate_leaf(rows: np.ndarray, numbers: np.ndarray) -> Reduced:
         rows[:] = _reduce(rows - np.outer(others, row))
         pivots.append(pivot)
         kept.append(number)
-    return rows[kept], np.array(pivots, int), numbers[kept]
+    return rows[kept], np.array(pivots, int), np.array(kept, int)
 
 
 def _subtract(
