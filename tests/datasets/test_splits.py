@@ -137,6 +137,19 @@ def test_planted_leak() -> None:
     make_splits(space, region, leaky[:-1])
 
 
+@pytest.mark.parametrize("flags", [[], ["--dataset=stripes", "--num_bumps=64"]])
+def test_a_control_trains_on_the_region(flags: list[str]) -> None:
+    flags = [*flags, "--grid_size=8", "--region=corner:4"]
+    dataset = make_dataset(parse_config([*flags, "--train_all"]))
+    inside = dataset.region.contains(dataset.splits.train)
+    assert np.unique(dataset.splits.train[inside], axis=0).shape[0] == 16
+    assert dataset.splits.is_ood.sum() == 16  # scored as if held out
+    assert any("--train_all" in line for line in dataset.announcements())
+    if not flags[0].endswith("stripes"):
+        plain = make_dataset(parse_config(flags))
+        assert not plain.region.contains(plain.splits.train).any()
+
+
 @pytest.mark.parametrize(
     ("region", "note"),
     [

@@ -25,6 +25,12 @@ class DataConfig(Settings):
         "box:x:6-22,y:0-9, diagonal:3, shape:heart, random:0.2, "
         "file:FILE.csv, montero:element, none, A|B, not:A and more.",
     )
+    train_all: bool = setting(
+        False,
+        "Train on the combinations of the region as well, and score them as "
+        "if they were held out: the control of a test that describes how "
+        "networks fail.",
+    )
     grid_size: int = setting(
         28,
         "Pixels along one side of the image, which is also the number of "

@@ -290,7 +290,14 @@ class Dataset:
             f"not compositional: --region={self.region.spec} hides "
             f"values of {hidden} from training altogether"
         )
-        lines = (*self.notes, self.sample_note, warning if hidden else "")
+        control = "control: trained on the region as well (--train_all)"
+        is_control = self.region.contains(self.splits.train).any()
+        lines = (
+            *self.notes,
+            self.sample_note,
+            warning if hidden else "",
+            control if is_control else "",
+        )
         return [line for line in lines if line]
 
 
@@ -321,7 +328,14 @@ def build_dataset(
     region = region or parse_region(config.data.region, space)
     if train is None:
         train = draw_training_table(config, space, region, cells)
-    splits = make_splits(space, region, train, config.eval_points, cells)
+    splits = make_splits(
+        space,
+        region,
+        train,
+        config.eval_points,
+        cells,
+        config.data.train_all,
+    )
     return Dataset(config.data.dataset, space, region, splits, **others)
 
 

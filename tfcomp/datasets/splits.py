@@ -14,7 +14,7 @@ import numpy as np
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.factors import FactorSpace
-from tfcomp.datasets.regions import Region
+from tfcomp.datasets.regions import Region, parse_region
 
 MAX_DRAWS = 1000
 MIN_DRAWN = 1000
@@ -100,6 +100,7 @@ def make_splits(
     train: np.ndarray,
     eval_points: int | None = None,
     cells: np.ndarray | None = None,
+    train_all: bool = False,
 ) -> Splits:
     """Checks the invariants and derives the evaluation masks.
 
@@ -109,6 +110,7 @@ def make_splits(
             None is no limit.
         cells: The combinations that exist [n, F], in the order of the grid;
             by default all.
+        train_all: True if training may contain combinations of the region.
 
     Raises:
         ConfigError: If the region leaves no ID or (unless it is `none`) no
@@ -117,7 +119,7 @@ def make_splits(
     """
     every, is_ood = _apply(region, space, cells)
     leaks = np.flatnonzero(region.contains(train))
-    if leaks.size:
+    if leaks.size and not train_all:
         raise ValueError(
             f"{leaks.size} training examples lie in the region "
             f"{region.spec}, the first is {train[leaks[0]].tolist()}"
@@ -165,12 +167,15 @@ def draw_training_table(
 ) -> np.ndarray:
     """Draws the training positions of a run, [n, F], by its seed.
 
-    Grid coordinates: all ID cells, or `num_train` of them without repetition.
+    They lie outside of the region, unless `--train_all` includes it. Grid
+    coordinates: all these cells, or `num_train` of them without repetition.
     Continuous ones: uniform outside the region.
 
     Raises:
         ConfigError: If the region leaves too few.
     """
+    if config.data.train_all:
+        region = parse_region("none", space)
     every, is_ood = _apply(region, space, cells)
     cells = every[~is_ood]
     count = config.data.num_train or len(cells)

@@ -47,6 +47,7 @@ def make_stripes(config: RunConfig) -> Dataset:
     data = config.data
     space = make_pixel_space(data.grid_size)
     region = parse_region(data.region, space)
+    untrained = parse_region("none", space) if data.train_all else region
     # A row per value of each factor, the others absent (NaN).
     columns = np.repeat(np.arange(len(space)), space.shape)
     stripes = np.full((len(columns), len(space)), np.nan, np.float32)
@@ -54,7 +55,7 @@ def make_stripes(config: RunConfig) -> Dataset:
     stripes[np.arange(len(columns)), columns] = values
     grid = space.grid()
     rng = np.random.default_rng([config.training.seed, 0])
-    cells = grid[~region.contains(grid)]
+    cells = grid[~untrained.contains(grid)]
     bumps = draw_cells(cells, data.num_bumps, "num_bumps", rng)
     notes: tuple[str, ...] = ()
     if (data.num_train, data.coordinates) != (0, "grid"):
@@ -68,7 +69,7 @@ def make_stripes(config: RunConfig) -> Dataset:
         space,
         region=region,
         # A cross or a gap holds back stripes, too.
-        train=np.concatenate([stripes[~region.contains(stripes)], bumps]),
+        train=np.concatenate([stripes[~untrained.contains(stripes)], bumps]),
         other_truths={"plus": _call("render_plus", *settings)},
         notes=notes,
         about="Gaussian stripes for training, a bump for every combination, "
