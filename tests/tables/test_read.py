@@ -16,7 +16,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.storage.files import DamagedFileError
 from tfcomp.tables import read_results
 from tfcomp.tables.packs import KEYS, read_pack, write_pack
-from tfcomp.tables.read import make_tables
+from tfcomp.tables.read import Results
 
 ROOT = Path(__file__).parents[2]
 EVIDENCE = ROOT / "docs" / "evidence"
@@ -129,7 +129,8 @@ def test_a_packed_study_has_the_same_numbers(tmp_path: Path) -> None:
     path, is_new = write_pack(tmp_path, "sweep", tables)
     assert is_new and write_pack(tmp_path, "sweep", tables) == (path, False)
     assert b"/home/me" not in lzma.decompress(path.read_bytes())
-    runs, numbers = make_tables(*read_pack(path))
+    after = Results(*read_pack(path))
+    runs, numbers = after.runs, after.numbers
     pd.testing.assert_frame_equal(
         runs.drop(columns="folder"), before.runs.drop(columns="folder")
     )

@@ -16,6 +16,7 @@ from tfcomp.tables.flatten import (
     NO_FLAGS,
     START,
     Flags,
+    Row,
     describe_run,
     list_numbers,
 )
@@ -119,33 +120,45 @@ class Group:
 
 
 def group_runs(
-    rows: Iterable[Mapping[str, Any]],
-    numbers: Iterable[tuple[str, str, str, str, float]],
+    rows: Iterable[Mapping[str, Any]], lists: Iterable[Iterable[Row]]
 ) -> list[Group]:
-    """Groups rows of runs by setting, in order of appearance.
+    """Groups rows of runs, with the numbers of each, by setting.
 
-    The numbers are tuples of run, when, path, stage and value.
+    Groups are in order of appearance.
     """
-    settings: dict[str, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        settings.setdefault(row["setting"], []).append(row)
+    settings: dict[str, dict[int, tuple[Mapping[str, Any], Iterable[Row]]]] = {}
+    for row, numbers in zip(rows, lists, strict=True):
+        seeds = settings.setdefault(row["setting"], {})
+        seeds[row["seed"]] = row, numbers
     groups: list[Group] = []
-    places: dict[str, tuple[Columns, int]] = {}
-    for found in settings.values():
-        runs = {row["seed"]: row for row in found}
+    for seeds in settings.values():
         columns: Columns = {}
-        places |= {row["run"]: (columns, s) for s, row in runs.items()}
+        for seed, (_, numbers) in seeds.items():
+            for when, subset, stage, name, value in numbers:
+                path = name if subset == ALL else f"{subset}/{name}"
+                stages = columns.setdefault((when, path), {})
+                stages.setdefault(stage, {})[seed] = value
+        runs = {seed: row for seed, (row, _) in sorted(seeds.items())}
+        first = next(iter(seeds.values()))[0]
         flags = {
             name: value
-            for name, value in found[0].items()
+            for name, value in first.items()
             if name not in NO_FLAGS and value == value  # no NaN
         }
-        groups.append(Group(flags, dict(sorted(runs.items())), columns))
-    for run, when, path, stage, value in numbers:
-        columns, seed = places[run]
-        stages = columns.setdefault((when, path), {})
-        stages.setdefault(stage, {})[seed] = value
+        groups.append(Group(flags, runs, columns))
     return groups
+
+
+def join_groups(groups: Iterable[Group]) -> list[Group]:
+    """Joins the runs of groups that have equal flags and numbers."""
+    joined: dict[str, Group] = {}
+    for group in groups:
+        other = joined.setdefault(repr(group.flags), group)
+        runs = {**group.runs, **other.runs}
+        joined[repr(group.flags)] = dataclasses.replace(
+            group, runs=dict(sorted(runs.items()))
+        )
+    return list(joined.values())
 
 
 class Record(NamedTuple):
@@ -158,12 +171,10 @@ class Record(NamedTuple):
 
 def group_records(records: Iterable[Record]) -> list[Group]:
     """Groups runs that are no files."""
-    rows, numbers = [], []
+    rows, lists = [], []
     for place, (flags, metrics, measures) in enumerate(records):
         version = str(measures.get("version", ""))
-        row = describe_run(f"/planted/{place}", "planted", flags, {}, version)
-        rows.append(row)
-        for when, subset, stage, name, value in list_numbers(metrics, measures):
-            path = name if subset == ALL else f"{subset}/{name}"
-            numbers.append((row["run"], when, path, stage, value))
-    return group_runs(rows, numbers)
+        folder = f"/planted/{place}"
+        rows.append(describe_run(folder, "planted", flags, {}, version))
+        lists.append(list(list_numbers(metrics, measures)))
+    return group_runs(rows, lists)

@@ -42,12 +42,33 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Both tables (see `tfcomp.tables`), and notes on skipped runs."""
+    """Finished runs, as tables (see `tfcomp.tables`) and as groups.
 
-    runs: DataFrame
-    numbers: DataFrame
+    Attributes:
+        rows: The rows of the table of runs.
+        lists: The numbers of each run.
+        notes: On runs that were skipped.
+        own_metrics: Declarations of users' metrics by name.
+    """
+
+    rows: Sequence[dict[str, Any]] = ()
+    lists: Sequence[Sequence[Row]] = ()
     notes: tuple[str, ...] = ()
     own_metrics: Mapping[str, Any] = field(default_factory=dict)
+
+    @functools.cached_property
+    def runs(self) -> DataFrame:
+        """The table of runs."""
+        import pandas as pd
+
+        if not self.rows:
+            return pd.DataFrame(columns=IDENTITY)
+        return pd.DataFrame(list(self.rows))
+
+    @functools.cached_property
+    def numbers(self) -> DataFrame:
+        """The table of numbers."""
+        return make_numbers(self.rows, self.lists)
 
     @functools.cached_property
     def scores(self) -> DataFrame:
@@ -65,12 +86,7 @@ class Results:
     @functools.cached_property
     def groups(self) -> list[Group]:
         """Runs that differ in their seed alone, in order of appearance."""
-        table = self.numbers
-        keys = (table["run"], table["when"], join_path(table))
-        columns = (*keys, table["stage"], table["value"])
-        numbers = zip(*(column.tolist() for column in columns), strict=True)
-        rows: list[Any] = self.runs.to_dict("records")
-        return group_runs(rows, numbers)
+        return group_runs(self.rows, self.lists)
 
     @property
     def flags(self) -> dict[str, flatten.Flags]:
@@ -150,8 +166,8 @@ def read_results(
         numbers += lists
         ages += [0.0] * len(packed)
     kept = leave_out_repeats(rows, ages, notes)
-    tables = make_tables([rows[n] for n in kept], [numbers[n] for n in kept])
-    return Results(*tables, tuple(notes), own)
+    lists = [numbers[n] for n in kept]
+    return Results([rows[n] for n in kept], lists, tuple(notes), own)
 
 
 def read_run(folder: Path, history: bool = True) -> Run:
@@ -194,23 +210,19 @@ def _list_history(path: Path) -> Iterable[Row]:
             yield f"epoch {epoch}", subset, "", name, value
 
 
-def make_tables(
-    rows: Sequence[dict[str, Any]], numbers: Sequence[Sequence[Row]]
-) -> tuple[DataFrame, DataFrame]:
-    """Makes both tables from rows of runs, and the numbers of each."""
+def make_numbers(
+    rows: Sequence[Mapping[str, Any]], lists: Sequence[Sequence[Row]]
+) -> DataFrame:
+    """Makes the table of numbers from rows of runs, and the numbers of each."""
     import pandas as pd
 
-    runs = pd.DataFrame(rows) if rows else pd.DataFrame(columns=IDENTITY)
-    listed = list(itertools.chain.from_iterable(numbers))
+    listed = list(itertools.chain.from_iterable(lists))
     columns = zip(*listed, strict=True) if listed else [()] * 5
     table = pd.DataFrame(dict(zip([*KEYS[1:], "value"], columns, strict=True)))
-    counts = list(map(len, numbers))
-    repeated = [
-        r["run"] for r, n in zip(rows, counts, strict=True) for _ in range(n)
-    ]
+    repeated = [r["run"] for r, n in zip(rows, lists, strict=True) for _ in n]
     table.insert(0, "run", repeated)
     kinds = {"value": float} if listed else dict.fromkeys(KEYS, str)
-    return runs, table.astype(kinds)
+    return table.astype(kinds)
 
 
 def leave_out_repeats(

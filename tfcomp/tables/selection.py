@@ -50,12 +50,15 @@ class Setting:
         return dataclasses.replace(self, must={**self.must, **must})
 
     def accepts(self, group: Group) -> bool:
-        """Returns True if the flags of a group meet all conditions."""
+        """Returns True if the flags of a group meet all conditions.
+
+        Networks that were trained on everything (`--train_all`) do not.
+        """
         return all(
             condition(group.flags.get(name))
             if callable(condition)
             else condition == group.flags.get(name)
-            for name, condition in self.must.items()
+            for name, condition in {"train_all": False, **self.must}.items()
         )
 
     def find(self, groups: Iterable[Group]) -> Group:

@@ -6,7 +6,6 @@ import pytest
 
 from tests.studies.claims.planted import (
     change_scores,
-    gather,
     judge_evidence,
     judge_runs,
     make_runs,
@@ -117,22 +116,6 @@ def test_slopes_without_a_fit() -> None:
     assert result.parts[1].reason == "2 sizes"
 
 
-def test_models_with_different_stages_share_a_figure() -> None:
-    mlp_stages = {
-        "stages": ["code", "stage_0", "image"],
-        "log_volume_median_id": [0.0, 0.0, 0.0],
-        "log_volume_median_ood": [0.0, 0.5, 0.5],
-    }
-    mlps, cnns = split_runs(
-        plant_claim("C10", "reproduced").runs, "model", "mlp"
-    )
-    evidence = gather(cnns, set_measures(mlps, **mlp_stages))
-    assert judge_evidence("C10", evidence).verdict is Verdict.REPRODUCED
-    (figure,) = BY_NAME["C10"].draw(evidence).values()
-    lines = [len(axes.get_lines()[0].get_xdata()) for axes in figure.axes]
-    assert lines == [5, 3]
-
-
 def test_claims_do_not_disturb_each_other() -> None:
     verdicts = {r.claim.name: r.verdict for r in judge(plant_all_claims())}
     assert verdicts["C16"] is not Verdict.NOT_RUN
@@ -171,15 +154,3 @@ def test_numbers_of_an_older_definition_are_not_judged() -> None:
     result = judge_runs("C21", old)
     assert result.verdict is Verdict.UNDECIDED
     assert "lack this number" in result.parts[0].reason
-
-
-def test_bands_of_errors_stay_above_zero() -> None:
-    runs = [
-        run
-        for place, run in enumerate(plant_claim("C3", "reproduced").runs[:4])
-        for run in set_measures([run], border_relative_mse=[4.0**place] * 3)
-    ]
-    (figure,) = BY_NAME["C3"].draw(gather(runs)).values()
-    (band,) = figure.axes[0].collections
-    heights = band.get_paths()[0].vertices[:, 1]
-    assert 0 < heights.min() < 22 < heights.max()  # the mean of 1, 4, 16, 64

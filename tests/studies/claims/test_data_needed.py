@@ -14,14 +14,11 @@ from tests.studies.claims.planted import (
 )
 from tfcomp.statistics.verdicts import Verdict
 from tfcomp.studies.claims import write_report
-from tfcomp.studies.claims.all_claims import CLAIMS
 from tfcomp.studies.claims.claim_report import describe_origin
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.experiments.data_needed import choose_study
 from tfcomp.studies.claims.result_text import describe_part
 from tfcomp.studies.claims.searches import count_searches
-
-C16 = CLAIMS[15]
 
 
 def judge(*studies):
@@ -38,10 +35,6 @@ def test_a_quick_study_does_not_decide_beside_a_good_one() -> None:
         assert result.verdict is Verdict.REPRODUCED
         assert len(result.parts) == 4
         assert "not used: quick" in result.parts[0].note
-        (figure,) = C16.draw(Evidence(studies=studies)).values()
-        # The points of each kind are of one study.
-        lines = [line.get_xdata() for line in figure.axes[0].get_lines()]
-        assert [len(line) for line in lines if len(line) > 4] == [12, 12]
 
 
 def test_order_of_preference() -> None:
@@ -84,13 +77,6 @@ def test_words_of_the_report(tmp_path) -> None:
     report = write_report(Planted(runs, (study,)).gather(), tmp_path)
     page = report.page.read_text("utf-8")
     assert page.count("<td>4 sizes</td>") == 2
-    captions = [
-        line
-        for line in page.splitlines()
-        if line.startswith("<figcaption>Numb")
-    ]
-    assert ["dots are seeds" in line for line in captions] == [True, False]
-    assert ["slope over sizes" in line for line in captions] == [False, True]
     header, *rows = (tmp_path / "claims.csv").read_text().splitlines()
     assert "n,n_of," in header
     assert sum(",4,sizes," in row for row in rows) == 2

@@ -1,7 +1,6 @@
 """How claims are judged: seeds, gates, Holm, controls, badges."""
 
 import dataclasses
-import functools
 
 import pytest
 
@@ -19,9 +18,14 @@ from tfcomp.statistics.estimates import (
 from tfcomp.statistics.verdicts import Verdict, above, below
 from tfcomp.statistics.verdicts import judge as decide
 from tfcomp.studies.claims.all_claims import CLAIMS
-from tfcomp.studies.claims.claim import FITTED, Check, Number
+from tfcomp.studies.claims.claim import FITTED, Check, Declaration, Number
 from tfcomp.studies.claims.controls import Control, Kind, read_declarations
-from tfcomp.studies.claims.evidence import FIRST_SEED, NEXT_SEED
+from tfcomp.studies.claims.evidence import (
+    FIRST_SEED,
+    NEXT_SEED,
+    UNSEEN,
+    UNSEEN_SEED,
+)
 from tfcomp.studies.claims.experiments.decoders import make_cnn
 from tfcomp.studies.claims.judgement import Claim
 from tfcomp.studies.claims.parts import correct_refutations, judge_checks
@@ -174,8 +178,9 @@ def test_the_sign_for_the_cnn_alone_is_no_part_of_a_badge() -> None:
 
 def make_claim(*numbers: Number, controls=(), gates=(FITTED,)) -> Claim:
     test = Check({"bump": make_cnn("bump")}, numbers, gates)
-    judge = functools.partial(judge_checks, [test])
-    return Claim("C0", "", "", "", "", "", judge, controls=controls)
+    return Claim(
+        "C0", "", "", "", "", "", Declaration([test]), controls=controls
+    )
 
 
 NUMBER = Number("a number", "a", above(0.5))
@@ -236,8 +241,8 @@ def test_untrained_networks_must_not_pass(start, gates, verdict) -> None:
 def test_untrained_networks_must_not_pass_a_part_that_was_run() -> None:
     number = Number("a number", "a", above(0.5))
     settings = {code: make_cnn(code) for code in ("bump", "ramp")}
-    judge = functools.partial(judge_checks, [Check(settings, [number], ())])
-    claim = Claim("C0", "", "", "", "", "", judge)
+    tests = Declaration([Check(settings, [number], ())])
+    claim = Claim("C0", "", "", "", "", "", tests)
     result = claim.judge(plant_numbers(**{"a": 0.9, "start/a": 0.8}).plant())
     assert result.verdict is Verdict.NOT_VALID
 
@@ -274,7 +279,7 @@ def test_refutations_are_corrected_within_a_claim() -> None:
     numbers = [Number(name, name, above(0.5)) for name in scores]
     evidence = plant_numbers(**scores).plant()
     alone = make_claim(numbers[-1])
-    (part,) = alone.judge_parts(evidence)
+    (part,) = judge_checks(alone.tests.ours, evidence)
     p = part.estimate.test(0.5)
     bound = part.estimate.high + 1e-3  # refuted, but by a hair
     bad = dataclasses.replace(numbers[-1], rule=above(bound))
@@ -284,3 +289,67 @@ def test_refutations_are_corrected_within_a_claim() -> None:
     assert parts[-1].verdict is Verdict.UNDECIDED
     assert "Holm" in parts[-1].reason
     assert correct_refutations([]) == []
+
+
+def set_control(planted: Planted) -> list:
+    """The runs as networks that were trained on all combinations."""
+    runs = move(planted, 300 - FIRST_SEED).runs
+    return [
+        dataclasses.replace(run, flags=run.flags | {"train_all": True})
+        for run in runs
+    ]
+
+
+FAILURES = [name for name in NAMES if BY_NAME[name].is_failure]
+
+
+@pytest.mark.parametrize("kind", ["reproduced", "refuted"])
+@pytest.mark.parametrize("name", FAILURES)
+def test_networks_trained_on_everything_must_not_fail(name, kind) -> None:
+    claim = dataclasses.replace(BY_NAME[name], history=(), doubt="")
+    good = plant_claim(name, "reproduced")
+    outcomes = {c.kind: c for c in claim.judge(good.gather()).controls}
+    assert outcomes[Kind.TRAINED].verdict is Verdict.NOT_RUN
+    runs = [*good.runs, *set_control(plant_claim(name, kind))]
+    result = claim.judge(gather(runs))
+    outcomes = {c.kind: c for c in result.controls}
+    assert outcomes[Kind.TRAINED].verdict == kind
+    assert Kind.UNTRAINED not in outcomes  # its place is taken
+    is_valid = result.verdict is not Verdict.NOT_VALID
+    assert is_valid is (kind == "refuted")
+    # They are no evidence on the claim itself.
+    assert claim.judge(gather(runs[len(good.runs) :])).parts[0].num_runs == 0
+
+
+def test_fixed_measures_judge_unseen_seeds() -> None:
+    def center(planted: Planted) -> Planted:
+        runs = [
+            dataclasses.replace(
+                run,
+                measures={
+                    **{f"{k}_centered": v for k, v in run.measures.items()},
+                    "start": {
+                        f"{k}_centered": v
+                        for k, v in run.measures["start"].items()
+                    },
+                    "version": "planted",
+                },
+            )
+            for run in planted.runs
+        ]
+        return move(Planted(tuple(runs)), UNSEEN_SEED - FIRST_SEED)
+
+    claim = dataclasses.replace(BY_NAME["C4"], controls=())
+    good, bad = (plant_claim("C4", kind) for kind in ("reproduced", "refuted"))
+    for old, new, verdict in (
+        (good, center(bad), Verdict.REFUTED),
+        (bad, center(good), Verdict.REPRODUCED),
+    ):
+        result = claim.judge(join(old, new).gather())
+        assert result.verdict is verdict  # no doubt, and no rule was seen
+        assert all(p.round == UNSEEN for p in result.parts)
+        # One seed less, and the old seeds and the doubt are back.
+        few = Planted(tuple(r for r in new.runs if r.seed < 309))
+        assert claim.judge(join(old, few).gather()).verdict is (
+            Verdict.UNDECIDED
+        )

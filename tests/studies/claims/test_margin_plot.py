@@ -15,15 +15,16 @@ from tfcomp.statistics.verdicts import (
     near,
 )
 from tfcomp.studies.claims.claim_pictures import (
-    draw_margins,
+    AT_FAULT,
     list_rows,
     to_margins,
 )
 
 
 def make_result(verdict: Verdict, *parts: SimpleNamespace) -> SimpleNamespace:
+    claim = SimpleNamespace(name="C0", doubt="a fault")
     return SimpleNamespace(
-        claim=SimpleNamespace(name="C0"), verdict=verdict, parts=parts
+        claim=claim, verdict=verdict, parts=parts, reason="a fault"
     )
 
 
@@ -33,7 +34,9 @@ def make_part(low: float, mean: float, high: float, rule: Rule, **more):
     )
     verdict, _ = judge(estimate, rule)
     values = {"decides": True, "estimate": estimate} | more
-    return SimpleNamespace(label="", verdict=verdict, rule=rule, **values)
+    return SimpleNamespace(
+        label="", quantity="", verdict=verdict, rule=rule, **values
+    )
 
 
 @pytest.mark.parametrize(
@@ -64,7 +67,7 @@ def test_a_row_lies_where_its_verdict_says(rule: Rule) -> None:
         for shift in (-0.4, -0.005, 0.0, 0.005, 0.4):
             ends = (bound + shift - 0.01, bound + shift, bound + shift + 0.01)
             part = make_part(*ends, rule)
-            (row,) = list_rows([make_result(part.verdict, part)])
+            (row,) = list_rows(make_result(part.verdict, part), [part])
             is_met = part.verdict == Verdict.REPRODUCED
             assert (row.low > 0) == is_met
             if part.verdict == Verdict.REFUTED:
@@ -87,14 +90,14 @@ def test_an_open_interval_lies_on_both_sides(
 ) -> None:
     part = make_part(*ends, rule)
     assert part.verdict == Verdict.UNDECIDED
-    (row,) = list_rows([make_result(part.verdict, part)])
+    (row,) = list_rows(make_result(part.verdict, part), [part])
     assert (row.low, row.high) == pytest.approx(expected)
 
 
 def test_a_test_that_is_not_valid_is_no_success() -> None:
     part = make_part(0.8, 0.9, 0.95, above(0.5))
     assert part.verdict == Verdict.REPRODUCED
-    (row,) = list_rows([make_result(Verdict.NOT_VALID, part)])
+    (row,) = list_rows(make_result(Verdict.NOT_VALID, part), [part])
     assert row.verdict == "test not valid"
 
 
@@ -103,5 +106,15 @@ def test_parts_without_a_say_or_an_interval_are_left_out() -> None:
     trend = make_part(0.8, 0.9, 0.95, above(0.5))
     trend.estimate.low = None
     missing = make_part(0.8, 0.9, 0.95, above(0.5), estimate=None)
-    result = make_result(Verdict.UNDECIDED, beside, trend, missing)
-    assert list_rows([result]) == [] and draw_margins([result]) is None
+    parts = beside, trend, missing
+    assert list_rows(make_result(Verdict.UNDECIDED, *parts), parts) == []
+
+
+def test_a_measure_at_fault_is_not_shown_as_a_refutation() -> None:
+    bad, good = (make_part(x, x + 0.1, x + 0.2, above(0.5)) for x in (0.1, 0.8))
+    result = make_result(Verdict.UNDECIDED, bad, good)
+    rows = list_rows(result, result.parts, [good])
+    assert [row.verdict for row in rows] == [AT_FAULT, "reproduced"]
+    assert rows[1].negative == pytest.approx(0.8)  # of the same name
+    result.reason = "2 parts"
+    assert list_rows(result, [bad])[0].verdict == "refuted"

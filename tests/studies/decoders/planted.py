@@ -6,9 +6,8 @@ from typing import Any
 import pandas as pd
 
 from tfcomp.studies.decoders.cells import Cell, list_cells, tabulate_runs
-from tfcomp.tables import Results
 from tfcomp.tables.flatten import describe_run, get_defaults, list_numbers
-from tfcomp.tables.read import make_tables
+from tfcomp.tables.read import Results
 
 # Flags, and the content of `metrics.json`.
 Run = tuple[Mapping[str, Any], Mapping[str, Any]]
@@ -20,7 +19,7 @@ def make_results(runs: Iterable[Run]) -> Results:
         every = {**get_defaults(), **flags}
         rows.append(describe_run("", "planted", every, {}, ""))
         numbers.append(list(list_numbers(metrics, {})))
-    return Results(*make_tables(rows, numbers))
+    return Results(rows, numbers)
 
 
 def make_table(runs: Iterable[Run]) -> pd.DataFrame:

@@ -1,8 +1,5 @@
 """The claims of all experiments, in their order, and their verdicts."""
 
-import functools
-
-from tfcomp.studies.claims.claim import Check
 from tfcomp.studies.claims.controls import describe_claim
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.experiments import (
@@ -14,36 +11,19 @@ from tfcomp.studies.claims.experiments import (
     stripe_training,
     volumes,
 )
-from tfcomp.studies.claims.judgement import Claim, ClaimResult, JudgeParts
-from tfcomp.studies.claims.parts import OwnCheck, judge_checks
+from tfcomp.studies.claims.judgement import Claim, ClaimResult
 
-_EXPERIMENTS = (
-    composition,
-    factorization,
-    volumes,
-    forced_rendering,
-    stripe_training,
-    data_needed,
-    rotated_digits,
-)
-_PICTURES = {k: v for e in _EXPERIMENTS for k, v in e.PICTURES.items()}
-_TESTS: dict[str, list[Check | OwnCheck]] = {
-    k: v for e in _EXPERIMENTS for k, v in e.TESTS.items()
+_TESTS = {
+    **composition.CLAIMS,
+    **factorization.CLAIMS,
+    **volumes.CLAIMS,
+    **forced_rendering.CLAIMS,
+    **stripe_training.CLAIMS,
+    **data_needed.CLAIMS,
+    **rotated_digits.CLAIMS,
 }
-_PAPER = {k: v for e in _EXPERIMENTS for k, v in e.PAPER.items()}
-
-
-def _make_judge(checks: list[Check | OwnCheck]) -> JudgeParts:
-    return functools.partial(judge_checks, checks)
-
-
 CLAIMS = tuple(
-    Claim(
-        **describe_claim(name),
-        judge_parts=_make_judge(_TESTS[name]),
-        judge_paper=_make_judge(_PAPER[name]) if name in _PAPER else None,
-        draw=_PICTURES.get(name),
-    )
+    Claim(**describe_claim(name), tests=_TESTS[name])
     for name in sorted(_TESTS, key=lambda name: int(name[1:]))
 )
 

@@ -34,6 +34,8 @@ from tfcomp.tables.selection import Arms, Setting
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
+    from tfcomp.studies.claims.parts import Part
+
 CODE = "code"
 # A path as `ood/mse`; rules for several, which a run meets or not; or what
 # computes a number [seeds], or [seeds, stages], of a group at a time.
@@ -301,3 +303,20 @@ class Check:
             Case(label, [setting.find(evidence.groups)])
             for label, setting in self.cases.items()
         ]
+
+
+# A test whose rules depend on what it finds returns judged parts.
+OwnCheck = Callable[[Evidence], "list[Part]"]
+Checks = Sequence[Check | OwnCheck]
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """The tests of a claim: ours, the paper's own, and of unseen seeds.
+
+    `paper` is empty if the paper's test is ours, `unseen` if it is the same.
+    """
+
+    ours: Checks
+    paper: Checks = ()
+    unseen: Checks = ()

@@ -1,280 +1,272 @@
-"""Figures of claims, by caption: from runs and parts to pictures."""
+"""The picture of all claims: a row each, by the paper's test and by ours."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from textwrap import shorten
+from textwrap import shorten, wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfcomp.evaluation.metrics import find_limits
-from tfcomp.statistics.limits import POSITIVE, REAL, Limits
-from tfcomp.statistics.seed_statistics import compute_statistics
 from tfcomp.statistics.verdicts import Rule, Verdict
-from tfcomp.studies.claims.claim import list_values
-from tfcomp.studies.claims.parts import Part
-from tfcomp.tables.groups import Group
+from tfcomp.studies.claims.controls import Kind
+from tfcomp.studies.claims.parts import Part, judge_checks
+from tfcomp.studies.claims.result_text import format_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from pandas import DataFrame
 
     from tfcomp.studies.claims.judgement import ClaimResult
 
-VOLUME = "log-volume"
-MAX_ROWS = 16
-# What dots and bars are, by what is counted.
-BARS = {
-    "seeds": "dots are seeds, the bar is the 95 % interval of their mean",
-    "share": "dots are seeds, the bar is Clopper and Pearson's interval",
-    "sizes": "the bar is the 95 % interval of a slope over sizes",
-}
-
-# The picture of all verdicts.
 OVERVIEW = (
-    "Every part that decides a claim and has an interval, with its 95 % "
-    "interval. 0 is the bound of its rule, to the right is what the claim "
-    "says, and 1 is farther by as much as the bound is from 0 (of a rule with "
-    "two bounds: its middle)."
+    "The claims of the paper, with its sentences, by the number that the paper "
+    "states and by our stricter test. A line is a part that decides, with its "
+    "95 % interval and its mean at the right. 0 is the bound of its rule; to "
+    "the right is what the claim says; 1 is as far beyond the bound as the "
+    "bound is from 0 (of two bounds: their middle; of a bound of 0: the "
+    "largest mean of the claim). Crosses are the planted negative: one of a "
+    "claim's must lie left of 0. Trends have no interval and are not drawn. "
+    "Dashed and hollow: the measure has a known fault (circles), or the test "
+    "is not valid (squares), so that the part decides nothing."
 )
-NEAREST = 2.0  # from here on its axis is logarithmic
-
-Figures = dict[str, "Figure"]
-# By title, the lines of a panel by name, and the name of their number, or what
-# computes it of a group.
-Panels = Mapping[str, tuple[Mapping[str, Group], Any]]
-# What the seeds have at one place; None for a seed that lacks its number.
-Column = Sequence[float | None]
-
-
-def draw_parts(parts: Sequence[Part]) -> Figures:
-    """The numbers of the parts that decide, a panel for a number and a rule."""
-    from tfcomp.figures.forest_plots import ForestPanel, ForestRow, draw_forest
-
-    shown = [(p, p.estimate) for p in parts if p.decides and p.estimate]
-    if not shown:
-        return {}
-    panels: dict[tuple, list[ForestRow]] = {}
-    for part, found in shown:
-        seeds = list(found.values.values())
-        numbers = found.mean, found.low, found.high, seeds
-        row = ForestRow(part.label, *numbers, str(part.verdict))
-        panels.setdefault((part.quantity, part.rule), []).append(row)
-    figure = draw_forest(
-        [
-            ForestPanel(
-                quantity, rows[:MAX_ROWS], (rule.low, rule.high), rule.outside
-            )
-            for (quantity, rule), rows in panels.items()
-        ]
-    )
-    bars = [BARS[unit] for unit in sorted({found.unit for _, found in shown})]
-    words = f"Numbers of the parts that decide: {', '.join(bars)}"
-    return {f"{words}; shaded: what agrees with the rule.": figure}
-
-
-def draw_stages(panels: Panels, ylabel: str, caption: str) -> Figures:
-    """Numbers per stage, if any: mean over seeds, and its interval."""
-    from tfcomp.figures.curve_plots import draw_stage_panels
-
-    means: dict[str, dict] = {}
-    errors: dict[str, dict] = {}
-    stages: dict[str, list[str]] = {}
-    for panel, (groups, shown) in panels.items():
-        for name, group in groups.items():
-            is_name = isinstance(shown, str)
-            table = group.get_stages(shown) if is_name else shown(group)
-            names = list(table)
-            if not names:
-                continue
-            if stages.setdefault(name, names) != names:
-                # A line has the same stages in all panels; this is another.
-                name = f"{name}, {panel}"
-                stages[name] = names
-            limits = find_limits(shown) if is_name else REAL
-            mean, width = summarize(list_columns(table), limits)
-            means.setdefault(panel, {})[name] = mean
-            errors.setdefault(panel, {})[name] = width
-    if not means:
-        return {}
-    figure = draw_stage_panels(means, stages, ylabel=ylabel, errors=errors)
-    return {caption: figure}
-
-
-def draw_spread(groups: Mapping[str, Group]) -> Figures:
-    """Spread of log-volume per stage, over ID and over OOD points."""
-    return draw_stages(
-        {
-            "ID points": (groups, "log_volume_sd_id"),
-            "OOD points": (groups, "log_volume_sd_ood"),
-        },
-        f"spread of {VOLUME}",
-        "Standard deviation of log-volume (natural logarithm) over ID and "
-        "over OOD points, mean over seeds, with 95 % intervals.",
-    )
-
-
-def draw_lines(
-    x: Sequence[float],
-    lines: Mapping[str, Sequence[Column]],
-    *,
-    xlabel: str,
-    ylabel: str,
-    caption: str,
-    logy: bool = False,
-) -> Figures:
-    """Errors over places, if there are any: mean over seeds, and its interval.
-
-    Args:
-        x: The places; a line may end before the last of them.
-        lines: Name of a line to its columns, one a place.
-        ylabel: What the numbers are, none of which is below 0.
-    """
-    from tfcomp.figures.curve_plots import draw_curves
-
-    means, bands = {}, {}
-    for name, columns in lines.items():
-        missing = [()] * (len(x) - len(columns))
-        mean, width = summarize([*columns, *missing], POSITIVE)
-        if np.isfinite(mean).any():
-            means[name] = mean
-            bands[name] = mean - width[:, 0], mean + width[:, 1]
-    if not means:
-        return {}
-    figure = draw_curves(
-        x, means, bands=bands, xlabel=xlabel, ylabel=ylabel, logy=logy
-    )
-    return {caption: figure}
-
-
-def list_columns(table: DataFrame) -> list[Column]:
-    """Returns the columns of a table, of the values of all seeds each."""
-    return [list(list_values(table[name]).values()) for name in table]
-
-
-def summarize(
-    columns: Sequence[Column], limits: Limits
-) -> tuple[np.ndarray, np.ndarray]:
-    """Means over seeds [n], and how far intervals reach below and above [n, 2].
-
-    A mean is NaN where a seed lacks its number; a single seed has no width.
-    """
-    means, widths = [], []
-    for column in columns:
-        known = [value for value in column if value is not None]
-        found = compute_statistics(column, limits=limits.widen(known))
-        mean = found.mean if found else np.nan
-        ends = [mean, mean]
-        if found and found.low is not None and found.high is not None:
-            ends = [found.low, found.high]
-        means.append(mean)
-        widths.append(np.abs(np.subtract(ends, mean)))
-    return np.array(means), np.nan_to_num(np.reshape(widths, (-1, 2)))
+AT_FAULT = "measure at fault"
+TITLES = "as the paper states it", "our stricter test"
+NEAREST, FURTHEST = 2.0, 60.0  # the axis is logarithmic between the two
+WIDTH, LINE, LETTERS = 10.0, 0.125, 58  # inches, inches, letters of a line
+LABEL = 26  # letters
 
 
 @dataclass(frozen=True)
 class Row:
     """A part as it is drawn: where its interval lies in units of its margin."""
 
-    label: str
+    part: Part
     verdict: str
     low: float
     mean: float
     high: float
+    negative: float | None = None
 
 
-def list_rows(results: Sequence[ClaimResult]) -> list[Row]:
-    """The deciding parts with an interval, in the order of the claims."""
+def list_rows(
+    result: ClaimResult, parts: Sequence[Part], negatives: Sequence[Part] = ()
+) -> list[Row]:
+    """Returns the deciding parts that have an interval, in their order."""
+    planted = {(p.label, p.quantity): p.estimate for p in negatives}
+    shown = [(p, p.estimate) for p in parts if p.decides and p.estimate]
+    sizes = [abs(e.mean) for _, e in shown if e.low is not None]
+    unit = max(sizes, default=0.0) or 1.0
     rows = []
-    for result in results:
-        for part in result.parts:
-            found, rule = part.estimate, part.rule
-            if not (part.decides and found):
-                continue
-            if found.low is None or found.high is None:
-                continue
-            is_valid = result.verdict != Verdict.NOT_VALID
-            verdict = part.verdict if is_valid else result.verdict
-            # Of two bounds, the middle is farthest from what is outside.
-            middle = (rule.low + rule.high) / 2
-            turns = [middle] if found.low < middle < found.high else []
-            places = found.low, found.high, *turns
-            ends = [to_margins(place, rule) for place in places]
-            mean = to_margins(found.mean, rule)
-            label = f"{result.claim.name} {part.label}"
-            rows.append(Row(label, str(verdict), min(ends), mean, max(ends)))
+    for part, found in shown:
+        rule = part.rule
+        if found.low is None or found.high is None:
+            continue
+        # Of two bounds, the middle is farthest from what is outside.
+        middle = (rule.low + rule.high) / 2
+        turns = [middle] if found.low < middle < found.high else []
+        ends = [
+            to_margins(x, rule, unit) for x in (found.low, found.high, *turns)
+        ]
+        other = planted.get((part.label, part.quantity))
+        rows.append(
+            Row(
+                part,
+                _describe_verdict(result, part),
+                min(ends),
+                to_margins(found.mean, rule, unit),
+                max(ends),
+                to_margins(other.mean, rule, unit) if other else None,
+            )
+        )
     return rows
 
 
-def to_margins(number: float, rule: Rule) -> float:
-    """How far a number is beyond the bound of a rule, in units of that.
+def _describe_verdict(result: ClaimResult, part: Part) -> str:
+    if result.verdict is Verdict.NOT_VALID:
+        return str(result.verdict)
+    is_doubted = result.claim.doubt and result.reason.startswith(
+        result.claim.doubt
+    )
+    is_shared = part in result.parts
+    if is_doubted and is_shared and part.verdict is Verdict.REFUTED:
+        return AT_FAULT
+    return str(part.verdict)
+
+
+def to_margins(number: float, rule: Rule, unit: float = 1.0) -> float:
+    """Returns how far a number is beyond the bound of a rule, in its units.
 
     Positive if the number meets the rule. The unit is the distance of the
-    bound from 0, of a rule with two bounds half of their distance.
+    bound from 0, of a rule with two bounds half of their distance; of a bound
+    of 0 it is given.
     """
     if rule.outside or not math.isinf(rule.low) and not math.isinf(rule.high):
         half = (rule.high - rule.low) / 2
         inside = half - abs(number - (rule.low + half))
         return (-inside if rule.outside else inside) / (half or 1.0)
     if math.isinf(rule.high):
-        return (number - rule.low) / (abs(rule.low) or 1.0)
-    return (rule.high - number) / (abs(rule.high) or 1.0)
+        return (number - rule.low) / (abs(rule.low) or unit)
+    return (rule.high - number) / (abs(rule.high) or unit)
 
 
-def draw_margins(results: Sequence[ClaimResult]) -> Figure | None:
-    """All verdicts: every deciding part against the margin of its rule.
-
-    None if no part has an interval.
-    """
+def draw_claims(results: Sequence[ClaimResult]) -> Figure | None:
+    """Draws every claim that was run; returns None without any."""
     from matplotlib.figure import Figure
 
-    rows = list_rows(results)
-    if not rows:
+    shown = [r for r in results if r.verdict is not Verdict.NOT_RUN]
+    if not shown:
         return None
-    figure = Figure(figsize=(12.8, 7.2), layout="constrained")  # a screen
-    half = -(-len(rows) // 2)
-    panels, handles = figure.subplots(1, 2), dict[str, Any]()
-    for axes, shown in zip(panels, (rows[:half], rows[half:]), strict=True):
-        _draw_panel(axes, shown, half)
-        found, texts = axes.get_legend_handles_labels()
-        handles |= dict(zip(texts, found, strict=True))
+    sides = [[*_list_sides(result)] for result in shown]
+    texts = [_describe(result) for result in shown]
+    heights = [
+        max(len(text) + 1.2, *(len(rows) + 1.2 for rows, _ in pair))
+        for text, pair in zip(texts, sides, strict=True)
+    ]
+    tops = np.cumsum([0.0, *heights])  # in lines
+    total = LINE * tops[-1] + 0.9
+    figure = Figure(figsize=(WIDTH, total))
+    words, *panels = figure.subplots(
+        1,
+        3,
+        sharey=True,
+        width_ratios=[3.4, 2.6, 2.6],
+        gridspec_kw={
+            "left": 0.01,
+            "right": 0.95,
+            "top": 1 - 0.3 / total,
+            "bottom": 0.6 / total,
+            "wspace": 0.17,
+        },
+    )
+    _write(
+        words,
+        (
+            (top + number + 0.9, *line)
+            for top, text in zip(tops[:-1], texts, strict=True)
+            for number, line in enumerate(text)
+        ),
+    )
+    handles: dict[str, Any] = {}
+    for axes, title, column in zip(
+        panels, TITLES, zip(*sides, strict=True), strict=True
+    ):
+        _frame(axes, title, tops)
+        for top, height, (rows, note) in zip(
+            tops[:-1], heights, column, strict=True
+        ):
+            places = top + (np.arange(len(rows)) + 0.5) * height / max(
+                len(rows), 1
+            )
+            for place, row in zip(places, rows, strict=True):
+                _draw_row(axes, place, row, handles)
+            if not rows:
+                axes.text(-50, top + height / 2, note, fontsize=6.5)
     figure.legend(
         list(handles.values()),
         list(handles),
-        loc="outside lower center",
-        ncols=len(handles),
+        loc="lower left",
+        ncols=3,
+        fontsize=7,
         frameon=False,
     )
     return figure
 
 
-def _draw_panel(axes: Axes, rows: Sequence[Row], height: int) -> None:
+def _list_sides(result: ClaimResult) -> Iterator[tuple[list[Row], str]]:
+    """Yields rows of the paper's test, and of ours, or why there are none."""
+    claim, parts = (
+        result.claim,
+        result.paper if result.claim.tests.paper else (),
+    )
+    note = "the same test" if claim.quote else "not a claim of the paper"
+    sides = [(claim.tests.paper, parts), (claim.tests.ours, result.parts)]
+    negatives = (c for c in claim.controls if c.kind is Kind.NEGATIVE)
+    control = next(negatives, None)
+    for checks, judged in sides:
+        planted = judge_checks(checks, control.plant()) if control else ()
+        yield list_rows(result, judged, planted), "trends" if judged else note
+
+
+def _describe(result: ClaimResult) -> list[tuple[str, dict[str, Any]]]:
+    """Returns the lines beside the panels, with their style."""
+    claim = result.claim
+    quote = f"“{claim.quote}”" if claim.quote else claim.place
+    paper = result.paper_badge.partition("; the same")[0]
+    badges = [f"paper: {paper or '–'}", f"ours: {result.badge}"]
+    if paper == result.badge:
+        badges = [f"both: {paper}"]
+    lines = [line for badge in badges for line in wrap(badge, LETTERS)]
+    return [
+        (f"{claim.name}  {claim.title}", {"fontweight": "bold"}),
+        *(
+            (t, {"fontstyle": "italic", "color": "0.3"})
+            for t in wrap(quote, LETTERS)
+        ),
+        *((line, {}) for line in lines),
+    ]
+
+
+def _write(
+    axes: Axes, lines: Iterable[tuple[float, str, dict[str, Any]]]
+) -> None:
+    axes.axis("off")
+    for place, text, style in lines:
+        axes.text(0, place, text, fontsize=7, va="center", **style)
+
+
+def _frame(axes: Axes, title: str, tops: np.ndarray) -> None:
+    axes.set_title(title, fontsize=8, fontweight="bold")
+    axes.axvspan(0.0, FURTHEST * 1.3, color="0.94", zorder=0)
+    axes.axvline(0.0, color="0.3", linewidth=0.8)
+    axes.hlines(
+        tops, 0, 1, "0.6", linewidth=0.6, transform=axes.get_yaxis_transform()
+    )
+    axes.set_xscale("symlog", linthresh=NEAREST)
+    axes.set_xlim(-(FURTHEST**1.5), FURTHEST * 1.3)
+    axes.set_ylim(tops[-1], 0)
+    axes.set_yticks([])
+    axes.set_xticks([-50, -10, -1, 0, 1, 10, 50])
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.minorticks_off()
+    axes.tick_params(axis="x", labelsize=6.5, length=2)
+    axes.set_xlabel("distance to the bound, in margins", fontsize=7)
+
+
+def _draw_row(
+    axes: Axes, place: float, row: Row, handles: dict[str, Any]
+) -> None:
     from tfcomp.figures.forest_plots import KIND_COLORS
 
-    for place, row in enumerate(rows):
-        axes.errorbar(
-            row.mean,
-            place,
-            # A mean of logarithms can lie outside of an interval of the mean.
-            xerr=[[max(0, row.mean - row.low)], [max(0, row.high - row.mean)]],
-            fmt="o" if row.verdict == "reproduced" else "s",
-            color=KIND_COLORS.get(row.verdict, "0.4"),
-            markersize=4,
-            label=row.verdict,
+    is_firm = row.verdict in KIND_COLORS
+    color = KIND_COLORS.get(row.verdict, "0.45")
+    ends = np.clip([row.low, row.mean, row.high], -FURTHEST, FURTHEST)
+    style: Any = "-" if is_firm else (0, (2, 1.5))
+    axes.plot(ends[::2], [place] * 2, color=color, lw=1.6, ls=style)
+    marker = "s" if row.verdict == Verdict.NOT_VALID else "o"
+    face = color if is_firm else "white"
+    (handles[row.verdict],) = axes.plot(
+        ends[1], place, marker, color=color, ms=4.5, markerfacecolor=face
+    )
+    if row.negative is not None:
+        cross = np.clip(row.negative, -FURTHEST, FURTHEST)
+        (handles["planted negative"],) = axes.plot(
+            cross, place, "x", color="0.25", ms=4, mew=1
         )
-    axes.axvline(0.0, color="0.3", linewidth=1)
-    axes.axvspan(0.0, 1e6, color="0.93", zorder=0)
-    axes.set_xscale("symlog", linthresh=NEAREST)
-    ends = [x for row in rows for x in (row.low, row.high)] or [0.0]
-    axes.set_xlim(min(-1.0, *ends) * 1.3, max(1.0, *ends) * 1.3)
-    axes.set_ylim(height - 0.4, -0.6)
-    axes.xaxis.set_major_formatter("{x:g}")
-    labels = [shorten(row.label, 52, placeholder=" …") for row in rows]
-    axes.set_yticks(range(len(rows)), labels)
-    axes.tick_params(axis="y", labelsize=7, length=0)
-    axes.set_xlabel("distance to the bound of the rule, in margins")
-    axes.grid(axis="y", color="0.9", linewidth=0.5)
+    assert row.part.estimate
+    texts = {
+        0.01: shorten(row.part.label, LABEL, placeholder=" …"),
+        1.02: format_number(row.part.estimate.mean),
+    }
+    for x, text in texts.items():
+        axes.text(
+            x,
+            place,
+            text,
+            fontsize=5.5 if x < 1 else 6.5,
+            va="center",
+            color="0.3",
+            transform=axes.get_yaxis_transform(),
+        )

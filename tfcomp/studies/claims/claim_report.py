@@ -24,9 +24,7 @@ from tfcomp.studies.claims import result_text
 from tfcomp.studies.claims.all_claims import judge
 from tfcomp.studies.claims.claim_pictures import (
     OVERVIEW,
-    Figures,
-    draw_margins,
-    draw_parts,
+    draw_claims,
 )
 from tfcomp.studies.claims.controls import read_declarations
 from tfcomp.studies.claims.evidence import Evidence
@@ -35,7 +33,6 @@ from tfcomp.studies.claims.searches import count_searches
 from tfcomp.tables.flatten import MEASURED, ORIGIN
 from tfcomp.tables.groups import Group
 
-Pictures = dict[str, bytes]  # PNG files by caption
 UsedRun = tuple[Mapping[str, Any], Mapping[str, Any], float]
 TEMPLATES = Path(__file__).parent / "templates"
 CPU_INFO = Path("/proc/cpuinfo")
@@ -58,7 +55,7 @@ def write_report(
     (`verdicts.md`, `history.md` with the rules and verdicts of all versions,
     `controls.md`, and `scores_<sweep>.md` for each sweep, `data_<study>.md` for
     each threshold study), `claims.csv` (a row a part), `claims.json`, and the
-    figures as PNG.
+    picture of all claims.
 
     Args:
         output: A folder; made if it does not exist.
@@ -72,7 +69,8 @@ def write_report(
     output = Path(output)
     shown = judge_all(evidence, command)
     results = shown["results"]
-    shown["pictures"] = draw_pictures(evidence, results)
+    picture = draw_picture(results)
+    shown |= {"picture": picture, "caption": OVERVIEW}
     pages = make_tables(evidence, shown)
     pages["report.html"] = render_template(
         TEMPLATES / "report.html", title="Reproduction report", **shown
@@ -84,10 +82,8 @@ def write_report(
     rows = [row for r in results for row in result_text.list_rows(r)]
     try:
         make_subfolder(output, "figures")
-        for name, drawn in shown["pictures"].items():
-            for number, picture in enumerate(drawn.values(), 1):
-                file = f"{name}_{number}.png" if number > 1 else f"{name}.png"
-                write_bytes(output / "figures" / file, picture)
+        if picture:
+            write_bytes(output / "figures" / "verdicts.png", picture)
         write_csv(output / "claims.csv", rows)
         for name, page in pages.items():
             write_text(output / name, page)
@@ -97,7 +93,7 @@ def write_report(
 
 
 def judge_all(evidence: Evidence, command: str = "") -> dict[str, Any]:
-    """What templates show, but for the pictures."""
+    """Returns what templates show, but for the picture."""
     results = judge(evidence)
     parts = [part for result in results for part in result.parts]
     used = list_runs(group for part in parts for group in part.groups)
@@ -143,29 +139,12 @@ def make_tables(evidence: Evidence, shown: Mapping[str, Any]) -> dict[str, str]:
     return tables
 
 
-def draw_pictures(
-    evidence: Evidence, results: Sequence[ClaimResult]
-) -> dict[str, Pictures]:
-    """Figures by the names of claims, and one of all verdicts.
-
-    None is drawn of what was not run.
-    """
-    drawn = {}
-    for result in results:
-        figures = draw_parts(result.parts)
-        if result.claim.draw is not None:
-            figures |= result.claim.draw(evidence)
-        drawn[result.claim.name] = _render(figures)
-    overview = draw_margins(results)
-    drawn["verdicts"] = _render({OVERVIEW: overview} if overview else {})
-    return drawn
-
-
-def _render(figures: Figures) -> Pictures:
+def draw_picture(results: Sequence[ClaimResult]) -> bytes | None:
+    """Draws all claims as PNG; returns None if none was run."""
     from tfcomp.figures.exhibits import figure_to_png
 
-    # A page of sixty pictures should still go through the mail.
-    return {k: figure_to_png(f, num_colors=256) for k, f in figures.items()}
+    figure = draw_claims(results)
+    return figure_to_png(figure, num_colors=64, dpi=140) if figure else None
 
 
 def describe_origin(

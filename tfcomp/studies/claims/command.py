@@ -54,6 +54,6 @@ STUDY = Study(
     __doc__,
     lambda: make_flags(FLAGS),
     judge_claims,
-    plan=("campaign/*", "campaign_fresh/*"),
+    plan=("campaign/*", "campaign_fresh/*", "campaign_unseen/*"),
 )
 main = STUDY.main

@@ -29,6 +29,7 @@ class Kind(enum.StrEnum):
     POSITIVE = "positive"
     NEGATIVE = "negative"
     UNTRAINED = "untrained"
+    TRAINED = "trained on all combinations"
 
 
 @dataclass(frozen=True)

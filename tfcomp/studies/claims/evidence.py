@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tfcomp.config.errors import ConfigError, RunError
@@ -19,10 +19,10 @@ from tfcomp.tables.groups import Group
 from tfcomp.tables.read import Results
 
 # Seeds of rounds: trials, on which rules were written; the first evidence that
-# they judged; fresh ones, which no rule has seen.
-TRIALS, FIRST, FRESH = range(3)
-FIRST_SEED, NEXT_SEED = 100, 200
-LIMITS = (0, FIRST_SEED, NEXT_SEED, 2**32)
+# they judged; fresh ones of version 3; unseen ones of version 4.
+TRIALS, FIRST, FRESH, UNSEEN = range(4)
+FIRST_SEED, NEXT_SEED, UNSEEN_SEED = 100, 200, 300
+LIMITS = (0, FIRST_SEED, NEXT_SEED, UNSEEN_SEED, 2**32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +55,16 @@ class Evidence:
         """Returns the first seeds of each group, as many as a plan names."""
         groups = tuple(g.keep(g.seeds[:count]) for g in self.groups)
         return Evidence(groups, self.studies)
+
+    def take_controls(self) -> Evidence:
+        """Returns networks trained on everything, as if on their own region."""
+        return Evidence(
+            tuple(
+                replace(group, flags=group.flags | {"train_all": False})
+                for group in self.groups
+                if group.flags.get("train_all")
+            )
+        )
 
     @property
     def num_runs(self) -> int:

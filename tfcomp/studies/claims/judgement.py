@@ -9,40 +9,40 @@ all runs that are no trials, and by a stricter test of ours.
 
 Rules of version 4 were written after seeds below 300 had been seen: they can
 make a verdict of the stricter test weaker, not better than the one of version
-3. Where a plan (`fresh`) names how many seeds of 200 and up judge a part, these
-do once all are in, and seeds beyond the plan are not looked at. Seeds below
-100, which all rules were written on, are judged where there are no others: as a
-trial.
+3. Where a plan names how many seeds judge a part, of 200 and up (`fresh`) or of
+300 and up (`unseen`), these do once all are in; further seeds are not looked
+at. Seeds below 100, which all rules were written on, are judged where there are
+no others: as a trial.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from tfcomp.statistics.verdicts import Verdict
+from tfcomp.studies.claims.claim import Checks, Declaration
 from tfcomp.studies.claims.controls import Control, ControlOutcome, Kind
 from tfcomp.studies.claims.evidence import (
     FIRST,
     FRESH,
     TRIALS,
+    UNSEEN,
     Evidence,
 )
 from tfcomp.studies.claims.parts import (
     Part,
     combine_parts,
     correct_refutations,
+    judge_checks,
 )
 from tfcomp.studies.claims.sentences import describe_parts
-from tfcomp.tables.groups import Group
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from tfcomp.tables.groups import join_groups
 
 IN_PARTS = "in parts"
-JudgeParts = Callable[[Evidence], tuple[Part, ...]]
+PLANS = {FRESH: "fresh", UNSEEN: "unseen"}
 
 
 @dataclass(frozen=True)
@@ -50,16 +50,16 @@ class Claim:
     """One statement of the paper and how it is tested (see `claims.toml`).
 
     Attributes:
-        judge_parts: Judges all numbers of some evidence, in their order.
-        draw: Makes further figures of the evidence, by caption.
-        judge_paper: Judges the numbers of the paper's own statement, if they
-            are others.
+        tests: Ours, and the paper's own if it is another.
         quote: The sentence of the paper; empty if the claim is not its.
-        paper_rule: The rule of `judge_paper` in words.
+        paper_rule: The rule of the paper's own test in words.
         stricter: The statement of the stricter test, if it is another.
         doubt: A known fault of the measure, for which nothing is refuted.
         fresh: How many fresh seeds judge the parts whose label begins so.
-        is_one: Whether its parts are conditions and not settings, so that no
+        unseen: The same of seeds from 300 on.
+        is_failure: True for a description of failure, whose control is a
+            network trained on all combinations.
+        is_one: True if its parts are conditions and not settings, so that no
             part has a verdict of its own.
     """
 
@@ -69,31 +69,33 @@ class Claim:
     place: str
     rule: str
     method: str
-    judge_parts: JudgeParts
-    draw: Callable[[Evidence], dict[str, Figure]] | None = None
+    tests: Declaration
     controls: Sequence[Control] = ()
-    fresh: Mapping[str, int] | None = None
+    fresh: Mapping[str, int] = field(default_factory=dict)
+    unseen: Mapping[str, int] = field(default_factory=dict)
     history: Sequence[Mapping[str, Any]] = ()
-    judge_paper: JudgeParts | None = None
     quote: str = ""
     paper_rule: str = ""
     stricter: str = ""
     doubt: str = ""
+    is_failure: bool = False
     is_one: bool = False
 
     def judge(self, evidence: Evidence) -> ClaimResult:
         """Judges all parts of the claim, it as a whole, and its test."""
-        seen = evidence.rounds[FIRST]
-        if not (seen.groups or seen.studies):
-            seen = evidence.rounds[TRIALS]
-        parts, waits = self._take_fresh(evidence, seen, self.judge_parts)
-        outcomes = (*self._planted, *self._judge_starts(parts))
+        parts, waits = self._judge_rounds(evidence, self.tests.ours)
+        outcomes = (*self._planted, *self._judge_networks(evidence, parts))
         verdict, reason = combine_parts(parts)
+        is_seen = any(p.decides and p.round < UNSEEN for p in parts)
         before = [h["verdict"] for h in self.history if h["version"] == 3]
-        if verdict is Verdict.REPRODUCED and before not in ([], [verdict]):
+        if (
+            is_seen
+            and verdict is Verdict.REPRODUCED
+            and before not in ([], [verdict])
+        ):
             reason = "reproduced on seeds that the rule was written on"
             verdict = Verdict.UNDECIDED
-        if verdict is Verdict.REFUTED and self.doubt:
+        if is_seen and verdict is Verdict.REFUTED and self.doubt:
             verdict, reason = Verdict.UNDECIDED, self.doubt
         reason = "; ".join(filter(None, [reason, waits]))
         wrong = [outcome for outcome in outcomes if not outcome.is_right]
@@ -102,56 +104,70 @@ class Claim:
             reason = f"it fails at controls ({names}), else {verdict}"
             verdict = Verdict.NOT_VALID
         paper = parts if self.quote else ()
-        if self.judge_paper is not None:
-            paper, _ = self._take_fresh(evidence, seen, self.judge_paper)
+        if self.tests.paper:
+            paper, _ = self._judge_rounds(evidence, self.tests.paper)
         return ClaimResult(self, parts, verdict, reason, outcomes, paper)
 
-    def _take_fresh(
-        self, evidence: Evidence, seen: Evidence, judge: JudgeParts
+    def _judge_rounds(
+        self, evidence: Evidence, checks: Checks
     ) -> tuple[tuple[Part, ...], str]:
-        """Returns parts, fresh where all seeds are in, and what is to come."""
-        old = judge(seen)
-        if not self.fresh:
-            return old, ""
-        fresh = evidence.rounds[FRESH]
-        taken, waits, done = [], [], []
-        for start, planned in self.fresh.items():
-            found = judge(fresh.limit(planned))
-            chosen = [p for p in found if p.label.startswith(start)]
-            count = min((p.num_runs for p in chosen if p.decides), default=0)
-            if count >= planned:
-                done.append(start)
-                taken += [replace(part, is_fresh=True) for part in chosen]
-            else:
-                words = f"{count} of {planned} fresh seeds are in"
-                waits.append(f"{start}: {words}" if start else words)
-        kept = [p for p in old if not p.label.startswith(tuple(done))]
-        return tuple(correct_refutations([*kept, *taken])), "; ".join(waits)
+        """Returns parts, of the last round that is complete, and what waits."""
+        seen = evidence.rounds[FIRST]
+        if not (seen.groups or seen.studies):
+            seen = evidence.rounds[TRIALS]
+        parts, waits = list(judge_checks(checks, seen)), []
+        for number, kind in PLANS.items():
+            if number == UNSEEN and checks is self.tests.ours:
+                checks = self.tests.unseen or checks
+            for start, planned in getattr(self, kind).items():
+                limited = evidence.rounds[number].limit(planned)
+                found = judge_checks(checks, limited)
+                chosen = [p for p in found if p.label.startswith(start)]
+                count = min(
+                    (p.num_runs for p in chosen if p.decides), default=0
+                )
+                if count >= planned:
+                    parts = [p for p in parts if not p.label.startswith(start)]
+                    parts += [replace(part, round=number) for part in chosen]
+                elif count or number == FRESH:
+                    words = f"{count} of {planned} {kind} seeds are in"
+                    waits.append(f"{start}: {words}" if start else words)
+        return tuple(correct_refutations(parts)), "; ".join(waits)
 
     @functools.cached_property
     def _planted(self) -> list[ControlOutcome]:
         """The verdicts on the controls, which depend on no evidence."""
         return [
             ControlOutcome(
-                c.name, c.kind, combine_parts(self.judge_parts(c.plant()))[0]
+                c.name,
+                c.kind,
+                combine_parts(judge_checks(self.tests.ours, c.plant()))[0],
             )
             for c in self.controls
         ]
 
-    def _judge_starts(self, parts: Iterable[Part]) -> Iterable[ControlOutcome]:
-        """Judges the untrained networks, with no gate in their way."""
-        found: dict[str, Group] = {}
-        for group in (group for part in parts for group in part.groups):
-            key = repr(group.flags)
-            runs = {**group.runs, **(found[key].runs if key in found else {})}
-            found[key] = replace(group, runs=dict(sorted(runs.items())))
-        starts = [group.untrain() for group in found.values()]
-        # Alone, whatever else the claim requires.
-        judged = self.judge_parts(Evidence(tuple(starts)))
-        judged = tuple(part for part in judged if part.estimate)
-        if any(part.decides for part in judged):
-            verdict, _ = combine_parts(judged)
+    def _judge_networks(
+        self, evidence: Evidence, parts: Iterable[Part]
+    ) -> Iterable[ControlOutcome]:
+        """Judges networks that did not learn what the claim is about.
+
+        For a description of failure they were trained on all combinations;
+        while these are not run, and for other claims, they are not trained.
+        """
+        if self.is_failure:
+            verdict = self._test(evidence.take_controls())
+            yield ControlOutcome("trained on all", Kind.TRAINED, verdict)
+            if verdict is not Verdict.NOT_RUN:
+                return
+        groups = join_groups(group for part in parts for group in part.groups)
+        verdict = self._test(Evidence(tuple(g.untrain() for g in groups)))
+        if verdict is not Verdict.NOT_RUN:
             yield ControlOutcome("by its number", Kind.UNTRAINED, verdict)
+
+    def _test(self, evidence: Evidence) -> Verdict:
+        """Judges what evidence has of the claim, whatever else it requires."""
+        parts = judge_checks(self.tests.ours, evidence)
+        return combine_parts(p for p in parts if p.estimate)[0]
 
 
 @dataclass(frozen=True)
@@ -168,14 +184,14 @@ class ClaimResult:
     @property
     def paper_badge(self) -> str:
         """The verdict on the paper's own statement; empty if it has none."""
-        if self.paper and self.claim.judge_paper is None:
+        if self.paper and not self.claim.tests.paper:
             return f"{self.badge}; the same test"
         return describe_verdicts(split_parts(self.paper)) if self.paper else ""
 
     @property
     def paper_meaning(self) -> str:
         """The paper's own numbers, by side of its rule."""
-        is_own = self.claim.judge_paper is not None
+        is_own = bool(self.claim.tests.paper)
         return describe_parts(self.paper) if is_own else ""
 
     @property
@@ -199,7 +215,7 @@ class ClaimResult:
     @property
     def paper_word(self) -> str:
         """The same of the paper's own statement; empty if it has none."""
-        if self.paper and self.claim.judge_paper is None:
+        if self.paper and not self.claim.tests.paper:
             return self.word
         if not self.paper:
             return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tfcomp.evaluation.metrics import find_limits
@@ -18,8 +18,8 @@ from tfcomp.statistics.verdicts import (
     find_saved,
     judge,
 )
-from tfcomp.studies.claims.claim import Case, Check, Gate, Number
-from tfcomp.studies.claims.evidence import Evidence
+from tfcomp.studies.claims.claim import Case, Check, Checks, Gate, Number
+from tfcomp.studies.claims.evidence import FIRST, FRESH, Evidence
 from tfcomp.tables.flatten import END
 from tfcomp.tables.groups import Group
 
@@ -46,7 +46,7 @@ class Part:
         decides: Whether it counts for the claim, or only supports it.
         of: The setting that it belongs to.
         num_runs: How many runs of it there are, fitted or not.
-        is_fresh: Whether these are of seeds that no rule was written on.
+        round: The round of its seeds, as in `evidence`.
     """
 
     label: str
@@ -61,7 +61,12 @@ class Part:
     decides: bool = True
     of: str = ""
     num_runs: int = 0
-    is_fresh: bool = False
+    round: int = FIRST
+
+    @property
+    def is_fresh(self) -> bool:
+        """True if no rule of its version was written on its seeds."""
+        return self.round >= FRESH
 
     @property
     def verdict(self) -> Verdict:
@@ -96,13 +101,7 @@ class Part:
         return judge(self.estimate, self.rule)
 
 
-# A check whose rules depend on what it finds judges its parts itself.
-OwnCheck = Callable[[Evidence], list[Part]]
-
-
-def judge_checks(
-    checks: Iterable[Check | OwnCheck], evidence: Evidence
-) -> tuple[Part, ...]:
+def judge_checks(checks: Checks, evidence: Evidence) -> tuple[Part, ...]:
     """Judges all numbers of all cases; refutations are corrected by Holm."""
     parts: list[Part] = []
     for check in checks:
@@ -223,5 +222,5 @@ def correct_refutations(parts: Sequence[Part]) -> list[Part]:
 
 
 def combine_parts(parts: Iterable[Part]) -> tuple[Verdict, str]:
-    """Returns the verdict on a claim that all of its deciding parts support."""
+    """Returns the verdict on a claim that its deciding parts must support."""
     return combine([part.verdict for part in parts if part.decides])

@@ -14,9 +14,8 @@ from tfcomp.statistics import setting_table
 from tfcomp.statistics.estimates import Estimate
 from tfcomp.statistics.verdicts import Verdict
 from tfcomp.studies.claims.claim import select_fitted
-from tfcomp.studies.claims.controls import Kind
 from tfcomp.studies.claims.evidence import Evidence
-from tfcomp.studies.claims.judgement import IN_PARTS, ClaimResult
+from tfcomp.studies.claims.judgement import IN_PARTS, PLANS, ClaimResult
 from tfcomp.studies.claims.parts import Part
 from tfcomp.studies.claims.searches import TOTAL, ThresholdStudy
 from tfcomp.tables.groups import Group
@@ -112,7 +111,7 @@ def describe_part(part: Part) -> str:
     count = format_count(part.estimate)
     text = f"{part.label}: {format_estimate(part.estimate)}, n = {count}"
     if part.is_fresh:
-        text += ", fresh seeds"
+        text += f", {PLANS[part.round]} seeds"
     if part.fitted:
         text += f" ({part.fitted})"
     return f"{text}, {part.verdict}{shorten_reason(part)}"
@@ -129,15 +128,20 @@ def count_controls(result: ClaimResult, kind: str) -> str:
     chosen = [c for c in result.controls if c.kind == kind]
     if not chosen:
         return "–"
+    if chosen[0].verdict is Verdict.NOT_RUN:
+        return "not run yet"
     right = sum(control.is_right for control in chosen)
-    # Of untrained networks: what stopped them.
-    how = ", ".join(c.name for c in chosen if c.kind is Kind.UNTRAINED)
-    return f"{right} of {len(chosen)}" + (f", {how}" if how else "")
+    return f"{right} of {len(chosen)}"
 
 
 def summarize_controls(results: Sequence[ClaimResult]) -> str:
     """How many controls of all claims are told right."""
-    controls = [c for result in results for c in result.controls]
+    controls = [
+        c
+        for result in results
+        for c in result.controls
+        if c.verdict is not Verdict.NOT_RUN
+    ]
     right = sum(control.is_right for control in controls)
     return f"The tests are right on {right} of {len(controls)} controls."
 
@@ -150,7 +154,7 @@ def list_rows(result: ClaimResult) -> list[dict[str, Any]]:
         "paper_verdict": result.paper_word,
         "claim_verdict": result.word,
     }
-    own = result.paper if result.claim.judge_paper else ()
+    own = result.paper if result.claim.tests.paper else ()
     return [
         {**claim, "test": test, **_describe_numbers(part)}
         for test, parts in (("paper", own), ("ours", result.parts))

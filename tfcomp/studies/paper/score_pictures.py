@@ -1,9 +1,10 @@
 """Pictures without trained networks: of scores over seeds, and of the data."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
@@ -11,25 +12,72 @@ from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.evaluation.pictures import choose_spread, get_pixel_mask
 from tfcomp.figures.forest_plots import ForestPanel, ForestRow, draw_forest
 from tfcomp.figures.image_rows import draw_rows
+from tfcomp.figures.power_law_plots import Scaling, draw_power_laws
 from tfcomp.models import MODELS
+from tfcomp.statistics.power_law import average_sizes
 from tfcomp.statistics.setting_table import format_rows
 from tfcomp.statistics.verdicts import Rule
-from tfcomp.studies.claims.all_claims import CLAIMS
 from tfcomp.studies.claims.claim import Number
-from tfcomp.studies.claims.claim_pictures import draw_stages
+from tfcomp.studies.claims.experiments import data_needed
 from tfcomp.studies.claims.experiments.volumes import subtract_code
 from tfcomp.studies.claims.parts import estimate
+from tfcomp.studies.claims.searches import TOTAL
+from tfcomp.studies.paper.curves import Reader, draw_errors, draw_stages
 from tfcomp.studies.paper.paper_figure import Drawer, Drawn, Found
 
-# The metric of each stage, the label of its axis, and its description.
-STAGES: dict[str, tuple[Any, str, str]] = {
-    "factorization": ("factorization", "F (eq. 7)", "Factorization"),
-    "probes": ("probe_r2_ood", "R²", "Linear probes from ID to OOD"),
+SPREADS = {"ID points": "log_volume_sd_id", "OOD points": "log_volume_sd_ood"}
+# By name: metrics of stages by the title of their panel, the label of the axis,
+# and what they are.
+STAGES: dict[str, tuple[Mapping[str, Reader], str, str]] = {
+    "factorization": ({"": "factorization"}, "F (eq. 7)", "Factorization"),
+    "probes": (
+        {"": "probe_r2_ood"},
+        "R²",
+        "Linear probes from ID to OOD",
+    ),
     "volume": (
-        lambda group: subtract_code(group.get_stages("log_volume_difference")),
+        {
+            "": lambda group: subtract_code(
+                group.get_stages("log_volume_difference")
+            )
+        },
         "log-volume, OOD - ID - code",
         "Mean log-volume over OOD points less the mean over ID points, and "
         "less the same difference of the code",
+    ),
+    "spread": (
+        SPREADS,
+        "spread of log-volume",
+        "Standard deviation of log-volume (natural logarithm)",
+    ),
+    "types": (
+        {"": "product_less_sum"},
+        "products less sums",
+        "Share of units that a product of a function of x and one of y fits "
+        "better than a sum, less the opposite share",
+    ),
+    "jumps": (
+        {
+            "longest step": "gap_max_speed",
+            "sharpest turn": "gap_max_turning",
+        },
+        "inside the gap / outside",
+        "Inside the gap over outside, per stage",
+    ),
+}
+# By name: errors at places, the places (else 1, 2, ...), and labels.
+PLACES = {
+    "border": (
+        "border_relative_mse",
+        "",
+        "distance to the nearest ID position (grid steps)",
+        "OOD MSE / blank",
+    ),
+    "angles": (
+        "curve_mse",
+        "curve_values",
+        "angle (degrees)",
+        "MSE over pixels",
     ),
 }
 STRIPES_PER_ROW = 14
@@ -37,25 +85,84 @@ STRIPES_PER_ROW = 14
 NETWORKS = {"donut.flags --depth=2": "315K", "mlp.flags --depth=2": "272K"}
 
 
-def draw_claim(found: Found, name: str) -> Drawn:
-    """Plots the curves that the report shows for a claim."""
-    (claim,) = (claim for claim in CLAIMS if claim.name == name)
-    return claim.draw(found.evidence) if claim.draw else {}
-
-
-def draw_measure(found: Found, name: str, codes: Sequence[str]) -> Drawn:
-    """Plots one of `STAGES`: a panel for each code, a line for a group."""
-    read, ylabel, words = STAGES[name]
-    panels = {}
+def draw_measure(found: Found, name: str, codes: Sequence[str] = ()) -> Drawn:
+    """Plots one of `STAGES`: a line for a group, and a panel for each code."""
+    readers, ylabel, words = STAGES[name]
+    panels = {title: (found.groups, read) for title, read in readers.items()}
     for code in codes:
         groups = {
             label.removeprefix(f"{code}, "): group
             for label, group in found.groups.items()
             if label.startswith(code)
         }
-        panels[f"{code} code"] = groups, read
+        panels.pop("", None)
+        panels[f"{code} code"] = groups, readers[""]
     caption = f"{words}, mean over seeds, with 95 % intervals."
-    return draw_stages(panels, ylabel, caption)
+    return _name({caption: draw_stages(panels, ylabel)})
+
+
+def draw_places(found: Found, name: str) -> Drawn:
+    """Plots one of `PLACES`, a line for a group."""
+    path, places, xlabel, ylabel = PLACES[name]
+    lines = {k: g.get_places(path) for k, g in found.groups.items()}
+    count = max((table.shape[1] for table in lines.values()), default=0)
+    x: Sequence[float] = range(1, count + 1)
+    if places and count:
+        known = next(iter(found.groups.values())).get_places(places)
+        x = known.iloc[0].tolist()
+    caption = f"{ylabel}, mean over seeds, with 95 % intervals."
+    axes = {"xlabel": xlabel, "ylabel": ylabel, "logy": bool(places)}
+    return _name({caption: draw_errors(x, lines, **axes)})
+
+
+def draw_counts(found: Found, flag: str) -> Drawn:
+    """Plots the OOD error over a flag of the groups."""
+    groups = {g.flags[flag]: g for g in found.groups.values()}
+    names = {"against true bumps": "ood", "against the plus": "ood_plus"}
+    lines = {
+        label: pd.DataFrame(
+            {n: g.get(f"{split}/relative_mse") for n, g in groups.items()}
+        )
+        for label, split in names.items()
+    }
+    caption = (
+        "OOD error, as a multiple of a blank image's, mean over seeds, with "
+        "95 % intervals."
+    )
+    axes = {"xlabel": flag, "ylabel": "OOD MSE / blank", "logy": True}
+    return _name({caption: draw_errors(list(groups), lines, **axes)})
+
+
+def draw_search(found: Found, criterion: str) -> Drawn:
+    """Plots thresholds against the size of the grid."""
+    series = {}
+    for kind in data_needed.SLOPES:
+        study = data_needed.choose_study(found.evidence.studies, kind)
+        if study is None:
+            continue
+        table = study.thresholds
+        is_kind = (table["kind"] == kind) & (table["criterion"] == criterion)
+        table = table[is_kind & table["reached"].eq(True)]
+        for region, rows in table.groupby("region"):
+            sizes, counts = rows["grid_size"].tolist(), rows[TOTAL].tolist()
+            means = average_sizes(sizes, counts)
+            series[f"{kind}, {region}".replace("_", " ")] = Scaling(
+                points=list(zip(sizes, counts, strict=True)),
+                means=[(m.size, m.mean, m.low, m.high) for m in means],
+            )
+    caption = (
+        "Least number of training examples that reach the target: every seed "
+        "(faint), and their geometric mean with its 95 % interval. Searches "
+        "that failed are left out."
+    )
+    slopes = {
+        f"slope {slope:g}": slope for slope in data_needed.SLOPES.values()
+    }
+    return {caption: draw_power_laws(series, slopes)} if series else {}
+
+
+def _name(drawn: Mapping[str, Figure | None]) -> Drawn:
+    return {caption: figure for caption, figure in drawn.items() if figure}
 
 
 def draw_scores(found: Found, names: Sequence[str]) -> Drawn:
@@ -144,8 +251,10 @@ DATA = {
 }
 DRAWERS: dict[str, Drawer] = {
     "data": lambda _, name: DATA[name](),
-    "claim": draw_claim,
     "stages": draw_measure,
+    "places": draw_places,
+    "counts": draw_counts,
+    "search": draw_search,
     "scores": draw_scores,
 }
 

@@ -6,8 +6,7 @@ from typing import Any
 
 from tfcomp.statistics.estimates import Estimate
 from tfcomp.statistics.verdicts import MIN_SEEDS, near
-from tfcomp.studies.claims.claim import Check
-from tfcomp.studies.claims.claim_pictures import Figures
+from tfcomp.studies.claims.claim import Declaration
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.parts import Part
 from tfcomp.studies.claims.searches import (
@@ -168,37 +167,4 @@ def find_gap(
     return ""
 
 
-def draw_thresholds(evidence: Evidence) -> Figures:
-    """Thresholds against the size of the grid, of the studies that decide."""
-    from tfcomp.figures.power_law_plots import Scaling, draw_power_laws
-    from tfcomp.statistics.power_law import average_sizes
-
-    series = {}
-    for kind in SLOPES:
-        study = choose_study(evidence.studies, kind)
-        if study is None:
-            continue
-        table = study.thresholds
-        is_kind = (table["kind"] == kind) & (table["criterion"] == CRITERION)
-        table = table[is_kind & (table["reached"] == True)]  # noqa: E712
-        for region, rows in table.groupby("region"):
-            sizes, counts = rows["grid_size"].tolist(), rows[TOTAL].tolist()
-            means = average_sizes(sizes, counts)
-            series[f"{kind}, {region}".replace("_", " ")] = Scaling(
-                points=list(zip(sizes, counts, strict=True)),
-                means=[(m.size, m.mean, m.low, m.high) for m in means],
-            )
-    if not series:
-        return {}
-    slopes = {f"slope {slope:g}": slope for slope in SLOPES.values()}
-    figure = draw_power_laws(series, slopes)
-    return {
-        "Least number of training examples that reach the target: every seed "
-        "(faint), and their geometric mean with its 95 % interval. Searches "
-        "that failed are left out.": figure
-    }
-
-
-TESTS = {"C16": [judge_settings]}
-PAPER: dict[str, list[Check]] = {}
-PICTURES = {"C16": draw_thresholds}
+CLAIMS = {"C16": Declaration([judge_settings])}

@@ -7,6 +7,7 @@ from tfcomp.statistics.verdicts import above, below
 from tfcomp.studies.claims.claim import (
     Case,
     Check,
+    Declaration,
     Number,
     change,
     change_hidden,
@@ -15,7 +16,6 @@ from tfcomp.studies.claims.claim import (
     make_trend,
     minus,
 )
-from tfcomp.studies.claims.claim_pictures import Figures, draw_stages
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.experiments import decoders
 from tfcomp.studies.claims.experiments.decoders import MAIN_CODES, make_cnn
@@ -45,7 +45,6 @@ DROP = Number(
     net=True,
     across=minus,
 )
-PROBES = {"ID, out of fold": "probe_r2_id", "ID to OOD": "probe_r2_ood"}
 PROBE = "R² of a linear probe (whole grid, out of fold)"
 # The image is pixels, and no representation: it stands beside.
 WEAKENING = (
@@ -123,32 +122,6 @@ def list_shallow_and_deep(evidence: Evidence) -> Iterator[Case]:
         yield Case(label, pair, decides=code == "ramp")
 
 
-def draw_decay(evidence: Evidence) -> Figures:
-    """Draws F per stage, a line per depth of one setting."""
-    panels = {}
-    for code in MAIN_CODES:
-        groups = find_depths(evidence, code)
-        lines = {f"depth {depth}": group for depth, group in groups.items()}
-        panels[f"{code} code"] = lines, "factorization"
-    caption = "F per stage, mean over seeds, with 95 % intervals."
-    return draw_stages(panels, "F (eq. 7)", caption)
-
-
-def draw_probes(evidence: Evidence) -> Figures:
-    """Draws probe scores per stage."""
-    groups = decoders.find_donuts(evidence)
-    figures: Figures = {}
-    for label, name in PROBES.items():
-        caption = f"Probe, {label}: mean over seeds, with 95 % intervals."
-        figures |= draw_stages({"": (groups, name)}, "R²", caption)
-    return figures
-
-
-TESTS = {
-    "C6": [Check(list_depths, DECAY)],
-    "C7": [Check(list_shallow_and_deep, [DROP])],
-    "C8": [Check(decoders.DONUTS, WEAKENING)],
-}
 # As the paper states it: trained networks, whatever untrained ones do, and
 # probes that are fitted to trained combinations.
 FALL = replace(
@@ -167,9 +140,16 @@ WEAKER = replace(
     over=change_hidden,
     decides=True,
 )
-PAPER = {
-    "C6": [Check(decoders.DONUTS, [FALL])],
-    "C7": [Check(list_shallow_and_deep, [SHARP])],
-    "C8": [Check(decoders.DONUTS, [WEAKER])],
+
+CLAIMS = {
+    "C6": Declaration(
+        [Check(list_depths, DECAY)], [Check(decoders.DONUTS, [FALL])]
+    ),
+    "C7": Declaration(
+        [Check(list_shallow_and_deep, [DROP])],
+        [Check(list_shallow_and_deep, [SHARP])],
+    ),
+    "C8": Declaration(
+        [Check(decoders.DONUTS, WEAKENING)], [Check(decoders.DONUTS, [WEAKER])]
+    ),
 }
-PICTURES = {"C6": draw_decay, "C8": draw_probes}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 from statistics import fmean
@@ -14,7 +15,10 @@ from tfcomp.statistics.estimates import (
 )
 from tfcomp.statistics.verdicts import above, below
 from tfcomp.studies.claims.claim import (
+    FITTED,
     Check,
+    Declaration,
+    Gate,
     Number,
     Versus,
     collect,
@@ -23,8 +27,6 @@ from tfcomp.studies.claims.claim import (
     make_share,
     minus,
 )
-from tfcomp.studies.claims.claim_pictures import Figures, draw_spread
-from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.experiments.decoders import make_decoder
 from tfcomp.tables.groups import Group
 from tfcomp.tables.selection import Arms, Setting, is_positive
@@ -161,76 +163,56 @@ SIGN = Number(
 )
 
 
-def draw_spreads(evidence: Evidence) -> Figures:
-    """Draws the spread of log-volume per stage of comparable settings."""
-    decided = EXTREMES.find(evidence.groups)
-    groups = ALL.find(evidence.groups) | decided
-    return draw_spread(
-        {
-            name: group
-            for name, group in groups.items()
-            if not EXTREMES.find_mismatch(decided["none"], group)
-        }
-    )
-
-
 SINGLE = {f"{name} alone": decay(name) for name in ("entropy", "variance")}
-TESTS: dict[str, list[Check]] = {
-    "C11": [Check(PUBLISHED, [WORKS])],
-    "C12": [
-        Check(SINGLE, [replace(WORKS, rule=below(0.5))]),
-        Check({"both": decay("both")}, [WORKS]),
-        Check(Versus("the order", ALL, tuple(PENALTIES)), [ORDER]),
-        *(
-            Check(
-                Versus(f"{worse} over {better}", ALL, (worse, better)), [RATIO]
-            )
-            for worse, better in pairwise(PENALTIES)
-        ),
-    ],
-    "C13": [
-        Check(
-            Versus("corner, none less both", EXTREMES, ("none", "both")),
-            SMOOTHNESS,
-        )
-    ],
-    "C22": [Check(GIVEN, [WORKS_HARD]), Check(FOUND, [WORKS_HARD, SIGN])],
-}
 # As the paper states it: the order of errors, of all runs whether they are
 # fitted or not, and log-volume, which figure 3d shows.
 LOWER = replace(RATIO, rule=above(0))
 HIGHER_ID = replace(
     LOWER, quantity="log₁₀ ratio of ID MSE", column="id/mse", name="ID"
 )
-PAPER = {
-    "C12": [
-        *(
-            Check(
-                Versus(f"{worse} over {better}", ALL, (worse, better)),
-                [LOWER],
-                (),
-            )
-            for worse, better in pairwise(PENALTIES)
-        ),
-        *(
-            Check(
-                Versus(f"{name} over none", ALL, (name, "none")),
-                [HIGHER_ID],
-                (),
-            )
-            for name in ("entropy", "variance", "both")
-        ),
-        Check(
-            Versus("variance over both", ALL, ("variance", "both")),
-            [HIGHER_ID],
-            (),
-        ),
-    ],
-    "C13": [
-        Check(
-            Versus("corner, none less both", EXTREMES, ("none", "both")),
-            [replace(SMOOTHNESS[1], decides=True)],
-        )
-    ],
+
+# As the paper states it: the order of errors, of all runs whether they are
+# fitted or not, and log-volume, which figure 3d shows.
+LOWER = replace(RATIO, rule=above(0))
+HIGHER_ID = replace(
+    LOWER, quantity="log₁₀ ratio of ID MSE", column="id/mse", name="ID"
+)
+
+
+def compare_penalties(
+    pairs: Iterable[tuple[str, str]], number: Number, *gates: Gate
+) -> list[Check]:
+    """Returns a check of a ratio for each pair of a worse and a better arm."""
+    return [
+        Check(Versus(f"{first} over {second}", ALL, pair), [number], gates)
+        for pair in pairs
+        for first, second in [pair]
+    ]
+
+
+STEPS = list(pairwise(PENALTIES))
+COSTS = [*((name, "none") for name in [*PENALTIES][1:]), ("variance", "both")]
+SINGLE = {f"{name} alone": decay(name) for name in ("entropy", "variance")}
+EXTREME = Versus("corner, none less both", EXTREMES, ("none", "both"))
+CLAIMS = {
+    "C11": Declaration([Check(PUBLISHED, [WORKS])]),
+    "C12": Declaration(
+        [
+            Check(SINGLE, [replace(WORKS, rule=below(0.5))]),
+            Check({"both": decay("both")}, [WORKS]),
+            Check(Versus("the order", ALL, tuple(PENALTIES)), [ORDER]),
+            *compare_penalties(STEPS, RATIO, FITTED),
+        ],
+        [
+            *compare_penalties(STEPS, LOWER),
+            *compare_penalties(COSTS, HIGHER_ID),
+        ],
+    ),
+    "C13": Declaration(
+        [Check(EXTREME, SMOOTHNESS)],
+        [Check(EXTREME, [replace(SMOOTHNESS[1], decides=True)])],
+    ),
+    "C22": Declaration(
+        [Check(GIVEN, [WORKS_HARD]), Check(FOUND, [WORKS_HARD, SIGN])]
+    ),
 }
-PICTURES = {"C13": draw_spreads}

@@ -2,8 +2,7 @@
 
 from tfcomp.statistics.limits import CORRELATION, POSITIVE
 from tfcomp.statistics.verdicts import above, below
-from tfcomp.studies.claims import claim_pictures
-from tfcomp.studies.claims.claim import Case, Check, Number
+from tfcomp.studies.claims.claim import Case, Check, Declaration, Number
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.tables.selection import Setting, region_is
 
@@ -72,34 +71,10 @@ def find_digit(evidence: Evidence) -> list[Case]:
     return [Case(label, [group])]
 
 
-def draw_errors(evidence: Evidence) -> claim_pictures.Figures:
-    """Draws the error against the angle."""
-    group = ROTATED.find(evidence.groups)
-    columns = claim_pictures.list_columns(group.get_places("curve_mse"))
-    return claim_pictures.draw_lines(
-        group.get_places("curve_values").iloc[0].tolist() if columns else [],
-        {"mean over seeds": columns},
-        xlabel="angle (degrees)",
-        ylabel="MSE over pixels",
-        caption="MSE at every angle, with 95 % intervals over seeds.",
-        logy=True,
-    )
-
-
-def draw_jumps(evidence: Evidence) -> claim_pictures.Figures:
-    """Draws the longest step and the sharpest turn per stage."""
-    groups = {"rotated digit": ROTATED.find(evidence.groups)}
-    return claim_pictures.draw_stages(
-        {title: (groups, name) for title, name in JUMPS.items()},
-        "inside the gap / outside",
-        "Inside the gap over outside, per stage, mean over seeds, with 95 % "
-        "intervals.",
-    )
-
-
-TESTS = {
-    "C19": [Check(find_digit, INTERPOLATION)],
-    "C20": [Check(find_digit, SMOOTHNESS)],
+CLAIMS = {
+    "C19": Declaration(
+        [Check(find_digit, INTERPOLATION)],
+        [Check(find_digit, INTERPOLATION[1:2])],
+    ),
+    "C20": Declaration([Check(find_digit, SMOOTHNESS)]),
 }
-PAPER = {"C19": [Check(find_digit, INTERPOLATION[1:2])]}
-PICTURES = {"C19": draw_errors, "C20": draw_jumps}

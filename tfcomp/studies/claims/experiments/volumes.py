@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 from tfcomp.statistics.estimates import estimate_trend
 from tfcomp.statistics.limits import SHARE
 from tfcomp.statistics.verdicts import Rule, Verdict, above, below, differs
-from tfcomp.studies.claims import claim_pictures
 from tfcomp.studies.claims.claim import (
     CODE,
     FITTED,
     Case,
     Check,
+    Declaration,
     Gate,
     Number,
     make_trend,
@@ -56,11 +56,6 @@ def compare_sides(group: Group, name: str, when: str) -> DataFrame:
 def subtract_code(stages: DataFrame) -> DataFrame:
     """Subtracts the number of the code, which is 0 then."""
     return stages.sub(stages[CODE], axis=0) if CODE in stages else stages
-
-
-def read_spread(group: Group, when: str = END) -> DataFrame:
-    """Returns standard deviations, OOD less ID, less the same of the code."""
-    return subtract_code(compare_sides(group, "log_volume_sd", when))
 
 
 def read_deviation(group: Group, when: str = END) -> DataFrame:
@@ -159,55 +154,24 @@ def judge_signs(evidence: Evidence) -> list[Part]:
     return parts
 
 
-def draw_warp(evidence: Evidence) -> claim_pictures.Figures:
-    """Draws the spread of log-volume per stage: ID, OOD and the difference."""
-    groups = decoders.find_donuts(evidence)
-    return claim_pictures.draw_spread(groups) | claim_pictures.draw_stages(
-        {"": (groups, read_spread)},
-        "spread, OOD - ID - code",
-        "Standard deviation of log-volume over OOD points less that over ID "
-        "points, less the same of the code, mean over seeds, with 95 % "
-        "intervals. Its size is judged, seed by seed.",
-    )
-
-
-def draw_signs(evidence: Evidence) -> claim_pictures.Figures:
-    """Draws the difference of mean log-volumes per stage."""
-    cnns = decoders.find_donuts(evidence)
-    mlps = {
-        f"{code} code": decoders.make_mlp(code).find(evidence.groups)
-        for code in MAIN_CODES
-    }
-    return claim_pictures.draw_stages(
-        {"CNN": (cnns, read_shift), "MLP": (mlps, read_shift)},
-        "log-volume, OOD - ID - code",
-        "Mean log-volume over OOD points less that over ID points, less the "
-        "same of the code, mean over seeds, with 95 % intervals. Below 0: the "
-        "network compresses the region.",
-    )
-
-
-TESTS = {
-    "C9": [Check(decoders.DONUTS, [*WARP, OOD_WARP])],
-    "C10": [judge_signs],
-}
 # As the paper states it: the trained networks.
-PAPER = {
-    "C9": [
-        Check(
-            decoders.DONUTS,
-            [
-                replace(WARP[0], quantity=OF_TRAINED, rule=above(0), net=False),
-                Number(
-                    "this number, rank correlation with the stage",
-                    read_deviation,
-                    above(0),
-                    "trend",
-                    over=list,
-                    by=estimate_trend,
-                ),
-            ],
-        )
-    ]
+
+# As the paper states it: the trained networks.
+TRAINED = (
+    replace(WARP[0], quantity=OF_TRAINED, rule=above(0), net=False),
+    Number(
+        "this number, rank correlation with the stage",
+        read_deviation,
+        above(0),
+        "trend",
+        over=list,
+        by=estimate_trend,
+    ),
+)
+CLAIMS = {
+    "C9": Declaration(
+        [Check(decoders.DONUTS, [*WARP, OOD_WARP])],
+        [Check(decoders.DONUTS, TRAINED)],
+    ),
+    "C10": Declaration([judge_signs]),
 }
-PICTURES = {"C9": draw_warp, "C10": draw_signs}
