@@ -34,8 +34,6 @@ from tfcomp.tables.selection import Arms, Setting
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-    from tfcomp.studies.claims.parts import Part
-
 CODE = "code"
 # A path as `ood/mse`; rules for several, which a run meets or not; or what
 # computes a number [seeds], or [seeds, stages], of a group at a time.
@@ -306,7 +304,7 @@ class Check:
 
 
 # A test whose rules depend on what it finds returns judged parts.
-OwnCheck = Callable[[Evidence], "list[Part]"]
+OwnCheck = Callable[[Evidence], list[Any]]
 Checks = Sequence[Check | OwnCheck]
 
 
