@@ -63,12 +63,18 @@ def make_pipeline(profile: str = "", base_image: str = BASE_IMAGE) -> Callable:
             pushed = pusher(
                 **candidate, examples=examples, export_dir=export_dir
             ).after(queried)
-        # The SDK's cache compares inputs alone. These steps also look at
-        # datasets, finished trials and pushed models, and repeat no work.
-        always = (generated, trained, evaluated, queried, pushed)
-        for step in always:
+        # The SDK's cache compares inputs alone. Steps also look at datasets,
+        # finished trials and pushed models, and repeat no work.
+        for step in (
+            generated,
+            validated,
+            trained,
+            evaluated,
+            queried,
+            pushed,
+            reported,
+        ):
             step.set_caching_options(False)
-        for step in (*always, validated, reported):
             step.set_container_image(base_image)
 
     return pipeline

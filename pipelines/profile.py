@@ -11,33 +11,28 @@ steps receive one JSON string in which every flag is resolved.
 """
 
 import dataclasses
-import io
 import json
 import os
 import tomllib
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 from pipelines.rules import Rules, choose_setting, make_rules
 from tfcomp.config import flagfiles
-from tfcomp.config.data_hash import find_data_dir
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import split_names
-from tfcomp.config.run_flags import parse_flags
-from tfcomp.config.trust import TRUST_FLAGS
-from tfcomp.datasets.digits import has_mnist
+from tfcomp.config.trust import TRUST_FLAG
 from tfcomp.storage.code_version import hash_modules
-from tfcomp.studies.thresholds import command as thresholds
-from tfcomp.sweeps.sweep_run import Sweep, define_flags, make_sweep
+from tfcomp.sweeps.sweep_run import Sweep
+from tfcomp.sweeps.workload import Workload
 
 PROFILE_FLAG = {
     "profile": (
         "smoke",
         "What to train: smoke, quick, campaign, paper, or your own folder.",
     ),
-    **TRUST_FLAGS,
+    **TRUST_FLAG,
 }
 SHIPPED = Path(__file__).parent / "profiles"
 LIBRARIES = ("tensorflow", "keras", "tensorflow-datasets", "numpy", "kfp")
@@ -49,18 +44,15 @@ class Profile:
     """A profile with all of its flags resolved."""
 
     name: str
-    sweeps: list[list[str]]  # the flags of each
-    searches: list[list[str]]
+    parts: dict[str, list[str]]  # flags of sweeps and searches, by flagfile
     rules: Rules
-    # Hash of all sources that steps import, and the versions of libraries,
-    # which the SDK's cache does not compare by itself.
-    code: str = ""
+    code: str = ""  # hash of all sources, and versions of libraries
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self))
 
 
-def load_profile(name: str, trust_plugins: bool = False) -> Profile:
+def load_profile(name: str, trust: bool = False) -> Profile:
     """Reads and checks a shipped profile or the one of a folder.
 
     Raises:
@@ -75,17 +67,12 @@ def load_profile(name: str, trust_plugins: bool = False) -> Profile:
         raise RunError(f"--profile: {file} cannot be read: {error}") from error
     shipped = content.pop("flagfiles", None)
     files = flagfiles.SHIPPED / str(shipped) if shipped else folder
-    sweeps: list[list[str]] = []
-    searches: list[list[str]] = []
+    parts: dict[str, list[str]] = {}
     for path in sorted(files.glob("*.flags")):
-        is_search = path.name.startswith("threshold")
-        arguments = flagfiles.expand_flagfiles([f"--flagfile={path}"])
-        if trust_plugins:
-            arguments = list(map(str, arguments))  # forgets their file
-        (searches if is_search else sweeps).append(arguments)
-    if not sweeps:
-        raise RunError(f"--profile: {files} has no flagfile of a sweep")
-    profile = Profile(folder.name, sweeps, searches, make_rules(content))
+        parts[path.stem] = flagfiles.expand_flagfiles([f"--flagfile={path}"])
+        if trust:  # forgets that a file has set them
+            parts[path.stem] = list(map(str, parts[path.stem]))
+    profile = Profile(folder.name, parts, make_rules(content))
     sources = hash_modules(["tfcomp", "pipelines", *check_profile(profile)])
     code = " ".join([sources, *map(version, LIBRARIES)])
     return dataclasses.replace(profile, code=code)
@@ -99,11 +86,10 @@ def parse_profile(text: str) -> Profile:
 
 def check_profile(profile: Profile) -> list[str]:
     """Checks sweeps and searches, and returns the plugins that it imports."""
-    sweeps = {sweep.folder.name: sweep for sweep in make_sweeps(profile)}
-    searches = {part.folder.name for part in make_searches(profile)}
-    number = len(profile.sweeps) + len(profile.searches)
-    if len({*sweeps, *searches}) < number:
+    works = make_works(profile)
+    if len({work.folder for work in works}) < len(works):
         raise RunError("--profile: two flagfiles have the same --run_name")
+    sweeps = {w.folder.name: w for w in works if isinstance(w, Sweep)}
     if profile.rules.sweep not in sweeps:
         raise RunError(
             f"--profile: the candidate's sweep must be one of "
@@ -126,41 +112,32 @@ def _check_candidate(sweep: Sweep, rules: Rules) -> None:
         raise RunError(f"--profile: {error}") from error
 
 
-def replace_missing_digits(profile: Profile) -> Profile:
-    """Uses drawn digits, with a note, in sweeps that lack their MNIST."""
-    sweeps = []
-    for arguments in profile.sweeps:
-        settings = parse_flags(arguments, define_flags())
-        folder = find_data_dir(settings["data_dir"])
-        source = settings["dataset"], settings["digit_source"]
-        if source == ("rotated_digits", "mnist") and not has_mnist(folder):
-            arguments = [*arguments, "--digit_source=stand_in"]
-            name = settings["run_name"]
-            print(f"note     {name}: drawn digits, no MNIST in {folder}")
-        sweeps.append(arguments)
-    return dataclasses.replace(profile, sweeps=sweeps)
+def make_works(
+    profile: Profile, *places: str, data: str | Path = ""
+) -> list[Workload]:
+    """Makes the sweeps and searches of a profile.
+
+    Args:
+        places: Flags for all of them, as `--log_dir=logs`.
+        data: `--examples_dir` of sweeps; searches choose their data as they go.
+    """
+    from tfcomp.studies.study import SEARCH, make_work
+
+    return [
+        make_work(
+            name,
+            [*flags, *places, f"--examples_dir={data}"]
+            if data and not name.startswith(SEARCH)
+            else [*flags, *places],
+        )
+        for name, flags in profile.parts.items()
+    ]
 
 
-def make_sweeps(profile: Profile, *places: str) -> list[Sweep]:
-    """Makes the sweeps of a profile, with flags for all, as `--log_dir=`."""
-    with redirect_stdout(io.StringIO()):  # the messages of the command
-        return [
-            make_sweep(parse_flags([*arguments, *places], define_flags()))
-            for arguments in profile.sweeps
-        ]
-
-
-def make_searches(
-    profile: Profile, *places: str
-) -> list[thresholds.ThresholdSearches]:
-    """Makes the threshold searches of a profile; as `make_sweeps`."""
-    with redirect_stdout(io.StringIO()):
-        return [
-            thresholds.make_searches(
-                parse_flags([*arguments, *places], thresholds.define_flags())
-            )
-            for arguments in profile.searches
-        ]
+def make_sweeps(profile: Profile) -> list[Sweep]:
+    """Makes the sweeps of a profile alone."""
+    works = make_works(profile)
+    return [work for work in works if isinstance(work, Sweep)]
 
 
 def find_profile(name: str) -> Path:

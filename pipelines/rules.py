@@ -6,9 +6,8 @@ held-out combinations to select the model, which makes its OOD scores invalid.
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,18 +55,37 @@ class Rules:
 
 def make_rules(content: Mapping[str, Any]) -> Rules:
     """Makes rules from `profile.toml`; a RunError names what is invalid."""
-    unknown = set(content) - {field.name for field in dataclasses.fields(Rules)}
-    missing = {"push_as", "sweep", "thresholds"} - set(content)
-    if unknown or missing:
-        word = "has no" if missing else "must not have"
-        names = ", ".join(sorted(missing or unknown))
-        raise RunError(f"--profile: profile.toml {word} {names}")
-    rules = Rules(**content)
-    for name, (is_valid, rule) in _CHECKS.items():
-        value = getattr(rules, name)
-        if not is_valid(value):
-            raise RunError(f"--profile: {name} {rule}, got {value!r}")
+    try:
+        rules = Rules(**content)
+    except TypeError as error:  # names that are missing or unknown
+        reason = str(error).removeprefix("Rules.__init__() ")
+        raise RunError(f"--profile: profile.toml: {reason}") from error
+    for name, (kind, words) in _KINDS.items():
+        if not isinstance(value := getattr(rules, name), kind):
+            rule = f"{name} must be {words}, got {value!r}"
+            raise RunError(f"--profile: {rule}")
+    if not rules.push_as.strip(".") or set(rules.push_as) & set("/\\\0"):
+        rule = f"must be a plain name without a path, got {rules.push_as!r}"
+        raise RunError(f"--profile: push_as {rule}")
+    if not rules.choose_by.startswith("id_"):
+        rule = "must be an ID score (an OOD score would leak)"
+        raise RunError(f"--profile: choose_by {rule}, got {rules.choose_by!r}")
+    bounds = rules.thresholds.values()
+    if not bounds or not all(map(_is_bounds, bounds)):
+        rule = "must name scores with bounds, as {id_mse = {below = 0.05}}"
+        raise RunError(f"--profile: thresholds {rule}, got {rules.thresholds}")
     return rules
+
+
+_KINDS: dict[str, tuple[Any, str]] = {
+    "push_as": (str, "a name"),
+    "sweep": (str, "the --run_name of a sweep"),
+    "thresholds": (dict, "a table of scores"),
+    "setting": (dict, "a table of flags, as {depth = 4}"),
+    "min_seeds": (int, "an integer"),
+    "choose_by": (str, "the name of a score"),
+    "tolerance": (int | float, "a number"),
+}
 
 
 def _is_bounds(bounds: object) -> bool:
@@ -75,50 +93,8 @@ def _is_bounds(bounds: object) -> bool:
         isinstance(bounds, dict)
         and bool(bounds)
         and set(bounds) <= {"below", "above"}
-        and all(map(_is_number, bounds.values()))
+        and all(isinstance(bound, int | float) for bound in bounds.values())
     )
-
-
-def _is_number(value: object) -> bool:
-    # True is an integer to Python, and NaN equals nothing.
-    return type(value) in (int, float) and value == value
-
-
-_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "push_as": (
-        lambda name: (
-            isinstance(name, str)
-            and name not in ("", ".", "..")
-            and not set(name) & set("/\\\0")
-        ),
-        "must be a plain name without a path",
-    ),
-    "setting": (
-        lambda table: isinstance(table, dict),
-        "must be a table of flags, such as {depth = 4}",
-    ),
-    "choose_by": (
-        lambda score: str(score).startswith("id_"),
-        "must be an ID score (an OOD score would leak)",
-    ),
-    "min_seeds": (
-        lambda number: type(number) is int and number >= 1,
-        "must be an integer of at least 1",
-    ),
-    "tolerance": (
-        lambda number: _is_number(number) and number >= 0,
-        "must be a number of at least 0",
-    ),
-    "thresholds": (
-        lambda table: (
-            isinstance(table, dict)
-            and bool(table)
-            and all(map(_is_bounds, table.values()))
-        ),
-        "must name scores with bounds, such as id_relative_mse = "
-        "{below = 0.05}",
-    ),
-}
 
 
 def _read_value(value: object) -> float | str:

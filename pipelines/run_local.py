@@ -17,15 +17,11 @@ from pipelines.profile import (
     PROFILE_FLAG,
     Profile,
     load_profile,
-    make_searches,
-    make_sweeps,
-    replace_missing_digits,
+    make_works,
 )
-from pipelines.running_step import count
-from tfcomp.config.command import exit_on_user_error, run_command
+from tfcomp.config.command import exit_on_user_error, make_main
 from tfcomp.config.errors import RunError, explain_failure
 from tfcomp.config.quiet import quiet_startup
-from tfcomp.config.run_flags import define_settings, make_flags
 from tfcomp.storage.files import make_folder, read_json, refuse_links
 from tfcomp.storage.output_folders import check_folder, lock_folder
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
@@ -44,12 +40,12 @@ FLAGS = {
         "",
         "The folder of this pipeline. The default is pipeline_runs/<profile>.",
     ),
-    "resume": (
-        False,
-        "Deprecated: a pipeline always continues in its folder.",
-    ),
+    **{
+        field.name: (field.default, field.metadata["help"])
+        for field in SchedulerOptions.list_settings()
+        if field.name in ("workers", "scheduler")
+    },
 }
-OPTIONS = ("workers", "scheduler")  # of the trainer
 
 
 class PipelineError(RunError):
@@ -58,21 +54,11 @@ class PipelineError(RunError):
     status = 1
 
 
-def main(argv: list[str]) -> int:
-    """Runs the command and returns its exit status."""
-    values = make_flags(FLAGS)
-    settings = SchedulerOptions.list_settings()
-    define_settings((f for f in settings if f.name in OPTIONS), values)
-    return run_command(argv, __doc__, values, check_and_run)
-
-
 def check_and_run(settings: dict[str, Any]) -> int:
     """Checks all settings, then runs the steps."""
     scheduler = SchedulerOptions.from_flags(settings)
     check_folder("export_dir", settings["export_dir"])
-    profile = replace_missing_digits(
-        load_profile(settings["profile"], settings["trust_plugins"])
-    )
+    profile = load_profile(settings["profile"], settings["trust_flagfile"])
     name = settings["pipeline_root"] or f"pipeline_runs/{profile.name}"
     check_folder("pipeline_root", name)
     root = Path(name).absolute()
@@ -84,26 +70,18 @@ def check_and_run(settings: dict[str, Any]) -> int:
 
 
 def describe_profile(profile: Profile) -> str:
-    """Formats what a profile trains, as `smoke: 1 sweep, 2 trials`."""
-    sweeps, searches = make_sweeps(profile), make_searches(profile)
-    parts = [
-        count(len(sweeps), "sweep"),
-        count(sum(len(sweep.items) for sweep in sweeps), "trial"),
+    """Formats what a profile trains, as `smoke: smoke_low_rank (2 trials)`."""
+    works = [
+        f"{work.folder.name} ({len(work.items)} {work.noun})"
+        for work in make_works(profile)
     ]
-    if searches:
-        cases = sum(len(part.items) for part in searches)
-        parts.append(count(cases, "threshold search", "threshold searches"))
-    return f"{profile.name}: {', '.join(parts)}"
+    return f"{profile.name}: {', '.join(works)}"
 
 
 def claim_root(root: Path) -> IO[bytes]:
     """Locks the folder of a pipeline; closing the result releases it."""
-    try:
-        refuse_links(make_folder(root))
-        return lock_folder(root)
-    except OSError as error:
-        rule = "--pipeline_root must be writable"
-        raise RunError(f"{rule}: {error}") from error
+    refuse_links(make_folder(root))
+    return lock_folder(root)
 
 
 def run_pipeline(
@@ -111,12 +89,16 @@ def run_pipeline(
 ) -> None:
     """Runs the steps in this process; a PipelineError names what failed."""
     with quiet_startup():
+        from kfp import dsl
+
         from pipelines import components
 
-    kinds = components.list_outputs()
+    artifacts = "examples anomalies runs evaluation metrics pushed folder page"
     inputs: dict[str, Any] = {
-        name: kind(name=name, uri=str(work / name))
-        for name, kind in kinds.items()
+        name: (dsl.Metrics if name == "metrics" else dsl.Artifact)(
+            name=name, uri=str(work / name)
+        )
+        for name in artifacts.split()
     }
     inputs |= {
         "profile": profile.to_json(),
@@ -130,7 +112,6 @@ def run_pipeline(
     def call(step: str) -> bool:
         """Calls a step; False if it failed, or blessed no candidate."""
         function = getattr(components, step).python_func
-        inputs["metrics"] = kinds["metrics"](uri=str(work / "metrics" / step))
         names = inspect.signature(function).parameters
         try:
             if function(**{name: inputs[name] for name in names}) is not False:
@@ -151,6 +132,8 @@ def run_pipeline(
         problems += ["nothing was pushed"] * (not is_pushed)
         raise PipelineError("; ".join(problems))
 
+
+main = make_main(__doc__, FLAGS, check_and_run)
 
 if __name__ == "__main__":
     exit_on_user_error(main)

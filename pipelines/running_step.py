@@ -18,11 +18,6 @@ if TYPE_CHECKING:
     from kfp import dsl
 
 
-def count(number: int, noun: str, plural: str = "") -> str:
-    """Formats a number of things, as `1 trial` or `2 trials`."""
-    return f"{number} {noun if number == 1 else plural or noun + 's'}"
-
-
 def list_files(folder: Path, pattern: str = "**/*") -> list[tuple[str, Path]]:
     """Lists the files below a folder with their names there, sorted."""
     files = filter(Path.is_file, sorted(folder.glob(pattern)))
@@ -42,18 +37,17 @@ def run_step(name: str) -> Iterator[RunningStep]:
     """Prints a line when the block ends: its result, or why it failed."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     step, start = RunningStep(), time.monotonic()
-
-    def finish(state: str, text: str) -> None:
-        seconds = format_seconds(time.monotonic() - start)
-        print(f"{state:8}{name:17}  {text}  ({seconds})", flush=True)
-
+    state = "failed"
     try:
         yield step
+        state = "stopped" if step.is_stopped else "done"
     except BaseException as error:
         line, _ = explain_failure(error) or (" ".join(str(error).split()), 1)
-        finish("failed", line or type(error).__name__)
+        step.note = line or type(error).__name__
         raise
-    finish("stopped" if step.is_stopped else "done", step.note)
+    finally:
+        seconds = format_seconds(time.monotonic() - start)
+        print(f"{state:8}{name:17}  {step.note}  ({seconds})", flush=True)
 
 
 def place(artifact: dsl.Artifact, work_dir: str, name: str) -> Path:

@@ -6,21 +6,25 @@ beside it; it does not decide, since a profile may have two seeds.
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from pipelines.profile import parse_profile
 from pipelines.rules import Rules, choose_setting, read_trials
+from pipelines.running_step import place, run_step
 from pipelines.steps.pusher import LINEAGE
 from pipelines.steps.trainer import LOGS
 from tfcomp.config.errors import RunError
 from tfcomp.statistics.seed_statistics import compute_statistics
 from tfcomp.statistics.verdicts import Rule, above, below
-from tfcomp.storage.files import DamagedFileError, read_json
+from tfcomp.storage.files import DamagedFileError, read_json, write_text
 from tfcomp.storage.model_versions import list_versions
 
 if TYPE_CHECKING:
+    from kfp import dsl
     from pandas import DataFrame
 
 
@@ -57,9 +61,6 @@ class Evaluation:
     def blessed(self) -> bool:
         return not self.reasons
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"blessed": self.blessed, **asdict(self)}
-
     def describe(self) -> str:
         """Formats the verdict on one line."""
         if not self.blessed:
@@ -67,6 +68,30 @@ class Evaluation:
         scores = ", ".join(map(str, self.checks))
         compared = f"; not worse than {self.pushed}" if self.pushed else ""
         return f"blessed {self.candidate}: {scores}{compared}"
+
+
+def run(
+    profile: str,
+    runs_dir: str,
+    export_dir: str,
+    digest: str,
+    work_dir: str,
+    evaluation: dsl.Artifact,
+    metrics: dsl.Metrics,
+) -> bool:
+    """Writes the evaluation; returns True if the candidate may be pushed."""
+    with run_step("evaluator") as step:
+        rules = parse_profile(profile).rules
+        verdict = judge_candidate(rules, Path(runs_dir), export_dir, digest)
+        content = {"blessed": verdict.blessed, **asdict(verdict)}
+        file = place(evaluation, work_dir, "evaluation.json")
+        write_text(file, json.dumps(content, indent=2) + "\n")
+        evaluation.metadata["candidate"] = verdict.run
+        for check in verdict.checks:
+            if check.value is not None:
+                metrics.log_metric(check.score, check.value)
+        step.note, step.is_stopped = verdict.describe(), not verdict.blessed
+        return verdict.blessed
 
 
 def judge_candidate(

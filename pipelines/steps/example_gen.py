@@ -1,10 +1,13 @@
 """Writes the datasets that the trials of a profile train on."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pipelines.profile import Profile, make_sweeps, parse_profile
-from pipelines.running_step import list_files
+from pipelines.running_step import list_files, place, run_step
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.materialized import (
     Examples,
@@ -14,16 +17,22 @@ from tfcomp.datasets.materialized import (
 )
 from tfcomp.storage.code_version import hash_files
 
+if TYPE_CHECKING:
+    from kfp import dsl
 
-def write_examples(profile: str, folder: Path) -> tuple[int, str]:
-    """Writes all datasets; returns their number and the hash of all files."""
+
+def run(profile: str, work_dir: str, examples: dsl.Dataset) -> None:
+    """Writes all datasets; the artifact gets the `digest` of their files."""
     import tensorflow_datasets as tfds
 
     tfds.disable_progress_bar()
-    configs = list_datasets(parse_profile(profile))
-    written = [materialize(config, str(folder)) for config in configs]
-    files = [file for path in written for file in list_files(path)]
-    return len(written), hash_files(files)
+    with run_step("example_gen") as step:
+        folder = place(examples, work_dir, "examples")
+        configs = list_datasets(parse_profile(profile))
+        written = [materialize(config, str(folder)) for config in configs]
+        files = [file for path in written for file in list_files(path)]
+        examples.metadata["digest"] = hash_files(files)
+        step.note = f"datasets: {len(written)}, in {folder}"
 
 
 def list_datasets(profile: Profile) -> list[RunConfig]:

@@ -1,7 +1,6 @@
 """Queries a SavedModel with TensorFlow alone; compares it with its network."""
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -10,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from pipelines.profile import check_profile, parse_profile
-from pipelines.steps.trainer import find_model
+from pipelines.running_step import run_step
+from pipelines.steps.trainer import find_candidate, find_model
 from tfcomp.analysis.jacobians import compute_stage_metrics
 from tfcomp.config.errors import RunError
 from tfcomp.datasets import Dataset
@@ -25,17 +25,19 @@ TOLERANCE = 1e-4  # of the largest answer: kernels differ between processes
 Arrays = dict[str, np.ndarray]
 
 
-def validate_model(profile: str, run: Path) -> int:
-    """Queries the SavedModel of a run, and returns the number of answers.
+def run(profile: str, runs_dir: str, evaluation: str) -> None:
+    """Queries the SavedModel of the candidate.
 
     A RunError names the first wrong answer.
     """
-    check_profile(parse_profile(profile))  # imports its plugins
-    model, loaded = find_model(run), load_run(run)
-    requests = make_requests(loaded.dataset)
-    answers = query_model(model, requests)
-    compare_answers(answers, make_answers(loaded, requests))
-    return len(answers)
+    with run_step("infra_validator") as step:
+        check_profile(parse_profile(profile))  # imports its plugins
+        path = find_candidate(runs_dir, evaluation)
+        loaded = load_run(path)
+        requests = make_requests(loaded.dataset)
+        answers = query_model(find_model(path), requests)
+        compare_answers(answers, make_answers(loaded, requests))
+        step.note = f"{len(answers)} answers equal the network's"
 
 
 def make_requests(dataset: Dataset) -> Arrays:
@@ -51,14 +53,17 @@ def make_requests(dataset: Dataset) -> Arrays:
 def query_model(version: Path, requests: Arrays) -> Arrays:
     """Queries a SavedModel in a process of its own; a RunError if it fails."""
     with tempfile.TemporaryDirectory(prefix="canary-") as folder:
-        names = ("model", "requests.npz", "answers.npz")
-        copy, asked, answers = (os.path.join(folder, name) for name in names)
-        try:
-            shutil.copytree(version, copy)
-        except OSError as error:
-            raise RunError(f"no SavedModel in {version}: {error}") from error
+        names = ("requests.npz", "answers.npz")
+        asked, answers = (os.path.join(folder, name) for name in names)
         np.savez(asked, **requests)  # type: ignore[arg-type]
-        command = [sys.executable, "-I", str(CANARY), copy, asked, answers]
+        command = [
+            sys.executable,
+            "-I",
+            str(CANARY),
+            str(version),
+            asked,
+            answers,
+        ]
         try:
             result = subprocess.run(
                 command, capture_output=True, text=True, timeout=TIMEOUT

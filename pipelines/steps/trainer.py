@@ -1,46 +1,45 @@
 """Runs the sweeps and searches of a profile, and finds their models."""
 
-from pathlib import Path
+from __future__ import annotations
 
-from pipelines.profile import make_searches, make_sweeps, parse_profile
-from pipelines.running_step import list_files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipelines.profile import make_works, parse_profile
+from pipelines.running_step import place, run_step
 from tfcomp.config.quiet import start_tensorflow
-from tfcomp.storage.code_version import hash_files
 from tfcomp.storage.files import read_json
 from tfcomp.storage.model_versions import list_versions
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.workload import run_all
+
+if TYPE_CHECKING:
+    from kfp import dsl
 
 # Folders of runs and of SavedModels in the output of the trainer.
 LOGS = "logs"
 MODELS = "saved_models"
 
 
-def train_all(
-    profile: str, folder: Path, examples_dir: str, options: SchedulerOptions
-) -> tuple[int, int]:
-    """Runs trials and searches that are not finished.
-
-    Returns the number of all, and of those that failed.
-    """
-    parsed = parse_profile(profile)
-    logs = f"--log_dir={folder / LOGS}"
-    models = f"--export_dir={folder / MODELS}"
-    # Searches choose their data as they go, and render them.
-    work = [
-        *make_sweeps(parsed, logs, models, f"--examples_dir={examples_dir}"),
-        *make_searches(parsed, logs, models),
-    ]
-    failures = run_all(work, options)
-    for failure in failures:
-        print(f"failed: {failure}")
-    return sum(len(part.items) for part in work), len(failures)
-
-
-def hash_tables(folder: Path) -> str:
-    """Returns the hash of all results."""
-    tables = list_files(folder / LOGS, "*/trials.csv")
-    return hash_files(tables + list_files(folder / LOGS, "*/thresholds.csv"))
+def run(
+    profile: str,
+    examples_dir: str,
+    work_dir: str,
+    workers: int,
+    scheduler: str,
+    runs: dsl.Artifact,
+) -> None:
+    """Runs trials and searches that are not finished."""
+    with run_step("trainer") as step:
+        folder = place(runs, work_dir, "runs")
+        options = SchedulerOptions(workers=workers, scheduler=scheduler)
+        places = f"--log_dir={folder / LOGS}", f"--export_dir={folder / MODELS}"
+        works = make_works(parse_profile(profile), *places, data=examples_dir)
+        failures = run_all(works, options)
+        for failure in failures:
+            print(f"failed: {failure}")
+        number = sum(len(work.items) for work in works)
+        step.note = f"trials: {number}, failed: {len(failures)}, in {folder}"
 
 
 def find_candidate(runs_dir: str | Path, evaluation: str | Path) -> Path:

@@ -127,7 +127,7 @@ def test_measuring_leaves_foreign_plugins_alone(
     assert re.search(ASKED, capsys.readouterr().err) and not evil.exists()
 
 
-@pytest.mark.parametrize("line", ["\n--trust_plugins", ""])
+@pytest.mark.parametrize("line", ["\n--trust_flagfile", ""])
 def test_a_run_cannot_trust_itself(
     line: str, evil: Path, tmp_path: Path
 ) -> None:
@@ -140,9 +140,7 @@ def test_a_run_cannot_trust_itself(
     assert not evil.exists()
 
 
-@pytest.mark.parametrize(
-    "flag", [FOREIGN, "--trust_plugins", "--trust_flagfile"]
-)
+@pytest.mark.parametrize("flag", [FOREIGN, "--trust_flagfile"])
 @pytest.mark.parametrize("is_first", [True, False])
 def test_plugins_that_are_asked_for_are_imported(
     flag: str, is_first: bool, evil: Path, tmp_path: Path
@@ -157,9 +155,7 @@ def test_plugins_that_are_asked_for_are_imported(
     assert evil.exists()
 
 
-@pytest.mark.parametrize(
-    "flag", [FOREIGN, "--trust_plugins", "--trust_flagfile"]
-)
+@pytest.mark.parametrize("flag", [FOREIGN, "--trust_flagfile"])
 def test_runs_that_are_trusted(flag: str, evil: Path, tmp_path: Path) -> None:
     from tfcomp import analyze
 

@@ -39,17 +39,14 @@ def test_files_cannot_ask_for_it(line: str, working_folder: Path) -> None:
             parse("--flagfile=renamed.txt", *trust)
 
 
-@pytest.mark.parametrize(
-    "trust", ["--trust_flagfile", "--trust_plugins", SCHEDULER]
-)
+@pytest.mark.parametrize("trust", ["--trust_flagfile", SCHEDULER])
 def test_the_command_line_can(trust: str, working_folder: Path) -> None:
     Path("a.flags").write_text(SCHEDULER)
     values = parse(trust, "--flagfile=a.flags")
     assert values["scheduler"] == "tcp://evil:8786"
-    assert values["trust_flagfile"] == values["trust_plugins"]
 
 
-@pytest.mark.parametrize("flag", ["--trust_flagfile", "--notrust_plugins"])
+@pytest.mark.parametrize("flag", ["--trust_flagfile", "--notrust_flagfile"])
 def test_files_do_not_trust_themselves(flag: str, working_folder: Path) -> None:
     Path("a.flags").write_text(f"{flag}\n{SCHEDULER}")
     with pytest.raises(RunError, match="a flagfile cannot say"):

@@ -105,7 +105,7 @@ def make_profile(
 ) -> Callable[..., Profile]:
     """The profile that `write_profile` writes, loaded."""
     return lambda *flags, **changes: load_profile(
-        str(write_profile(*flags, **changes)), trust_plugins=True
+        str(write_profile(*flags, **changes)), trust=True
     )
 
 

@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from pipelines.profile import Profile, make_sweeps
+from pipelines.profile import Profile, make_works
 from pipelines.steps.report import report_runs
 from tfcomp.config.run_config import RunConfig
 
@@ -12,7 +12,7 @@ def test_trials_of_other_flags_or_code_are_left_out(
     tiny_profile: Profile, smoke_run: RunConfig, tmp_path: Path
 ) -> None:
     logs = f"--log_dir={tmp_path / 'runs' / 'logs'}"
-    (trial,) = make_sweeps(tiny_profile, logs)[0].items
+    (trial,) = make_works(tiny_profile, logs)[0].items
     stale = trial.path.with_name("0123456789abcdef")
     for folder in (trial.path, stale):
         folder.mkdir(parents=True)

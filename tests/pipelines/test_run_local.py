@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 from kfp import components, local
 
-from pipelines import run_local
-from pipelines.compile import compile_pipeline
+from pipelines import compile, run_local
 from pipelines.profile import SHIPPED, load_profile
 from pipelines.run_local import STEPS, PipelineError
 from pipelines.steps.example_gen import list_datasets
@@ -125,7 +124,7 @@ def test_compiled_pipeline_runs_here(
     capsys: pytest.CaptureFixture,
 ) -> None:
     path = tmp_path / "pipeline.yaml"
-    compile_pipeline(load_profile("smoke").to_json(), path)
+    assert compile.main(["", f"--output={path}"]) == 0
     local.init(local.SubprocessRunner(use_venv=False), str(tmp_path / "kfp"))
     pipeline = components.load_component_from_file(str(path))
     pipeline(work_dir=str(smoke.work), export_dir=str(smoke.path / "out"))

@@ -18,7 +18,7 @@ from tfcomp.config.errors import (
 from tfcomp.config.own_settings import IMPORTING
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import split_names
-from tfcomp.config.trust import is_trusting, make_refusal
+from tfcomp.config.trust import TRUST, make_refusal
 
 # Flag of the commands that load runs.
 PLUGIN_FLAG = {"plugins": ("", "Modules with parts of your own; as in train.")}
@@ -60,6 +60,6 @@ def admit_plugins(
     """
     if flags is not None:
         import_plugins(flags["plugins"])
-        import_plugins(modules if is_trusting(flags) else "")
+        import_plugins(modules if flags.get(TRUST) else "")
     if missing := [n for n in split_names(modules) if n not in sys.modules]:
         raise make_refusal(f"--run={run}", "plugins", ",".join(missing))

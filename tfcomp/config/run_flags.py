@@ -30,12 +30,7 @@ from tfcomp.config.settings import (
     NOUNS,
     Settings,
 )
-from tfcomp.config.trust import (
-    GUARDED,
-    TRUST_FLAGS,
-    check_untrusted,
-    is_trusting,
-)
+from tfcomp.config.trust import GUARDED, TRUST, TRUST_FLAG, check_untrusted
 
 MAX_NAME = 100  # characters of a flag's name
 # Flags with a path: shells do not expand `~` in `--log_dir=~/logs`.
@@ -101,16 +96,13 @@ def parse_flags(
         import_plugins(modules)
     if "dataset" in values:  # the flags of a run
         add_declared(modules, values)
-    settings = _parse_expanded(expanded, values)
-    trust = dict.fromkeys(TRUST_FLAGS, is_trusting(settings))
-    return settings | {k: v for k, v in trust.items() if k in settings}
+    return _parse_expanded(expanded, values)
 
 
 def add_trust(values: flags.FlagValues) -> None:
     """Adds --trust_flagfile where a flag is guarded."""
-    if not GUARDED.keys().isdisjoint(values):
-        absent = {k: v for k, v in TRUST_FLAGS.items() if k not in values}
-        make_flags(absent, values)
+    if not GUARDED.keys().isdisjoint(values) and TRUST not in values:
+        make_flags(TRUST_FLAG, values)
 
 
 def parse_record(path: Path) -> dict[str, Any]:

@@ -6,8 +6,7 @@ same flag once more, or --trust_flagfile.
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from tfcomp.config.errors import RunError
 from tfcomp.config.flagfiles import UntrustedFlag
@@ -20,14 +19,15 @@ GUARDED = {
     "overwrite": "removes a run",
 }
 OFF = ("", "false", "f", "0")
-TRUST_FLAGS = {
-    "trust_flagfile": (
+TRUST = "trust_flagfile"
+TRUST_FLAG = {
+    TRUST: (
         False,
         "Do what flagfiles and runs ask for, even if it imports code, "
         "connects to other machines or removes a run.",
     ),
-    "trust_plugins": (False, "Old name of --trust_flagfile."),
 }
+_SWITCHES = (TRUST, "overwrite")
 
 
 def check_untrusted(arguments: Sequence[str]) -> None:
@@ -42,14 +42,13 @@ def check_untrusted(arguments: Sequence[str]) -> None:
     """
     flags = list(_split_flags(arguments))
     given = {flag[:2] for flag in flags if not flag[2]}
-    trusts = any((name, "true") in given for name in TRUST_FLAGS)
     for name, value, is_foreign in flags:
         if not is_foreign:
             continue
-        if name.removeprefix("no") in TRUST_FLAGS:
+        if name.removeprefix("no") == TRUST:
             raise RunError(f"a flagfile cannot say --{name}")
         is_on = name in GUARDED and value not in OFF
-        if is_on and not trusts and (name, value) not in given:
+        if is_on and not given & {(name, value), (TRUST, "true")}:
             raise make_refusal("a flagfile", name, value)
 
 
@@ -61,21 +60,16 @@ def make_refusal(source: str, name: str, value: str) -> RunError:
     )
 
 
-def is_trusting(flags: Mapping[str, Any]) -> bool:
-    """Checks whether parsed flags trust what files ask for."""
-    return any(flags.get(name, False) for name in TRUST_FLAGS)
-
-
 def _split_flags(arguments: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
     """Yields name and value of each flag, and whether a file sets it."""
     for argument, after in itertools.pairwise([*arguments, ""]):
         is_foreign = isinstance(argument, UntrustedFlag)
         name, equals, value = argument.lstrip("-").partition("=")
+        is_switch = name in _SWITCHES
         if not equals:  # switched on, or its value is the next argument
-            is_switch = name in TRUST_FLAGS or name == "overwrite"
             value = "true" if is_switch else after
             is_foreign |= not is_switch and isinstance(after, UntrustedFlag)
         value = value.strip()
-        if name in (*TRUST_FLAGS, "overwrite"):
+        if is_switch:
             value = {"1": "true", "t": "true"}.get(value.lower(), value.lower())
         yield name, value, is_foreign

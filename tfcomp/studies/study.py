@@ -23,6 +23,7 @@ from tfcomp.tables.flatten import hash_setting
 
 _COMMANDS = (claims, decoders, prediction, thresholds, paper)
 STUDIES = {command.STUDY.name: command.STUDY for command in _COMMANDS}
+SEARCH = "threshold"  # the start of the names of flagfiles of searches
 HEADS = ["part", "items", "finished", "in evidence", "time for the rest"]
 
 
@@ -38,17 +39,18 @@ def list_works(plan: Sequence[str], *places: str) -> list[Workload]:
         files = sorted(map(str, SHIPPED.glob(f"{pattern}{SUFFIX}")))
         for file in files or [pattern]:
             arguments = [f"--flagfile={file}", *flags, *places]
-            with redirect_stdout(io.StringIO()):  # notes of the commands
-                works.append(_make_work(file, arguments))
+            works.append(make_work(file.rpartition("/")[2], arguments))
     return works
 
 
-def _make_work(file: str, arguments: list[str]) -> Workload:
-    if file.rpartition("/")[2].startswith("threshold"):
-        values = parse_flags(arguments, thresholds.define_flags())
-        return thresholds.make_searches(values)
-    values = parse_flags(arguments, sweep_run.define_flags())
-    return sweep_run.make_sweep(values)
+def make_work(name: str, arguments: Sequence[str]) -> Workload:
+    """Makes the sweep, or by its name the search, of a flagfile, in silence."""
+    with redirect_stdout(io.StringIO()):  # notes of the commands
+        if name.startswith(SEARCH):
+            values = parse_flags(arguments, thresholds.define_flags())
+            return thresholds.make_searches(values)
+        values = parse_flags(arguments, sweep_run.define_flags())
+        return sweep_run.make_sweep(values)
 
 
 def describe_plan(works: Sequence[Workload], runs: str, workers: int) -> str:

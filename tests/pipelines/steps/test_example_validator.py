@@ -87,16 +87,6 @@ def test_moved_example() -> None:
     assert "the first has index 3: [0.25, 3.25]" in found["splits"]
 
 
-def test_missing_factor_value() -> None:
-    dataset, train, ood = make(*SMALL)
-    rows = train.factors[:, 1] != 9
-    fewer = Examples(train.factors[rows], train.images[rows])
-    found = find(dataset, fewer, ood)
-    assert found["coverage"] == (
-        "1 values of y never occur in training, the first is 9"
-    )
-
-
 @pytest.mark.parametrize(
     ("image", "fault"),
     [

@@ -54,11 +54,6 @@ def test_model_that_cannot_be_loaded(model: Path, smoke_run: RunConfig) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_absent_model(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="no SavedModel"):
-        query_model(tmp_path / "none", {})
-
-
 def test_model_is_asked_where_there_is_no_keras() -> None:
     # What the canary does before it loads a model, then imports.
     script = (
