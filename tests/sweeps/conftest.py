@@ -50,8 +50,7 @@ def slurm(
     (tmp_path / "slurm").mkdir()
     fake = FakeSlurm(tmp_path / "slurm")
     monkeypatch.setenv("PATH", f"{fake.folder}/bin:{os.environ['PATH']}")
-    monkeypatch.setattr(scheduling, "_ASK_SECONDS", 0.2)
-    monkeypatch.setattr(scheduling, "_COUNT_SECONDS", 0.1)
+    monkeypatch.setattr(scheduling, "_WAIT_SECONDS", 0.2)
     with dask.config.set({"jobqueue.slurm.interface": "lo"}):
         yield fake
     fake.clear()

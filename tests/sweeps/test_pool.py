@@ -31,7 +31,7 @@ IsRunning = Callable[[int], bool]
 def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The lines of pools, which count workers often."""
     lines: list[str] = []
-    monkeypatch.setattr(scheduling, "_COUNT_SECONDS", 0.1)
+    monkeypatch.setattr(scheduling, "_WAIT_SECONDS", 0.2)
     monkeypatch.setattr(scheduling, "say", lines.append)
     return lines
 

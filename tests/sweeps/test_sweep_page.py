@@ -8,9 +8,8 @@ import pytest
 
 from tfcomp.evaluation.metrics import find_limits
 from tfcomp.statistics.seed_statistics import summarize
-from tfcomp.sweeps.sweep_exhibits import draw_lines
 from tfcomp.sweeps.sweep_numbers import SweepNumbers
-from tfcomp.sweeps.sweep_page import make_answer, make_sections
+from tfcomp.sweeps.sweep_page import draw_lines, make_page
 from tfcomp.sweeps.sweep_reports import write_page
 
 Planted = dict[int, tuple[list[float], list[float]]]
@@ -35,38 +34,13 @@ def plant(
     return SweepNumbers("planted", ["depth"], *tables, "S", planned)
 
 
-def say(numbers: Planted, planned: int = 6) -> list[str]:
-    return [*make_answer(plant(numbers, planned), []).sentences]
-
-
-@pytest.mark.parametrize(
-    ("best", "said"),
-    [
-        ([0.10, 0.11, 0.12], "the intervals of the best two do not overlap."),
-        ([0.10, 0.50, 0.90], "the intervals of the best two overlap."),
-        ([0.10, 0.11], "fewer than three seeds do not tell settings apart."),
-    ],
-)
-def test_which_setting_is_best(best: list[float], said: str) -> None:
-    worst = [0.80, 0.82, 0.84][: len(best)]
-    known = [0.01] * len(best)
-    sentence = say({2: (known, worst), 4: (known, best)})[0]
-    mean = sum(best) / len(best)
-    assert f"is least for depth 4 ({mean:.3g}) and largest for" in sentence
-    assert sentence.endswith(said)
-
-
-def test_seeds_that_are_all_alike_tell_nothing() -> None:
-    errors = {2: ([0.01] * 3, [0.5] * 3), 4: ([0.2] * 3, [0.4] * 3)}
-    assert say(errors)[0].endswith("equal scores have no interval.")
-
-
 def test_how_many_fit_and_how_many_are_missing() -> None:
     errors = {2: ([0.01] * 3, [0.5] * 3), 4: ([0.2] * 3, [0.4] * 3)}
-    assert say(errors, 9)[1:] == [
+    answer, _ = make_page(plant(errors, 9))
+    assert answer.sentences == [
+        "6 of 9 trials have scores.",
         "1 of 2 settings fit their training data, by a mean ID relative error "
         "of at most 5 %.",
-        "6 of 9 trials have scores.",
     ]
 
 
@@ -79,7 +53,7 @@ def test_pairs() -> None:
     pair = {"score": "ood_relative_mse", "p_holm": 0.01}
     rows = [pair, pair | {"p_holm": 0.2}, pair | {"p_holm": None}]
     rows.append({"score": "id_mse", "p_holm": 0.01})
-    *_, section = make_sections(plant(ERRORS, pairs=rows), [])
+    _, (*_, section) = make_page(plant(ERRORS, pairs=rows))
     assert "differs in 1 of 2 pairs" in section.finding
 
 
@@ -117,20 +91,3 @@ def test_two_seeds_have_no_band(num_seeds: int, bands: int) -> None:
     assert (axes.get_ylim()[1] > 1.5) == bool(bands)
     # The table has it all the same.
     assert np.allclose([row["high"] for row in exhibit.rows], 3.0)
-
-
-def test_many_settings_are_divided_among_figures() -> None:
-    rows = [
-        {"depth": d, "width": w, "quantity": "train/loss", "epoch": e}
-        for d in (2, 3)
-        for w in range(5)
-        for e in (1, 2)
-    ]
-    numbers = {"mean": 1.0, "sd": None, "low": None, "high": None, "n": 1}
-    table = pd.DataFrame([row | numbers for row in rows])
-    sweep = plant(ERRORS)
-    vars(sweep)["flags"] = ["depth", "width"]
-    names = {"train/loss": "loss"}
-    exhibits = draw_lines(sweep, table, names, "epoch", "curves")
-    assert [e.name for e in exhibits] == ["curves_depth_2", "curves_depth_3"]
-    assert [len(e.rows) for e in exhibits] == [10, 10]

@@ -47,8 +47,7 @@ def start_job_cluster(
 
     Raises:
         ConfigError: No jobs can be submitted here.
-        RunError: The folder, which all nodes share, cannot be written, or
-            Dask's configuration breaks a rule.
+        RunError: Dask's configuration breaks a rule.
     """
     check_cluster()
     import dask
@@ -201,13 +200,8 @@ def _share_folder(parent: Path) -> Iterator[Path]:
     if not _PLAIN_PATH.fullmatch(str(parent)):
         rule = "must be without spaces and quotes with --cluster"
         raise ConfigError("log_dir", rule, str(parent))
-    with contextlib.ExitStack() as stack:
-        try:
-            make_folder(parent)
-            folder = stack.enter_context(make_private_folder(parent))
-        except OSError as error:
-            text = f"--log_dir must be writable: {error}"
-            raise RunError(text) from error
+    make_folder(parent)
+    with make_private_folder(parent) as folder:
         yield folder
 
 

@@ -12,7 +12,8 @@ import os
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,10 +34,7 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 _CONNECT_SECONDS = 5
-_POLL_SECONDS = 0.1
-_COUNT_SECONDS = 2.0  # between two counts of the workers
-_ASK_SECONDS = 15.0  # between two questions for jobs in the queue
-_REMIND_SECONDS = 60  # between two notes that there is no worker
+_WAIT_SECONDS = 5.0  # for a task to end, before workers are counted
 
 
 @dataclass(frozen=True)
@@ -85,6 +83,7 @@ class Pool:
         self._threads = options.threads
         self._cluster: Any = None
         self._exits = contextlib.ExitStack()
+        self._patience = options.worker_timeout or math.inf
         self.workers = options.workers  # tasks at a time
 
     def __enter__(self) -> Pool:
@@ -128,7 +127,7 @@ class Pool:
         waiting = deque(tasks)
         running: dict[Future, tuple[str, float]] = {}
         outcomes: list[Outcome] = []
-        watch = _Watch(self._options, self._count_workers, self._has_jobs)
+        seen = time.monotonic()  # a worker, or a job in the queue
         try:
             while waiting or running or outcomes:
                 # A task for each worker: tasks that wait on a worker would
@@ -137,20 +136,22 @@ class Pool:
                     task = waiting.popleft()
                     future = self._submit(task, batch)
                     running[future] = task.name, time.monotonic()
-                yield from outcomes
-                ended = [future for future in running if future.done()]
+                yield from outcomes  # while tasks run on all workers
+                ended = _wait(running) if running else []
                 outcomes = [_end(f, *running.pop(f)) for f in ended]
-                if not ended:
-                    if watch.is_over():
-                        break
-                    time.sleep(_POLL_SECONDS)
+                if ended or self._has_worker():
+                    seen = time.monotonic()
+                elif time.monotonic() - seen > self._patience:
+                    break
                 if self._options.scheduler:  # its workers come and go
-                    self.workers = watch.count
+                    self.workers = self._count_workers()
             left = [name for name, _ in running.values()]
             left += [task.name for task in waiting]
             if left:
-                say(f"{watch.reason}: giving up {len(left)} of {len(tasks)}")
-                yield from (Outcome(name, watch.reason) for name in left)
+                seconds = format_seconds(self._patience)
+                reason = f"no worker for {seconds} (--worker_timeout)"
+                say(f"{reason}: giving up {len(left)} of {len(tasks)}")
+                yield from (Outcome(name, reason) for name in left)
         finally:
             self._client.cancel(list(running), force=True)
 
@@ -183,8 +184,10 @@ class Pool:
         except (OSError, RuntimeError, ValueError):
             return 0  # the scheduler is gone, too
 
-    def _has_jobs(self) -> bool:
-        """Checks whether jobs wait in the queue of a cluster."""
+    def _has_worker(self) -> bool:
+        """Checks for a worker, or a job in the queue of a cluster."""
+        if self._count_workers():
+            return True
         is_cluster = bool(self._options.cluster)
         return is_cluster and job_cluster.are_jobs_queued(self._cluster)
 
@@ -202,44 +205,13 @@ class Pool:
             raise ConfigError("scheduler", rule, address) from error
 
 
-class _Watch:
-    """Counts workers now and then; ends a wait for workers that do not come."""
+def _wait(running: Iterable[Future]) -> list[Future]:
+    """Waits until a task ends; returns those that have ended, if any."""
+    from distributed import wait
 
-    def __init__(
-        self,
-        options: SchedulerOptions,
-        count_workers: Callable[[], int],
-        has_jobs: Callable[[], bool],
-    ) -> None:
-        self._timeout = options.worker_timeout or math.inf
-        self._count_workers = count_workers
-        self._has_jobs = has_jobs
-        self.count = count_workers()
-        now = time.monotonic()
-        self._seen = now  # when there was a worker, or a job in the queue
-        self._counted = self._asked = self._told = now
-
-    @property
-    def reason(self) -> str:
-        return (
-            f"no worker for {format_seconds(self._timeout)} (--worker_timeout)"
-        )
-
-    def is_over(self) -> bool:
-        """Returns True once there was no worker for too long."""
-        now = time.monotonic()
-        if now - self._counted < _COUNT_SECONDS:
-            return False
-        self._counted, self.count = now, self._count_workers()
-        if self.count:
-            self._seen = self._told = now
-        elif now - self._asked > _ASK_SECONDS:
-            self._asked = now
-            self._seen = now if self._has_jobs() else self._seen
-        if now - self._told > _REMIND_SECONDS:
-            self._told = now
-            say("no worker yet (--worker_timeout says how long to wait)")
-        return now - self._seen > self._timeout
+    with contextlib.suppress(TimeoutError, CancelledError):
+        wait(list(running), _WAIT_SECONDS, return_when="FIRST_COMPLETED")
+    return [future for future in running if future.done()]
 
 
 def _end(future: Future, name: str, start: float) -> Outcome:

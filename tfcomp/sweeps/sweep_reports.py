@@ -7,7 +7,7 @@ figures/     curves and scores (PNG, PDF, CSV)
 events...    the tab HParams of TensorBoard: every trial is a session, and
              these events name the settings that vary
 
-They are made again when numbers or code have changed, or a file is missing.
+They are made again when numbers or code have changed.
 """
 
 from __future__ import annotations
@@ -25,9 +25,7 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tfcomp.storage.code_version import hash_modules
 from tfcomp.storage.files import (
-    DamagedFileError,
     make_subfolder,
-    read_text,
     refuse_link,
     write_bytes,
     write_table,
@@ -63,55 +61,46 @@ def write_reports(
         hash_modules(f"tfcomp.{part}" for part in PARTS),
     ]
     version = hashlib.sha256(json.dumps(content).encode()).hexdigest()
-    if _is_current(folder, version):
+    stamp = folder / STAMP_FILE
+    tables = [folder / f"{name}.csv" for name in ("summary", "paired")]
+    if (
+        stamp.exists()
+        and tables[0].exists()
+        and stamp.read_bytes() == version.encode()
+    ):
         return
     refuse_link(folder / "figures")
     # Until they are complete, reports can be wrong.
-    (folder / STAMP_FILE).unlink(missing_ok=True)
+    old = [stamp, folder / PAGE, *(folder / "figures").glob("*.*"), *tables]
+    for path in old:
+        path.unlink(missing_ok=True)
     # A late import: a command with nothing to report should not wait for it.
     from tfcomp.sweeps.sweep_numbers import compute_numbers
 
     sweep = compute_numbers(folder.name, trials, settings)
-    for name, table in (("summary", sweep.scores), ("paired", sweep.paired)):
-        path = folder / f"{name}.csv"
-        path.unlink(missing_ok=True)
+    for path, table in zip(tables, (sweep.scores, sweep.paired), strict=True):
         if len(table):
             write_table(path, table)
     write_experiment(folder, trials, list_tags(results))
-    for path in [folder / PAGE, *(folder / "figures").glob("*.*")]:
-        path.unlink(missing_ok=True)  # of an earlier grid
     if len({tuple(trial.setting.values()) for trial in trials}) > MAX_DRAWN:
         say(f"no figures: they show {MAX_DRAWN} settings; the tables have all")
     elif results:
         write_page(folder, sweep)
-    made = ["summary.csv", "paired.csv", EVENTS_FILE, PAGE]
-    made += [f"figures/{path.name}" for path in (folder / "figures").glob("*")]
-    names = [name for name in made if (folder / name).exists()]
-    write_text(folder / STAMP_FILE, "\n".join([version, *sorted(names)]))
-
-
-def _is_current(folder: Path, version: str) -> bool:
-    """Checks whether the reports of a version are there."""
-    try:
-        stamp, *names = read_text(folder / STAMP_FILE).splitlines()
-    except (OSError, ValueError, DamagedFileError):
-        return False
-    return stamp == version and all((folder / n).exists() for n in names)
+    write_text(stamp, version)
 
 
 def write_page(folder: Path, sweep: SweepNumbers) -> None:
     """Writes `figures/`, and the page that shows them."""
     from tfcomp.figures.exhibits import save_exhibit
     from tfcomp.report.page import render_page
-    from tfcomp.sweeps.sweep_exhibits import make_exhibits
-    from tfcomp.sweeps.sweep_page import make_answer, make_sections
+    from tfcomp.sweeps.sweep_page import make_page
 
-    exhibits = make_exhibits(sweep)
-    answer = make_answer(sweep, exhibits)
-    sections = make_sections(sweep, exhibits)
+    answer, sections = make_page(sweep)
     figures = make_subfolder(folder, "figures")
-    shown = [*answer.exhibits, *(e for s in sections for e in s.exhibits)]
-    for exhibit in shown:
+    for exhibit in [
+        *answer.exhibits,
+        *(e for s in sections for e in s.exhibits),
+    ]:
         save_exhibit(exhibit, figures)
     title, text = f"Sweep {sweep.title}", "Made by tfcomp from finished trials."
     page = render_page(title, text, answer, sections, figures, place="figures/")

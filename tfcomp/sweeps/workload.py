@@ -139,11 +139,8 @@ def _check_folder(folder: Path) -> None:
 def _claim(work: Workload) -> IO[bytes]:
     """Creates the folder and locks it until the returned file is closed."""
     _check_folder(work.folder)
-    try:
-        make_subfolder(work.folder, work.logs.name)
-        return lock_folder(work.folder)
-    except OSError as error:
-        raise RunError(f"--log_dir must be writable: {error}") from error
+    make_subfolder(work.folder, work.logs.name)
+    return lock_folder(work.folder)
 
 
 def _run(work: Workload, pool: Pool, failures: dict[str, str]) -> None:
