@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from tfcomp.analysis.manifolds import UMAP_HINT, has_umap
-from tfcomp.config.command import exit_on_user_error, run_command
+from tfcomp.config.command import exit_on_user_error, make_main
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins, import_plugins
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import split_names
-from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.files import make_folder, refuse_link, refuse_links
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_folder import check_run
@@ -38,11 +37,6 @@ FLAGS = {
     ),
     **PLUGIN_FLAG,
 }
-
-
-def main(argv: list[str]) -> int:
-    """Runs the command and returns its exit status."""
-    return run_command(argv, __doc__, make_flags(FLAGS), analyze_runs)
 
 
 def analyze_runs(settings: dict[str, Any]) -> int:
@@ -89,6 +83,8 @@ def choose_folder(paths: list[Path], settings: dict[str, Any]) -> Path:
     check_folder("output", str(folder))
     return folder
 
+
+main = make_main(__doc__, FLAGS, analyze_runs)
 
 if __name__ == "__main__":
     exit_on_user_error(main)

@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tfcomp
-from tfcomp.config.command import exit_on_user_error, run_command
-from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.command import exit_on_user_error, make_main
+from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import split_names
-from tfcomp.config.run_flags import make_flags
 from tfcomp.evaluation.metrics import adopt_metrics, find_limits, find_metric
 from tfcomp.statistics.seed_statistics import compute_statistics, list_numbers
 from tfcomp.statistics.setting_table import format_rows
@@ -48,11 +47,6 @@ FLAGS = {
     "output": ("", "Path without ending, for .csv and .md."),
     "tables": ("", "A folder for runs.csv and numbers.csv."),
 }
-
-
-def main(argv: list[str]) -> int:
-    """Runs the command and returns its exit status."""
-    return run_command(argv, __doc__, make_flags(FLAGS), compare_runs)
 
 
 def compare_runs(settings: dict[str, Any]) -> int:
@@ -177,14 +171,10 @@ def _format(mean: float | None, spread: float | None) -> str:
 
 
 def write_output(path: str, table: pd.DataFrame, text: str) -> None:
-    """Writes `<path>.csv` and `<path>.md`, or raises a RunError; the path may
-    contain dots."""
-    try:
-        make_folder(Path(path).parent)
-        write_table(Path(f"{path}.csv"), table)
-        write_text(Path(f"{path}.md"), text)
-    except OSError as error:
-        raise RunError(f"--output must be writable: {error}") from error
+    """Writes `<path>.csv` and `<path>.md`; the path may contain dots."""
+    make_folder(Path(path).parent)
+    write_table(Path(f"{path}.csv"), table)
+    write_text(Path(f"{path}.md"), text)
 
 
 def write_tables(pattern: str, output: str) -> int:
@@ -192,15 +182,14 @@ def write_tables(pattern: str, output: str) -> int:
     check_folder("tables", output)
     tables = tfcomp.read_runs(*split_names(pattern))
     folder = Path(os.path.expanduser(output))
-    try:
-        make_folder(folder)
-        for name, table in zip(("runs", "numbers"), tables, strict=True):
-            write_table(folder / f"{name}.csv", table)
-            print(f"{len(table):9,} {name:8} {folder / name}.csv")
-    except OSError as error:
-        raise RunError(f"--tables must be writable: {error}") from error
+    make_folder(folder)
+    for name, table in zip(("runs", "numbers"), tables, strict=True):
+        write_table(folder / f"{name}.csv", table)
+        print(f"{len(table):9,} {name:8} {folder / name}.csv")
     return 0
 
+
+main = make_main(__doc__, FLAGS, compare_runs)
 
 if __name__ == "__main__":
     exit_on_user_error(main)

@@ -9,12 +9,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.command import exit_on_user_error, run_command
+from tfcomp.config.command import exit_on_user_error, make_main
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import split_names
-from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.files import write_text
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_folder import check_run
@@ -30,11 +29,6 @@ FLAGS = {
     "output": ("exports", "Models go to <output>/<run>/<format>/."),
     **PLUGIN_FLAG,
 }
-
-
-def main(argv: list[str]) -> int:
-    """Runs the command and returns its exit status."""
-    return run_command(argv, __doc__, make_flags(FLAGS), export_formats)
 
 
 def export_formats(settings: dict[str, Any]) -> int:
@@ -60,6 +54,8 @@ def export_formats(settings: dict[str, Any]) -> int:
     print(f"\nto upload: {folder}")
     return 0
 
+
+main = make_main(__doc__, FLAGS, export_formats)
 
 if __name__ == "__main__":
     exit_on_user_error(main)

@@ -8,17 +8,12 @@ as rendering them.
 
 from typing import Any
 
-from tfcomp.config.command import exit_on_user_error, run_command
+from tfcomp.config.command import exit_on_user_error, make_main
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags
 from tfcomp.models.config_checks import check_config
 from tfcomp.storage.output_folders import check_folder
-
-
-def main(argv: list[str]) -> int:
-    """Runs the command and returns its exit status."""
-    return run_command(argv, __doc__, define_run_flags(), write_examples)
 
 
 def write_examples(settings: dict[str, Any]) -> int:
@@ -33,6 +28,8 @@ def write_examples(settings: dict[str, Any]) -> int:
     print(f"examples  {folder}")
     return 0
 
+
+main = make_main(__doc__, define_run_flags, write_examples)
 
 if __name__ == "__main__":
     exit_on_user_error(main)

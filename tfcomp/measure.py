@@ -11,12 +11,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.command import exit_on_user_error, run_command
+from tfcomp.config.command import exit_on_user_error, make_main
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import split_names
-from tfcomp.config.run_flags import make_flags
 from tfcomp.evaluation.metric_files import is_measured
 from tfcomp.storage.run_folder import check_run
 from tfcomp.storage.run_search import find_runs
@@ -29,11 +28,6 @@ FLAGS = {
     ),
     **PLUGIN_FLAG,
 }
-
-
-def main(argv: list[str]) -> int:
-    """Runs the command and returns its exit status."""
-    return run_command(argv, __doc__, make_flags(FLAGS), measure_runs)
 
 
 def measure_runs(settings: dict[str, Any]) -> int:
@@ -66,6 +60,8 @@ def measure_all(paths: list[Path], settings: dict[str, Any]) -> int:
         keras.backend.clear_session()  # frees the model and its graphs
     return failed
 
+
+main = make_main(__doc__, FLAGS, measure_runs)
 
 if __name__ == "__main__":
     exit_on_user_error(main)

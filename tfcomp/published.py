@@ -15,11 +15,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.command import exit_on_user_error, run_command
+from tfcomp.config.command import exit_on_user_error, make_main
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import split_names
-from tfcomp.config.run_flags import make_flags
 from tfcomp.storage import published_folder
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_folder import check_run
@@ -40,11 +39,6 @@ NOTE = (
     "ID and OOD are relative MSE: 1 is the error of a blank image, or, where "
     "the data declare no constant ground, of the mean training image."
 )
-
-
-def main(argv: list[str]) -> int:
-    """Runs the command and returns its exit status."""
-    return run_command(argv, __doc__, make_flags(FLAGS), list_or_pack)
 
 
 def list_or_pack(settings: dict[str, Any]) -> int:
@@ -102,6 +96,8 @@ def pack(settings: dict[str, Any]) -> int:
     print(f"{size / 1000:.0f} kB  {folder}")
     return 0
 
+
+main = make_main(__doc__, FLAGS, list_or_pack)
 
 if __name__ == "__main__":
     exit_on_user_error(main)

@@ -10,7 +10,7 @@ equal to a training image are counted. Nothing is trained.
 import json
 from typing import Any
 
-from tfcomp.config.command import exit_on_user_error, run_command
+from tfcomp.config.command import exit_on_user_error, make_main
 from tfcomp.config.errors import RunError
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.quiet import quiet_startup
@@ -21,12 +21,6 @@ from tfcomp.datasets.copies import describe_copies, describe_limits
 
 SHOWN = 5  # images of a list in words
 FLAGS = {"json": (False, "Print JSON, with all images to add.")}
-
-
-def main(argv: list[str]) -> int:
-    """Runs the command and returns its exit status."""
-    values = make_flags(FLAGS, define_run_flags())
-    return run_command(argv, __doc__, values, solve)
 
 
 def solve(settings: dict[str, Any]) -> int:
@@ -105,6 +99,8 @@ def format_order(order: str, result: dict[str, Any]) -> str:
         lines.append(f"  and {missing - SHOWN:,} more (--json lists them)")
     return "\n".join(lines)
 
+
+main = make_main(__doc__, lambda: make_flags(FLAGS, define_run_flags()), solve)
 
 if __name__ == "__main__":
     exit_on_user_error(main)

@@ -16,16 +16,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.command import exit_on_user_error, run_command
+from tfcomp.config.command import exit_on_user_error, make_main
 from tfcomp.evaluation.metrics import list_leading
 from tfcomp.sweeps.sweep_run import define_flags, make_sweep
 from tfcomp.sweeps.workload import run_as_asked
-
-
-def main(argv: list[str]) -> int:
-    """Runs the command and returns its exit status."""
-    first = "tfcomp sweep sweep_smoke --workers=2"
-    return run_command(argv, __doc__, define_flags(), run_trials, first)
 
 
 def run_trials(values: dict[str, Any]) -> int:
@@ -56,6 +50,9 @@ def format_summary(folder: Path) -> str:
         lines += f"{setting:{width}}{''.join(cells)}\n"
     return lines if table else ""
 
+
+FIRST = "tfcomp sweep sweep_smoke --workers=2"
+main = make_main(__doc__, define_flags, run_trials, FIRST)
 
 if __name__ == "__main__":
     exit_on_user_error(main)

@@ -4,7 +4,7 @@ import os
 import textwrap
 from typing import Any
 
-from tfcomp.config.command import exit_on_user_error, run_command
+from tfcomp.config.command import exit_on_user_error, make_main
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import define_run_flags
@@ -19,12 +19,6 @@ from tfcomp.storage.output_folders import check_run_folders
 from tfcomp.storage.run_folder import SAMPLES_FILE, find_finished, select_scores
 
 WIDTH, MARGIN = 80, 13  # characters of a line, and before a fact
-
-
-def main(argv: list[str]) -> int:
-    """Runs the command and returns its exit status."""
-    values = define_run_flags()
-    return run_command(argv, __doc__, values, train, "tfcomp train smoke")
 
 
 def train(settings: dict[str, Any]) -> int:
@@ -119,6 +113,8 @@ def format_scores(subsets: dict[str, dict[str, float | None]]) -> str:
         table += f"\n{score:20}{''.join(cells)}"
     return table
 
+
+main = make_main(__doc__, define_run_flags, train, "tfcomp train smoke")
 
 if __name__ == "__main__":
     exit_on_user_error(main)

@@ -1,7 +1,7 @@
 """Runs commands: help, flags, and one line for each mistake of a user.
 
-A command is a module with `main(argv)`, which calls `run_command`, and ends
-with `exit_on_user_error(main)`.
+A command is a module with a `main(argv)` of `make_main`, which ends with
+`exit_on_user_error(main)`.
 """
 
 import ast
@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +25,38 @@ from tfcomp.config.flagfiles import (
 )
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.private_folder import use_private_folder
-from tfcomp.config.run_config import PARTS, RunConfig, all_fields
-from tfcomp.config.run_flags import add_declared, add_trust, parse_flags
+from tfcomp.config.run_config import PARTS, RunConfig
+from tfcomp.config.run_flags import (
+    add_declared,
+    add_trust,
+    make_flags,
+    parse_flags,
+)
+from tfcomp.config.settings import Settings
 
 HELP = {"--help", "-help", "-h", "--helpfull", "--helpshort"}
-COMMON = (
-    "dataset region model encoding depth width epochs learning_rate seed "
-    "run_name"
-).split()
-OUTPUT = (
-    "log_dir export_dir export pictures resume overwrite eval_every "
-    "layerwise_every"
-).split()
+
+
+def make_main(
+    purpose: str | None,
+    flag_table: Mapping[str, tuple[Any, str]] | Callable[[], flags.FlagValues],
+    action: Callable[[dict[str, Any]], int],
+    first: str = "",
+) -> Callable[[list[str]], int]:
+    """Returns `main(argv)`, which runs a command and returns its status.
+
+    The flags are a table, as in `make_flags`, or the function that makes them;
+    the other arguments are those of `run_command`.
+    """
+
+    def main(argv: list[str]) -> int:
+        if isinstance(flag_table, Mapping):
+            values = make_flags(flag_table)
+        else:
+            values = flag_table()
+        return run_command(argv, purpose, values, action, first)
+
+    return main
 
 
 def run_command(
@@ -155,19 +175,14 @@ def format_help(purpose: str, values: flags.FlagValues) -> str:
 
 def _list_groups(values: flags.FlagValues) -> Iterator[tuple[str, list[str]]]:
     """Yields titles and names of flags; each flag of the command once."""
-    if "dataset" not in values:  # no flags of a run
-        yield "Flags", list(values)
-        return
-    of_runs = {field.name for field in all_fields()}
+    parts: dict[str, type[Settings]] = {}
+    if "dataset" in values:
+        parts = {**PARTS, "output": RunConfig}
     groups = {
-        "Flags that are changed most": COMMON,
-        "Flags of this command": [n for n in values if n not in of_runs],
+        title.capitalize(): [field.name for field in part.list_settings()]
+        for title, part in parts.items()
     }
-    for part, settings in PARTS.items():
-        groups[part.capitalize()] = [f.name for f in settings.list_settings()]
-    advanced = [field.name for field in RunConfig.list_settings()]
-    groups |= {"Output": OUTPUT, "Advanced": advanced}
-    shown: set[str] = set()
-    for title, names in groups.items():
-        yield title, [name for name in names if name not in shown]
-        shown.update(names)
+    of_runs = {name for names in groups.values() for name in names}
+    if own := [name for name in values if name not in of_runs]:
+        yield "Flags", own
+    yield from groups.items()

@@ -47,26 +47,22 @@ def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
 
     Raises:
         RunError: The folder belongs to other flags, holds a part of this run
-            and `resume` is not set, is in use, or cannot be written.
+            and `resume` is not set, or is in use.
     """
     path = Path(config.run_dir)
-    try:
-        _check_owner(path, config)
-        files.refuse_links(path)
-        files.make_folder(path)
-        if config.export:
-            files.make_folder(Path(config.export_path))
-        with contextlib.ExitStack() as stack:
-            lock = stack.enter_context(lock_folder(path))
-            if config.overwrite:
-                _empty(path)
-            if not (path / FLAGS_FILE).exists():
-                text = seal(header + format_flags(config))
-                files.write_text(path / FLAGS_FILE, text)
-            stack.pop_all()  # it stays locked
-    except OSError as error:
-        rule = f"--log_dir and --export_dir must be writable: {error}"
-        raise RunError(rule) from error
+    _check_owner(path, config)
+    files.refuse_links(path)
+    files.make_folder(path)
+    if config.export:
+        files.make_folder(Path(config.export_path))
+    with contextlib.ExitStack() as stack:
+        lock = stack.enter_context(lock_folder(path))
+        if config.overwrite:
+            _empty(path)
+        if not (path / FLAGS_FILE).exists():
+            text = seal(header + format_flags(config))
+            files.write_text(path / FLAGS_FILE, text)
+        stack.pop_all()  # it stays locked
     return lock
 
 

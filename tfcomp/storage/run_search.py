@@ -11,18 +11,25 @@ from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE
 
 
 def find_runs(patterns: Sequence[str]) -> list[Path]:
-    """Returns folders of finished runs, as `find_folders` does."""
-    return find_folders(patterns, {FLAGS_FILE, METRICS_FILE}.issubset)
+    """Returns folders of finished runs, as `find_folders` does.
+
+    Prints the folders that cannot be read.
+    """
+    is_run = {FLAGS_FILE, METRICS_FILE}.issubset
+    return find_folders(patterns, is_run, _report)
 
 
 def find_folders(
-    patterns: Sequence[str], is_wanted: Callable[[set[str]], bool]
+    patterns: Sequence[str],
+    is_wanted: Callable[[set[str]], bool],
+    report: Callable[[OSError], None] | None = None,
 ) -> list[Path]:
     """Returns wanted folders at or below the matches of patterns, sorted.
 
     Args:
         patterns: Paths with *, ? and **. Folders below a run are skipped.
         is_wanted: Takes the names of the files in a folder.
+        report: Is called with the error of a folder that cannot be read.
 
     Raises:
         ConfigError: There is no pattern, or one matches nothing.
@@ -35,7 +42,7 @@ def find_folders(
         if not matches:
             raise ConfigError("runs", "must match a folder", pattern)
         for match in matches:
-            for folder, below, files in os.walk(match, onerror=_report):
+            for folder, below, files in os.walk(match, onerror=report):
                 if FLAGS_FILE in files:
                     below.clear()  # nothing but checkpoints in a run
                 if is_wanted(set(files)):
