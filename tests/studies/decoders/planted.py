@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import pandas as pd
-
-from tfcomp.studies.decoders.cells import Cell, list_cells, tabulate_runs
+from tfcomp.studies.decoders.cells import Cell, add_r2, list_cells
 from tfcomp.tables.flatten import describe_run, get_defaults, list_numbers
+from tfcomp.tables.groups import Group
 from tfcomp.tables.read import Results
 
 # Flags, and the content of `metrics.json`.
@@ -22,10 +21,9 @@ def make_results(runs: Iterable[Run]) -> Results:
     return Results(rows, numbers)
 
 
-def make_table(runs: Iterable[Run]) -> pd.DataFrame:
-    return tabulate_runs(make_results(runs))
+def make_groups(runs: Iterable[Run]) -> list[Group]:
+    return add_r2(make_results(runs).groups)
 
 
 def make_cells(runs: Iterable[Run]) -> list[Cell]:
-    results = make_results(runs)
-    return list_cells(tabulate_runs(results), results.flags)
+    return list_cells(make_groups(runs))

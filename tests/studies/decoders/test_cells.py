@@ -20,17 +20,22 @@ def make_runs(
     worst_id: float = 0.02,
     **flags: object,
 ) -> list[Run]:
-    """Runs of a decoder; the mean image has half the error of a blank one."""
+    """Runs of a decoder; the mean image has half the error of a blank one.
+
+    Of seed 0 alone R² is recorded.
+    """
     flags = {
         "dataset": "composed",
         "composition": composition,
         "region": "wiedemer:orthogonal:x_a+y_a,x_b+y_b",
         "model": model,
     } | flags
+    # Of training images, whose mean is another one.
     references = {
-        "mean_image": {"id": 0.5, "ood": 0.5},
+        "mean_image": {"id": 0.5, "ood": 0.75},
         "additive": {"id": 0.25, "ood": 0.25},
     }
+    r2 = {"r2": {"id": 1 - worst_id / 0.5, "ood": 1 - ood[0] / 0.5}}
     return [
         (
             flags | {"seed": seed},
@@ -39,7 +44,8 @@ def make_runs(
                 "ood": {"relative_mse": error},
                 "train": {"weights": 10, "seconds": 1.0},
                 "references": references,
-            },
+            }
+            | (r2 if seed == 0 else {}),
         )
         for seed, error in enumerate(ood)
     ]
@@ -73,6 +79,7 @@ def test_none_fits() -> None:
     runs = make_runs("additive", GOOD)
     for _, metrics in runs:
         metrics["id"]["relative_mse"] = 0.1
+        metrics.get("r2", {})["id"] = 0.8
     (cell,) = make_cells(runs)
     assert cell.verdict == "not fitted" and cell.estimate is None
 

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.studies.decoders.planted import Run, make_table
-from tfcomp.studies.decoders.solved import (
-    Split,
-    correlate,
-    list_new,
-    list_splits,
-)
-from tfcomp.studies.decoders.solved_report import (
+from tests.studies.decoders.planted import Run, make_groups
+from tfcomp.studies.decoders.report import (
     format_cell,
     format_splits,
     list_rows,
     write_splits,
+)
+from tfcomp.studies.decoders.splits import (
+    Split,
+    count_ordered,
+    list_new,
+    list_splits,
 )
 
 # Regions to their certified share.
@@ -69,7 +69,7 @@ def make_runs(
 
 
 def split_runs(runs: list[Run]) -> list[Split]:
-    return list_splits(make_table(runs))
+    return list_splits(make_groups(runs))
 
 
 def list_means(split: Split, decoder: str = "acting") -> list[float]:
@@ -77,12 +77,11 @@ def list_means(split: Split, decoder: str = "acting") -> list[float]:
     return [cell.estimate.mean for cell in split.rounds[decoder]]
 
 
-def test_a_second_round_counts_when_it_is_complete() -> None:
+def test_rounds_of_seeds_stand_beside_each_other() -> None:
     first = make_runs(REGIONS[0], ood=0.5)
-    for count, expected in ((2, [0.51]), (3, [0.51, 0.81])):
-        second = make_runs(REGIONS[0], ood=0.8, first_seed=210)[:count]
-        (split,) = split_runs([*first, *second])
-        assert list_means(split) == pytest.approx(expected)
+    second = make_runs(REGIONS[0], ood=0.8, first_seed=210)
+    (split,) = split_runs([*first, *second])
+    assert list_means(split) == pytest.approx([0.51, 0.81])
     (row, before, *_) = list_rows(split)
     assert (row["first_seed"], before["first_seed"]) == (210, 200)
     assert re.search(r"0\.81 .*; first look 0\.51 ", format_splits([split]))
@@ -92,26 +91,10 @@ def test_a_second_round_counts_when_it_is_complete() -> None:
     assert list_means(split) == pytest.approx([0.51])
 
 
-def test_a_third_round_counts_when_all_planned_runs_are_in() -> None:
-    rounds = [
-        *make_runs(REGIONS[0], ood=0.5),
-        *make_runs(REGIONS[0], ood=0.6, first_seed=210),
-    ]
-    third = make_runs(REGIONS[0], ood=0.7, ids=20 * (0.99,), first_seed=220)
-    (split,) = split_runs([*rounds, *third[:19]])
-    assert list_means(split) == pytest.approx([0.51, 0.61])
-    (split,) = split_runs([*rounds, *third])
-    assert list_means(split) == pytest.approx([0.51, 0.61, 0.7 + 0.095])
-    text = format_splits([split])
-    assert re.search(r"0\.79 .*; first look 0\.51 .*; second look 0\.61", text)
-    seeds = [row["first_seed"] for row in list_rows(split)[:3]]
-    assert seeds == [220, 200, 210]
-
-
 def test_a_run_that_does_not_fit_has_no_say_and_is_counted() -> None:
     (split,) = split_runs(make_runs(REGIONS[0], ids=(0.5, 0.95, 0.91, 0.89)))
     (cell,) = split.rounds["acting"]
-    assert list(cell.fitted["seed"]) == [201, 202]
+    assert cell.fitted.seeds == [201, 202]
     assert cell.estimate.mean == pytest.approx(0.965)
     assert format_cell(cell).endswith("2 of 4")
     row = list_rows(split)[0]
@@ -127,8 +110,8 @@ def test_facts_are_those_that_the_runs_have_recorded() -> None:
     assert (row["lit_pixels"], row["certified_1"]) == (0.75, 1.0)
     assert row["certified_2"] is row["certified_3"] is None
     # R^2 is about the mean image, whose error is half of a blank one.
-    expected = {"additive": 0.5, "nearest": 0.25, "blank": -1.0}
-    assert split.predictors == pytest.approx(expected)
+    expected = {"additive": 0.5, "nearest_id": 0.25}
+    assert split.references == pytest.approx(expected)
     runs = make_runs(REGIONS[0])
     for _, metrics in runs:
         for name in ("points", "certificate", "coverage", "references"):
@@ -136,7 +119,7 @@ def test_facts_are_those_that_the_runs_have_recorded() -> None:
         del metrics["r2"]  # as in runs of version 0.1
     (split,) = split_runs(runs)
     assert split.share == 0 and split.read("points/id") is None
-    assert "| – | – | – |" in format_splits([split])
+    assert "| – | – | – | – |" in format_splits([split])
 
 
 def test_splits_are_in_the_order_of_what_they_determine() -> None:
@@ -150,22 +133,36 @@ def test_splits_are_in_the_order_of_what_they_determine() -> None:
     assert set(splits[0].rounds) == {"acting", "cnn"}
 
 
-@pytest.mark.parametrize(("slope", "sign"), [(1.0, 1), (-1.0, -1), (0.0, 0)])
-def test_a_law_is_found_where_it_is(slope: float, sign: int) -> None:
-    shares = SHARES | {"wiedemer:diagonal:.5": 0.4, "x:#0,y:#0": 0.7}
+@pytest.mark.parametrize(("slope", "ordered"), [(1.0, 4), (-1.0, 0), (0.0, 0)])
+def test_pairs_in_order_are_counted(slope: float, ordered: int) -> None:
     runs = [
         run
-        for region, share in shares.items()
-        for run in make_runs(region, ood=0.5 * slope * share, share=share)
+        for region, share in SHARES.items()
+        for run in make_runs(region, ood=0.5 * slope * share)
     ]
-    found = correlate(split_runs(runs), "acting")
-    if not sign:  # all alike: no rank at all
-        assert found is None or not found[1] > 0
-        return
-    tau, low, high, count = found
-    assert count == len(shares) and sign * tau > 0.5
-    assert low <= tau <= high
-    assert correlate(split_runs(runs)[:3], "acting") is None
+    splits = split_runs(runs)
+    assert count_ordered(splits, "acting") == (1, 4, ordered)
+    assert count_ordered(splits, "cnn") == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("ood", "nearest", "expected"),
+    [
+        (0.95, 0.375, "yes"),
+        (0.95, 0.01, "no"),  # the nearest image has .98
+        (0.95, 0.02, "?"),  # and here .96, as its mean
+        (0.5, 0.375, "no"),
+        (0.89, 0.375, "?"),
+    ],
+)
+def test_a_split_is_solved_above_the_best_reference(
+    ood: float, nearest: float, expected: str
+) -> None:
+    runs = make_runs(REGIONS[0], ood=ood)
+    for _, metrics in runs:
+        metrics["references"]["nearest_id"]["ood"] = nearest
+    (split,) = split_runs(runs)
+    assert split.is_solved(split.latest["acting"]) == expected
 
 
 def test_what_runs_later_does_not_make_a_law_of_more_splits() -> None:
@@ -184,7 +181,7 @@ def test_tables_and_picture(tmp_path: Path) -> None:
     for flags, metrics in runs:
         if flags["region"] == REGIONS[1]:
             metrics["r2"] |= {"certified": 0.875, "others": 0.625}
-    text = write_splits(make_table(runs), tmp_path)
+    text = write_splits(split_runs(runs), tmp_path)
     (row,) = [x for x in text.splitlines() if x.startswith(f"| `{REGIONS[1]}`")]
     assert "| 0.88, 0.62 |" in row and "cnn 0.10, 1 of 3" in row
     assert "not run" in text
@@ -193,9 +190,7 @@ def test_tables_and_picture(tmp_path: Path) -> None:
     (cnn,) = [r for r in rows if r["decoder"] == "cnn"]
     assert (cnn["runs"], cnn["fitted"], cnn["r2"]) == ("3", "1", "0.1")
     assert cnn["fitted_at_95"] == "1"
-    assert {"(additive)", "(nearest)", "(blank)"} <= {
-        r["decoder"] for r in rows
-    }
+    assert {"(additive)", "(nearest_id)"} <= {r["decoder"] for r in rows}
     assert (tmp_path / "solved.png").read_bytes()[:4] == b"\x89PNG"
-    others = make_table([({"dataset": "gaussian_bumps"}, {})])
+    others = split_runs([({"dataset": "gaussian_bumps"}, {})])
     assert write_splits(others, tmp_path / "none") == ""

@@ -224,12 +224,12 @@ class Gate:
     An unfitted network proves nothing: it is left out, and counted.
     """
 
-    name: str
+    path: str
     rule: Rule
 
     def select(self, group: Group) -> tuple[Group, str]:
         """Returns the runs that count; how many, unless all do."""
-        scores = group.get(f"id/{self.name}").tolist()
+        scores = group.get(self.path).tolist()
         pairs = zip(group.seeds, scores, strict=True)
         fitted = group.keep([s for s, v in pairs if self.rule.accepts(v)])
         words = []
@@ -241,10 +241,10 @@ class Gate:
 
 
 # A blank image has a relative MSE of 1.
-FITTED = Gate("relative_mse", below(0.05))
+FITTED = Gate("id/relative_mse", below(0.05))
 # From stripes alone a network draws a plus and not a bump: its error on bumps
 # is large however well it is trained.
-PLACED = Gate("position_accuracy", Rule(low=0.95))
+PLACED = Gate("id/position_accuracy", Rule(low=0.95))
 
 
 def select_fitted(group: Group) -> Group:

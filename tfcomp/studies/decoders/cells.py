@@ -1,9 +1,9 @@
-"""Runs of decoders on splits, judged by one rule.
+"""Runs of decoders on splits, judged as claims are.
 
 A **cell** is a decoder on a split: data, region and, of data that compose in a
 known way, their composition. docs/decoders.md has the rules: which runs count,
-and when a decoder composes, fails, is undecided or not fitted. R^2 refers to
-the mean training image: 1 - MSE / MSE of that image.
+and when a decoder composes, fails, is undecided or not fitted. R² is about the
+mean of the images that are scored.
 
 Where the composition is known, the decoder that is it (`EXACT`) must compose,
 by the theory, and the field expects all others to fail. Nothing is expected of
@@ -13,25 +13,25 @@ occlusions whose objects never meet in training (`WIDER`, `EXPECTED`).
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from statistics import median
+from typing import Any
 
-from tfcomp.statistics.estimates import Estimate, estimate_mean
+from tfcomp.statistics.estimates import Estimate
 from tfcomp.statistics.limits import AT_MOST_ONE
 from tfcomp.statistics.setting_table import choose_flags
-from tfcomp.statistics.verdicts import Verdict, above, below, combine, judge
-from tfcomp.storage.files import write_csv
-from tfcomp.tables import Results
+from tfcomp.statistics.verdicts import Rule, Verdict, above, combine
+from tfcomp.studies.claims.claim import Case, Gate, Number
+from tfcomp.studies.claims.parts import Part, measure
+from tfcomp.tables.flatten import END
+from tfcomp.tables.groups import Group
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-FITTED = 0.9
-COMPOSES = 0.9
+FITTED = Gate("r2/id", Rule(low=0.9))
+R2 = Number("R² of held-out images", "r2/ood", above(0.9), limits=AT_MOST_ONE)
 FRESH = 200  # the first seed of version 2 of the comparison
 # Composition of the data to the decoder that is it.
 EXACT = {"sum": "additive", "product": "product", "occlusion": "occlusion"}
@@ -46,30 +46,36 @@ EXPECTED = [
     for composition, support in product(EXACT, SUPPORTS)
     if (composition, support) != ("occlusion", "orthogonal")
 ]
-RULES = {"composes": above(COMPOSES), "fails": below(COMPOSES)}
+VERDICTS = {Verdict.REPRODUCED: "composes", Verdict.REFUTED: "fails"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cell:
     """The runs of a decoder on a split, which differ in their seeds."""
 
     split: str
     decoder: str
-    runs: pd.DataFrame  # as `tabulate_runs` makes it
+    group: Group
 
     @functools.cached_property
-    def fitted(self) -> pd.DataFrame:
+    def part(self) -> Part:
+        """The judged R² of fitted runs."""
+        (part,) = measure(Case(self.split, [self.group]), [R2], [FITTED])
+        return part
+
+    @property
+    def fitted(self) -> Group:
         """The runs that count."""
-        return self.runs[self.runs["id_r2"] >= FITTED]
+        return self.part.groups[0]
 
-    @functools.cached_property
+    @property
     def estimate(self) -> Estimate | None:
-        """The mean OOD R^2; None if a fitted run lacks it."""
-        return estimate_mean(list_values(self.fitted, "ood_r2"), AT_MOST_ONE)
+        """The mean R²; None if a fitted run lacks it."""
+        return self.part.estimate
 
     @property
     def mean(self) -> float | None:
-        """The mean OOD R^2, if it is known."""
+        """The mean R², if it is known."""
         return self.estimate.mean if self.estimate else None
 
     @property
@@ -82,10 +88,7 @@ class Cell:
         """The verdict of docs/decoders.md."""
         if not len(self.fitted):
             return "not fitted"
-        for verdict, rule in RULES.items():
-            if judge(self.estimate, rule)[0] is Verdict.REPRODUCED:
-                return verdict
-        return "undecided"
+        return VERDICTS.get(self.part.verdict, "undecided")
 
     @property
     def expected(self) -> str | None:
@@ -98,68 +101,35 @@ class Cell:
 
     def average(self, path: str) -> float | None:
         """Returns the mean of a number over fitted seeds, or all."""
-        runs = self.fitted if len(self.fitted) else self.runs
-        return average(runs, path)
+        return average(self.fitted if len(self.fitted) else self.group, path)
 
 
-def list_values(runs: pd.DataFrame, path: str) -> dict[int, float | None]:
-    """Returns a number of each run by seed; None where it is missing."""
-    pairs = zip(runs["seed"], runs[path], strict=True)
-    return {seed: None if value != value else value for seed, value in pairs}
-
-
-def read_number(numbers: Any, path: str) -> float | None:
-    """Returns a number of a run, or None if it is missing."""
-    value = numbers.get(path)
-    return None if value is None or value != value else float(value)
-
-
-def average(runs: pd.DataFrame, path: str) -> float | None:
+def average(group: Group, path: str) -> float | None:
     """Returns the mean of a number over runs that have it."""
-    return read_number(runs.reindex(columns=[path]).mean(), path)
+    mean = group.get(path).mean()
+    return None if mean != mean else float(mean)
 
 
-def tabulate_runs(results: Results) -> pd.DataFrame:
-    """Returns a row for each run, in the order of seeds.
+def list_cells(groups: Iterable[Group]) -> list[Cell]:
+    """Returns the cells of the first seeds, by names of splits and decoders.
 
-    Its columns are `split`, `decoder`, `dataset`, `seed`, `setting`, the
-    numbers of the run by their paths, and R^2 about the mean training image,
-    `id_r2` and `ood_r2`.
+    Where runs of a split differ in more flags than the seed, its name says in
+    which, as ` (grid_size 64)`.
     """
-    runs = results.runs.set_index("run")
-    rows: list[Any] = runs.to_dict("records")
-    table = runs[["dataset", "seed", "setting"]].assign(
-        split=[describe_split(row) for row in rows], decoder=runs["model"]
-    )
-    table = table.join(results.scores)
-    for subset in ("id", "ood"):
-        paths = [f"references/mean_image/{subset}", f"{subset}/relative_mse"]
-        numbers = table.reindex(columns=paths)
-        mean, error = numbers[paths[0]], numbers[paths[1]]
-        table[f"{subset}_r2"] = 1 - error / mean.where(mean > 0)
-    return table.sort_values("seed", kind="stable")
-
-
-def list_cells(
-    table: pd.DataFrame, flags: Mapping[str, Mapping[str, Any]]
-) -> list[Cell]:
-    """Returns the cells of runs, by the names of splits and decoders.
-
-    Runs of a cell differ in their seeds alone. Where runs of a split differ in
-    more flags, its name says in which, as ` (grid_size 64)`.
-    """
-    cells = []
-    pairs: Any = table.groupby(["split", "decoder"])
-    for (split, decoder), runs in pairs:
-        groups = {str(k): g for k, g in runs.groupby("setting", sort=False)}
-        every = {name: None for key in groups for name in flags[key]}
-        settings = {key: every | dict(flags[key]) for key in groups}
-        names = choose_flags(list(settings.values()))
-        for key, group in groups.items():
-            words = ", ".join(f"{n} {settings[key][n]}" for n in names)
-            name = f"{split} ({words})" if words else split
-            cells.append(Cell(name, decoder, group))
-    return cells
+    groups = list(groups)
+    old = [g.keep([s for s in g.seeds if s < FRESH]) for g in groups]
+    cells: dict[tuple[str, str], list[Group]] = {}
+    for group in filter(len, old if any(map(len, old)) else groups):
+        key = describe_split(group.flags), group.flags["model"]
+        cells.setdefault(key, []).append(group)
+    found = []
+    for (split, decoder), alike in sorted(cells.items()):
+        names = choose_flags([group.flags for group in alike])
+        for group in alike:
+            words = ", ".join(f"{n} {group.flags[n]}" for n in names)
+            label = f"{split} ({words})" if words else split
+            found.append(Cell(label, decoder, group))
+    return found
 
 
 def describe_split(flags: Mapping[str, Any]) -> str:
@@ -171,32 +141,64 @@ def describe_split(flags: Mapping[str, Any]) -> str:
     return f"{data} {flags['composition']} {kind.partition(':x_')[0]}"
 
 
-def judge_expectations(cells: Iterable[Cell]) -> list[list[str]]:
+def add_r2(groups: Iterable[Group]) -> list[Group]:
+    """Adds R² to runs that lack it.
+
+    It follows from their error and from the error of the mean of the scored
+    images, which other runs on the same images have recorded.
+    """
+    groups, means = list(groups), dict[tuple[Any, ...], list[float]]()
+    for group in groups:
+        for subset in ("id", "ood"):
+            error = group.get(f"{subset}/relative_mse")
+            mean = error / (1 - group.get(f"r2/{subset}"))
+            known = means.setdefault((*_get_images(group), subset), [])
+            known += mean.dropna().tolist()
+    completed = []
+    for group in groups:
+        columns = dict(group.columns)
+        for subset in ("id", "ood"):
+            r2 = group.get(f"r2/{subset}")
+            if known := means[(*_get_images(group), subset)]:
+                error = group.get(f"{subset}/relative_mse")
+                r2 = r2.fillna(1 - error / median(known))
+            known_r2 = {int(str(s)): float(v) for s, v in r2.dropna().items()}
+            columns[END, f"r2/{subset}"] = {"": known_r2}
+        completed.append(dataclasses.replace(group, columns=columns))
+    return completed
+
+
+def _get_images(group: Group) -> tuple[Any, ...]:
+    names = ("grid_size", "num_positions")
+    return describe_split(group.flags), *map(group.flags.get, names)
+
+
+def judge_expectations(cells: Sequence[Cell]) -> list[list[str]]:
     """Judges both statements on every split, and on all in the last row.
 
     They are: the decoder that is the composition composes; all others that
     must fail do.
     """
-    cells, rows = list(cells), []
+    rows = []
     for split in EXPECTED:
-        verdicts: dict[str, list[Verdict]] = {name: [] for name in RULES}
-        for cell in cells:
-            expected = cell.expected if cell.split == split else None
-            if expected == "composes" or (expected and len(cell.fitted)):
-                found = judge(cell.estimate, RULES[expected])[0]
-                is_open = found is Verdict.NOT_RUN  # not fitted, or no score
-                verdicts[expected].append(
-                    Verdict.UNDECIDED if is_open else found
-                )
-        rows.append([split, *(combine(v)[0] for v in verdicts.values())])
+        row = [split]
+        for expected in VERDICTS.values():
+            verdicts = [
+                _compare(cell)
+                for cell in cells
+                if cell.split == split and cell.expected == expected
+                # A decoder that does not fit does not count as a failure.
+                if expected == "composes" or len(cell.fitted)
+            ]
+            row.append(combine(verdicts)[0])
+        rows.append(row)
     _, *columns = zip(*rows, strict=True)
-    return [*rows, ["all", *(combine(column)[0] for column in columns)]]
+    every = [combine([Verdict(v) for v in c])[0] for c in columns]
+    return [*rows, ["all", *every]]
 
 
-def write_rounded(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """Writes rows as CSV, with six digits, which all machines share."""
-    table = [
-        {k: float(f"{v:.6g}") if isinstance(v, float) else v for k, v in items}
-        for items in (row.items() for row in rows)
-    ]
-    write_csv(path, table)
+def _compare(cell: Cell) -> Verdict:
+    if cell.verdict not in VERDICTS.values():
+        return Verdict.UNDECIDED
+    is_right = cell.verdict == cell.expected
+    return Verdict.REPRODUCED if is_right else Verdict.REFUTED

@@ -36,18 +36,17 @@ def tabulate(settings: dict[str, Any]) -> int:
     """
     check_folder("output", settings["output"])
     # Imported here: bad flags must be answered without pandas.
-    from tfcomp.studies.decoders import cells, decoder_report, solved_report
+    from tfcomp.studies.decoders import cells, report, splits
     from tfcomp.tables import read_results
 
     results = read_results(split_names(settings["runs"]), history=False)
-    if not len(results.runs):
+    if not results.groups:
         raise ConfigError("runs", "must match finished runs", settings["runs"])
-    table = cells.tabulate_runs(results)
-    old = table[table["seed"] < cells.FRESH]
-    found = cells.list_cells(old if len(old) else table, results.flags)
+    groups = cells.add_r2(results.groups)
     output = make_folder(Path(settings["output"]))
-    text = decoder_report.write_cells(found, output)
-    print(text + solved_report.write_splits(table, output), end="")
+    text = report.write_cells(cells.list_cells(groups), output)
+    text += report.write_splits(splits.list_splits(groups), output)
+    print(text, end="")
     print(f"tables  {output}")
     return 0
 
