@@ -118,7 +118,8 @@ def make_training_table(dataset: Dataset) -> tuple[tf.Tensor, tf.Tensor]:
     table = dataset.splits.train
     images = dataset.train_images
     if images is None:
-        images = dataset.render_array(table)
+        with tf.device("CPU"):
+            images = dataset.render_array(table)
     images = tf.convert_to_tensor(images, tf.float32)
     rows = tf.range(len(table), dtype=tf.int64)
     noisy = _add_noise(images, rows, dataset.noise)

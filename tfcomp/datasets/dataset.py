@@ -236,6 +236,13 @@ class Dataset:
         spread[tuple(self.space.to_index(points).T)] = values
         return spread
 
+    @cached_property
+    def grid_images(self) -> np.ndarray:
+        """True images of the evaluated points, [n, H, W, C], not writable."""
+        images = self.render_array(self.splits.grid)
+        images.flags.writeable = False
+        return images
+
     def render_array(
         self, factors: np.ndarray, render: Render | None = None
     ) -> np.ndarray:

@@ -222,8 +222,9 @@ class Evaluator:
 
     def analyze_embeddings(self) -> dict[str, EmbeddingAnalysis]:
         """Returns the low-rank embeddings of the model by factor, if any."""
-        layers = list_embeddings(self.model)
-        return {name: analyze_embedding(part) for name, part in layers.items()}
+        layers = list_embeddings(self.model).items()
+        with tf.device("CPU"):  # singular values take a second on a GPU
+            return {name: analyze_embedding(part) for name, part in layers}
 
     def read_stages(self) -> Iterable[tuple[str, np.ndarray]]:
         """Yields stages as `StageReader.iterate`, with a progress bar."""

@@ -114,7 +114,7 @@ def evaluate_images(
     splits = dataset.splits
     if images is None:
         images = evaluate_in_batches(draw, splits.grid)["image"]
-    truth = dataset.render_array(splits.grid)
+    truth = dataset.grid_images
     subsets = dataset.subsets
     scores = _score(dataset, draw, {"image": images, "truth": truth}, subsets)
     for name, render in dataset.other_truths.items():
