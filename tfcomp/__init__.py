@@ -7,6 +7,8 @@ compute with it.
 """
 
 import pkgutil
+from contextlib import AbstractContextManager, nullcontext
+from types import FunctionType
 from typing import Any
 
 __version__ = "0.2.0"
@@ -23,7 +25,7 @@ _LAZY = {
     "report.models": "evaluate load_published load_run write_report",
     "report.sections": "register_section",
     "evaluation.metrics": "register_measure",
-    "tables": "read_runs",
+    "tables": "load_sweep read_runs",
 }
 _WITH_TENSORFLOW = ("report.model_report", "report.models")
 __all__ = sorted(" ".join(_LAZY.values()).split())
@@ -32,14 +34,23 @@ __all__ = sorted(" ".join(_LAZY.values()).split())
 def __getattr__(name: str) -> Any:
     for module, names in _LAZY.items():
         if name in names.split():
-            path = f"{__name__}.{module}:{name}"
-            if module not in _WITH_TENSORFLOW:
-                return pkgutil.resolve_name(path)
-            from tfcomp.config.quiet import start_tensorflow
+            with _prepare(module):
+                found = pkgutil.resolve_name(f"{__name__}.{module}:{name}")
+            if isinstance(found, FunctionType):
+                from tfcomp.config.errors import name_arguments
 
-            with start_tensorflow(is_cli=False):
-                return pkgutil.resolve_name(path)
+                found = name_arguments(found)
+            globals()[name] = found  # the same object from now on
+            return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _prepare(module: str) -> AbstractContextManager[None]:
+    if module not in _WITH_TENSORFLOW:
+        return nullcontext()
+    from tfcomp.config.quiet import start_tensorflow
+
+    return start_tensorflow(is_cli=False)
 
 
 def __dir__() -> list[str]:

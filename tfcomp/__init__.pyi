@@ -18,6 +18,7 @@ from tfcomp.report.models import load_published as load_published
 from tfcomp.report.models import load_run as load_run
 from tfcomp.report.models import write_report as write_report
 from tfcomp.report.sections import register_section as register_section
+from tfcomp.tables import load_sweep as load_sweep
 from tfcomp.tables import read_runs as read_runs
 
 __version__: str

@@ -40,6 +40,11 @@ def describe_run(*flagfiles: str, **settings: Any) -> RunConfig:
     Raises:
         ConfigError: A value breaks its rule.
         RunError: A flag or a file does not exist.
+
+    Example:
+        >>> config = tfcomp.describe_run("donut", depth=2, run_name="shallow")
+        >>> config.model.depth, config.data.region
+        (2, 'square:6-22')
     """
     return parse_config(_format_arguments(flagfiles, settings))
 

@@ -44,14 +44,14 @@ FLAGS = {
         "tfcomp measure begin with measures/. With list, all are printed; by "
         "default the main ones are compared.",
     ),
-    "output": ("", "Path without ending, for .csv and .md."),
+    "output": ("", "Path for .csv and .md; an ending of these is dropped."),
     "tables": ("", "A folder for runs.csv and numbers.csv."),
 }
 
 
 def compare_runs(settings: dict[str, Any]) -> int:
     """Prints the table; needs no TensorFlow."""
-    output = settings["output"]
+    output = settings["output"].removesuffix(".csv").removesuffix(".md")
     if output and os.path.basename(output) in ("", ".", ".."):
         raise ConfigError("output", "must end with a name", output)
     if settings["tables"]:

@@ -77,7 +77,7 @@ def test_command_writes_the_table(
     folder: Path, capsys: pytest.CaptureFixture
 ) -> None:
     flags = [f"--runs={folder}/*", "--scores=ood/mse"]
-    output = f"--output={folder}/out/rate_0.1"
+    output = f"--output={folder}/out/rate_0.1.csv"
     assert compare.main(["compare", *flags, output]) == 0
     printed = capsys.readouterr().out
     assert "| 2 | 3 | 3 ± 2.6 |" in printed

@@ -239,3 +239,19 @@ def test_samples_have_both_sides(share: float, tmp_path: Path) -> None:
     assert "a sample of 8 of the 24" in dataset.announcements()[0]
     whole = load(tmp_path / "own.npz", flags[0], "--eval_points=24")
     assert whole.splits.is_complete and whole.splits.existing is None
+
+
+def test_a_region_by_a_function() -> None:
+    """Equal to its text; the function sees values, and must return bools."""
+    classes = np.argwhere(np.ones((3, 4)))
+    images = np.random.default_rng(0).random((12, 4, 4))
+    options = {"names": ["shape", "x"], "values": [[0, 1, 2], [0, 2, 4, 6]]}
+    table = FactorTable(images[::-1], classes[::-1], **options)
+    mask = table.find(lambda f: (f[:, 0] == 2) & (f[:, 1] >= 4))
+    np.testing.assert_array_equal(
+        mask, (table.points[:, 0] == 2) & (table.points[:, 1] >= 4)
+    )
+    assert mask.sum() == 2
+    for wrong in (lambda f: f[:, 0], lambda f: np.array([True])):
+        with pytest.raises(TableError, match="must return 12 bools"):
+            table.find(wrong)

@@ -5,10 +5,15 @@ Mistakes in our own code, and in plugins, keep their tracebacks.
 
 import difflib
 import errno
+import functools
 import os
 import re
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import ParamSpec, TypeVar
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 
 MAX_SHOWN = 200  # characters of a value, or of a library's message
 # Errors of the system that any path can lead to.
@@ -50,6 +55,23 @@ class DivergedError(RunError):
     """A training whose loss is no longer finite: no mistake of usage."""
 
     status = 1
+
+
+def name_arguments(
+    function: Callable[Given, Result],
+) -> Callable[Given, Result]:
+    """Makes errors of a Python function speak of arguments, not of flags."""
+
+    @functools.wraps(function)
+    def call(*args: Given.args, **kwargs: Given.kwargs) -> Result:
+        try:
+            return function(*args, **kwargs)
+        except (ConfigError, RunError) as error:
+            text = re.sub(r"^--(?=[a-z]\w* )", "", str(error))
+            error.args = (text, *error.args[1:])
+            raise
+
+    return call
 
 
 def suggest(name: str, known: Iterable[str], dashes: str = "") -> str:

@@ -8,7 +8,7 @@ when they are drawn (`table_images`).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -54,6 +54,12 @@ class FactorTable:
     Raises:
         TableError: For invalid arguments; one line with the argument, the
             rule and the value.
+
+    Example:
+        >>> images = np.random.default_rng(0).random((6, 8, 8))
+        >>> classes = [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]
+        >>> tfcomp.FactorTable(images, np.array(classes), names=["shape", "x"])
+        FactorTable of 6 images of 8 x 8 x 1; shape (2), x (3)
     """
 
     def __init__(
@@ -134,19 +140,30 @@ class FactorTable:
         count = f"{len(self.points):,} images of {size}"
         return "; ".join([f"FactorTable of {count}", factors, *self.notes])
 
-    def find(self, images: np.ndarray) -> np.ndarray:
+    def find(self, images: np.ndarray | Callable) -> np.ndarray:
         """Returns a mask of `points` [n] for a mask or numbers of images.
 
+        A function from factor values [n, F] to a mask [n] is called.
+
         Raises:
-            TableError: If there is no such image.
+            TableError: If there is no such image, or the function is wrong.
         """
+        if callable(images):
+            mask = np.asarray(images(self.points.copy()))
+            if mask.dtype != bool or mask.shape != (len(self.points),):
+                rule = f"must return {len(self.points)} bools, one for each row"
+                raise TableError("region", rule, f"{mask.dtype} {mask.shape}")
+            return mask
         given, count = np.asarray(images), len(self._order)
         if given.dtype == bool and given.shape == (count,):
             return given[self._order]
         is_list = given.dtype.kind in "ui" and given.ndim == 1 and given.size
         if not is_list or not 0 <= given.min() <= given.max() < count:
-            rule = f"must be text, a bool for each of the {count} images, or"
-            raise TableError("region", f"{rule} their numbers", repr(images))
+            rule = (
+                f"must be text, a function, a bool for each of the {count} "
+                "images, or their numbers"
+            )
+            raise TableError("region", rule, repr(images))
         return np.isin(self._order, given)
 
     def draw(self, factors: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ print(result.scores["ood"])
 result.write_report("report")
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,10 +62,10 @@ def load_published(
 def evaluate(
     model: Any,
     data: FactorTable | Dataset,
-    region: str | Sequence[int] | np.ndarray = "",
+    region: str | Callable | Sequence[int] | np.ndarray = "",
     *,
     name: str = "model",
-    stages: Sequence[str] = (),
+    stages: str | Sequence[str] = (),
     inputs: str = "values",
     eval_points: int = 4096,
     samples: int = 1,
@@ -81,8 +81,9 @@ def evaluate(
             dictionary with `image` and named stages.
         data: Images and factors.
         region: What was held out from the training of the model, as in
-            `--region`, or a bool for every image of a table, or the indices
-            of held-out images. The default is the region of a `Dataset`, or
+            `--region`, or a function from factor values [n, F] to a bool for
+            each row, or a bool for every image of a table, or the indices of
+            held-out images. The default is the region of a `Dataset`, or
             nothing.
         name: Name of the model in reports.
         stages: The layers, or entries of the dictionary, whose geometry is
@@ -98,7 +99,23 @@ def evaluate(
         ConfigError: For an impossible region or name.
         ValueError: If the model does not draw such images (see
             `tfcomp.evaluation.output_contract`), or has no such stage.
+
+    Example:
+        A model that draws the mean of two bars scores the held-out pair:
+
+        >>> bars = np.zeros((9, 3, 6), np.float32)
+        >>> classes = np.argwhere(np.ones((3, 3)))
+        >>> for bar, (row, column) in zip(bars, classes):
+        ...     bar[row, :3] = bar[column, 3:] = 1
+        >>> table = tfcomp.FactorTable(bars, classes, names=["left", "right"])
+        >>> result = tfcomp.evaluate(table.draw, table, region="left:2,right:2")
+        >>> result.scores["ood"]["relative_mse"]
+        0.0
     """
+    if not isinstance(data, FactorTable | Dataset):
+        rule = "must be a tfcomp.FactorTable (images and their factors)"
+        raise ValueError(f"data {rule}, got {type(data).__name__}")
+    stages = [stages] if isinstance(stages, str) else stages
     if samples < 1:
         raise ValueError(f"samples must be at least 1, got {samples}")
     listed = None

@@ -89,7 +89,13 @@ def check_run(path: str | Path) -> RunConfig:
     if not os.path.isdir(path):  # `Path.is_dir` raises for a long name
         raise RunError(f"--run must be a run folder, {path} does not exist")
     if not (path / FLAGS_FILE).exists():
-        raise RunError(f"--run must be a run folder, {path} has no run.flags")
+        rule = f"--run must be a run folder, {path} has no run.flags"
+        if (path / "trials").is_dir():
+            rule = (
+                f"--run must be a run folder, {path} is a sweep: name its "
+                f"runs, as {path}/trials/*, or use tfcomp.load_sweep"
+            )
+        raise RunError(rule)
     try:
         config = make_config(read_flags(path))
     except DamagedFileError:

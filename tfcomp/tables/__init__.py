@@ -22,5 +22,6 @@
 """
 
 from tfcomp.tables.read import Results, read_results, read_runs
+from tfcomp.tables.sweep_table import Sweep, load_sweep
 
-__all__ = ["Results", "read_results", "read_runs"]
+__all__ = ["Results", "Sweep", "load_sweep", "read_results", "read_runs"]
