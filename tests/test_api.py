@@ -244,7 +244,7 @@ def test_a_run_from_its_description_to_its_scores(
         tfcomp.train_run(tfcomp.describe_run("smoke", seed=1, **quick))
     with pytest.raises(ConfigError, match="must be at least"):
         tfcomp.describe_run("smoke", width=0)
-    with pytest.raises(RunError, match="did you mean --depth"):
+    with pytest.raises(RunError, match="did you mean depth"):
         tfcomp.describe_run("smoke", deptth=2)
 
 

@@ -67,7 +67,7 @@ def name_arguments(
         try:
             return function(*args, **kwargs)
         except (ConfigError, RunError) as error:
-            text = re.sub(r"^--(?=[a-z]\w* )", "", str(error))
+            text = re.sub(r"(^|did you mean )--(?=[a-z]\w*)", r"\1", str(error))
             error.args = (text, *error.args[1:])
             raise
 

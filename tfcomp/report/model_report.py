@@ -19,7 +19,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tfcomp.analysis.jacobians import compute_stage_metrics, evaluate_in_batches
-from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import ConfigError, name_arguments
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factors import read_points
 from tfcomp.datasets.solvable import measure_coverage
@@ -175,6 +175,7 @@ class ModelReport:
         """The measures in `metrics.json`, without the start of training."""
         return compute_metrics(self.analysis)
 
+    @name_arguments
     def draw(self, factors: Any = None, **by_name: Any) -> np.ndarray:
         """Returns images that the model draws, float32 [n, H, W, C].
 
@@ -184,6 +185,7 @@ class ModelReport:
         points = self._read_points(factors, by_name)
         return evaluate_in_batches(lambda f: {"": self.model(f)}, points)[""]
 
+    @name_arguments
     def activations(
         self, stage: str, factors: Any = None, **by_name: Any
     ) -> np.ndarray:
@@ -196,6 +198,7 @@ class ModelReport:
         points = self._read_points(factors, by_name)
         return evaluate_in_batches(lambda f: dict(part(f)), points)[stage]
 
+    @name_arguments
     def geometry(
         self, stage: str, factors: Any = None, **by_name: Any
     ) -> np.ndarray:
