@@ -1,5 +1,6 @@
 """Geometry scores on metric tensors whose answer is known."""
 
+import itertools
 import math
 
 import numpy as np
@@ -106,3 +107,44 @@ def test_a_diverged_model_is_null_not_perfect(
     assert summary["factorization"] is None
     assert summary["log_volume_id"] is None
     assert summary["log_volume_ood"] == pytest.approx(np.log(6))
+
+
+def slow_gradient(values: np.ndarray, shape: tuple[int, ...], axes) -> list:
+    """Metric tensors of values [n, units] over a grid, point by point."""
+    tensors = []
+    for point in itertools.product(*map(range, shape)):
+        slopes = []
+        for axis in axes:
+            low, high = list(point), list(point)
+            low[axis] = max(point[axis] - 1, 0)
+            high[axis] = min(point[axis] + 1, shape[axis] - 1)
+            ends = (
+                values[np.ravel_multi_index(end, shape)] for end in (low, high)
+            )
+            before, after = ends
+            slopes.append((after - before) / (high[axis] - low[axis]))
+        tensors.append([[a @ b for b in slopes] for a in slopes])
+    return tensors
+
+
+@pytest.mark.parametrize("axes", [(0, 1, 2), (0, 2)])
+def test_gradient_equals_its_definition(axes: tuple[int, ...]) -> None:
+    shape = (3, 2, 4)
+    values = np.random.default_rng(3).normal(size=(24, 600))
+    found = geometry.compute_gradient_metrics(values, shape, axes)
+    np.testing.assert_allclose(found, slow_gradient(values, shape, axes))
+
+
+def test_gradient_of_a_code_of_bumps() -> None:
+    """Differences shorten a code of sigma 1, but not at its border."""
+    index = np.arange(28)
+    code = np.exp(-0.5 * np.subtract.outer(index, index) ** 2)
+    values = np.hstack([np.repeat(code, 28, axis=0), np.tile(code, (28, 1))])
+    g = geometry.compute_gradient_metrics(values, (28, 28), (0, 1))
+    slopes = np.subtract.outer(index, index) * code  # exact derivatives
+    exact = np.sum(slopes**2, axis=1)
+    found = g[:, 0, 0].reshape(28, 28)[:, 14] / exact
+    assert found[14] == pytest.approx(0.633, abs=1e-3)
+    assert found[0] == pytest.approx(1.24, abs=1e-2)
+    assert found[1] == pytest.approx(0.58, abs=1e-2)
+    assert geometry.compute_factorization(g) == pytest.approx(np.ones(784))

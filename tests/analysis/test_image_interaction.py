@@ -6,6 +6,7 @@ import pytest
 from tests.analysis.planted import make_bumps, make_grid
 from tfcomp.analysis.kernel_anova import (
     compute_interaction_r2,
+    compute_interaction_size,
     remove_marginals,
 )
 
@@ -68,3 +69,36 @@ def test_other_bumps_and_noise_explain_little(rng: np.random.Generator) -> None:
 
 def test_a_truth_that_is_a_sum_has_none() -> None:
     assert compute_interaction_r2(BUMPS, PLUSES) is None
+
+
+@pytest.mark.parametrize(
+    ("images", "amplitude", "variance"),
+    [
+        (BUMPS, 1, None),
+        (0.2 * BUMPS + 0.5, 0.2, None),
+        (-BUMPS, 1, None),
+        (PLUSES, 0, 0),
+        (0 * BUMPS + 0.3, 0, 0),
+        (PLUSES + 0.001 * BUMPS, 0.001, 1e-8),
+    ],
+    ids=["bump", "faint", "negative", "plus", "even", "plus and faint bump"],
+)
+def test_size(
+    images: np.ndarray, amplitude: float, variance: float | None
+) -> None:
+    """R^2 of the last one is 1, though nothing can be seen of its bump."""
+    found = compute_interaction_size(images, BUMPS)
+    assert found["amplitude"] == pytest.approx(amplitude, abs=1e-6)
+    # By loops over pixels, of one image, as all are alike inside.
+    image = BUMPS[27]
+    rest = np.add.outer(image.mean(axis=1), image.mean(axis=0)) - image.mean()
+    share = np.sum((image - rest) ** 2) / np.sum((image - image.mean()) ** 2)
+    assert found["truth_variance"] == pytest.approx(share, abs=0.03)
+    expected = found["truth_variance"] if variance is None else variance
+    assert found["variance"] == pytest.approx(expected, abs=1e-7)
+
+
+def test_size_of_nothing() -> None:
+    broken = compute_interaction_size(BUMPS * np.nan, BUMPS)
+    assert set(broken.values()) == {None}
+    assert compute_interaction_size(BUMPS, PLUSES)["amplitude"] is None

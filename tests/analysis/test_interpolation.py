@@ -61,3 +61,27 @@ def test_without_a_gap(truth: np.ndarray) -> None:
     scores = compute_interpolation(truth, truth, np.zeros(8, bool))
     assert scores.r2.shape == (0,) and scores.weights.shape == (0, 2)
     assert set(summarize_interpolation(scores).values()) == {None}
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        ([0.25, 0.5, 0.75], 1.0),
+        ([0, 0.5, 1], 0.0),  # copies of the nearest edge
+        ([0, 0, 0], -6.0),  # of the first one
+    ],
+)
+def test_weights_tell_a_blend_from_copies(
+    truth: np.ndarray, after: list[float], expected: float
+) -> None:
+    """R^2 on the edges is 1 for all of them."""
+    outputs = truth.copy()
+    for row, weight in zip((2, 3, 4), after, strict=True):
+        outputs[row] = (1 - weight) * truth[1] + weight * truth[5]
+    found = summarize_interpolation(compute_interpolation(outputs, truth, GAP))
+    assert found["interpolation_r2"] == pytest.approx(1)
+    # By hand, in halves of a weight: of -1/4, 0, 1/4 about one half.
+    errors = np.subtract(after, [0.25, 0.5, 0.75])
+    by_hand = 1 - np.sum(errors**2) / (2 * 0.25**2)
+    assert found["weight_r2"] == pytest.approx(by_hand)
+    assert by_hand == pytest.approx(expected)

@@ -6,7 +6,7 @@ from sklearn.linear_model import RidgeCV
 from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold, cross_val_predict
 
-from tests.analysis.planted import hold_out, make_grid
+from tests.analysis.planted import hold_out, make_bumps, make_grid
 from tfcomp.analysis import probes
 from tfcomp.analysis.features import compute_rows, normalize_rows
 from tfcomp.analysis.probes import Scores, probe_rows
@@ -122,3 +122,28 @@ def test_means_that_rounding_has_left(rng: np.random.Generator) -> None:
     gram = np.float64(gram + np.float32(1e-3))  # a mean that is not zero
     found = probe_rows(gram, targets, is_ood)
     assert found["probe_r2_id"] > 0.99 and found["probe_r2_ood"] > 0.99
+
+
+def test_a_code_of_conjunctions_has_little_in_ood() -> None:
+    """A probe that is fitted to the whole grid reads it perfectly."""
+    images = make_bumps(TARGETS, 14)
+    found = compute_probe_scores(images, TARGETS, IS_OOD)
+    assert found["probe_r2_ood"] < 0.8
+    nothing = np.zeros(len(TARGETS), bool)
+    whole = compute_probe_scores(images, TARGETS, nothing)
+    assert whole["probe_r2_id"] > 0.99
+
+
+@pytest.mark.parametrize("units", [5, 100, 500])
+@pytest.mark.parametrize("features", [make_noise, make_linear])
+def test_score_at_the_points_of_the_fit(features, units: int) -> None:
+    """Least squares, for which noise of many units is perfect."""
+    activations = features(units)
+    nothing = np.zeros(len(TARGETS), bool)
+    rows = compute_rows(activations, nothing)
+    design = np.insert(activations.astype(float), 0, 1, axis=1)
+    fitted = design @ np.linalg.lstsq(design, TARGETS, rcond=1e-4)[0]
+    expected = r2_score(TARGETS, fitted)
+    found = probes.score_fitted(rows, TARGETS)
+    assert found == pytest.approx(expected, abs=1e-3)
+    assert features is make_noise or found == pytest.approx(1, abs=1e-3)

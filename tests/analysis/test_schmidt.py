@@ -72,3 +72,26 @@ def test_only_full_grids_of_two_factors() -> None:
     for bad in (grid[:-1], np.concatenate([grid[:-1], grid[:1]])):
         with pytest.raises(ValueError, match="combinations once"):
             schmidt.compute_schmidt_values(gram, bad)
+
+
+def test_centering_equals_its_definition() -> None:
+    rows = np.random.default_rng(5).normal(2, 1, size=(20, 9))
+    found = schmidt.center_kernel(rows @ rows.T)
+    centered = rows - rows.mean(axis=0)
+    np.testing.assert_allclose(found, centered @ centered.T, atol=1e-10)
+
+
+def test_random_features_are_no_product_once_centered() -> None:
+    """Features that are not negative look like one without it."""
+    grid = make_grid(12, 12)
+    features = np.random.default_rng(0).normal(1, 1, size=(144, 200))
+    gram = compute_cosine_gram(np.maximum(features, 0))
+    found = schmidt.summarize_schmidt(gram, grid)
+    assert found["schmidt_explained_1"] > 0.98
+    assert found["schmidt_effective_rank"] < 1.2
+    assert found["schmidt_centered_explained_1"] < 0.6
+    assert found["schmidt_centered_effective_rank"] > 10
+    bumps = schmidt.summarize_schmidt(
+        compute_cosine_gram(make_bumps(grid, 12)), grid
+    )
+    assert bumps["schmidt_centered_explained_1"] > 0.9  # .98 of 28 x 28

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from tests.analysis.planted import hold_out, make_bumps, make_grid
+from tests.analysis.planted import (
+    hold_out,
+    make_bumps,
+    make_grid,
+    superpose,
+)
 from tfcomp.analysis.sharing import SETS, compute_sharing, summarize_sharing
 
 SIZE = 14
@@ -13,15 +18,21 @@ IS_OOD = hold_out(GRID, 4, 9)
 BUMPS = make_bumps(GRID, SIZE)
 
 
-def test_scores_equal_their_definition(rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("centered", [False, True])
+def test_scores_equal_their_definition(
+    rng: np.random.Generator, centered: bool
+) -> None:
     outputs = BUMPS + 0.1 * rng.random(BUMPS.shape)
-    r2 = compute_sharing(GRID, outputs, IS_OOD)
+    r2 = compute_sharing(GRID, outputs, IS_OOD, centered=centered)
     flat, known = outputs.reshape(len(GRID), -1), np.flatnonzero(~IS_OOD)
     row = 8  # x = 5, y = 6
     target = flat[IS_OOD][row]
 
     def explain(chosen: list[int]) -> float:
-        error = scipy.optimize.nnls(flat[chosen].T, target)[1] ** 2
+        # A constant of either sign, in two columns.
+        gray = centered * np.outer([1, -1], np.ones(flat.shape[1]))
+        columns = np.vstack([flat[chosen], gray]).T
+        error = scipy.optimize.nnls(columns, target)[1] ** 2
         return 1 - error / (target.var() * target.size)
 
     same_x = [i for i in known if GRID[i, 0] == 5]
@@ -59,3 +70,26 @@ def test_no_rival_explains_nothing() -> None:
     is_ood = grid.sum(axis=1) == 4
     r2 = compute_sharing(grid, outputs, is_ood)
     assert r2["rival"][0] <= 0
+
+
+@pytest.mark.parametrize("gray", [0.05, -0.02])
+def test_a_free_constant_takes_an_even_gray(gray: float) -> None:
+    """5 % of gray refutes a perfect superposition without the constant."""
+    shares = {0: 1.0, 1: 1.0}
+    outputs = superpose(BUMPS, GRID, IS_OOD, shares)
+    outputs[IS_OOD] += gray
+    plain = compute_sharing(GRID, outputs, IS_OOD)["sharing"]
+    found = compute_sharing(GRID, outputs, IS_OOD, centered=True)
+    assert plain.mean() < 0.97  # .77 and .96
+    assert found["sharing"] == pytest.approx(np.ones(IS_OOD.sum()))
+    assert found["rival"].max() < 0.01 and found["single"].max() < 0.5
+
+
+def test_a_free_constant_explains_no_bump() -> None:
+    found = compute_sharing(GRID, BUMPS + 0.1, IS_OOD, centered=True)
+    inner = hold_out(GRID[IS_OOD], 6, 7)
+    assert found["sharing"][inner].max() < 0.5
+    even = np.where(IS_OOD[:, None, None], BUMPS, 0.3)  # no memory of any use
+    assert compute_sharing(GRID, even, IS_OOD, centered=True)[
+        "sharing"
+    ] == pytest.approx(0)

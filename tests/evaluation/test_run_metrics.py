@@ -71,6 +71,32 @@ def test_spread_of_log_volumes(make_study) -> None:
     assert median == pytest.approx(0, abs=1e-5)
 
 
+def test_geometry_and_probes_as_published(make_study) -> None:
+    """By differences per step, which for a linear stage are exact."""
+    study = make_study("truth", stage_0=lambda f: f @ [[3.0, 4.0], [0.0, 5.0]])
+    found = run_metrics.compute_metrics(study)
+    stage = study.stages.index("stage_0")
+    row = {
+        name: values[stage]
+        for name, values in found.items()
+        if isinstance(values, list) and len(values) == len(study.stages)
+    }
+    score = 1 - 20 / 50  # of g = [[25, 20], [20, 25]]
+    for name in ("gradient", "gradient_ratio_of_means"):
+        assert row[f"factorization_{name}"] == pytest.approx(score)
+    for name in ("id", "ood"):
+        volume = row[f"log_volume_gradient_{name}"]
+        assert volume == pytest.approx(math.log(15))
+        deviation = row[f"log_volume_gradient_median_deviation_{name}"]
+        assert deviation == pytest.approx(0, abs=1e-6)
+    assert row["log_volume_gradient_sd"] == pytest.approx(0, abs=1e-6)
+    assert row["probe_r2_fitted"] == pytest.approx(1)
+    # A bump on 16 x 16 pixels, and a product of a kernel of x and one of y.
+    assert found["interaction_amplitude_ood"] == pytest.approx(1)
+    assert 0.5 < found["interaction_truth_variance_ood"] < 0.8
+    assert found["schmidt_centered_explained_1"] > 0.9
+
+
 def test_sharing_and_peaks(make_study) -> None:
     flags = ("--grid_size=20", "--region=square:4-15")
     two, truth = (
@@ -80,6 +106,7 @@ def test_sharing_and_peaks(make_study) -> None:
         two
     )
     assert found["sharing_far_r2"] == pytest.approx(1)
+    assert found["sharing_far_r2_centered"] == pytest.approx(1)
     assert found["rival_far_r2"] < 0 < found["single_far_r2"] < 0.7
     assert found["multiple_peaks_ood"] > 0.8
     assert found["multiple_peaks_id"] == 0
@@ -95,10 +122,13 @@ def test_interpolation_of_edges(make_turned) -> None:
     for name in ("edge_r2", "edge_r2_min", "edge_linear_r2"):
         assert found[name] == pytest.approx(1, abs=1e-4)
     assert 0 < found["edge_truth_r2"] < 0.9
+    assert found["edge_weight_r2"] == pytest.approx(1, abs=1e-3)
     # A network that turns the digit scores what the true images score.
     rotating = image_metrics.compute_interpolation(make_turned("truth"))
     expected = pytest.approx(found["edge_truth_r2"], abs=1e-3)
     assert rotating["edge_r2"] == expected
+    # Its weights are nearly linear; R² on the edges tells it from a blend.
+    assert rotating["edge_weight_r2"] < 0.96
 
 
 def test_jump_in_the_gap(make_turned) -> None:

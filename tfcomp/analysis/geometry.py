@@ -12,20 +12,25 @@ More than two factors: the mean over pairs. One factor: there is no pair, and
 both scores are NaN. No factor: so is the log-volume. A *dead* point, where some
 factor moves nothing, has the worst value of each score (1/2, 0, the floor), and
 one whose metric is not finite (a diverged model) NaN.
+
+The published code takes differences between neighbors on the grid in place of
+derivatives, per step of a factor. For bumps of sigma 1 these have .63 of the
+squared length inside of the grid and 1.24 at its border.
 """
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tfcomp.analysis.features import mean_or_none
+from tfcomp.analysis.features import iterate_units, mean_or_none
 from tfcomp.statistics.limits import SHARE, Limits
 from tfcomp.statistics.metric import Chart, computes
 
 # Of singular values and lengths: above the rounding of a float32 Jacobian.
 FLOOR = 1e-6
+_BLOCK_UNITS = 512  # whose differences are held at a time
 # Divisors of dead points only, whose score is replaced, are that small.
 _TINY = np.finfo(np.float64).tiny
 
@@ -119,6 +124,31 @@ def compute_ratio_factorization(g: np.ndarray) -> float:
         dead = total <= FLOOR**2
         scores.append(0.5 if dead else 1 - np.mean(np.abs(xy)) / total)
     return float(np.mean(scores)) if scores else float("nan")
+
+
+def compute_gradient_metrics(
+    activations: np.ndarray, shape: Sequence[int], axes: Sequence[int]
+) -> np.ndarray:
+    """Returns metric tensors [n, F, F] by differences, as the published code.
+
+    Differences between grid points are central, one-sided at the border, and
+    per step. Activations [n, units] are over a complete grid, the last factor
+    fastest; F counts the axes, the ordered factors. A factor with one value has
+    zeros.
+    """
+    g = np.zeros((len(activations), len(axes), len(axes)))
+    for part in iterate_units(activations, _BLOCK_UNITS):
+        maps = part.reshape(*shape, -1).astype(np.float64)
+        slopes = [
+            np.gradient(maps, axis=axis)
+            if shape[axis] > 1
+            else np.zeros_like(maps)
+            for axis in axes
+        ]
+        for i, j in itertools.product(range(len(axes)), repeat=2):
+            product = np.einsum("...u,...u->...", slopes[i], slopes[j])
+            g[:, i, j] += product.ravel()
+    return g
 
 
 @computes(

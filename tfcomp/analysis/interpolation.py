@@ -8,6 +8,12 @@ gap and the edge images a and b, the last ones before and after the gap:
 
 R^2 = 1 - SSE / SST with SST about zero and no intercept, since images have
 background 0. `truth_r2` is R^2 of the *true* image on a and b, which overlap.
+A copy of the nearest edge has an R^2 of 1, too. What tells a blend is
+
+    weight_r2   of the best weights on (1 - t, t), over all held-out points
+
+about the mean of these, 1/2: 1 for a linear blend, about 0 for copies of the
+nearest edge, below 0 for copies of one edge.
 """
 
 from dataclasses import dataclass
@@ -96,10 +102,14 @@ def interpolate_edges(
 
 def summarize_interpolation(scores: Interpolation) -> dict[str, float | None]:
     """Returns means and the least R^2; None if not finite."""
+    linear = np.stack([1 - scores.fraction, scores.fraction], axis=1)
+    spread = np.sum((linear - 0.5) ** 2) or np.nan
+    weight_r2 = 1 - np.sum((scores.weights - linear) ** 2) / spread
     return {
         "interpolation_r2": mean_or_none(scores.r2),
         "interpolation_r2_min": finite_or_none(scores.r2.min(initial=np.inf)),
         "linear_r2": mean_or_none(scores.linear_r2),
+        "weight_r2": finite_or_none(weight_r2),
         "truth_r2": mean_or_none(scores.truth_r2),
     }
 

@@ -26,6 +26,8 @@ from tfcomp.statistics.metric import Chart, computes
 # rounding of the Gram matrix shows; at 1e4 nothing is left of a prediction.
 PENALTIES = np.logspace(-4, 4, 9)
 NUM_FOLDS = 5
+# Relative to the largest square of a principal axis: less is rounding.
+RANK = 1e-6
 # Two points per fold, for the inner cross-validation as well.
 MIN_POINTS = 2 * NUM_FOLDS
 
@@ -47,8 +49,8 @@ PROBES = Chart(
     AT_MOST_ONE,
     better="high",
     chart=PROBES,
-    probe_r2_id="linear probes, R² in ID: at ID points that the regression was "
-    "not fitted on (cross-validation)",
+    probe_r2_id="linear probes, R² in ID: fitted to ID points and scored at "
+    "others of them (out of fold)",
 )
 @computes(
     "stage",
@@ -57,8 +59,8 @@ PROBES = Chart(
     chart=PROBES,
     is_leading=True,
     floor=-1.0,
-    probe_r2_ood="linear probes, R² in OOD: at OOD points, after fitting on "
-    "all ID points",
+    probe_r2_ood="linear probes, R² in OOD: fitted to ID points and scored at "
+    "OOD points",
 )
 @single_threaded
 def probe_rows(
@@ -109,6 +111,26 @@ def probe_rows(
         "probe_r2_id": _score(truth[known][order], out_of_fold),
         "probe_r2_ood": _score(truth[is_ood], truth[is_ood] - unseen @ weights),
     }
+
+
+@single_threaded
+def score_fitted(rows: np.ndarray, targets: np.ndarray) -> float | None:
+    """Returns R^2 of least squares at the points that it was fitted to.
+
+    It goes from the rows of `compute_rows` without OOD points to factor values
+    [n, T], as the probe of the published code. With more units than points it
+    is 1 even for noise.
+    """
+    if not targets.size or not np.isfinite(rows).all():
+        return None
+    is_gram = rows.shape[1] == len(rows)
+    squares, axes = np.linalg.eigh(rows if is_gram else rows.T @ rows)
+    kept = squares > RANK * squares.max(initial=0.0)
+    axes = axes[:, kept]
+    if not is_gram:
+        axes = rows @ axes / np.sqrt(squares[kept])
+    truth = np.asarray(targets, np.float64) - targets.mean(axis=0)
+    return _score(truth, truth - axes @ (axes.T @ truth))
 
 
 def _fit(basis: np.ndarray, truth: np.ndarray, folds: list[slice]) -> list:

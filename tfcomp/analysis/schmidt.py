@@ -11,6 +11,12 @@ factorized one (eq. 3): a(x, x') * 1 + 1 * b(y, y'). Many: factors are mixed.
 The first terms are *not* those of low order, which the ratio of appendix A.5
 counts (`kernel_anova`): a product is one term, and of the highest order.
 
+Any activations that are not negative look like one product: random ones have an
+explained fraction of .997 when their mean is as large as their spread. So there
+are *centered* numbers, of the kernel less its means over either argument, as
+of outputs less their mean over the grid. Random features have .21 then, and an
+effective rank of 221, true bumps .98 and 1.1 (on 28 x 28 points).
+
 With p_m = s_m^2 / sum s^2, the effective rank is exp(-sum p log p), and the
 explained fraction of the first m terms is p_1 + ... + p_m.
 """
@@ -20,6 +26,9 @@ import scipy
 
 from tfcomp.analysis.effective_rank import compute_effective_rank
 from tfcomp.analysis.features import finite_or_none, single_threaded
+
+# Of the largest number of a kernel: what centering a constant one leaves.
+ROUNDING = 1e-12
 
 
 @single_threaded
@@ -58,16 +67,46 @@ def summarize_schmidt(
 
     `schmidt_effective_rank`, and the shares `schmidt_explained_1` of the best
     product kernel and `schmidt_explained_2` of the best two terms. None for a
-    kernel that is zero or not finite.
+    kernel that is zero or not finite. The same of the centered kernel, as
+    `schmidt_centered_...`.
     """
+    centered = summarize_centered_schmidt(gram, factors)
+    return _summarize(gram, factors, "schmidt") | centered
+
+
+def summarize_centered_schmidt(
+    gram: np.ndarray, factors: np.ndarray
+) -> dict[str, float | None]:
+    """Returns the numbers of the centered kernel alone."""
+    return _summarize(center_kernel(gram), factors, "schmidt_centered")
+
+
+def center_kernel(gram: np.ndarray) -> np.ndarray:
+    """Returns a kernel [n, n] less its means over either argument.
+
+    Zero where nothing but rounding is left.
+    """
+    gram = np.asarray(gram, np.float64)
+    largest = np.abs(gram).max(initial=0.0)
+    if not np.isfinite(largest):
+        return np.full_like(gram, np.nan)
+    unit = gram / (largest if largest > 0 else 1.0)
+    rows, columns = unit.mean(axis=1)[:, None], unit.mean(axis=0)
+    centered = unit - rows - columns + columns.mean()
+    return centered * largest * (np.abs(centered).max(initial=0.0) > ROUNDING)
+
+
+def _summarize(
+    gram: np.ndarray, factors: np.ndarray, name: str
+) -> dict[str, float | None]:
     values = compute_schmidt_values(gram, factors)
     explained = compute_explained_fraction(values)
     rank = float(compute_effective_rank(_square(values)))
     return {
-        "schmidt_effective_rank": finite_or_none(rank),
-        "schmidt_explained_1": finite_or_none(explained[0]),
+        f"{name}_effective_rank": finite_or_none(rank),
+        f"{name}_explained_1": finite_or_none(explained[0]),
         # A factor with one value leaves a single term, which is all.
-        "schmidt_explained_2": finite_or_none(explained[:2][-1]),
+        f"{name}_explained_2": finite_or_none(explained[:2][-1]),
     }
 
 

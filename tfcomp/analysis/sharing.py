@@ -12,12 +12,17 @@ least squares with nonnegative weights on three sets of ID outputs:
               explains more
 
 R^2 = 1 - SSE / SST in brightness, SST about the mean over the pixels of the
-output, with no intercept among the regressors: a haze earns nothing. A network
-superposes if `sharing` explains its outputs and neither `rival` nor `single`
+output, with no intercept among the regressors: a haze earns nothing, and an
+even gray of 5 % on a perfect superposition costs more than all of R^2. So there
+is a *centered* form with a free constant, which every gray leaves as it is: the
+output and the memories less their own means over pixels. A network superposes
+if `sharing` explains its outputs and neither `rival` nor `single`
 does: a copy of the one nearest memory shares a factor, too. But where the truth
 is itself a sum of images that share a factor, as of several objects, a perfect
 network has .80; and ghosts of .002 of a bump have 1, so none is counted.
 """
+
+import functools
 
 import numpy as np
 import scipy
@@ -44,8 +49,11 @@ def compute_sharing(
     outputs: np.ndarray,
     is_ood: np.ndarray,
     space: FactorSpace | None = None,
+    centered: bool = False,
 ) -> dict[str, np.ndarray]:
     """Returns R^2 of every OOD output on each of `SETS`, at most 1, [n_ood].
+
+    If `centered`, the fit has a free constant.
 
     Outputs [n, ...] are bright, factor values [n, F] on a grid; points of
     different classes are clear of each other. NaN where the output is faint or
@@ -55,6 +63,7 @@ def compute_sharing(
     is_ood = np.asarray(is_ood, bool)
     flat = flatten_outputs(outputs)
     known, unseen = flat[~is_ood], flat[is_ood]
+    explain = functools.partial(_explain, centered=centered)
     points = convert_to_steps(factors, space)
     least = [0.0 if f.categorical else CLEAR for f in space or ()] or CLEAR
     r2 = {name: np.full(len(unseen), np.nan) for name in SETS}
@@ -75,9 +84,9 @@ def compute_sharing(
             for mask in shares.T
             if mask.any()
         ]
-        r2["sharing"][i] = _explain(target, known[sharing])
-        r2["rival"][i] = _explain(target, known[clear[order[: len(sharing)]]])
-        r2["single"][i] = max(_explain(target, known[rows]) for rows in single)
+        r2["sharing"][i] = explain(target, known[sharing])
+        r2["rival"][i] = explain(target, known[clear[order[: len(sharing)]]])
+        r2["single"][i] = max(explain(target, known[rows]) for rows in single)
     return r2
 
 
@@ -110,15 +119,25 @@ def summarize_sharing(
     return numbers
 
 
-def _explain(target: np.ndarray, memories: np.ndarray) -> float:
+def _explain(target: np.ndarray, memories: np.ndarray, centered: bool) -> float:
     """Returns R^2 about the mean of the target, with nonnegative weights."""
     energy = np.sum(target**2)
     spread = np.sum((target - target.mean()) ** 2)
     is_finite = np.isfinite(energy) and np.isfinite(memories).all()
     if not is_finite or spread <= EVEN * energy:
         return float("nan")
-    error = 1.0  # of no memories, with which SciPy would abort the process
-    if len(memories):
+    if centered:
+        target, memories = target - target.mean(), _center(memories)
+    error = np.linalg.norm(target) / np.sqrt(energy)
+    if len(memories):  # without any, SciPy would abort the process
         unit = target / np.sqrt(energy)
         error = scipy.optimize.nnls(normalize_outputs(memories).T, unit)[1]
     return float(1 - error**2 * energy / spread)
+
+
+def _center(memories: np.ndarray) -> np.ndarray:
+    """Subtracts means over pixels [k, pixels]; even memories become zero."""
+    centered = memories - memories.mean(axis=1, keepdims=True)
+    spread = np.sum(centered**2, axis=1, keepdims=True)
+    energy = np.sum(memories**2, axis=1, keepdims=True)
+    return np.where(spread > EVEN * energy, centered, 0.0)

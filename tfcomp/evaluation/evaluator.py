@@ -14,7 +14,7 @@ from tfcomp.analysis.effective_rank import compute_effective_rank
 from tfcomp.analysis.features import compute_rows
 from tfcomp.analysis.geometry import compute_log_volume, summarize_geometry
 from tfcomp.analysis.jacobians import compute_stage_metrics, evaluate_in_batches
-from tfcomp.analysis.probes import Scores, probe_rows
+from tfcomp.analysis.probes import Scores, probe_rows, score_fitted
 from tfcomp.config.quiet import show_progress
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import FactorSpace
@@ -245,6 +245,11 @@ class Evaluator:
         """Returns the out-of-fold R^2 over the whole grid, from such rows."""
         nothing = np.zeros(len(self._dataset.splits.grid), bool)
         return self._probe(rows, nothing)["probe_r2_id"]
+
+    def score_fitted(self, rows: np.ndarray) -> float | None:
+        """Returns the R^2 of a probe at the points that it is fitted to."""
+        grid, space = self._dataset.splits.grid, self._dataset.space
+        return score_fitted(rows, make_probe_targets(space, grid))
 
     def _probe(self, rows: np.ndarray, held_out: np.ndarray) -> Scores:
         grid = self._dataset.splits.grid

@@ -11,6 +11,7 @@ from tfcomp.analysis.geometry import (
     FACTORIZATION,
     compute_chance,
     compute_factorization,
+    compute_log_volume,
     compute_pair_scores,
     compute_ratio_factorization,
     find_floored,
@@ -172,3 +173,67 @@ def compute_orthogonality(analysis: RunAnalysis) -> Lists:
             for stage in analysis.metrics
         ],
     }
+
+
+GRADIENT = "by differences between grid points, per step, as the published code"
+
+
+@computes(
+    "stages",
+    Limits(0.5, 1),
+    better="high",
+    factorization_gradient=f"factorization score, differences: eq. 7 {GRADIENT}"
+    " takes them, mean over all grid points",
+    factorization_gradient_ratio_of_means="factorization as published: the "
+    "same differences, and the ratio of means of ratio_factorization",
+)
+@computes(
+    "stages",
+    REAL,
+    {
+        f"log_volume_gradient_{key}": f"log-volume, differences, {text}: mean "
+        f"over {text} points, {GRADIENT} takes them"
+        for key, text in SUBSETS.items()
+    },
+)
+@computes(
+    "stages",
+    POSITIVE,
+    {
+        "log_volume_gradient_sd": "spread of log-volume, differences: standard "
+        f"deviation over all grid points, {GRADIENT} takes them"
+    }
+    | {
+        f"log_volume_gradient_median_deviation_{key}": "deviation, "
+        f"differences, median, {text}: median over {text} points of the "
+        f"distance of the log-volume to its median over ID, {GRADIENT} takes "
+        "them"
+        for key, text in SUBSETS.items()
+    },
+)
+def compute_gradient_geometry(analysis: RunAnalysis) -> Lists:
+    """Scores a geometry without derivatives, to compare with published ones."""
+    tensors = list(analysis.gradient_metrics.values())
+    if not tensors:
+        return {}  # there is no complete grid
+    volumes = [compute_log_volume(g) for g in tensors]
+    is_id = analysis.splits.is_id
+    distances = [np.abs(v - np.median(v[is_id])) for v in volumes]
+    lists: Lists = {"log_volume_gradient_sd": [float(v.std()) for v in volumes]}
+    for name, rows in analysis.subsets.items():
+        lists |= {
+            f"log_volume_gradient_{name}": [
+                mean_or_none(v[rows]) for v in volumes
+            ],
+            f"log_volume_gradient_median_deviation_{name}": [
+                median_or_none(d[rows]) for d in distances
+            ],
+        }
+    if len(analysis.dataset.space.ordered) > 1:
+        lists["factorization_gradient"] = [
+            mean_or_none(compute_factorization(g)) for g in tensors
+        ]
+        lists["factorization_gradient_ratio_of_means"] = [
+            compute_ratio_factorization(g) for g in tensors
+        ]
+    return lists

@@ -12,11 +12,22 @@ from tfcomp.analysis.border import correlate_with_distance
 from tfcomp.analysis.features import mean_or_none
 from tfcomp.analysis.gram import compute_cosine_gram
 from tfcomp.analysis.interpolation import summarize_interpolation
-from tfcomp.analysis.kernel_anova import compute_interaction_r2, summarize_anova
+from tfcomp.analysis.kernel_anova import (
+    compute_interaction_r2,
+    compute_interaction_size,
+    summarize_anova,
+)
 from tfcomp.analysis.kernels import summarize_best_alignment
+from tfcomp.analysis.schmidt import summarize_centered_schmidt
 from tfcomp.analysis.scores import count_own_peaks
 from tfcomp.analysis.superposition import FAR
-from tfcomp.statistics.limits import AT_MOST_ONE, CORRELATION, POSITIVE, SHARE
+from tfcomp.statistics.limits import (
+    AT_MOST_ONE,
+    CORRELATION,
+    POSITIVE,
+    SHARE,
+    Limits,
+)
 from tfcomp.statistics.metric import computes
 
 if TYPE_CHECKING:
@@ -32,6 +43,13 @@ PLACES = {
     "far": f"at least {FAR:g} grid steps from ID",
     "near": f"less than {FAR:g} grid steps from ID",
 }
+FORMS = {
+    "": "",
+    "_centered": " and a free constant, so that an even gray changes nothing",
+}
+PRODUCTS = {1: "the best product", 2: "the best sum of two products"}
+MAX_KERNEL = 2500  # points whose Schmidt values take a second
+PARTS = {"variance": "outputs", "truth_variance": "true images"}
 SUBSETS = {"id": "ID", "ood": "OOD"}
 PEAKS = {"multiple_peaks": "several peaks", "no_peak": "no peak"}
 KERNELS = {
@@ -97,8 +115,11 @@ def compute_border(analysis: RunAnalysis) -> dict[str, Any]:
     "run",
     AT_MOST_ONE,
     {
-        f"{key}_{where}_r2": f"R² on {text} ({where}): mean over OOD points "
-        f"{place} of the R², about the mean of the output, on {text}"
+        f"{key}_{where}_r2{form}": f"R² on {text} ({where}"
+        f"{form.replace('_', ', ')}): mean over OOD points {place} of the R², "
+        f"about the mean of the output, on "
+        f"{text}{words}"
+        for form, words in FORMS.items()
         for where, place in PLACES.items()
         for key, text in MEMORIES.items()
     },
@@ -126,12 +147,14 @@ def compute_sharing(analysis: RunAnalysis) -> Numbers:
     if not analysis.has_hole:
         return {}
     splits, outputs = analysis.splits, analysis.bright_outputs
-    r2 = sharing.compute_sharing(
-        splits.grid, outputs, splits.is_ood, analysis.dataset.space
-    )
-    faint = sharing.find_faint(outputs, splits.is_ood)
+    points = splits.grid, outputs, splits.is_ood, analysis.dataset.space
     distance = analysis.superposition.distance
+    faint = sharing.find_faint(outputs, splits.is_ood)
+    r2 = sharing.compute_sharing(*points)
     scores = sharing.summarize_sharing(r2, distance, faint)
+    r2 = sharing.compute_sharing(*points, centered=True)
+    centered = sharing.summarize_sharing(r2, distance)
+    scores |= {f"{name}_centered": value for name, value in centered.items()}
     return scores | {"sharing_truth_r2": analysis.truth_sharing}
 
 
@@ -174,17 +197,41 @@ def compute_peaks(analysis: RunAnalysis) -> Numbers:
     },
     better="high",
 )
+@computes(
+    "run",
+    POSITIVE,
+    {
+        f"interaction_amplitude_{key}": f"size of the interaction part, {text} "
+        f"images: its norm over that of the true part, over all {text} images; "
+        "a plus with a faint bump has R² 1 and an amplitude near 0"
+        for key, text in SUBSETS.items()
+    },
+)
+@computes(
+    "run",
+    SHARE,
+    {
+        f"interaction_{kind}_{key}": f"interaction part, share of the variance "
+        f"of {words}, {text}: share of the interaction part in the variance "
+        f"over pixels of {words}; .78 for a bump of sigma 1 on 28 x 28 pixels"
+        for kind, words in PARTS.items()
+        for key, text in SUBSETS.items()
+    },
+)
 def compute_image_interaction(analysis: RunAnalysis) -> Numbers:
     """Tests whether images are sums over rows and columns (section 4.2)."""
     if not analysis.dataset.has_position:
         return {}
-    images, truth = analysis.evaluation.images, analysis.evaluation.truth
-    return {
-        f"interaction_r2_{name}": compute_interaction_r2(
-            images[rows], truth[rows]
+    numbers: Numbers = {}
+    for name, rows in analysis.subsets.items():
+        images = analysis.evaluation.images[rows]
+        truth = analysis.evaluation.truth[rows]
+        numbers[f"interaction_r2_{name}"] = compute_interaction_r2(
+            images, truth
         )
-        for name, rows in analysis.subsets.items()
-    }
+        for kind, value in compute_interaction_size(images, truth).items():
+            numbers[f"interaction_{kind}_{name}"] = value
+    return numbers
 
 
 @computes(
@@ -214,6 +261,24 @@ def compute_image_interaction(analysis: RunAnalysis) -> Numbers:
         for name, text in ORDERS.items()
     },
 )
+@computes(
+    "run",
+    Limits(1),
+    schmidt_centered_effective_rank="effective rank of the centered kernel: "
+    "exponential of the entropy of the squared Schmidt values of the cosines "
+    "of outputs, less their means: the number of products of a kernel of x "
+    "and one of y that they are a sum of",
+)
+@computes(
+    "run",
+    SHARE,
+    {
+        f"schmidt_centered_explained_{count}": f"centered kernel, {words}: "
+        f"share of its squares that {words} of a kernel of x and one of y "
+        "explains"
+        for count, words in PRODUCTS.items()
+    },
+)
 def compute_alignment(analysis: RunAnalysis) -> Numbers:
     """Compares outputs with ideal kernels (figure 1e, equations 3, 4)."""
     if not analysis.has_hole:
@@ -222,11 +287,20 @@ def compute_alignment(analysis: RunAnalysis) -> Numbers:
     numbers = analysis.align(gram)
     if analysis.is_plane:
         numbers |= summarize_best_alignment(gram, splits.grid, splits.is_ood)
+        if len(gram) <= MAX_KERNEL:
+            numbers |= summarize_centered_schmidt(gram, splits.grid)
     elif splits.is_complete:
         numbers |= summarize_anova(gram, splits.grid)
     return numbers
 
 
+@computes(
+    "run",
+    AT_MOST_ONE,
+    edge_weight_r2="R² of the weights of the two images at the edges: of the "
+    "best weights on those of a linear blend, over the held-out points of a "
+    "gap; copies of the nearest edge have 0, a linear blend 1",
+)
 @computes(
     "run",
     SHARE,
@@ -246,9 +320,10 @@ def compute_interpolation(analysis: RunAnalysis) -> Numbers:
         return {}
     scores = [analysis.score_gap(curve) for curve in analysis.gaps]
     summaries = [summarize_interpolation(score) for score in scores]
+    keys = {name: key for name, (key, *_) in EDGES.items()}
     return {
         name: average(summary[key] for summary in summaries)
-        for name, (key, *_) in EDGES.items()
+        for name, key in (keys | {"edge_weight_r2": "weight_r2"}).items()
     }
 
 

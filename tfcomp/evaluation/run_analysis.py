@@ -12,7 +12,10 @@ import numpy as np
 
 from tfcomp.analysis import similarity
 from tfcomp.analysis.features import compute_gram, compute_rows
-from tfcomp.analysis.geometry import compute_log_volume
+from tfcomp.analysis.geometry import (
+    compute_gradient_metrics,
+    compute_log_volume,
+)
 from tfcomp.analysis.manifolds import compute_gap_statistics
 from tfcomp.analysis.probes import NO_SCORES, Scores
 from tfcomp.analysis.tuning import Tuning, compute_tuning, select_units
@@ -36,6 +39,16 @@ TRUTH = "truth"  # the true images, as a stage
 # Points of a large space that are compared with each other, which takes time
 # that grows with their square.
 FEW_POINTS = 1024
+
+
+@dataclasses.dataclass(frozen=True)
+class _GridNumbers:
+    """Results of one stage; tuning and tensors are None without a grid."""
+
+    tuning: Tuning | None
+    grid_probe: float | None  # R^2 out of fold
+    fitted_probe: float | None
+    gradient: np.ndarray | None  # metric tensors, [n, F, F]
 
 
 class RunAnalysis(OutputAnalysis):
@@ -175,24 +188,45 @@ class RunAnalysis(OutputAnalysis):
         if "numbers" in vars(self):
             tunings = {stage: n.tuning for stage, n in self.numbers.items()}
         else:
-            tunings = {stage: t for stage, (t, _) in self._units.items()}
+            tunings = {stage: n.tuning for stage, n in self._units.items()}
         return {stage: t for stage, t in tunings.items() if t is not None}
 
     @property
     def grid_probes(self) -> dict[str, float | None]:
         """R² over the whole grid of a linear probe of every stage."""
-        return {stage: score for stage, (_, score) in self._units.items()}
+        return {stage: n.grid_probe for stage, n in self._units.items()}
+
+    @property
+    def fitted_probes(self) -> dict[str, float | None]:
+        """R² of a linear probe of every stage at the points of its fit."""
+        return {stage: n.fitted_probe for stage, n in self._units.items()}
+
+    @property
+    def gradient_metrics(self) -> dict[str, np.ndarray]:
+        """Metric tensors by differences; empty without a whole grid."""
+        found = ((stage, n.gradient) for stage, n in self._units.items())
+        return {stage: g for stage, g in found if g is not None}
 
     @cached_property
-    def _units(self) -> dict[str, tuple[Tuning | None, float | None]]:
-        """Tuning and grid probe of every stage, in one pass."""
-        nothing = np.zeros(len(self.splits.grid), bool)
-        units: dict[str, tuple[Tuning | None, float | None]] = {}
-        for stage, values in self._evaluator.read_stages():
-            tuning = self._shape and compute_tuning(values, self._shape)
-            rows = compute_rows(values, nothing)
-            units[stage] = tuning or None, self._evaluator.probe_grid(rows)
-        return units
+    def _units(self) -> dict[str, _GridNumbers]:
+        """Numbers of every stage over the whole grid, in one pass."""
+        return {
+            stage: self._reduce_grid(values)
+            for stage, values in self._evaluator.read_stages()
+        }
+
+    def _reduce_grid(self, values: np.ndarray) -> _GridNumbers:
+        rows = compute_rows(values, np.zeros(len(values), bool))
+        probes = (
+            self._evaluator.probe_grid(rows),
+            self._evaluator.score_fitted(rows),
+        )
+        if self._shape is None:
+            return _GridNumbers(None, *probes, None)
+        axes = self.dataset.space.ordered
+        gradient = compute_gradient_metrics(values, self._shape, axes)
+        tuning = compute_tuning(values, self._shape)
+        return _GridNumbers(tuning, *probes, gradient)
 
     def _find_probe(self, stage: str) -> Callable[[np.ndarray], Scores]:
         recorded = self._find_recorded(stage)

@@ -48,12 +48,23 @@ GAPS = {
     "stages",
     AT_MOST_ONE,
     better="high",
-    probe_r2_grid="linear probes, R² over the grid: out-of-fold R² of a ridge "
-    "regression from the activations to the factors, over all grid points",
+    probe_r2_grid="linear probes, R² over the grid: fitted to all grid points, "
+    "held-out ones as well, and scored out of fold; a code of conjunctions has "
+    "1, too, but little in probe_r2_ood",
+)
+@computes(
+    "stages",
+    SHARE,
+    probe_r2_fitted="linear probes, R² where fitted: least squares fitted to "
+    "all grid points and scored at the same ones, as in the published code; "
+    "with more units than points it is 1",
 )
 def compute_grid_probes(analysis: RunAnalysis) -> Lists:
     """Scores linear probes of the factors (figures 2, 11 to 14)."""
-    return {"probe_r2_grid": list(analysis.grid_probes.values())}
+    return {
+        "probe_r2_grid": list(analysis.grid_probes.values()),
+        "probe_r2_fitted": list(analysis.fitted_probes.values()),
+    }
 
 
 @computes(
