@@ -20,7 +20,6 @@ RNG = np.random.default_rng(0)
 UNIT = RNG.uniform(size=(48, 8, 8)).astype("f4")
 BYTES = (255 * UNIT).astype("u1")
 COLOR = np.stack([BYTES, BYTES // 2, BYTES // 3], axis=-1)
-PAGE = Path(__file__).parents[2] / "docs" / "data.md"
 
 
 def add_alpha(images: np.ndarray) -> np.ndarray:
@@ -180,15 +179,6 @@ def test_values_that_differ_by_rounding_are_one() -> None:
     np.testing.assert_allclose(
         table.space["factor_1"].values(), [0, 0.1, 0.2, 0.3], atol=1e-6
     )
-
-
-def test_page_shows_the_answers() -> None:
-    text = PAGE.read_text()
-    for images, _, expected in CASES.values():
-        if isinstance(expected, str):
-            rule = expected.partition(", got")[0]
-            assert rule in " ".join(text.split()), rule
-        assert len(images)
 
 
 @pytest.fixture

@@ -2,17 +2,12 @@
 
 import itertools
 import json
-import random
-import shutil
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.datasets.hostile_tables import damage
-from tests.datasets.own_tables import CLASSES, IMAGES, NAMES, load
-from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.datasets.table_factors import TableError
 from tfcomp.datasets.tfds_tables import check_features, read_tfds
 
@@ -114,28 +109,3 @@ def test_small_norb(tmp_path: Path) -> None:
 def test_what_tfds_writes_is_taken(tmp_path: Path) -> None:
     label = {"pythonClassName": GOOD, "classLabel": {"type": "int64"}}
     check_features(write(tmp_path / "a", {**label, "features": [label]}))
-
-
-def test_damaged_datasets(tmp_path: Path) -> None:
-    """Each of 24 is taken, or refused in one line."""
-    import tensorflow_datasets as tfds
-
-    features = {"image": tfds.features.Image(shape=(5, 6, 1))}
-    features |= {
-        f"label_{x}": tfds.features.ClassLabel(num_classes=4) for x in NAMES
-    }
-    columns = {f"label_{x}": CLASSES[:, i] for i, x in enumerate(NAMES)}
-    columns |= {"image": IMAGES[..., None]}
-    store("mine", tmp_path / "good", features, columns)
-    rng, refused = random.Random(4748), 0
-    for number in range(24):
-        folder = tmp_path / str(number)
-        shutil.copytree(tmp_path / "good", folder)
-        files = [path for path in folder.rglob("*") if path.is_file()]
-        damage(rng.choice(sorted(files)), rng)
-        try:
-            load("tfds:mine", f"--data_dir={folder}")
-        except (ConfigError, RunError) as error:
-            refused += 1
-            assert "\n" not in str(error)
-    assert refused > 8

@@ -124,6 +124,18 @@ class DataConfig(Settings):
         "File or folder that the dataset table reads, or tfds:NAME "
         "(docs/data.md has the formats).",
     )
+    factors: str = setting(
+        "",
+        "Columns of the dataset table that are factors, as shape,x or "
+        "x:continuous; combinations then have several images, which differ in "
+        "the other columns. By default all.",
+    )
+    correlation: str = setting(
+        "",
+        "Correlate factors in training: a,b:0.4 draws images with a weight of "
+        "exp(-(a - b)^2 / (2 0.4^2)), both scaled to 0..1. Several are "
+        "separated by semicolons.",
+    )
     data_hash: str = setting(
         "",
         "Hash of the content of --data. It is recorded, so that a run does "

@@ -20,6 +20,8 @@ from tfcomp.datasets.factors import FactorSpace
 # the seed are used almost as they are: small ones leave the first pass over
 # a small table nearly in order (23 of 25 rows in their place).
 ROUNDS = 16
+SHARES = 16  # of an image of mean weight in a pass, with weights
+MAX_SHARES = 2**22
 MAX_REPEATS = 64  # of an image in a pass, with `--balance`
 NOISE_SEED = 0  # independent of the seed of a run
 # Bytes of images that are rendered once rather than for every batch.
@@ -42,7 +44,7 @@ def make_batches(
     num_bytes = 4 * len(table) * math.prod(dataset.image_shape)
     if stored is None and num_bytes <= MAX_STORED:
         with tf.device("CPU"):
-            stored = dataset.render_array(dataset.splits.train)
+            stored = dataset.render_training(np.arange(len(table)))
     if stored is not None:
         stored = tf.constant(stored)
 
@@ -50,6 +52,9 @@ def make_batches(
         factors = tf.gather(table, rows)
         if stored is not None:
             images = tf.gather(stored, rows)
+        elif dataset.draw_train is not None:
+            images = tf.numpy_function(dataset.draw_train, [rows], tf.float32)
+            images = tf.ensure_shape(images, (None, *dataset.image_shape))
         else:
             images = dataset.render(factors)
         return factors, _add_noise(images, rows, dataset.noise)
@@ -107,19 +112,35 @@ def make_row_sampler(
 
 
 def _list_shown(dataset: Dataset) -> np.ndarray:
-    """Returns the rows of the training table, with repetitions if balanced."""
+    """Returns rows of the training table, some repeatedly.
+
+    They are repeated if values are balanced, or by their weights.
+    """
+    if dataset.weights is not None:
+        return repeat_by_weight(dataset.weights)
     if dataset.balance:
         return repeat_rare(dataset.space, dataset.splits.train)
     return np.arange(len(dataset.splits.train))
 
 
+def repeat_by_weight(weights: np.ndarray) -> np.ndarray:
+    """Returns row i about w_i / mean(w) * `SHARES` times, sorted.
+
+    Numbers are rounded up or down such that none adds up to more than one
+    image; a pass over the table is `SHARES` times as long.
+    """
+    ends = np.cumsum(weights) / np.sum(weights)
+    count = max(min(SHARES * len(weights), MAX_SHARES), len(weights))
+    places = (np.arange(count) + 0.5) / count
+    rows = np.searchsorted(ends, places)
+    return np.minimum(rows, len(weights) - 1)
+
+
 def make_training_table(dataset: Dataset) -> tuple[tf.Tensor, tf.Tensor]:
     """Factors [n, F] and images [n, *image_shape], with noise, as tensors."""
     table = dataset.splits.train
-    images = dataset.train_images
-    if images is None:
-        with tf.device("CPU"):
-            images = dataset.render_array(table)
+    with tf.device("CPU"):
+        images = dataset.render_training(np.arange(len(table)))
     images = tf.convert_to_tensor(images, tf.float32)
     rows = tf.range(len(table), dtype=tf.int64)
     noisy = _add_noise(images, rows, dataset.noise)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.factors import FactorSpace, number, number_rows
 from tfcomp.datasets.splits import Splits
 
 BLOCK = 256  # images at a time
@@ -42,8 +42,8 @@ class Copies:
 def find_copies(render: Render, space: FactorSpace, splits: Splits) -> Copies:
     """Compares all held-out and training images, by hashes of their pixels."""
     every = splits.all
-    codes = np.stack([_number(column) for column in splits.train.T], axis=1)
-    distinct = np.unique(_number_rows(codes), return_index=True)[1]
+    codes = np.stack([number(column) for column in splits.train.T], axis=1)
+    distinct = np.unique(number_rows(codes), return_index=True)[1]
     train, is_copy = splits.train[distinct], every.is_ood.copy()
     compared = np.concatenate([train, every.factors[is_copy]])
     images = _number_images(render, compared)
@@ -86,20 +86,7 @@ def _number_images(render: Render, table: np.ndarray) -> np.ndarray:
             weights = rng.integers(0, 2**64, shape, np.uint64) | np.uint64(1)
         sums.append([np.einsum("ij,j->i", lanes, w) for w in weights])
     first, second = np.concatenate(sums, axis=1)
-    return _number_rows(np.stack([_number(first), _number(second)], axis=1))
-
-
-def _number(values: np.ndarray) -> np.ndarray:
-    """Returns the place of each value among the sorted ones, [n]."""
-    return np.unique(values, return_inverse=True)[1]
-
-
-def _number_rows(table: np.ndarray) -> np.ndarray:
-    """Returns equal numbers for equal rows of a table of numbers, [n]."""
-    numbers = np.zeros(len(table), np.int64)
-    for column in table.T:
-        numbers = _number(numbers * (column.max() + 1) + column)
-    return numbers
+    return number_rows(np.stack([first, second], axis=1))
 
 
 def _list_aliases(
@@ -112,8 +99,8 @@ def _list_aliases(
     aliases: dict[str, list[str]] = {}
     partial: dict[str, list[str]] = {}
     for place, factor in enumerate(space):
-        context = _number_rows(np.delete(codes, place, axis=1))
-        same = _number_rows(np.stack([context, images], axis=1))
+        context = number_rows(np.delete(codes, place, axis=1))
+        same = number_rows(np.stack([context, images], axis=1))
         is_equal = np.bincount(same)[same] > 1
         values = np.unique(train[is_equal, place])
         if not len(values):

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from tfcomp.config.errors import ConfigError
 from tfcomp.config.registry import Registry
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.copies import Copies, find_copies
-from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.factors import FactorSpace, number_rows
 from tfcomp.datasets.grid_maps import GridMap, Plane, list_planes
 from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import (
@@ -56,9 +57,16 @@ class Dataset:
         size_flag: Name of the flag that sets the number of combinations.
         train_images: Images of the training table [n, *image_shape] for
             batches; None renders them.
+        draw_train: From rows of the training table to their images, where a
+            combination has several.
+        compare: From factors [n, F] and images to the mean and the standard
+            deviation, [n] each, of their MSE to all images of a combination,
+            where one has several.
         stored: Images of factor values as they are stored, to compare them;
             by default `render`.
         noise: Standard deviation of Gaussian noise that batches add.
+        weights: How often batches have each row of the training table, in
+            relation to each other [n]; None for equally often.
         balance: True if batches repeat images of rare values.
         about: Content and origin of the images, for data cards.
         license: License as model hubs abbreviate it; "" if unknown.
@@ -79,8 +87,11 @@ class Dataset:
     notes: tuple[str, ...] = ()
     size_flag: str = "dataset"
     train_images: np.ndarray | None = None
+    draw_train: Render | None = None
+    compare: Callable[..., tuple[np.ndarray, np.ndarray]] | None = None
     stored: Render | None = None
     noise: float = 0.0
+    weights: np.ndarray | None = None
     balance: bool = False
     about: str = ""
     license: str = ""
@@ -140,7 +151,15 @@ class Dataset:
 
     def _sample_training(self) -> np.ndarray:
         chosen = choose_rows(len(self.splits.train), MAX_AVERAGED)
-        return self.render_array(self.splits.train[chosen])
+        return self.render_training(chosen)
+
+    def render_training(self, rows: np.ndarray) -> np.ndarray:
+        """Returns the images of rows of the training table, without noise."""
+        if self.train_images is not None:
+            return self.train_images[rows]
+        if self.draw_train is not None:
+            return self.render_array(rows, self.draw_train)
+        return self.render_array(self.splits.train[rows])
 
     @cached_property
     def planes(self) -> list[Plane]:
@@ -222,18 +241,28 @@ class Dataset:
 
     def select_points(self, values: np.ndarray) -> np.ndarray:
         """Selects those of numbers of all combinations that the grid has."""
-        splits, space = self.splits, self.space
+        splits = self.splits
         if splits.existing is None:
             return values
-        keys, asked = map(space.to_place, (splits.all.factors, splits.grid))
-        order = np.argsort(keys)
-        return values[order[np.searchsorted(keys[order], asked)]]
+        every = splits.all.factors
+        numbers = number_rows(np.concatenate([every, splits.grid]))
+        rows = np.empty(len(every), int)
+        rows[numbers[: len(every)]] = np.arange(len(every))
+        return values[rows[numbers[len(every) :]]]
 
     def _spread(
         self, points: np.ndarray, values: np.ndarray, empty: Any
     ) -> np.ndarray:
+        """Returns values on the grid, [*sizes]; means of points of one bin."""
         spread = np.full(self.space.shape, empty, np.result_type(values, empty))
-        spread[tuple(self.space.to_index(points).T)] = values
+        index = self.space.to_index(points)
+        bins = number_rows(index)
+        counts = np.bincount(bins)
+        if len(counts) < len(points):
+            means = np.bincount(bins, values) / counts
+            index = index[np.unique(bins, return_index=True)[1]]
+            values = means > 0 if values.dtype == bool else means
+        spread[tuple(index.T)] = values
         return spread
 
     @cached_property
@@ -261,7 +290,12 @@ class Dataset:
             return ""
         missing = "tuning, which needs a complete grid, is left out"
         if splits.existing is None:
-            return f"{len(splits.grid):,} of {size:,} images exist; {missing}"
+            bins = number_rows(self.space.to_index(splits.grid)).max() + 1
+            exist = f"{bins:,} of {size:,} combinations exist"
+            if bins < len(splits.grid):
+                exist = f"{len(splits.grid):,} points lie in {bins:,} of "
+                exist += f"{size:,} bins"
+            return f"{exist}; {missing}"
         subject = "analyses look" if splits.is_streamed else "evaluation looks"
         return (
             f"{subject} at a sample of {len(splits.grid):,} of the "
@@ -332,7 +366,7 @@ def build_dataset(
     The flags set region, training table and existing combinations unless they
     are given; the other arguments go to `Dataset`.
     """
-    region = region or parse_region(config.data.region, space)
+    region = region or parse_region(config.data.region, space, cells)
     if train is None:
         train = draw_training_table(config, space, region, cells)
     splits = make_splits(
@@ -343,7 +377,42 @@ def build_dataset(
         cells,
         config.data.train_all,
     )
+    if pairs := config.data.correlation:
+        weights = weigh(train, space, pairs)
+        number = weights.sum() ** 2 / np.square(weights).sum()
+        note = (
+            f"correlated: {pairs}, like {number:,.1f} of {len(train):,} "
+            "training images (sum w)^2 / sum w^2"
+        )
+        others |= {"weights": weights}
+        others["notes"] = (*others.get("notes", ()), note)
     return Dataset(config.data.dataset, space, region, splits, **others)
+
+
+def weigh(table: np.ndarray, space: FactorSpace, pairs: str) -> np.ndarray:
+    """Returns the weights of rows of factor values, [n], at most 1 each.
+
+    A pair `a,b:s` gives exp(-(a - b)^2 / (2 s^2)), of values that are scaled
+    to 0..1; several pairs (`a,b:.4;a,c:.2`) are multiplied. Absent values
+    (NaN) count as equal to any.
+
+    Raises:
+        ConfigError: For an invalid pair.
+    """
+    scales = np.array([max(f.high - f.low, 1e-30) for f in space])
+    unit = (table - [f.low for f in space]) / scales
+    weights = np.ones(len(table))
+    for pair in pairs.split(";"):
+        match = re.fullmatch(r"([^,:]+),([^,:]+):(\d*\.?\d+)", pair.strip())
+        names = match.groups()[:2] if match else ()
+        width = float(match[3]) if match else 0.0
+        if not {*names} <= {*space.names} or len({*names}) < 2 or not width:
+            rule = f"must be a,b:0.4 for two of {', '.join(space.names)}"
+            raise ConfigError("correlation", rule, pair)
+        first, second = (unit[:, space.names.index(name)] for name in names)
+        apart = np.nan_to_num(first - second)
+        weights *= np.exp(-np.square(apart) / (2 * width**2))
+    return weights
 
 
 def choose_rows(count: int, limit: int) -> np.ndarray:

@@ -2,20 +2,22 @@
 
     table = tfcomp.FactorTable(images, classes, names=["shape", "angle"])
 
-Every image is one combination of factors; combinations may be missing. Images
-keep their type in memory, a byte per pixel, and are made float32 from 0 to 1
-when they are drawn (`table_images`).
+Every image shows a combination of factors; combinations may be missing, and
+have several images, which differ in columns that are no factors (*nuisance*) or
+in nothing that is named. Images keep their type in memory, a byte per pixel,
+and are made float32 from 0 to 1 when they are drawn (`table_images`).
 """
 
-import math
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from tfcomp.datasets.factors import FactorSpace
-from tfcomp.datasets.table_factors import TableError, make_factors
+from tfcomp.datasets.factors import Factor, FactorSpace, number_rows
+from tfcomp.datasets.table_factors import CONTINUOUS, TableError, make_factors
 from tfcomp.datasets.table_images import (
     LazyImages,
     check_images,
@@ -26,6 +28,7 @@ from tfcomp.datasets.table_images import (
 )
 
 SAMPLE = 256  # number of images whose brightness is measured
+SAME = 1e-4  # of a bin: points that are closer are one
 
 
 class FactorTable:
@@ -34,21 +37,28 @@ class FactorTable:
     Args:
         images: [n, H, W] or [n, H, W, C], integers or floating point numbers;
             may be mapped to a file, or `LazyImages`.
-        classes: Integers from 0, [n, F]: the value of every factor.
+        classes: Integers from 0, [n, F]: the value of every factor; of
+            continuous factors any numbers.
         values: Values of the classes, rising: a list of numbers (or None) per
             factor, or [n, F] by image. By default the classes themselves.
         names: Names of the factors.
         sizes: Numbers of classes; by default the number that occurs.
         kinds: Per factor `ordered`, `categorical`, `periodic` (the period is
-            one step more than the values) or `periodic:PERIOD`. By default
-            factors are ordered, and categorical if they have `levels` and no
-            values.
+            one step more than the values), `periodic:PERIOD`, `continuous`
+            or `continuous:BINS`. By default factors are ordered, and
+            categorical if they have `levels` and no values.
         levels: Names of the classes, a list (or None) per factor.
         units: Units of the values.
+        factors: The columns that are factors, by name or as `x:continuous`;
+            by default all. The others are nuisance.
+        bins: Grid values of a continuous factor, evenly spaced from its
+            smallest to its largest value; each point belongs to the nearest.
 
     Attributes:
         space: The factors that vary; `notes` names the others.
-        points: Existing combinations [n, F], in the order of the grid.
+        points: Existing combinations [n, F], in the order of the grid;
+            continuous factors have their own values, not those of bins.
+        counts: Number of images of each combination [n].
         image_shape: Rows, columns, channels.
 
     Raises:
@@ -72,13 +82,15 @@ class FactorTable:
         kinds: Sequence[str] | None = None,
         levels: Sequence[Sequence[str] | None] | None = None,
         units: Sequence[str] | None = None,
+        factors: Sequence[str] | None = None,
+        bins: int = 8,
     ) -> None:
         self._source = images = check_images(images)
         shape = tuple(images.shape)
         self.image_shape: tuple[int, int, int] = (*shape[1:], 1)[:3]
         if names is None and hasattr(classes, "columns"):
             names = [str(column) for column in classes.columns]
-        options = {
+        options: dict[str, Any] = {
             "values": to_array(values) if hasattr(values, "shape") else values,
             "names": names,
             "sizes": sizes,
@@ -86,22 +98,56 @@ class FactorTable:
             "levels": levels,
             "units": units,
         }
-        factors, classes = make_factors(to_array(classes), shape[0], options)
-        varies = np.ptp(classes, axis=0) > 0
-        if not varies.any():
-            raise TableError("classes", "must vary", classes[0].tolist())
-        parts = list(zip(factors, varies, strict=True))
-        self.notes: tuple[str, ...] = tuple(
-            f"left out: {factor.name}, which has a single value"
-            for factor, is_kept in parts
-            if not is_kept
+        self._given = to_array(classes), dict(options)
+        if names is None and factors is not None:
+            rule = "must be given to name factors"
+            raise TableError("names", rule, None)
+        if factors is not None:
+            options["kinds"] = _set_kinds(options, factors)
+        made, index, values = make_factors(
+            self._given[0], shape[0], options, bins
         )
-        self.space = FactorSpace(tuple(f for f, is_kept in parts if is_kept))
-        classes = classes[:, varies]
-        self.notes += _note_numbering(self.space, classes)
-        self._order, self._places = self._sort(classes)
-        columns = zip(self.space, classes[self._order].T, strict=True)
-        self.points = np.stack([f.values()[c] for f, c in columns], axis=1)
+        named = [name.partition(":")[0] for name in factors or ()]
+        chosen = [not named or factor.name in named for factor in made]
+        varies = np.ptp(index, axis=0) > 0
+        if not (varies & chosen).any():
+            raise TableError("classes", "must vary", index[0].tolist())
+        self.notes = _note_columns(made, varies, np.array(chosen))
+        keep = np.flatnonzero(varies & chosen)
+        self.space = FactorSpace(tuple(made[i] for i in keep))
+        kinds = options["kinds"] or [""] * len(made)
+        self.is_continuous = any(
+            str(kinds[i]).startswith(CONTINUOUS) for i in keep
+        )
+        self.notes += _note_numbering(self.space, index[:, keep])
+        self._sort(values[:, keep])
+        self._num_notes = len(self.notes)
+
+    def select(self, factors: Sequence[str]) -> FactorTable:
+        """Returns the table with these columns as factors, all others not."""
+        classes, options = self._given
+        table = FactorTable(self._source, classes, **options, factors=factors)
+        table.notes += self.notes[self._num_notes :]  # those of the file
+        return table
+
+    def _sort(self, values: np.ndarray) -> None:
+        """Sorts images by their combinations, in the order of the grid."""
+        numbers = number_rows(values)
+        # Rows of images, sorted, and the first one of each combination.
+        self._order = np.argsort(numbers, kind="stable")
+        self.counts = np.bincount(numbers)
+        self._starts = np.cumsum(self.counts) - self.counts
+        self.points = values[self._order[self._starts]]
+        if self.is_repeated:
+            self.notes += (
+                f"{len(numbers):,} images of {len(self.points):,} "
+                "combinations: scores are means over the images of each",
+            )
+
+    @property
+    def is_repeated(self) -> bool:
+        """True if a combination has several images."""
+        return len(self._order) > len(self.points)
 
     @cached_property
     def images(self) -> np.ndarray:
@@ -137,13 +183,14 @@ class FactorTable:
     def __repr__(self) -> str:
         factors = ", ".join(f"{f.name} ({f.size})" for f in self.space)
         size = " x ".join(map(str, self.image_shape))
-        count = f"{len(self.points):,} images of {size}"
+        count = f"{len(self._order):,} images of {size}"
         return "; ".join([f"FactorTable of {count}", factors, *self.notes])
 
     def find(self, images: np.ndarray | Callable) -> np.ndarray:
         """Returns a mask of `points` [n] for a mask or numbers of images.
 
-        A function from factor values [n, F] to a mask [n] is called.
+        Of several images of a combination, one is enough. A function from
+        factor values [n, F] to a mask [n] is called.
 
         Raises:
             TableError: If there is no such image, or the function is wrong.
@@ -155,54 +202,139 @@ class FactorTable:
                 raise TableError("region", rule, f"{mask.dtype} {mask.shape}")
             return mask
         given, count = np.asarray(images), len(self._order)
-        if given.dtype == bool and given.shape == (count,):
-            return given[self._order]
-        is_list = given.dtype.kind in "ui" and given.ndim == 1 and given.size
-        if not is_list or not 0 <= given.min() <= given.max() < count:
-            rule = (
-                f"must be text, a function, a bool for each of the {count} "
-                "images, or their numbers"
-            )
-            raise TableError("region", rule, repr(images))
-        return np.isin(self._order, given)
+        if given.dtype != bool or given.shape != (count,):
+            is_list = given.dtype.kind in "ui" and given.ndim == 1
+            if not (is_list and given.size) or not (
+                0 <= given.min() <= given.max() < count
+            ):
+                rule = (
+                    f"must be text, a function, a bool for each of the {count} "
+                    "images, or their numbers"
+                )
+                raise TableError("region", rule, repr(images))
+            given = np.isin(np.arange(count), given)
+        return np.logical_or.reduceat(given[self._order], self._starts)
+
+    def find_points(self, factors: np.ndarray) -> np.ndarray:
+        """Returns rows of `points` for factor values [n, F]; -1 for none.
+
+        The nearest of the grid, but the values themselves of a continuous
+        table.
+        """
+        if self.is_continuous:
+            steps = np.array([factor.step for factor in self.space])
+            asked = np.asarray(factors, float) / steps
+            _, rows = self._tree.query(asked, distance_upper_bound=SAME)
+            return np.where(rows < len(self.points), rows, -1)
+        places = self.space.to_place(np.asarray(factors))
+        rows = np.searchsorted(self._places, places)
+        rows = np.minimum(rows, len(self._places) - 1)
+        return np.where(self._places[rows] == places, rows, -1)
+
+    @cached_property
+    def _places(self) -> np.ndarray:
+        return self.space.to_place(self.points)
+
+    @cached_property
+    def _tree(self) -> Any:
+        from scipy.spatial import cKDTree
+
+        return cKDTree(self.points / [factor.step for factor in self.space])
 
     def draw(self, factors: np.ndarray) -> np.ndarray:
-        """Returns the images of the nearest factor values, in float32.
+        """Returns the images of factor values in float32, means of several.
 
         Raises:
             TableError: If a combination has no image.
         """
-        found = self.fetch(factors).astype(np.float32)
-        found /= np.float32(self.scale)
-        return found.reshape(-1, *self.image_shape)
+        images, starts = self._take(factors)
+        if len(starts) == len(images):
+            return images
+        sums = np.add.reduceat(images, starts)
+        counts = np.diff([*starts, len(images)]).astype(np.float32)
+        return sums / counts[:, None, None, None]
 
     def fetch(self, factors: np.ndarray) -> np.ndarray:
-        """Returns the images of the nearest factor values as given."""
-        index = self.space.to_index(np.asarray(factors))
-        places = np.ravel_multi_index(index.T, self.space.shape)
-        rows = np.searchsorted(self._places, places)
-        rows = np.minimum(rows, len(self._places) - 1)
-        absent = np.flatnonzero(self._places[rows] != places)
-        if absent.size:
-            row = self.space.name_point(index[absent[0]])
-            raise TableError("images", "must contain the combination", row)
-        return self.images[self._order[rows]]
+        """Returns an image of each combination as it was given."""
+        return self.images[self._order[self._starts[self._find(factors)]]]
 
-    def _sort(self, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the rows in the order of the grid, and their places in it."""
-        shape = self.space.shape
-        if math.prod(shape) > np.iinfo(np.int64).max:
-            raise TableError("sizes", "must have a product below 2^63", shape)
-        places = np.ravel_multi_index(classes.T, shape)
-        order = np.argsort(places, kind="stable")
-        places = places[order]
-        twice = np.flatnonzero(places[1:] == places[:-1])
-        if twice.size:
-            first, second = order[twice[0] : twice[0] + 2]
-            row = self.space.name_point(classes[first])
-            rule = f"must differ, images {first} and {second} are both"
-            raise TableError("classes", rule, row)
-        return order, places
+    def compare(
+        self, factors: np.ndarray, images: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Compares each image with all of its combination.
+
+        Returns the mean and the standard deviation of the MSE, [n] each.
+        """
+        parts = [np.zeros((0, 2))]
+        for start in range(0, len(factors), SAMPLE):
+            rows = slice(start, start + SAMPLE)
+            truth, starts = self._take(factors[rows])
+            counts = np.diff([*starts, len(truth)])
+            wrong = np.repeat(images[rows].astype(float), counts, 0) - truth
+            errors = np.square(wrong).mean(axis=(1, 2, 3))
+            mean = np.add.reduceat(errors, starts) / counts
+            around = np.square(errors - np.repeat(mean, counts))
+            spread = np.sqrt(np.add.reduceat(around, starts) / counts)
+            parts.append(np.stack([mean, spread], axis=1))
+        mean, spread = np.concatenate(parts).T
+        return mean, spread
+
+    def list_training(self, is_known: np.ndarray) -> np.ndarray:
+        """Returns numbers for `draw_images`, of images of some points."""
+        return np.flatnonzero(np.repeat(is_known, self.counts))
+
+    def draw_images(self, numbers: np.ndarray) -> np.ndarray:
+        """Returns images in float32 by their numbers, sorted by points."""
+        images = self.images[self._order[numbers]].astype(np.float32)
+        images /= np.float32(self.scale)
+        return images.reshape(-1, *self.image_shape)
+
+    def _take(self, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns all images of combinations, and the start of each."""
+        rows = self._find(factors)
+        counts = self.counts[rows]
+        starts = np.cumsum(counts) - counts
+        first = np.repeat(self._starts[rows] - starts, counts)
+        return self.draw_images(first + np.arange(counts.sum())), starts
+
+    def _find(self, factors: np.ndarray) -> np.ndarray:
+        rows = self.find_points(factors)
+        absent = np.flatnonzero(rows < 0)
+        if absent.size:
+            index = self.space.to_index(np.asarray(factors)[absent[:1]])
+            row = self.space.name_point(index[0])
+            raise TableError("images", "must contain the combination", row)
+        return rows
+
+
+def _set_kinds(
+    options: dict[str, Any], factors: Sequence[str]
+) -> list[str | None]:
+    """Returns the kinds of all columns, with those of `x:continuous`."""
+    names, kinds = options["names"], options["kinds"]
+    found = dict(zip(names, kinds or [None] * len(names), strict=False))
+    for factor in factors:
+        name, _, kind = factor.partition(":")
+        if name not in found:
+            known = ", ".join(map(str, names)) or "none"
+            raise TableError("factors", f"must be among {known}", name)
+        found[name] = kind or found[name]
+    return list(found.values())
+
+
+def _note_columns(
+    factors: Sequence[Factor], varies: np.ndarray, is_chosen: np.ndarray
+) -> tuple[str, ...]:
+    single = [f.name for f, v in zip(factors, varies, strict=True) if not v]
+    nuisance = [
+        f"{factor.name} ({factor.size})"
+        for factor, kept in zip(factors, is_chosen | ~varies, strict=True)
+        if not kept
+    ]
+    notes = [f"left out: {name}, which has a single value" for name in single]
+    if nuisance:
+        notes.append(f"nuisance: {', '.join(nuisance)}")
+    return tuple(notes)
 
 
 def _note_numbering(space: FactorSpace, classes: np.ndarray) -> tuple[str, ...]:

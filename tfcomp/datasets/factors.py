@@ -216,6 +216,20 @@ class FactorSpace:
         return cls(tuple(Factor(**factor) for factor in data["factors"]))
 
 
+def number(values: np.ndarray) -> np.ndarray:
+    """Returns the place of each value among the sorted ones, [n]."""
+    return np.unique(values, return_inverse=True)[1]
+
+
+def number_rows(table: np.ndarray) -> np.ndarray:
+    """Returns the place of each row [n, F] among the sorted, distinct ones."""
+    numbers = np.zeros(len(table), np.int64)
+    for column in table.T:
+        place = number(column)
+        numbers = number(numbers * (place.max(initial=0) + 1) + place)
+    return numbers
+
+
 def make_categories(name: str, levels: Sequence[float]) -> Factor:
     """Returns a categorical factor with the given values, at least two."""
     rising = tuple(sorted(map(float, levels)))

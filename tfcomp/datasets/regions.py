@@ -5,6 +5,8 @@ A region is data, a spec string (docs/experiments.md has all kinds):
     square:6-22              a kind and its bounds
     x:6-22,shape:heart       factors with an interval, a level or a class (#3)
     A|B, A&B, not:A          unions, intersections, complements
+    hull:A                   combinations of A outside of the convex hull of
+                             the others
 
 Bounds are inclusive factor values. A bound close to a grid value is that
 value, so that printed numbers can be typed. Only `box`, `random`, `random_box`
@@ -24,6 +26,7 @@ from tfcomp.datasets.factors import Factor, FactorSpace
 
 Predicate = Callable[[np.ndarray], np.ndarray]
 REGIONS = Registry("region")
+MAX_HULL = 6  # dimensions of a convex hull
 
 _NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
 # A low bound, a dash unless it is a single value, a high bound unless open.
@@ -45,13 +48,21 @@ def split_region(spec: str) -> tuple[str, str]:
     return kind, bounds
 
 
-def parse_region(spec: str, space: FactorSpace) -> Region:
+def parse_region(
+    spec: str, space: FactorSpace, points: np.ndarray | None = None
+) -> Region:
     """Makes a region of `space` from its spec.
+
+    Hulls are those of the points [n, F] that exist, by default of the grid.
 
     Raises:
         ConfigError: If the spec is malformed or does not fit the space.
     """
     try:
+        if spec.startswith("hull:"):
+            inner = _parse(spec.removeprefix("hull:"), space)
+            every = space.grid() if points is None else points
+            return Region(spec, _leave_hull(inner, every, space))
         return Region(spec, _parse(spec, space))
     except ConfigError:
         raise
@@ -66,6 +77,32 @@ def _parse(spec: str, space: FactorSpace) -> Predicate:
         inner = _parse(spec.removeprefix("not:"), space)
         return lambda values: ~inner(values) & ~np.isnan(values).any(axis=1)
     return _any_of([_parse_kind(part, space) for part in spec.split("|")])
+
+
+def _leave_hull(
+    inner: Predicate, points: np.ndarray, space: FactorSpace
+) -> Predicate:
+    """Returns the part of a region outside of the hull of other points.
+
+    Ordered factors span the hull. What lies inside of it does not widen it.
+    """
+    from scipy.spatial import ConvexHull, QhullError
+
+    columns = _ordered(space)
+    if not 2 <= len(columns) <= MAX_HULL:
+        raise ValueError(f"of kind hull needs 2 to {MAX_HULL} ordered factors")
+    scales = np.array([space.factors[c].step for c in columns])
+    known = np.unique(points[~inner(points)][:, columns], axis=0) / scales
+    try:
+        planes = ConvexHull(known).equations
+    except (QhullError, ValueError, IndexError):
+        raise ValueError("must leave more than a plane of points") from None
+
+    def contains(values: np.ndarray) -> np.ndarray:
+        apart = values[:, columns] / scales @ planes[:, :-1].T + planes[:, -1]
+        return inner(values) & (apart.max(axis=1) > 1e-6)
+
+    return contains
 
 
 def _all_of(tests: list[Predicate]) -> Predicate:

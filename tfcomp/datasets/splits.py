@@ -13,7 +13,7 @@ import numpy as np
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.factors import FactorSpace, number_rows
 from tfcomp.datasets.regions import Region, parse_region
 
 MAX_DRAWS = 1000
@@ -132,14 +132,14 @@ def make_splits(
         )
         if np.setdiff1d(needed, known).size
     )
-    # A row is one number: sets of tuples would take gigabytes. Indices start
-    # at -1, for an absent factor.
-    shape = index.max(axis=0, initial=0) + 2
-    known, asked = (
-        np.ravel_multi_index((r + 1).T, shape) for r in (trained, index)
-    )
-    points = Points(every, is_ood, ~is_ood & ~np.isin(asked, known))
+    # Of a table, values as they are: several may be nearest to one of the grid.
+    pair = (trained, index) if cells is None else (train, every)
+    numbers = number_rows(np.concatenate(pair))
+    is_known = np.isin(numbers[len(train) :], numbers[: len(train)])
+    points = Points(every, is_ood, ~is_ood & ~is_known)
     is_whole = len(points) == math.prod(space.shape)
+    if is_whole and cells is not None:
+        is_whole = number_rows(index).max() + 1 == len(points)
     limit = MAX_ANALYZED if eval_points == 0 else eval_points or len(points)
     if len(points) <= limit:
         return Splits(train, points, hidden, is_whole)

@@ -68,7 +68,7 @@ def _choose_rows(dataset: Dataset, every: Points, limit: int) -> np.ndarray:
         for chosen, level in zip(levels, middle, strict=True):
             chosen[np.abs(chosen - level).argmin()] = level
         rows = _find_rows(index, levels)
-    if len(rows) < limit // 4:
+    if not limit // 4 <= len(rows) <= limit:
         return sample_rows(every.is_ood, limit)
     return rows
 

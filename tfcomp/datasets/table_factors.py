@@ -8,7 +8,8 @@ import numpy as np
 from tfcomp.config.settings import CONTROLS
 from tfcomp.datasets.factors import Factor
 
-KINDS = ("ordered", "periodic", "categorical")
+KINDS = ("ordered", "periodic", "categorical", "continuous")
+CONTINUOUS = "continuous"  # with `:16` for 16 bins
 # Classes above were hardly counted from 0, if most are missing.
 SPARSE = 1000
 MAX_TEXT = 100  # characters of a name
@@ -25,13 +26,15 @@ class TableError(ValueError):
 
 
 def make_factors(
-    classes: np.ndarray, num_images: int, columns: dict[str, Any]
-) -> tuple[list[Factor], np.ndarray]:
-    """Returns the factors of a `FactorTable`, and its classes as integers.
+    classes: np.ndarray, num_images: int, columns: dict[str, Any], bins: int
+) -> tuple[list[Factor], np.ndarray, np.ndarray]:
+    """Returns the factors of a `FactorTable`, and their classes and values.
 
     The columns are `values`, `names`, `sizes`, `kinds`, `levels` and `units`.
+    Classes [n, F] are integers; values [n, F], float32, are those of the
+    classes, and of continuous factors as they were given.
     """
-    classes = _check_classes(classes, num_images)
+    _check_shape(classes, num_images)
     count = classes.shape[1]
     if columns["names"] is None:
         columns["names"] = [f"factor_{i}" for i in range(count)]
@@ -44,9 +47,52 @@ def make_factors(
         dict(zip(columns, r, strict=True)) for r in zip(*entries, strict=True)
     ]
     _check_names([str(row["names"]) for row in rows])
-    _check_one_hot([str(row["names"]) for row in rows], classes)
-    pairs = zip(classes.T, rows, strict=True)
-    return [_make_factor(c, row, is_by_image) for c, row in pairs], classes
+    factors, numbers, exact = [], [], []
+    for number, (column, row) in enumerate(zip(classes.T, rows, strict=True)):
+        kind, _, size = str(row["kinds"]).partition(":")
+        if kind == CONTINUOUS:
+            found = _find_numbers(column, row, is_by_image)
+            factor = _make_continuous(found, row, size or str(bins))
+            index = factor.to_index(found)
+        else:
+            index = _check_classes(column, number)
+            factor = _make_factor(index, row, is_by_image)
+            found = factor.values()[index]
+        factors.append(factor)
+        numbers.append(index)
+        exact.append(found)
+    table = np.stack(numbers, axis=1)
+    _check_one_hot([str(row["names"]) for row in rows], table)
+    return factors, table, np.stack(exact, axis=1).astype(np.float32)
+
+
+def _find_numbers(
+    column: np.ndarray, row: dict[str, Any], is_by_image: bool
+) -> np.ndarray:
+    """Returns the numbers of a continuous factor, by image."""
+    given = row["values"]
+    if given is None or is_by_image:
+        numbers = np.asarray(column if given is None else given)
+    else:
+        numbers = np.asarray(given)[_check_classes(column, 0)]
+    name, numbers = row["names"], numbers.astype(float)
+    if not np.isfinite(numbers).all() or np.ptp(numbers) == 0:
+        got = "NaN" if np.isnan(numbers).any() else numbers[0]
+        raise TableError("values", f"of {name} must be finite and differ", got)
+    return numbers
+
+
+def _make_continuous(
+    numbers: np.ndarray, row: dict[str, Any], size: str
+) -> Factor:
+    """Returns a factor whose grid has evenly spaced values, its bins."""
+    if not size.isdecimal() or not 2 <= int(size) <= SPARSE:
+        rule = f"of {row['names']} must be 2 to {SPARSE}"
+        raise TableError("bins", rule, size)
+    ends = np.float32([numbers.min(), numbers.max()]).tolist()
+    unit = "" if row["units"] is None else str(row["units"])
+    _check_texts("units", [unit])
+    return Factor(str(row["names"]), int(size), *ends, unit)
 
 
 def _list_entries(field: str, given: Any, count: int) -> list[Any]:
@@ -65,7 +111,7 @@ def _is_list(given: Any) -> bool:
     return has_length and getattr(given, "ndim", 1) > 0
 
 
-def _check_classes(classes: np.ndarray, num_images: int) -> np.ndarray:
+def _check_shape(classes: np.ndarray, num_images: int) -> None:
     if classes.ndim != 2 or not classes.shape[1]:
         cure = " (classes[:, None] for one factor)" * (classes.ndim == 1)
         got = list(classes.shape)
@@ -76,19 +122,22 @@ def _check_classes(classes: np.ndarray, num_images: int) -> np.ndarray:
     if classes.dtype.kind not in "buif":
         rule = "must be integers, names of classes go to levels"
         raise TableError("classes", rule, classes.dtype)
+
+
+def _check_classes(classes: np.ndarray, column: int) -> np.ndarray:
+    """Returns the classes of one factor [n] as integers."""
     is_class = np.isfinite(classes) & (classes == np.floor(classes))
     is_class &= classes >= 0
     if not is_class.all():
-        row, column = np.argwhere(~is_class)[0]
+        row = int(is_class.argmin())
         rule = f"must be integers from 0, that of image {row}, factor {column}"
-        raise TableError("classes", rule, classes[row, column])
-    for column, largest in enumerate(classes.max(axis=0)):
-        present = len(np.unique(classes[:, column]))
-        if largest >= max(SPARSE, 2 * present):
-            cure = "np.unique(..., return_inverse=True)"
-            rule = f"of factor {column} must be counted from 0 ({cure})"
-            rule = f"{rule}, the largest of {present} classes"
-            raise TableError("classes", rule, largest)
+        raise TableError("classes", rule, classes[row])
+    largest, present = classes.max(), len(np.unique(classes))
+    if largest >= max(SPARSE, 2 * present):
+        cure = "np.unique(..., return_inverse=True)"
+        rule = f"of factor {column} must be counted from 0 ({cure})"
+        rule = f"{rule}, the largest of {present} classes"
+        raise TableError("classes", rule, largest)
     return classes.astype(np.int64)
 
 

@@ -13,7 +13,8 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.settings import CONTROLS
 from tfcomp.datasets.dataset import Dataset, build_dataset
 from tfcomp.datasets.factor_table import FactorTable
-from tfcomp.datasets.regions import Region
+from tfcomp.datasets.regions import Region, parse_region
+from tfcomp.datasets.splits import draw_cells
 from tfcomp.datasets.table_factors import TableError
 
 # The last table, by its hash: checks and training share it.
@@ -40,7 +41,11 @@ def make_table(config: RunConfig) -> Dataset:
         _read.clear()
         with explain_damage(data.data):
             _read[found] = read_table(data.data, data.data_dir)
-    return make_table_dataset(config, _read[found])
+    table = _read[found]
+    if data.factors:
+        with explain_damage(data.data):
+            table = table.select(data.factors.split(","))
+    return make_table_dataset(config, table)
 
 
 def make_listed_region(table: FactorTable, images: Any) -> Region:
@@ -48,11 +53,13 @@ def make_listed_region(table: FactorTable, images: Any) -> Region:
     chosen = table.find(images)
     if not chosen.any():
         raise TableError("region", "must hold something out", "no image")
-    places = table.space.to_place(table.points[chosen])
-    return Region(
-        f"{len(places):,} images of a list",
-        lambda values: np.isin(table.space.to_place(values), places),
-    )
+
+    def contains(values: np.ndarray) -> np.ndarray:
+        rows = table.find_points(values)
+        return chosen[rows] & (rows >= 0)
+
+    count = table.counts[chosen].sum()
+    return Region(f"{count:,} images of a list", contains)
 
 
 def make_table_dataset(
@@ -82,6 +89,19 @@ def make_table_dataset(
         with explain_damage(data.data):
             return table.inspect()
 
+    others: dict[str, Any] = {"stored": table.fetch}
+    region = region or parse_region(data.region, table.space, table.points)
+    if table.is_repeated:
+        is_known = ~region.contains(table.points) | data.train_all
+        numbers = table.list_training(is_known)
+        rng = np.random.default_rng([config.training.seed, 0])
+        count = data.num_train or len(numbers)
+        numbers = draw_cells(numbers, count, "num_train", rng)
+        others = {
+            "train": np.repeat(table.points, table.counts, axis=0)[numbers],
+            "draw_train": lambda rows: table.draw_images(numbers[rows]),
+            "compare": table.compare,
+        }
     has_pixels = {factor.unit for factor in table.space} == {"px"}
     with explain_damage(data.data):
         # Only peaks depend on it: without positions no image is read.
@@ -92,7 +112,7 @@ def make_table_dataset(
         region,
         cells=table.points,
         render=render,
-        stored=table.fetch,
+        **others,
         image_shape=table.image_shape,
         polarity=polarity,
         has_position=None if has_pixels else False,

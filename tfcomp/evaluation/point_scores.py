@@ -69,6 +69,11 @@ def score_points(
         dataset.polarity,
         dataset.reference,
     )
+    if dataset.compare is not None:  # several images for a combination
+        blank = np.broadcast_to(dataset.reference, truth.shape)
+        scores["mse"], scores["mse_sd"] = dataset.compare(factors, images)
+        scores["floor_mse"], _ = dataset.compare(factors, truth)
+        scores["blank_mse"], _ = dataset.compare(factors, blank)
     if is_ood is not None:
         scores |= compute_image_metrics(
             ImageView(images, truth, factors, is_ood)

@@ -1,0 +1,327 @@
+"""Several images of a combination, continuous and correlated factors."""
+
+import itertools
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import scipy.optimize
+
+import tfcomp
+from tests.datasets.test_mat_folders import write_norb
+from tfcomp.analyze import main as analyze
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import make_dataset
+from tfcomp.datasets.batches import make_batches, make_row_batches
+from tfcomp.datasets.certificate import certify
+from tfcomp.datasets.factors import make_pixel_space
+from tfcomp.datasets.regions import parse_region
+from tfcomp.datasets.solvable import certify_dataset, measure_coverage
+from tfcomp.datasets.table_factors import TableError
+from tfcomp.train import train_run
+
+RNG = np.random.default_rng(0)
+GRID = np.array([*itertools.product(range(2), range(3), range(4))])
+# Two of each combination, in no order, with another color of light.
+CLASSES = RNG.permutation([(*row, light) for row in GRID for light in (0, 3)])
+IMAGES = RNG.integers(0, 256, (48, 8, 8), np.uint8)
+NAMES = ["size", "y", "x", "light"]
+FACTORS = ["size", "y", "x"]
+REGION = "size:#1,x:#2-3"
+IS_OOD = (CLASSES[:, 0] == 1) & (CLASSES[:, 2] >= 2)
+PLACES = RNG.uniform(2, 6, (400, 2)).astype(np.float32)
+ROWS, COLUMNS = np.mgrid[:8, :8]
+BUMPS = np.exp(
+    -((COLUMNS - PLACES[:, :1, None]) ** 2 + (ROWS - PLACES[:, 1:, None]) ** 2)
+    / 2
+)
+
+
+def make_table() -> tfcomp.FactorTable:
+    return tfcomp.FactorTable(IMAGES, CLASSES, names=NAMES, factors=FACTORS)
+
+
+def make_places() -> tfcomp.FactorTable:
+    kinds = ["continuous", "continuous:5"]
+    return tfcomp.FactorTable(BUMPS, PLACES, names=["x", "y"], kinds=kinds)
+
+
+def draw(factors: np.ndarray) -> np.ndarray:
+    """Any function of the factors."""
+    total = np.asarray(factors, float).sum(axis=1)
+    return np.sin(total[:, None, None] + np.indices((8, 8)).sum(axis=0)) ** 2
+
+
+def score_slowly(
+    drawn: np.ndarray, truth: np.ndarray, groups: list, reference: np.ndarray
+) -> dict[str, float]:
+    """Means over combinations of means over images; one image is drawn each."""
+    found: dict[str, list] = {"mse": [], "sd": [], "floor": [], "blank": []}
+    for rows, image in zip(groups, drawn, strict=True):
+        errors = [np.mean((image - truth[row]) ** 2) for row in rows]
+        mean = np.mean([truth[row] for row in rows], axis=0)
+        found["mse"].append(np.mean(errors))
+        found["sd"].append(np.std(errors))
+        found["floor"].append(
+            np.mean([np.mean((mean - truth[row]) ** 2) for row in rows])
+        )
+        found["blank"].append(
+            np.mean([np.mean((reference - truth[row]) ** 2) for row in rows])
+        )
+    return {name: float(np.mean(values)) for name, values in found.items()}
+
+
+def test_scores_are_means_over_images() -> None:
+    found = tfcomp.evaluate(draw, make_table(), REGION)
+    assert found.dataset.splits.is_complete
+    truth = IMAGES / 255
+    mean = truth[~IS_OOD].mean(axis=0)
+    for subset, chosen in (("id", ~IS_OOD), ("ood", IS_OOD)):
+        points = np.unique(CLASSES[chosen, :3], axis=0)
+        groups = [
+            np.flatnonzero((CLASSES[:, :3] == point).all(axis=1))
+            for point in points
+        ]
+        assert {len(rows) for rows in groups} == {2}
+        slow = score_slowly(draw(points), truth, groups, mean)
+        scores = found.scores[subset]
+        assert scores["mse"] == pytest.approx(slow["mse"], rel=1e-5)
+        assert scores["mse_sd"] == pytest.approx(slow["sd"], rel=1e-5)
+        assert scores["floor_mse"] == pytest.approx(slow["floor"], rel=1e-5)
+        relative = slow["mse"] / slow["blank"]
+        assert scores["relative_mse"] == pytest.approx(relative, rel=1e-5)
+        variance = truth[chosen].var(axis=0).mean()
+        r2 = 1 - slow["mse"] / variance
+        assert scores["r2"] == pytest.approx(r2, abs=1e-5)
+
+
+def test_the_mean_image_reaches_the_floor() -> None:
+    table = make_table()
+    scores = tfcomp.evaluate(table.draw, table, REGION).scores["ood"]
+    assert scores["mse"] == pytest.approx(scores["floor_mse"], rel=1e-6)
+
+
+def write(kind: str, folder: Path) -> list[str]:
+    """Writes a table; returns the flags that train on it."""
+    if kind == "norb":
+        write_norb(folder / "norb", "training", [4, 6, 7])
+        return [
+            f"--data={folder / 'norb'}",
+            "--factors=category,azimuth",
+            "--region=category:#1-2,azimuth:0",
+        ]
+    path = folder / f"{kind}.npz"
+    if kind == "several":
+        np.savez(path, images=IMAGES, classes=CLASSES, names=NAMES)
+        return [
+            f"--data={path}",
+            f"--factors={','.join(FACTORS)}",
+            f"--region={REGION}",
+        ]
+    factors = "--factors=x:continuous,y:continuous:5"
+    np.savez(
+        path,
+        images=BUMPS,
+        classes=PLACES,
+        names=["x", "y"],
+        kinds=["continuous"] * 2,
+    )
+    return [f"--data={path}", factors, "--region=corner:4.5"]
+
+
+def parse(kind: str, folder: Path, *flags: str) -> RunConfig:
+    (folder / "norb").mkdir(exist_ok=True)
+    small = "--model=mlp --depth=1 --width=8 --epochs=2 --steps_per_epoch=4 "
+    small += "--layerwise_every=0 --eval_every=0 --noexport"
+    return parse_config(
+        [
+            *("--dataset=table", *small.split(), *write(kind, folder)),
+            *(f"--log_dir={folder / 'logs'}", f"--run_name={kind}", *flags),
+        ]
+    )
+
+
+def test_a_pass_has_each_image_once(tmp_path: Path) -> None:
+    dataset = make_dataset(parse("several", tmp_path))
+    count = int((~IS_OOD).sum())
+    assert len(dataset.splits.train) == count
+    batches = make_batches(dataset, count, 0, num_steps=1)
+    ((factors, images),) = batches.as_numpy_iterator()
+    expected = {
+        (*row[:3].tolist(), np.float32(image / np.float32(255)).tobytes())
+        for row, image in zip(CLASSES[~IS_OOD], IMAGES[~IS_OOD], strict=True)
+    }
+    found = {
+        (*map(int, row), image.tobytes())
+        for row, image in zip(factors, images, strict=True)
+    }
+    assert found == expected and len(found) == count
+    few = make_dataset(parse("several", tmp_path, "--num_train=7"))
+    assert len(few.splits.train) == 7
+    with pytest.raises(ConfigError, match="num_train must be at most the 36"):
+        make_dataset(parse("several", tmp_path, "--num_train=37"))
+
+
+@pytest.mark.parametrize("kind", ["several", "norb", "places"])
+def test_runs_score_what_their_models_draw(kind: str, tmp_path: Path) -> None:
+    config = parse(kind, tmp_path)
+    metrics = train_run(config)
+    dataset = make_dataset(config)
+    model = keras.models.load_model(Path(config.run_dir) / "model.keras")
+    for subset, rows in dataset.subsets.items():
+        points = dataset.splits.grid[rows]
+        drawn = np.asarray(model(points), float)
+        errors, floors = [], []
+        for point, image in zip(points, drawn, strict=True):
+            truth = find_images(kind, point, tmp_path)
+            errors.append(np.mean((truth - image[..., 0]) ** 2))
+            floors.append(np.mean((truth - truth.mean(axis=0)) ** 2))
+        scores = metrics[subset]
+        assert scores["mse"] == pytest.approx(np.mean(errors), rel=1e-4)
+        if kind != "places":
+            assert scores["floor_mse"] == pytest.approx(np.mean(floors), 1e-4)
+    if kind != "norb":
+        assert analyze(["analyze", f"--run={config.run_dir}"]) == 0
+
+
+def find_images(kind: str, point: np.ndarray, folder: Path) -> np.ndarray:
+    """All images of a point, [m, H, W]."""
+    if kind == "several":
+        return IMAGES[(CLASSES[:, :3] == point).all(axis=1)] / 255
+    if kind == "places":
+        return BUMPS[(PLACES == point).all(axis=1)]
+    parts = [
+        np.fromfile(folder / f"norb/smallnorb-training-{part}.mat", kind, -1)
+        for part, kind in (("cat", "<i4"), ("info", "<i4"), ("dat", "u1"))
+    ]
+    count = parts[0][2]
+    info = parts[1][5:].reshape(count, 4)
+    images = parts[2][24:].reshape(count, 2, 4, 4)[:, 0] / 255
+    turned = info[:, 2] * 10  # degrees, in steps of 20
+    is_point = (parts[0][5:] == point[0]) & np.isclose(turned, point[1])
+    assert is_point.sum() == 3 * 2 * 2
+    return images[is_point]
+
+
+def test_continuous_points_are_as_they_are() -> None:
+    table = make_places()
+    assert table.space.shape == (8, 5)
+    found = tfcomp.evaluate(draw, table, "corner:4.5")
+    splits = found.dataset.splits
+    order = np.lexsort(PLACES.T[::-1])
+    np.testing.assert_array_equal(splits.grid, PLACES[order])
+    is_ood = (PLACES[order] >= 4.5).all(axis=1)
+    np.testing.assert_array_equal(splits.is_ood, is_ood)
+    errors = np.mean((draw(PLACES[order]) - BUMPS[order]) ** 2, axis=(1, 2))
+    for subset, rows in (("id", ~is_ood), ("ood", is_ood)):
+        mse = found.scores[subset]["mse"]
+        assert mse == pytest.approx(errors[rows].mean(), rel=1e-5)
+    assert not splits.is_complete and len(splits.train) == (~is_ood).sum()
+    with pytest.raises(TableError, match="must contain the combination"):
+        table.draw(PLACES[:1] + 0.1)
+
+
+def test_maps_coverage_and_certificates_are_of_bins() -> None:
+    table = make_places()
+    dataset = tfcomp.evaluate(draw, table, "corner:4.5").dataset
+    grid, is_ood = dataset.splits.grid, dataset.splits.is_ood
+    centers = [f.values() for f in table.space]
+    bins = np.stack(
+        [
+            np.abs(column[:, None] - c).argmin(axis=1)
+            for column, c in zip(grid.T, centers, strict=True)
+        ],
+        axis=1,
+    )
+    values = np.arange(400.0)
+    shown = dataset.make_map(values)
+    for i, j in np.ndindex(8, 5):
+        inside = (bins == (i, j)).all(axis=1)
+        if inside.any():
+            mean = values[inside].mean()
+            assert shown.values[i, j] == pytest.approx(mean)
+            assert shown.mask[i, j] == is_ood[inside].any()
+    slow = certify(np.unique(bins[~is_ood], axis=0), bins, 1)
+    np.testing.assert_array_equal(
+        certify_dataset(dataset)[1].certified, slow.certified
+    )
+    coverage = measure_coverage(dataset)
+    assert coverage["combinations"] == pytest.approx((~is_ood).mean())
+    assert coverage["values"] == 1.0
+
+
+def is_in_hull(point: np.ndarray, known: np.ndarray) -> bool:
+    """Solves for weights of known points, at least 0, that give the point."""
+    equations = np.concatenate([known.T, np.ones((1, len(known)))])
+    found = scipy.optimize.linprog(
+        np.zeros(len(known)), A_eq=equations, b_eq=[*point, 1.0]
+    )
+    return found.status == 0
+
+
+@pytest.mark.parametrize("inner", ["corner:5", "square:3-5", "diagonal:1"])
+def test_hull_against_linear_programs(inner: str) -> None:
+    space = make_pixel_space(8)
+    held = parse_region(inner, space).contains(space.grid())
+    expected = [
+        is_held and not is_in_hull(point, space.grid()[~held])
+        for point, is_held in zip(space.grid(), held, strict=True)
+    ]
+    found = parse_region(f"hull:{inner}", space).contains(space.grid())
+    np.testing.assert_array_equal(found, expected)
+    assert found.any() == (inner != "square:3-5")
+
+
+def test_hull_of_the_points_of_a_table() -> None:
+    found = tfcomp.evaluate(draw, make_places(), "hull:corner:4.5")
+    grid, is_ood = found.dataset.splits.grid, found.dataset.splits.is_ood
+    is_inner = (grid >= 4.5).all(axis=1)
+    assert 0 < is_ood.sum() < is_inner.sum()
+    for point, is_held in zip(grid[is_inner], is_ood[is_inner], strict=True):
+        assert is_held != is_in_hull(point, grid[~is_inner])
+
+
+@pytest.mark.parametrize("width", [0.1, 0.4])
+def test_correlated_factors(width: float) -> None:
+    flags = ["--flagfile=smoke.flags", f"--correlation=x,y:{width}"]
+    dataset = make_dataset(parse_config(flags))
+    train, sides = dataset.splits.train, dataset.space.shape
+    unit = train / (np.array(sides) - 1)
+    weights = np.array(
+        [np.exp(-((x - y) ** 2) / (2 * width**2)) for x, y in unit]
+    )
+    np.testing.assert_allclose(dataset.weights, weights, rtol=1e-5)
+    number = weights.sum() ** 2 / (weights**2).sum()
+    assert f"like {number:,.1f} of {len(train)}" in dataset.notes[-1]
+    passes = 16 * len(train)
+    (rows,) = make_row_batches(dataset, passes, 3, num_steps=1)
+    counts = np.bincount(rows.numpy(), minlength=len(train))
+    share = weights / weights.sum()
+    assert np.abs(counts - passes * share).max() <= 1.0
+    later = make_row_batches(dataset, 10, 3, first_step=4, num_steps=1)
+    np.testing.assert_array_equal(next(iter(later)), rows[40:50])
+
+
+@pytest.mark.parametrize(
+    "pair", ["x,z:0.4", "x,x:0.4", "x,y", "x,y:0", "x,y:-1", "x:1"]
+)
+def test_what_is_no_correlation(pair: str) -> None:
+    flags = ["--flagfile=smoke.flags", f"--correlation={pair}"]
+    with pytest.raises(ConfigError, match="correlation must be a,b:0.4 for"):
+        make_dataset(parse_config(flags))
+
+
+@pytest.mark.parametrize(
+    ("factors", "words"),
+    [
+        (["shape"], "factors must be among size, y, x, light, got shape"),
+        (["size:continuous:1"], "bins of size must be 2 to"),
+        (["size:round"], "kinds of size must be one of"),
+    ],
+)
+def test_what_are_no_factors(factors: list[str], words: str) -> None:
+    with pytest.raises(TableError, match=words):
+        make_table().select(factors)
