@@ -82,14 +82,14 @@ def test_one_false_part_refutes_the_claim() -> None:
     _, ramp = split_runs(plant_claim("C5", "refuted").runs, *BUMP)
     result = judge_runs("C5", bump, ramp)
     assert result.verdict is Verdict.REFUTED
-    assert result.reason == "1 of 2 reproduced, 1 of 2 refuted"
+    assert result.reason == "2 of 4 reproduced, 2 of 4 refuted"
 
 
 def test_a_required_part_that_is_missing_leaves_the_claim_open() -> None:
     bump, _ = split_runs(plant_claim("C2", "reproduced").runs, *BUMP)
     result = judge_runs("C2", bump)
     assert result.verdict is Verdict.UNDECIDED
-    assert result.reason == "1 of 2 reproduced, 1 of 2 not run"
+    assert result.reason == "2 of 4 reproduced, 2 of 4 not run"
 
 
 def test_settings_that_cannot_be_compared() -> None:

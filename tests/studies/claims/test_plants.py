@@ -355,3 +355,46 @@ def test_no_sentence_is_a_constant_of_the_verdict() -> None:
             judge_evidence(name, plant_claim(name, k)).meaning for k in kinds
         }
         assert len(texts) == 3 and all(texts), name
+
+
+@pytest.mark.parametrize(
+    ("name", "control"),
+    [
+        ("C1", "bumps in place, a quarter as high"),
+        ("C3", "a composer with a tiny error that rises"),
+        ("C5", "bumps on a faint plus"),
+    ],
+)
+def test_composers_pass_no_test_of_failure(name: str, control: str) -> None:
+    """Each meets the rule of version 3, and is stopped by the new part."""
+    (found,) = (c for c in BY_NAME[name].controls if c.name == control)
+    result = judge_evidence(name, found.plant())
+    assert result.verdict is REFUTED and result.paper_word != "reproduced"
+    old, new = result.parts[:2]
+    assert (old.verdict, new.verdict) == (REPRODUCED, REFUTED)
+
+
+@pytest.mark.parametrize(
+    ("share", "verdict"), [(0.95, REPRODUCED), (0.01, REFUTED)]
+)
+def test_c21_is_valid_once_trained_networks_have_run(share, verdict) -> None:
+    """Untrained networks have several peaks; networks trained on all do not."""
+
+    def plant(several: float, *flags: str) -> list[Run]:
+        return [
+            run
+            for r in make_runs("donut.flags", *flags, seeds=SEEDS)
+            for run in set_measures(
+                [r],
+                multiple_peaks_ood=several * (1 - 1e-3 * (r.seed % 10)),
+                multiple_peaks_id=0.0,
+                no_peak_ood=0.0,
+                start={"multiple_peaks_ood": 1.0, "no_peak_ood": 0.0},
+            )
+        ]
+
+    claim = dataclasses.replace(BY_NAME["C21"], history=())
+    alone = claim.judge(gather(plant(share)))
+    assert alone.verdict is Verdict.NOT_VALID
+    result = claim.judge(gather(plant(share), plant(0.01, "--train_all")))
+    assert result.verdict is verdict
