@@ -264,7 +264,7 @@ def test_documented_pytorch_decoder(
     code = re.search(
         r"<!-- pytorch -->\n```python\n(.*?)```", PAGES.read_text(), re.DOTALL
     )[1]
-    assert len(ast.parse(code).body) == 10
+    assert len(ast.parse(code).body) == 9
     monkeypatch.chdir(tmp_path)
     pixels = (255 * draw(CLASSES)).astype(np.uint8)
     np.savez("shapes.npz", images=pixels, classes=CLASSES)

@@ -23,11 +23,18 @@ _LAZY = {
     "figures.exhibits": "Exhibit",
     "report.model_report": "Evaluated ModelReport",
     "report.models": "evaluate load_published load_run write_report",
+    "report.representations": "evaluate_embeddings evaluate_encoder",
     "report.sections": "register_section",
+    "evaluation.readers": "Reader train_reader",
     "evaluation.metrics": "register_measure",
     "tables": "load_sweep read_runs",
 }
-_WITH_TENSORFLOW = ("report.model_report", "report.models")
+_WITH_TENSORFLOW = (
+    "report.model_report",
+    "report.models",
+    "report.representations",
+    "evaluation.readers",
+)
 __all__ = sorted(" ".join(_LAZY.values()).split())
 
 

@@ -10,6 +10,8 @@ from tfcomp.config.registry import register_callback as register_callback
 from tfcomp.config.run_config import RunConfig as RunConfig
 from tfcomp.datasets.factor_table import FactorTable as FactorTable
 from tfcomp.evaluation.metrics import register_measure as register_measure
+from tfcomp.evaluation.readers import Reader as Reader
+from tfcomp.evaluation.readers import train_reader as train_reader
 from tfcomp.figures.exhibits import Exhibit as Exhibit
 from tfcomp.report.model_report import Evaluated as Evaluated
 from tfcomp.report.model_report import ModelReport as ModelReport
@@ -17,6 +19,10 @@ from tfcomp.report.models import evaluate as evaluate
 from tfcomp.report.models import load_published as load_published
 from tfcomp.report.models import load_run as load_run
 from tfcomp.report.models import write_report as write_report
+from tfcomp.report.representations import (
+    evaluate_embeddings as evaluate_embeddings,
+)
+from tfcomp.report.representations import evaluate_encoder as evaluate_encoder
 from tfcomp.report.sections import register_section as register_section
 from tfcomp.tables import load_sweep as load_sweep
 from tfcomp.tables import read_runs as read_runs

@@ -8,8 +8,8 @@ from tfcomp.config import command
 from tfcomp.config.errors import RunError, suggest
 
 COMMANDS = (
-    "train analyze compare measure sweep solvable materialize export "
-    "published study"
+    "train analyze compare measure sweep solvable embeddings materialize "
+    "export published study"
 ).split()
 
 

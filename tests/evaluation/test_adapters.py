@@ -157,7 +157,7 @@ def test_a_module_of_pytorch_is_called_for_inference(
         def cpu(self) -> "Tensor":
             return self
 
-        float = cpu
+        float = detach = cpu
 
         def is_floating_point(self) -> bool:
             return True
@@ -177,6 +177,9 @@ def test_a_module_of_pytorch_is_called_for_inference(
         def eval(self) -> None:
             self.training = False
 
+        def modules(self) -> Any:
+            return iter([self])
+
         def __call__(self, factors: Any) -> Any:
             assert not self.training
             return draw(np.asarray(factors)).view(Tensor)
@@ -186,6 +189,12 @@ def test_a_module_of_pytorch_is_called_for_inference(
     torch: Any = types.ModuleType("torch")
     torch.from_numpy = lambda values: values
     torch.no_grad = lambda: tf.name_scope("no_grad")
+    torch.zeros_like = np.zeros_like
+
+    def refuse(*_: object) -> None:
+        raise RuntimeError("no derivative")
+
+    torch.func = types.SimpleNamespace(jvp=refuse)
     monkeypatch.setitem(sys.modules, "torch", torch)
     module = Module()
     assert score(module).scores["ood"]["mse"] == pytest.approx(0, abs=1e-9)
@@ -224,6 +233,6 @@ def test_real_modules_of_pytorch(capsys: pytest.CaptureFixture) -> None:
     assert "logits?" in capsys.readouterr().err
     embedding = torch.nn.Sequential(torch.nn.Embedding(5, 16))
     for model in (embedding, torch.nn.Bilinear(3, 3, 48)):
-        with pytest.raises(ValueError, match="cannot draw factors") as caught:
+        with pytest.raises(ValueError, match="cannot be called") as caught:
             evaluate(model)
         assert "\n" not in str(caught.value)

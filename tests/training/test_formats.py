@@ -97,7 +97,6 @@ def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         formats.check_formats(["keras", "odd"])
 
 
-@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
 def test_pytorch_differentiates_its_program(
     run: LoadedRun, exports: Path
 ) -> None:

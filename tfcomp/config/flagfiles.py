@@ -17,7 +17,7 @@ SHIPPED = (Path(__file__).parents[1] / "flagfiles").resolve()
 SUFFIX = ".flags"
 MAX_DEPTH = 50
 # Flags that take positional arguments, separated by commas.
-TARGETS = ("runs", "run", "profile", "search")
+TARGETS = ("runs", "run", "profile", "search", "embeddings")
 
 
 class UntrustedFlag(str):

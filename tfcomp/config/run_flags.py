@@ -35,7 +35,8 @@ from tfcomp.config.trust import GUARDED, TRUST, TRUST_FLAG, check_untrusted
 MAX_NAME = 100  # characters of a flag's name
 # Flags with a path: shells do not expand `~` in `--log_dir=~/logs`.
 PATHS = (
-    "log_dir export_dir data data_dir examples_dir output pipeline_root profile"
+    "log_dir export_dir data data_dir examples_dir output pipeline_root "
+    "profile embeddings"
 ).split()
 DEFINE: dict[type, Callable[..., Any]] = {
     bool: flags.DEFINE_boolean,

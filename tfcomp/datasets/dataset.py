@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -95,6 +95,7 @@ class Dataset:
     balance: bool = False
     about: str = ""
     license: str = ""
+    is_pixels: ClassVar[bool] = True  # False for `VectorDataset`
 
     def __post_init__(self) -> None:
         if self.has_position is None:
@@ -281,6 +282,10 @@ class Dataset:
         size = max(1, MAX_PIXELS // math.prod(self.image_shape))
         parts = np.array_split(factors, len(factors) // size + 1)
         return np.concatenate([np.asarray(render(part)) for part in parts])
+
+    def to_pictures(self, images: np.ndarray) -> np.ndarray:
+        """Returns images as they are shown, [n, H, W, C]."""
+        return images
 
     @property
     def sample_note(self) -> str:

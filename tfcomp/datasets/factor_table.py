@@ -36,7 +36,8 @@ class FactorTable:
 
     Args:
         images: [n, H, W] or [n, H, W, C], integers or floating point numbers;
-            may be mapped to a file, or `LazyImages`.
+            may be mapped to a file, or `LazyImages`. None for factors alone,
+            as of embeddings.
         classes: Integers from 0, [n, F]: the value of every factor; of
             continuous factors any numbers.
         values: Values of the classes, rising: a list of numbers (or None) per
@@ -74,7 +75,7 @@ class FactorTable:
 
     def __init__(
         self,
-        images: np.ndarray | LazyImages,
+        images: np.ndarray | LazyImages | None,
         classes: np.ndarray,
         values: Sequence[Any] | np.ndarray | None = None,
         names: Sequence[str] | None = None,
@@ -85,9 +86,9 @@ class FactorTable:
         factors: Sequence[str] | None = None,
         bins: int = 8,
     ) -> None:
-        self._source = images = check_images(images)
-        shape = tuple(images.shape)
-        self.image_shape: tuple[int, int, int] = (*shape[1:], 1)[:3]
+        self._source = None if images is None else check_images(images)
+        shape = self._source.shape if self._source is not None else (0, 0)
+        self.image_shape: tuple[int, int, int] = (*shape[1:], 1, 0)[:3]
         if names is None and hasattr(classes, "columns"):
             names = [str(column) for column in classes.columns]
         options: dict[str, Any] = {
@@ -104,9 +105,8 @@ class FactorTable:
             raise TableError("names", rule, None)
         if factors is not None:
             options["kinds"] = _set_kinds(options, factors)
-        made, index, values = make_factors(
-            self._given[0], shape[0], options, bins
-        )
+        count = len(self._given[0]) if images is None else shape[0]
+        made, index, values = make_factors(self._given[0], count, options, bins)
         named = [name.partition(":")[0] for name in factors or ()]
         chosen = [not named or factor.name in named for factor in made]
         varies = np.ptp(index, axis=0) > 0
@@ -149,10 +149,17 @@ class FactorTable:
         """True if a combination has several images."""
         return len(self._order) > len(self.points)
 
+    @property
+    def has_images(self) -> bool:
+        """False for a table of factors alone."""
+        return self._source is not None
+
     @cached_property
     def images(self) -> np.ndarray:
         """All images as they are given, read when first asked for."""
         source = self._source
+        if source is None:
+            raise TableError("images", "must be given to be drawn", None)
         return source.load() if isinstance(source, LazyImages) else source
 
     @cached_property
@@ -168,6 +175,8 @@ class FactorTable:
 
     def inspect(self) -> tuple[str, ...]:
         """Reads and checks all images; returns notes on them."""
+        if self._source is None:
+            return ()
         notes = note_faint(*self._range, self.scale)
         if isinstance(self._source, LazyImages):
             notes += tuple(self._source.notes)
@@ -183,7 +192,9 @@ class FactorTable:
     def __repr__(self) -> str:
         factors = ", ".join(f"{f.name} ({f.size})" for f in self.space)
         size = " x ".join(map(str, self.image_shape))
-        count = f"{len(self._order):,} images of {size}"
+        count = f"{len(self._order):,} rows"
+        if self.has_images:
+            count = f"{len(self._order):,} images of {size}"
         return "; ".join([f"FactorTable of {count}", factors, *self.notes])
 
     def find(self, images: np.ndarray | Callable) -> np.ndarray:
@@ -257,6 +268,12 @@ class FactorTable:
     def fetch(self, factors: np.ndarray) -> np.ndarray:
         """Returns an image of each combination as it was given."""
         return self.images[self._order[self._starts[self._find(factors)]]]
+
+    def number_rows(self) -> np.ndarray:
+        """Returns the row of `points` of each image, as they were given."""
+        rows = np.empty(len(self._order), int)
+        rows[self._order] = np.repeat(np.arange(len(self.points)), self.counts)
+        return rows
 
     def compare(
         self, factors: np.ndarray, images: np.ndarray

@@ -29,6 +29,16 @@ Find = Callable[[str], LazyImages]
 
 def read_npz(path: str) -> FactorTable:
     """Returns the table of an `.npz` file; its images are read later."""
+    return _make_table(*open_npz(path))
+
+
+def open_npz(path: str) -> tuple[list[str], Read, Find]:
+    """Opens an `.npz` file without reading its arrays.
+
+    Returns:
+        The names of its members, a function that reads one, and a function
+        that finds one, to be read later.
+    """
 
     def read(name: str) -> np.ndarray:
         with np.load(path) as archive:
@@ -45,7 +55,7 @@ def read_npz(path: str) -> FactorTable:
 
     with zipfile.ZipFile(path) as archive:
         members = [name.removesuffix(".npy") for name in archive.namelist()]
-    return _make_table(members, read, find)
+    return members, read, find
 
 
 def read_h5(path: str) -> FactorTable:
@@ -111,11 +121,16 @@ def _make_table(names: Collection[str], read: Read, find: Find) -> FactorTable:
         raise TableError("members", rule, ", ".join(sorted(names)) or "none")
     images = find("images")
     if "classes" in names:
-        options = {n: _read_option(n, read) for n in OPTIONS if n in names}
+        options = read_options(names, read)
         return FactorTable(images, read("classes"), **options)
     if "labels" in names:
         return _make_3dshapes(images, read("labels"))
     return _make_mpi3d(images)
+
+
+def read_options(names: Collection[str], read: Read) -> dict[str, Any]:
+    """Returns the optional members, as arguments of `FactorTable`."""
+    return {name: _read_option(name, read) for name in OPTIONS if name in names}
 
 
 def _read_option(name: str, read: Read) -> Any:

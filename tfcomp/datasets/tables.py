@@ -156,17 +156,17 @@ def _read_folder(folder: Path) -> FactorTable:
 
 
 @contextlib.contextmanager
-def explain_damage(data: str) -> Iterator[None]:
+def explain_damage(data: str, flag: str = "data") -> Iterator[None]:
     """Turns errors of a damaged file into a `RunError` of one line."""
     try:
         yield
     except TableError as error:
-        raise RunError(f"--data={data}: {_show(str(error))}") from error
+        raise RunError(f"--{flag}={data}: {_show(str(error))}") from error
     except (ConfigError, RunError):
         raise
     except Exception as error:  # whatever a damaged file leads to
         reason = f"cannot be read ({_show(first_line(error))})"
-        raise RunError(f"--data={data} {reason}") from error
+        raise RunError(f"--{flag}={data} {reason}") from error
 
 
 def _show(text: str) -> str:

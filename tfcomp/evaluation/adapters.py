@@ -1,7 +1,8 @@
 """Wraps any model as a Keras model with named stages, like those of tfcomp.
 
-Exact derivatives pass through Keras models and SavedModels. Functions of NumPy
-arrays have differences over the grid (`find_nondifferentiable`).
+Exact derivatives pass through Keras models and SavedModels, and come from
+`torch.func` for modules of PyTorch. Functions of NumPy arrays have differences
+over the grid (`find_nondifferentiable`).
 """
 
 import dataclasses
@@ -15,7 +16,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.analysis.jacobians import evaluate_in_batches
+from tfcomp.analysis.jacobians import JacobianFn, evaluate_in_batches
 from tfcomp.config.errors import RunError, first_line
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import FactorSpace
@@ -26,12 +27,12 @@ from tfcomp.evaluation.output_contract import (
     list_notes,
     to_array,
 )
+from tfcomp.evaluation.torch_modules import TorchModule, is_module
 from tfcomp.models.stages import Stage, list_stages, make_stage_model
 from tfcomp.storage.run_folder import FLAGS_FILE
 
 INPUTS = ("values", "classes", "unit")
 IMAGE = "image"
-TORCH_MODULE = "torch.nn.modules.module.Module"
 # From factors [n, F] to named activations [n, ...], images among them.
 Call = Callable[[tf.Tensor], Mapping[str, Any]]
 
@@ -104,6 +105,30 @@ class _Outside(keras.layers.Layer):
             dtype = value.dtype.as_numpy_dtype
             check_output(name, tuple(value.shape), np.dtype(dtype), 3)
         self._shapes = {n: tuple(probe[n].shape[1:]) for n in [*names, IMAGE]}
+        self._slopes = getattr(call, "differentiate", None)
+        if self._slopes and (inputs == "classes" or not self._try_slopes()):
+            self._slopes = None
+
+    @property
+    def jacobian_fn(self) -> JacobianFn | None:
+        """Exact Jacobians by other software, a column for each factor."""
+        return self._slopes and self._differentiate
+
+    def _differentiate(
+        self, _: Any, factors: tf.Tensor
+    ) -> dict[str, tf.Tensor]:
+        assert self._slopes is not None
+        values = _convert(factors, self._space, self._inputs)
+        scale = _find_scale(self._space, self._inputs)
+        return {name: j * scale for name, j in self._slopes(values).items()}
+
+    def _try_slopes(self) -> bool:
+        """Checks whether PyTorch can differentiate the module."""
+        try:
+            self._differentiate(None, tf.zeros((1, len(self._space))))
+        except ValueError:
+            return False
+        return True
 
     def call(self, factors: tf.Tensor) -> dict[str, tf.Tensor]:
         outputs = self._run(factors)
@@ -141,8 +166,15 @@ def _convert(factors: tf.Tensor, space: FactorSpace, inputs: str) -> tf.Tensor:
         index = tf.numpy_function(space.to_index, [factors], tf.int64)
         return tf.ensure_shape(tf.cast(index, tf.float32), factors.shape)
     low = np.array([f.values()[0] for f in space], np.float32)
-    high = np.array([f.values()[-1] for f in space], np.float32)
-    return (factors - low) / np.maximum(high - low, 1e-30)
+    return (factors - low) * _find_scale(space, inputs)
+
+
+def _find_scale(space: FactorSpace, inputs: str) -> np.ndarray:
+    """Returns the derivative of a model's inputs by factor values, [F]."""
+    ends = np.array([f.values()[[0, -1]] for f in space], np.float32)
+    if inputs == "values":
+        return np.ones(len(space), np.float32)
+    return 1 / np.maximum(ends[:, 1] - ends[:, 0], np.float32(1e-30))
 
 
 def _to_images(images: Any, shape: tuple[int, int, int]) -> tf.Tensor:
@@ -173,8 +205,8 @@ def _open(model: Any, stages: list[str]) -> tuple[list[str], Call]:
         return names, lambda f: {**part(f), IMAGE: _pick_image(model(f))}
     if hasattr(model, "signatures"):
         return _open_signatures(model, stages)
-    if _is_torch(model):
-        model = _call_torch(model)
+    if is_module(model):
+        return stages, _call_torch(TorchModule(model, stages), stages)
     if not callable(model):
         raise ValueError(f"model must be a model or a function, got {model!r}")
     return stages, _call_numpy(model, [*stages, IMAGE])
@@ -188,45 +220,6 @@ def _check_inputs(model: keras.Model) -> None:
             f"the model takes {len(inputs)} inputs: pass a function of factors "
             "[n, F] that calls it, lambda f: model([f[:, :1], f[:, 1:]])"
         )
-
-
-def _is_torch(model: Any) -> bool:
-    kinds = type(model).__mro__
-    return any(f"{k.__module__}.{k.__name__}" == TORCH_MODULE for k in kinds)
-
-
-def _call_torch(model: Any) -> Callable[[np.ndarray], Any]:
-    """Returns a function of arrays that calls a module for inference."""
-    torch = sys.modules["torch"]
-
-    def convert(value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return {name: convert(part) for name, part in value.items()}
-        if not hasattr(value, "cpu"):
-            return value
-        # NumPy has no bfloat16.
-        exact = value.float() if value.is_floating_point() else value
-        return exact.cpu().numpy()
-
-    def call(factors: np.ndarray) -> Any:
-        weight = next(model.parameters(), None)
-        values = torch.from_numpy(np.array(factors))
-        if weight is not None:
-            values = values.to(weight.device, weight.dtype)
-        was_training = model.training
-        model.eval()
-        try:
-            with torch.no_grad():
-                return convert(model(values))
-        except (TypeError, RuntimeError, IndexError) as error:
-            raise ValueError(
-                f"the module cannot draw factors [n, F] ({first_line(error)}): "
-                "pass a function of such arrays that calls it"
-            ) from error
-        finally:
-            model.train(was_training)
-
-    return call
 
 
 def _load(path: Path) -> Any:
@@ -316,4 +309,31 @@ def _call_numpy(
         values = tf.numpy_function(evaluate, [factors], types)
         return _fix_shapes(dict(zip(names, values, strict=True)), shapes)
 
+    return call
+
+
+def _call_torch(module: TorchModule, stages: Sequence[str]) -> Call:
+    """Wraps a module; `differentiate` of the function gives its Jacobians."""
+    call = _call_numpy(module, [*stages, IMAGE])
+    widths: dict[str, int] = {}
+
+    def differentiate(factors: tf.Tensor) -> dict[str, tf.Tensor]:
+        if not widths:
+            probe = module.differentiate(np.zeros((1, factors.shape[1]), "f4"))
+            widths.update({n: probe[n].shape[1] for n in [*stages, IMAGE]})
+        names = list(widths)
+
+        def compute(values: np.ndarray) -> list[np.ndarray]:
+            slopes = module.differentiate(values)
+            return [slopes[name].astype(np.float32) for name in names]
+
+        types = [tf.float32] * len(names)
+        columns = tf.numpy_function(compute, [factors], types)
+        count = factors.shape[1]
+        return {
+            name: tf.ensure_shape(column, (None, widths[name], count))
+            for name, column in zip(names, columns, strict=True)
+        }
+
+    call.differentiate = differentiate  # type: ignore[attr-defined]
     return call

@@ -64,8 +64,27 @@ def list_jacobians(
     layers = {layer.name: layer for layer in model.layers}
     if not getattr(layers.get("code"), "differentiable", True):
         return fallback, fallback
+    if (own := _find_own(model)) is not None:
+        return _choose_columns(own, space), fallback
     exact = _fix_classes(jacobians.compute_stage_jacobians, space)
     return exact, fallback
+
+
+def _find_own(model: keras.Model) -> JacobianFn | None:
+    """Returns the Jacobians that a model of other software brings along."""
+    found = [getattr(layer, "jacobian_fn", None) for layer in model.layers]
+    return next((own for own in found if own is not None), None)
+
+
+def _choose_columns(jacobian_fn: JacobianFn, space: FactorSpace) -> JacobianFn:
+    """Returns Jacobians over ordered factors, of those over all."""
+
+    def compute(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
+        every = jacobian_fn(stage_fn, factors)
+        kept = list(space.ordered)
+        return {name: tf.gather(j, kept, axis=2) for name, j in every.items()}
+
+    return compute
 
 
 def find_nondifferentiable(model: keras.Model, space: FactorSpace) -> list[str]:
@@ -139,7 +158,7 @@ def make_interaction_fn(
     exact, fallback = list_jacobians(model, space)
     ordered = [space.factors[column] for column in space.ordered]
     ranges = [factor.high - factor.low for factor in ordered]
-    if len(ranges) < 2 or exact is fallback:
+    if len(ranges) < 2 or exact is fallback or _find_own(model):
         return lambda points: {}
     stages = make_stage_model(model)
     is_traced = is_traced or num_units > TRACED_UNITS

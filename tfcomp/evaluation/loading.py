@@ -4,7 +4,7 @@ import contextlib
 import importlib
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,9 @@ class LoadedRun:
     model: keras.Model
     metrics: dict[str, Any]  # the content of `metrics.json`
     description: str  # of the model and its data, in words
+    reader: Any = None  # a `Reader`, if one was given
+    # More results by name, each a list of rows.
+    tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

@@ -30,7 +30,10 @@ def picture_samples(
     chosen = splits.is_ood if subset == "ood" else splits.is_id
     rows = choose_spread(np.flatnonzero(chosen))
     return draw_rows(
-        {"truth": evaluation.truth[rows], "model": evaluation.images[rows]},
+        {
+            "truth": dataset.to_pictures(evaluation.truth[rows]),
+            "model": dataset.to_pictures(evaluation.images[rows]),
+        },
         splits.grid[rows] if dataset.has_position else None,
         get_pixel_mask(dataset),
         title=title,

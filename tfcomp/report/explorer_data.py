@@ -20,6 +20,7 @@ from tfcomp.datasets.contrast import from_contrast
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.solvable import certify_dataset
 from tfcomp.datasets.subsample import MAX_EXPLORED
+from tfcomp.datasets.vectors import VectorDataset
 from tfcomp.evaluation.kept_outputs import read_outputs
 from tfcomp.evaluation.metrics import list_metrics
 from tfcomp.evaluation.pictures import label_error
@@ -87,10 +88,11 @@ def _describe_group(analysis: RunAnalysis, total: int) -> Data:
             }
         )
     sprite, errors = Sprite(data.first_row == "top"), {}
-    images = {"truth": sprite.add(analysis.evaluation.truth)}
+    images = {"truth": sprite.add(data.to_pictures(analysis.evaluation.truth))}
     for name, drawn in draw_references(data).items():
-        if name in ("nearest_id", "additive"):
-            images[name] = sprite.add(drawn)
+        # Embeddings are composed as the additive model is.
+        if name == "nearest_id" or (name == "additive" and data.is_pixels):
+            images[name] = sprite.add(data.to_pictures(drawn))
             errors[name] = _round(_rate(analysis, drawn))
     return {
         "factors": factors,
@@ -121,12 +123,8 @@ def _certify(data: Dataset) -> Data:
 def _describe_run(analysis: RunAnalysis) -> Data:
     data, splits, found = analysis.dataset, analysis.splits, analysis.evaluation
     index = data.space.to_index(splits.grid)
-    superposed, r2 = superpose(index, analysis.bright_outputs, splits.is_ood)
     sprite = Sprite(data.first_row == "top")
-    images = {
-        "output": sprite.add(found.images),
-        "superposition": sprite.add(from_contrast(data, superposed)),
-    }
+    images = {"output": sprite.add(data.to_pictures(found.images))}
     pair = found.images, found.truth
     each = score_points(data, *pair, splits.grid, splits.is_ood)
     each.pop("blank_mse")
@@ -134,10 +132,21 @@ def _describe_run(analysis: RunAnalysis) -> Data:
     labels["relative_mse"] = label_error(data)
     labels["superposition_r2"] = "R² of the superposition"
     scores = {"relative_mse": _rate(analysis, found.images)} | each
-    scores["superposition_r2"] = r2
-    return {
+    described: Data = {}
+    if isinstance(data, VectorDataset):
+        described["items"] = data.find_items(found.images).tolist()
+    else:
+        known = analysis.bright_outputs, splits.is_ood
+        superposed, scores["superposition_r2"] = superpose(index, *known)
+        shown = from_contrast(data, superposed)
+        images["superposition"] = sprite.add(shown)
+    if analysis.run.reader is not None:
+        labels["reader_accuracy"] = "share of factors that the reader finds"
+        hits = analysis.run.reader.check(found.images, splits.grid)
+        scores["reader_accuracy"] = hits.mean(axis=1)
+    return described | {
         "images": images,
-        "ranges": list_ranges(found.images),
+        "ranges": list_ranges(found.images) if data.is_pixels else {},
         "scores": [
             {"name": n, "label": labels.get(n, n), "values": _round(values)}
             for n, values in scores.items()

@@ -15,7 +15,13 @@ from tfcomp.report.gap_section import list_scored_gaps, summarize_curve
 from tfcomp.report.page import Answer
 from tfcomp.report.run_exhibits import group_runs
 from tfcomp.report.superposition_section import list_scores
+from tfcomp.report.table_sections import describe_layers
 from tfcomp.statistics.setting_table import choose_flags, make_label
+
+_OF_VECTORS = (
+    "Images are embeddings, shown by the nearest item's picture, else in "
+    "shades of gray; outputs are sums of parts that are fitted to ID."
+)
 
 
 def make_answer(analyses: Sequence[RunAnalysis], with_map: bool) -> Answer:
@@ -29,6 +35,12 @@ def make_answer(analyses: Sequence[RunAnalysis], with_map: bool) -> Answer:
 
 def say_answer(analyses: Sequence[RunAnalysis]) -> list[str]:
     """Returns sentences on errors, references, and held-out outputs."""
+    layers = [describe_layers(a) for a in analyses if "layers" in a.run.tables]
+    analyses = [a for a in analyses if a.dataset.is_pixels]
+    return [*layers, *(_say_images(analyses) if analyses else [])]
+
+
+def _say_images(analyses: Sequence[RunAnalysis]) -> list[str]:
     facts = {
         analysis.name: {  # as in a `metrics.json`
             **analysis.evaluation.scores,
@@ -74,12 +86,13 @@ def _make_scores(analyses: Sequence[RunAnalysis]) -> Exhibit:
             for name, errors in drawn.items()
         ]
     columns = [n for n in rows[0] if any(row[n] is not None for row in rows)]
+    vectors = "" if analyses[0].dataset.is_pixels else f"{_OF_VECTORS} "
     return Exhibit(
         "scores",
         "Relative errors",
-        "The pixel MSE divided by that of a reference: a blank image if the "
-        "data declare a constant ground, else the mean training image. ID: "
-        "combinations of factors outside the held-out region; OOD: "
+        f"{vectors}The pixel MSE divided by that of a reference: a blank "
+        "image if the data declare a constant ground, else the mean training "
+        "image. ID: combinations of factors outside the held-out region; OOD: "
         "combinations inside.",
         rows=[{name: row[name] for name in columns} for row in rows],
     )
@@ -121,9 +134,9 @@ def make_output_rows(
     if not labels and len(flags) == 1:  # a series: values say more than names
         labels = [f"{flags[0]} {make_label(s, flags)}" for s in settings]
     labels = labels or [analysis.name for analysis in analyses]
-    images = {"truth": first.evaluation.truth[rows]}
+    images = {"truth": data.to_pictures(first.evaluation.truth[rows])}
     for label, analysis in zip(labels, analyses, strict=True):
-        images[label] = analysis.evaluation.images[rows]
+        images[label] = data.to_pictures(analysis.evaluation.images[rows])
     points = pictures.describe_points(data, rows)
     if points is None:
         points = [f"({x:.3g}, {y:.3g})" for x, y in splits.grid[rows]]
@@ -138,6 +151,7 @@ def make_output_rows(
     return Exhibit(
         f"{name}_{first.name}",
         f"{title}: region {data.region.spec}",
+        f"{'' if data.is_pixels else f'{_OF_VECTORS} '}"
         "True images (first row) and outputs. Column titles have the split "
         "(OOD is held out) and the factor values. Pixels are shown from 0 to "
         "1. The table has the scores over all combinations.",

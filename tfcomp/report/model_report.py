@@ -58,8 +58,9 @@ class ModelReport:
         self.analysis = RunAnalysis(run, outputs=outputs)
 
     def __repr__(self) -> str:
-        table = self._tabulate().to_string(**NUMBERS, na_rep="-")
-        return f"{self._describe()}\n{table}"
+        frames = [self._tabulate(), *self.tables.values()]
+        shown = [frame.to_string(**NUMBERS, na_rep="-") for frame in frames[:2]]
+        return "\n\n".join([f"{self._describe()}\n{shown[0]}", *shown[1:]])
 
     def _repr_html_(self) -> str:
         table = self._tabulate().to_html(**NUMBERS, na_rep="–")
@@ -165,6 +166,16 @@ class ModelReport:
             *(evaluate_images(self.dataset, draw).scores for _ in others),
         ]
 
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """More results by name.
+
+        Embeddings and encoders have `layers`, `parts` and `pairs`, encoders
+        also `codes`; with a reader there are `readings`.
+        """
+        tables = self.run.tables.items()
+        return {name: pd.DataFrame(rows) for name, rows in tables}
+
     @cached_property
     def coverage(self) -> dict[str, float]:
         """The shares of combinations, values and pixels outside the region."""
@@ -224,17 +235,22 @@ class ModelReport:
 
         Its factors (names of levels for categories), whether it is held out
         (`is_ood`), `mse`, and `relative_mse`: over the error of the reference
-        (`dataset.reference`) there.
+        (`dataset.reference`) there. With a reader, whether it finds each
+        factor (`reads_<factor>`).
         """
         analysis, splits = self.analysis, self.analysis.splits
-        return pd.DataFrame(
-            {
-                **name_values(analysis.dataset.space, splits.grid),
-                "is_ood": splits.is_ood,
-                "mse": analysis.error,
-                "relative_mse": analysis.error_ratio,
-            }
-        )
+        columns = {
+            **name_values(analysis.dataset.space, splits.grid),
+            "is_ood": splits.is_ood,
+            "mse": analysis.error,
+            "relative_mse": analysis.error_ratio,
+        }
+        if self.run.reader is not None:
+            images = analysis.evaluation.images
+            hits = self.run.reader.check(images, splits.grid)
+            names = analysis.dataset.space.names
+            columns |= {f"reads_{n}": hits[:, i] for i, n in enumerate(names)}
+        return pd.DataFrame(columns)
 
     def plot_samples(self, subset: str = "") -> Figure:
         """Plots true images above outputs of `ood`, or of `id` without any.

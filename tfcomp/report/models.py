@@ -17,10 +17,12 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.datasets.regions import Region
 from tfcomp.datasets.tables import make_listed_region, make_table_dataset
 from tfcomp.evaluation import loading
 from tfcomp.evaluation.adapters import check_outputs, wrap_model
 from tfcomp.evaluation.published_models import load_published_run
+from tfcomp.evaluation.readers import Reader, list_readings
 from tfcomp.evaluation.user_metrics import try_metrics
 from tfcomp.report.model_report import ModelReport, find_analyses
 from tfcomp.report.report_build import build_report
@@ -69,6 +71,7 @@ def evaluate(
     inputs: str = "values",
     eval_points: int = 4096,
     samples: int = 1,
+    reader: Reader | None = None,
 ) -> ModelReport:
     """Scores a model that may come from anywhere.
 
@@ -94,9 +97,12 @@ def evaluate(
             half of them held out; 0 scores all.
         samples: How often a stochastic model is evaluated: `scores` are means
             and `score_sds` standard deviations.
+        reader: A result of `train_reader`, which finds the factors in images
+            of the model: `tables["readings"]`.
 
     Raises:
-        ConfigError: For an impossible region or name.
+        ConfigError: For an impossible region or name, or a reader that does
+            not fit the data or fails on true images.
         ValueError: If the model does not draw such images (see
             `tfcomp.evaluation.output_contract`), or has no such stage.
 
@@ -118,6 +124,38 @@ def evaluate(
     stages = [stages] if isinstance(stages, str) else stages
     if samples < 1:
         raise ValueError(f"samples must be at least 1, got {samples}")
+    config, listed = make_config(data, region, name, eval_points)
+    if isinstance(data, FactorTable):
+        data = make_table_dataset(config, data, listed)
+    elif region not in ("", data.region.spec):
+        raise ConfigError(
+            "region", f"must be {data.region.spec}, as in the dataset", region
+        )
+    if reader is not None:
+        reader.check_truth(data)
+    try_metrics(data)
+    wrapped = wrap_model(model, data, stages, inputs)
+    data, outputs = check_outputs(data, wrapped, samples)
+    text = (
+        f"Model: {model!r}\nInputs: {inputs}\nRegion: {data.region.spec}\n"
+        f"Points: {len(data.splits.scored):,} of {len(data.splits.all):,}\n"
+        + "".join(f"Note: {note}\n" for note in data.notes)
+    )
+    run = loading.LoadedRun(None, config, data, wrapped, {}, text, reader)
+    if reader is not None:
+        run.tables["readings"] = list_readings(
+            reader, data, wrapped, outputs, samples
+        )
+    return ModelReport(run, outputs=outputs, samples=samples)
+
+
+def make_config(
+    data: FactorTable | Dataset,
+    region: str | Sequence[int] | np.ndarray,
+    name: str,
+    eval_points: int,
+) -> tuple[RunConfig, Region | None]:
+    """Returns the configuration of an evaluation, and a region of a list."""
     listed = None
     if not isinstance(region, str):
         if not isinstance(data, FactorTable):
@@ -134,22 +172,7 @@ def evaluate(
     except ConfigError as error:
         renamed = "name" if error.name == "run_name" else error.name
         raise ConfigError(renamed, error.rule, name) from None
-    if isinstance(data, FactorTable):
-        data = make_table_dataset(config, data, listed)
-    elif region not in ("", data.region.spec):
-        raise ConfigError(
-            "region", f"must be {data.region.spec}, as in the dataset", region
-        )
-    try_metrics(data)
-    wrapped = wrap_model(model, data, stages, inputs)
-    data, outputs = check_outputs(data, wrapped, samples)
-    text = (
-        f"Model: {model!r}\nInputs: {inputs}\nRegion: {data.region.spec}\n"
-        f"Points: {len(data.splits.scored):,} of {len(data.splits.all):,}\n"
-        + "".join(f"Note: {note}\n" for note in data.notes)
-    )
-    run = loading.LoadedRun(None, config, data, wrapped, {}, text)
-    return ModelReport(run, outputs=outputs, samples=samples)
+    return config, listed
 
 
 def write_report(

@@ -30,12 +30,15 @@ from tfcomp.report.run_exhibits import name_values
 from tfcomp.report.run_section import make_runs
 from tfcomp.report.sections import choose_sections, make_user_sections
 from tfcomp.report.superposition_section import make_superposition
+from tfcomp.report.table_sections import make_readings, make_representations
 from tfcomp.storage.files import make_folder, write_text
 from tfcomp.storage.output_folders import check_folder
 
 # Functions from analyses to a section, by its name in `sections.SECTIONS`. A
 # section that does not apply to the runs has no exhibits.
 MAKERS: dict[str, Callable[[Sequence[RunAnalysis]], Section]] = {
+    "representations": make_representations,
+    "readings": make_readings,
     "errors": make_errors,
     "gaps": make_gaps,
     "superposition": make_superposition,
@@ -48,6 +51,8 @@ MAKERS: dict[str, Callable[[Sequence[RunAnalysis]], Section]] = {
     "embeddings": make_embeddings,
     "runs": make_runs,
 }
+# Sections of outputs that are images.
+OF_IMAGES = ("gaps", "superposition", "kernels")
 
 
 def build_report(
@@ -68,9 +73,15 @@ def build_report(
     if len(set(runs)) < len(runs):
         raise ConfigError("name", "must differ between the models", runs)
     make_folder(folder)
-    makers = [MAKERS[name] for name in names if name in MAKERS]
+    images = [a for a in analyses if a.dataset.is_pixels]
+    makers = [
+        n for n in names if n in MAKERS and (images or n not in OF_IMAGES)
+    ]
     progress = show_progress(makers, "report", "section", len(makers))
-    made = [make_section(analyses) for make_section in progress]
+    made = [
+        MAKERS[name](images if name in OF_IMAGES else analyses)
+        for name in progress
+    ]
     made += make_user_sections(analyses, names)
     explorer = explorer_fragment(analyses) if "explorer" in names else ""
     answer = make_answer(analyses, with_map=not explorer)

@@ -24,6 +24,8 @@ Function = TypeVar("Function", bound=Callable[..., Sequence[Exhibit]])
 
 SECTIONS = {
     "explorer": "images of every combination, on an interactive map",
+    "representations": "embeddings and encoders as sums of parts",
+    "readings": "factors that a reader finds in outputs",
     "errors": "maps of the error, all scores",
     "gaps": "interpolation across a held-out range",
     "superposition": "held-out outputs as sums of training outputs",

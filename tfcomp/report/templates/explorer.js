@@ -23,6 +23,10 @@ const TILES = {
   superposition: "superposition of training outputs",
   additive: "additive model, no network",
 };
+const VECTORS = {
+  truth: "embedding", output: "composed of parts",
+  difference: "composed − embedding", nearest: "nearest training embedding",
+};
 const MAX_LINE = 32; // images
 const SHIFT = 1000; // a factor that differs counts more than levels of it
 
@@ -34,6 +38,7 @@ const run = () => data.runs[state.run];
 const group = () => data.groups[run().group];
 const count = () => group().ood.length;
 const isTrained = () => state.epoch === run().epochs.length;
+const nameOf = (role) => (run().items && VECTORS[role]) || TILES[role];
 const peers = () => data.runs.filter((other) => other.group === run().group);
 
 // ---- numbers
@@ -390,7 +395,7 @@ function drawImages() {
       const [from, tiles] = findImages(role);
       paint(canvas, from, tiles[i]);
     }
-    canvas.setAttribute("aria-label", `${TILES[role]} at ${where}`);
+    canvas.setAttribute("aria-label", `${nameOf(role)} at ${where}`);
   }
   root.querySelectorAll("canvas[data-run]").forEach((canvas) => {
     const other = data.runs[canvas.dataset.run];
@@ -407,14 +412,16 @@ function describe(i) {
 
 function drawTexts(i, where) {
   const epoch = isTrained() ? "" : `, epoch ${run().epochs[state.epoch].epoch}`;
-  part("chosen").textContent = `${where}${epoch}`;
+  const items = run().items;
+  const near = items ? `; nearest to the output: ${describe(items[i])}` : "";
+  part("chosen").textContent = `${where}${epoch}${near}`;
   part("marks").textContent = describeMarks(i);
   drawScores(i);
 }
 
 function drawScores(i) {
   const others = Object.entries(group().errors).map(([name, errors]) =>
-    [TILES[name === "additive" ? name : "nearest"], errors[i]]);
+    [nameOf(name === "additive" ? name : "nearest"), errors[i]]);
   const head = ["", ...peers().map((r) => r.name), ...others.map(([n]) => n)];
   const rows = run().scores.map(({name, label}) => [
     label,
@@ -587,7 +594,8 @@ function buildControls() {
 
 function buildTiles() {
   const {images, size: [width, height]} = group();
-  const has = {nearest: images.nearest_id, additive: images.additive};
+  const has = {nearest: images.nearest_id, additive: images.additive,
+    superposition: run().images.superposition};
   const roles = Object.keys(TILES).filter((r) => !(r in has) || has[r]);
   const draw = (role, extra, ...text) => {
     const canvas = make("canvas", {width, height});
@@ -597,7 +605,7 @@ function buildTiles() {
     return [canvas, ...text];
   };
   part("tiles").replaceChildren(...roles.map((role) => make("figure", {},
-    ...draw(role, {}), make("figcaption", {textContent: TILES[role]}))));
+    ...draw(role, {}), make("figcaption", {textContent: nameOf(role)}))));
   const same = peers().length > 1 ? peers() : [];
   part("others").replaceChildren(...same.map((other) => {
     const number = data.runs.indexOf(other);

@@ -1,0 +1,86 @@
+"""Disentanglement scores on planted codes, and DCI by scikit-learn."""
+
+import numpy as np
+import pytest
+from scipy.stats import entropy
+from sklearn.ensemble import GradientBoostingClassifier
+
+from tfcomp.analysis import disentanglement as dis
+
+SIZES = (3, 4, 3)
+INDEX = np.stack(np.meshgrid(*map(range, SIZES), indexing="ij"), -1)
+INDEX = np.tile(INDEX.reshape(-1, 3), (4, 1))
+INDEX = INDEX[np.random.default_rng(0).permutation(len(INDEX))]
+ORDERED = [True, True, True]
+
+
+def test_a_code_for_each_factor_is_best() -> None:
+    scores = dis.measure_codes(INDEX, INDEX, ORDERED)
+    for name, value in scores.items():
+        assert value == pytest.approx(1, abs=0.1), name
+    categorical = dis.compute_sap(INDEX.astype(float), INDEX, [False] * 3)
+    assert 0.1 < categorical <= 1
+
+
+def test_mixed_codes_are_worse() -> None:
+    rotation = np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
+    pure = dis.measure_codes(INDEX, INDEX, ORDERED)
+    mixed = dis.measure_codes(INDEX @ rotation, INDEX, ORDERED)
+    for name in pure.keys() - {"dci_informativeness", "factor_vae"}:
+        assert mixed[name] < pure[name] - 0.15, name
+
+
+def test_random_codes_know_nothing() -> None:
+    codes = np.random.default_rng(2).normal(size=(len(INDEX), 3))
+    scores = dis.measure_codes(codes, INDEX, ORDERED)
+    assert scores["mig"] < 0.15 and scores["sap"] < 0.1
+    assert scores["dci_informativeness"] < 0.6
+    assert scores["factor_vae"] < 0.6
+
+
+def test_one_code_that_holds_two_factors() -> None:
+    """It is complete but not disentangled; SAP and MIG of it are gaps."""
+    both = INDEX[:, 0] * 4 + INDEX[:, 1]
+    codes = np.stack([both, INDEX[:, 2]], axis=1).astype(float)
+    scores = dis.compute_dci(codes, INDEX)
+    assert scores["dci_completeness"] > 0.9
+    assert scores["dci_disentanglement"] < 0.8
+
+
+def test_dci_by_scikit_learn() -> None:
+    noise = np.random.default_rng(3).normal(size=(len(INDEX), 4))
+    codes = np.hstack([INDEX + noise[:, :3], noise[:, 3:]])
+    cut = 3 * len(codes) // 4
+    columns, accuracy = [], []
+    for labels in INDEX.T:
+        model = GradientBoostingClassifier(random_state=0)
+        model.fit(codes[:cut], labels[:cut])
+        columns.append(model.feature_importances_)
+        accuracy.append(np.mean(model.predict(codes[cut:]) == labels[cut:]))
+    importance = np.stack(columns, axis=1)  # [codes, factors]
+    disentangled = [1 - entropy(row, base=3) for row in importance]
+    complete = [1 - entropy(column, base=4) for column in importance.T]
+    weight = importance.sum(axis=1) / importance.sum()
+    expected = {
+        "dci_disentanglement": weight @ disentangled,
+        "dci_completeness": np.mean(complete),
+        "dci_informativeness": np.mean(accuracy),
+    }
+    assert dis.compute_dci(codes, INDEX) == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_gap_of_information_by_its_definition() -> None:
+    """A code that is a factor, and one that has half of its information."""
+    labels = np.repeat(np.arange(4), 10)[:, None]
+    codes = np.hstack([labels, labels // 2]).astype(float)
+    assert dis.compute_mig(codes, labels) == pytest.approx(0.5)
+    assert dis.compute_sap(codes, labels, [True]) == pytest.approx(
+        1 - np.corrcoef(labels.T, labels.T // 2)[0, 1] ** 2
+    )
+
+
+def test_constant_codes() -> None:
+    codes = np.zeros((len(INDEX), 2))
+    assert dis.compute_factor_vae(codes, INDEX) == 0
+    assert dis.compute_sap(codes, INDEX, [True, False, True]) == 0
+    assert dis.compute_mig(codes, INDEX) == 0

@@ -1,0 +1,121 @@
+"""`tfcomp embeddings FILE.npz`: what it prints, and files that break rules."""
+
+import pickle
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tfcomp import embeddings
+from tfcomp.config.errors import ConfigError, RunError
+
+SIZES = (3, 4, 5)
+CLASSES = np.stack(np.unravel_index(np.arange(60), SIZES), axis=1)
+RNG = np.random.default_rng(0)
+SUM = sum(RNG.normal(size=(s, 8))[c] for s, c in zip(SIZES, CLASSES.T))  # noqa: B905
+
+
+def write(path: Path, **others: Any) -> Path:
+    members = {"classes": CLASSES, "names": ["shape", "x", "y"], "late": SUM}
+    members |= others
+    np.savez(path, **{k: v for k, v in members.items() if v is not None})
+    return path
+
+
+def run(*arguments: object) -> int:
+    return embeddings.main(["tfcomp embeddings", *map(str, arguments)])
+
+
+def test_scores_and_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    early = RNG.normal(size=SUM.shape)
+    path = write(tmp_path / "own.npz", early=early)
+    arguments = path, "--region=shape:2,x:2-3", "--layers=early,late"
+    assert run(*arguments, f"--output={tmp_path}/report") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[1:5]] == ["early"] * 2 + [
+        "late"
+    ] * 2
+    header, late = lines[0].split(), lines[3].split()
+    row = dict(zip(header, late, strict=True))
+    assert row["classes"] == "given" and float(row["additive_r2"]) == 1
+    assert abs(float(row["composed_ood"])) < 1e-6
+    assert (tmp_path / "report/report.html").exists()
+
+
+def test_columns_in_place_of_classes(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    columns = {
+        "shape": np.array(["a", "b", "c"])[CLASSES[:, 0]],
+        "x": CLASSES[:, 1] / 3,
+        "y": CLASSES[:, 2],
+    }
+    path = write(tmp_path / "own.npz", classes=None, names=None, **columns)
+    assert run(path, "--region=shape:b,y:3-4") == 0
+    assert "late" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("others", "flag", "words"),
+    (
+        ({"late": SUM[:9]}, "", "rows, one for each"),
+        ({"late": None}, "", "at least one layer"),
+        ({"classes": None, "names": None}, "", "factors must be given"),
+        ({"late": SUM * np.inf}, "", "must be finite"),
+        ({"late": np.full(SUM.shape, "a")}, "", "must be numbers"),
+        ({}, "--layers=middle", "must be among"),
+        ({"classes": CLASSES * 0}, "", "classes must"),
+    ),
+)
+def test_mistakes_are_one_line(
+    tmp_path: Path, others: dict, flag: str, words: str
+) -> None:
+    path = write(tmp_path / "own.npz", **others)
+    with pytest.raises(RunError, match=words) as caught:
+        run(path, *filter(None, [flag]))
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith(f"--embeddings={path}")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="must name an .npz file"):
+        run(tmp_path / "own.csv")
+    with pytest.raises(RunError, match="cannot be read"):
+        run(tmp_path / "absent.npz")
+    with pytest.raises(ConfigError, match="region"):
+        run(write(tmp_path / "own.npz"), "--region=z:3")
+
+
+class _Attack:
+    def __reduce__(self) -> tuple[Callable, tuple]:
+        return Path.touch, (Path("attacked"),)
+
+
+def test_no_pickle_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    objects = np.array([_Attack()] * 60, object)[:, None]
+    path = write(tmp_path / "own.npz", late=objects)
+    assert b"attacked" in pickle.dumps(_Attack())
+    with pytest.raises(RunError):
+        run(path)
+    assert not Path("attacked").exists()
+
+
+def test_a_file_that_claims_to_be_large(tmp_path: Path) -> None:
+    path = write(tmp_path / "own.npz")
+    header = (
+        b"{'descr': '<f8', 'fortran_order': False, 'shape': (60, 9999999999)}"
+    )
+    member = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("huge.npy", member)
+    with pytest.raises(RunError, match="must fit into the memory"):
+        run(path)
