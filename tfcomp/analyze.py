@@ -8,6 +8,7 @@ Several runs are compared side by side.
     tfcomp analyze tensorboard_logs/donut --sections=layers,umap
 """
 
+import hashlib
 import os
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,13 @@ from tfcomp.config.command import exit_on_user_error, make_main
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins, import_plugins
 from tfcomp.config.quiet import start_tensorflow
-from tfcomp.config.run_config import split_names
+from tfcomp.config.run_config import RunConfig, split_names
+from tfcomp.report.run_names import is_hash, name_runs, to_file_name
 from tfcomp.storage.files import make_folder, refuse_link, refuse_links
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_folder import check_run
 
+MAX_LETTERS = 80  # of all names in the name of a folder
 FLAGS = {
     "run": ("", "Run folders, separated by commas."),
     "output": (
@@ -74,7 +77,10 @@ def choose_folder(paths: list[Path], settings: dict[str, Any]) -> Path:
         admit_plugins(path, config.plugins, settings)
     folder = paths[0] / "analysis"
     if len(paths) > 1:
-        folder = paths[0].parent / f"analysis_{'_'.join(names)}"
+        parent = paths[0].parent
+        if all(map(is_hash, names)):  # beside the trials of a sweep
+            parent = parent.parent
+        folder = parent / f"analysis_{_join_names(configs)}"
     for path in {*paths, folder}:
         refuse_links(path)
     if not settings["output"]:
@@ -82,6 +88,16 @@ def choose_folder(paths: list[Path], settings: dict[str, Any]) -> Path:
     folder = Path(settings["output"] or folder)
     check_folder("output", str(folder))
     return folder
+
+
+def _join_names(configs: list[RunConfig]) -> str:
+    """Joins the names of runs for a folder, or hashes many of them."""
+    names = [to_file_name(run.name) for run in name_runs(configs)]
+    text = "_".join(names)
+    if len(text) <= MAX_LETTERS:
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return f"{len(names)}_runs_{digest}"
 
 
 main = make_main(__doc__, FLAGS, analyze_runs)

@@ -26,6 +26,8 @@ def run_trials(values: dict[str, Any]) -> int:
     """Runs missing trials; prints scores and failures."""
     sweep, failures = run_as_asked(make_sweep, values)
     print(f"\n{format_summary(sweep.folder)}tables  {sweep.folder}")
+    if (page := sweep.folder / "report.html").exists():
+        print(f"report  {page}")
     for line in sweep.describe_failures(failures):
         print(f"failed  {line}", file=sys.stderr)
     return 1 if failures else 0

@@ -7,7 +7,6 @@ import pytest
 
 from tfcomp.evaluation.verbalize import (
     describe_references,
-    describe_runs,
     describe_scores,
 )
 
@@ -90,32 +89,21 @@ def plant(known: float | None, held_out: float | None, **others: float) -> dict:
     }
 
 
-def test_several_runs_in_a_sentence() -> None:
-    runs = {"a": plant(0.01, 0.3), "b": plant(0.2, 0.02), "c": plant(0.01, 1.2)}
-    sentence = describe_runs(runs)
-    assert "2 of 3 networks fit what they saw (not b" in sentence
-    assert "least in b (2 %) and largest in c (120 %)" in sentence
-    runs = {"a": plant(0.01, None), "b": plant(math.nan, None)}
-    assert "1 of 2 networks" in describe_runs(runs)
-
-
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (0.1, "better than that"),
-        (0.4, "better than the nearest training image."),
-        (0.7, "not better than these"),
+        (0.1, "less than the best sum of effects of single factors (30 %) and"),
+        (0.4, "less than the nearest training image (70 %), but not less than"),
+        (0.7, "is not less than the best sum"),
     ],
 )
 def test_a_network_beside_what_needs_none(error: float, said: str) -> None:
     others = {"additive": 0.3, "nearest_id": 0.7}
-    sentence = describe_references({"a": plant(0.01, error, **others)})
-    assert said in sentence and "30 % for the best sum" in sentence
-    runs = {n: plant(0.01, e, **others) for n, e in (("a", 0.2), ("b", 0.5))}
-    assert describe_references(runs).startswith("1 of 2 networks are better")
-    assert describe_references({"a": plant(0.01, 0.2)}) == ""
+    sentence = describe_references(plant(0.01, error, **others))
+    assert said in sentence and "single factors (30 %)" in sentence
+    assert describe_references(plant(0.01, 0.2)) == ""
 
 
 def test_errors_beyond_words_are_short() -> None:
-    sentence = describe_runs({"a": plant(2.5e57, 2.5e57)})
+    sentence = describe_scores(plant(2.5e57, 2.5e57))
     assert "2.5e+59 %" in sentence and len(sentence) < 300

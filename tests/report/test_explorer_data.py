@@ -1,7 +1,6 @@
 """What the page of an explorer is told, against plain definitions."""
 
 import base64
-import dataclasses
 import io
 import itertools
 
@@ -12,14 +11,11 @@ from PIL import Image
 import tfcomp
 from tests.report.test_explorer import CLASSES, IMAGES, make_model
 from tfcomp.analysis.geometry import compute_log_volume
-from tfcomp.config.run_flags import parse_config
-from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.report.explorer_data import (
     MAX_BYTES,
     collect,
     count_combinations,
     list_ranges,
-    name_runs,
 )
 from tfcomp.report.sprites import Sprite
 
@@ -142,24 +138,6 @@ def test_runs_on_the_same_data_share_what_needs_no_network(
     apart = tfcomp.evaluate(table.draw, table, "shape:0,x:0", name="apart")
     data = collect([model.analysis, apart.analysis])
     assert [run["group"] for run in data["runs"]] == [0, 1]
-
-
-def test_trials_of_a_sweep_go_by_what_differs(
-    model: tfcomp.ModelReport,
-) -> None:
-    def make(name: str, *flags: str) -> RunAnalysis:
-        config = parse_config([f"--run_name={name}", *flags])
-        return RunAnalysis(dataclasses.replace(model.run, config=config))
-
-    trials = [
-        make("0123456789abcdef", "--depth=2", "--seed=1"),
-        make("fedcba9876543210", "--depth=3", "--seed=1"),
-        make("named", "--depth=3", "--seed=0"),
-    ]
-    assert name_runs(trials[:2]) == ["depth=2", "depth=3"]
-    found = ["depth=2 seed=1", "depth=3 seed=1", "named"]
-    assert name_runs(trials) == found
-    assert name_runs(trials[:1]) == ["0123456789abcdef"]
 
 
 def test_pages_stay_small(

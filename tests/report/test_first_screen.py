@@ -8,8 +8,8 @@ import pytest
 from tfcomp.config.run_flags import parse_config
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.run_analysis import RunAnalysis
-from tfcomp.report.first_screen import make_answer
-from tfcomp.report.run_exhibits import group_runs
+from tfcomp.report.first_screen import make_answer, score_runs
+from tfcomp.report.run_exhibits import group_runs, rename_runs
 from tfcomp.training.experiment import train_and_evaluate
 
 
@@ -40,25 +40,31 @@ def series(tmp_path_factory: pytest.TempPathFactory) -> list[RunAnalysis]:
 
 
 def test_a_series_is_drawn_at_the_same_positions(
-    series: list[RunAnalysis],
+    series: list[RunAnalysis], tmp_path: Path
 ) -> None:
-    scores, exhibit = make_answer(series, with_map=False).exhibits
+    runs = rename_runs(series)
+    scored = score_runs(runs, tmp_path)
+    scores, exhibit = make_answer(runs, scored, with_map=False).exhibits
     labels = [axes.get_ylabel() for axes in exhibit.figure.axes]
     assert list(filter(None, labels)) == ["truth", "num_bumps 0", "num_bumps 3"]
     titles = [axes.get_title() for axes in exhibit.figure.axes]
     assert [t.split()[0] for t in titles[:8]] == ["ID"] * 3 + ["OOD"] * 5
-    found = {(r["run"], r["num_bumps"], r["subset"]): r for r in exhibit.rows}
+    found = {(r["run"], r["subset"]): r for r in exhibit.rows}
     expected = series[1].run.metrics["ood_plus"]["mse"]
-    found = found["stripes_3", 3, "ood_plus"]["mse"]
+    found = found["num_bumps 3", "ood_plus"]["mse"]
     assert found == pytest.approx(expected)
-    drawn = {row["drawn by"]: row for row in scores.rows}
-    for study in series:
+    rows = {row["setting"]: row for row in scores.rows}
+    assert list(rows) == ["num_bumps 0", "num_bumps 3"]
+    for analysis in runs:
         for subset in ("id", "ood"):
-            shown = drawn[study.name][subset.upper()]
-            assert shown == study.run.metrics[subset]["relative_mse"]
-    assert drawn["a blank image"]["OOD"] == 1
-    # Stripes teach the predictors without a network nothing.
-    assert len(drawn) == 3
+            known = analysis.run.metrics[subset]["relative_mse"]
+            shown = rows[analysis.setting][subset.upper()]
+            assert float(shown) == pytest.approx(known, abs=0.006)
+        untrained = float(rows[analysis.setting]["untrained"])
+        known = analysis.run.metrics["untrained"]["ood"]
+        assert untrained == pytest.approx(known, abs=0.006)
+    ((_, address),) = rows["num_bumps 0"]["seeds"].parts
+    assert (tmp_path / address).resolve() == series[0].run.path
 
 
 def test_runs_on_other_data_are_a_group_of_their_own(

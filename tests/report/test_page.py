@@ -55,9 +55,14 @@ def test_what_does_not_apply_is_not_shown(tmp_path: Path) -> None:
 
 def test_texts_of_pictures_say_what_is_shown() -> None:
     figure = draw_curves(
-        [0, 1], {"one": [0, 1]}, xlabel="place", ylabel="R²", title="all"
+        [0, 1],
+        {"one": [0, 1], "two": [1, 2]},
+        xlabel="place",
+        ylabel="R²",
+        title="all",
     )
     shown = Exhibit("f", "Course", "", figure).alt
     assert (
-        shown == "Course. from left to right: place; upwards: R²; shown: one."
+        shown
+        == "Course. from left to right: place; upwards: R²; shown: one, two."
     )

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tfcomp.config.run_config import RunConfig
 from tfcomp.statistics.seed_statistics import compute_interval
 from tfcomp.sweeps.sweep_numbers import compute_numbers
 from tfcomp.training.history import History
@@ -22,7 +23,13 @@ def write_trial(folder: Path, losses: dict[int, float]) -> Any:
     (folder / "metrics.json").write_text(json.dumps(scores))
     for epoch, loss in losses.items():
         History(folder).add(epoch, {"train/loss": loss, "id/mse": 9.0})
-    return SimpleNamespace(setting={"depth": 3}, seed=0, path=folder)
+    return SimpleNamespace(
+        setting={"depth": 3},
+        seed=0,
+        path=folder,
+        name="t",
+        config=RunConfig(),
+    )
 
 
 def summarize_curves(trials: list[Any]) -> pd.DataFrame:

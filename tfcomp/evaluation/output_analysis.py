@@ -53,6 +53,7 @@ class OutputAnalysis:
         outputs: np.ndarray | None = None,
     ) -> None:
         self.run, self.name = run, run.name
+        self.setting = run.name  # that the run is a seed of
         self.dataset, self.splits = run.dataset, run.dataset.splits
         self._outputs, self._is_repeated = outputs, is_repeated
         seed = run.config.training.seed

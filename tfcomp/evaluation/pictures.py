@@ -59,6 +59,17 @@ def describe_points(dataset: Dataset, rows: np.ndarray) -> list[str] | None:
     ]
 
 
+def title_points(dataset: Dataset, rows: np.ndarray) -> list[str]:
+    """Returns the split and the factor values of points, as titles."""
+    points = describe_points(dataset, rows) or [
+        f"({x:.3g}, {y:.3g})" for x, y in dataset.splits.grid[rows]
+    ]
+    marks = [
+        "OOD" if held_out else "ID" for held_out in dataset.splits.is_ood[rows]
+    ]
+    return [f"{m} {p}" for m, p in zip(marks, points, strict=True)]
+
+
 def label_volume(space: FactorSpace) -> str:
     """Returns the axis label of log-volumes, as `log(volume / px²)`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
@@ -54,6 +55,14 @@ class _GridNumbers:
 class RunAnalysis(OutputAnalysis):
     """Results of a run's outputs and stages, each computed on first use."""
 
+    def rename(self, name: str, setting: str) -> RunAnalysis:
+        """Returns the same analysis by another name."""
+        other = copy.copy(self)
+        other.name, other.setting = name, setting
+        for part in ("for_maps", "for_pairs"):  # have the old name
+            vars(other).pop(part, None)
+        return other
+
     @property
     def stage_sizes(self) -> dict[str, int]:
         """Numbers of units by stage, in the order of the data flow."""
@@ -88,7 +97,9 @@ class RunAnalysis(OutputAnalysis):
         if dataset is self.dataset:
             return self
         run = dataclasses.replace(self.run, dataset=dataset, **changes)
-        return RunAnalysis(run, self._evaluator.at_points(dataset))
+        found = RunAnalysis(run, self._evaluator.at_points(dataset))
+        found.name, found.setting = self.name, self.setting
+        return found
 
     @cached_property
     def metrics(self) -> dict[str, np.ndarray]:

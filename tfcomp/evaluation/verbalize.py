@@ -10,14 +10,12 @@ from typing import Any
 # Relative MSE: the reference (`Dataset.reference`) has 1.
 FITTED = 0.05
 FAILED = 0.5
-MAX_NAMED = 3
 HUGE = 1e6  # percent, after which digits say nothing
 # Predictors without a network, and their names in sentences.
 REFERENCES = {
     "additive": "the best sum of effects of single factors",
     "nearest_id": "the nearest training image",
 }
-Runs = Mapping[str, Mapping[str, Any]]  # contents of `metrics.json` by name
 
 
 def describe_scores(metrics: Mapping[str, Any]) -> str:
@@ -57,56 +55,22 @@ def describe_scores(metrics: Mapping[str, Any]) -> str:
     )
 
 
-def describe_runs(runs: Runs) -> str:
-    """Describes the errors of one run or of several, by name."""
-    if len(runs) == 1:
-        return describe_scores(next(iter(runs.values())))
-    known = {name: _find_error(m, "id") for name, m in runs.items()}
-    unfit = [n for n, error in known.items() if error is None or error > FITTED]
-    fits = f"{len(runs) - len(unfit)} of {len(runs)} networks fit what they saw"
-    if unfit:
-        names, more = ", ".join(unfit[:MAX_NAMED]), len(unfit) - MAX_NAMED
-        names += f" and {more} more" if more > 0 else ""
-        fits += f" (not {names}: above {_percent(FITTED)})"
-    held_out = [(_find_error(m, "ood"), name) for name, m in runs.items()]
-    errors = [(error, name) for error, name in held_out if error is not None]
-    if not errors:
-        return f"{fits}."
-    (least, best), (most, worst) = min(errors), max(errors)
-    return (
-        f"{fits}; on held-out combinations the relative error is least in "
-        f"{best} ({_percent(least)}) and largest in {worst} ({_percent(most)})."
-    )
-
-
-def describe_references(runs: Runs) -> str:
-    """Compares the errors of runs with predictors without a network.
+def describe_references(metrics: Mapping[str, Any]) -> str:
+    """Compares the error of a run with predictors without a network.
 
     On held-out combinations, or on all if none is held out; empty if unknown.
     """
-    pairs = [_find_rivals(metrics) for metrics in runs.values()]
-    compared = [(e, r) for e, r in pairs if e is not None and r]
-    if not compared:
+    error, rivals = _find_rivals(metrics)
+    if error is None or not rivals:
         return ""
-    if len(runs) > 1:
-        better = sum(error < min(r.values()) for error, r in compared)
-        words = " and ".join(REFERENCES.values())
-        return (
-            f"{better} of {len(compared)} networks are better there than "
-            f"{words}, which need no network."
-        )
-    ((error, rivals),) = compared
-    texts = [f"{_percent(rival)} for {text}" for text, rival in rivals.items()]
     beaten = [text for text, rival in rivals.items() if error < rival]
-    verdict = f"better than {' and '.join(beaten)}"
-    if not beaten:
-        verdict = "not better than these"
-    elif len(beaten) == len(rivals):
-        verdict = "better than that"
-    return (
-        f"Without a network, the error there is {' and '.join(texts)}: the "
-        f"network is {verdict}."
-    )
+    texts = [f"{text} ({_percent(rivals[text])})" for text in beaten]
+    others = [
+        f"{t} ({_percent(e)})" for t, e in rivals.items() if t not in beaten
+    ]
+    parts = {"less": texts, "not less": others}
+    told = [f"{how} than {' and '.join(p)}" for how, p in parts.items() if p]
+    return f"The error there is {', but '.join(told)}."
 
 
 def _find_rivals(

@@ -59,11 +59,12 @@ def draw_curves(
     axes = figure.subplots()
     axes.set_yscale("log" if logy else "linear")
     for index, (name, numbers) in enumerate(series.items()):
+        label = line_style.choose_label(name, series)
         y = to_numbers(numbers)
         y = np.where(y > 0, y, np.nan) if logy else y
         ends = (bands or {}).get(name)
         band = ends and (to_numbers(ends[0]), to_numbers(ends[1]))
-        line_style.draw_line(axes, index, np.asarray(x, float), y, name, band)
+        line_style.draw_line(axes, index, np.asarray(x, float), y, label, band)
     if shaded is not None:
         shade_interval(axes, *shaded)
     axes.set(xlabel=xlabel, ylabel=ylabel)
@@ -93,7 +94,9 @@ def draw_curve_panels(
     all_axes = figure.subplots(1, len(panels), squeeze=False)[0]
     for axes, (panel, curves) in zip(all_axes, panels.items(), strict=True):
         for name, curve in curves.items():
-            _draw_band_curve(axes, names.index(name), name, curve, panel in log)
+            label = line_style.choose_label(name, names)
+            place = names.index(name)
+            _draw_band_curve(axes, place, label, curve, panel in log)
         if panel in log:
             means = [curve.mean for curve in curves.values()]
             line_style.set_log_scale(axes, means)
@@ -171,7 +174,8 @@ def draw_stage_panels(
             if name in widths:
                 below, above = np.asarray(widths[name]).T
                 band = y - below, y + above
-            line_style.draw_line(axes, names.index(name), xs, y, name, band)
+            label = line_style.choose_label(name, names)
+            line_style.draw_line(axes, names.index(name), xs, y, label, band)
         add_panel_title(axes, panel, width)
         axes.set_xticks(range(len(places)), places, **(slant if tight else {}))
         axes.set_xlim(-0.4, len(places) - 0.6)

@@ -1,6 +1,6 @@
 """The look of lines and of the axes that they are drawn in."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,11 @@ def draw_line(
             "linewidth": 1,
         }
         axes.fill_between(x, *band, **look)
+
+
+def choose_label(name: str, names: Collection[str]) -> str:
+    """Returns the label of a line; a single line needs no legend."""
+    return name if len(names) > 1 else "_nolegend_"
 
 
 def get_line_style(index: int) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report.findings import describe_border, describe_errors
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import Row, group_runs, list_points, show_run
+from tfcomp.report.run_names import to_file_name
 
 
 def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
@@ -63,7 +64,7 @@ def make_landscapes(analyses: Sequence[RunAnalysis]) -> Exhibit:
         analysis.name: analysis.for_maps.error_ratio for analysis in analyses
     }
     first = analyses[0].for_maps
-    suffix = "" if len(analyses) > 1 else f"_{first.name}"
+    suffix = "" if len(analyses) > 1 else f"_{to_file_name(first.name)}"
     return Exhibit(
         f"landscape{suffix}",
         "Error landscape",

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.report.explorer_data import collect
 from tfcomp.report.page import TEMPLATES, render_template
+from tfcomp.report.run_exhibits import rename_runs
 from tfcomp.storage.files import write_text
 
 
@@ -20,6 +21,7 @@ class Explorer:
     """An explorer, which a notebook shows; `html` is the whole page."""
 
     def __init__(self, analyses: Sequence[RunAnalysis]) -> None:
+        analyses = rename_runs(analyses)
         names = ", ".join(analysis.name for analysis in analyses)
         self.html = render_template(
             TEMPLATES / "explorer_page.html",

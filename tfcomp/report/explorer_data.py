@@ -8,7 +8,6 @@ which has the true images and the predictions without a network.
 import hashlib
 import itertools
 import math
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,26 +38,16 @@ def collect(analyses: Sequence[RunAnalysis]) -> Data:
     """Returns all data of a page on the runs."""
     groups: dict[str, Data] = {}
     runs = []
-    for name, analysis in zip(name_runs(analyses), analyses, strict=True):
+    for analysis in analyses:
         shown = analysis.for_explorer(count_combinations(analyses))
         key = _identify(shown)
         if key not in groups:
             groups[key] = _describe_group(shown, len(analysis.splits.all))
         number = list(groups).index(key)
-        runs.append({"name": name, "group": number, **_describe_run(shown)})
+        runs.append(
+            {"name": analysis.name, "group": number, **_describe_run(shown)}
+        )
     return {"groups": list(groups.values()), "runs": runs}
-
-
-def name_runs(analyses: Sequence[RunAnalysis]) -> list[str]:
-    """Names runs; trials by differing flags, as `depth=2 seed=0`."""
-    flags = [analysis.run.config.identity() for analysis in analyses]
-    keys = {key: {str(other.get(key)) for other in flags} for key in flags[0]}
-    names = []
-    for analysis, own in zip(analyses, flags, strict=True):
-        parts = [f"{k}={own[k]}" for k, found in keys.items() if len(found) > 1]
-        is_trial = re.fullmatch("[0-9a-f]{16}", analysis.name)  # a hash
-        names.append(" ".join(parts) if is_trial and parts else analysis.name)
-    return names
 
 
 def count_combinations(analyses: Sequence[RunAnalysis]) -> int:

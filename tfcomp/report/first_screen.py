@@ -1,6 +1,8 @@
 """The first screen of a report: sentences, scores and samples."""
 
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -14,9 +16,17 @@ from tfcomp.report.findings import describe_gaps, describe_superposition
 from tfcomp.report.gap_section import list_scored_gaps, summarize_curve
 from tfcomp.report.page import Answer
 from tfcomp.report.run_exhibits import group_runs
+from tfcomp.report.run_names import to_file_name
+from tfcomp.report.score_table import (
+    ScoredRun,
+    describe_fits,
+    describe_pairs,
+    make_table,
+    read_scored,
+)
 from tfcomp.report.superposition_section import list_scores
 from tfcomp.report.table_sections import describe_layers
-from tfcomp.statistics.setting_table import choose_flags, make_label
+from tfcomp.statistics.setting_table import choose_flags
 
 _OF_VECTORS = (
     "Images are embeddings, shown by the nearest item's picture, else in "
@@ -24,40 +34,68 @@ _OF_VECTORS = (
 )
 
 
-def make_answer(analyses: Sequence[RunAnalysis], with_map: bool) -> Answer:
+def make_answer(
+    analyses: Sequence[RunAnalysis],
+    scored: Sequence[ScoredRun],
+    with_map: bool,
+) -> Answer:
     """Makes the first screen; without an explorer it has a map of errors."""
-    shown = [make_samples(group) for group in group_runs(analyses)]
+    shown = [make_samples(_keep_first(g)) for g in group_runs(analyses)]
     if with_map:
         mapped = [analysis for analysis in analyses if analysis.has_map]
         shown += [make_landscapes(group) for group in group_runs(mapped)]
-    return Answer(say_answer(analyses), [_make_scores(analyses), *shown])
-
-
-def say_answer(analyses: Sequence[RunAnalysis]) -> list[str]:
-    """Returns sentences on errors, references, and held-out outputs."""
     layers = [describe_layers(a) for a in analyses if "layers" in a.run.tables]
-    analyses = [a for a in analyses if a.dataset.is_pixels]
-    return [*layers, *(_say_images(analyses) if analyses else [])]
+    if len(analyses) == 1:
+        (analysis,) = analyses
+        said = _say_images(analysis) if analysis.dataset.is_pixels else []
+        return Answer([*layers, *said], [_make_scores(analysis), *shown])
+    sentences = [*layers, describe_fits(scored), describe_pairs(scored)]
+    return Answer(sentences, [make_table(scored), *shown])
 
 
-def _say_images(analyses: Sequence[RunAnalysis]) -> list[str]:
-    facts = {
-        analysis.name: {  # as in a `metrics.json`
-            **analysis.evaluation.scores,
-            "points": {
-                name: int(rows.sum())
-                for name, rows in analysis.dataset.subsets.items()
-            },
-            "coverage": measure_coverage(analysis.dataset),
+def _keep_first(analyses: Sequence[RunAnalysis]) -> list[RunAnalysis]:
+    """Returns the first seed of each setting."""
+    first: dict[str, RunAnalysis] = {}
+    for analysis in analyses:
+        first.setdefault(analysis.setting, analysis)
+    return list(first.values())
+
+
+def score_runs(
+    analyses: Sequence[RunAnalysis], folder: Path
+) -> list[ScoredRun]:
+    """Returns the errors of runs, with links from the folder of a report."""
+    scored = []
+    for analysis in analyses:
+        run, link = analysis.run, ""
+        if run.path is not None:
+            page = run.path / "analysis" / "report.html"
+            target = page if page.exists() else run.path
+            link = Path(os.path.relpath(target, folder)).as_posix()
+        metrics = analysis.evaluation.scores | {
             "references": analysis.references,
+            "untrained": run.metrics.get("untrained", {}),
         }
-        for analysis in analyses
+        seed = run.config.training.seed
+        scored.append(read_scored(analysis.setting, seed, metrics, link))
+    return scored
+
+
+def _say_images(analysis: RunAnalysis) -> list[str]:
+    """Returns sentences on errors, references, and held-out outputs."""
+    facts = {  # as in a `metrics.json`
+        **analysis.evaluation.scores,
+        "points": {
+            name: int(rows.sum())
+            for name, rows in analysis.dataset.subsets.items()
+        },
+        "coverage": measure_coverage(analysis.dataset),
+        "references": analysis.references,
     }
-    holes = [analysis for analysis in analyses if analysis.has_hole]
-    rows = [row for analysis in holes for row in list_scores(analysis)]
-    gaps = [] if rows else list_scored_gaps(analyses)
+    rows = list_scores(analysis) if analysis.has_hole else []
+    gaps = [] if rows else list_scored_gaps([analysis])
     found = [
-        verbalize.describe_runs(facts),
+        verbalize.describe_scores(facts),
         verbalize.describe_references(facts),
         describe_superposition(rows)
         or describe_gaps([summarize_curve(*gap) for gap in gaps]),
@@ -65,32 +103,30 @@ def _say_images(analyses: Sequence[RunAnalysis]) -> list[str]:
     return [sentence for sentence in found if sentence]
 
 
-def _make_scores(analyses: Sequence[RunAnalysis]) -> Exhibit:
-    rows = []
-    for group in group_runs(analyses):
-        drawn: dict[str, Mapping[str, float | None]] = {
-            analysis.name: {
-                subset: scores["relative_mse"]
-                for subset, scores in analysis.evaluation.scores.items()
-            }
-            for analysis in group
+def _make_scores(analysis: RunAnalysis) -> Exhibit:
+    shown: dict[str, Mapping[str, float | None]] = {
+        analysis.name: {
+            subset: scores["relative_mse"]
+            for subset, scores in analysis.evaluation.scores.items()
         }
-        first = group[0]
-        reference = first.dataset.reference_name
-        drawn[reference] = dict.fromkeys(drawn[first.name], 1.0)
-        for name, text in verbalize.REFERENCES.items():
-            if found := first.references.get(name):
-                drawn[text.removeprefix("the ")] = found
-        rows += [
-            {"drawn by": name, "ID": errors.get("id"), "OOD": errors.get("ood")}
-            for name, errors in drawn.items()
-        ]
+    }
+    if untrained := analysis.run.metrics.get("untrained"):
+        shown["the network before training"] = untrained
+    reference = analysis.dataset.reference_name
+    shown[reference] = dict.fromkeys(shown[analysis.name], 1.0)
+    for name, text in verbalize.REFERENCES.items():
+        if errors := analysis.references.get(name):
+            shown[text.removeprefix("the ")] = errors
+    rows = [
+        {"predictor": name, "ID": errors.get("id"), "OOD": errors.get("ood")}
+        for name, errors in shown.items()
+    ]
     columns = [n for n in rows[0] if any(row[n] is not None for row in rows)]
-    vectors = "" if analyses[0].dataset.is_pixels else f"{_OF_VECTORS} "
+    vectors = "" if analysis.dataset.is_pixels else f"{_OF_VECTORS} "
     return Exhibit(
         "scores",
         "Relative errors",
-        f"{vectors}The pixel MSE divided by that of a reference: a blank "
+        f"{vectors}The pixel MSE divided by the MSE of a reference: a blank "
         "image if the data declare a constant ground, else the mean training "
         "image. ID: combinations of factors outside the held-out region; OOD: "
         "combinations inside.",
@@ -120,10 +156,10 @@ def make_output_rows(
 ) -> Exhibit:
     """Shows the truth in the first row, then a row for each run.
 
-    The labels are names of the runs by default, or the flag that differs. The
-    points are rows of the grid, by default held-out ones. The table has the
-    scores of every run against each truth: of stripes and bumps, the bump
-    (`ood`) and the plus of two stripes.
+    The labels are names of the runs by default. The points are rows of the
+    grid, by default held-out ones. The table has the scores of every run
+    against each truth: of stripes and bumps, the bump (`ood`) and the plus of
+    two stripes.
     """
     first = analyses[0]
     splits, data = first.splits, first.dataset
@@ -131,25 +167,19 @@ def make_output_rows(
         rows = pictures.choose_spread(np.flatnonzero(splits.is_ood))
     settings = [analysis.run.config.identity() for analysis in analyses]
     flags = choose_flags(settings)
-    if not labels and len(flags) == 1:  # a series: values say more than names
-        labels = [f"{flags[0]} {make_label(s, flags)}" for s in settings]
     labels = labels or [analysis.name for analysis in analyses]
     images = {"truth": data.to_pictures(first.evaluation.truth[rows])}
     for label, analysis in zip(labels, analyses, strict=True):
         images[label] = data.to_pictures(analysis.evaluation.images[rows])
-    points = pictures.describe_points(data, rows)
-    if points is None:
-        points = [f"({x:.3g}, {y:.3g})" for x, y in splits.grid[rows]]
-    marks = ["OOD" if held_out else "ID" for held_out in splits.is_ood[rows]]
     figure = draw_rows(
         images,
         splits.grid[rows] if data.has_position else None,
         pictures.get_pixel_mask(data),
         first_row=data.first_row,
-        column_titles=[f"{m} {p}" for m, p in zip(marks, points, strict=True)],
+        column_titles=pictures.title_points(data, rows),
     )
     return Exhibit(
-        f"{name}_{first.name}",
+        f"{name}_{to_file_name(first.name)}",
         f"{title}: region {data.region.spec}",
         f"{'' if data.is_pixels else f'{_OF_VECTORS} '}"
         "True images (first row) and outputs. Column titles have the split "

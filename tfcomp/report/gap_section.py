@@ -18,6 +18,7 @@ from tfcomp.report import run_exhibits
 from tfcomp.report.findings import describe_gaps
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import Row
+from tfcomp.report.run_names import to_file_name
 
 Gap = tuple[RunAnalysis, Curve, Interpolation]
 
@@ -209,7 +210,7 @@ def _show_curve(
     analysis: RunAnalysis, curve: Curve, kind: str, title: str, *content: Any
 ) -> Exhibit:
     """Makes an exhibit of one curve, named after it if there are several."""
-    name = f"{analysis.name}_{kind}"
+    name = f"{to_file_name(analysis.name)}_{kind}"
     if len(analysis.curves) > 1:
         # Names of levels may have characters that no file name can have.
         label = re.sub(r"[^\w.+-]", "_", curve.label)

@@ -18,6 +18,18 @@ TEMPLATES = Path(__file__).with_name("templates")
 SHOWN_ROWS = 24
 
 
+class Links(str):
+    """Text of a table's cell, whose parts link to addresses beside the page."""
+
+    parts: Sequence[tuple[str, str]]
+
+    def __new__(cls, parts: Sequence[tuple[str, str]]) -> "Links":
+        """Joins texts; the address of one without a link is empty."""
+        made = super().__new__(cls, " ".join(text for text, _ in parts))
+        made.parts = parts
+        return made
+
+
 @dataclass(frozen=True)
 class Section:
     """A part of a page; links use its anchor.

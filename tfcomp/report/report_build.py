@@ -14,8 +14,7 @@ from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import save_exhibit
 from tfcomp.report.error_section import make_errors
 from tfcomp.report.explorer import explorer_fragment
-from tfcomp.report.explorer_data import name_runs
-from tfcomp.report.first_screen import make_answer
+from tfcomp.report.first_screen import make_answer, score_runs
 from tfcomp.report.gap_section import make_gaps
 from tfcomp.report.interaction_section import make_interactions, make_tuning
 from tfcomp.report.kernel_section import make_kernels
@@ -26,8 +25,10 @@ from tfcomp.report.manifold_section import (
     make_umap,
 )
 from tfcomp.report.page import Answer, Section, render_page
-from tfcomp.report.run_exhibits import name_values
+from tfcomp.report.run_exhibits import name_values, rename_runs
+from tfcomp.report.run_names import describe_common
 from tfcomp.report.run_section import make_runs
+from tfcomp.report.score_table import compare_section
 from tfcomp.report.sections import choose_sections, make_user_sections
 from tfcomp.report.superposition_section import make_superposition
 from tfcomp.report.table_sections import make_readings, make_representations
@@ -72,6 +73,7 @@ def build_report(
     runs = [analysis.name for analysis in analyses]
     if len(set(runs)) < len(runs):
         raise ConfigError("name", "must differ between the models", runs)
+    analyses = rename_runs(analyses)
     make_folder(folder)
     images = [a for a in analyses if a.dataset.is_pixels]
     makers = [
@@ -84,7 +86,10 @@ def build_report(
     ]
     made += make_user_sections(analyses, names)
     explorer = explorer_fragment(analyses) if "explorer" in names else ""
-    answer = make_answer(analyses, with_map=not explorer)
+    scored = score_runs(analyses, folder)
+    answer = make_answer(analyses, scored, with_map=not explorer)
+    if len(analyses) > 1 and (compared := compare_section(scored)):
+        made.insert(0, compared)
     if "manifolds" in names:
         for analysis in analyses:
             write_projections(analysis)
@@ -113,7 +118,6 @@ def _render(
     folder: Path,
     explorer: str,
 ) -> str:
-    settings = "".join(s.finding for s in sections if s.anchor == "runs")
     # The first screen shows some exhibits of the sections.
     shown = {exhibit.name for exhibit in answer.exhibits}
     sections = [
@@ -129,14 +133,23 @@ def _render(
         if analysis.dataset.sample_note
     ]
     return render_page(
-        f"Analysis of {', '.join(name_runs(analyses))}",
-        f"{settings} Made by tfcomp {__version__} from finished runs."
+        f"Analysis of {'; '.join(analysis.name for analysis in analyses)}",
+        f"{_describe_data(analyses)} Made by tfcomp {__version__}."
         f"{''.join(notes)}".strip(),
         answer,
         sections,
         folder,
         explorer,
     )
+
+
+def _describe_data(analyses: Sequence[RunAnalysis]) -> str:
+    """Describes what all runs share: data, held-out region, and model."""
+    if any(analysis.run.path is None for analysis in analyses):
+        regions = dict.fromkeys(a.dataset.region.spec for a in analyses)
+        return f"Held out {'; '.join(regions)}."
+    configs = [analysis.run.config.identity() for analysis in analyses]
+    return describe_common(configs)
 
 
 def write_projections(analysis: RunAnalysis) -> None:

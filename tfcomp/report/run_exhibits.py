@@ -12,6 +12,7 @@ from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.curve_plots import draw_stage_panels
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report.findings import describe_course
+from tfcomp.report.run_names import name_runs, to_file_name
 
 Row = dict[str, Any]
 
@@ -30,6 +31,17 @@ def group_runs(analyses: Sequence[RunAnalysis]) -> list[list[RunAnalysis]]:
     return list(groups.values())
 
 
+def rename_runs(analyses: Sequence[RunAnalysis]) -> list[RunAnalysis]:
+    """Names several runs by their settings (`run_names.name_runs`)."""
+    if len(analyses) < 2:
+        return list(analyses)
+    names = name_runs([analysis.run.config for analysis in analyses])
+    return [
+        analysis.rename(named.name, named.setting)
+        for analysis, named in zip(analyses, names, strict=True)
+    ]
+
+
 def show_run(
     analysis: RunAnalysis,
     kind: str,
@@ -39,7 +51,8 @@ def show_run(
     rows: Sequence[Row] = (),
 ) -> Exhibit:
     """Makes the exhibit `<run>_<kind>`, whose heading also names the run."""
-    name, heading = f"{analysis.name}_{kind}", f"{title}: {analysis.name}"
+    name = f"{to_file_name(analysis.name)}_{kind}"
+    heading = f"{title}: {analysis.name}"
     return Exhibit(name, heading, caption, figure, rows)
 
 

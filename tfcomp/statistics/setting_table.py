@@ -28,13 +28,12 @@ def choose_flags(settings: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def make_label(setting: Mapping[str, Any], names: Sequence[str]) -> str:
-    """Formats the values of flags: `bump`, or `encoding bump, depth 2`."""
+    """Formats the values of flags, as `encoding bump, depth 2`."""
     texts = []
     for name in names:
         value = setting[name]
         text = f"{value:g}" if isinstance(value, float) else str(value)
-        # Values of several flags may look alike.
-        texts.append(f"{name} {text}" if len(names) > 1 else text)
+        texts.append(f"{name} {text}")
     return ", ".join(texts) or "all"
 
 

@@ -9,12 +9,14 @@ import numpy as np
 import pandas as pd
 
 from tfcomp.evaluation.metrics import find_limits, list_leading
+from tfcomp.report.run_names import describe_common
+from tfcomp.report.score_table import RIVALS, ScoredRun, read_scored
 from tfcomp.statistics.seed_statistics import summarize
 from tfcomp.statistics.seed_tests import compare_settings
-from tfcomp.statistics.setting_table import choose_flags
+from tfcomp.statistics.setting_table import choose_flags, make_label
 from tfcomp.sweeps.grid import SweepSettings, Trial
 from tfcomp.sweeps.sweep_tables import list_scores, read_result
-from tfcomp.tables.flatten import ALL, END
+from tfcomp.tables.flatten import ALL, END, Row
 
 QUANTITIES = {
     "train/loss": "training loss",
@@ -37,6 +39,8 @@ class SweepNumbers:
         paired: Pairs of settings at equal seeds.
         method: How intervals of scores were made.
         planned: How many trials the sweep has.
+        runs: The errors of finished trials, setting by setting.
+        common: Data and model that all trials share, in a sentence.
     """
 
     title: str
@@ -48,6 +52,8 @@ class SweepNumbers:
     paired: pd.DataFrame
     method: str
     planned: int
+    runs: Sequence[ScoredRun] = ()
+    common: str = ""
 
 
 def compute_numbers(
@@ -55,10 +61,11 @@ def compute_numbers(
 ) -> SweepNumbers:
     """Computes all statistics of the finished trials of a sweep."""
     method, flags = settings.interval, list(trials[0].setting)
+    results = [(trial, read_result(trial, history=True)) for trial in trials]
     rows = [
         (*trial.setting.values(), *number)
-        for trial in trials
-        for number in _list_numbers(trial)
+        for trial, result in results
+        for number in _list_numbers(trial, result)
     ]
     columns = [*flags, "axis", "name", "place", "value"]
     table = pd.DataFrame(rows, columns=columns)
@@ -72,9 +79,10 @@ def compute_numbers(
             ("epoch", "quantity"),
         )
     )
+    varied = choose_flags([trial.setting for trial in trials])
     return SweepNumbers(
         title,
-        choose_flags([trial.setting for trial in trials]),
+        varied,
         seeds,
         summarize(seeds, [*flags, "score"], find_limits, method),
         summarize(_thin(curves), [*flags, "quantity", "epoch"], find_limits),
@@ -86,14 +94,39 @@ def compute_numbers(
         compare_settings(seeds, flags, method, settings.pairs),
         method,
         len(trials),
+        [_score(trial, rows, varied) for trial, rows in results if rows],
+        describe_common([trial.config.identity() for trial in trials]),
     )
 
 
-def _list_numbers(trial: Trial) -> Iterator[tuple[str, str, int, float]]:
+def _score(
+    trial: Trial, rows: Sequence[Row], flags: Sequence[str]
+) -> ScoredRun:
+    """Returns the errors of a trial."""
+    numbers = {
+        name if subset == ALL else f"{subset}/{name}": value
+        for when, subset, stage, name, value in rows
+        if when == END and not stage
+    }
+    metrics = {
+        "id": {"relative_mse": numbers.get("id/relative_mse")},
+        "ood": {"relative_mse": numbers.get("ood/relative_mse")},
+        "untrained": {"ood": numbers.get("untrained/ood")},
+        "references": {
+            name: {"ood": numbers.get(f"references/{name}/ood")}
+            for name in RIVALS
+        },
+    }
+    setting = make_label(trial.setting, flags)
+    return read_scored(setting, trial.seed, metrics, f"trials/{trial.name}/")
+
+
+def _list_numbers(
+    trial: Trial, rows: Sequence[Row]
+) -> Iterator[tuple[str, str, int, float]]:
     """Yields axis (seed, stage or epoch), name, place on it, and value."""
     stages: dict[str, int] = {}
     leading = list_leading("stage", "stages")
-    rows = read_result(trial, history=True)
     for when, subset, stage, name, value in rows:
         path = name if subset == ALL else f"{subset}/{name}"
         word, _, epoch = when.partition(" ")

@@ -1,4 +1,4 @@
-"""The page of a sweep: errors of all settings, figures, comparisons.
+"""The page of a sweep: a table of settings, figures, comparisons.
 
 curves   loss, ID and OOD error against the epoch, a line a setting
 layers   factorization and probes against the stage, a line a setting
@@ -7,29 +7,41 @@ scores   the scores of every setting, with intervals
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tfcomp.evaluation.metrics import find_metric, list_leading
-from tfcomp.evaluation.verbalize import FITTED
+from tfcomp.evaluation.preview import read_preview
 from tfcomp.figures.curve_plots import BandCurve, draw_curve_panels
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.forest_plots import ForestPanel, ForestRow, draw_forest
+from tfcomp.figures.image_rows import draw_rows
 from tfcomp.report.page import Answer, Section
+from tfcomp.report.score_table import (
+    HELD_OUT,
+    MIN_SEEDS,
+    ScoredRun,
+    describe_fits,
+    describe_tests,
+    make_section,
+    make_table,
+)
 from tfcomp.statistics.setting_table import make_label
 from tfcomp.sweeps.sweep_numbers import QUANTITIES, SweepNumbers
 
-# The interval of two numbers is wider than any figure of them.
-MIN_SEEDS = 3
+MAX_ROWS = 8  # of outputs
 MAX_LINES = 20  # settings that a figure of lines can tell apart
 MAX_UNKNOWN = 3  # scores that are shown where none has a declared rank
 LOGARITHMIC = ("mse", "loss")  # how the names of errors end
 BAND = "Means over seeds and, of three seeds or more, 95 % intervals"
-KNOWN, HELD_OUT = "id_relative_mse", "ood_relative_mse"
 
 
-def make_page(sweep: SweepNumbers) -> tuple[Answer, list[Section]]:
+def make_page(
+    sweep: SweepNumbers, folder: Path
+) -> tuple[Answer, list[Section]]:
     """Makes the first screen, and sections of figures and comparisons."""
     scores = sweep.scores[sweep.scores["mean"].notna()]
     known = list(scores["score"].unique())
@@ -44,13 +56,21 @@ def make_page(sweep: SweepNumbers) -> tuple[Answer, list[Section]]:
     ]
     for flag in [flag for flag in sweep.flags if _is_axis(scores[flag])]:
         figures += draw_lines(sweep, by_name, names, flag, f"by_{flag}")
-    shown = [_tabulate_errors(scores, sweep.flags)]
+    shown = [make_table(sweep.runs, sweep.method)]
+    shown += draw_samples(folder, sweep.runs)
     shown += [_draw_scores(sweep, scores, names)] if names else []
     text = "Errors by epoch, numbers of stages, scores by varied numbers."
     sections = [Section("figures", "Figures", text, figures)]
-    if len(sweep.paired):
-        sections.append(_compare(sweep.paired))
-    return Answer(_summarize(sweep, scores), shown), sections
+    tested, pairs = _describe_pairs(sweep), _list_pairs(sweep)
+    if pairs:
+        flags = [f"{flag}_{side}" for flag in sweep.flags for side in "ab"]
+        cells = [{k: v for k, v in r.items() if k not in flags} for r in pairs]
+        sections.append(make_section(cells, tested))
+    sentences = [describe_fits(sweep.runs), *([tested] if tested else [])]
+    if len(sweep.runs) < sweep.planned:
+        count = f"{len(sweep.runs)} of {sweep.planned}"
+        sentences.append(f"{count} trials have scores.")
+    return Answer(sentences, shown), sections
 
 
 def draw_lines(
@@ -78,7 +98,6 @@ def draw_lines(
     figure = draw_curve_panels(
         panels,
         xlabel=x,
-        title=f"{sweep.title}: {', '.join([x, *flags])}",
         log={names[n] for n in names if n.endswith(LOGARITHMIC)} & set(panels),
         floors=floors,
     )
@@ -111,63 +130,61 @@ def _draw_scores(
         ForestPanel(name, panels[score], is_log=score.endswith(LOGARITHMIC))
         for score, name in names.items()
     ]
-    title = f"{sweep.title}: {', '.join(sweep.flags)}"
-    figure = draw_forest(drawn, title=title, side_by_side=True)
+    figure = draw_forest(drawn, side_by_side=True)
     caption = f"Seeds (gray) and means (diamonds). {BAND} ({sweep.method})."
     return Exhibit("scores", "Scores", caption, figure, rows)
 
 
-def _tabulate_errors(scores: pd.DataFrame, flags: Sequence[str]) -> Exhibit:
-    """Makes a table of relative errors, one row a setting."""
-    # A value alone says little.
-    start = f"{flags[0]} " if len(flags) == 1 else ""
-    table: dict[str, dict[str, str]] = {}
-    for row in list_rows(scores):
-        if row["score"] in (KNOWN, HELD_OUT):
-            cells = table.setdefault(f"{start}{make_label(row, flags)}", {})
-            cells["ID" if row["score"] == KNOWN else "OOD"] = _format(row)
-    rows = [{"setting": label, **cells} for label, cells in table.items()]
-    caption = f"{BAND}, of the pixel MSE divided by that of the reference."
-    return Exhibit("settings", "Relative errors", caption, rows=rows)
+def draw_samples(folder: Path, runs: Sequence[ScoredRun]) -> list[Exhibit]:
+    """Draws held-out images above the outputs of each setting's first seed.
 
-
-def _format(row: Mapping[str, Any]) -> str:
-    """Formats as `0.12 [0.10, 0.14]`; the mean alone of few seeds."""
-    text = f"{row['mean']:.3g}"
-    if row["n"] < MIN_SEEDS or row["low"] is None:
-        return text
-    return f"{text} [{row['low']:.3g}, {row['high']:.3g}]"
-
-
-def _summarize(sweep: SweepNumbers, scores: pd.DataFrame) -> list[str]:
-    """Counts trials with scores, and settings that fit their data."""
-    finished = len(sweep.seeds.drop_duplicates([*sweep.flags, "seed"]))
-    errors = scores[scores["score"] == KNOWN]["mean"]
+    Settings on other data have rows of their own.
+    """
+    first = {run.setting: run for run in reversed(runs)}
+    groups: dict[tuple, dict[str, np.ndarray]] = {}
+    for setting in dict.fromkeys(run.setting for run in runs):
+        found = read_preview(folder / first[setting].link)
+        if found:
+            titles, (truth, output) = found
+            key = tuple(titles), truth.shape, truth.tobytes()
+            rows = groups.setdefault(key, {"truth": truth})
+            if len(rows) <= MAX_ROWS:
+                rows[setting] = output
+    caption = (
+        "True images (first row), and outputs of the first seed of each "
+        f"setting, at most {MAX_ROWS}. Pixels are shown from 0 to 1."
+    )
     return [
-        f"{finished} of {sweep.planned} trials have scores.",
-        f"{(errors <= FITTED).sum()} of {len(errors)} settings fit their "
-        "training data, by a mean ID relative error of at most "
-        f"{100 * FITTED:.0f} %.",
+        Exhibit(
+            f"samples_{number}",
+            "Held-out images",
+            caption,
+            draw_rows(rows, first_row="top", column_titles=titles),
+        )
+        for number, ((titles, *_), rows) in enumerate(groups.items())
     ]
 
 
-def _compare(paired: pd.DataFrame) -> Section:
-    """Makes the section of paired differences."""
-    cells = paired.astype(object)
-    rows = list_rows(cells.where(cells.notna(), None))
-    p_values = [row["p_holm"] for row in rows if row["score"] == HELD_OUT]
-    known = [p for p in p_values if p is not None]
-    caption = (
-        "Second setting less first one, at equal seeds; p_holm is corrected "
-        "for the pairs of a score."
-    )
-    finding = (
-        f"The OOD error differs in {sum(p < 0.05 for p in known)} of "
-        f"{len(known)} pairs with enough seeds (p < 0.05 by Holm)."
-    )
-    table = Exhibit("paired", "Differences", caption, rows=rows)
-    text = "Pairs of settings at equal seeds."
-    return Section("paired", "Comparisons", text, [table], finding)
+def _describe_pairs(sweep: SweepNumbers) -> str:
+    rows = [row for row in _list_pairs(sweep) if row["score"] == HELD_OUT]
+    if not rows:
+        return ""
+    first = {row["a"] for row in rows}
+    is_one = len(first) == 1 and len(rows) > 1
+    return describe_tests(rows, first.pop() if is_one else "")
+
+
+def _list_pairs(sweep: SweepNumbers) -> list[dict[str, Any]]:
+    """Returns all pairs, with the names of their settings first."""
+    paired = sweep.paired.astype(object)
+    return [
+        {side: _name(row, sweep.flags, side) for side in "ab"} | row
+        for row in list_rows(paired.where(paired.notna(), None))
+    ]
+
+
+def _name(row: Mapping[str, Any], flags: Sequence[str], side: str) -> str:
+    return make_label({flag: row[f"{flag}_{side}"] for flag in flags}, flags)
 
 
 def _label(table: pd.DataFrame, flags: Sequence[str]) -> pd.Series:

@@ -95,15 +95,17 @@ def write_page(folder: Path, sweep: SweepNumbers) -> None:
     from tfcomp.report.page import render_page
     from tfcomp.sweeps.sweep_page import make_page
 
-    answer, sections = make_page(sweep)
+    answer, sections = make_page(sweep, folder)
     figures = make_subfolder(folder, "figures")
     for exhibit in [
         *answer.exhibits,
         *(e for s in sections for e in s.exhibits),
     ]:
         save_exhibit(exhibit, figures)
-    title, text = f"Sweep {sweep.title}", "Made by tfcomp from finished trials."
-    page = render_page(title, text, answer, sections, figures, place="figures/")
+    title = f"Sweep {sweep.title}"
+    page = render_page(
+        title, sweep.common, answer, sections, figures, place="figures/"
+    )
     write_text(folder / PAGE, page)
 
 

@@ -72,9 +72,11 @@ def _run(
         summaries.write_description(model, describe_environment())
         monitor = Monitor(config, models, dataset, summaries)
         callbacks = make_callbacks(config)
+        untrained = monitor.score_untrained(model)
         cost = train_to_target(config, dataset, models, monitor, callbacks)
         cost["weights"] = model.count_params()
         metrics = {**monitor.finish(model), "train": cost}
+        metrics["untrained"] = untrained
         metrics["coverage"] = measure_coverage(dataset)
         subsets = dataset.subsets.items()
         metrics["points"] = {name: int(rows.sum()) for name, rows in subsets}

@@ -4,14 +4,17 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.solvable import certify_dataset, summarize_certificates
 from tfcomp.datasets.subsample import subsample_levels
+from tfcomp.evaluation import pictures
 from tfcomp.evaluation.derivatives import WATCHED_POINTS
 from tfcomp.evaluation.kept_outputs import list_kept_epochs, write_outputs
 from tfcomp.evaluation.point_scores import Evaluation
+from tfcomp.evaluation.preview import write_preview
 from tfcomp.evaluation.reference_scores import score_certified, score_references
 from tfcomp.models.acting import measure_pose_terms
 from tfcomp.training.fit import count_steps
@@ -73,11 +76,20 @@ class Monitor(keras.callbacks.Callback):
             logs |= scores  # for user callbacks, which come after
         self.history.add(done, loss | scores)
 
+    def score_untrained(self, model: keras.Model) -> dict[str, float | None]:
+        """Returns relative errors by subset of a model before training."""
+        self._observed.set_weights(model.get_weights())
+        scores = self._evaluator.evaluate().scores
+        return {
+            subset: found["relative_mse"] for subset, found in scores.items()
+        }
+
     def finish(self, model: keras.Model) -> dict[str, Any]:
         """Returns metrics of the trained model and of reference predictors."""
         epochs, dataset = self._config.training.epochs, self._dataset
         metrics, found = self._evaluate(epochs, model, True)
         self.history.add(epochs, _flatten(found))
+        self._write_preview(found)
         metrics["reference"] = dataset.reference_label
         metrics["references"] = score_references(dataset, found.truth)
         certificates = certify_dataset(dataset)
@@ -86,6 +98,22 @@ class Monitor(keras.callbacks.Callback):
         if channels := measure_pose_terms(model):
             metrics["channels"] = channels
         return metrics
+
+    def _write_preview(self, evaluation: Evaluation) -> None:
+        """Writes held-out images and outputs for the page of a sweep."""
+        dataset, splits = self._dataset, self._dataset.splits
+        shown = splits.is_ood if splits.is_ood.any() else splits.is_id
+        rows = pictures.choose_spread(np.flatnonzero(shown))
+        if not len(rows):
+            return
+        pair = [
+            dataset.to_pictures(images[rows])
+            for images in (evaluation.truth, evaluation.images)
+        ]
+        if dataset.first_row == "bottom":
+            pair = [images[:, ::-1] for images in pair]
+        titles = pictures.title_points(dataset, rows)
+        write_preview(Path(self._config.run_dir), titles, pair)
 
     def _evaluate(
         self, epoch: int, model: keras.Model, with_layers: bool

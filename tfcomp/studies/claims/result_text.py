@@ -242,7 +242,10 @@ def format_sweep(groups: Sequence[Group]) -> str:
         count = f"{len(fitted)} of {len(group)}"
         if again := int((fitted.num_trainings > 1).sum()):
             count += f", {again} started again"
-        cells = [setting_table.make_label(group.flags, names), count]
+        label = setting_table.make_label(group.flags, names)
+        if len(names) == 1:
+            label = label.removeprefix(f"{names[0]} ")
+        cells = [label, count]
         for score in SCORES.values():
             found = (fitted if len(fitted) else group).get(score)
             values = found.dropna().tolist()

@@ -1,0 +1,39 @@
+"""Names of runs by the settings in which they differ."""
+
+from tfcomp.config.run_flags import parse_config
+from tfcomp.report.run_names import RunName, describe_common, name_runs
+
+HASHES = ("0123456789abcdef", "fedcba9876543210", "00112233aabbccdd")
+
+
+def list_names(*runs: list[str]) -> list[str]:
+    configs = [parse_config([f"--run_name={n}", *flags]) for n, *flags in runs]
+    return [run.name for run in name_runs(configs)]
+
+
+def test_trials_have_no_hashes() -> None:
+    runs = [[n, f"--depth={d}"] for n, d in zip(HASHES, (2, 3), strict=False)]
+    assert list_names(*runs) == ["depth 2", "depth 3"]
+    more = [*runs, [HASHES[2], "--depth=3", "--seed=1"]]
+    expected = ["depth 2, seed 0", "depth 3, seed 0", "depth 3, seed 1"]
+    assert list_names(*more) == expected
+    configs = [parse_config([f"--run_name={n}", *flags]) for n, *flags in more]
+    assert name_runs(configs)[2] == RunName("depth 3, seed 1", "depth 3")
+
+
+def test_names_that_users_gave_stay_where_much_differs() -> None:
+    flags = ["--depth=2", "--width=9", "--encoding=bump", "--rank=3"]
+    assert list_names(["a"], ["b", *flags]) == ["a", "b"]
+    assert list_names(["a", "--depth=2"], ["b", "--depth=3"]) == [
+        "depth 2",
+        "depth 3",
+    ]
+    assert list_names(["a"], ["b"]) == ["a", "b"]  # equal but for the name
+
+
+def test_a_subtitle_has_what_all_runs_share() -> None:
+    flags = {"dataset": "gaussian_bumps", "region": "corner:5", "epochs": 30}
+    runs = [flags | {"model": model} for model in ("mlp", "cnn")]
+    expected = "Dataset gaussian_bumps, held out corner:5, 30 epochs."
+    assert describe_common(runs) == expected
+    assert "model cnn" in describe_common(runs[1:])
