@@ -24,7 +24,7 @@ FLAGS = {
     "format": (
         "saved_model",
         "Formats, separated by commas: saved_model, keras, onnx, openvino, "
-        "litert, torch.",
+        "litert.",
     ),
     "output": ("exports", "Models go to <output>/<run>/<format>/."),
     **PLUGIN_FLAG,

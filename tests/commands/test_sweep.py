@@ -17,7 +17,7 @@ from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import list_flag_lines
 from tfcomp.storage.output_folders import lock_folder
 from tfcomp.sweeps import sweep_reports as reports
-from tfcomp.sweeps import sweep_run, sweep_tables, workload
+from tfcomp.sweeps import sweep_run, workload
 from tfcomp.sweeps.grid import Trial
 from tfcomp.sweeps.sweep_run import Sweep
 from tfcomp.sweeps.worker_task import TaskFunction
@@ -166,23 +166,6 @@ def test_a_damaged_trial_is_run_again(
     assert read("trials.csv") == whole
 
 
-def test_each_result_is_read_once(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Before, all were read again whenever one trial ended."""
-    seen = []
-
-    def read_result(trial: Trial) -> object:
-        if found := sweep_tables.read_result(trial):
-            seen.append(trial.name)
-        return found
-
-    monkeypatch.setattr(sweep_run, "read_result", read_result)
-    monkeypatch.setattr(workload, "PAUSE", 0)
-    assert start("--grid=depth=2,3", "--seeds=2") == 0
-    assert sorted(seen) == sorted(POOL.ran)
-
-
 def test_tables_are_whole_when_a_sweep_is_told_to_stop(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,27 +180,6 @@ def test_tables_are_whole_when_a_sweep_is_told_to_stop(
         start("--grid=depth=2,3", "--seeds=2")
     found = [row["status"] for row in read("trials.csv")]
     assert found == [*["finished"] * 3, "missing"]
-
-
-def test_no_figure_of_more_settings_than_it_can_show(
-    draw: Start, monkeypatch: pytest.MonkeyPatch, capsys
-) -> None:
-    monkeypatch.setattr(reports, "MAX_DRAWN", 1)
-    assert draw("--grid=depth=2,3", "--seeds=1") == 0
-    assert "no figures: they show 1 settings; the" in capsys.readouterr().out
-    folder = Path("tensorboard_logs/s")
-    assert (folder / "summary.csv").exists()
-    assert not list(folder.glob("figures/*"))
-
-
-def test_a_second_start_takes_a_moment(
-    draw: Start, run_lightly: Callable[..., str]
-) -> None:
-    draw("--grid=depth=2,3", "--seeds=2")
-    begin = os.times().children_user
-    run_lightly("sweep", "--flagfile=tensorboard_logs/s/sweep.flags")
-    # Processor time, since other processes may keep the machine busy.
-    assert os.times().children_user - begin < 4
 
 
 def test_more_seeds_and_another_order(start: Start) -> None:
@@ -344,10 +306,3 @@ def test_a_folder_in_use(start: Start, tmp_path: Path) -> None:
             start()
         assert POOL.ran == []
     assert start() == 0
-
-
-def test_help_is_quick(capsys: pytest.CaptureFixture) -> None:
-    assert sweep.main(["sweep", "--help"]) == 0
-    printed = capsys.readouterr().out
-    assert "--grid=\n" in printed
-    assert "--pictures=false" in printed

@@ -36,20 +36,6 @@ def main(argv):
     return 0
 exit_on_user_error(main)
 """
-# Closes slowly what is open.
-CLOSE = """
-import sys
-from tfcomp.config.command import exit_on_user_error
-def main(argv):
-    try:
-        print('first', flush=True)
-        sys.stdin.readline()
-    finally:
-        print('closing', flush=True)
-        sys.stdin.readline()
-        print('closed', flush=True)
-exit_on_user_error(main)
-"""
 
 
 def call(*arguments: str) -> dict[str, object]:
@@ -154,47 +140,3 @@ def test_reader_that_goes_away(talk: subprocess.Popen) -> None:
 def test_interrupt(talk: subprocess.Popen) -> None:
     talk.send_signal(signal.SIGINT)
     assert (talk.wait(), talk.stderr.read()) == (130, "interrupted\n")
-
-
-def test_told_to_stop_twice() -> None:
-    """`timeout` signals the process and its group."""
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    command = [sys.executable, "-c", CLOSE]
-    with subprocess.Popen(command, text=True, **pipes) as process:
-        for line in ("first\n", "closing\n"):
-            assert process.stdout.readline() == line
-            process.send_signal(signal.SIGTERM)
-        output, errors = process.communicate("go on\n")
-    assert (process.returncode, output) == (143, "closed\n")
-    assert errors == "told to stop\n"
-
-
-def test_warnings_of_libraries_are_no_errors() -> None:
-    code = """
-import warnings
-from tfcomp.config.command import exit_on_user_error
-def main(argv):
-    warnings.warn("of a library", DeprecationWarning)
-    print("done")
-    return 0
-exit_on_user_error(main)
-"""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
-
-
-def test_retracing_of_several_runs_is_not_reported(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    from tfcomp.config.quiet import start_tensorflow
-
-    with start_tensorflow(is_cli=False):
-        import tensorflow as tf
-
-    for _ in range(8):
-        tf.function(lambda x: x + 1)(tf.constant(1))
-    assert "retracing" not in caplog.text

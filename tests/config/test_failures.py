@@ -1,7 +1,6 @@
 """Every failure is one line; a mistake of our own keeps its traceback."""
 
 import errno
-import io
 import os
 import sys
 
@@ -115,10 +114,3 @@ def test_refusal_says_how_to_go_on(monkeypatch, capsys) -> None:
     status, line = command.call()
     assert status == 1 and line.startswith(f"error: a: {FULL}; ")
     assert line.endswith("--resume\n")
-
-
-def test_stdout_of_another_alphabet(monkeypatch, capsys) -> None:
-    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    monkeypatch.setattr(sys, "stdout", stream)
-    assert Command(monkeypatch, capsys).call() == (0, "")
-    assert stream.buffer.getvalue() == rb"3 \xb1 1" + b"\n"

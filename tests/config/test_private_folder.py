@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -15,21 +14,6 @@ from tfcomp.config.private_folder import (
     make_private_folder,
     use_private_folder,
 )
-
-WAIT = """
-import sys, tempfile, time
-from tfcomp.config import command
-from tfcomp.config.run_flags import make_flags
-
-def act(settings):
-    open(tempfile.mkstemp()[1], "w").close()
-    print("ready", flush=True)
-    time.sleep(600)
-
-command.exit_on_user_error(
-    lambda argv: command.run_command(argv, "", make_flags({}), act)
-)
-"""
 
 
 @pytest.fixture
@@ -66,36 +50,3 @@ def test_temporary_files_go_there(place: Path) -> None:
         assert Path(made).parent == folder
     assert os.environ["TMPDIR"] == tempfile.gettempdir() == str(place)
     assert not os.listdir(place)
-
-
-def test_no_room_is_no_error(
-    monkeypatch: pytest.MonkeyPatch, place: Path
-) -> None:
-    def refuse(*_: object) -> str:
-        raise OSError(28, "no space left")
-
-    monkeypatch.setattr(tempfile, "mkdtemp", refuse)
-    with use_private_folder():
-        assert os.environ["TMPDIR"] == str(place)
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_told_to_stop(place: Path, number: int) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", WAIT], stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout and process.stdout.readline() == "ready\n"
-        process.send_signal(number)
-        assert process.wait(60) == 128 + number
-    assert not os.listdir(place)
-
-
-def test_folders_of_others_stay(place: Path) -> None:
-    """No start of a command removes a folder that it did not make."""
-    folder = place / f"{PREFIX}abcdefgh"
-    folder.mkdir(mode=0o700)
-    (folder / "scores.csv").write_text("a,b\n")
-    os.utime(folder, (0, 0))
-    with use_private_folder():
-        pass
-    assert (folder / "scores.csv").exists()

@@ -11,22 +11,10 @@ from tfcomp.config.run_config import (
     RunConfig,
     all_fields,
 )
-from tfcomp.config.run_flags import parse_config
 from tfcomp.config.settings import LARGEST, Settings, setting
 from tfcomp.studies.thresholds.search_settings import SearchSettings
 from tfcomp.sweeps.grid import SweepSettings
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-
-# A value of every setting that breaks its rule.
-OUT_OF_RANGE = f"""
-    grid_size=3 grid_size=100000 sigma=0.0 sigma=1e+300 num_train={10**12}
-    num_angles={10**10} width={10**8} epochs={2**63}
-    batch_size={10**12} polarity=grey coordinates=polar num_train=-1
-    num_bumps=-1 depth=0 width=0 rank=0 ramp_range=wide epochs=0
-    steps_per_epoch=-1 batch_size=0 learning_rate=0.0 weight_decay=-0.1
-    seed=-1 seed={2**31} precision=float16 num_replicas=-1 eval_every=-1
-    layerwise_every=-1 checkpoint_seconds=-1.0 clip_norm=-1.0
-"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,13 +51,6 @@ def test_identity_leaves_out_the_location() -> None:
     assert left_out == set(LOCATION_FLAGS)
     other = RunConfig(data=DataConfig(grid_size=32))
     assert other.identity() != config.identity()
-
-
-def test_config_is_frozen_and_hashable() -> None:
-    config = RunConfig()
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        config.run_name = "other"
-    assert hash(config) == hash(RunConfig())
 
 
 @pytest.mark.parametrize(
@@ -140,12 +121,3 @@ def test_run_name_is_a_plain_name(name: str) -> None:
     with pytest.raises(ConfigError, match="--run_name must be") as caught:
         RunConfig(run_name=name)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("flag", OUT_OF_RANGE.split())
-def test_values_out_of_range(flag: str) -> None:
-    name, _, value = flag.partition("=")
-    with pytest.raises(ConfigError) as caught:
-        parse_config([f"--{flag}"])
-    assert str(caught.value).startswith(f"--{name} must be ")
-    assert str(caught.value).replace("'", "").endswith(f", got {value}")

@@ -47,12 +47,6 @@ def test_bad_flags(flag: str, rule: str, working_folder: Path) -> None:
     assert not list(working_folder.iterdir())
 
 
-def test_a_bad_flag_is_one_line(tmp_path: Path) -> None:
-    result = run("-m", "pipelines.run_local", "--workers=-1", cwd=tmp_path)
-    line = "error: --workers must be at least 0, got -1\n"
-    assert (result.returncode, result.stderr) == (2, line)
-
-
 def test_folder_in_use(tmp_path: Path) -> None:
     with claim_root(tmp_path / "root"):
         with pytest.raises(RunError, match="another process is working"):

@@ -41,15 +41,6 @@ def test_temporary_names_cannot_be_known(
     assert (folder / "a.txt").read_text() == "$(id)"
 
 
-def test_temporary_names_differ(folder: Path) -> None:
-    made = set()
-    for _ in range(3):
-        with files.write_whole(folder / "a.txt") as partial:
-            made.add(partial)
-            assert partial.suffix == ".txt" and partial.parent == folder
-    assert len(made) == 3
-
-
 def test_targets_that_are_links(folder: Path, victim: Path) -> None:
     (folder / "a.txt").symlink_to(victim)
     with pytest.raises(LinkError, match="a.txt is a link"):

@@ -16,7 +16,6 @@ from tfcomp.storage.output_folders import lock_folder
 from tfcomp.storage.run_folder import (
     check_run,
     claim_run,
-    find_metrics,
     is_finished,
 )
 
@@ -92,23 +91,6 @@ def test_damaged_flags_are_named(
     (Path(finished.run_dir) / "run.flags").write_bytes(bytes(range(256)))
     with pytest.raises(RunError, match="run.flags cannot be read"):
         claim_run(make_smoke("--resume"))
-
-
-@pytest.mark.parametrize(
-    ("part", "is_good"),
-    [
-        ({}, True),
-        ({"differences": ["stage_1"]}, True),  # stages without derivatives
-        ({"train": ["epochs"]}, False),
-        ({"layers": {"stage_1": [0.5]}}, False),
-    ],
-)
-def test_metrics_are_scores_in_dictionaries(
-    part: dict, is_good: bool, tmp_path: Path
-) -> None:
-    metrics = {"id": {"mse": 0.1}, "layers": {}} | part
-    (tmp_path / "metrics.json").write_text(json.dumps(metrics))
-    assert find_metrics(tmp_path) == (metrics if is_good else None)
 
 
 @pytest.mark.parametrize("part", ["head", "tail", "middle", "changed"])

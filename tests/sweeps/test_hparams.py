@@ -20,7 +20,7 @@ from tensorboard.plugins.hparams.backend_context import Context
 
 from tfcomp.config.run_flags import parse_config
 from tfcomp.sweeps.grid import Trial
-from tfcomp.sweeps.sweep_reports import list_tags, write_experiment
+from tfcomp.sweeps.sweep_reports import write_experiment
 
 
 @pytest.fixture
@@ -86,18 +86,3 @@ def test_every_trial_is_a_session(backend: Context) -> None:
         for group in handler.run().session_groups
     }
     assert found == {2: 0.25, 3: 0.375}
-
-
-def test_scores_that_are_shown_first() -> None:
-    names = ("mse", "relative_mse", "num_peaks")
-    rows = [("end", s, "", n, 1.0) for s in ("id", "ood") for n in names]
-    rows += [("end", "all", "image", "factorization", 1.0)]
-    results = {"a": rows, "b": []}
-    assert list_tags(results) == [
-        "ood/relative_mse",
-        "id/relative_mse",
-        "ood/mse",
-        "ood/num_peaks",
-        "id/mse",
-        "id/num_peaks",
-    ]

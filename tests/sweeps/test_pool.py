@@ -159,12 +159,3 @@ def test_no_scheduler_at_the_address(address: str) -> None:
     with pytest.raises(ConfigError, match="--scheduler must be the address"):
         check_scheduler(SchedulerOptions(scheduler=address))
     assert time.monotonic() - start < 15
-
-
-@pytest.mark.parametrize(
-    "address", ["nope", "[", "tcp://h", "tcp://:8786", "h:x"]
-)
-def test_what_is_no_address_is_refused_before_anything(address: str) -> None:
-    with pytest.raises(ConfigError, match="--scheduler must be the address"):
-        SchedulerOptions(scheduler=address)
-    SchedulerOptions(scheduler="tls://[::1]:8786")

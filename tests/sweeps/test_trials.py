@@ -73,11 +73,3 @@ def test_every_combination_is_checked() -> None:
         make([{"depth": 1}], [0])
     with pytest.raises(ConfigError, match="--encoding must be one of"):
         make([{"encoding": "morse"}], [0])
-
-
-def test_notes_are_given_once() -> None:
-    _, notes = make([{"region": "gap:x:4-8"}, {"region": "gap:x:3-5"}], [0])
-    assert len(notes) == 2
-    _, notes = make([{"depth": 2}, {"depth": 3}], [0], "--region=gap:x:4-8")
-    assert len(notes) == 1
-    assert "not compositional" in notes[0]

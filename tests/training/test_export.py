@@ -75,25 +75,6 @@ def test_geometry_is_semidefinite(smoke_run, saved, model) -> None:
         np.testing.assert_allclose(metric, slow, rtol=1e-4, atol=1e-6)
 
 
-def test_card_says_what_the_model_is(smoke_run) -> None:
-    card = (list_versions(smoke_run.export_path)[-1] / "card.md").read_text()
-    scores = json.loads(Path(smoke_run.run_dir, "metrics.json").read_text())
-    expected = f"{scores['id']['mse']:.4g} | {scores['ood']['mse']:.4g} |"
-    assert f"\n| mse | {expected}\n" in card
-    for text in (
-        "\n# smoke\n",
-        "12 x 12 pixels and 1 channel from the values of 2 factors.",
-        "119 combinations are in distribution (ID), 25 are out of",
-        "\n| x | 12 | 0 | 11 | px |\n| y |",
-        "82.6 % of combinations, 100.0 % of values",
-        "tf.constant([[0.0, 0.0]])  # x, y\n",
-        "\n--region=square:4-8\n",
-    ):
-        assert text in f"\n{card}", text
-    assert "--log_dir" not in card
-    assert "\n\n\n" not in card
-
-
 def list_places(value: dict, *place: str) -> Iterator[tuple[str, ...]]:
     """Yields where the parts of nested dictionaries are, at any depth."""
     for name, part in value.items():

@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -112,9 +111,6 @@ def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
     (`| head`), as in shells.
     """
     line = ""
-    if any(option.startswith("error") for option in sys.warnoptions):
-        # Of `PYTHONWARNINGS=error`: warnings of libraries are no errors here.
-        warnings.simplefilter("ignore")
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _stop)
     for stream in (sys.stdout, sys.stderr):

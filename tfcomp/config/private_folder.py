@@ -31,16 +31,8 @@ def make_private_folder(parent: Path | None = None) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def use_private_folder() -> Iterator[None]:
-    """Puts temporary files of this process and its children into one folder.
-
-    If no folder can be made, the block runs without.
-    """
-    with contextlib.ExitStack() as stack:
-        try:
-            folder = stack.enter_context(make_private_folder())
-        except OSError:
-            yield
-            return
+    """Puts temporary files of this process and its children into one folder."""
+    with make_private_folder() as folder:
         before = os.environ.get("TMPDIR"), tempfile.tempdir
         os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
         try:
