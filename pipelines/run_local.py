@@ -25,7 +25,6 @@ from tfcomp.config.quiet import quiet_startup
 from tfcomp.storage.files import make_folder, read_json, refuse_links
 from tfcomp.storage.output_folders import check_folder, lock_folder
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.scheduling import check_scheduler
 
 TRAINING = ("example_gen", "example_validator", "trainer")
 RELEASE = ("evaluator", "infra_validator", "pusher")
@@ -62,7 +61,6 @@ def check_and_run(settings: dict[str, Any]) -> int:
     name = settings["pipeline_root"] or f"pipeline_runs/{profile.name}"
     check_folder("pipeline_root", name)
     root = Path(name).absolute()
-    check_scheduler(scheduler)
     print(f"profile  {describe_profile(profile)}", flush=True)
     with claim_root(root):
         run_pipeline(profile, root / "work", settings["export_dir"], scheduler)

@@ -135,7 +135,7 @@ def test_a_run_cannot_trust_itself(
 
     run = write_run(tmp_path / "run", line)
     (run / "run.flags").write_text("evil_part\n--flagfile=smoke" + line)
-    with pytest.raises(RunError, match="cannot say|has --plugins=evil"):
+    with pytest.raises((ConfigError, RunError)):
         train.main(["train", "--plugins", f"--flagfile={run}/run.flags"])
     assert not evil.exists()
 

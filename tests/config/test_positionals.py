@@ -42,7 +42,7 @@ def test_flags_override_a_flagfile_wherever_it_stands(
 
 def test_later_flagfiles_override_earlier_ones() -> None:
     assert place("donut", "mine") == ["--flagfile=donut", "--flagfile=mine"]
-    assert place("--flagfile", "donut") == ["--flagfile", "donut"]
+    assert place("--flagfile", "donut") == ["--flagfile=donut"]
 
 
 def test_runs_are_the_value_of_their_flag() -> None:

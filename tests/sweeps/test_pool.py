@@ -20,7 +20,7 @@ from tests.sweeps.tasks import make_task, read_pids
 from tfcomp.config.errors import ConfigError
 from tfcomp.sweeps import scheduling
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.scheduling import Outcome, Pool, Task, check_scheduler
+from tfcomp.sweeps.scheduling import Outcome, Pool, Task
 
 PATIENCE = 200  # seconds, for a machine that is busy
 Wait = Callable[[Callable[[], object]], None]
@@ -157,5 +157,5 @@ def test_a_remote_scheduler(
 def test_no_scheduler_at_the_address(address: str) -> None:
     start = time.monotonic()
     with pytest.raises(ConfigError, match="--scheduler must be the address"):
-        check_scheduler(SchedulerOptions(scheduler=address))
+        run_tasks([], SchedulerOptions(scheduler=address))
     assert time.monotonic() - start < 15

@@ -20,6 +20,7 @@ from tfcomp.config.errors import RefusedError, describe_refusal, explain_failure
 from tfcomp.config.flagfiles import (
     expand_positionals,
     find_value,
+    join_values,
     list_flagfiles,
 )
 from tfcomp.config.plugins import import_plugins
@@ -80,7 +81,7 @@ def run_command(
     """
     add_trust(values)
     if HELP & set(argv[1:]):
-        if plugins := find_value(argv[1:], "plugins"):
+        if plugins := find_value(join_values(argv[1:], values), "plugins"):
             import_plugins(plugins)
             add_declared(plugins, values)
         print(format_help(purpose or "", values))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from absl import flags
 
-from tfcomp.config.errors import RunError, suggest
+from tfcomp.config.errors import MAX_SHOWN, RunError, suggest
 from tfcomp.config.seals import find_damage, split_lines
 
 SHIPPED = (Path(__file__).parents[1] / "flagfiles").resolve()
@@ -32,19 +32,18 @@ def expand_flagfiles(
     A path, whose ending `.flags` may be left out, is looked up in the working
     directory, then beside the file that names it, the last of those that the
     arguments are `inside` of, then among the flagfiles shipped with tfcomp.
-    Later flags win, so that flags after a flagfile override it.
+    Later flags win, so that flags after a flagfile override it. The arguments
+    are those of `join_values`.
 
     Raises:
         RunError: If a file is missing, unreadable or includes itself.
     """
     expanded: list[str] = []
-    rest = iter(arguments)
-    for argument in rest:
-        name, equals, path = argument.partition("=")
+    for argument in arguments:
+        name, _, path = argument.partition("=")
         if name not in ("--flagfile", "-flagfile"):
             expanded.append(argument)
             continue
-        path = path if equals else next(rest, "")
         found = _find_flagfile(path.strip(), [p.parent for p in inside[-1:]])
         if found in inside:
             raise RunError(f"--flagfile includes itself: {path!r}")
@@ -59,12 +58,8 @@ def expand_flagfiles(
 
 def find_value(expanded: Sequence[str], flag: str) -> str:
     """Returns the last value of a flag, empty if it is absent."""
-    value = ""
-    for argument, after in itertools.pairwise([*expanded, ""]):
-        name, equals, text = argument.partition("=")
-        if name in (f"--{flag}", f"-{flag}"):
-            value = text if equals else after
-    return value
+    pairs = (argument.lstrip("-").partition("=") for argument in expanded)
+    return next((v for name, _, v in reversed([*pairs]) if name == flag), "")
 
 
 def list_flagfiles(known: Iterable[str] | None = None) -> list[str]:
@@ -107,7 +102,12 @@ def _read_flag_lines(path: Path) -> list[str]:
         raise RunError(f"--flagfile must be readable text: {error}") from error
     if damage := find_damage(text):
         raise RunError(f"{path} is damaged ({damage})")
-    return split_lines(text)
+    lines = split_lines(text)
+    for line in lines:
+        if not line.startswith("-"):
+            rule = "must have one --flag=value in each line"
+            raise RunError(f"{path} {rule}, got {line[:MAX_SHOWN]!r}")
+    return lines
 
 
 def _list_names(flagfile: str) -> set[str]:
@@ -127,7 +127,9 @@ def expand_positionals(
         RunError: The command takes no words, a word looks like a flag, or the
             flag that takes the words is given as well.
     """
-    words, given = _split(arguments, values)
+    joined = join_values(arguments, values)
+    words = [a for a in joined if not a.lstrip("-") or a[0] != "-"]
+    given = [a for a in joined if a.lstrip("-") and a[0] == "-"]
     if not words:
         return given
     for word in words:
@@ -154,20 +156,16 @@ def _names_flagfile(word: str) -> bool:
     return _look_up(name) is not None
 
 
-def _split(
+def join_values(
     arguments: Sequence[str], values: flags.FlagValues
-) -> tuple[list[str], list[str]]:
-    """Splits arguments into words, and flags with their values."""
-    words: list[str] = []
-    given: list[str] = []
-    rest = iter(arguments)
+) -> list[str]:
+    """Rewrites `--flag value` as `--flag=value`; other words stay."""
+    joined, rest = [], iter(arguments)
     for argument in rest:
-        if not argument.startswith("-") or argument == "-":
-            words.append(argument)
-            continue
-        given.append(argument)
         name = argument.lstrip("-")
         known = [n for n in (name, name.removeprefix("no")) if n in values]
-        if "=" not in name and not any(values[n].boolean for n in known):
-            given += itertools.islice(rest, 1)  # its value, if there is one
-    return words, given
+        is_switch = any(values[n].boolean for n in known)
+        if argument[:1] == "-" and name and "=" not in name and not is_switch:
+            argument = "=".join([argument, *itertools.islice(rest, 1)])
+        joined.append(argument)
+    return joined

@@ -15,7 +15,11 @@ from typing import Any
 from absl import flags
 
 from tfcomp.config.errors import ConfigError, RunError, suggest
-from tfcomp.config.flagfiles import expand_flagfiles, find_value
+from tfcomp.config.flagfiles import (
+    expand_flagfiles,
+    find_value,
+    join_values,
+)
 from tfcomp.config.own_settings import list_declared
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.run_config import (
@@ -89,7 +93,7 @@ def parse_flags(
         RunError: For an unknown flag, a missing flagfile, or a guarded flag
             that only a flagfile sets (see `trust`).
     """
-    expanded = expand_flagfiles(arguments)
+    expanded = expand_flagfiles(join_values(arguments, values))
     check_untrusted(expanded)
     add_trust(values)
     modules = find_value(expanded, "plugins") if "plugins" in values else ""

@@ -5,7 +5,6 @@ code, connects to another machine or removes a run needs the command line: the
 same flag once more, or --trust_flagfile.
 """
 
-import itertools
 from collections.abc import Iterator, Sequence
 
 from tfcomp.config.errors import RunError
@@ -27,7 +26,6 @@ TRUST_FLAG = {
         "connects to other machines or removes a run.",
     ),
 }
-_SWITCHES = (TRUST, "overwrite")
 
 
 def check_untrusted(arguments: Sequence[str]) -> None:
@@ -62,14 +60,9 @@ def make_refusal(source: str, name: str, value: str) -> RunError:
 
 def _split_flags(arguments: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
     """Yields name and value of each flag, and whether a file sets it."""
-    for argument, after in itertools.pairwise([*arguments, ""]):
-        is_foreign = isinstance(argument, UntrustedFlag)
+    for argument in arguments:
         name, equals, value = argument.lstrip("-").partition("=")
-        is_switch = name in _SWITCHES
-        if not equals:  # switched on, or its value is the next argument
-            value = "true" if is_switch else after
-            is_foreign |= not is_switch and isinstance(after, UntrustedFlag)
-        value = value.strip()
-        if is_switch:
+        value = value.strip() if equals else "true"
+        if name in (TRUST, "overwrite"):
             value = {"1": "true", "t": "true"}.get(value.lower(), value.lower())
-        yield name, value, is_foreign
+        yield name, value, isinstance(argument, UntrustedFlag)

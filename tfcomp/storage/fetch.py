@@ -50,18 +50,6 @@ def fetch(address: str, limit: int) -> bytes:
 class _HttpsOnly(web.HTTPRedirectHandler):
     """Follows redirects to https:// alone."""
 
-    def http_error_302(
-        self, req: web.Request, fp: Any, code: int, msg: str, headers: Any
-    ) -> Any:
-        try:
-            return super().http_error_302(req, fp, code, msg, headers)
-        except ValueError:  # an address that is none
-            fp.close()
-            raise
-
-    http_error_301 = http_error_303 = http_error_302
-    http_error_307 = http_error_308 = http_error_302
-
     def redirect_request(
         self, req: web.Request, fp: Any, code: int, msg: str, *rest: Any
     ) -> web.Request | None:

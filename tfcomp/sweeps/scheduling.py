@@ -59,13 +59,6 @@ class Outcome:
     seconds: float = 0.0
 
 
-def check_scheduler(options: SchedulerOptions) -> None:
-    """Raises ConfigError if the scheduler of the options does not answer."""
-    if options.scheduler:
-        with Pool(options):
-            pass
-
-
 class Pool:
     """Workers for several batches of tasks, in a `with` statement.
 
