@@ -127,7 +127,7 @@ def list_published(source: str = "") -> list[str]:
     """Returns the names of published models, for `load_published`.
 
     Args:
-        source: Their folder or address, as in `load_published`.
+        source: Their folder, as in `load_published`.
 
     Raises:
         RunError: There are none, or a file is damaged.

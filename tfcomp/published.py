@@ -27,7 +27,7 @@ FLAGS = {
     "search": ("", "Words in the names, separated by commas; or patterns."),
     "source": (
         "",
-        "Folder of published models, or its address (file:// or https://); "
+        "Folder of published models; "
         f"default {published_folder.DEFAULT} here, else in the clone.",
     ),
     "pack": ("", "The folder of a finished run to pack."),

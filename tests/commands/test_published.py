@@ -1,16 +1,12 @@
 """Which published models there are: folders, addresses, and the command."""
 
-import http.server
 import json
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import tfcomp
-from tests.storage.hostile_server import make_certificate, make_context
 from tfcomp import published
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import format_flags, parse_config
@@ -51,67 +47,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-class Handler(http.server.SimpleHTTPRequestHandler):
-    """Serves the files of a folder, quietly."""
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture
-def address(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[str]:
-    """The folder, served by HTTPS with a certificate of this machine."""
-    pem = make_certificate(tmp_path / "server.pem")
-    monkeypatch.setenv("SSL_CERT_FILE", str(pem))
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-
-    def make_handler(*arguments: Any) -> Handler:
-        return Handler(*arguments, directory=str(folder))
-
-    with http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), make_handler
-    ) as server:
-        context = make_context(pem)
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"https://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
-
-
-def test_an_address_is_as_its_folder(folder: Path, address: str) -> None:
-    assert tfcomp.list_published(address) == NAMES
-    assert list_published(address) == list_published(f"file://{folder}")
-    for name in NAMES:
-        assert read_model(address, name) == read_model(str(folder), name)
+def test_damaged_and_missing_models(folder: Path) -> None:
+    source = str(folder)
+    assert tfcomp.list_published(source) == NAMES
     with pytest.raises(RunError, match="did you mean bumps/cnn/square"):
-        read_model(address, "bumps/cnn/sqare")
+        read_model(source, "bumps/cnn/sqare")
     path = folder / NAMES[0] / "weights.npz"
     path.write_bytes(path.read_bytes() + b" ")
     with pytest.raises(RunError, match=r"weights.npz is damaged"):
-        read_model(address, NAMES[0])
+        read_model(source, NAMES[0])
     path.unlink()
     with pytest.raises(RunError, match=r"weights.npz is missing"):
-        read_model(address, NAMES[0])
-
-
-def test_addresses_that_are_not_trusted(
-    address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for place in (
-        "http://127.0.0.1/x",
-        "ftp://a/b",
-        "https:///x",
-        "file://a/b",
-    ):
-        with pytest.raises(ConfigError, match="--source must be a folder"):
-            list_published(place)
-    monkeypatch.delenv("SSL_CERT_FILE")
-    with pytest.raises(RunError, match="CERTIFICATE_VERIFY_FAILED"):
-        list_published(address)
+        read_model(source, NAMES[0])
 
 
 @pytest.mark.parametrize(
@@ -129,17 +76,17 @@ def test_addresses_that_are_not_trusted(
         '"r2": 1}}',
     ],
 )
-def test_a_damaged_index(folder: Path, address: str, index: str) -> None:
+def test_a_damaged_index(folder: Path, index: str) -> None:
     row = json.dumps(
         {"sha256": "", "size": 1, "weights": 1, "id": 1, "ood": 1, "r2": None}
     )
     path = folder / "index.json"
     path.write_text(index.replace("ROW", row))
     with pytest.raises(RunError, match=r"index.json is damaged") as refused:
-        list_published(address)
+        list_published(str(folder))
     assert str(refused.value).isprintable()
     path.write_text(f'{{"a": {row}}}')
-    assert tfcomp.list_published(address) == ["a"]
+    assert tfcomp.list_published(str(folder)) == ["a"]
 
 
 def test_a_folder_of_nothing(

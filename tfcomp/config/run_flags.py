@@ -93,9 +93,9 @@ def parse_flags(
         RunError: For an unknown flag, a missing flagfile, or a guarded flag
             that only a flagfile sets (see `trust`).
     """
+    add_trust(values)
     expanded = expand_flagfiles(join_values(arguments, values))
     check_untrusted(expanded)
-    add_trust(values)
     modules = find_value(expanded, "plugins") if "plugins" in values else ""
     if modules:
         import_plugins(modules)

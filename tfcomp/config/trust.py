@@ -14,7 +14,6 @@ GUARDED = {
     "plugins": "imports code",
     "scheduler": "connects to another machine, which can run code here",
     "cluster": "starts jobs",
-    "source": "reads models of another folder or machine",
     "overwrite": "removes a run",
 }
 OFF = ("", "false", "f", "0")

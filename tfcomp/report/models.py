@@ -43,20 +43,18 @@ def load_published(
 ) -> ModelReport:
     """Loads a published model; `tfcomp.list_published()` has the names.
 
-    Nothing is downloaded unless the source is an address.
-
     Args:
         name: As `sprites/acting/montero_range`; empty if the source is the
             folder of one model.
-        source: A folder of published models, or its address (`file://`,
-            `https://`). By default `saved_models/published` of the working
-            directory, else of the clone that tfcomp runs from.
+        source: A folder of published models. By default
+            `saved_models/published` of the working directory, else of the
+            clone that tfcomp runs from.
         sha256: The hash of its `SHA256SUMS`, for a source that is not trusted.
 
     Raises:
         RunError: If there is no such model, or a file is damaged, not the one
             that was published, or asks for code.
-        ConfigError: If the name or the source cannot be one.
+        ConfigError: If the name cannot be one.
     """
     return ModelReport(load_published_run(name, source, sha256))
 

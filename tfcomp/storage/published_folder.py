@@ -7,8 +7,8 @@
 <source>/<name>/SHA256SUMS     a hash of each file, for `sha256sum -c`, too
 <source>/index.json            the list of models
 
-A source is a folder or an address (`file://`, `https://`). Files are read,
-never run; each has a size limit, and its hash is compared before it is used.
+A source is a folder. Its files are read, never run; each has a size limit, and
+its hash is compared before it is used.
 """
 
 from __future__ import annotations
@@ -21,10 +21,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from tfcomp.config.errors import ConfigError, RunError, suggest
-from tfcomp.storage.fetch import fetch
 from tfcomp.storage.files import write_text
 from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, select_scores
 
@@ -65,7 +63,7 @@ _FIELDS = {field.name for field in fields(Published)}
 
 
 def find_source(source: str = "") -> str:
-    """Returns the folder or address of published models.
+    """Returns the folder of published models.
 
     The default is `saved_models/published` in the working directory, then in
     the clone that tfcomp runs from.
@@ -77,13 +75,12 @@ def find_source(source: str = "") -> str:
             return str(folder)
     raise RunError(
         f"no published models: there is no {DEFAULT} here, and tfcomp was "
-        "installed without a clone; --source=FOLDER or an https:// address "
-        "of that folder names them"
+        "installed without a clone; --source=FOLDER names them"
     )
 
 
 def list_published(source: str = "") -> list[Published]:
-    """Lists the models of a folder or an address by its index, sorted by name.
+    """Lists the models of a folder by its index, sorted by name.
 
     Raises:
         RunError: There is no index, or it is damaged.
@@ -116,7 +113,7 @@ def read_model(
     """Reads the files of a model and compares each with its hash.
 
     Args:
-        source: A folder or an address of models.
+        source: A folder of models.
         name: The model; empty if the source is the model itself.
         sha256: The hash that `SHA256SUMS` must have, if given.
 
@@ -219,11 +216,8 @@ def is_number(value: object) -> bool:
 
 
 def _read(source: str, file: str, name: str = "") -> bytes:
-    """Reads a file of a model, or of the source; errors as of `fetch`."""
-    folder, limit = _find_folder(source), LIMITS[file]
-    if folder is None:
-        return fetch("/".join(filter(None, (source, name, file))), limit)
-    path = folder / name / file
+    """Reads a file of a model, or of the source."""
+    path, limit = Path(source, name, file), LIMITS[file]
     if path.exists() and not path.is_file():
         raise RunError(f"{path} is not a file")
     with open(path, "rb") as stream:
@@ -231,19 +225,6 @@ def _read(source: str, file: str, name: str = "") -> bytes:
     if len(content) > limit:
         raise RunError(f"{path} is too large: at most {limit:,} bytes")
     return content
-
-
-def _find_folder(source: str) -> Path | None:
-    """Returns the folder that a source names; None for https://."""
-    parts = urlsplit(source)
-    if "://" not in source:
-        return Path(source)
-    if parts.scheme == "file" and parts.netloc in ("", "localhost"):
-        return Path(unquote(parts.path))
-    if parts.scheme == "https" and parts.netloc:
-        return None
-    rule = "must be a folder, or an address file:// or https://"
-    raise ConfigError("source", rule, source)
 
 
 def _describe_missing(source: str, name: str) -> str:
