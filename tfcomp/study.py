@@ -1,4 +1,4 @@
-"""Asks a question of many runs: judges it, trains for it, packs its evidence.
+"""Judges finished runs, trains missing ones, or packs their evidence.
 
     tfcomp study
     tfcomp study claims --runs=docs/evidence --output=report
@@ -6,13 +6,13 @@
     tfcomp study claims --run --workers=2 --output=report
     tfcomp study claims --runs='tensorboard_logs/*' --pack=docs/evidence
 
-The first line lists the studies. `--plan` lists the runs of a study, how many
-of them are finished and how long the rest takes; `--run` runs them, continues
+The first line lists the studies. `--plan` lists the runs of a study, the number
+of finished ones and the remaining time. `--run` trains missing runs, continues
 after an interruption, and judges. `--pack` makes one file of every sweep, with
-flags, scores, metrics and versions of its finished runs, and no weights; it
-copies the tables of threshold studies. Verdicts follow from such files in
-seconds and without TensorFlow. To check a number, train one run again with the
-flags that its file holds, and compare.
+flags, scores, metrics and versions of its finished runs, and without weights;
+it copies the tables of threshold studies. A packed file gives the same verdicts
+in seconds and without TensorFlow. To check a number, train one run again with
+the flags in the file, and compare.
 """
 
 import functools
@@ -40,7 +40,7 @@ PACK_FLAGS = {
 }
 PLAN_FLAGS = {
     "plan": (False, "List the runs of the study; run nothing."),
-    "run": (False, "Run what is missing, then judge."),
+    "run": (False, "Train missing runs, then judge."),
     "log_dir": ("tensorboard_logs", "The folder of its sweeps."),
     "runs": ("", "Evidence with measured times of training."),
     "output": ("", "With --run, the folder for tables and figures."),
@@ -48,7 +48,7 @@ PLAN_FLAGS = {
 
 
 def main(argv: list[str]) -> int:
-    """Lists the studies, or runs one; RunError if there is no such study."""
+    """Lists the studies, or runs one; raises RunError for an unknown name."""
     name, rest = (argv[1], argv[2:]) if argv[1:] else ("--help", [])
     if name in command.HELP:
         print(__doc__)
@@ -72,15 +72,15 @@ def main(argv: list[str]) -> int:
     status = _judge(name, program)
     if command.HELP & set(rest):
         values = make_flags(PACK_FLAGS | PLAN_FLAGS)
-        title = "\nOf every study, instead of these:"
+        title = "\nFlags of every study, in place of these:"
         print(command.format_help(title, values))
     return status
 
 
 def follow_plan(settings: dict[str, Any], name: str) -> int:
-    """Prints the progress of a plan, or runs what is missing and judges.
+    """Prints the progress of a plan, or trains missing runs and judges.
 
-    Finished runs are judged also if others failed, for which it returns 1.
+    Judges finished runs even if others failed; then it returns 1.
     """
     options = SchedulerOptions.from_flags(settings)
     check_folder("log_dir", settings["log_dir"])
@@ -95,7 +95,7 @@ def follow_plan(settings: dict[str, Any], name: str) -> int:
     failures = run_all(works, options)
     for line in failures:
         print(f"failed   {line}", file=sys.stderr)
-    if name != "thresholds":  # which are judged as they run
+    if name != "thresholds":  # searches write their tables themselves
         folders = [str(w.folder) for w in works if w.folder.exists()]
         output = settings["output"] or f"{name}_report"
         flags = [f"--runs={','.join(folders)}", f"--output={output}"]
@@ -109,7 +109,7 @@ def _judge(name: str, program: list[str]) -> int:
 
 
 def pack(settings: dict[str, Any]) -> int:
-    """Packs runs and studies, and prints the files that are new."""
+    """Packs runs and studies; prints new files."""
     check_folder("pack", settings["pack"])
     from tfcomp.studies.claims.packed_evidence import pack_evidence
 

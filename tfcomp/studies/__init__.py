@@ -1,7 +1,6 @@
-"""Studies: questions asked of many finished runs.
+"""Studies of many finished runs.
 
-They stand on the library, and nothing outside imports them but the commands.
-Each is declared by the `STUDY` of its module `command`.
+Only commands import them. The module `command` of each declares its `STUDY`.
 """
 
 import shlex
@@ -16,17 +15,16 @@ from tfcomp.config.command import run_command
 
 @dataclass(frozen=True)
 class Study:
-    """A question, its command, and the runs that answer it.
+    """A study: its command, and the runs that it needs.
 
     Attributes:
         purpose: The first lines of its help.
-        judge: Does what the flags ask for, given their values and, for reports,
-            the whole line as `command`; returns the exit status.
-        plan: Flagfiles, and flags that follow them, in the order in which they
-            run; patterns are of shipped ones. Names of threshold searches begin
-            with `threshold`; all others are sweeps.
-        first: The command to try first: without flags, a long run does not
-            start.
+        judge: Runs the command, given the values of its flags and the whole
+            line as `command`; returns the exit status.
+        plan: Flagfiles, and flags that follow them, in their order; patterns
+            match shipped ones. Names of threshold searches begin with
+            `threshold`; all others are sweeps.
+        first: The command to try first, printed if no flag is given.
     """
 
     name: str

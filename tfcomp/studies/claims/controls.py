@@ -153,7 +153,7 @@ def plant_study(
     laws = pandas.DataFrame(slopes, columns=["kind", "slope", "low", "high"])
     return ThresholdStudy(
         Path(f"/planted/{line}"),
-        thresholds.assign(**shared, reached=True),
+        thresholds.assign(**shared, reached=True, target=0.95, num_bumps=1),
         laws.assign(**shared, quantity=TOTAL, not_reached=0.0, note=None),
         read_flagfile(line),
     )

@@ -19,7 +19,6 @@ from tfcomp.studies.claims.judgement import IN_PARTS, PLANS, ClaimResult
 from tfcomp.studies.claims.parts import Part
 from tfcomp.studies.claims.searches import TOTAL, ThresholdStudy
 from tfcomp.tables.groups import Group
-from tfcomp.tables.read import show_name
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -160,42 +159,6 @@ def list_rows(result: ClaimResult) -> list[dict[str, Any]]:
         for test, parts in (("paper", own), ("ours", result.parts))
         for part in parts
     ]
-
-
-def describe_result(result: ClaimResult) -> dict[str, Any]:
-    """A claim with its parts nested, for `claims.json`."""
-    texts = (
-        "title statement place quote paper_rule stricter rule method".split()
-    )
-    return {
-        "claim": result.claim.name,
-        **{name: getattr(result.claim, name) for name in texts},
-        "paper_verdict": result.paper_word,
-        "paper_badge": result.paper_badge,
-        "paper_meaning": result.paper_meaning,
-        "verdict": str(result.verdict),
-        "badge": result.badge,
-        "meaning": result.meaning,
-        "reason": result.reason,
-        "history": [dict(row) for row in result.claim.history],
-        "controls": [
-            {"name": c.name, "kind": str(c.kind), "verdict": str(c.verdict)}
-            for c in result.controls
-        ],
-        "parts": [
-            {
-                "claim_verdict": result.word,
-                **_describe_numbers(part),
-                "values": dict(part.estimate.values) if part.estimate else {},
-                "runs": [
-                    show_name(run)
-                    for group in part.groups
-                    for run in group.runs.values()
-                ],
-            }
-            for part in result.parts
-        ],
-    }
 
 
 def _describe_numbers(part: Part) -> dict[str, Any]:

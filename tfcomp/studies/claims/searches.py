@@ -21,7 +21,10 @@ TOTAL = "num_examples"
 SEARCH = ["kind", "region", "grid_size", "seed"]
 # The files that are read, with the columns of each.
 TABLES = {
-    "thresholds.csv": [*SEARCH, "criterion", "num_bumps", TOTAL, "reached"],
+    "thresholds.csv": [
+        *SEARCH,
+        *("criterion", "target", "num_bumps", TOTAL, "reached"),
+    ],
     "slopes.csv": "kind region criterion quantity slope low high not_reached "
     "note".split(),
 }

@@ -1,6 +1,7 @@
 """Pictures without trained networks: of scores over seeds, and of the data."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,18 +13,16 @@ from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.evaluation.pictures import choose_spread, get_pixel_mask
 from tfcomp.figures.forest_plots import ForestPanel, ForestRow, draw_forest
 from tfcomp.figures.image_rows import draw_rows
-from tfcomp.figures.power_law_plots import Scaling, draw_power_laws
 from tfcomp.models import MODELS
-from tfcomp.statistics.power_law import average_sizes
 from tfcomp.statistics.setting_table import format_rows
 from tfcomp.statistics.verdicts import Rule
 from tfcomp.studies.claims.claim import Number
 from tfcomp.studies.claims.experiments import data_needed
 from tfcomp.studies.claims.experiments.volumes import subtract_code
 from tfcomp.studies.claims.parts import estimate
-from tfcomp.studies.claims.searches import TOTAL
 from tfcomp.studies.paper.curves import Reader, draw_errors, draw_stages
 from tfcomp.studies.paper.paper_figure import Drawer, Drawn, Found
+from tfcomp.studies.thresholds.laws import fit_laws, make_exhibits
 
 SPREADS = {"ID points": "log_volume_sd_id", "OOD points": "log_volume_sd_ood"}
 # By name: metrics of stages by the title of their panel, the label of the axis,
@@ -134,31 +133,15 @@ def draw_counts(found: Found, flag: str) -> Drawn:
 
 
 def draw_search(found: Found, criterion: str) -> Drawn:
-    """Plots thresholds against the size of the grid."""
-    series = {}
+    """Plots thresholds against the size of the grid, with their laws."""
+    rows: list[Any] = []
     for kind in data_needed.SLOPES:
-        study = data_needed.choose_study(found.evidence.studies, kind)
-        if study is None:
-            continue
-        table = study.thresholds
-        is_kind = (table["kind"] == kind) & (table["criterion"] == criterion)
-        table = table[is_kind & table["reached"].eq(True)]
-        for region, rows in table.groupby("region"):
-            sizes, counts = rows["grid_size"].tolist(), rows[TOTAL].tolist()
-            means = average_sizes(sizes, counts)
-            series[f"{kind}, {region}".replace("_", " ")] = Scaling(
-                points=list(zip(sizes, counts, strict=True)),
-                means=[(m.size, m.mean, m.low, m.high) for m in means],
-            )
-    caption = (
-        "Least number of training examples that reach the target: every seed "
-        "(faint), and their geometric mean with its 95 % interval. Searches "
-        "that failed are left out."
-    )
-    slopes = {
-        f"slope {slope:g}": slope for slope in data_needed.SLOPES.values()
-    }
-    return {caption: draw_power_laws(series, slopes)} if series else {}
+        if study := data_needed.choose_study(found.evidence.studies, kind):
+            table = study.thresholds
+            chosen = (table["kind"] == kind) & (table["criterion"] == criterion)
+            rows += table[chosen].to_dict("records")
+    exhibits = make_exhibits(fit_laws(rows))
+    return {e.caption: e.figure for e in exhibits if e.figure is not None}
 
 
 def _name(drawn: Mapping[str, Figure | None]) -> Drawn:
