@@ -14,7 +14,6 @@ from tfcomp.datasets.data_card import (
     count_bytes,
     format_data_card,
     hash_images,
-    make_header,
 )
 from tfcomp.datasets.materialized import (
     materialize,
@@ -60,18 +59,10 @@ def test_the_check_of_a_card_runs_and_can_fail() -> None:
     assert "- x: 8 values from 0 to 7 px" in card
 
 
-@pytest.mark.parametrize(
-    ("count", "size"),
-    [(999, "n<1K"), (1000, "1K<n<10K"), (10**6, "1M<n<10M")],
-)
-def test_header(count: int, size: str) -> None:
-    dataset = make_dataset(parse_config(SMALL))
-    header = make_header(dataset, count)
-    assert header["license"] == "mit"
-    assert header["size_categories"] == [size]
-
-
 def test_the_card_lies_beside_the_examples(tmp_path: Path) -> None:
     folder = materialize(parse_config(SMALL), tmp_path)
-    _, header, _ = (folder / "README.md").read_text().split("---\n", 2)
-    assert yaml.safe_load(header)["pretty_name"].startswith("gaussian_bumps")
+    _, text, _ = (folder / "README.md").read_text().split("---\n", 2)
+    header = yaml.safe_load(text)
+    assert header["pretty_name"].startswith("gaussian_bumps, square:3-4")
+    assert header["license"] == "mit" and len(header["tags"]) == 2
+    assert header["size_categories"] == ["n<1K"]

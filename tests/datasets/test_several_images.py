@@ -18,6 +18,7 @@ from tfcomp.datasets import make_dataset
 from tfcomp.datasets.batches import make_batches, make_row_batches
 from tfcomp.datasets.certificate import certify
 from tfcomp.datasets.factors import make_pixel_space
+from tfcomp.datasets.materialized import attach_examples, materialize
 from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.solvable import certify_dataset, measure_coverage
 from tfcomp.datasets.table_factors import TableError
@@ -165,7 +166,9 @@ def test_a_pass_has_each_image_once(tmp_path: Path) -> None:
         make_dataset(parse("several", tmp_path, "--num_train=37"))
 
 
-@pytest.mark.parametrize("kind", ["several", "norb", "places"])
+@pytest.mark.parametrize(
+    "kind", ["several", "norb", pytest.param("places", marks=pytest.mark.slow)]
+)
 def test_runs_score_what_their_models_draw(kind: str, tmp_path: Path) -> None:
     config = parse(kind, tmp_path)
     metrics = train_run(config)
@@ -325,3 +328,14 @@ def test_what_is_no_correlation(pair: str) -> None:
 def test_what_are_no_factors(factors: list[str], words: str) -> None:
     with pytest.raises(TableError, match=words):
         make_table().select(factors)
+
+
+def test_examples_on_disk_are_the_images_as_they_come(tmp_path: Path) -> None:
+    config = parse("several", tmp_path, f"--examples_dir={tmp_path / 'ex'}")
+    materialize(config, tmp_path / "ex")
+    rendered = make_dataset(config)
+    stored = attach_examples(config, rendered)
+    rows = np.arange(len(rendered.splits.train))
+    np.testing.assert_array_equal(
+        stored.render_training(rows), rendered.render_training(rows)
+    )

@@ -70,18 +70,19 @@ def _number_images(render: Render, table: np.ndarray) -> np.ndarray:
     Compares two random sums of pixels modulo 2^64, by 32 bits each: two
     different images have equal ones with a chance of at most 2^-66.
     """
-    rng, weights, sums = np.random.default_rng(0), np.zeros((0, 2)), []
+    rng, sums = np.random.default_rng(0), []
+    weights = np.zeros((2, 0), np.uint64)
     for part in np.array_split(table, len(table) // BLOCK + 1):
         images = render(part)
         if images.dtype.kind == "f":
             # Adding 1 rounds away the last bits of pixels near 0.
-            images = np.float32(images) + np.float32(1)
+            images = images.astype(np.float32) + np.float32(1)
         rows = np.ascontiguousarray(images).reshape(len(part), -1)
         bits = rows.view(np.uint8)
         if rest := -bits.shape[1] % 4:
             bits = np.pad(bits, ((0, 0), (0, rest)))
         lanes = bits.view(np.uint32).astype(np.uint64)
-        if not len(weights):
+        if not weights.size:
             shape = (2, lanes.shape[1])
             weights = rng.integers(0, 2**64, shape, np.uint64) | np.uint64(1)
         sums.append([np.einsum("ij,j->i", lanes, w) for w in weights])

@@ -13,7 +13,6 @@ from typing import Any
 
 import jinja2
 import numpy as np
-import yaml
 
 from tfcomp.datasets.dataset import MAX_PIXELS, Dataset
 from tfcomp.datasets.factors import Factor
@@ -56,28 +55,18 @@ def format_data_card(dataset: Dataset, settings: Mapping[str, Any]) -> str:
     """Formats the README.md of a dataset on disk."""
     num_ood = int(dataset.splits.all.is_ood.sum())
     counts = {"train": len(dataset.splits.train), "ood": num_ood}
-    text = TEMPLATE.read_text("utf-8")
+    digits = min(len(str(sum(counts.values()))), 7)
     template = jinja2.Template(
-        text, trim_blocks=True, keep_trailing_newline=True
+        TEMPLATE.read_text("utf-8"),
+        trim_blocks=True,
+        keep_trailing_newline=True,
     )
-    card = template.render(
+    return template.render(
         dataset=dataset,
         factors=[describe_factor(factor) for factor in dataset.space],
         counts=counts,
         settings=settings,
+        size=SIZES.get(digits, "n<1K"),
         num_bytes=count_bytes(dataset),
         sha256=hash_images(dataset),
     )
-    header = make_header(dataset, sum(counts.values()))
-    return f"---\n{yaml.safe_dump(header, sort_keys=False)}---\n\n{card}"
-
-
-def make_header(dataset: Dataset, num_examples: int) -> dict[str, Any]:
-    """Returns license, tags and size, in the terms of model hubs."""
-    digits = min(len(str(num_examples)), 7)
-    return {
-        **({"license": dataset.license} if dataset.license else {}),
-        "pretty_name": f"{dataset.name}, {dataset.region.spec} held out",
-        "tags": ["tfcomp", "compositional-generalization"],
-        "size_categories": [SIZES.get(digits, "n<1K")],
-    }

@@ -33,7 +33,8 @@ from tfcomp.storage.output_folders import lock_folder
 
 VERSION = "1.2.0"
 # Settings of data that change no example.
-OTHERS = ("dataset", "data", "data_dir", "examples_dir", "noise", "balance")
+OTHERS = {*"dataset data data_dir examples_dir".split()}
+OTHERS |= {*"noise balance correlation".split()}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,7 +138,7 @@ def select_settings(config: RunConfig) -> dict[str, Any]:
     The seed is one of them where examples are drawn at random.
     """
     data = config.data
-    settings = {"dataset": data.dataset}
+    settings: dict[str, Any] = {"dataset": data.dataset}
     for field in dataclasses.fields(DataConfig):
         value = getattr(data, field.name)
         if field.name not in OTHERS and value != field.default:
@@ -159,10 +160,13 @@ def _find_folder(config: RunConfig, parent: Path) -> Path | None:
 
 def _write(config: RunConfig, dataset: Dataset, parent: Path) -> Path:
     dataset.prepare()
-    every = dataset.splits.all
-    tables = {"train": dataset.splits.train}
+    train, every = dataset.splits.train, dataset.splits.all
+    images = dataset.render_training(np.arange(len(train)))
+    splits = {"train": _list_examples(dataset, train, images)}
     if every.is_ood.any():
-        tables["ood"] = every.factors[every.is_ood]
+        table = every.factors[every.is_ood]
+        images = dataset.render_array(table)
+        splits["ood"] = _list_examples(dataset, table, images, is_ood=True)
     # TFDS tells on stdout of a download, and there is none.
     with start_tensorflow(), redirect_stdout(io.StringIO()):
         import tensorflow_datasets as tfds
@@ -179,10 +183,7 @@ def _write(config: RunConfig, dataset: Dataset, parent: Path) -> Path:
             config=name_examples(config),
             version=VERSION,
             features=kinds.FeaturesDict(features),
-            split_datasets={
-                name: _list_examples(dataset, table, name == "ood")
-                for name, table in tables.items()
-            },
+            split_datasets=splits,
             data_dir=parent,
             description=f"Flags: {json.dumps(select_settings(config))}.",
             homepage="https://arxiv.org/abs/2501.18797",
@@ -192,9 +193,11 @@ def _write(config: RunConfig, dataset: Dataset, parent: Path) -> Path:
 
 
 def _list_examples(
-    dataset: Dataset, table: np.ndarray, is_ood: bool
+    dataset: Dataset,
+    table: np.ndarray,
+    images: np.ndarray,
+    is_ood: bool = False,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    images = dataset.render_array(table)
     labels = dataset.space.to_index(table)
     for row, image in enumerate(images):
         example = {"image": image, "is_ood": is_ood}

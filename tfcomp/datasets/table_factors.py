@@ -89,10 +89,10 @@ def _make_continuous(
     if not size.isdecimal() or not 2 <= int(size) <= SPARSE:
         rule = f"of {row['names']} must be 2 to {SPARSE}"
         raise TableError("bins", rule, size)
-    ends = np.float32([numbers.min(), numbers.max()]).tolist()
+    low, high = (float(np.float32(f(numbers))) for f in (np.min, np.max))
     unit = "" if row["units"] is None else str(row["units"])
     _check_texts("units", [unit])
-    return Factor(str(row["names"]), int(size), *ends, unit)
+    return Factor(str(row["names"]), int(size), low, high, unit)
 
 
 def _list_entries(field: str, given: Any, count: int) -> list[Any]:

@@ -7,7 +7,6 @@ from tfcomp.config.machine import count_memory
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
-from tfcomp.datasets.subsample import subsample_levels
 from tfcomp.models import ENCODINGS, MODELS
 
 # Data sets that make their images; those of plugins may read a file.
@@ -15,7 +14,6 @@ READ_NO_FILE = ("gaussian_bumps", "stripes", "rotated_digits", "sprites")
 FLOAT = 4  # bytes
 # A weight, its gradient and the optimizer's two moments.
 COPIES = 4
-MAX_KEPT = 2**28  # bytes of outputs that a run keeps on the disk
 
 
 def check_config(config: RunConfig) -> Dataset:
@@ -51,7 +49,9 @@ def _check(config: RunConfig, here: bool) -> tuple[Dataset, list[str]]:
     dataset = make_dataset(config)
     if check_model:
         check_model(config, dataset)
-    check_kept(config, dataset)
+    if config.keep_outputs and config.training.id_target:
+        rule = "must be 0 beside --id_target, whose restarts would replace them"
+        raise ConfigError("keep_outputs", rule, config.keep_outputs)
     lines = dataset.announcements()
     if here:
         check_memory(config, dataset)
@@ -81,22 +81,3 @@ def check_memory(config: RunConfig, dataset: Dataset) -> None:
             f"{size / 1e9:,.1f} GB, this machine has {memory / 1e9:,.1f} GB"
         )
         raise ConfigError(flag, rule, config.to_flags()[flag])
-
-
-def check_kept(config: RunConfig, dataset: Dataset) -> None:
-    """Refuses `--keep_outputs` that would fill the disk, or mix restarts."""
-    count = config.keep_outputs
-    if not count:
-        return
-    if config.training.id_target:
-        rule = "must be 0 beside --id_target, whose restarts would replace them"
-        raise ConfigError("keep_outputs", rule, count)
-    points = len(subsample_levels(dataset).splits.grid)
-    size = points * math.prod(dataset.image_shape)
-    if count * size > MAX_KEPT:
-        rule = (
-            f"must be at most {MAX_KEPT // size}: {points:,} images take "
-            f"{size / 1e6:,.1f} MB each time, and a run keeps at most "
-            f"{MAX_KEPT / 1e6:,.0f} MB"
-        )
-        raise ConfigError("keep_outputs", rule, count)
