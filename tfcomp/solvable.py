@@ -4,7 +4,8 @@
 
 For interactions of at most 1, 2 or 3 factors: the share that is certified, and
 the fewest further images that certify everything. Held-out images that are
-equal to a training image are counted. Nothing is trained.
+equal to a training image are counted, and predictors without a network are
+scored. Nothing is trained.
 """
 
 import json
@@ -18,6 +19,7 @@ from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags, make_flags
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.copies import describe_copies, describe_limits
+from tfcomp.evaluation.verbalize import format_references
 
 SHOWN = 5  # images of a list in words
 FLAGS = {"json": (False, "Print JSON, with all images to add.")}
@@ -30,9 +32,10 @@ def solve(settings: dict[str, Any]) -> int:
     import_plugins(config.plugins)
     dataset = make_dataset(config)
     orders = find_orders(dataset)
-    copies, note = _find_copies(dataset)
+    facts, note = _find_facts(dataset)
+    copies = facts.get("copies", {})
     if as_json:
-        found = {"orders": orders} | ({"copies": copies} if copies else {})
+        found = {"orders": orders, **facts}
         print(json.dumps(found, indent=2, allow_nan=False))
         return 0
     splits = dataset.splits
@@ -52,15 +55,22 @@ def solve(settings: dict[str, Any]) -> int:
     for name, line in lines.items():
         if line:
             print(f"{name}: {line}")
+    print(format_references(facts.get("references", {})).lstrip("\n"))
     return 0
 
 
-def _find_copies(dataset: Dataset) -> tuple[dict[str, Any], str]:
-    """Returns the entry of `metrics.json`, and why there may be none."""
+def _find_facts(dataset: Dataset) -> tuple[dict[str, Any], str]:
+    """Returns entries of `metrics.json`, and why there may be none."""
+    from tfcomp.evaluation.reference_scores import score_references
+
     try:
         with quiet_startup():
             dataset.prepare()
-            return dataset.copies.summary, ""
+            facts = {
+                "copies": dataset.copies.summary,
+                "references": score_references(dataset, dataset.grid_images),
+            }
+            return {name: found for name, found in facts.items() if found}, ""
     except RunError as error:  # such as images that are not on this machine
         return {}, f"not computed ({error})"
 

@@ -10,7 +10,7 @@ from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import define_run_flags
 from tfcomp.datasets.copies import describe_copies, describe_limits
 from tfcomp.datasets.solvable import describe_certificates
-from tfcomp.evaluation.verbalize import describe_scores
+from tfcomp.evaluation.verbalize import describe_scores, format_references
 from tfcomp.models.config_checks import check_config
 from tfcomp.models.decoders.acting import describe_pose_terms
 from tfcomp.models.model_registry import limit_threads
@@ -55,7 +55,9 @@ def format_report(config: RunConfig, metrics: dict[str, Any]) -> str:
     facts = list_facts(config, metrics).items()
     lines = "".join(f"{name:{MARGIN}}{fact}\n" for name, fact in facts if fact)
     sentence = textwrap.fill(describe_scores(metrics), WIDTH)
-    return f"\n{format_scores(select_scores(metrics))}\n\n{lines}\n{sentence}"
+    scores = format_scores(select_scores(metrics))
+    scores += format_references(metrics.get("references", {}))
+    return f"\n{scores}\n\n{lines}\n{sentence}"
 
 
 def list_facts(config: RunConfig, metrics: dict[str, Any]) -> dict[str, str]:
@@ -115,6 +117,7 @@ def format_scores(subsets: dict[str, dict[str, float | None]]) -> str:
 
 
 main = make_main(__doc__, define_run_flags, train, "tfcomp train smoke")
+
 
 if __name__ == "__main__":
     exit_on_user_error(main)

@@ -8,7 +8,7 @@ from tests.analysis.planted import hold_out, make_grid
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.splits import Points, Splits
-from tfcomp.evaluation.reference_scores import draw_superposed_inputs
+from tfcomp.evaluation.superposed_inputs import draw_superposed_inputs
 from tfcomp.models.initial_model import make_model
 
 GRID = make_grid(6, 7)

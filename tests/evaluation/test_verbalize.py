@@ -104,6 +104,16 @@ def test_a_network_beside_what_needs_none(error: float, said: str) -> None:
     assert describe_references(plant(0.01, 0.2)) == ""
 
 
+def test_the_best_predictor_that_ignores_a_factor() -> None:
+    others = {"additive": 0.3, "without_x": 0.2, "without_y": 0.1}
+    run = plant(0.01, 0.15, **others, modulo_y=0.12)
+    sentence = describe_references(run)
+    assert "(30 %)" in sentence and "20 %" not in sentence
+    assert "not less than the true image with y ignored (10 %)" in sentence
+    run["references"]["modulo_y"]["ood"] = 0.05
+    assert "equal values of y merged (5 %)" in describe_references(run)
+
+
 def test_errors_beyond_words_are_short() -> None:
     sentence = describe_scores(plant(2.5e57, 2.5e57))
     assert "2.5e+59 %" in sentence and len(sentence) < 300

@@ -63,6 +63,10 @@ def test_a_series_is_drawn_at_the_same_positions(
         untrained = float(rows[analysis.setting]["untrained"])
         known = analysis.run.metrics["untrained"]["ood"]
         assert untrained == pytest.approx(known, abs=0.006)
+        ignored = float(rows[analysis.setting]["one factor ignored"])
+        found = analysis.run.metrics["references"]
+        expected = min(found["without_x"]["ood"], found["without_y"]["ood"])
+        assert ignored == pytest.approx(expected, abs=0.006)
     ((_, address),) = rows["num_bumps 0"]["seeds"].parts
     assert (tmp_path / address).resolve() == series[0].run.path
 

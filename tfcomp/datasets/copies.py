@@ -8,7 +8,7 @@ a factor apart whose training images are equal.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from tfcomp.datasets.splits import Splits
 BLOCK = 256  # images at a time
 MAX_SHOWN = 4  # groups of values of a factor
 Render = Callable[[np.ndarray], np.ndarray]
+Aliases = dict[str, list[np.ndarray]]
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,12 @@ class Copies:
             one. `aliases` are values by factor that training never tells
             apart: wherever all other factors are equal, so are the images;
             `partial_aliases` are other values with equal images somewhere.
+        aliases: The values of `aliases` as numbers, by factor.
     """
 
     is_copy: np.ndarray
     summary: dict[str, Any]
+    aliases: Mapping[str, list[np.ndarray]] = field(default_factory=dict)
 
 
 def find_copies(render: Render, space: FactorSpace, splits: Splits) -> Copies:
@@ -57,11 +60,15 @@ def find_copies(render: Render, space: FactorSpace, splits: Splits) -> Copies:
         "num_held_out": int(every.is_ood.sum()),
         "num_repeated": int(is_repeated.sum()),
     }
+    aliases: Aliases = {}
+    partial: Aliases = {}
     if is_repeated.any():
-        aliases = _list_aliases(space, train, codes[distinct], images)
-    else:
-        aliases = {"aliases": {}, "partial_aliases": {}}
-    return Copies(is_copy, {**summary, **aliases})
+        aliases, partial = _list_aliases(space, train, codes[distinct], images)
+    texts = {
+        "aliases": _describe_aliases(space, aliases),
+        "partial_aliases": _describe_aliases(space, partial),
+    }
+    return Copies(is_copy, {**summary, **texts}, aliases)
 
 
 def _number_images(render: Render, table: np.ndarray) -> np.ndarray:
@@ -95,10 +102,10 @@ def _list_aliases(
     train: np.ndarray,
     codes: np.ndarray,
     images: np.ndarray,
-) -> dict[str, dict[str, list[str]]]:
+) -> tuple[Aliases, Aliases]:
     """Returns `aliases` and `partial_aliases` from the numbers of images."""
-    aliases: dict[str, list[str]] = {}
-    partial: dict[str, list[str]] = {}
+    aliases: Aliases = {}
+    partial: Aliases = {}
     for place, factor in enumerate(space):
         context = number_rows(np.delete(codes, place, axis=1))
         same = number_rows(np.stack([context, images], axis=1))
@@ -115,11 +122,21 @@ def _list_aliases(
         others = [g for g in _connect(equal > 0) if g not in groups]
         for named, found in ((aliases, groups), (partial, others)):
             if found:
-                named[factor.name] = [
-                    " = ".join(map(factor.describe, values[group]))
-                    for group in found
-                ]
-    return {"aliases": aliases, "partial_aliases": partial}
+                named[factor.name] = [values[group] for group in found]
+    return aliases, partial
+
+
+def _describe_aliases(
+    space: FactorSpace, aliases: Aliases
+) -> dict[str, list[str]]:
+    return {
+        factor.name: [
+            " = ".join(map(factor.describe, values))
+            for values in aliases[factor.name]
+        ]
+        for factor in space
+        if factor.name in aliases
+    }
 
 
 def _count_pairs(groups: np.ndarray, levels: np.ndarray) -> np.ndarray:

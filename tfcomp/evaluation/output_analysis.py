@@ -23,11 +23,8 @@ from tfcomp.datasets.grid_maps import Curve, list_curves
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.point_scores import Evaluation, compute_error_ratio
-from tfcomp.evaluation.reference_scores import (
-    References,
-    draw_superposed_inputs,
-    score_references,
-)
+from tfcomp.evaluation.reference_scores import References, score_references
+from tfcomp.evaluation.superposed_inputs import draw_superposed_inputs
 
 # Held-out points at which the sharing of true images is measured.
 TRUTH_POINTS = 32

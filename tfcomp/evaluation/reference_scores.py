@@ -1,27 +1,30 @@
-"""Scores predictors without a network and certified points, and draws images
-for superposed codes."""
+"""Scores predictors without a network, and certified points.
 
-import math
+References that ignore a factor are the true images at other values: with the
+factor at its most frequent training value (`without_<factor>`), and with values
+merged that look the same in training (`modulo_<factor>`, by
+`tfcomp.datasets.copies`). A decoder that is no better has not composed it.
+"""
 
-import keras
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import numpy as np
-import tensorflow as tf
 
 from tfcomp.analysis import reference_predictors as predictors
-from tfcomp.analysis.jacobians import evaluate_in_batches
-from tfcomp.analysis.scores import compute_mse_per_image
+from tfcomp.analysis.scores import TINY, compute_mse_per_image
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.certificate import Certificate
 from tfcomp.datasets.dataset import MAX_AVERAGED, choose_rows
 from tfcomp.datasets.solvable import mark_certified
-from tfcomp.datasets.splits import Splits
-from tfcomp.evaluation.point_scores import Evaluation
-from tfcomp.models.encodings.codes import FactorIndex
-from tfcomp.models.stages import make_stage_model
+
+if TYPE_CHECKING:
+    from tfcomp.evaluation.point_scores import Evaluation
 
 # Training points among which the nearest is searched.
 MAX_KNOWN = 2**16
-MAX_SIZE = 2**27  # numbers of images for superposed codes
 
 References = dict[str, dict[str, float]]
 
@@ -54,21 +57,78 @@ def draw_references(dataset: Dataset) -> dict[str, np.ndarray]:
 
 
 def score_references(dataset: Dataset, truth: np.ndarray) -> References:
-    """Returns the relative MSE of predictors by name and subset.
+    """Returns scores of predictors by name, for subsets of the grid.
 
-    Subsets are the `id` and `ood` points of the grid, where there are some.
+    `id`, `ood` and `ood_new` (see `Dataset.subsets`) are relative MSE, `id_r2`
+    and the like R^2 about the mean true image of the subset. Predictors that
+    ignore a factor have scores of held-out points alone. Subsets without
+    points, or whose images are all equal, are left out.
     """
+    splits, is_copy = dataset.splits, dataset.copies.is_copy
+    subsets = {"id": splits.is_id, "ood": splits.is_ood}
+    if is_copy.any():
+        is_new = splits.is_ood & ~dataset.select_points(is_copy)
+        subsets["ood_new"] = is_new
+    scores = {
+        name: _score(dataset, images, truth, subsets)
+        for name, images in draw_references(dataset).items()
+    }
+    del subsets["id"]
+    held_out = {name: rows[splits.is_ood] for name, rows in subsets.items()}
+    for name, points in list_ignorant(dataset):
+        images = dataset.render_array(points)
+        scores[name] = _score(dataset, images, truth[splits.is_ood], held_out)
+    return scores
+
+
+def list_ignorant(dataset: Dataset) -> Iterator[tuple[str, np.ndarray]]:
+    """Yields names and points that stand for the held-out points, [n_ood, F].
+
+    Skips those that change nothing, or for which some image does not exist.
+    """
+    splits, space = dataset.splits, dataset.space
+    points = splits.grid[splits.is_ood]
+    train, index = space.to_index(splits.train), space.to_index(points)
+    exist = space.to_place(splits.all.factors)
+    for column, factor in enumerate(space):
+        seen = train[:, column][train[:, column] >= 0]
+        counts = np.bincount(seen, minlength=factor.size)
+        values = factor.values()
+        kinds = {
+            "without": [values],
+            "modulo": dataset.copies.aliases.get(factor.name, []),
+        }
+        for kind, groups in kinds.items():
+            others = points.copy()
+            for group in groups:
+                merged = np.abs(values[:, None] - group).argmin(axis=0)
+                is_merged = np.isin(index[:, column], merged)
+                most = merged[counts[merged].argmax()]
+                others[is_merged, column] = values[most]
+            is_changed = bool((others != points).any())
+            if is_changed and np.isin(space.to_place(others), exist).all():
+                yield f"{kind}_{factor.name}", others
+
+
+def _score(
+    dataset: Dataset,
+    images: np.ndarray,
+    truth: np.ndarray,
+    subsets: dict[str, np.ndarray],
+) -> dict[str, float]:
+    """Returns relative MSE and R^2 of images over subsets of the rows."""
     reference = np.broadcast_to(dataset.reference, truth.shape)
     blank = compute_mse_per_image(reference, truth)
-    subsets = {"id": dataset.splits.is_id, "ood": dataset.splits.is_ood}
-    scores: References = {}
-    for name, images in draw_references(dataset).items():
-        error = compute_mse_per_image(images, truth)
-        scores[name] = {
-            subset: float(error[rows].mean() / blank[rows].mean())
-            for subset, rows in subsets.items()
-            if blank[rows].any()
-        }
+    error = compute_mse_per_image(images, truth)
+    scores = {}
+    for name, rows in subsets.items():
+        if not blank[rows].any():
+            continue
+        scores[name] = float(error[rows].mean() / blank[rows].mean())
+        mean = np.broadcast_to(truth[rows].mean(axis=0), truth[rows].shape)
+        spread = compute_mse_per_image(mean, truth[rows]).mean()
+        if spread > TINY * blank[rows].mean():
+            scores[f"{name}_r2"] = float(1 - error[rows].mean() / spread)
     return scores
 
 
@@ -102,47 +162,3 @@ def compute_r2(images: np.ndarray, truth: np.ndarray) -> float | None:
     if not spread or not np.isfinite(wrong):
         return None
     return float(1 - wrong / spread)
-
-
-def draw_superposed_inputs(
-    model: keras.Model, splits: Splits
-) -> np.ndarray | None:
-    """Returns images for mean codes of ID points that share a factor (fig. 1d).
-
-    At an OOD point (x, y), for codes g, they are f(g(x), mean g(y')) and
-    f(mean g(x'), g(y)): [n_ood, F, H, W, C], NaN where no ID point shares the
-    value. The mean *outputs* of these points (`tfcomp.analysis.superposition`)
-    are the same for a linear f. None for a model whose image depends on more
-    than the stage `code`, a code that is an index, and too large images.
-    """
-    decode = find_decoder(model)
-    size = splits.is_ood.sum() * splits.grid.shape[1]
-    if decode is None or size * math.prod(model.output_shape[1:]) > MAX_SIZE:
-        return None
-    grid, is_id = splits.grid, splits.is_id
-    encode = tf.function(make_stage_model(model, ["code"]), autograph=False)
-    codes = evaluate_in_batches(encode, grid)["code"]  # [n, code]
-    images = []
-    for column in grid.T:
-        values, place = np.unique(column, return_inverse=True)
-        means = [_mean(codes[is_id & (column == v)]) for v in values]
-        drawn = evaluate_in_batches(decode, np.stack(means))["image"]
-        images.append(drawn[place[splits.is_ood]])
-    return np.stack(images, axis=1)
-
-
-def find_decoder(model: keras.Model) -> tf.types.experimental.Callable | None:
-    """Returns the function from codes [m, code] to `{"image": [m, ...]}`."""
-    layers = {layer.name: layer for layer in model.layers}
-    code = layers.get("code")
-    if code is None or isinstance(code, FactorIndex):
-        return None
-    try:
-        decoder = keras.Model(code.output, model.output)
-    except ValueError:  # the image depends on something else, too
-        return None
-    return tf.function(lambda codes: {"image": decoder(codes)}, autograph=False)
-
-
-def _mean(codes: np.ndarray) -> np.ndarray:
-    return codes.mean(axis=0) if len(codes) else codes.sum(axis=0) * np.nan

@@ -16,6 +16,11 @@ REFERENCES = {
     "additive": "the best sum of effects of single factors",
     "nearest_id": "the nearest training image",
 }
+# Names of those that ignore a factor begin so (`reference_scores`).
+IGNORANT = {
+    "without_": "the true image with {} ignored",
+    "modulo_": "the true image with equal values of {} merged",
+}
 
 
 def describe_scores(metrics: Mapping[str, Any]) -> str:
@@ -55,6 +60,44 @@ def describe_scores(metrics: Mapping[str, Any]) -> str:
     )
 
 
+def list_references(
+    scores: Mapping[str, Mapping[str, float]], subset: str = "ood"
+) -> dict[str, str]:
+    """Returns predictors without a network that have scores, in words.
+
+    Of those that ignore a factor the best one, by the relative error.
+    """
+    ignorant = {
+        name: found[subset]
+        for name, found in scores.items()
+        if name.startswith(tuple(IGNORANT)) and subset in found
+    }
+    best = min(ignorant, key=ignorant.__getitem__, default="")
+    words = dict(REFERENCES)
+    for start, text in IGNORANT.items():
+        if best.startswith(start):
+            words[best] = text.format(best.removeprefix(start))
+    return {name: text for name, text in words.items() if name in scores}
+
+
+def format_references(
+    references: Mapping[str, Mapping[str, float]],
+) -> str:
+    """Formats R² of predictors without a network; empty for older runs."""
+    names = list_references(references)
+    shown = {name: references[name] for name in names}
+    if not any("ood_r2" in scores for scores in shown.values()):
+        return ""
+    is_new = any("ood_new" in scores for scores in shown.values())
+    subsets = ["id", "ood"] + ["ood_new"] * is_new
+    table = "\nr2 without a network"
+    for name, scores in shown.items():
+        values = (scores.get(f"{subset}_r2") for subset in subsets)
+        cells = (f"{'-':>12}" if v is None else f"{v:12.4g}" for v in values)
+        table += f"\n  {name:18}{''.join(cells)}"
+    return table
+
+
 def describe_references(metrics: Mapping[str, Any]) -> str:
     """Compares the error of a run with predictors without a network.
 
@@ -69,7 +112,7 @@ def describe_references(metrics: Mapping[str, Any]) -> str:
         f"{t} ({_percent(e)})" for t, e in rivals.items() if t not in beaten
     ]
     parts = {"less": texts, "not less": others}
-    told = [f"{how} than {' and '.join(p)}" for how, p in parts.items() if p]
+    told = [f"{how} than {_join(p)}" for how, p in parts.items() if p]
     return f"The error there is {', but '.join(told)}."
 
 
@@ -79,7 +122,8 @@ def _find_rivals(
     subset = "id" if _find_error(metrics, "ood") is None else "ood"
     scores = metrics.get("references", {})
     rivals = {
-        text: scores.get(n, {}).get(subset) for n, text in REFERENCES.items()
+        text: scores[name].get(subset)
+        for name, text in list_references(scores, subset).items()
     }
     known = {text: error for text, error in rivals.items() if error is not None}
     return _find_error(metrics, subset), known
@@ -102,6 +146,11 @@ def _find_error(
 ) -> float | None:
     value = metrics.get(subset, {}).get(score)
     return value if value is not None and math.isfinite(value) else None
+
+
+def _join(texts: list[str]) -> str:
+    first = ", ".join(texts[:-1])
+    return f"{first} and {texts[-1]}" if first else "".join(texts)
 
 
 def _percent(share: float) -> str:

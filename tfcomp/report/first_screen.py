@@ -114,9 +114,8 @@ def _make_scores(analysis: RunAnalysis) -> Exhibit:
         shown["the network before training"] = untrained
     reference = analysis.dataset.reference_name
     shown[reference] = dict.fromkeys(shown[analysis.name], 1.0)
-    for name, text in verbalize.REFERENCES.items():
-        if errors := analysis.references.get(name):
-            shown[text.removeprefix("the ")] = errors
+    for name, text in verbalize.list_references(analysis.references).items():
+        shown[text.removeprefix("the ")] = analysis.references[name]
     rows = [
         {"predictor": name, "ID": errors.get("id"), "OOD": errors.get("ood")}
         for name, errors in shown.items()

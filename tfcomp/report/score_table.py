@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tfcomp.evaluation.metrics import find_limits
-from tfcomp.evaluation.verbalize import FITTED
+from tfcomp.evaluation.verbalize import FITTED, list_references
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report.page import Links, Section
 from tfcomp.statistics.seed_statistics import Statistics, compute_statistics
@@ -31,14 +31,16 @@ RIVALS = {
     "additive": "sum of effects",
     "mean_image": "mean image",
 }
+IGNORED = "one factor ignored"
 CAPTION = (
     "Means over seeds of the pixel MSE divided by the MSE of a reference (a "
     "blank image if the data declare a constant ground, else the mean training "
     "image), with 95 % intervals of three seeds or more. ID: combinations of "
     "factors outside the held-out region; OOD: inside. The other columns are "
     "OOD errors on the same data: of the network before training, of the "
-    "nearest training image, of the best sum of effects of single factors, and "
-    "of the mean training image."
+    "nearest training image, of the best sum of effects of single factors, of "
+    "the mean training image, and of true images with one factor at its most "
+    "frequent value (the factor with which that errs least)."
 )
 
 
@@ -68,6 +70,9 @@ def read_scored(
         column: references.get(name, {}).get("ood")
         for name, column in RIVALS.items()
     }
+    for name in list_references(references):
+        if name not in RIVALS:
+            others[IGNORED] = references[name]["ood"]
     errors = {s: metrics.get(s, {}).get("relative_mse") for s in SUBSETS}
     return ScoredRun(setting, seed, errors, others, link)
 
@@ -89,7 +94,7 @@ def make_table(runs: Sequence[ScoredRun], method: str = "student") -> Exhibit:
         for subset in SUBSETS:
             mean, interval = _format(found[setting][subset], digits[subset])
             row |= {subset.upper(): mean, f"{subset.upper()} 95 %": interval}
-        for column in ("untrained", *RIVALS.values()):
+        for column in ("untrained", *RIVALS.values(), IGNORED):
             values = [run.others.get(column) for run in group]
             known = [v for v in values if v is not None and math.isfinite(v)]
             mean = sum(known) / len(known) if known else None
