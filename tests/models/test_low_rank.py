@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from tfcomp.config.run_config import RunConfig
-from tfcomp.config.run_flags import parse_config
+from tfcomp.config.run_flags import define_run_flags, parse_config, parse_flags
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.evaluator import analyze_embedding
 from tfcomp.models.low_rank import NarrowConvolution, list_embeddings
@@ -68,8 +68,12 @@ def test_embedding_analysis_against_numpy() -> None:
     assert 1 < found.summary["effective_rank"] < 32
 
 
-def test_orthogonal_and_published_start_are_flags() -> None:
-    assert list_embeddings(make(*SMALL, "--orthogonal"))["x"].orthogonal
+def test_lines_of_earlier_versions_are_read() -> None:
+    old = parse_flags([*SMALL, "--orthogonal=false"], define_run_flags())
+    assert old == parse_flags(SMALL, define_run_flags())
+
+
+def test_published_start_is_a_flag() -> None:
     cnn = ("--flagfile=smoke.flags", "--start=published")
     config = parse_config(cnn)
     model = make_model(config, make_dataset(config), "float32")

@@ -69,12 +69,9 @@ def test_absent_factor_is_the_zero_matrix(index: np.ndarray) -> None:
         np.testing.assert_array_equal(gradient, 0.0)
 
 
-@pytest.mark.parametrize("orthogonal", [False, True])
-def test_index_equals_one_hot_code(
-    rng: np.random.Generator, orthogonal: bool
-) -> None:
-    by_index = make_layer("index", orthogonal=orthogonal)
-    by_code = make_layer("code", orthogonal=orthogonal)
+def test_index_equals_one_hot_code(rng: np.random.Generator) -> None:
+    by_index = make_layer("index")
+    by_code = make_layer("code")
     by_code.set_weights(by_index.get_weights())
     index = np.array([3, 0, 3, 4])
     code = np.eye(NUM_VALUES, dtype="float32")[index]
@@ -102,11 +99,8 @@ def test_soft_code_mixes_matrices_differentiably(
     np.testing.assert_allclose(gradient, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("orthogonal", [False, True])
-def test_gradients_equal_differences(
-    rng: np.random.Generator, orthogonal: bool
-) -> None:
-    layer = make_layer(orthogonal=orthogonal, dtype="float64")
+def test_gradients_equal_differences(rng: np.random.Generator) -> None:
+    layer = make_layer(dtype="float64")
     index = np.array([1, 1, 3])
     cotangent = rng.normal(size=(3, ROWS, COLUMNS))
     gradients = compute_gradients(layer, index, cotangent)
@@ -128,11 +122,8 @@ def test_gradients_equal_differences(
             )
 
 
-@pytest.mark.parametrize("orthogonal", [False, True])
-def test_zero_vectors_are_finite(
-    rng: np.random.Generator, orthogonal: bool
-) -> None:
-    layer = make_layer(orthogonal=orthogonal)
+def test_zero_vectors_are_finite(rng: np.random.Generator) -> None:
+    layer = make_layer()
     coefficients, left, right = layer.get_weights()
     left[0, 1] = left[1] = right[1] = 0.0
     left[2, 1] = left[2, 0]
@@ -142,22 +133,7 @@ def test_zero_vectors_are_finite(
     cotangent = rng.normal(size=(NUM_VALUES, ROWS, COLUMNS)).astype("float32")
     for gradient in compute_gradients(layer, index, cotangent):
         assert np.isfinite(gradient).all()
-    if not orthogonal:
-        np.testing.assert_array_equal(layer.matrices()[1], 0.0)
-
-
-def test_orthogonal_coefficients_are_singular_values() -> None:
-    layer = make_layer(orthogonal=True)
-    expected = np.sort(np.abs(layer.get_weights()[0]), axis=1)[:, ::-1]
-    assert layer.spectrum().shape == (NUM_VALUES, RANK)
-    np.testing.assert_allclose(layer.spectrum(), expected, atol=1e-5)
-    # The first mode keeps its direction, the sign included.
-    coefficients, left, right = layer.get_weights()
-    coefficients[:, 1:] = 0.0
-    layer.set_weights([coefficients, left, right])
-    plain = make_layer()
-    plain.set_weights(layer.get_weights())
-    np.testing.assert_allclose(layer.matrices(), plain.matrices(), atol=1e-4)
+    np.testing.assert_array_equal(layer.matrices()[1], 0.0)
 
 
 def test_spectrum_is_that_of_the_matrices() -> None:
@@ -179,7 +155,6 @@ def test_mixed_precision_keeps_large_indices() -> None:
 def test_config_round_trip() -> None:
     layer = make_layer(
         "code",
-        orthogonal=True,
         coefficient_regularizer=EntropyRegularizer(0.1),
         right_regularizer=VarianceRegularizer(0.2, "unit"),
         name="matrices",

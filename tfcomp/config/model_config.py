@@ -82,11 +82,6 @@ class ModelConfig(Settings):
         "Low-rank model: sum or average the penalties over the matrices.",
         choices=("sum", "mean"),
     )
-    orthogonal: bool = setting(
-        False,
-        "Low-rank model: orthonormal vectors for every value, so that "
-        "coefficients are singular values.",
-    )
     axes: str = setting(
         "find",
         "Hard rendering: find the image axis of every factor, or say it, as "

@@ -81,6 +81,10 @@ def define_run_flags(plugins: str = "") -> flags.FlagValues:
     return values
 
 
+# Lines of runs of earlier versions, whose flags are gone.
+RETIRED = ("--orthogonal=false",)
+
+
 def parse_flags(
     arguments: Sequence[str], values: flags.FlagValues
 ) -> dict[str, Any]:
@@ -131,6 +135,7 @@ def parse_lines(expanded: Sequence[str]) -> dict[str, Any]:
 def _parse_expanded(
     expanded: Sequence[str], values: flags.FlagValues
 ) -> dict[str, Any]:
+    expanded = [argument for argument in expanded if argument not in RETIRED]
     for argument in expanded:
         name = argument.lstrip("-").partition("=")[0]
         is_long = argument[:1] == "-" and len(name) > MAX_NAME

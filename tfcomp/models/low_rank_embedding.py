@@ -9,9 +9,6 @@ from tfcomp.models.value_embedding import Size, ValueEmbedding, take_rows
 
 # A shorter vector is divided by this, which bounds the gradient at a zero one.
 _LENGTH_FLOOR = 1e-6
-# Added to the r-th entry of the r-th unit vector before orthogonalization:
-# dependent vectors would make the derivative of the QR decomposition infinite.
-_INDEPENDENCE = 1e-6
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -25,18 +22,14 @@ class LowRankEmbedding(ValueEmbedding):
     with `rank` modes r. `u` and `v` are the weights `left` and `right`
     scaled to unit length, so that `lambda` alone carries the size of a mode.
     Vectors shorter than 1e-6 are divided by that: a zero vector stays zero.
-    Unless `orthogonal` is set, the modes may be parallel, and `lambda` are
-    not singular values: see `spectrum`.
+    Modes may be parallel, and `lambda` are not singular values: see
+    `spectrum`.
 
     Weights: `coefficients [V, R]`, `left [V, R, rows]` and
     `right [V, R, columns]`. Matrices start with a Frobenius norm of about 1.
 
     Args, besides those of `ValueEmbedding`:
         rank: Number of modes R, from 1 to the smaller side.
-        orthogonal: Replaces the unit vectors of each value by an orthonormal
-            basis (Gram-Schmidt, in the order of the modes). The coefficients
-            are then the singular values up to sign and order. Regularizers
-            see the weights, not this basis.
         coefficient_regularizer: As `EntropyRegularizer(0.1)`; those of `left`
             and `right` as `VarianceRegularizer(0.01)`.
     """
@@ -47,7 +40,6 @@ class LowRankEmbedding(ValueEmbedding):
         size: Size,
         rank: int,
         inputs: str = "index",
-        orthogonal: bool = False,
         coefficient_regularizer: object = None,
         left_regularizer: object = None,
         right_regularizer: object = None,
@@ -58,7 +50,6 @@ class LowRankEmbedding(ValueEmbedding):
         if not 1 <= rank <= min(self.size):
             rule = f"from 1 to the smaller side of size={self.size}"
             raise ValueError(f"rank must be {rule}, got {rank}")
-        self.orthogonal = bool(orthogonal)
         regularize = keras.regularizers.get
         self.coefficient_regularizer = regularize(coefficient_regularizer)
         self.left_regularizer = regularize(left_regularizer)
@@ -102,7 +93,6 @@ class LowRankEmbedding(ValueEmbedding):
         return {
             **super().get_config(),
             "rank": self.rank,
-            "orthogonal": self.orthogonal,
             "coefficient_regularizer": regularize(self.coefficient_regularizer),
             "left_regularizer": regularize(self.left_regularizer),
             "right_regularizer": regularize(self.right_regularizer),
@@ -110,22 +100,21 @@ class LowRankEmbedding(ValueEmbedding):
 
     @classmethod
     def from_config(cls, config: dict) -> Self:
-        # Models of earlier versions have initializers, all None.
-        config.pop("coefficient_initializer", None)
-        config.pop("vector_initializer", None)
+        # Models of earlier versions have them: None, None and False.
+        for name in ("coefficient_initializer", "vector_initializer"):
+            config.pop(name, None)
+        if config.pop("orthogonal", False):
+            raise ValueError("orthogonal modes ended with version 0.1")
         return super().from_config(config)
 
     def _render(
         self, coefficients: KerasTensor, left: KerasTensor, right: KerasTensor
     ) -> KerasTensor:
         """Matrices [n, rows, columns] of n values."""
+        # The lengths go into one factor per mode: scaling each vector first
+        # costs more passes over the large tensors.
         scale = coefficients[..., None]  # [n, R, 1]
-        if self.orthogonal:
-            left, right = _orthonormalize(left), _orthonormalize(right)
-        else:
-            # The lengths go into one factor per mode: scaling each vector
-            # first costs more passes over the large tensors.
-            scale = scale * _inverse_length(left) * _inverse_length(right)
+        scale = scale * _inverse_length(left) * _inverse_length(right)
         # Not `ops.matmul` of a transpose, whose gradient moves a copy.
         return ops.einsum("nri,nrj->nij", left * scale, right)
 
@@ -133,15 +122,3 @@ class LowRankEmbedding(ValueEmbedding):
 def _inverse_length(vectors: KerasTensor) -> KerasTensor:
     squares = ops.sum(ops.square(vectors), axis=-1, keepdims=True)
     return ops.rsqrt(ops.maximum(squares, _LENGTH_FLOOR**2))  # [n, R, 1]
-
-
-def _orthonormalize(vectors: KerasTensor) -> KerasTensor:
-    shift = _INDEPENDENCE * ops.eye(*vectors.shape[1:], dtype=vectors.dtype)
-    unit = vectors * _inverse_length(vectors)
-    columns = ops.transpose(unit + shift, (0, 2, 1))  # [n, N, R]
-    basis, triangle = ops.qr(columns)  # [n, N, R], [n, R, R]
-    # The signs of a QR decomposition are arbitrary; a positive diagonal
-    # makes it unique, and so a continuous function of the vectors.
-    diagonal = ops.diagonal(triangle, axis1=-2, axis2=-1)  # [n, R]
-    signs = 2.0 * ops.cast(diagonal >= 0, diagonal.dtype) - 1.0
-    return ops.transpose(basis * signs[:, None, :], (0, 2, 1))

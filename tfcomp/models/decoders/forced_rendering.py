@@ -106,7 +106,7 @@ def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
         encoding, inputs = make_encoding(config, space), "code"
     factors = keras.Input((len(space),), dtype="float32", name="factors")
     parts = encoding.split(encoding(factors))
-    penalties: dict[str, Any] = {"orthogonal": model.orthogonal}
+    penalties: dict[str, Any] = {}
     reduction = model.penalty_reduction
     if model.entropy_weight:
         entropy = EntropyRegularizer(model.entropy_weight, reduction)
