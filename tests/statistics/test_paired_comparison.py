@@ -50,22 +50,6 @@ def test_pairs_by_hand() -> None:
     assert list(row)[-4:] == ["p_holm", "ratio", "ratio_low", "ratio_high"]
 
 
-def test_pairs_that_tell_little() -> None:
-    settings = {2: {0: 1.0}, 3: {0: 3.0, 1: 4.0}, 4: {8: 1.0, 9: 1.0}}
-    rows = compare(settings | {5: {0: 3.5, 1: 4.5}}, pairs="all")
-    found = {(r["depth_a"], r["depth_b"]): r for r in rows}
-    assert len(rows) == 6
-    single = found[2, 3]
-    assert (single["difference"], single["n"], single["p"]) == (2.0, 1, None)
-    assert single["low"] is None
-    assert single["ratio"] == pytest.approx(3.0)
-    none = found[3, 4]
-    assert (none["difference"], none["n"], none["ratio"]) == (None, 0, None)
-    constant = found[3, 5]  # in all seeds: as certain as a test can be
-    assert constant["low"] is constant["high"] is None
-    assert constant["p"] == constant["p_holm"] == 0
-
-
 def test_holm_by_hand() -> None:
     # Sorted: 0.01 x 4, 0.02 x 3, 0.03 x 2 (raised to the one before), 0.5 x 1.
     found = adjust_by_holm([0.03, None, 0.5, 0.01, 0.02])

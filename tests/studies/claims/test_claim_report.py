@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.studies.claims.planted import plant_all_claims, plant_claim
+from tests.studies.claims.planted import plant_all_claims
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.studies.claims import write_report
@@ -66,16 +66,6 @@ def test_page_shows_every_claim_and_number(report, page: str) -> None:
     assert "a note" in text
 
 
-def test_a_folded_claim_tells_its_verdict(report, page: str) -> None:
-    lines = re.findall(r"<summary><h2>(C\d+)\.(.*?)</summary>", page, re.DOTALL)
-    assert [name for name, _ in lines] == [r.claim.name for r in report.results]
-    for (_, line), result in zip(lines, report.results, strict=True):
-        text = html.unescape(line)
-        assert all(f">{verdict}</span>" in text for verdict in result.by_part)
-        assert result.paper_badge in text
-    assert "<details open" not in page
-
-
 def test_tables_agree_with_the_verdicts(report) -> None:
     folder = report.page.parent
     with open(folder / "claims.csv", encoding="utf-8", newline="") as file:
@@ -91,23 +81,6 @@ def test_tables_agree_with_the_verdicts(report) -> None:
         assert f"**{result.claim.name}**" in line
         assert f"**{result.badge}**" in line
         assert line.replace("\\|", "").count("|") == 6
-
-
-def test_short_table_shows_both_verdicts_and_their_numbers(report) -> None:
-    text = (report.page.parent / "verdicts.md").read_text("utf-8")
-    _, _, *lines = text.splitlines()
-    for line, result in zip(lines, report.results, strict=True):
-        cells = line.strip("| ").replace("\\|", "").split(" | ")
-        assert len(cells) == 4
-        assert cells[0].startswith(f"**{result.claim.name}** ")
-        assert cells[1] == (
-            f"**{result.paper_badge}**" if result.paper else "–"
-        )
-        assert cells[2].startswith(f"**{result.badge}**")
-        numbers = html.unescape(cells[3])
-        for part in result.parts:
-            if part.decides and part.estimate:
-                assert part.quantity[1:].replace("|", "") in numbers
 
 
 def test_controls_and_history_are_shown(report, page: str) -> None:
@@ -143,15 +116,6 @@ def test_report_without_evidence(tmp_path: Path) -> None:
     assert all("| **not run**" in line for line in lines) and len(lines) == 22
 
 
-def test_a_report_is_the_same_twice(tmp_path: Path) -> None:
-    evidence = plant_claim("C2", "undecided").gather()
-    pages = [
-        write_report(evidence, tmp_path / name).page.read_bytes()
-        for name in ("a", "b")
-    ]
-    assert pages[0] == pages[1]
-
-
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="--output must be writable"):
@@ -167,21 +131,6 @@ def test_no_tensorflow() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True
     )
     assert result.returncode == 0, result.stderr
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.0, "0"),
-        (-0.99999999, "-1"),
-        (0.12345, "0.123"),
-        (12.345, "12.3"),
-        (0.00012345, "1.2e-04"),
-        (123456.0, "123456"),
-    ],
-)
-def test_numbers_as_text(value: float, text: str) -> None:
-    assert format_number(value) == text
 
 
 def test_command_over_a_run(

@@ -9,14 +9,13 @@ from tests.studies.claims.planted import (
     judge_evidence,
     judge_runs,
     make_runs,
-    plant_all_claims,
     plant_claim,
     set_flags,
     set_measures,
     split_runs,
 )
 from tfcomp.statistics.verdicts import Verdict
-from tfcomp.studies.claims.all_claims import CLAIMS, judge
+from tfcomp.studies.claims.all_claims import CLAIMS
 from tfcomp.studies.claims.evidence import FIRST_SEED, Evidence
 
 NAMES = [claim.name for claim in CLAIMS]
@@ -116,13 +115,6 @@ def test_slopes_without_a_fit() -> None:
     assert result.parts[1].reason == "2 sizes"
 
 
-def test_claims_do_not_disturb_each_other() -> None:
-    verdicts = {r.claim.name: r.verdict for r in judge(plant_all_claims())}
-    assert verdicts["C16"] is not Verdict.NOT_RUN
-    for name in ("C2", "C11", "C12", "C20"):
-        assert verdicts[name] is not Verdict.NOT_RUN
-
-
 @pytest.mark.parametrize("name", ["C15", "C18"])
 def test_a_stray_number_of_bumps_undoes_nothing(name: str) -> None:
     stages = [-1.0, 0.9, 0.6, 0.3, 0.0]
@@ -137,14 +129,6 @@ def test_a_stray_number_of_bumps_undoes_nothing(name: str) -> None:
     )
     runs = plant_claim(name, "reproduced").runs
     assert judge_runs(name, runs, stray).verdict is Verdict.REPRODUCED
-
-
-def test_a_plus_is_no_bump() -> None:
-    """C14 looks at the interaction: a plus is in place, and has none."""
-    runs = plant_claim("C14", "refuted").runs
-    result = judge_runs("C14", runs)
-    verdicts = [str(part.verdict) for part in result.parts]
-    assert verdicts[:2] == ["reproduced", "refuted"]
 
 
 def test_numbers_of_an_older_definition_are_not_judged() -> None:

@@ -6,18 +6,12 @@ import pytest
 
 from tests.studies.claims.planted import (
     change_scores,
-    gather,
     judge_runs,
     plant_claim,
     set_flags,
     split_runs,
 )
-from tfcomp.config.flagfiles import expand_flagfiles
 from tfcomp.statistics.verdicts import Verdict
-from tfcomp.studies.claims.experiments.stripe_training import ARMS
-from tfcomp.tables.flatten import parse_run_flags
-from tfcomp.tables.groups import Group
-from tfcomp.tables.selection import count_steps, list_differences
 
 # Runs on bumps alone, of all that C17 needs.
 PLAIN = ("dataset", "gaussian_bumps")
@@ -64,26 +58,6 @@ def test_stripes_are_compared_after_equal_training() -> None:
     # As many steps in other epochs are as many steps.
     longer = set_flags(striped, epochs=25, steps_per_epoch=126)
     assert judge_runs("C17", plain, longer).verdict is Verdict.REPRODUCED
-
-
-def test_the_paper_profile_makes_the_comparison() -> None:
-    striped, plain = (
-        parse_run_flags("\n".join(expand_flagfiles([f"--flagfile={file}"])))[0]
-        for file in (
-            PROFILE / "stripes_long.flags",
-            PROFILE / "corner_bright.flags",
-        )
-    )
-    assert count_steps(striped) == count_steps(plain)
-    assert list_differences(striped, plain, ARMS.free) == []
-    assert (striped["dataset"], striped["num_bumps"]) == ("stripes", 50)
-
-
-def test_an_epoch_of_unknown_length() -> None:
-    runs = plant_claim("C17", "reproduced").runs
-    (first,) = gather(set_flags(runs[:1], steps_per_epoch=0)).groups
-    assert "not known" in ARMS.find_mismatch(first, first)
-    assert ARMS.find_mismatch(first, Group()) == ""
 
 
 @pytest.mark.parametrize("kind", ["reproduced", "refuted"])

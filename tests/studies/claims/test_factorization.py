@@ -89,11 +89,3 @@ def test_depth_6_is_preferred() -> None:
         part = judge_runs("C7", *runs, stray).parts[0]
         assert part.label == "ramp, depth 2 less depth 6"
         assert part.verdict is Verdict.REPRODUCED
-
-
-def test_the_deepest_with_enough_seeds_stands_in_for_depth_6() -> None:
-    shallow, deep = plant(make_drop(0.3), "--depth=2"), make_drop(0.1)
-    runs = plant(deep, "--depth=4"), plant(deep, "--depth=6", seeds=[0])
-    part = judge_runs("C7", shallow, *runs).parts[0]
-    assert part.label == "ramp, depth 2 less depth 4"
-    assert part.verdict is Verdict.REPRODUCED

@@ -10,13 +10,7 @@ from tests.studies.claims.planted import (
     judge_evidence,
     plant_claim,
 )
-from tfcomp.statistics.estimates import (
-    estimate_geometric,
-    estimate_share,
-    estimate_trend,
-)
-from tfcomp.statistics.verdicts import Verdict, above, below
-from tfcomp.statistics.verdicts import judge as decide
+from tfcomp.statistics.verdicts import Verdict, above
 from tfcomp.studies.claims.all_claims import CLAIMS
 from tfcomp.studies.claims.claim import FITTED, Check, Declaration, Number
 from tfcomp.studies.claims.controls import Control, Kind, read_declarations
@@ -236,39 +230,6 @@ def test_untrained_networks_must_not_pass(start, gates, verdict) -> None:
     (control,) = result.controls
     assert control.kind is Kind.UNTRAINED
     assert control.is_right is (verdict is Verdict.REPRODUCED)
-
-
-def test_untrained_networks_must_not_pass_a_part_that_was_run() -> None:
-    number = Number("a number", "a", above(0.5))
-    settings = {code: make_cnn(code) for code in ("bump", "ramp")}
-    tests = Declaration([Check(settings, [number], ())])
-    claim = Claim("C0", "", "", "", "", "", tests)
-    result = claim.judge(plant_numbers(**{"a": 0.9, "start/a": 0.8}).plant())
-    assert result.verdict is Verdict.NOT_VALID
-
-
-def test_geometric_means() -> None:
-    found = estimate_geometric({0: 0.01, 1: 0.1, 2: 1.0})
-    assert found.mean == pytest.approx(0.1)
-    assert 0 < found.low < 0.01 and found.low * found.high == pytest.approx(
-        0.01
-    )
-    assert found.test(found.low) == pytest.approx(0.05)
-    assert estimate_geometric({0: 0.0, 1: 0.1}) is None
-
-
-def test_shares_and_trends() -> None:
-    most = estimate_share(dict.fromkeys(range(5), True))
-    assert decide(most, above(0.5))[0] is Verdict.REPRODUCED
-    some = estimate_share({s: s < 8 for s in range(10)})
-    assert decide(some, above(0.5))[0] is Verdict.UNDECIDED
-    rows = {seed: [9.0, 5.0, 5.0 - seed, 1.0 - seed] for seed in range(4)}
-    falling = estimate_trend(rows)
-    assert decide(falling, below(0))[0] is Verdict.REPRODUCED
-    assert decide(falling, above(0))[0] is Verdict.REFUTED
-    none = estimate_trend({s: [1.0, 3.0, 2.0] for s in range(3)})
-    assert decide(none, above(0))[0] is Verdict.UNDECIDED
-    assert estimate_trend({0: [1.0, None, 2.0], 1: [1.0, 2.0, 3.0]}) is None
 
 
 def test_refutations_are_corrected_within_a_claim() -> None:

@@ -35,17 +35,3 @@ def test_failed_searches_are_counted_and_left_out() -> None:
     table.loc[lost, "reached"] = False
     none = dataclasses.replace(study, thresholds=table)
     assert read_rows(format_study(none))[0][6] == "–, 3 not reached"
-
-
-def test_a_slope_that_could_not_be_fitted_is_a_dash() -> None:
-    study = make_study("study")
-    slopes = study.slopes.assign(slope=None, low=None, high=None)
-    rows = read_rows(format_study(dataclasses.replace(study, slopes=slopes)))
-    assert [row[-1] for row in rows] == ["–", "–"]
-    rows = read_rows(
-        format_study(dataclasses.replace(study, slopes=slopes.iloc[:0]))
-    )
-    assert [row[-1] for row in rows] == ["–", "–"]
-    ends = study.slopes.assign(low=None, high=None)
-    rows = read_rows(format_study(dataclasses.replace(study, slopes=ends)))
-    assert [row[-1] for row in rows] == ["3", "1"]

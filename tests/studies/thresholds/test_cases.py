@@ -22,18 +22,6 @@ def make_case(kind: str, region: str = "none", **settings: object) -> Case:
     return Case(kind, region, 16, 3, BASE, SearchSettings(**settings))
 
 
-def test_cases_are_the_product() -> None:
-    settings = SearchSettings(grid_sizes="8,16", seeds=2, first_seed=5)
-    cases = list_cases(BASE, settings)
-    assert [(c.kind, c.region, c.grid_size, c.seed) for c in cases] == [
-        (kind, region, size, seed)
-        for kind, region in settings.variants
-        for size in (8, 16)
-        for seed in (5, 6)
-    ]
-    assert len({case.name for case in cases}) == len(cases)
-
-
 def test_bumps_are_continuous_and_as_many_as_asked_for() -> None:
     config = make_case("bumps").make_config(37)
     train = make_dataset(config).splits.train

@@ -15,23 +15,6 @@ from tfcomp.studies.thresholds.search_settings import (
 )
 
 
-def test_lists() -> None:
-    settings = SearchSettings(
-        grid_sizes="8, 12",
-        regions='none,"box:x:0-0.5,y:0.5-1"',
-        criterion="relative_mse,position_accuracy",
-        target="0.5, 0.9",
-    )
-    assert settings.sizes == [8, 12]
-    assert settings.variants == [
-        ("bumps", "none"),
-        ("bumps", "box:x:0-0.5,y:0.5-1"),
-        ("stripes_and_bumps", "none"),
-        ("stripes_and_bumps", "box:x:0-0.5,y:0.5-1"),
-    ]
-    assert settings.targets == {"relative_mse": 0.5, "position_accuracy": 0.9}
-
-
 def test_every_kind_has_its_own_region() -> None:
     assert SearchSettings().variants == [
         ("bumps", "none"),

@@ -1,11 +1,9 @@
 """Pictures without trained networks: of scores over seeds, and of the data."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from matplotlib.figure import Figure
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
@@ -24,59 +22,15 @@ from tfcomp.studies.paper.curves import Reader, draw_errors, draw_stages
 from tfcomp.studies.paper.paper_figure import Drawer, Drawn, Found
 from tfcomp.studies.thresholds.laws import fit_laws, make_exhibits
 
-SPREADS = {"ID points": "log_volume_sd_id", "OOD points": "log_volume_sd_ood"}
-# By name: metrics of stages by the title of their panel, the label of the axis,
-# and what they are.
-STAGES: dict[str, tuple[Mapping[str, Reader], str, str]] = {
-    "factorization": ({"": "factorization"}, "F (eq. 7)", "Factorization"),
-    "probes": (
-        {"": "probe_r2_ood"},
-        "R²",
-        "Linear probes from ID to OOD",
-    ),
+# The metric of each stage, the label of its axis, and its description.
+STAGES: dict[str, tuple[Reader, str, str]] = {
+    "factorization": ("factorization", "F (eq. 7)", "Factorization"),
+    "probes": ("probe_r2_ood", "R²", "Linear probes from ID to OOD"),
     "volume": (
-        {
-            "": lambda group: subtract_code(
-                group.get_stages("log_volume_difference")
-            )
-        },
+        lambda group: subtract_code(group.get_stages("log_volume_difference")),
         "log-volume, OOD - ID - code",
         "Mean log-volume over OOD points less the mean over ID points, and "
         "less the same difference of the code",
-    ),
-    "spread": (
-        SPREADS,
-        "spread of log-volume",
-        "Standard deviation of log-volume (natural logarithm)",
-    ),
-    "types": (
-        {"": "product_less_sum"},
-        "products less sums",
-        "Share of units that a product of a function of x and one of y fits "
-        "better than a sum, less the opposite share",
-    ),
-    "jumps": (
-        {
-            "longest step": "gap_max_speed",
-            "sharpest turn": "gap_max_turning",
-        },
-        "inside the gap / outside",
-        "Inside the gap over outside, per stage",
-    ),
-}
-# By name: errors at places, the places (else 1, 2, ...), and labels.
-PLACES = {
-    "border": (
-        "border_relative_mse",
-        "",
-        "distance to the nearest ID position (grid steps)",
-        "OOD MSE / blank",
-    ),
-    "angles": (
-        "curve_mse",
-        "curve_values",
-        "angle (degrees)",
-        "MSE over pixels",
     ),
 }
 STRIPES_PER_ROW = 14
@@ -84,52 +38,33 @@ STRIPES_PER_ROW = 14
 NETWORKS = {"donut.flags --depth=2": "315K", "mlp.flags --depth=2": "272K"}
 
 
-def draw_measure(found: Found, name: str, codes: Sequence[str] = ()) -> Drawn:
-    """Plots one of `STAGES`: a line for a group, and a panel for each code."""
-    readers, ylabel, words = STAGES[name]
-    panels = {title: (found.groups, read) for title, read in readers.items()}
+def draw_measure(found: Found, name: str, codes: Sequence[str]) -> Drawn:
+    """Plots one of `STAGES`: a panel for each code, a line for a group."""
+    read, ylabel, words = STAGES[name]
+    panels = {}
     for code in codes:
         groups = {
             label.removeprefix(f"{code}, "): group
             for label, group in found.groups.items()
             if label.startswith(code)
         }
-        panels.pop("", None)
-        panels[f"{code} code"] = groups, readers[""]
+        panels[f"{code} code"] = groups, read
+    figure = draw_stages(panels, ylabel)
     caption = f"{words}, mean over seeds, with 95 % intervals."
-    return _name({caption: draw_stages(panels, ylabel)})
+    return {caption: figure} if figure else {}
 
 
-def draw_places(found: Found, name: str) -> Drawn:
-    """Plots one of `PLACES`, a line for a group."""
-    path, places, xlabel, ylabel = PLACES[name]
-    lines = {k: g.get_places(path) for k, g in found.groups.items()}
-    count = max((table.shape[1] for table in lines.values()), default=0)
-    x: Sequence[float] = range(1, count + 1)
-    if places and count:
-        known = next(iter(found.groups.values())).get_places(places)
-        x = known.iloc[0].tolist()
-    caption = f"{ylabel}, mean over seeds, with 95 % intervals."
-    axes = {"xlabel": xlabel, "ylabel": ylabel, "logy": bool(places)}
-    return _name({caption: draw_errors(x, lines, **axes)})
-
-
-def draw_counts(found: Found, flag: str) -> Drawn:
-    """Plots the OOD error over a flag of the groups."""
-    groups = {g.flags[flag]: g for g in found.groups.values()}
-    names = {"against true bumps": "ood", "against the plus": "ood_plus"}
-    lines = {
-        label: pd.DataFrame(
-            {n: g.get(f"{split}/relative_mse") for n, g in groups.items()}
-        )
-        for label, split in names.items()
-    }
-    caption = (
-        "OOD error, as a multiple of a blank image's, mean over seeds, with "
-        "95 % intervals."
-    )
-    axes = {"xlabel": flag, "ylabel": "OOD MSE / blank", "logy": True}
-    return _name({caption: draw_errors(list(groups), lines, **axes)})
+def draw_curve(found: Found, name: str) -> Drawn:
+    """Plots an error over the values of the factor with a gap."""
+    lines = {k: g.get_places(f"{name}_mse") for k, g in found.groups.items()}
+    if not any(map(len, lines.values())):
+        return {}
+    group = next(iter(found.groups.values()))
+    values = group.get_places(f"{name}_values").iloc[0].tolist()
+    axes = {"xlabel": "angle (degrees)", "ylabel": "MSE over pixels"}
+    figure = draw_errors(values, lines, **axes, logy=True)
+    caption = "MSE at every angle, mean over seeds, with 95 % intervals."
+    return {caption: figure} if figure else {}
 
 
 def draw_search(found: Found, criterion: str) -> Drawn:
@@ -142,10 +77,6 @@ def draw_search(found: Found, criterion: str) -> Drawn:
             rows += table[chosen].to_dict("records")
     exhibits = make_exhibits(fit_laws(rows))
     return {e.caption: e.figure for e in exhibits if e.figure is not None}
-
-
-def _name(drawn: Mapping[str, Figure | None]) -> Drawn:
-    return {caption: figure for caption, figure in drawn.items() if figure}
 
 
 def draw_scores(found: Found, names: Sequence[str]) -> Drawn:
@@ -235,8 +166,7 @@ DATA = {
 DRAWERS: dict[str, Drawer] = {
     "data": lambda _, name: DATA[name](),
     "stages": draw_measure,
-    "places": draw_places,
-    "counts": draw_counts,
+    "curve": draw_curve,
     "search": draw_search,
     "scores": draw_scores,
 }

@@ -47,6 +47,13 @@ INTERPOLATION = [
         decides=False,
     ),
 ]
+# A copy of the nearest edge explains images well, with other weights.
+BLEND = Number(
+    "R² of the weights of the edges on weights linear in the angle",
+    "edge_weight_r2",
+    above(0.5),
+    "weights",
+)
 # Measures of the curve inside the gap over outside, by what they say.
 JUMPS = {"longest step": "gap_max_speed", "sharpest turn": "gap_max_turning"}
 SMOOTHNESS = tuple(
@@ -75,6 +82,7 @@ CLAIMS = {
     "C19": Declaration(
         [Check(find_digit, INTERPOLATION)],
         [Check(find_digit, INTERPOLATION[1:2])],
+        [Check(find_digit, [*INTERPOLATION, BLEND])],
     ),
     "C20": Declaration([Check(find_digit, SMOOTHNESS)]),
 }
