@@ -14,15 +14,11 @@ import numpy as np
 import tensorflow as tf
 
 from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.factors import FactorSpace
 
 # Of the cipher that shuffles. With 4, TensorFlow's default, the numbers of
 # the seed are used almost as they are: small ones leave the first pass over
 # a small table nearly in order (23 of 25 rows in their place).
 ROUNDS = 16
-SHARES = 16  # of an image of mean weight in a pass, with weights
-MAX_SHARES = 2**22
-MAX_REPEATS = 64  # of an image in a pass, with `--balance`
 NOISE_SEED = 0  # independent of the seed of a run
 # Bytes of images that are rendered once rather than for every batch.
 MAX_STORED = 64 * 2**20
@@ -76,7 +72,7 @@ def make_row_batches(
     The batch size B is the global one. Batches start at `first_step`. There are
     `num_steps` of them, or (None) no end.
     """
-    shown = _list_shown(dataset)
+    shown = dataset.list_shown()
     end = tf.int64.max // batch_size
     if num_steps is not None:
         end = first_step + num_steps
@@ -99,7 +95,7 @@ def make_row_sampler(
 
     These are the batches of `make_row_batches`, computed at once.
     """
-    shown = _list_shown(dataset)
+    shown = dataset.list_shown()
 
     @tf.function(autograph=False)
     def shuffle(first: tf.Tensor) -> tf.Tensor:
@@ -109,31 +105,6 @@ def make_row_sampler(
             return tf.reshape(rows, [num_steps, batch_size])
 
     return lambda step: shuffle(tf.constant(step * batch_size, tf.int64))
-
-
-def _list_shown(dataset: Dataset) -> np.ndarray:
-    """Returns rows of the training table, some repeatedly.
-
-    They are repeated if values are balanced, or by their weights.
-    """
-    if dataset.weights is not None:
-        return repeat_by_weight(dataset.weights)
-    if dataset.balance:
-        return repeat_rare(dataset.space, dataset.splits.train)
-    return np.arange(len(dataset.splits.train))
-
-
-def repeat_by_weight(weights: np.ndarray) -> np.ndarray:
-    """Returns row i about w_i / mean(w) * `SHARES` times, sorted.
-
-    Numbers are rounded up or down such that none adds up to more than one
-    image; a pass over the table is `SHARES` times as long.
-    """
-    ends = np.cumsum(weights) / np.sum(weights)
-    count = max(min(SHARES * len(weights), MAX_SHARES), len(weights))
-    places = (np.arange(count) + 0.5) / count
-    rows = np.searchsorted(ends, places)
-    return np.minimum(rows, len(weights) - 1)
 
 
 def make_training_table(dataset: Dataset) -> tuple[tf.Tensor, tf.Tensor]:
@@ -186,21 +157,3 @@ def shuffle_numbers(numbers: tf.Tensor, size: int, seed: int) -> tf.Tensor:
         max_index=np.int64(size - 1),
         rounds=ROUNDS,
     )
-
-
-def repeat_rare(space: FactorSpace, table: np.ndarray) -> np.ndarray:
-    """Returns rows of a table, repeated so that values are about as frequent.
-
-    A row is repeated as often as its rarest value is rarer than the average
-    value of the factor, at most `MAX_REPEATS` times. Absent values (NaN) are
-    not rare.
-    """
-    times = np.ones(len(table))
-    for index in space.to_index(table).T:
-        present = index >= 0
-        counts = np.bincount(index[present])
-        average = present.sum() / max(np.count_nonzero(counts), 1)
-        rarity = average / counts[index[present]]
-        times[present] = np.maximum(times[present], rarity)
-    repeats = np.clip(np.rint(times), 1, MAX_REPEATS).astype(int)
-    return np.repeat(np.arange(len(table)), repeats)

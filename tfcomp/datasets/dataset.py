@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tfcomp.config.errors import ConfigError
 from tfcomp.config.registry import Registry
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.copies import Copies, find_copies
@@ -24,6 +23,12 @@ from tfcomp.datasets.splits import (
     Splits,
     draw_training_table,
     make_splits,
+)
+from tfcomp.datasets.weights import (
+    describe_weights,
+    repeat_by_weight,
+    repeat_rare,
+    weigh,
 )
 
 DATASETS = Registry("dataset")
@@ -161,6 +166,14 @@ class Dataset:
         if self.draw_train is not None:
             return self.render_array(rows, self.draw_train)
         return self.render_array(self.splits.train[rows])
+
+    def list_shown(self) -> np.ndarray:
+        """Returns the training rows of a pass, some of them repeatedly."""
+        if self.weights is not None:
+            return repeat_by_weight(self.weights)
+        if self.balance:
+            return repeat_rare(self.space, self.splits.train)
+        return np.arange(len(self.splits.train))
 
     @cached_property
     def planes(self) -> list[Plane]:
@@ -383,41 +396,10 @@ def build_dataset(
         config.data.train_all,
     )
     if pairs := config.data.correlation:
-        weights = weigh(train, space, pairs)
-        number = weights.sum() ** 2 / np.square(weights).sum()
-        note = (
-            f"correlated: {pairs}, like {number:,.1f} of {len(train):,} "
-            "training images (sum w)^2 / sum w^2"
-        )
-        others |= {"weights": weights}
+        others["weights"] = weights = weigh(train, space, pairs)
+        note = f"correlated: {pairs}, {describe_weights(weights)}"
         others["notes"] = (*others.get("notes", ()), note)
     return Dataset(config.data.dataset, space, region, splits, **others)
-
-
-def weigh(table: np.ndarray, space: FactorSpace, pairs: str) -> np.ndarray:
-    """Returns the weights of rows of factor values, [n], at most 1 each.
-
-    A pair `a,b:s` gives exp(-(a - b)^2 / (2 s^2)), of values that are scaled
-    to 0..1; several pairs (`a,b:.4;a,c:.2`) are multiplied. Absent values
-    (NaN) count as equal to any.
-
-    Raises:
-        ConfigError: For an invalid pair.
-    """
-    scales = np.array([max(f.high - f.low, 1e-30) for f in space])
-    unit = (table - [f.low for f in space]) / scales
-    weights = np.ones(len(table))
-    for pair in pairs.split(";"):
-        match = re.fullmatch(r"([^,:]+),([^,:]+):(\d*\.?\d+)", pair.strip())
-        names = match.groups()[:2] if match else ()
-        width = float(match[3]) if match else 0.0
-        if not {*names} <= {*space.names} or len({*names}) < 2 or not width:
-            rule = f"must be a,b:0.4 for two of {', '.join(space.names)}"
-            raise ConfigError("correlation", rule, pair)
-        first, second = (unit[:, space.names.index(name)] for name in names)
-        apart = np.nan_to_num(first - second)
-        weights *= np.exp(-np.square(apart) / (2 * width**2))
-    return weights
 
 
 def choose_rows(count: int, limit: int) -> np.ndarray:
