@@ -9,9 +9,16 @@ Neither may import TensorFlow: they are called before it starts.
 """
 
 import os
+from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.registry import Registry
 from tfcomp.config.run_config import RunConfig
+
+if TYPE_CHECKING:
+    from keras import KerasTensor as Tensor
+    from keras import Model
+else:  # types that decoders name before Keras is imported
+    Tensor = Model = Any
 
 MODELS = Registry("model")
 # Multiplications of a forward pass below which a second thread of TensorFlow

@@ -1,20 +1,13 @@
 """Pixels that attend to the factors."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.model_registry import MODELS
+from tfcomp.models.model_registry import MODELS, Model
 from tfcomp.models.model_rules import check_sinusoids
-
-if TYPE_CHECKING:
-    import keras
 
 
 @MODELS.register("attention", check=check_sinusoids)
-def build_attention(config: RunConfig, dataset: Dataset) -> keras.Model:
+def build_attention(config: RunConfig, dataset: Dataset) -> Model:
     """Every pixel asks the tokens of the factors, then decides by itself.
 
         t_k = T_k code_k + b_k

@@ -1,19 +1,12 @@
 """The spatial broadcast decoder."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.model_registry import MODELS
-
-if TYPE_CHECKING:
-    import keras
+from tfcomp.models.model_registry import MODELS, Model
 
 
 @MODELS.register("broadcast")
-def build_broadcast(config: RunConfig, dataset: Dataset) -> keras.Model:
+def build_broadcast(config: RunConfig, dataset: Dataset) -> Model:
     """Spatial broadcast (Watters et al. 2019), then convolutions.
 
         x = C_(d+1) relu C_d ... relu C_1 relu(W [code, x_p, y_p] + b)

@@ -1,17 +1,10 @@
 """The published CNN."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.model_registry import MODELS
+from tfcomp.models.model_registry import MODELS, Model
 from tfcomp.models.model_rules import check_quarter
-
-if TYPE_CHECKING:
-    import keras
 
 
 def cost_cnn(config: RunConfig) -> int:
@@ -28,7 +21,7 @@ def check_cnn(config: RunConfig, dataset: Dataset) -> None:
 
 
 @MODELS.register("cnn", check=check_cnn, cost=cost_cnn)
-def build_cnn(config: RunConfig, dataset: Dataset) -> keras.Model:
+def build_cnn(config: RunConfig, dataset: Dataset) -> Model:
     """The published CNN (section 3.1 of the paper).
 
     One transposed convolution draws the code on a quarter of the rows and

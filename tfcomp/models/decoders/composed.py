@@ -16,19 +16,12 @@ factor by itself. The decoders differ in `compose` alone, pixel by pixel:
 with masks m_k, which a branch draws beside x_k, and s the sigmoid.
 """
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.model_registry import MODELS
+from tfcomp.models.model_registry import MODELS, Model, Tensor
 from tfcomp.models.model_rules import check_groups
-
-if TYPE_CHECKING:
-    import keras
-
 
 NAMES = ("additive", "product", "low_rank_product", "occlusion", "slots")
 
@@ -42,7 +35,7 @@ def _find_rank(config: RunConfig) -> int:
     return model.rank if model.model == "low_rank_product" else 1
 
 
-def build_composed(config: RunConfig, dataset: Dataset) -> keras.Model:
+def build_composed(config: RunConfig, dataset: Dataset) -> Model:
     """Returns the decoder of this module that `--model` names."""
     import keras
     from keras import layers, ops
@@ -75,9 +68,7 @@ def build_composed(config: RunConfig, dataset: Dataset) -> keras.Model:
     return keras.Model(factors, compose(images), name=model.model)
 
 
-def _draw(
-    hidden: keras.KerasTensor, shape: tuple, bias: float, name: str
-) -> keras.KerasTensor:
+def _draw(hidden: Tensor, shape: tuple, bias: float, name: str) -> Tensor:
     """Returns the image of a branch."""
     import keras
     from keras import layers

@@ -1,20 +1,13 @@
 """A network from code and place of a pixel to the pixel."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.model_registry import MODELS
+from tfcomp.models.model_registry import MODELS, Model
 from tfcomp.models.model_rules import check_sinusoids
-
-if TYPE_CHECKING:
-    import keras
 
 
 @MODELS.register("coordinate", check=check_sinusoids)
-def build_coordinate(config: RunConfig, dataset: Dataset) -> keras.Model:
+def build_coordinate(config: RunConfig, dataset: Dataset) -> Model:
     """One fully connected network that all pixels share.
 
         x_p = V phi_d( ... phi_1(W code + w + PE(p)))

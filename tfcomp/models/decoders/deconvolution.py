@@ -1,17 +1,10 @@
 """Transposed convolutions, as in variational autoencoders."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.model_registry import MODELS
-
-if TYPE_CHECKING:
-    import keras
-
+from tfcomp.models.model_registry import MODELS, Model
 
 FIRST_SIDE = 4  # pixels of the shorter side of a map that is doubled
 
@@ -35,7 +28,7 @@ def list_doublings(
 
 @MODELS.register("burgess")
 @MODELS.register("kim")
-def build_deconvolution(config: RunConfig, dataset: Dataset) -> keras.Model:
+def build_deconvolution(config: RunConfig, dataset: Dataset) -> Model:
     """`burgess` of beta-VAE (Burgess et al. 2018), `kim` of FactorVAE (2018).
 
     Dense layers of 4 w units and of a first map of 4 x 4 x c, then transposed

@@ -1,20 +1,13 @@
 """Convolutions that the code modulates."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.model_registry import MODELS
+from tfcomp.models.model_registry import MODELS, Model
 from tfcomp.models.model_rules import check_sinusoids
-
-if TYPE_CHECKING:
-    import keras
 
 
 @MODELS.register("film", check=check_sinusoids)
-def build_film(config: RunConfig, dataset: Dataset) -> keras.Model:
+def build_film(config: RunConfig, dataset: Dataset) -> Model:
     """Convolutions of the pixels' places, which the code modulates.
 
         h_0 = PE(p),  h_l = relu((1 + gamma_l) C_l h_(l-1) + beta_l),  x = V h_d

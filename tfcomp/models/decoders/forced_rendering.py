@@ -1,19 +1,13 @@
 """Forced rendering: matrices in pixel space, combined by convolutions."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import FactorSpace
-from tfcomp.models.model_registry import MODELS
+from tfcomp.models.model_registry import MODELS, Model
 from tfcomp.models.model_rules import AXES
-
-if TYPE_CHECKING:
-    import keras
-
 
 _CHOICES = {"find": AXES, "none": (), **{axis: (axis,) for axis in AXES}}
 
@@ -73,7 +67,7 @@ def cost_hard_rendering(config: RunConfig) -> int:
     cost=cost_hard_rendering,
 )
 @MODELS.register("low_rank", check=check_low_rank, cost=cost_low_rank)
-def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
+def build_low_rank(config: RunConfig, dataset: Dataset) -> Model:
     """The network of section 4.1 and appendix C, or our `hard_rendering`.
 
     Each factor's matrix is a channel of `stage_0`; `--depth` times a PReLU

@@ -1,20 +1,14 @@
 """Fully connected layers."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.model_registry import MODELS
-
-if TYPE_CHECKING:
-    import keras
+from tfcomp.models.model_registry import MODELS, Model
 
 
 @MODELS.register("mlp")
-def build_mlp(config: RunConfig, dataset: Dataset) -> keras.Model:
+def build_mlp(config: RunConfig, dataset: Dataset) -> Model:
     """`--depth` ReLU layers of `--width` units and a linear layer of pixels."""
     import keras
     from keras import layers

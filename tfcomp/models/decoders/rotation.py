@@ -1,21 +1,15 @@
 """The published network of rotated digits."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.model_registry import MODELS
+from tfcomp.models.model_registry import MODELS, Model
 from tfcomp.models.model_rules import check_quarter
-
-if TYPE_CHECKING:
-    import keras
 
 
 @MODELS.register("rotation", check=check_quarter)
-def build_rotation(config: RunConfig, dataset: Dataset) -> keras.Model:
+def build_rotation(config: RunConfig, dataset: Dataset) -> Model:
     """The published network of rotated digits (appendix F.2 of the paper).
 
     A dense layer draws the code on a quarter of the image's rows and columns;

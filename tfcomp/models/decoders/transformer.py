@@ -1,19 +1,12 @@
 """A transformer over the pixels, or patches of them."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.model_registry import MODELS
+from tfcomp.models.model_registry import MODELS, Model, Tensor
 from tfcomp.models.model_rules import HEADS, check_sinusoids
-
-if TYPE_CHECKING:
-    import keras
-
 
 TOKENS = 28 * 28  # at most, if the patch is free
 
@@ -38,7 +31,7 @@ def check_transformer(config: RunConfig, dataset: Dataset) -> None:
 
 
 @MODELS.register("transformer", check=check_transformer)
-def build_transformer(config: RunConfig, dataset: Dataset) -> keras.Model:
+def build_transformer(config: RunConfig, dataset: Dataset) -> Model:
     """`--depth` encoder layers over the tokens W code + w + PE(p).
 
         h <- N(h + attention(h)),  h <- N(h + F relu(E h)),  x_p = V h_p
@@ -73,7 +66,7 @@ def build_transformer(config: RunConfig, dataset: Dataset) -> keras.Model:
     return keras.Model(factors, image(drawn), name="transformer")
 
 
-def _add_layer(tokens: keras.KerasTensor, index: int) -> keras.KerasTensor:
+def _add_layer(tokens: Tensor, index: int) -> Tensor:
     """An encoder layer, normalized after its sums as published."""
     from keras import layers
 
