@@ -24,7 +24,7 @@ FLAGS = {
     "format": (
         "saved_model",
         "Formats, separated by commas: saved_model, keras, onnx, openvino, "
-        "litert.",
+        "litert, torch.",
     ),
     "output": ("exports", "Models go to <output>/<run>/<format>/."),
     **PLUGIN_FLAG,

@@ -1,18 +1,23 @@
 """Other formats: each by its own runtime, beside the network."""
 
+import dataclasses
+import importlib
 import os
+import re
 from pathlib import Path
 
+import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 import yaml
 
 from tfcomp import export
-from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.evaluation.loading import LoadedRun, load_run
 from tfcomp.training import formats
-from tfcomp.training.formats import FORMATS, Format
+from tfcomp.training.formats import FORMATS, Format, write_format
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +95,47 @@ def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(FORMATS, "odd", form)
     with pytest.raises(ConfigError, match="pip install no-such-package"):
         formats.check_formats(["keras", "odd"])
+
+
+def test_pytorch_differentiates_its_program(
+    run: LoadedRun, exports: Path
+) -> None:
+    """By the function of the page; the SavedModel has the same geometry."""
+    torch = pytest.importorskip("torch")
+    program = torch.export.load(exports / "torch" / "model.pt2").module()
+    names = {"torch": torch, "draw": program}
+    page = (Path(formats.__file__).parents[2] / "docs/models.md").read_text()
+    (block,) = re.findall(r"```python\n(def compute_metric.*?)```", page, re.S)
+    exec(block, names)
+    factors = run.dataset.splits.grid[40:44]
+    saved = tf.saved_model.load(str(exports / "saved_model"))
+    truth = saved.signatures["geometry"](factors=tf.constant(factors))
+    for stage in ("code", "stage_1", "image"):
+        metric = names["compute_metric"](torch.from_numpy(factors), stage)
+        scale = np.abs(truth[stage]).max()
+        np.testing.assert_allclose(
+            metric.detach(), truth[stage], atol=1e-4 * scale
+        )
+
+
+def test_what_pytorch_cannot_compute_is_one_line(
+    run: LoadedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    plugin = tmp_path / "tf_layer.py"
+    plugin.write_text(
+        "import keras\nimport tensorflow as tf\n\n"
+        '@keras.saving.register_keras_serializable(package="mine")\n'
+        "class Twice(keras.layers.Layer):\n"
+        "    def call(self, inputs):\n        return tf.add(inputs, inputs)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    twice = importlib.import_module("tf_layer").Twice(name="image")
+    factors = keras.Input((2,), name="factors")
+    config = dataclasses.replace(run.config, plugins="tf_layer")
+    model = keras.Model(factors, twice(factors))
+    other = dataclasses.replace(run, config=config, model=model)
+    with pytest.raises(RunError, match="format=torch: Keras cannot") as error:
+        write_format(other, "torch", tmp_path / "out")
+    assert "\n" not in str(error.value)
+    assert not os.listdir(tmp_path / "out")

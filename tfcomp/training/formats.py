@@ -60,13 +60,15 @@ def write_format(run: LoadedRun, name: str, folder: Path) -> Path:
 def _write(run: LoadedRun, name: str, path: Path) -> None:
     from tfcomp.evaluation.derivatives import choose_jacobian
     from tfcomp.models.stages import make_stage_model
-    from tfcomp.training import export
+    from tfcomp.training import export, torch_file
 
     if name == "saved_model":
         jacobian_fn = choose_jacobian(run.model, run.dataset.space)
         export.write_archive(run.model, path, jacobian_fn)
     elif name == "keras":
         run.model.save(path)
+    elif name == "torch":
+        torch_file.write_torch(run, path)
     else:
         stages = make_stage_model(run.model)
         stages(run.dataset.splits.grid[:1])  # Keras exports what was called
