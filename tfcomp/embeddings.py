@@ -3,7 +3,7 @@
     tfcomp embeddings clip.npz --region=shape:heart,x:20-31 --output=report
 
 The file has `classes` [n, F] (with `names` and more as a table of images has)
-or a column [n] for each of --factors, may have `images`, and every other array
+or an array [n] for each factor, may have `images`, and every other array
 [n, ...] is a layer. Prints the table of layers; --output writes the report.
 """
 
@@ -12,19 +12,16 @@ from typing import Any
 from tfcomp.config.command import exit_on_user_error, make_main
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.quiet import start_tensorflow
-from tfcomp.config.run_config import split_names
 from tfcomp.datasets.embedding_files import read_embeddings
 from tfcomp.datasets.tables import explain_damage
 
 SHOWN = (
-    "layer units classes additive_r2 additive_r2_whitened additive_r2_probes "
+    "layer classes additive_r2 additive_r2_whitened additive_r2_probes "
     "composed_ood nearest_ood accuracy_id accuracy_ood"
 ).split()
 FLAGS = {
     "embeddings": ("", "The file, .npz."),
     "region": ("none", "Held-out combinations, as of tfcomp train."),
-    "layers": ("", "Layers to score, in order; by default all of the file."),
-    "factors": ("", "Columns that are factors, if there are no classes."),
     "eval_points": (4096, "Most combinations of geometry and pictures."),
     "output": ("", "Folder for the report; empty for none."),
 }
@@ -32,33 +29,24 @@ FLAGS = {
 
 def score_file(settings: dict[str, Any]) -> int:
     """Reads the file, prints the scores and writes the report."""
-    path = settings["embeddings"]
+    path, output = settings.pop("embeddings"), settings.pop("output")
     if not path.endswith(".npz"):
         raise ConfigError("embeddings", "must name an .npz file", path)
     with explain_damage(path, "embeddings"):
-        table, layers = read_embeddings(
-            path,
-            split_names(settings["layers"]),
-            split_names(settings["factors"]),
-        )
+        table, layers = read_embeddings(path)
     with start_tensorflow():
         from tfcomp.report.representations import evaluate_embeddings
 
         try:
-            result = evaluate_embeddings(
-                layers,
-                table,
-                settings["region"],
-                eval_points=settings["eval_points"],
-            )
+            result = evaluate_embeddings(layers, table, **settings)
         except ConfigError:
             raise
         except ValueError as error:
             raise RunError(f"--embeddings={path}: {error}") from error
         frame = result.tables["layers"]
         print(frame[SHOWN].to_string(index=False, float_format="{:.4g}".format))
-        if settings["output"]:
-            print(f"report  {result.write_report(settings['output'])}")
+        if output:
+            print(f"report  {result.write_report(output)}")
     return 0
 
 

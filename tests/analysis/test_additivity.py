@@ -1,7 +1,5 @@
 """Sums of parts: planted embeddings, and slow definitions of the scores."""
 
-import itertools
-
 import numpy as np
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -54,8 +52,7 @@ def test_a_sum_of_parts_scores_one(values: np.ndarray) -> None:
     for name in ("", "_whitened", "_probes"):
         assert found.scores[f"additive_r2{name}"] == pytest.approx(1, abs=1e-9)
         assert chance.scores[f"additive_r2{name}"] < 0.2
-    for name in ("interaction", "pairs", "higher", "composed_ood"):
-        assert found.scores[name] == pytest.approx(0, abs=1e-9)
+    assert found.scores["composed_ood"] == pytest.approx(0, abs=1e-9)
     assert found.scores["accuracy_ood"] == 1
     assert sum(row["share"] for row in found.parts) == pytest.approx(1)
     ranks = [row["rank"] for row in found.parts]
@@ -128,27 +125,6 @@ def test_composition_by_its_definition() -> None:
     assert found.scores["composed_ood"] == pytest.approx(expected, rel=1e-6)
 
 
-def test_interactions_by_order() -> None:
-    """Shares of an analysis of variance by its definition, means of means."""
-    values = SUM + PRODUCT
-    grid = values.reshape(*SIZES, UNITS) - values.mean(axis=0)
-    mains = [
-        grid.mean(axis=tuple(j for j in range(3) if j != i), keepdims=True)
-        for i in range(3)
-    ]
-    total, pairs = np.square(grid).sum(), 0.0
-    for a, b in itertools.combinations(range(3), 2):
-        (other,) = {0, 1, 2} - {a, b}
-        both = grid.mean(axis=other, keepdims=True) - mains[a] - mains[b]
-        pairs += np.square(np.broadcast_to(both, grid.shape)).sum()
-    found, _ = measure(values)
-    assert found.scores["pairs"] == pytest.approx(pairs / total, rel=1e-9)
-    parts = found.scores["additive_r2"] + found.scores["pairs"]
-    assert parts + found.scores["higher"] == pytest.approx(1, abs=1e-9)
-    some, _ = measure(values[1:], INDEX[1:], IS_OOD[1:])
-    assert some.scores["pairs"] is None and some.scores["interaction"] > 0
-
-
 def test_blocks_and_rotations_change_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -197,4 +173,4 @@ def test_equal_embeddings_have_no_score() -> None:
     assert found.scores["additive_r2"] is None
     assert found.scores["composed_ood"] is None
     assert all(pair["cosine"] is None for pair in found.pairs)
-    assert chance.scores["interaction"] is None
+    assert chance.scores["additive_r2"] is None

@@ -90,7 +90,6 @@ def test_samples_of_a_stochastic_model(reader: tfcomp.Reader) -> None:
         result.run.tables["readings"], subset="id", level="any", factor="all"
     )
     assert row["accuracy"] == pytest.approx(0.5, abs=0.1)
-    assert 0 < row["accuracy_sd"] < 0.2
 
 
 def test_a_reader_that_fails_on_true_images(reader: tfcomp.Reader) -> None:
@@ -109,5 +108,5 @@ def test_a_reader_that_fails_on_true_images(reader: tfcomp.Reader) -> None:
         tfcomp.evaluate(fail, other, REGION, reader=reader)
     assert "\n" not in str(caught.value)
     few = tfcomp.FactorTable(images[:, :8], INDEX)
-    with pytest.raises(tfcomp.ConfigError, match="must be of the data's"):
+    with pytest.raises(tfcomp.ConfigError, match="must be trained on such"):
         tfcomp.evaluate(fail, few, reader=reader)

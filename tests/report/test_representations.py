@@ -117,7 +117,7 @@ def test_several_rows_of_a_combination() -> None:
         atol=1e-5,
     )
     total = (SUM[rows] + noise).var(axis=0).sum()
-    share = result.tables["layers"]["interaction"][0]
+    share = 1 - result.tables["layers"]["additive_r2"][0]
     assert share == pytest.approx(0.25 * 16 / total, rel=0.1)
 
 
@@ -169,6 +169,7 @@ def test_layers_of_an_encoder() -> None:
         lambda x: {"pixels": x, "mean": x.mean(axis=(1, 2))},
         TABLE,
         REGION,
+        layers=["pixels"],
         codes=False,
     )
     assert only.stages == ["pixels", "latents", "image"]
@@ -188,14 +189,13 @@ def test_an_autoencoder_in_one_report(tmp_path: Path) -> None:
         rows = np.square(flat[:, None] - truth).sum(axis=2).argmin(axis=1)
         return INDEX[rows].astype(np.float32)
 
-    def decode(latents: np.ndarray) -> dict[str, np.ndarray]:
-        points = np.asarray(latents, np.float32)
-        return {"up": points @ np.ones((3, 5)), "image": TABLE.draw(points)}
+    def decode(latents: np.ndarray) -> np.ndarray:
+        return TABLE.draw(latents)
 
     result = tfcomp.evaluate_encoder(
         encode, TABLE, REGION, decoder=decode, name="auto"
     )
-    assert result.stages == ["latents", "up", "image"]
+    assert result.stages == ["latents", "image"]
     assert result.scores["ood"]["mse"] == pytest.approx(0, abs=1e-9)
     codes = result.tables["codes"].set_index("score")["value"]
     assert (codes[["dci_disentanglement", "factor_vae"]] > 0.9).all()
@@ -203,13 +203,38 @@ def test_an_autoencoder_in_one_report(tmp_path: Path) -> None:
     assert "Disentanglement" in page and "in latents" in page
 
 
+def test_interactions_by_order() -> None:
+    """Shares of an analysis of variance by its definition, means of means."""
+    product = np.prod(
+        [p[column] for p, column in zip(PARTS, INDEX.T, strict=True)], axis=0
+    )
+    grid = (SUM + product).reshape(3, 8, 8, 16)
+    grid -= grid.mean(axis=(0, 1, 2))
+    mains = [
+        grid.mean(axis=tuple({0, 1, 2} - {i}), keepdims=True) for i in range(3)
+    ]
+    pairs = 0.0
+    for a, b, other in ((0, 1, 2), (0, 2, 1), (1, 2, 0)):
+        both = grid.mean(axis=other, keepdims=True) - mains[a] - mains[b]
+        pairs += np.square(np.broadcast_to(both, grid.shape)).sum()
+    order = np.random.default_rng(0).permutation(len(INDEX))
+    values, frame = (SUM + product)[order], FRAME.iloc[order]
+    (row, *_) = tfcomp.evaluate_embeddings(values, frame).run.tables["layers"]
+    total = np.square(grid).sum()
+    assert row["pair_share"] == pytest.approx(pairs / total, rel=1e-4)
+    (row, *_) = tfcomp.evaluate_embeddings(
+        values[1:], frame.iloc[1:]
+    ).run.tables["layers"]
+    assert row["pair_share"] is None
+
+
 def test_encoders_of_other_forms() -> None:
     for encoder, words in (
         (3, "model or a function"),
         (lambda x: (x, x), "2 outputs"),
-        (lambda x: x[:1], "must be|cannot|shape"),
+        (lambda x: x[:1], "a row for each of"),
     ):
         with pytest.raises(ValueError, match=words):
             tfcomp.evaluate_encoder(encoder, TABLE, REGION)
-    with pytest.raises(ValueError, match="no layer|No such layer"):
+    with pytest.raises(ValueError, match="No such layer"):
         tfcomp.evaluate_encoder(make_encoder(), TABLE, layers=["convv"])

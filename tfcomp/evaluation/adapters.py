@@ -51,7 +51,7 @@ def wrap_model(
     """
     if inputs not in INPUTS:
         raise ValueError(f"inputs must be one of {INPUTS}, got {inputs!r}")
-    names, call = _open(model, list(stages))
+    names, call = open_model(model, list(stages))
     layer = _Outside(call, dataset, inputs, names)
     size = len(dataset.space)
     factors = keras.Input((size,), dtype="float32", name="factors")
@@ -194,7 +194,7 @@ def _to_images(images: Any, shape: tuple[int, int, int]) -> tf.Tensor:
     return tf.reshape(images, (-1, *shape))
 
 
-def _open(model: Any, stages: list[str]) -> tuple[list[str], Call]:
+def open_model(model: Any, stages: list[str]) -> tuple[list[str], Call]:
     """Returns the names of its stages, and a function to all outputs."""
     if isinstance(model, (str, Path)):
         model = _load(Path(model))
@@ -277,8 +277,8 @@ def _open_signatures(loaded: Any, stages: list[str]) -> tuple[list[str], Call]:
 def _pick_image(outputs: Any) -> Any:
     if isinstance(outputs, tuple | list):
         raise ValueError(
-            f"the model returns {len(outputs)} outputs: pass a function of "
-            "factors [n, F] that returns the images of them"
+            f"the model returns {len(outputs)} outputs: pass a function that "
+            "returns one of them"
         )
     if not isinstance(outputs, Mapping):
         return outputs

@@ -16,6 +16,7 @@ from typing import Any
 
 import keras
 import numpy as np
+import pandas as pd
 
 from tfcomp.analysis.jacobians import evaluate_in_batches
 from tfcomp.analysis.reference_predictors import find_nearest
@@ -30,7 +31,6 @@ MAX_IMAGES = 20_000  # that a reader is trained on
 CHECKED = 2000  # true images on which it is rated
 USEFUL = 0.9  # accuracy on true images, at least
 NOISE = 0.1  # standard deviation
-BATCH = 64
 MAX_KNOWN = 2**16  # training points among which the nearest is searched
 Row = dict[str, Any]
 
@@ -50,8 +50,7 @@ class Reader:
     def read(self, images: np.ndarray) -> np.ndarray:
         """Returns the grid indices of the factors, [n, F]."""
         votes = self.model.predict(images, batch_size=256, verbose=0)
-        columns = [votes[name].argmax(axis=1) for name in _list_heads(votes)]
-        return np.stack(columns, axis=1)
+        return np.stack([vote.argmax(axis=1) for vote in votes], axis=1)
 
     def check(
         self, images: np.ndarray, points: np.ndarray, steps: int = 0
@@ -60,12 +59,10 @@ class Reader:
 
         With `steps`, values of ordered factors may be as many steps off.
         """
-        truth, found = self.space.to_index(points), self.read(images)
-        distance = np.abs(found - truth)
-        for column, factor in enumerate(self.space):
+        distance = np.abs(self.read(images) - self.space.to_index(points))
+        for column, factor in zip(distance.T, self.space, strict=True):
             if factor.periodic:
-                far = factor.size - distance[:, column]
-                distance[:, column] = np.minimum(distance[:, column], far)
+                np.minimum(column, factor.size - column, out=column)
         allowed = [0 if f.categorical else steps for f in self.space]
         is_finite = np.isfinite(images).reshape(len(images), -1).all(axis=1)
         return (distance <= allowed) & is_finite[:, None]
@@ -78,29 +75,22 @@ class Reader:
         """
         shape = self.model.input_shape[1:]
         if dataset.space != self.space or dataset.image_shape != shape:
-            rule = (
-                f"must be of the data's factors ({', '.join(self.space.names)})"
-            )
-            raise ConfigError(
-                "reader",
-                f"{rule} and images {list(shape)}",
-                dataset.space.names,
-            )
+            rule = f"must be trained on such factors and images, {list(shape)}"
+            raise ConfigError("reader", rule, list(dataset.image_shape))
         points = dataset.splits.grid
         points = points[choose_rows(len(points), CHECKED)]
         hits = self.check(dataset.render_array(points), points).mean(axis=0)
-        shares = dict(zip(self.space.names, hits.tolist(), strict=True))
-        weak = {n: share for n, share in shares.items() if share < USEFUL}
-        text = ", ".join(f"{n} {share:.0%}" for n, share in weak.items())
-        if len(weak) == len(shares):
+        weak = ", ".join(
+            f"{name} {share:.0%}"
+            for name, share in zip(self.space.names, hits, strict=True)
+            if share < USEFUL
+        )
+        if (hits < USEFUL).all():
             rule = f"must read factors off {USEFUL:.0%} of the true images"
-            raise ConfigError("reader", f"{rule}, it is of no use", text)
+            raise ConfigError("reader", f"{rule}, it is of no use", weak)
         if weak:
-            print(
-                f"note: the reader is of no use for some factors; share of "
-                f"true images that it reads: {text}",
-                file=sys.stderr,
-            )
+            text = "note: the reader is of no use for some factors; share of"
+            print(f"{text} true images that it reads: {weak}", file=sys.stderr)
 
 
 def train_reader(
@@ -124,77 +114,57 @@ def train_reader(
     images, index = data.render_array(points), data.space.to_index(points)
     keras.utils.set_random_seed(seed)
     model = _build(data.image_shape, data.space.shape)
-    heads = [f"factor_{i}" for i in range(len(data.space))]
-    labels = dict(zip(heads, index.T, strict=True))
-    model.compile(
-        keras.optimizers.Adam(2e-3),
-        dict.fromkeys(heads, "sparse_categorical_crossentropy"),
-        metrics=dict.fromkeys(heads, "accuracy"),
-    )
-    stop = _StopWhenRead()
     rounds = max(1, MAX_IMAGES // len(images) // 10)  # small tables repeat
     model.fit(
         np.repeat(images, rounds, axis=0),
-        {name: np.repeat(column, rounds) for name, column in labels.items()},
-        batch_size=BATCH,
+        list(np.repeat(index, rounds, axis=0).T),
+        batch_size=64,
         epochs=epochs,
         verbose=0,
-        callbacks=[stop],
+        callbacks=[keras.callbacks.LambdaCallback(on_epoch_end=_stop(model))],
     )
     reader = Reader(model, data.space)
-    reader.accuracy = _rate(reader, images, points, seed)
-    return reader
-
-
-class _StopWhenRead(keras.callbacks.Callback):
-    """Ends training after an epoch in which nearly all images were read."""
-
-    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
-        found = [v for k, v in (logs or {}).items() if k.endswith("accuracy")]
-        self.model.stop_training = min(found) > 0.999
-
-
-def _build(shape: tuple[int, ...], sizes: Sequence[int]) -> keras.Model:
-    """Builds two to four strided convolutions, and a head for each factor."""
-    layers = keras.layers
-    images = keras.Input(shape)
-    units = layers.GaussianNoise(NOISE / 2)(images)
-    width, side = 32, min(shape[:2])
-    while True:
-        units = layers.Conv2D(
-            width, 3, strides=2, padding="same", activation="relu"
-        )(units)
-        width, side = min(2 * width, 64), -(-side // 2)
-        if side <= 8:
-            break
-    units = layers.Dense(128, "relu")(layers.Flatten()(units))
-    heads = {
-        f"factor_{i}": layers.Dense(size, "softmax", name=f"factor_{i}")(units)
-        for i, size in enumerate(sizes)
-    }
-    return keras.Model(images, heads)
-
-
-def _list_heads(votes: dict[str, np.ndarray]) -> list[str]:
-    return [f"factor_{i}" for i in range(len(votes))]
-
-
-def _rate(
-    reader: Reader, images: np.ndarray, points: np.ndarray, seed: int
-) -> list[Row]:
     rows = choose_rows(len(images), CHECKED)
     images, points = images[rows], points[rows]
     noise = np.random.default_rng(seed).normal(0, NOISE, images.shape)
-    changed = {
+    kinds = {
         "true": images,
         "noise": (images + noise).astype(np.float32),
         "shifted": np.roll(images, 1, axis=2),
     }
-    hits = {n: reader.check(x, points).mean(axis=0) for n, x in changed.items()}
-    return [
-        {"factor": name} | {n: float(share[i]) for n, share in hits.items()}
-        for i, name in enumerate(reader.space.names)
-    ]
+    hits = {n: reader.check(x, points).mean(axis=0) for n, x in kinds.items()}
+    frame = pd.DataFrame({"factor": data.space.names, **hits})
+    reader.accuracy = frame.to_dict("records")
+    return reader
+
+
+def _stop(model: keras.Model) -> Any:
+    """Ends training after an epoch in which nearly all images were read."""
+
+    def end(epoch: int, logs: dict[str, float]) -> None:
+        found = [v for name, v in logs.items() if name.endswith("accuracy")]
+        model.stop_training = min(found) > 0.999
+
+    return end
+
+
+def _build(shape: tuple[int, ...], sizes: Sequence[int]) -> keras.Model:
+    """Builds strided convolutions, and a head for each factor."""
+    layers = keras.layers
+    images = keras.Input(shape)
+    units = layers.GaussianNoise(NOISE / 2)(images)
+    width, side = 32, min(shape[:2])
+    while side > 8 or width == 32:
+        convolution = layers.Conv2D(width, 3, 2, "same", activation="relu")
+        units = convolution(units)
+        width, side = 64, -(-side // 2)
+    units = layers.Dense(128, "relu")(layers.Flatten()(units))
+    heads = [layers.Dense(size, "softmax")(units) for size in sizes]
+    model = keras.Model(images, heads)
+    loss, count = "sparse_categorical_crossentropy", len(heads)
+    metrics = [["accuracy"] for _ in heads]
+    model.compile(keras.optimizers.Adam(2e-3), [loss] * count, metrics=metrics)
+    return model
 
 
 def find_levels(dataset: Dataset) -> np.ndarray:
@@ -224,29 +194,25 @@ def list_readings(
     for _ in range(1, samples):
         found = evaluate_in_batches(lambda f: {"image": model(f)}, grid)
         drawn.append(found["image"])
-    truth = dataset.render_array(grid)
-    columns = {
-        "accuracy": [_add_all(reader.check(x, grid)) for x in drawn],
-        "ceiling": [_add_all(reader.check(truth, grid))],
-        "near": [_add_all(reader.check(x, grid, 1)) for x in drawn],
-        "near_ceiling": [_add_all(reader.check(truth, grid, 1))],
-    }
-    levels, rows = find_levels(dataset), []
-    for subset, part in (("id", splits.is_id), ("ood", splits.is_ood)):
-        for level in ("any", *np.unique(levels[part]).tolist()):
-            chosen = part if level == "any" else part & (levels == level)
-            for i, name in enumerate((*dataset.space.names, "all")):
-                row: Row = {"subset": subset, "level": str(level)}
-                row |= {"factor": name, "points": int(chosen.sum())}
-                for key, hits in columns.items():
-                    shares = [hit[chosen, i].mean() for hit in hits]
-                    row[key] = float(np.mean(shares))
-                    if key == "accuracy" and samples > 1:
-                        row["accuracy_sd"] = float(np.std(shares, ddof=1))
-                rows.append(row)
-    return [row for row in rows if row["points"]]
-
-
-def _add_all(hits: np.ndarray) -> np.ndarray:
-    """Adds a column for images all of whose factors are right."""
-    return np.column_stack([hits, hits.all(axis=1)])
+    subsets = np.where(splits.is_ood, "ood", "id")
+    levels = find_levels(dataset).astype(str)
+    parts = []
+    for name, images, steps in (
+        ("accuracy", drawn, 0),
+        ("ceiling", [dataset.render_array(grid)], 0),
+        ("near", drawn, 1),
+        ("near_ceiling", [dataset.render_array(grid)], 1),
+    ):
+        hits = [reader.check(x, grid, steps) for x in images]
+        shares = pd.DataFrame(
+            np.mean(hits, axis=0), columns=dataset.space.names
+        )
+        shares["all"] = np.mean([hit.all(axis=1) for hit in hits], axis=0)
+        parts.append(pd.concat({name: shares}, axis=1))
+    frame = pd.concat(parts, axis=1)
+    means = [
+        frame.groupby([subsets, level]).mean().stack(future_stack=True)
+        for level in (np.full(len(grid), "any"), levels)
+    ]
+    table = pd.concat(means).rename_axis(["subset", "level", "factor"])
+    return table.reset_index().to_dict("records")

@@ -1,27 +1,22 @@
-"""Measures representations of combinations: additive parts, codes, kernels."""
+"""Tables of representations: additive parts of layers, and codes."""
 
 from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from tfcomp.analysis import additivity, disentanglement
-from tfcomp.analysis.features import finite_or_none
 from tfcomp.analysis.gram import compute_cosine_gram
 from tfcomp.analysis.kernels import summarize_alignment
 from tfcomp.analysis.reference_predictors import find_nearest
-from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets.dataset import Dataset, Render, build_dataset, choose_rows
-from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.analysis.tuning import compute_tuning, summarize_tuning
+from tfcomp.datasets.dataset import choose_rows
 from tfcomp.datasets.factors import FactorSpace
-from tfcomp.datasets.regions import Region
 from tfcomp.datasets.table_images import to_array
-from tfcomp.datasets.vectors import VectorDataset
 
 Layers = dict[str, np.ndarray]
 Row = dict[str, Any]
@@ -29,13 +24,13 @@ MAX_COMPARED = 1024  # points whose kernels and nearest items are compared
 MAX_KNOWN = 2**16  # training points among which the nearest is searched
 
 
-def read_layers(given: Any, count: int, default: str = "embeddings") -> Layers:
+def read_layers(given: Any, count: int) -> Layers:
     """Returns embeddings [n, units] by layer, checked.
 
     Raises:
         ValueError: If a layer has not `count` rows of finite numbers.
     """
-    named = given if isinstance(given, Mapping) else {default: given}
+    named = given if isinstance(given, Mapping) else {"embeddings": given}
     if not named:
         raise ValueError("embeddings must have at least one layer, got none")
     layers = {}
@@ -48,14 +43,15 @@ def read_layers(given: Any, count: int, default: str = "embeddings") -> Layers:
                 f"{name} must be [n, units] with n = {count:,} rows, one for "
                 f"each combination, got {list(array.shape)}"
             )
-        flat = array.reshape(count, -1)
-        if flat.dtype.kind != "f" or flat.dtype.itemsize < 4:
-            flat = flat.astype(np.float32)
-        for start in range(0, count, MAX_COMPARED):
-            part = np.isfinite(flat[start : start + MAX_COMPARED]).all(axis=1)
-            if not part.all():
-                row = start + int(part.argmin())
-                raise ValueError(f"{name} must be finite, row {row} is not")
+        kind = np.result_type(array.dtype, np.float32)
+        flat = array.reshape(count, -1).astype(kind, copy=False)
+        ends = np.stack([flat.min(axis=1), flat.max(axis=1)])
+        if not (is_finite := np.isfinite(ends).all(axis=0)).all():
+            row = int(is_finite.argmin())
+            raise ValueError(f"{name} must be finite, row {row} is not")
+        if name == "image" or "/" in str(name) or not name:
+            rule = "names of layers must be words other than image, without /"
+            raise ValueError(f"{rule}, got {name!r}")
         layers[str(name)] = flat
     return layers
 
@@ -65,62 +61,15 @@ def say_memory(layers: Layers, space: FactorSpace) -> None:
     count = len(next(iter(layers.values())))
     sizes = ", ".join(f"{n} ({v.shape[1]:,})" for n, v in layers.items())
     stored = sum(values.nbytes for values in layers.values())
-    widest = max(v.shape[1] for v in layers.values())
-    units = min(widest, additivity.MAX_UNITS)
+    units = min(max(v.shape[1] for v in layers.values()), additivity.MAX_UNITS)
     width = sum(space.shape)
-    most = 8 * (8 * units**2 + 8 * width * units + 4 * width**2)
-    most += min(2**28, 32 * count * units)  # blocks of rows
-    most += 4 * count * (widest if widest > units else 0)
+    moments = 8 * (8 * units**2 + 8 * width * units + 4 * width**2)
+    copies = min(2**28, 32 * count * units) + 4 * count * units
     print(
         f"{count:,} embeddings of {sizes} take {stored / 2**20:,.0f} MB; "
-        f"scores take up to {most / 2**20:,.0f} MB more",
+        f"scores take up to {(moments + copies) / 2**20:,.0f} MB more",
         file=sys.stderr,
     )
-
-
-def make_vector_dataset(
-    config: RunConfig,
-    table: FactorTable,
-    look_up: Render,
-    units: int,
-    region: Region | None,
-    pictures: Render | None,
-) -> VectorDataset:
-    """Returns the dataset of a table with vectors in place of images."""
-    base = build_dataset(
-        config,
-        table.space,
-        region,
-        cells=table.points,
-        render=look_up,
-        image_shape=(1, units, 1),
-        has_background=False,
-        has_position=False,
-        first_row="top",
-        notes=table.notes,
-        size_flag="eval_points",
-    )
-    parts = {f.name: getattr(base, f.name) for f in fields(base)}
-    return VectorDataset(**parts, pictures=pictures)
-
-
-def make_composition(
-    dataset: Dataset, points: np.ndarray, values: np.ndarray
-) -> Callable[[np.ndarray], np.ndarray]:
-    """Returns mean + parts, fitted to the ID points, as a function of points.
-
-    The values [n, units] are those of the points [n, F].
-    """
-    space = dataset.space
-    index, is_id = space.to_index(points), ~dataset.region.contains(points)
-    layer = additivity.Layer(values, index, space.shape, is_id)
-    parts = additivity.fit_rows(layer, is_id)
-
-    def compose(factors: np.ndarray) -> np.ndarray:
-        codes = layer.encode(space.to_index(np.asarray(factors)))
-        return np.asarray(codes @ parts, np.float32)
-
-    return compose
 
 
 def measure_layers(
@@ -134,30 +83,29 @@ def measure_layers(
     Rows of the layers [n, units] are those of points [n, F].
     """
     index = space.to_index(points)
-    rows = choose_compared(is_ood)
-    pairs = list(itertools.combinations(space.names, 2))
+    names = [" and ".join(p) for p in itertools.combinations(space.names, 2)]
     tables: dict[str, list[Row]] = {"layers": [], "parts": [], "pairs": []}
-    for name, values in layers.items():
+    for layer, values in layers.items():
         kinds = additivity.measure_additivity(
             values, index, space.shape, is_ood
         )
         extra = {
+            "pair_share": _share_pairs(values, index, space),
             "nearest_ood": _rate_nearest(values, index, is_ood, space),
-            **_align(values[rows], points[rows], is_ood[rows]),
+            **_align(values, points, is_ood),
         }
         for classes, kind in zip(("given", "permuted"), kinds, strict=True):
-            more = extra if classes == "given" else dict.fromkeys(extra)
-            row = {"layer": name, "units": values.shape[1], "classes": classes}
-            tables["layers"].append(row | kind.scores | more)
-            tables["parts"] += [
-                {"layer": name, "classes": classes, "factor": factor} | numbers
-                for factor, numbers in zip(space.names, kind.parts, strict=True)
-            ]
-            tables["pairs"] += [
-                {"layer": name, "classes": classes, "factors": " and ".join(p)}
-                | numbers
-                for p, numbers in zip(pairs, kind.pairs, strict=True)
-            ]
+            first: Row = {"layer": layer, "classes": classes}
+            known = extra if classes == "given" else dict.fromkeys(extra)
+            tables["layers"].append(first | kind.scores | known)
+            for name, labels, rows in (
+                ("parts", space.names, kind.parts),
+                ("pairs", names, kind.pairs),
+            ):
+                tables[name] += [
+                    first | {"factors": label} | row
+                    for label, row in zip(labels, rows, strict=True)
+                ]
     return tables
 
 
@@ -171,22 +119,27 @@ def measure_codes(
     return [{"score": name, "value": value} for name, value in scores.items()]
 
 
-def choose_compared(is_ood: np.ndarray) -> np.ndarray:
-    """Returns rows of a fixed sample, OOD rows first among equals."""
-    ood, known = np.flatnonzero(is_ood), np.flatnonzero(~is_ood)
-    half = MAX_COMPARED // 2
-    chosen = [ood[choose_rows(len(ood), half)]]
-    chosen.append(known[choose_rows(len(known), half)])
-    return np.sort(np.concatenate(chosen))
+def _share_pairs(
+    values: np.ndarray, index: np.ndarray, space: FactorSpace
+) -> float | None:
+    """Returns the share of interactions of two factors, on a whole grid."""
+    places = np.ravel_multi_index(index.T, space.shape)
+    order = np.argsort(places)
+    if not np.array_equal(places[order], np.arange(np.prod(space.shape))):
+        return None
+    tuning = compute_tuning(values[order], space.shape)
+    return summarize_tuning(tuning)["pair_share_weighted"]
 
 
 def _align(
     values: np.ndarray, points: np.ndarray, is_ood: np.ndarray
 ) -> dict[str, float | None]:
     """Returns alignments of cosines with ideal kernels, over OOD points."""
-    rows = is_ood if is_ood.any() else ~is_ood
-    gram = compute_cosine_gram(values - values.mean(axis=0))
-    numbers = summarize_alignment(gram, points, rows)
+    rows = np.flatnonzero(is_ood if is_ood.any() else ~is_ood)
+    rows = rows[choose_rows(len(rows), MAX_COMPARED)]
+    gram = compute_cosine_gram(values[rows] - values.mean(axis=0))
+    every = np.ones(len(rows), bool)
+    numbers = summarize_alignment(gram, points[rows], every)
     del numbers["alignment_constant"]
     return numbers
 
@@ -199,12 +152,12 @@ def _rate_nearest(
 ) -> float | None:
     """Returns the error of the nearest ID rows over that of the ID mean."""
     ood, known = np.flatnonzero(is_ood), np.flatnonzero(~is_ood)
-    ood = ood[choose_rows(len(ood), MAX_COMPARED)]
     if not len(ood):
         return None
     mean = values[known].mean(axis=0, dtype=np.float64)
+    ood = ood[choose_rows(len(ood), MAX_COMPARED)]
     known = known[choose_rows(len(known), MAX_KNOWN)]
     nearest = known[find_nearest(index[ood], index[known], space)]
     error = np.sum((values[ood].astype(float) - values[nearest]) ** 2)
     total = np.sum((values[ood] - mean) ** 2)
-    return finite_or_none(error / total) if total > 0 else None
+    return float(error / total) if total > 0 else None

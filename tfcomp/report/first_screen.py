@@ -44,7 +44,7 @@ def make_answer(
     if with_map:
         mapped = [analysis for analysis in analyses if analysis.has_map]
         shown += [make_landscapes(group) for group in group_runs(mapped)]
-    layers = [describe_layers(a) for a in analyses if "layers" in a.run.tables]
+    layers = [*filter(None, map(describe_layers, analyses))]
     if len(analyses) == 1:
         (analysis,) = analyses
         said = _say_images(analysis) if analysis.dataset.is_pixels else []

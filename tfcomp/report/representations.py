@@ -6,27 +6,32 @@ print(result.tables["layers"])
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from tfcomp.analysis.reference_predictors import fit_effects, make_design
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.dataset import Dataset, build_dataset, choose_rows
 from tfcomp.datasets.embedding_files import make_table
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.regions import Region
 from tfcomp.datasets.tables import make_table_dataset
+from tfcomp.datasets.vectors import VectorDataset
 from tfcomp.evaluation import representations
 from tfcomp.evaluation.adapters import IMAGE, check_outputs, wrap_model
-from tfcomp.evaluation.encoders import Activate, open_encoder, run_in_batches
+from tfcomp.evaluation.encoders import open_encoder
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.report.model_report import ModelReport
 from tfcomp.report.models import make_config
 
 LATENTS = "latents"
 MAX_CODES = 64  # latents whose disentanglement is scored
+MAX_FITTED = 2**14  # rows that a composition is fitted to
+BATCH = 128  # images of one call
 Listed = str | Sequence[int] | np.ndarray
 Arrays = dict[str, np.ndarray]
 Lookup = Callable[[np.ndarray], Arrays]
@@ -44,8 +49,8 @@ def evaluate_embeddings(
 
     `tables` of the result has `layers`, `parts` (by factor) and `pairs` (of
     factors). Its `scores` rate the composition of the last layer: embeddings
-    predicted by a sum of parts that is fitted to the combinations outside of
-    the region.
+    predicted by a sum of parts that is fitted to (at most 16,384) combinations
+    outside of the region.
 
     Args:
         embeddings: An array [n, ...], or several by the names of layers, in the
@@ -66,18 +71,25 @@ def evaluate_embeddings(
         table = make_table(table)
     rows = table.number_rows()
     layers = representations.read_layers(embeddings, len(rows))
-    _check_names(layers)
     config, listed = make_config(table, region, name, eval_points)
-    points, order = table.points[rows], np.argsort(rows, kind="stable")
+    order, shown = np.argsort(rows, kind="stable"), layers
+    if table.is_repeated:  # pictures and geometry are of means
+        starts = np.cumsum(table.counts) - table.counts
+        shown = {
+            n: np.add.reduceat(v[order], starts) / table.counts[:, None]
+            for n, v in layers.items()
+        }
+        order = np.arange(len(table.points))
 
     def look_up(factors: np.ndarray) -> Arrays:
         chosen = table.find_points(factors)
-        return {
-            n: _average(values, order, table.counts, chosen)
-            for n, values in layers.items()
-        }
+        found = {n: np.float32(v[order[chosen]]) for n, v in shown.items()}
+        for values in found.values():
+            values[chosen < 0] = np.nan
+        return found
 
     pictures = table.draw if table.has_images else None
+    points = table.points[rows]
     return _report(config, table, listed, points, layers, look_up, pictures)
 
 
@@ -101,11 +113,11 @@ def evaluate_encoder(
 
     Args:
         encoder: A Keras model, a module of PyTorch, or a function, from images
-            [n, H, W, C] (a module gets [n, C, H, W]) to latents [n, d]. A
-            function may return a dictionary of layers, latents last.
+            [n, H, W, C] (a module gets [n, C, H, W]) to latents [n, d].
         table: Images and factors.
         region: The combinations that are held out, as in `tfcomp.evaluate`.
-        layers: Names of layers of the encoder; by default those at its top.
+        layers: Names of layers of the encoder, by default those at its top; or
+            of entries of a function's dictionary, whose last one is latents.
         decoder: A model from latents to images, of the same kinds.
         name: Name of the model in reports.
         eval_points: The largest number of combinations, sampled at random,
@@ -122,43 +134,33 @@ def evaluate_encoder(
     decode = decoder and open_encoder(decoder, (), IMAGE)
 
     def look_up(factors: np.ndarray) -> Arrays:
-        return _encode(table, encode, decode, factors)
+        exists = table.find_points(factors) >= 0
+        known = np.where(exists[:, None], factors, table.points[:1])
+        found = encode(table.draw(np.float32(known)))
+        if decode:
+            for key, values in decode(found[LATENTS]).items():
+                found[f"{key}_decoder" if key in found else key] = values
+        return {
+            key: np.where(exists[:, None], values, np.float32(np.nan))
+            for key, values in found.items()
+        }
 
     points = images.splits.scored.factors
-    found = run_in_batches(look_up, points)
-    found.pop(IMAGE, None)
-    found = representations.read_layers(found, len(points))
-    _check_names(found)
-    latents = found[LATENTS]
+    parts = np.array_split(points, -(-len(points) // BATCH))
+    batches = [look_up(part) for part in parts]
+    stages = [key for key in batches[0] if key != IMAGE]
+    arrays = {n: np.concatenate([b[n] for b in batches]) for n in stages}
+    arrays = representations.read_layers(arrays, len(points))
     if decode:
-        result = _report_images(config, images, points, found, look_up)
+        result = _finish(config, images, points, arrays, look_up)
     else:
-        result = _report(
-            config, table, listed, points, found, look_up, table.draw
+        draw = table.draw
+        result = _report(config, table, listed, points, arrays, look_up, draw)
+    if codes and arrays[LATENTS].shape[1] <= MAX_CODES:
+        result.run.tables["codes"] = representations.measure_codes(
+            table.space, points, arrays[LATENTS]
         )
-    if codes and latents.shape[1] <= MAX_CODES:
-        rows = representations.measure_codes(table.space, points, latents)
-        result.run.tables["codes"] = rows
     return result
-
-
-def _encode(
-    table: FactorTable,
-    encode: Activate,
-    decode: Activate | None,
-    factors: np.ndarray,
-) -> Arrays:
-    """Returns layers at points; NaN for combinations that do not exist."""
-    exists = table.find_points(factors) >= 0
-    known = np.where(exists[:, None], factors, table.points[:1])
-    found = encode(table.draw(known))
-    if decode:
-        for name, value in decode(found[LATENTS]).items():
-            found[f"{name}_decoder" if name in found else name] = value
-    for name, value in found.items():
-        found[name] = np.array(value, np.float32).reshape(len(factors), -1)
-        found[name][~exists] = np.nan
-    return found
 
 
 def _report(
@@ -172,32 +174,33 @@ def _report(
 ) -> ModelReport:
     """Reports on the composition of the last layer, whose rows are points."""
     *_, last = layers
-    units = layers[last].shape[1]
-
-    def render(factors: Any) -> np.ndarray:
-        values = look_up(np.asarray(factors))[last]
-        return values.astype(np.float32).reshape(-1, 1, units, 1)
-
-    dataset = representations.make_vector_dataset(
-        config, table, render, units, region, pictures
+    units, space = layers[last].shape[1], table.space
+    base = build_dataset(
+        config,
+        space,
+        region,
+        cells=table.points,
+        render=lambda f: look_up(np.asarray(f))[last].reshape(-1, 1, units, 1),
+        image_shape=(1, units, 1),
+        has_background=False,
+        has_position=False,
+        first_row="top",
+        notes=table.notes,
+        size_flag="eval_points",
     )
-    compose = representations.make_composition(dataset, points, layers[last])
+    fields = dataclasses.fields(base)
+    given = {field.name: getattr(base, field.name) for field in fields}
+    dataset = VectorDataset(**given, pictures=pictures)
+    known = np.flatnonzero(~dataset.region.contains(points))
+    known = known[choose_rows(len(known), MAX_FITTED)]
+    index = space.to_index(points[known])
+    effects = fit_effects(index, space.shape, layers[last][known])
 
     def call(factors: np.ndarray) -> Arrays:
-        return look_up(factors) | {IMAGE: compose(factors)}
+        design = make_design(space.to_index(np.asarray(factors)), space.shape)
+        return look_up(factors) | {IMAGE: np.float32(design @ effects)}
 
-    outputs = compose(dataset.splits.grid).reshape(-1, 1, units, 1)
-    return _finish(config, dataset, points, layers, call, outputs)
-
-
-def _report_images(
-    config: RunConfig,
-    dataset: Dataset,
-    points: np.ndarray,
-    layers: Arrays,
-    look_up: Lookup,
-) -> ModelReport:
-    return _finish(config, dataset, points, layers, look_up, None)
+    return _finish(config, dataset, points, layers, call)
 
 
 def _finish(
@@ -206,7 +209,6 @@ def _finish(
     points: np.ndarray,
     layers: Arrays,
     call: Lookup,
-    outputs: np.ndarray | None,
 ) -> ModelReport:
     representations.say_memory(layers, dataset.space)
     is_ood = dataset.region.contains(points)
@@ -214,8 +216,11 @@ def _finish(
         dataset.space, points, is_ood, layers
     )
     model = wrap_model(call, dataset, list(layers), "values")
-    if outputs is None:
+    if dataset.is_pixels:
         dataset, outputs = check_outputs(dataset, model, 1)
+    else:
+        values = call(dataset.splits.grid)[IMAGE]
+        outputs = values.reshape(-1, *dataset.image_shape)
     text = (
         f"Layers: {', '.join(layers)}\nRegion: {dataset.region.spec}\n"
         f"Points: {len(points):,} of {len(dataset.splits.all):,}\n"
@@ -223,32 +228,3 @@ def _finish(
     )
     run = LoadedRun(None, config, dataset, model, {}, text, tables=tables)
     return ModelReport(run, outputs=outputs)
-
-
-def _average(
-    values: np.ndarray,
-    order: np.ndarray,
-    counts: np.ndarray,
-    points: np.ndarray,
-) -> np.ndarray:
-    """Returns means over the rows of points, NaN where these are -1.
-
-    The order sorts rows by their points, which have some counts.
-    """
-    starts = np.cumsum(counts) - counts
-    means = np.zeros((len(points), values.shape[1]), np.float32)
-    for number in range(counts[points].max(initial=0)):
-        rows = np.flatnonzero((counts[points] > number) & (points >= 0))
-        chosen = order[starts[points[rows]] + number]
-        means[rows] += values[chosen] / counts[points[rows], None]
-    means[points < 0] = np.nan
-    return means
-
-
-def _check_names(layers: Mapping[str, np.ndarray]) -> None:
-    for name in layers:
-        if name == IMAGE or "/" in name or not name:
-            raise ValueError(
-                f"names of layers must be words other than {IMAGE}, without /, "
-                f"got {name!r}"
-            )
