@@ -4,13 +4,16 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+from tfcomp.config.errors import ConfigError
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap
 from tfcomp.figures import layout
-from tfcomp.figures.exhibits import figure_to_array
+from tfcomp.figures.curve_plots import draw_curves
+from tfcomp.figures.exhibits import figure_to_array, figure_to_pdf
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.map_plots import draw_maps
 
@@ -71,3 +74,26 @@ def test_other_ticks_or_markers_are_places_of_their_own(
     assert steps
     layout._known_places.clear()
     np.testing.assert_array_equal(found, figure_to_array(draw(1, other)))
+
+
+@pytest.mark.parametrize(("name", "inches"), [("column", 3.25), ("page", 6.75)])
+def test_figures_for_print(name: str, inches: float) -> None:
+    with layout.fit_width(name):
+        figure = draw_curves([0, 1], {"a": [0, 1]}, xlabel="x", ylabel="y")
+    assert figure.get_figwidth() == inches
+    (axes,) = figure.axes
+    assert axes.xaxis.label.get_fontsize() == 7
+    pdf = figure_to_pdf(figure)
+    assert b"/Type3" not in pdf and b"/CIDFontType2" in pdf
+    assert pdf == figure_to_pdf(figure)
+
+
+def test_own_sizes_of_text_are_kept() -> None:
+    with rc_context({"font.size": 9}), layout.fit_width("column"):
+        figure = draw_curves([0, 1], {"a": [0, 1]}, xlabel="x", ylabel="y")
+    assert figure.axes[0].xaxis.label.get_fontsize() == 9
+    with (
+        pytest.raises(ConfigError, match="column, page"),
+        layout.fit_width("a4"),
+    ):
+        pass

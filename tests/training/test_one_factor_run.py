@@ -99,7 +99,10 @@ def test_images_in_tensorboard(
     name: str, runs: dict[str, RunConfig], read_events: Callable
 ) -> None:
     tags = read_events(runs[name]).Tags()["tensors"]
-    images = {"answer/samples_id", "answer/samples_ood", "answer/curve"}
+    images = {
+        f"answer/{name}"
+        for name in ("samples_id", "samples_ood", "curve", "errors")
+    }
     assert images <= set(tags)
     assert not [
         t for t in tags if t.startswith(("answer/map", "stage_log_volume_m"))

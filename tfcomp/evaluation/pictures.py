@@ -23,12 +23,16 @@ _POWERS = {1: "", 2: "²", 3: "³"}
 
 
 def picture_samples(
-    dataset: Dataset, evaluation: Evaluation, subset: str, title: str
+    dataset: Dataset,
+    evaluation: Evaluation,
+    subset: str,
+    title: str,
+    count: int = SHOWN_SAMPLES,
 ) -> Figure:
     """Shows truth above output for a spread of ID or OOD points."""
     splits = dataset.splits
     chosen = splits.is_ood if subset == "ood" else splits.is_id
-    rows = choose_spread(np.flatnonzero(chosen))
+    rows = choose_spread(np.flatnonzero(chosen), count)
     return draw_rows(
         {
             "truth": dataset.to_pictures(evaluation.truth[rows]),
@@ -172,10 +176,12 @@ def find_largest(maps: Mapping[str, np.ndarray]) -> float:
     return max(np.nanmax(np.abs(v), initial=1e-9) for v in maps.values())
 
 
-def picture_landscape(dataset: Dataset, evaluation: Evaluation) -> Figure:
+def picture_landscape(
+    dataset: Dataset, evaluation: Evaluation, planes: Sequence[Plane] = ()
+) -> Figure:
     """Plots the error at every combination of two factors."""
     maps = {"error landscape": compute_error_ratio(dataset, evaluation)}
-    return picture_maps(dataset, maps, label_error(dataset))
+    return picture_maps(dataset, maps, label_error(dataset), planes=planes)
 
 
 def label_error(dataset: Dataset) -> str:

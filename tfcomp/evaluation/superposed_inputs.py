@@ -51,7 +51,13 @@ def find_decoder(model: keras.Model) -> tf.types.experimental.Callable | None:
         decoder = keras.Model(code.output, model.output)
     except ValueError:  # the image depends on something else, too
         return None
-    return tf.function(lambda codes: {"image": decoder(codes)}, autograph=False)
+    # Numbers of codes differ, and without a signature each would be traced.
+    spec = tf.TensorSpec([None, *code.output.shape[1:]], code.output.dtype)
+    return tf.function(
+        lambda codes: {"image": decoder(codes)},
+        autograph=False,
+        input_signature=[spec],
+    )
 
 
 def _mean(codes: np.ndarray) -> np.ndarray:

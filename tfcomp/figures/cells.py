@@ -143,7 +143,8 @@ def _choose_ticks(factor: Factor) -> tuple[np.ndarray, list[str]]:
         shown = np.arange(0, len(values), math.ceil(len(values) / most))
         return shown, [factor.describe(values[place]) for place in shown]
     steps = _DEGREES if factor.unit == "degrees" else (1, 2, 2.5, 5, 10)
-    locator = MaxNLocator(MAX_TICKS - 1, steps=steps)
+    is_whole = np.array_equal(values, np.round(values))
+    locator = MaxNLocator(MAX_TICKS - 1, steps=steps, integer=is_whole)
     numbers = np.asarray(locator.tick_values(values[0], values[-1]))
     places = (numbers - factor.low) / factor.step
     is_inside = (places > -0.5) & (places < len(values) - 0.5)

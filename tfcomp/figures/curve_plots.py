@@ -10,9 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from tfcomp.figures import line_style
+from tfcomp.figures import layout, line_style
 from tfcomp.figures.cells import shade_interval
-from tfcomp.figures.layout import add_panel_title, finish_figure
 from tfcomp.figures.line_style import Numbers, to_numbers
 
 _PANEL_WIDTH = 3.4  # inches
@@ -55,7 +54,7 @@ def draw_curves(
         shaded: Ends of the interval of x that was held out from training.
         bands: Name of a curve to the ends of its intervals, `[n]` each.
     """
-    figure = Figure(figsize=(5.6, 3.6), layout="constrained")
+    figure = layout.make_figure((5.6, 3.6), layout="constrained")
     axes = figure.subplots()
     axes.set_yscale("log" if logy else "linear")
     for index, (name, numbers) in enumerate(series.items()):
@@ -65,11 +64,13 @@ def draw_curves(
         ends = (bands or {}).get(name)
         band = ends and (to_numbers(ends[0]), to_numbers(ends[1]))
         line_style.draw_line(axes, index, np.asarray(x, float), y, label, band)
+    if logy:
+        line_style.set_log_scale(axes, [to_numbers(n) for n in series.values()])
     if shaded is not None:
         shade_interval(axes, *shaded)
     axes.set(xlabel=xlabel, ylabel=ylabel)
     line_style.finish_axes(axes)
-    finish_figure(figure, title)
+    layout.finish_figure(figure, title)
     return figure
 
 
@@ -90,7 +91,7 @@ def draw_curve_panels(
     """
     names = list(dict.fromkeys(n for curves in panels.values() for n in curves))
     size = (_PANEL_WIDTH * len(panels) + 0.4, 3.2)
-    figure = Figure(figsize=size, layout="constrained")
+    figure = layout.make_figure(size, layout="constrained")
     all_axes = figure.subplots(1, len(panels), squeeze=False)[0]
     for axes, (panel, curves) in zip(all_axes, panels.items(), strict=True):
         for name, curve in curves.items():
@@ -108,8 +109,8 @@ def draw_curve_panels(
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel(xlabel)
         line_style.finish_axes(axes)
-        add_panel_title(axes, panel, _PANEL_WIDTH)
-    finish_figure(figure, title)
+        layout.add_panel_title(axes, panel, _PANEL_WIDTH)
+    layout.finish_figure(figure, title)
     return figure
 
 
@@ -164,7 +165,7 @@ def draw_stage_panels(
         "ha": "right",
         "rotation_mode": "anchor",
     }
-    figure = Figure(figsize=size, layout="constrained")
+    figure = layout.make_figure(size, layout="constrained")
     grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axes, (panel, series) in zip(grid, panels.items(), strict=True):
         widths = (errors or {}).get(panel, {})
@@ -176,12 +177,12 @@ def draw_stage_panels(
                 band = y - below, y + above
             label = line_style.choose_label(name, names)
             line_style.draw_line(axes, names.index(name), xs, y, label, band)
-        add_panel_title(axes, panel, width)
+        layout.add_panel_title(axes, panel, width)
         axes.set_xticks(range(len(places)), places, **(slant if tight else {}))
         axes.set_xlim(-0.4, len(places) - 0.6)
         line_style.finish_axes(axes)
     grid[0].set_ylabel(ylabel)
-    finish_figure(figure, title)
+    layout.finish_figure(figure, title)
     return figure
 
 

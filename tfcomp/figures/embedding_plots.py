@@ -11,8 +11,8 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from tfcomp.datasets.factors import Factor
+from tfcomp.figures import layout
 from tfcomp.figures.cells import label_values, show_cells
-from tfcomp.figures.layout import finish_figure, keep_panels, make_panels
 from tfcomp.figures.line_style import LINE_COLORS, finish_axes
 
 PANEL_SIZE = 0.8  # inches
@@ -49,7 +49,7 @@ def draw_embeddings(
     width = max(4.0, wide * PANEL_SIZE + 1.2)
     height = max(2.6, high * (panel + 0.19) + 0.4 + 0.3 * bool(title))
     # With 64 panels a layout engine takes seconds.
-    figure = Figure(figsize=(width, height))
+    figure = layout.make_figure((width, height))
     places = {
         "left": 0.1 / width,
         "right": 1.0 - 1.1 / width,
@@ -59,11 +59,11 @@ def draw_embeddings(
         "hspace": 0.19 / panel,
     }
     grid = figure.subplots(high, wide, squeeze=False, gridspec_kw=places)
-    panels = keep_panels(grid, count)
+    panels = layout.keep_panels(grid, count)
     for axes, matrix, value in zip(panels, matrices, values, strict=True):
         image = show_cells(axes, matrix, Normalize(-limit, limit), "RdBu_r")
         title_of = value if isinstance(value, str) else f"{value:.3g}"
-        axes.set_title(title_of, fontsize=8, pad=2)
+        axes.set_title(title_of, fontsize=layout.scale_text(8), pad=2)
         axes.set(xticks=[], yticks=[])
         axes.spines[:].set(linewidth=0.5, color="0.5")
     finite = matrices[np.isfinite(matrices)]
@@ -77,8 +77,8 @@ def draw_embeddings(
     # One line of text: a legend would lie on top of it.
     note = "" if finite.size == matrices.size else "; gray: no finite value"
     text = f"one matrix per value of {factor_label}{note}"
-    figure.supxlabel(text, fontsize=10)
-    finish_figure(figure, title)
+    figure.supxlabel(text, fontsize=layout.scale_text(10))
+    layout.finish_figure(figure, title)
     return figure
 
 
@@ -94,7 +94,7 @@ def draw_spectrum(
     spectrum = -np.sort(-np.asarray(singular_values, float), axis=1)
     is_drawn = np.isfinite(spectrum).all(axis=1) & (spectrum[:, 0] > 0)
     relative = spectrum[is_drawn] / spectrum[is_drawn, :1]
-    figure = Figure(figsize=(5.0, 3.4), layout="constrained")
+    figure = layout.make_figure((5.0, 3.4), layout="constrained")
     axes = figure.subplots()
     axes.set_yscale("log", nonpositive="clip")  # 0 is below, not a gap
     ranks = np.arange(1, spectrum.shape[1] + 1)
@@ -123,7 +123,7 @@ def draw_spectrum(
     axes.set_xlabel("index of the singular value")
     axes.set_ylabel("singular value / largest")
     finish_axes(axes)
-    finish_figure(figure, title)
+    layout.finish_figure(figure, title)
     return figure
 
 
@@ -139,14 +139,14 @@ def draw_profiles(
     arrays = {name: np.asarray(p, float) for name, p in profiles.items()}
     limit = max(_choose_limit(array) for array in arrays.values())
     size = (3.0 * len(arrays) + 1.6, 3.4)
-    figure, grid = make_panels((1, len(arrays)), size, pad=0.08)
+    figure, grid = layout.make_panels((1, len(arrays)), size, pad=0.08)
     for axes, (name, array) in zip(grid[0], arrays.items(), strict=True):
         image = show_cells(axes, array, Normalize(-limit, limit), "RdBu_r")
         label = f"number along the {name}"
         axes.set(xlabel=label, ylabel=factor.label, title=name)
         label_values(axes.yaxis, factor)
     figure.colorbar(image, ax=list(grid[0]), label="profile", aspect=25)
-    finish_figure(figure, title)
+    layout.finish_figure(figure, title)
     return figure
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -46,7 +47,8 @@ def figure_to_pdf(figure: Figure) -> bytes:
     from matplotlib.backends.backend_pdf import FigureCanvasPdf
 
     buffer = io.BytesIO()
-    with _keep_canvas(figure):
+    # Journals refuse fonts of type 3, matplotlib's default.
+    with _keep_canvas(figure), rc_context({"pdf.fonttype": 42}):
         FigureCanvasPdf(figure).print_pdf(buffer, metadata=_PDF_METADATA)
     return buffer.getvalue()
 

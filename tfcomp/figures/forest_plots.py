@@ -9,8 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tfcomp.figures import line_style
-from tfcomp.figures.layout import finish_figure
+from tfcomp.figures import layout, line_style
 from tfcomp.figures.line_style import LINE_COLORS
 
 KIND_COLORS = {
@@ -73,11 +72,11 @@ def draw_forest(
         heights = [_ROW_HEIGHT * len(p.rows) + 0.85 for p in panels]
         size = 6.6, sum(heights) + 0.15
         shape = {"nrows": len(panels), "height_ratios": heights}
-    figure = Figure(figsize=size, layout="constrained")
+    figure = layout.make_figure(size, layout="constrained")
     grid = figure.subplots(**shape, squeeze=False).ravel()
     for axes, panel in zip(grid, panels, strict=True):
         _draw_panel(axes, panel, labels if side_by_side else None)
-    finish_figure(figure, title)
+    layout.finish_figure(figure, title)
     return figure
 
 
@@ -90,13 +89,15 @@ def _draw_panel(
     axes.grid(visible=False, axis="y")
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    axes.tick_params(axis="x", labelsize=9)
+    axes.tick_params(axis="x", labelsize=layout.scale_text(9))
     labels = shared or [row.label for row in panel.rows]
     texts = [textwrap.fill(label, 34) for label in labels]
-    axes.set_yticks(range(len(texts)), texts, fontsize=9)
+    axes.set_yticks(range(len(texts)), texts, fontsize=layout.scale_text(9))
     axes.set_ylim(len(texts) - 0.5, -0.5)
     letters = 30 if shared else 70
-    axes.set_xlabel(textwrap.fill(panel.quantity, letters), fontsize=9)
+    axes.set_xlabel(
+        textwrap.fill(panel.quantity, letters), fontsize=layout.scale_text(9)
+    )
     if panel.is_log:
         line_style.set_log_scale(axes, [row.seeds for row in panel.rows], "x")
     if panel.bounds is not None:

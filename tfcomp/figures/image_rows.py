@@ -10,8 +10,8 @@ from matplotlib.colors import Normalize, to_rgb
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from tfcomp.figures import layout
 from tfcomp.figures.cells import draw_outline, show_cells
-from tfcomp.figures.layout import finish_figure, make_panels
 
 PANEL_SIZE = 1.5  # inches
 # No shade of the gray scale, so that a model that diverged is not taken for
@@ -49,7 +49,7 @@ def draw_rows(
     # Wide enough for the legend, high enough for the titles.
     width = max(4.5, PANEL_SIZE * shape[1] + 0.4)
     height = _get_height(first.shape) * shape[0] + 0.6 + 0.16 * num_lines
-    figure, panels = make_panels(shape, (width, height), pad=0.06)
+    figure, panels = layout.make_panels(shape, (width, height), pad=0.06)
     for panel_row, (label, images) in zip(panels, stacks.items(), strict=True):
         for axes, image in zip(panel_row, images, strict=True):
             _draw_image(axes, image, mask)
@@ -60,16 +60,16 @@ def draw_rows(
         # A label has lines as long as its panels are high.
         letters = max(4, int(_get_height(images.shape) * 8))
         text = textwrap.fill(label, letters, break_long_words=False)
-        panel_row[0].set_ylabel(text, fontsize=12)
+        panel_row[0].set_ylabel(text, fontsize=layout.scale_text(12))
     if positions is not None:
         for column, position in zip(
             panels.T, np.asarray(positions, float), strict=True
         ):
             _mark_position(column, position)
     for axes, text in zip(panels[0], column_titles or (), strict=False):
-        axes.set_title(text, fontsize=10)
+        axes.set_title(text, fontsize=layout.scale_text(10))
     is_finite = all(np.isfinite(images).all() for images in stacks.values())
-    finish_figure(figure, title, None if is_finite else NO_VALUE_COLOR)
+    layout.finish_figure(figure, title, None if is_finite else NO_VALUE_COLOR)
     return figure
 
 
@@ -108,14 +108,14 @@ def _mark_position(column: Sequence[Axes], position: ArrayLike) -> None:
     """Circles the true position in all rows and titles the column."""
     x, y = np.asarray(position, float)
     texts = ["\N{EN DASH}" if np.isnan(c) else f"{c:.3g}" for c in (x, y)]
-    column[0].set_title(f"({', '.join(texts)})", fontsize=10)
+    column[0].set_title(f"({', '.join(texts)})", fontsize=layout.scale_text(10))
     if np.isnan([x, y]).any():  # a stripe is no point
         return
     # Wide enough to leave the peak in sight, and whole at the border.
     look: dict[str, Any] = {
         "color": "#ff7f0e",
         "fillstyle": "none",
-        "markersize": 16,
+        "markersize": layout.scale_text(16),
     }
     look |= {"label": "true position", "clip_on": False, "zorder": 4}
     for axes in column:

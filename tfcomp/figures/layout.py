@@ -2,10 +2,13 @@
 
 import math
 import textwrap
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
+from matplotlib import rc_context, rcParams, rcParamsDefault
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -14,6 +17,15 @@ from matplotlib.text import Text
 from matplotlib.ticker import LogFormatter
 from numpy.typing import NDArray
 
+from tfcomp.config.errors import ConfigError
+
+# Widths of figures in print, in inches, and the size of their text in points,
+# unless `font.size` of matplotlib's rcParams is not the default.
+WIDTHS = {"column": 3.25, "page": 6.75}
+PRINT_SIZE = 7.0
+MIN_SHARE = 0.5  # of the height, however narrow a figure is
+Width = str | float | None
+_width: ContextVar[float | None] = ContextVar("width", default=None)
 # Letters of the default font in titles, with a margin: matplotlib neither
 # wraps titles nor keeps those of neighboring axes apart.
 _LETTERS_PER_INCH = 10
@@ -22,6 +34,39 @@ MAX_LAYOUT_STEPS = 10  # a step costs more than all drawing
 # 0.2 to 0.4 s for each picture of a training.
 _known_places: dict[Hashable, list[dict[str, Any]]] = {}
 MAX_KNOWN = 256
+
+
+@contextmanager
+def fit_width(width: Width) -> Iterator[None]:
+    """Makes figures of the block fit a width: column, page, or inches.
+
+    Raises:
+        ConfigError: If the width is another word.
+    """
+    if isinstance(width, str) and width not in ("", *WIDTHS):
+        raise ConfigError("width", f"must be among {', '.join(WIDTHS)}", width)
+    inches = WIDTHS.get(width) if isinstance(width, str) else width
+    own, default = rcParams["font.size"], rcParamsDefault["font.size"]
+    size = PRINT_SIZE if inches and own == default else own
+    token = _width.set(inches)
+    try:
+        with rc_context({"font.size": size}):
+            yield
+    finally:
+        _width.reset(token)
+
+
+def make_figure(size: tuple[float, float], **options: Any) -> Figure:
+    """Makes a figure of a size in inches, or of the width that is to fit."""
+    if (width := _width.get()) is None:
+        return Figure(figsize=size, **options)
+    share = max(width / size[0], MIN_SHARE)
+    return Figure(figsize=(width, size[1] * share), **options)
+
+
+def scale_text(points: float) -> float:
+    """Returns a size of text that follows `font.size` of rcParams."""
+    return points / rcParamsDefault["font.size"] * rcParams["font.size"]
 
 
 def arrange_panels(count: int, max_columns: int) -> tuple[int, int]:
@@ -38,7 +83,7 @@ def make_panels(
     The size is without the legend; `pad` is around panels, both in inches.
     """
     engine = ConstrainedLayoutEngine(compress=True, w_pad=pad, h_pad=pad)
-    figure = Figure(figsize=figsize, layout=engine)
+    figure = make_figure(figsize, layout=engine)
     return figure, figure.subplots(*shape, squeeze=False)
 
 
@@ -60,7 +105,7 @@ def finish_figure(
     """
     if title:
         text = _wrap(title, figure.get_figwidth())
-        figure.suptitle(text, fontsize=12)
+        figure.suptitle(text, fontsize=scale_text(12))
     _add_legend(figure, no_value_color)
     take_dollars_literally(figure)
     _settle_layout(figure)
@@ -68,7 +113,7 @@ def finish_figure(
 
 def add_panel_title(axes: Axes, title: str, width: float) -> None:
     """Writes the title of one panel of a width in inches."""
-    axes.set_title(_wrap(title, width), fontsize=11)
+    axes.set_title(_wrap(title, width), fontsize=scale_text(11))
 
 
 def _add_legend(figure: Figure, no_value_color: str | None) -> None:
@@ -85,7 +130,9 @@ def _add_legend(figure: Figure, no_value_color: str | None) -> None:
     if not handles:
         return
     longest = max(len(line) for text in handles for line in text.split("\n"))
-    max_columns = int(width / (longest / _LETTERS_PER_INCH + 0.8))
+    max_columns = int(
+        width / (longest * scale_text(1) / _LETTERS_PER_INCH + 0.8)
+    )
     num_rows, num_columns = arrange_panels(len(handles), max(1, max_columns))
     figure.legend(
         handles=list(handles.values()),
@@ -96,7 +143,9 @@ def _add_legend(figure: Figure, no_value_color: str | None) -> None:
         handlelength=3.2,  # one period of the longest dashes
     )
     num_lines = num_rows * max(text.count("\n") + 1 for text in handles)
-    figure.set_figheight(figure.get_figheight() + 0.2 * num_lines + 0.1)
+    figure.set_figheight(
+        figure.get_figheight() + 0.2 * scale_text(num_lines) + 0.1
+    )
 
 
 def take_dollars_literally(figure: Figure) -> None:
@@ -192,4 +241,5 @@ def _run_engine(figure: Figure, steps: int) -> None:
 
 
 def _wrap(text: str, width: float) -> str:
-    return textwrap.fill(text, max(1, int(width * _LETTERS_PER_INCH)))
+    letters = width * _LETTERS_PER_INCH / scale_text(1)
+    return textwrap.fill(text, max(1, int(letters)))

@@ -81,7 +81,7 @@ def draw_gram_matrices(
     groups = groups if num_id < count else {}
     ticks = {name: place for place, name in enumerate(names)} or groups
     size = GRAM_SIZE * len(arrays) + 1.0, GRAM_SIZE + 0.9
-    figure = Figure(figsize=size, layout="constrained")
+    figure = layout.make_figure(size, layout="constrained")
     grid = figure.subplots(1, len(arrays), squeeze=False)[0]
     for axes, (name, array) in zip(grid, arrays.items(), strict=True):
         image = axes.imshow(array, vmin=0.0, vmax=1.0, interpolation="auto")
@@ -115,7 +115,7 @@ def draw_score_table(
     colon of a word that is wider than its cell.
     """
     size = 1.15 * len(columns) + 3.0, 0.34 * len(rows) + 1.6
-    figure = Figure(figsize=size, layout="constrained")
+    figure = layout.make_figure(size, layout="constrained")
     axes = figure.subplots()
     table = np.array(
         [[values.get((row, c), np.nan) for c in columns] for row in rows]
@@ -134,13 +134,17 @@ def draw_score_table(
             axes.add_patch(cell)
             continue
         is_dark = table[y, x] < 0.28 or table[y, x] > 0.86
-        look = {"ha": "center", "va": "center", "fontsize": 8}
+        look = {
+            "ha": "center",
+            "va": "center",
+            "fontsize": layout.scale_text(8),
+        }
         look["color"] = "white" if is_dark else "black"
         axes.text(x, y, texts.get(place, ""), **look)
     names = ["\n".join(map(_break, column.split())) for column in columns]
     axes.set_xticks(range(len(columns)), names)
     axes.set_yticks(range(len(rows)), rows)
-    axes.tick_params(length=0, labelsize=8)
+    axes.tick_params(length=0, labelsize=layout.scale_text(8))
     axes.xaxis.tick_top()
     figure.colorbar(picture, ax=axes, label=label, shrink=0.8)
     layout.finish_figure(figure, title)

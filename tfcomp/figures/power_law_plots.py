@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
-from tfcomp.figures.layout import finish_figure
+from tfcomp.figures import layout
 from tfcomp.figures.line_style import finish_axes, get_line_style
 
 Points = Sequence[tuple[float, float]]
@@ -44,7 +44,7 @@ def draw_power_laws(
     lines to compare slopes with, from below the least count at the least size.
     """
     points = [p for s in series.values() for p in (*s.points, *s.missed)]
-    figure = Figure(figsize=(5.6, 4.2), layout="constrained")
+    figure = layout.make_figure((5.6, 4.2), layout="constrained")
     axes = figure.subplots()
     axes.set(xscale="log", xlabel="grid size N (px)")
     axes.set(yscale="log", ylabel="training examples needed")
@@ -69,7 +69,7 @@ def draw_power_laws(
     counts = [count for _, count in points]
     axes.set_ylim(min(counts) / 2.5, max(counts) * 2)
     finish_axes(axes)
-    finish_figure(figure, title)
+    layout.finish_figure(figure, title)
     return figure
 
 

@@ -11,8 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from tfcomp.datasets.grid_maps import GridMap, Plane
-from tfcomp.figures import cells
-from tfcomp.figures.layout import add_panel_title, finish_figure
+from tfcomp.figures import cells, layout
 from tfcomp.figures.line_style import LINE_COLORS, finish_axes
 
 ROW_HEIGHT = 1.75  # inches
@@ -33,7 +32,7 @@ def draw_tuning(
     ratios = (width + 0.6, *[2.0] * len(factors))
     size = sum(ratios) + 1.6, len(units) * (ROW_HEIGHT + 0.3) + 0.7
     engine = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.06)
-    figure = Figure(figsize=size, layout=engine)
+    figure = layout.make_figure(size, layout=engine)
     shape: dict[str, Any] = {"width_ratios": ratios, "squeeze": False}
     panels = figure.subplots(len(units), len(ratios), **shape)
     for row, (name, unit) in zip(panels, units.items(), strict=True):
@@ -41,7 +40,7 @@ def draw_tuning(
         bar = figure.colorbar(image, ax=row[0], aspect=12, pad=0.04)
         bar.locator = MaxNLocator(3)
         bar.update_ticks()
-        add_panel_title(row[0], name, width)
+        layout.add_panel_title(row[0], name, width)
         _draw_marginals(row[1:], unit)
         row[0].set_ylabel(plane.factors[1].label)
     # All rows have the same axes: the outer ones alone are named.
@@ -53,9 +52,11 @@ def draw_tuning(
     for axes, factor in zip(panels[0, 1:], factors, strict=True):
         others = [f.name for f in factors if f != factor]
         what = others[0] if len(others) == 1 else "the others"
-        axes.set_title(f"mean over {what}", fontsize=11)
+        axes.set_title(f"mean over {what}", fontsize=layout.scale_text(11))
     is_finite = all(np.isfinite(unit.values).all() for unit in units.values())
-    finish_figure(figure, title, None if is_finite else cells.NO_VALUE_COLOR)
+    layout.finish_figure(
+        figure, title, None if is_finite else cells.NO_VALUE_COLOR
+    )
     return figure
 
 
@@ -69,7 +70,7 @@ def draw_index_distribution(
     """
     stages = {k: np.ravel(np.asarray(v, float)) for k, v in values.items()}
     width = max(4.5, len(stages) + 1.2)
-    figure = Figure(figsize=(width, 3.5), layout="compressed")
+    figure = layout.make_figure((width, 3.5), layout="compressed")
     axes = figure.subplots()
     for place, index in enumerate(stages.values()):
         _draw_histogram(axes, place, index)
@@ -89,7 +90,7 @@ def draw_index_distribution(
     axes.set_xticks(range(len(stages)), list(stages))
     axes.set(xlim=(-0.6, len(stages) - 0.4), ylim=(-0.03, 1.12), ylabel=label)
     axes.set_yticks(np.linspace(0, 1, 6))
-    finish_figure(figure, title)
+    layout.finish_figure(figure, title)
     return figure
 
 
@@ -125,4 +126,11 @@ def _draw_histogram(axes: Axes, place: int, index: np.ndarray) -> None:
     axes.barh(edges[:-1], widths, left=left, height=height, **look)
     if finite.size < index.size:
         text = f"{1 - finite.size / index.size:.1%} dead".replace(".0%", "%")
-        axes.text(place, 1.06, text, ha="center", va="center", fontsize=9)
+        axes.text(
+            place,
+            1.06,
+            text,
+            ha="center",
+            va="center",
+            fontsize=layout.scale_text(9),
+        )

@@ -29,6 +29,7 @@ from tfcomp.evaluation.point_scores import evaluate_images
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.evaluation.run_metrics import compute_metrics
 from tfcomp.figures.exhibits import figure_to_png
+from tfcomp.figures.layout import Width, fit_width
 from tfcomp.models.stages import make_stage_model
 from tfcomp.report.explorer import Explorer
 from tfcomp.report.layer_section import make_charts
@@ -252,8 +253,11 @@ class ModelReport:
             columns |= {f"reads_{n}": hits[:, i] for i, n in enumerate(names)}
         return pd.DataFrame(columns)
 
-    def plot_samples(self, subset: str = "") -> Figure:
+    def plot_samples(self, subset: str = "", *, width: Width = "") -> Figure:
         """Plots true images above outputs of `ood`, or of `id` without any.
+
+        The width is `column` (3.25 inches) or `page` (6.75) for print, or a
+        number of inches; text is then 7 points, or as in your rcParams.
 
         Raises:
             ConfigError: If there is no such subset.
@@ -267,25 +271,37 @@ class ModelReport:
             raise ConfigError("subset", rule, subset)
         title = f"{self.analysis.name}: {words[subset]}"
         found = self.dataset, self.analysis.evaluation
-        return pictures.picture_samples(*found, subset, title)
+        with fit_width(width):
+            return pictures.picture_samples(*found, subset, title)
 
-    def plot_error(self) -> Figure:
-        """Plots the error as a map, or as a curve over one ordered factor."""
+    def plot_error(self, *, width: Width = "") -> Figure:
+        """Plots the error as a map, or as a curve over one ordered factor.
+
+        The numbers are those of `to_frame`; for the width see `plot_samples`.
+        """
         analysis = self.analysis
-        if analysis.has_map:
-            mapped = analysis.for_maps
-            return pictures.picture_landscape(mapped.dataset, mapped.evaluation)
-        if not analysis.curves:
-            self._refuse_order("and all combinations to be plotted")
-        return pictures.picture_error_curve(
-            analysis.dataset, analysis.evaluation
-        )
+        with fit_width(width):
+            if analysis.has_map:
+                shown = analysis.for_maps
+                return pictures.picture_landscape(
+                    shown.dataset, shown.evaluation
+                )
+            if not analysis.curves:
+                self._refuse_order("and all combinations to be plotted")
+            return pictures.picture_error_curve(
+                analysis.dataset, analysis.evaluation
+            )
 
-    def plot_layers(self) -> Figure:
-        """Plots factorization, probes and volumes, stage by stage."""
+    def plot_layers(self, *, width: Width = "") -> Figure:
+        """Plots factorization stage by stage.
+
+        `analysis.layers.summary` has the numbers; for the width see
+        `plot_samples`.
+        """
         if not self.dataset.space.ordered:
             self._refuse_order("to have a geometry")
-        charts = make_charts([self.analysis], "layers")
+        with fit_width(width):
+            charts = make_charts([self.analysis], "layers")
         return next(chart.figure for chart in charts if chart.figure)
 
     def explore(self, *others: ModelReport | str | Path) -> Explorer:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from matplotlib import colormaps
 
 from tfcomp import __version__
 from tfcomp.config.errors import ConfigError
@@ -174,5 +175,17 @@ def write_projections(analysis: RunAnalysis) -> None:
             "split": np.where(splits.is_ood, "OOD", "ID"),
             **name_values(analysis.dataset.space, splits.grid),
         },
-        np.clip(pixels if upright else pixels[:, ::-1], 0.0, 1.0),
+        _tint(analysis, pixels if upright else pixels[:, ::-1]),
     )
+
+
+def _tint(analysis: RunAnalysis, pixels: np.ndarray) -> np.ndarray:
+    """Colors gray images by the value of their first factor."""
+    values = analysis.splits.grid[:, 0]
+    low, high = np.nanmin(values), np.nanmax(values)
+    shares = (values - low) / max(high - low, 1e-9)
+    shown = pixels.clip(0.0, 1.0)
+    if shown.shape[-1] != 1:
+        return shown
+    colors = colormaps["plasma"](np.nan_to_num(shares))[:, :3]  # [n, 3]
+    return shown * (0.3 + 0.7 * colors)[:, None, None]

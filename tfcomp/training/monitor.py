@@ -121,7 +121,8 @@ class Monitor(keras.callbacks.Callback):
         """Writes scores and embeddings; `with_layers` stages and pictures."""
         self._observed.set_weights(model.get_weights())
         evaluation = self._evaluator.evaluate()
-        self._summaries.write_scalars(epoch, _flatten(evaluation))
+        every = self._config.eval_every
+        self._summaries.write_scalars(epoch, _flatten(evaluation), every)
         metrics: dict[str, Any] = dict(evaluation.scores)
         if with_layers:
             self._summaries.write_pictures(epoch, evaluation)

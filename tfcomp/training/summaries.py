@@ -1,23 +1,26 @@
 """Writes the TensorBoard summaries of a run (docs/tutorials/donut.md).
 
-Groups: `answer`, which the first tab shows; `train`; scores in `id`, `ood` and
-others; `stage_<metric>` with a tag for each stage; `embedding_<number>`; images
-of stages and embeddings; and the layout of combined charts.
+Groups: `answer`, pictures that the first tab shows; `train`; scores in `id`,
+`ood` and others; `stage_<metric>` with a tag for each stage;
+`embedding_<number>`; images of stages and embeddings.
+
+TensorBoard smooths curves: the last of a few points is drawn far from its value
+(by a factor of two in a short run). So scores that are computed less than
+`MIN_POINTS` times are written at the last epoch alone; the picture
+`answer/errors` has their curve. Pictures have the width of a card.
 """
 
+import math
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import keras
 import numpy as np
 import tensorflow as tf
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from tensorboard.compat.proto.summary_pb2 import Summary
-from tensorboard.plugins.custom_scalar import layout_pb2
-from tensorboard.plugins.custom_scalar import summary as custom_scalar
 from tensorboard.plugins.hparams import api as hparams
 from tensorboard.plugins.scalar.summary_v2 import scalar_pb
 
@@ -28,12 +31,18 @@ from tfcomp.evaluation import pictures
 from tfcomp.evaluation.evaluator import EmbeddingAnalysis, LayerAnalysis
 from tfcomp.evaluation.metrics import list_metrics
 from tfcomp.evaluation.point_scores import Evaluation
+from tfcomp.figures import layout
+from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import figure_to_array, stack_to_png
 from tfcomp.storage.files import write_bytes
-from tfcomp.storage.run_folder import SAMPLES_FILE
+from tfcomp.storage.run_folder import HISTORY_FILE, SAMPLES_FILE
+from tfcomp.training.history import read_history
 
-# TensorBoard opens on the first group of the alphabet.
-ANSWER = {f"{s}/relative_mse": f"answer/error_{s}" for s in ("id", "ood")}
+ERRORS = {"ID": "id/relative_mse", "OOD": "ood/relative_mse"}
+MIN_POINTS = 100
+CARD_WIDTH, CARD_DPI, CARD_SAMPLES = 2.4, 250, 4  # inches, pixels an inch
+# Flags of HParams, beside those that do not have their default.
+SETTINGS = "dataset region encoding model depth width epochs seed".split()
 LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -49,19 +58,29 @@ class RunSummaries:
         self._has_curves = is_complete and bool(list_curves(dataset.space))
 
     def write_description(self, model: keras.Model, header: str) -> None:
-        """Writes text, hyperparameters and the layout of combined charts."""
+        """Writes text, and the hyperparameters that are not the default."""
         text = describe_run(self._config, self._dataset, model, header)
-        layout = custom_scalar.pb(make_layout())
-        settings, name = self._config.identity(), self._config.run_name
+        defaults, name = RunConfig().identity(), self._config.run_name
+        settings = {
+            flag: value
+            for flag, value in self._config.identity().items()
+            if flag in SETTINGS or value != defaults.get(flag)
+        }
         with self._writer.as_default(step=0):
             tf.summary.text("run", text)
             hparams.hparams(settings, trial_id=name)
-            tf.summary.experimental.write_raw_pb(layout.SerializeToString())
 
     def write_scalars(
-        self, epoch: int, numbers: Mapping[str, float | None]
+        self, epoch: int, numbers: Mapping[str, float | None], every: int = 0
     ) -> None:
-        """Writes numbers by tag, such as `ood/mse`; skips None."""
+        """Writes numbers by tag, such as `ood/mse`; skips None.
+
+        Numbers that are computed every few epochs, and too seldom for a
+        curve, are written at the last epoch alone.
+        """
+        epochs = self._config.training.epochs
+        if epoch < epochs < MIN_POINTS * every:
+            return
         known = {tag: v for tag, v in numbers.items() if v is not None}
         large = [tag for tag, v in known.items() if abs(v) > LARGEST]
         if large:
@@ -69,39 +88,71 @@ class RunSummaries:
             print(f"note: {', '.join(large)} {rule}", file=sys.stderr)
         summary = Summary()
         for tag in (t for t in known if t not in large):
-            for name in filter(None, (tag, ANSWER.get(tag))):
-                summary.MergeFrom(scalar_pb(name, known[tag]))
+            summary.MergeFrom(scalar_pb(tag, known[tag]))
         # `tf.summary.scalar` takes 3 ms for each number.
         with self._writer.as_default(step=epoch):
             content = summary.SerializeToString()
             tf.summary.experimental.write_raw_pb(content)
 
     def write_pictures(self, epoch: int, evaluation: Evaluation) -> None:
-        """Writes samples with the true position, and the error landscape.
+        """Writes errors so far, samples, and the error landscape.
 
-        The samples are also written as a PNG file.
+        More samples of the last epoch are written as a PNG file.
         """
         if not self._config.pictures:
             return
-        samples, dataset, splits = [], self._dataset, self._dataset.splits
-        with self._writer.as_default(step=epoch):
-            for name, chosen in (("id", splits.is_id), ("ood", splits.is_ood)):
-                if chosen.any():
-                    title = f"{self._config.run_name}, {name.upper()}"
-                    figure = pictures.picture_samples(
-                        dataset, evaluation, name, title
-                    )
-                    samples.append(
-                        write_figure(f"answer/samples_{name}", figure)
-                    )
-            path = Path(self._config.run_dir, SAMPLES_FILE)
-            write_bytes(path, stack_to_png(samples))
+        dataset, splits = self._dataset, self._dataset.splits
+        subsets = {"id": splits.is_id, "ood": splits.is_ood}
+        names = [name for name, chosen in subsets.items() if chosen.any()]
+        with self._writer.as_default(step=epoch), layout.fit_width(CARD_WIDTH):
+            write_figure("answer/errors", self._draw_errors(epoch, evaluation))
+            for name in names:
+                title = f"{name.upper()}: truth above output"
+                figure = pictures.picture_samples(
+                    dataset, evaluation, name, title, CARD_SAMPLES
+                )
+                write_figure(f"answer/samples_{name}", figure)
             if self._has_maps:
-                figure = pictures.picture_landscape(dataset, evaluation)
+                planes = dataset.planes[:1]
+                figure = pictures.picture_landscape(dataset, evaluation, planes)
                 write_figure("answer/map", figure)
             if self._has_curves:
                 figure = pictures.picture_error_curve(dataset, evaluation)
                 write_figure("answer/curve", figure)
+        if epoch == self._config.training.epochs:
+            self._write_samples(names, evaluation)
+
+    def _write_samples(
+        self, names: Sequence[str], evaluation: Evaluation
+    ) -> None:
+        samples = []
+        for name in names:
+            title = f"{self._config.run_name}, {name.upper()}"
+            shown = self._dataset, evaluation, name, title
+            samples.append(figure_to_array(pictures.picture_samples(*shown)))
+        path = Path(self._config.run_dir, SAMPLES_FILE)
+        write_bytes(path, stack_to_png(samples))
+
+    def _draw_errors(self, epoch: int, evaluation: Evaluation) -> Figure:
+        """Draws ID and OOD errors in two colors, with their last values."""
+        history = read_history(Path(self._config.run_dir, HISTORY_FILE))
+        rows = {e: row for e, row in history.items() if e < epoch}
+        rows[epoch] = {
+            f"{subset}/{name}": math.nan if value is None else value
+            for subset, scores in evaluation.scores.items()
+            for name, value in scores.items()
+        }
+        tags = [tag for tag in ERRORS.values() if tag in rows[epoch]]
+        scored = [e for e in sorted(rows) if set(tags) <= rows[e].keys()]
+        series = {
+            f"{subset} {rows[epoch][tag]:.3g}": [rows[e][tag] for e in scored]
+            for subset, tag in ERRORS.items()
+            if tag in tags
+        }
+        label = pictures.label_error(self._dataset)
+        return draw_curves(
+            scored, series, xlabel="epoch", ylabel=label, logy=True
+        )
 
     def write_layers(self, epoch: int, analysis: LayerAnalysis) -> None:
         """Writes geometry and probes of all stages, and log-volume maps."""
@@ -110,7 +161,7 @@ class RunSummaries:
             return
         centered = pictures.center_volumes(analysis.log_volume)
         largest = pictures.find_largest(centered)
-        with self._writer.as_default(step=epoch):
+        with self._writer.as_default(step=epoch), layout.fit_width(CARD_WIDTH):
             for stage, values in analysis.log_volume.items():
                 named = {f"log volume, {stage}": values}
                 figure = pictures.picture_volumes(
@@ -127,7 +178,7 @@ class RunSummaries:
             for name in list_charted()
             for stage, found in summary.items()
         }
-        self.write_scalars(epoch, numbers)
+        self.write_scalars(epoch, numbers, self._config.layerwise_every)
 
     def write_embeddings(
         self, epoch: int, embeddings: dict[str, EmbeddingAnalysis], drawn: bool
@@ -138,10 +189,10 @@ class RunSummaries:
             for name, embedding in embeddings.items()
             for number, value in embedding.summary.items()
         }
-        self.write_scalars(epoch, numbers)
+        self.write_scalars(epoch, numbers, self._config.eval_every)
         if not (drawn and self._config.pictures):
             return
-        with self._writer.as_default(step=epoch):
+        with self._writer.as_default(step=epoch), layout.fit_width(CARD_WIDTH):
             for name, embedding in embeddings.items():
                 factor = self._dataset.space[name]
                 figures = pictures.picture_embedding(factor, embedding)
@@ -152,11 +203,9 @@ class RunSummaries:
         self._writer.close()
 
 
-def write_figure(tag: str, figure: Figure) -> NDArray[np.uint8]:
-    """Writes a matplotlib figure as an image summary; returns its pixels."""
-    pixels = figure_to_array(figure)
-    tf.summary.image(tag, pixels[np.newaxis])
-    return pixels
+def write_figure(tag: str, figure: Figure) -> None:
+    """Writes a matplotlib figure as an image summary."""
+    tf.summary.image(tag, figure_to_array(figure, CARD_DPI)[np.newaxis])
 
 
 def describe_run(
@@ -175,25 +224,6 @@ def describe_run(
         f"combinations, {len(splits.train)} training examples.\n{notes}\n"
         f"Made with\n\n{code}\n\nFlags\n\n{flags}\n"
     )
-
-
-def make_layout() -> layout_pb2.Layout:
-    """Returns the layout of combined charts, the same for all runs.
-
-    TensorBoard shows the charts of different layouts one below the other.
-    """
-    scores = [measure.name for measure in list_metrics("image")]
-    scores.sort(key=lambda name: name != "relative_mse")
-    charts = {
-        "ID and OOD": {name: f"^(id|ood)/{name}$" for name in scores},
-        "all stages": {name: f"^stage_{name}/" for name in list_charted()},
-    }
-    layout = layout_pb2.Layout()
-    for title, patterns in charts.items():
-        category = layout.category.add(title=title)
-        for name, pattern in patterns.items():
-            category.chart.add(title=name).multiline.tag.append(pattern)
-    return layout
 
 
 def list_charted() -> list[str]:

@@ -172,6 +172,8 @@ def test_a_damaged_network_stops_nothing(tmp_path: Path) -> None:
     ("flags", "words"),
     [
         (["--only=1z"], "--only must name figures"),
+        (["--only=1a", "--format=svg"], "--format must be among png, pdf"),
+        (["--only=1a", "--width=a4"], "width must be among column, page"),
         (["--output="], "--output must name a folder"),
         (["--runs=nowhere"], "--runs must match a folder"),
         (["--runs=."], "--runs must match finished runs"),

@@ -38,8 +38,15 @@ FLAGS = {
         "with *, separated by commas.",
     ),
     "output": ("paper_figures", "The folder for the figures and index.md."),
-    "only": ("", "Figures to draw, separated by commas; by default all."),
+    "only": (
+        "",
+        "Figures to draw, separated by commas, or the beginning of their "
+        "names, as 2 for 2a_d, 2e and 2f; by default all.",
+    ),
+    "format": ("png", "png or pdf."),
+    "width": ("", "column (3.25 inches) or page (6.75); by default as needed."),
 }
+FORMATS = ("png", "pdf")
 DPI = 200  # twice the resolution of the reports
 TEMPLATE = Path(__file__).parent / "templates" / "index.md"
 
@@ -52,21 +59,36 @@ def draw_figures(settings: dict[str, Any]) -> int:
     """
     check_folder("output", settings["output"])
     figures = read_figures()
-    names = split_names(settings["only"]) or list(figures)
-    for name in names:
-        if name not in figures:
-            hint = suggest(name, figures) or f" of {'; '.join(figures)}"
-            raise ConfigError("only", f"must name figures{hint}", name)
+    asked = split_names(settings["only"]) or list(figures)
+    names = [name for text in asked for name in _find_figures(text, figures)]
+    if settings["format"] not in FORMATS:
+        rule = f"must be among {', '.join(FORMATS)}"
+        raise ConfigError("format", rule, settings["format"])
     runs = settings["runs"]
     evidence = read_some_evidence(runs) if runs else Evidence()
     output, command = Path(settings["output"]), settings["command"]
     chosen = [figures[name] for name in names]
-    for entry in write_figures(chosen, evidence, output, command):
-        print(f"{entry.figure.name:8} {entry}", flush=True)
+    ending = settings["format"]
+    # Imported here: bad flags must be answered without matplotlib.
+    from tfcomp.figures.layout import fit_width
+
+    with fit_width(settings["width"]):
+        for entry in write_figures(chosen, evidence, output, command, ending):
+            print(f"{entry.figure.name:8} {entry}", flush=True)
     for note in evidence.notes:
         print(f"note {note}")
     print(f"\nindex  {output / 'index.md'}")
     return 0
+
+
+def _find_figures(text: str, figures: Mapping[str, Any]) -> list[str]:
+    """Returns the figure of a name, or those whose names begin with it."""
+    found = [text] if text in figures else []
+    found = found or [name for name in figures if name.startswith(text)]
+    if not found:
+        hint = suggest(text, figures) or f" of {'; '.join(figures)}"
+        raise ConfigError("only", f"must name figures{hint}", text)
+    return found
 
 
 def write_figures(
@@ -74,6 +96,7 @@ def write_figures(
     evidence: Evidence,
     output: Path,
     command: str = "",
+    ending: str = "png",
 ) -> Iterator[Found]:
     """Writes pictures as they are drawn, and `index.md` after the last one.
 
@@ -86,7 +109,7 @@ def write_figures(
     entries = []
     for figure in figures:
         found = figure.find(evidence)
-        draw_pictures(found, output)
+        draw_pictures(found, output, ending)
         entries.append(found)
         yield found
     shown = {
@@ -97,10 +120,9 @@ def write_figures(
     write_text(output / "index.md", render_markdown(TEMPLATE, shown))
 
 
-def draw_pictures(found: Found, output: Path) -> None:
+def draw_pictures(found: Found, output: Path, ending: str) -> None:
     """Draws all pictures of a figure that its runs allow."""
-    # Imported here: bad flags must be answered without matplotlib.
-    from tfcomp.figures.exhibits import figure_to_png
+    from tfcomp.figures.exhibits import figure_to_pdf, figure_to_png
 
     for picture in found.figure.pictures:
         kind, arguments = next(iter(picture)), picture.values()
@@ -116,8 +138,10 @@ def draw_pictures(found: Found, output: Path) -> None:
                 found.tables[caption] = content
                 continue
             number = len(found.pictures) + 1
-            name = make_slug(f"fig {found.figure.name} {number}") + ".png"
-            write_bytes(output / name, figure_to_png(content, 256, DPI))
+            name = make_slug(f"fig {found.figure.name} {number}") + f".{ending}"
+            file = figure_to_pdf(content) if ending == "pdf" else None
+            file = file or figure_to_png(content, 256, DPI)
+            write_bytes(output / name, file)
             found.pictures[caption] = name
 
 

@@ -12,6 +12,7 @@ from tfcomp.evaluation.pictures import choose_spread, get_pixel_mask
 from tfcomp.figures.forest_plots import ForestPanel, ForestRow, draw_forest
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.models import MODELS
+from tfcomp.statistics.estimates import estimate_geometric
 from tfcomp.statistics.setting_table import format_rows
 from tfcomp.statistics.verdicts import Rule
 from tfcomp.studies.claims.claim import Number
@@ -83,7 +84,7 @@ def draw_scores(found: Found, names: Sequence[str]) -> Drawn:
     """Plots scores of all groups, side by side, on logarithmic scales."""
     panels = []
     for name in names:
-        number = Number(name, name, Rule())
+        number = Number(name, name, Rule(), by=estimate_geometric)
         means = {k: estimate(number, [g]) for k, g in found.groups.items()}
         rows = [
             ForestRow(k, m.mean, m.low, m.high, list(m.values.values()))
@@ -93,7 +94,9 @@ def draw_scores(found: Found, names: Sequence[str]) -> Drawn:
         panels.append(ForestPanel(name, rows, is_log=True))
     if not all(panel.rows for panel in panels):
         return {}
-    caption = "Every seed (gray), the mean (diamond), its 95 % interval."
+    caption = (
+        "Every seed (gray), the geometric mean (diamond), its 95 % interval."
+    )
     return {caption: draw_forest(panels, side_by_side=True)}
 
 
