@@ -77,3 +77,15 @@ def test_merged_order_agrees_with_all(lists: list, expected: list) -> None:
 def test_orders_that_disagree(lists: list) -> None:
     with pytest.raises(ValueError, match="in the same order for all lines"):
         merge_stages(lists)
+
+
+def test_an_axis_may_have_the_whole_range() -> None:
+    """A fall from 1 to 0.95 is none, if numbers can be 0.5."""
+    figure = draw_stage_panels(
+        {"": {"a": [1.0, 0.95]}},
+        {"a": ["code", "image"]},
+        ylabel="factorization",
+        limits=(0.5, 1.0),
+    )
+    low, high = figure.axes[0].get_ylim()
+    assert low == pytest.approx(0.485) and high == pytest.approx(1.015)

@@ -114,13 +114,12 @@ def find_cell(page: Page, x: int, y: int) -> tuple[float, float]:
     """The middle of a cell of the map, which starts as shape over x."""
     box = page.locator('#explorer canvas[data-role="map"]').bounding_box()
     nx, ny = page.evaluate(
-        """() => ["x", "y"].map((axis) => {
-          const label = [...document.querySelectorAll("#explorer label")]
-            .find((l) => l.firstChild.textContent === axis);
-          const name = label.querySelector("select").value;
-          return new Set(window.tfcomp.combinations.map(
-            (c) => c.factors[name])).size;
-        })"""
+        """() => {
+          const map = document.querySelector('canvas[data-role="map"]');
+          return /over (.*) and (.*);/.exec(map.ariaLabel).slice(1).map(
+            (name) => new Set(window.tfcomp.combinations.map(
+              (c) => c.factors[name])).size);
+        }"""
     )
     # Of cells of 48 px at most, below a margin of 8 and right of one of 62.
     assert box["height"] == 8 + 48 * ny + 84
@@ -278,15 +277,19 @@ def test_a_line_draws_the_images_along_it(page: Page) -> None:
     last = selected(page)["combination"]
     assert strip.is_visible()
     pixels = read_line(page)
-    assert pixels.shape == (2 * 4 + 1, 2 * 6, 4)
+    assert pixels.shape == (2 * 4 + 3, 2 * 6 + 1, 4)
     np.testing.assert_allclose(
-        pixels[:4, 6:11, :3] / 255, IMAGES[last], atol=1 / 255
+        pixels[1:5, 7:12, :3] / 255, IMAGES[last], atol=1 / 255
     )
+    assert strip.locator(".ticks span").count() == 2
+    # A frame marks what is held out.
+    is_framed = (pixels[0, 9] == [255, 0, 255, 255]).all()
+    assert is_framed == selected(page)["ood"]
     page.keyboard.press("Escape")
     assert not strip.is_visible()
     page.mouse.click(*find_cell(page, 0, 0))
     page.keyboard.press("Shift+ArrowUp")
-    assert read_line(page).shape[1] == 2 * 6
+    assert read_line(page).shape[1] == 2 * 6 + 1
     page.keyboard.press("Escape")
     page.keyboard.down("Shift")
     page.mouse.click(*find_cell(page, 1, 0))

@@ -137,6 +137,7 @@ def draw_stage_panels(
     ylabel: str,
     title: str = "",
     errors: Mapping[str, Mapping[str, ArrayLike]] | None = None,
+    limits: tuple[float, float] | None = None,
 ) -> Figure:
     """Draws numbers over the stages of models, one line a model or a score.
 
@@ -152,6 +153,7 @@ def draw_stage_panels(
         stages: Name of every line to the names of its stages in order.
         ylabel: What the numbers are, with units.
         errors: As `panels`, how far intervals reach below and above, [n, 2].
+        limits: Least and largest possible number, the ends of the axis.
     """
     names = list(dict.fromkeys(name for s in panels.values() for name in s))
     places = merge_stages([stages[name] for name in names])
@@ -182,6 +184,9 @@ def draw_stage_panels(
         axes.set_xlim(-0.4, len(places) - 0.6)
         line_style.finish_axes(axes)
     grid[0].set_ylabel(ylabel)
+    if limits:
+        margin = 0.03 * (limits[1] - limits[0])
+        grid[0].set_ylim(limits[0] - margin, limits[1] + margin)
     layout.finish_figure(figure, title)
     return figure
 

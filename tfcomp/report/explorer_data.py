@@ -213,6 +213,7 @@ def _describe_metrics(analysis: RunAnalysis, stage: str) -> Data:
     return {
         "log_volume": _round(analysis.log_volume[stage]),
         "lengths": _pack(lengths / (longest or 1.0), 255),
+        "longest": longest,
         "cosines": [_pack((c + 1) / 2, 254) for c in cosines],
     }
 

@@ -1,5 +1,6 @@
 """Geometry and probes, stage by stage (figures 2, 3d, 4d, 11-14)."""
 
+import math
 from collections.abc import Sequence
 
 from tfcomp.analysis.features import finite_or_none
@@ -121,12 +122,20 @@ def _make_chart(
     mixed = "log(volume / units of the factors)"
     ylabel = chart.axis or (units.pop() if len(units) == 1 else mixed)
     columns = ["run", "stage", *(m.name for m in metrics), *others]
+    ranges = {(m.limits.low, m.limits.high) for m in metrics}
+    limits = ranges.pop() if len(ranges) == 1 else (-math.inf, math.inf)
+    is_whole = all(map(math.isfinite, limits))
+    if is_whole:
+        ends = f"{limits[0]:g} to {limits[1]:g}"
+        texts.append(f"The axis has the whole range, {ends}.")
     draw = run_exhibits.draw_stage_rows
     return Exhibit(
         chart.name,
         chart.title,
         " ".join([*texts, *zeros]).strip(),
-        draw(rows, panels, ylabel) if panels else None,
+        draw(rows, panels, ylabel, limits if is_whole else None)
+        if panels
+        else None,
         [{column: row[column] for column in columns} for row in rows],
     )
 

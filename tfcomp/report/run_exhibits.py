@@ -102,7 +102,10 @@ def describe_column(exhibits: Sequence[Exhibit], column: str, name: str) -> str:
 
 
 def draw_stage_rows(
-    rows: Sequence[Row], panels: Mapping[str, str], ylabel: str
+    rows: Sequence[Row],
+    panels: Mapping[str, str],
+    ylabel: str,
+    limits: tuple[float, float] | None = None,
 ) -> Figure:
     """Draws columns of a table, by the titles of panels, against the stage.
 
@@ -116,4 +119,4 @@ def draw_stage_rows(
         stages.setdefault(line, []).append(row["stage"])
         for title, column in panels.items():
             numbers[title].setdefault(line, []).append(row[column])
-    return draw_stage_panels(numbers, stages, ylabel=ylabel)
+    return draw_stage_panels(numbers, stages, ylabel=ylabel, limits=limits)

@@ -208,6 +208,14 @@ function drawMap() {
       frame.w * (1 - 2 * inset), frame.h * (1 - 2 * inset));
   });
   if (state.ellipses) drawEllipses(pen);
+  const stage = run().stages[state.stage];
+  part("ellipses").hidden = !state.ellipses || !stage || !stage.lengths;
+  if (!part("ellipses").hidden) {
+    part("ellipses").textContent = "Ellipses of the metric tensor: long in "
+      + "the direction in which the activations change most, with an area in "
+      + "proportion to the volume. An axis across a cell is a change of "
+      + `${format(stage.longest)} per level, the largest of ${stage.name}.`;
+  }
   outline(pen);
   drawAxes(pen, ink);
   drawBar(pen, ink, chosen, scale);
@@ -422,19 +430,22 @@ function drawTexts(i, where) {
 function drawScores(i) {
   const others = Object.entries(group().errors).map(([name, errors]) =>
     [nameOf(name === "additive" ? name : "nearest"), errors[i]]);
-  const head = ["", ...peers().map((r) => r.name), ...others.map(([n]) => n)];
-  const rows = run().scores.map(({name, label}) => [
-    label,
+  const head = ["", ...peers().map((r) => r.name)];
+  const error = run().scores.find((s) => s.name === "relative_mse");
+  const rows = run().scores.map(({name, label}) => [label,
     ...peers().map((other) =>
-      other.scores.find((s) => s.name === name)?.values[i]),
-    ...others.map(([, error]) => name === "relative_mse" ? error : null),
-  ]);
+      other.scores.find((s) => s.name === name)?.values[i])])
+    .filter(([, ...values]) => values.some((v) => (v ?? null) !== null));
+  const span = {colSpan: peers().length};
   part("scores").replaceChildren(make("table", {},
     make("tr", {}, ...head.map((textContent) =>
       make("th", {textContent, scope: "col"}))),
     ...rows.map(([label, ...values]) => make("tr", {},
       make("th", {textContent: label, scope: "row"}),
-      ...values.map((value) => make("td", {textContent: format(value)}))))));
+      ...values.map((value) => make("td", {textContent: format(value)})))),
+    ...others.map(([name, value]) => make("tr", {},
+      make("th", {textContent: `${error.label}: ${name}`, scope: "row"}),
+      make("td", {textContent: format(value), ...span})))));
 }
 
 function describeMarks(i) {
@@ -464,16 +475,34 @@ function drawLine() {
   if (strip.hidden) return;
   const [w, h] = group().size, canvas = canvasOf("line");
   const zoom = Math.max(1, Math.floor(40 / w));
-  canvas.width = line.length * (w + 1);
-  canvas.height = 2 * h + 1;
+  canvas.width = line.length * (w + 1) + 1;
+  canvas.height = 2 * h + 3;
   canvas.style.width = `${canvas.width * zoom}px`;
+  const pen = canvas.getContext("2d");
+  pen.fillStyle = OUTLINE;  // a frame around held-out images
+  line.forEach((i, k) => {
+    if (group().ood[i]) pen.fillRect(k * (w + 1), 0, w + 2, 2 * h + 3);
+  });
   ["truth", "output"].forEach((role, row) => {
     const [from, tiles] = findImages(role);
     line.forEach((i, k) =>
-      paint(canvas, from, tiles[i], k * (w + 1), row * (h + 1)));
+      paint(canvas, from, tiles[i], k * (w + 1) + 1, row * (h + 1) + 1));
   });
+  const [a, b] = state.axes, {factors, index} = group();
+  const moved = [a, b].filter((f) => f !== null && index[f][line[0]]
+    !== index[f][line[line.length - 1]]);
+  const every = Math.ceil(40 / ((w + 1) * zoom));
+  strip.querySelector(".ticks").replaceChildren(...line.map((i, k) => {
+    const levels = moved.map((f) => factors[f].levels[index[f][i]]);
+    const tick = make("span", {
+      textContent: k % every ? "" : levels.map(shorten).join(", ")});
+    tick.style.width = `${(w + 1) * zoom}px`;
+    return tick;
+  }));
+  const names = moved.map((f) => factors[f].label).join(", ");
   const text = `True images above outputs, from ${describe(line[0])} to `
-    + `${describe(line[line.length - 1])}.`;
+    + `${describe(line[line.length - 1])}; below: ${names}. `
+    + "Held-out images have a magenta frame.";
   strip.querySelector("p").textContent = text;
   canvas.setAttribute("aria-label", text);
 }
@@ -483,9 +512,20 @@ function drawUnits() {
   box.hidden = !stage || !stage.units.length;
   if (box.hidden) return;
   box.querySelector("p").textContent = `Activation maps of units of `
-    + `${stage.name} with a large variance over all combinations. Click one `
-    + "to enlarge it.";
-  const buttons = stage.units.map((number, unit) => {
+    + `${stage.name}, those first that vary most on this map; each from its `
+    + "least to its largest value over all combinations. Click one to enlarge "
+    + "it.";
+  const spread = stage.units.map((_, unit) => {
+    const values = readUnit(stage, unit);
+    const shown = Array.from(plane.cells).filter((i) => i >= 0)
+      .map((i) => values[i]);
+    const mean = shown.reduce((sum, v) => sum + v, 0) / shown.length;
+    return shown.reduce((sum, v) => sum + (v - mean) ** 2, 0);
+  });
+  const order = stage.units.map((_, unit) => unit)
+    .sort((one, other) => spread[other] - spread[one]);
+  const buttons = order.map((unit) => {
+    const number = stage.units[unit];
     const canvas = make("canvas", {width: plane.nx, height: plane.ny});
     const values = readUnit(stage, unit), pen = canvas.getContext("2d");
     const [low, high] = stage.ranges[unit], scale = makeScale({low, high});
@@ -555,7 +595,7 @@ function buildControls() {
     Math.max(0, kinds.findIndex((k) => k.name === state.values)),
     (i) => { state.values = kinds[i].name; });
   [0, 1].forEach((axis) => addChoice("xy"[axis],
-    state.axes[1] === null ? [] : factors.map((f) => f.name),
+    factors.length < 3 ? [] : factors.map((f) => f.name),
     state.axes[axis], (f) => {
       if (f === state.axes[1 - axis]) state.axes.reverse();
       else state.axes[axis] = f;
@@ -620,6 +660,8 @@ function buildTiles() {
   const many = shown < all ? `${shown.toLocaleString("en")} of `
     + `${all.toLocaleString("en")} combinations are on this page, at evenly `
     + "spaced levels. " : "";
+  part("scale").textContent = "Images show pixels from 0 to 1, the difference "
+    + "from −1 (blue) to 1 (red) by its signed square root.";
   part("note").textContent = `${many}Held out: ${group().region} (outlined). `
     + `Errors are divided by the error of ${group().reference}. `
     + "Difference: the signed square root, so that small differences show; "
