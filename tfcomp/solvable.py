@@ -2,8 +2,9 @@
 
     tfcomp solvable sprites --region=wiedemer:diagonal:.4
 
-For interactions of at most 1, 2 or 3 factors: the share that is certified, and
-the fewest further images that certify everything. Held-out images that are
+For interactions of at most 1, 2 or 3 factors: the share that is determined, the
+variance of a determined sum, and the fewest further images that determine
+everything. Held-out images that are
 equal to a training image are counted, and predictors without a network are
 scored. Nothing is trained.
 """
@@ -19,9 +20,21 @@ from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags, make_flags
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.copies import describe_copies, describe_limits
+from tfcomp.datasets.solvable import (
+    describe_noise,
+    describe_order,
+    explain_training,
+)
 from tfcomp.evaluation.verbalize import format_references
 
 SHOWN = 5  # images of a list in words
+# Codes that place the values of an ordered factor in a space.
+METRIC_CODES = ("ramp", "circle", "positional")
+METRIC_NOTE = (
+    "each value counts as unrelated to the others; a code that relates values "
+    "(ramp, circle, positional) can extrapolate to combinations that are not "
+    "determined"
+)
 FLAGS = {"json": (False, "Print JSON, with all images to add.")}
 
 
@@ -48,8 +61,12 @@ def solve(settings: dict[str, Any]) -> int:
     )
     for order, result in orders.items():
         print(format_order(order, result))
+    is_known = all(r["certified"] in (None, 1) for r in orders.values())
+    code = config.model.encoding
     lines = {
-        "certified": describe_limits(copies),
+        "determined": describe_limits(copies),
+        "images": describe_order(facts.get("explained", {})),
+        "encoding": "" if is_known or code not in METRIC_CODES else METRIC_NOTE,
         "copies": describe_copies(copies) or note,
     }
     for name, line in lines.items():
@@ -68,6 +85,7 @@ def _find_facts(dataset: Dataset) -> tuple[dict[str, Any], str]:
             dataset.prepare()
             facts = {
                 "copies": dataset.copies.summary,
+                "explained": explain_training(dataset),
                 "references": score_references(dataset, dataset.grid_images),
             }
             return {name: found for name, found in facts.items() if found}, ""
@@ -94,10 +112,14 @@ def format_order(order: str, result: dict[str, Any]) -> str:
     if result["missing_rank"] is None:
         return f"order {order}: not computed, it would take too much memory"
     share, missing = result["certified"], result["missing_rank"]
-    known = "nothing is held out" if share is None else f"{share:.1%} certified"
+    known = "nothing is held out"
+    if share is not None:
+        known = f"{share:.1%} determined"
+        noise = describe_noise(result)
+        known += f" ({noise})" if noise else ""
     if not missing:
         return f"order {order}: {known}, no image is missing"
-    images = "image certifies" if missing == 1 else "images certify"
+    images = "image determines" if missing == 1 else "images determine"
     lines = [f"order {order}: {known}, {missing:,} more {images} all:"]
     for image in result["images"][:SHOWN]:
         cells = (

@@ -9,7 +9,7 @@ from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import define_run_flags
 from tfcomp.datasets.copies import describe_copies, describe_limits
-from tfcomp.datasets.solvable import describe_certificates
+from tfcomp.datasets.solvable import describe_certificates, describe_order
 from tfcomp.evaluation.verbalize import describe_scores, format_references
 from tfcomp.models.config_checks import check_config
 from tfcomp.models.decoders.acting import describe_pose_terms
@@ -68,15 +68,16 @@ def list_facts(config: RunConfig, metrics: dict[str, Any]) -> dict[str, str]:
     channels = describe_pose_terms(metrics.get("channels", {}))
     certified = describe_certificates(metrics.get("certificate", {}))
     copies = metrics.get("copies", {})
-    limits = describe_limits(copies)
+    certified = certified and f"{certified}; {describe_limits(copies)}"
     picture = os.path.join(config.run_dir, SAMPLES_FILE)
     reference = metrics.get("reference", "")
     return {
         "reference": reference and f"{reference} (its relative_mse is 1)",
         "trained on": ", ".join(covered),
         "copies": _wrap(describe_copies(copies)),
-        "certified": _wrap(f"{certified}: {limits}") if limits else certified,
-        # If all or none are certified, one of the two is missing.
+        "determined": _wrap(certified),
+        "images": _wrap(describe_order(metrics.get("explained", {}))),
+        # If all or none are determined, one of the two is missing.
         "R2": ", ".join(f"{name} {r2[name]:.2f}" for name in parts)
         if None not in map(r2.get, parts)
         else "",

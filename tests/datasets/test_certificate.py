@@ -10,9 +10,12 @@ from tfcomp import solvable as command
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.certificate import certify
+from tfcomp.datasets.certificate_fit import explain_images, measure_noise
 from tfcomp.datasets.row_space import PRIME, RowSpace
 from tfcomp.datasets.solvable import (
     certify_dataset,
+    describe_order,
+    explain_training,
     mark_certified,
     summarize_certificates,
 )
@@ -107,6 +110,96 @@ def test_published_splits_of_sprites(
     assert tuple(found[str(k)]["missing_rank"] for k in (1, 2)) == missing
 
 
+@pytest.mark.parametrize(
+    ("region", "mean", "most"),
+    [
+        ("wiedemer:orthogonal", 12.8, 21),
+        ("random:.98:21", 0.9, 2.4),
+        ("wiedemer:diagonal:.4", 0.7, 1.2),
+        ("wiedemer:diagonal:.3", 1.9, 3.9),
+    ],
+)
+def test_noise_of_published_splits(
+    region: str, mean: float, most: float
+) -> None:
+    """Equally certified is not equally well known."""
+    flags = [*SPRITES, f"--region={region}", "--eval_points=100"]
+    dataset = make_dataset(parse_config(flags))
+    found = summarize_certificates(dataset, certify_dataset(dataset))["1"]
+    assert found["noise_mean"] == pytest.approx(mean, abs=0.06)
+    assert found["noise_max"] == pytest.approx(most, abs=0.06)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("order", [1, 2])
+def test_noise_equals_the_variance_of_least_squares(
+    seed: int, order: int
+) -> None:
+    train, every = draw_split(seed)
+    asked = every[certify(train, every, order).certified]
+    if not len(asked):
+        return
+    rows = make_design(np.concatenate([train, asked]), order)
+    # Weights of the training images in the estimate of each sum.
+    weights = rows[len(train) :] @ np.linalg.pinv(rows[: len(train)], 1e-9)
+    expected = np.sum(weights**2, axis=1)
+    np.testing.assert_allclose(measure_noise(train, asked, order), expected)
+
+
+def test_stripes_determine_sums_of_their_effects() -> None:
+    """An absent factor once cost an unknown: 0 % and one image missing."""
+    dataset = make_dataset(parse_config(["--flagfile=stripes.flags"]))
+    found = summarize_certificates(dataset, certify_dataset(dataset))
+    assert found["1"]["certified"] == 1 and found["1"]["missing_rank"] == 0
+    # The sum of two images, one of x and one of y.
+    assert found["1"]["noise_mean"] == pytest.approx(2)
+    assert found["1"]["noise_max"] == pytest.approx(2)
+    assert found["2"]["certified"] == 0
+
+
+def slow_leave_one_out(
+    train: np.ndarray, images: np.ndarray, order: int
+) -> float:
+    """Least squares without each image, where the others determine it."""
+    design, wrong, total = make_design(train, order), 0.0, 0.0
+    for i in range(len(train)):
+        others = np.arange(len(train)) != i
+        if not certify_by_svd(train[others], train[[i]], order)[0].all():
+            continue
+        weights = design[i] @ np.linalg.pinv(design[others], 1e-9)
+        wrong += np.sum((images[i] - weights @ images[others]) ** 2)
+        total += np.sum((images[i] - images.mean(axis=0)) ** 2)
+    return 1 - wrong / total
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_training_images_from_the_others(order: int) -> None:
+    rng = np.random.default_rng(1)
+    grid = np.indices((3, 4, 3)).reshape(3, -1).T
+    train = grid[rng.random(len(grid)) < 0.9]
+    images = rng.normal(size=(len(train), 7))
+    expected = slow_leave_one_out(train, images, order)
+    found = explain_images(train, images, order)
+    assert found == pytest.approx(expected, rel=1e-6)
+    effects = rng.normal(size=(make_design(train, order).shape[1], 7))
+    images = make_design(train, order) @ effects
+    assert explain_images(train, images, order) == pytest.approx(1)
+    # Of as many effects as images nothing can be told.
+    assert explain_images(train, images, 3) is None
+
+
+def test_order_of_training_images() -> None:
+    """Bumps are products; pluses of stripes with both are sums."""
+    dataset = make_dataset(parse_config(["--flagfile=smoke.flags"]))
+    found = explain_training(dataset)
+    assert list(found) == ["1"] and found["1"] < 0.6
+    assert describe_order(found).startswith("no sums of effects up to order 1")
+    assert describe_order({"1": 0.5, "2": 0.999}).startswith(
+        "sums of effects of order 2"
+    )
+    assert describe_order({}) == ""
+
+
 def test_marks_are_of_the_points_of_the_grid() -> None:
     flags = [*SPRITES, "--region=wiedemer:diagonal:.4", "--eval_points=300"]
     dataset = make_dataset(parse_config(flags))
@@ -133,6 +226,21 @@ def test_row_space_equals_elimination_over_fractions(rng) -> None:
     null = space.draw_null(2, rng)
     assert not (rows @ null % PRIME).any()
     assert null.any(axis=0).all()
+
+
+@pytest.mark.parametrize("code", ["one_hot", "ramp"])
+def test_codes_that_relate_values_are_named(
+    code: str, capsys: pytest.CaptureFixture
+) -> None:
+    flags = [
+        "--flagfile=smoke.flags",
+        f"--encoding={code}",
+        "--region=gap:x:3-5",
+    ]
+    assert command.main(["tfcomp solvable", *flags]) == 0
+    text = capsys.readouterr().out
+    assert ("relates values" in text) == (code == "ramp")
+    assert "determined: if what adds up can be read off an image\n" in text
 
 
 def test_the_command_prints_json_alone(capsys: pytest.CaptureFixture) -> None:

@@ -176,14 +176,16 @@ def describe_copies(summary: Mapping[str, Any]) -> str:
 
 
 def describe_limits(summary: Mapping[str, Any]) -> str:
-    """Says what a certificate means where training images are equal."""
+    """Says what a certificate means, also where training images are equal."""
     aliases = summary.get("aliases", {})
     values = "; ".join(f"{name} {_show(g)}" for name, g in aliases.items())
-    return (
-        values
-        and "determined at order 1, if what adds up can be read off an image; "
-        f"training images do not tell {values} apart where all else is equal"
-    )
+    limits = "if what adds up can be read off an image"
+    if values:
+        limits += (
+            f"; training images do not tell {values} apart where all else is "
+            "equal"
+        )
+    return limits
 
 
 def _show(groups: list[str]) -> str:

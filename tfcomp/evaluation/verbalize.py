@@ -94,7 +94,7 @@ def format_references(
     for name, scores in shown.items():
         values = (scores.get(f"{subset}_r2") for subset in subsets)
         cells = (f"{'-':>12}" if v is None else f"{v:12.4g}" for v in values)
-        table += f"\n  {name:18}{''.join(cells)}"
+        table += f"\n {name:19}{''.join(cells)}"
     return table
 
 

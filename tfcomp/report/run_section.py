@@ -82,7 +82,8 @@ def _make_coverage(analyses: Sequence[RunAnalysis]) -> Exhibit:
         "pixel cannot learn the other pixels. certified_k: the share of "
         "held-out combinations that training determines at order k, for every "
         "quantity without interactions of more than k factors. missing_k: the "
-        "smallest number of further images that determines all. copies: "
+        "smallest number of further images that determines all. noise_k: the "
+        "mean variance of a determined sum, in units of an image's. copies: "
         "held-out images that are equal to a training image, if there are any.",
         rows=[{name: row.get(name) for name in columns} for row in rows],
     )
@@ -93,9 +94,13 @@ def _list_certified(analysis: RunAnalysis) -> dict[str, float | None]:
     if found is None:
         found = solvable.certify_dataset(analysis.dataset)
         found = solvable.summarize_certificates(analysis.dataset, found)
-    names = {"certified": "certified", "missing_rank": "missing"}
+    names = {
+        "certified": "certified",
+        "missing_rank": "missing",
+        "noise_mean": "noise",  # older runs lack it
+    }
     return {
-        f"{short}_{order}": numbers[name]
+        f"{short}_{order}": numbers.get(name)
         for order, numbers in found.items()
         for name, short in names.items()
     }

@@ -8,7 +8,11 @@ import numpy as np
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.solvable import certify_dataset, summarize_certificates
+from tfcomp.datasets.solvable import (
+    certify_dataset,
+    explain_training,
+    summarize_certificates,
+)
 from tfcomp.datasets.subsample import subsample_levels
 from tfcomp.evaluation import pictures
 from tfcomp.evaluation.derivatives import WATCHED_POINTS
@@ -94,6 +98,7 @@ class Monitor(keras.callbacks.Callback):
         metrics["references"] = score_references(dataset, found.truth)
         certificates = certify_dataset(dataset)
         metrics["certificate"] = summarize_certificates(dataset, certificates)
+        metrics["explained"] = explain_training(dataset)
         metrics["r2"] = score_certified(dataset, found, certificates[1])
         if channels := measure_pose_terms(model):
             metrics["channels"] = channels
