@@ -14,13 +14,9 @@ import tfcomp
 from tests.sweeps.pool_here import PoolHere
 from tfcomp import sweep
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.config.run_flags import list_flag_lines
-from tfcomp.storage.output_folders import lock_folder
 from tfcomp.sweeps import sweep_reports as reports
 from tfcomp.sweeps import sweep_run, workload
-from tfcomp.sweeps.grid import Trial
 from tfcomp.sweeps.sweep_run import Sweep
-from tfcomp.sweeps.worker_task import TaskFunction
 
 ROOT = Path(__file__).parents[2]
 FAKE_SWEEP = ROOT / "tests" / "sweeps" / "fake_sweep.py"
@@ -244,22 +240,6 @@ def test_flags_that_repeat_a_sweep(start: Start) -> None:
     assert read("trials.csv") == rows
 
 
-def test_trials_draw_no_pictures_unless_asked(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    commands = []
-
-    def collect(whole: Sweep, trial: Trial) -> tuple[TaskFunction, list[str]]:
-        commands.append(list_flag_lines(trial.config))
-        return print, []
-
-    monkeypatch.setattr(Sweep, "make_call", collect)
-    start()
-    start("--pictures")
-    assert "--pictures=false" in commands[0]
-    assert "--pictures=true" in commands[1]
-
-
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
@@ -267,10 +247,6 @@ def test_trials_draw_no_pictures_unless_asked(
         (["--grid=depth=2", "--grid=depth=3"], "--grid must vary depth once"),
         (["--grid=depth=1,2"], "--depth must be at least 2"),
         (["--seeds=0"], "--seeds must be at least 1"),
-        (["--interval=wide"], "--interval must be one of: student, boot"),
-        (["--seeds=many"], "--seeds must be an integer"),
-        (["--first_seed=-1"], "--first_seed must be at least 0"),
-        (["--workers=-1"], "--workers must be at least 0"),
         (["--scheduler=tcp://localhost:1"], "--scheduler must be the address"),
         (["--run_name=a/b"], "--run_name must be a plain name"),
         (["--grids=depth=2"], "--grids is not a flag, did you mean --grid"),
@@ -296,13 +272,3 @@ def test_a_single_run_is_not_a_sweep(start: Start, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="--run_name must name a sweep"):
         start()
     assert [path.name for path in folder.iterdir()] == ["run.flags"]
-
-
-def test_a_folder_in_use(start: Start, tmp_path: Path) -> None:
-    folder = tmp_path / "tensorboard_logs" / "s"
-    folder.mkdir(parents=True)
-    with lock_folder(folder):
-        with pytest.raises(RunError, match="another process is working in"):
-            start()
-        assert POOL.ran == []
-    assert start() == 0

@@ -7,7 +7,6 @@ runs three endless tasks until somebody ends it.
 
 import os
 import random
-import signal
 import sys
 import time
 from collections.abc import Callable
@@ -68,11 +67,6 @@ def fail(argv: list[str]) -> None:
             raise ZeroDivisionError("division by zero")
         case "exit":
             sys.exit("enough")
-
-
-def die(argv: list[str]) -> None:
-    print(os.getpid(), flush=True)
-    os.kill(os.getpid(), signal.SIGSEGV)
 
 
 def draw(argv: list[str]) -> None:
