@@ -99,7 +99,9 @@ def kill_one(process: psutil.Popen, chance: Random) -> list[psutil.Process]:
 def test_random_kills(tmp_path: Path) -> None:
     """The same bits, whatever dies and goes on; no process is left."""
     flags = ("--epochs=400", "--eval_every=0", "--checkpoint_seconds=0")
+    start = time.monotonic()
     subprocess.run(make_command(tmp_path / "whole", *flags), check=True)
+    longest = (time.monotonic() - start) / 2
     expected, chance, kills = hash_trials(tmp_path / "whole"), Random(0), 0
     for number in itertools.count(1):
         folder, status = tmp_path / str(number), -1
@@ -107,7 +109,7 @@ def test_random_kills(tmp_path: Path) -> None:
             process = psutil.Popen(make_command(folder, *flags))
             family: list[psutil.Process] = []
             while kills < NUM_KILLS and process.poll() is None:
-                time.sleep(chance.uniform(2, 12))
+                time.sleep(chance.uniform(0, longest))
                 family += kill_one(process, chance)
                 kills += 1
             status = process.wait()
