@@ -4,10 +4,10 @@
     results = judge(evidence)
     write_report(evidence, "report")
 
-What the paper says, the rules in words, their history and their controls stand
-in `claims.toml`. The files in `experiments/` declare what is measured.
-The files beside them select the runs that speak for a claim, estimate its
-numbers over seeds, compare them with its rules and report the verdicts.
+`claims.toml` has the sentences of the paper, the rules in words, their history
+and their controls. The files in `experiments/` declare numbers and rules. The
+files beside them select runs, estimate numbers over seeds, compare them with
+the rules, and report verdicts.
 TensorFlow is not needed.
 """
 

@@ -1,6 +1,6 @@
-"""The vocabulary that claims are declared in.
+"""The classes that claims are declared with.
 
-A `Number` says what is read of runs, and its rule. A `Check` judges numbers of
+A `Number` names a number of runs, and its rule. A `Check` judges numbers of
 the runs of some cases: of each setting, or of settings that are compared at
 equal seeds.
 

@@ -111,7 +111,7 @@ def describe_origin(
 
 
 def make_tables(evidence: Evidence, shown: Mapping[str, Any]) -> dict[str, str]:
-    """The tables in Markdown by the names of their files."""
+    """Returns the tables in Markdown by the names of their files."""
     tables = {
         path.name: result_text.render_markdown(path, shown)
         for path in TEMPLATES.glob("*.md")

@@ -111,7 +111,7 @@ class Claim:
     def _judge_rounds(
         self, evidence: Evidence, checks: Checks
     ) -> tuple[tuple[Part, ...], str]:
-        """Returns parts, of the last round that is complete, and what waits."""
+        """Returns parts of the last complete round, and a note on others."""
         seen = evidence.rounds[FIRST]
         if not (seen.groups or seen.studies):
             seen = evidence.rounds[TRIALS]
@@ -136,7 +136,7 @@ class Claim:
 
     @functools.cached_property
     def _planted(self) -> list[ControlOutcome]:
-        """The verdicts on the controls, which depend on no evidence."""
+        """Verdicts on the planted controls."""
         return [
             ControlOutcome(
                 c.name,
@@ -172,7 +172,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class ClaimResult:
-    """A claim with its verdict, and how that follows from its parts."""
+    """A claim with its verdict, and the parts that it follows from."""
 
     claim: Claim
     parts: tuple[Part, ...]
@@ -182,23 +182,10 @@ class ClaimResult:
     paper: tuple[Part, ...] = ()
 
     @property
-    def paper_badge(self) -> str:
-        """The verdict on the paper's own statement; empty if it has none."""
-        if self.paper and not self.claim.tests.paper:
-            return f"{self.badge}; the same test"
-        return describe_verdicts(split_parts(self.paper)) if self.paper else ""
-
-    @property
-    def paper_meaning(self) -> str:
-        """The paper's own numbers, by side of its rule."""
-        is_own = bool(self.claim.tests.paper)
-        return describe_parts(self.paper) if is_own else ""
-
-    @property
     def by_part(self) -> dict[Verdict, list[str]]:
-        """The settings of the claim by what was found of each.
+        """The settings of the claim by verdict.
 
-        With one verdict if all agree, or if it says nothing of any.
+        With one verdict if all agree, or if it was limited as a whole.
         """
         found = split_parts(self.parts)
         is_limited = self.verdict is not combine_parts(self.parts)[0]
@@ -207,31 +194,46 @@ class ClaimResult:
 
     @property
     def word(self) -> str:
-        """The verdict, or `in parts` if true of some settings: for counts."""
-        found = self.by_part
-        is_split = len(found) > 1 and Verdict.REPRODUCED in found
-        return IN_PARTS if is_split else str(self.verdict)
-
-    @property
-    def paper_word(self) -> str:
-        """The same of the paper's own statement; empty if it has none."""
-        if self.paper and not self.claim.tests.paper:
-            return self.word
-        if not self.paper:
-            return ""
-        found = split_parts(self.paper)
-        is_split = len(found) > 1 and Verdict.REPRODUCED in found
-        return IN_PARTS if is_split else str(combine_parts(self.paper)[0])
+        """The verdict, or `in parts` if some settings are reproduced."""
+        return summarize_verdicts(self.by_part, self.verdict)
 
     @property
     def badge(self) -> str:
-        """The verdict with the part that it stands for."""
+        """The verdict with the settings that it stands for."""
         return describe_verdicts(self.by_part)
 
     @property
     def meaning(self) -> str:
-        """What the numbers of the stricter test are, by side of its rules."""
+        """The numbers of the stricter test, by side of its rules."""
         return describe_parts(self.parts)
+
+    @property
+    def paper_word(self) -> str:
+        """The word of the paper's own statement; empty if it has none."""
+        if not self.paper:
+            return ""
+        if not self.claim.tests.paper:
+            return self.word
+        verdict, _ = combine_parts(self.paper)
+        return summarize_verdicts(split_parts(self.paper), verdict)
+
+    @property
+    def paper_badge(self) -> str:
+        """The badge of the paper's own statement; empty if it has none."""
+        if self.paper and not self.claim.tests.paper:
+            return f"{self.badge}; the same test"
+        return describe_verdicts(split_parts(self.paper)) if self.paper else ""
+
+    @property
+    def paper_meaning(self) -> str:
+        """The paper's own numbers, by side of its rule."""
+        return describe_parts(self.paper) if self.claim.tests.paper else ""
+
+
+def summarize_verdicts(found: Mapping[Verdict, Any], verdict: Verdict) -> str:
+    """Returns a verdict, or `in parts` if some settings are reproduced."""
+    is_split = len(found) > 1 and Verdict.REPRODUCED in found
+    return IN_PARTS if is_split else str(verdict)
 
 
 def split_parts(parts: Sequence[Part]) -> dict[Verdict, list[str]]:

@@ -25,7 +25,7 @@ from tfcomp.tables.groups import Group
 
 # Fewer fitted runs than this share of those that were tried prove nothing.
 MIN_FITTED = 0.5
-# Runs of several seeds are copies if so many of their numbers are equal.
+# Runs of two seeds are copies if this many numbers are equal.
 MIN_EQUAL = 40
 MIXED = "measured by several versions of the code: run tfcomp measure"
 
@@ -70,12 +70,12 @@ class Part:
 
     @property
     def verdict(self) -> Verdict:
-        """What the number says of the claim."""
+        """The verdict of the rule on the number."""
         return self._judgement[0]
 
     @property
     def reason(self) -> str:
-        """The reason, where the verdict needs one."""
+        """The reason of the verdict, if it needs one."""
         return self._judgement[1]
 
     @property

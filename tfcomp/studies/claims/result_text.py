@@ -33,7 +33,7 @@ ROW = ["kind", "region", "criterion"]
 
 
 def render_markdown(path: Path, shown: Mapping[str, Any]) -> str:
-    """A page in Markdown by its template; `cell` escapes cells of a table."""
+    """Renders a template in Markdown; its filter `cell` escapes a cell."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -45,7 +45,7 @@ def render_markdown(path: Path, shown: Mapping[str, Any]) -> str:
 
 
 def format_estimate(estimate: Estimate | None) -> str:
-    """A number and its 95 % interval, as `0.82 [0.79, 0.85]`."""
+    """Formats a number and its 95 % interval, as `0.82 [0.79, 0.85]`."""
     if estimate is None:
         return "–"
     text = format_number(estimate.mean)
@@ -60,7 +60,7 @@ def format_estimate(estimate: Estimate | None) -> str:
 
 
 def format_count(estimate: Estimate | None) -> str:
-    """How many seeds are behind a number; or sizes, which it says."""
+    """Formats the number of seeds, or of sizes, behind an estimate."""
     if estimate is None:
         return "0"
     sizes = " sizes" if estimate.unit == "sizes" else ""
@@ -68,7 +68,7 @@ def format_count(estimate: Estimate | None) -> str:
 
 
 def format_number(value: float) -> str:
-    """Three significant digits, two where it is tiny."""
+    """Formats three significant digits, or two of a tiny number."""
     if abs(value) >= 1000:
         return f"{value:.0f}"
     if 0 < abs(value) < 1e-3:
@@ -90,12 +90,12 @@ def _count(found: Iterable[str]) -> str:
 
 
 def select_shown(parts: Sequence[Part]) -> list[Part]:
-    """The parts of the summary: those that decide and were run."""
+    """Returns the deciding parts that were run."""
     return [p for p in parts if p.decides and p.verdict is not Verdict.NOT_RUN]
 
 
 def list_used(result: ClaimResult) -> list[Group]:
-    """The groups behind a claim, each once."""
+    """Returns the groups behind a claim, each once."""
     groups = [group for part in result.parts for group in part.groups]
     found = {
         tuple(run["run"] for run in g.runs.values()): g
@@ -106,7 +106,7 @@ def list_used(result: ClaimResult) -> list[Group]:
 
 
 def describe_part(part: Part) -> str:
-    """A part in a line, as `donut, bump: 0.82 [0.79, 0.85], n = 5`."""
+    """Formats a part in a line, as `donut, bump: 0.82 [0.79, 0.85], n = 5`."""
     count = format_count(part.estimate)
     text = f"{part.label}: {format_estimate(part.estimate)}, n = {count}"
     if part.is_fresh:
@@ -117,13 +117,13 @@ def describe_part(part: Part) -> str:
 
 
 def shorten_reason(part: Part) -> str:
-    """Why a part is not plain, in a few words, as ` (not fitted)`."""
+    """Formats the reason of a verdict in a few words, as ` (not fitted)`."""
     words = part.reason.partition(":")[0]
     return f" ({words})" if words else ""
 
 
 def count_controls(result: ClaimResult, kind: str) -> str:
-    """As `2 of 2`: controls of a kind of which the test is right."""
+    """Counts the controls of a kind that the test told right, as `2 of 2`."""
     chosen = [c for c in result.controls if c.kind == kind]
     if not chosen:
         return "–"
@@ -134,7 +134,7 @@ def count_controls(result: ClaimResult, kind: str) -> str:
 
 
 def summarize_controls(results: Sequence[ClaimResult]) -> str:
-    """How many controls of all claims are told right."""
+    """Counts the controls of all claims that were told right."""
     controls = [
         c
         for result in results
@@ -146,7 +146,7 @@ def summarize_controls(results: Sequence[ClaimResult]) -> str:
 
 
 def list_rows(result: ClaimResult) -> list[dict[str, Any]]:
-    """The rows of `claims.csv` for one claim, one a part."""
+    """Returns the rows of `claims.csv` for one claim, one a part."""
     claim = {
         "claim": result.claim.name,
         "title": result.claim.title,
@@ -181,7 +181,7 @@ def _describe_numbers(part: Part) -> dict[str, Any]:
 
 
 def make_score_tables(evidence: Evidence) -> dict[str, str]:
-    """A table in Markdown for each sweep, by the name of the sweep."""
+    """Returns a table in Markdown for each sweep, by its name."""
     sweeps: dict[str, list[Group]] = {}
     for group in evidence.groups:
         by_study: dict[str, set[int]] = {}
@@ -193,10 +193,10 @@ def make_score_tables(evidence: Evidence) -> dict[str, str]:
 
 
 def format_sweep(groups: Sequence[Group]) -> str:
-    """The table of some runs: a row a setting, and what its seeds did.
+    """Returns the table of some runs, a row a setting.
 
-    Numbers are those of its fitted seeds, or of all where none is fitted: means
-    (of errors geometric ones), with the lowest and the highest seed.
+    Its numbers are means over fitted seeds, or over all if none is fitted
+    (errors: geometric means), with the lowest and the highest seed.
     """
     names = setting_table.choose_flags([group.flags for group in groups])
     rows = [["setting", "fitted", *SCORES]]
@@ -231,14 +231,14 @@ def _order(group: Group, names: Sequence[str]) -> list[tuple[bool, float, str]]:
 
 
 def format_spread(mean: float, values: Sequence[float]) -> str:
-    """As `1.2 (0.8 to 1.9)`, or `100 (all)` of seeds that are alike."""
+    """Formats a mean and extremes, as `1.2 (0.8 to 1.9)` or `100 (all)`."""
     low, high = format_number(min(values)), format_number(max(values))
     ends = "all" if low == high else f"{low} to {high}"
     return f"{format_number(mean)} ({ends})"
 
 
 def format_study(study: ThresholdStudy) -> str:
-    """The table of a threshold study, a row a kind of training set."""
+    """Returns the table of a threshold study, a row a kind of training set."""
     found = study.thresholds
     sizes = sorted(found["grid_size"].unique())
     heads = [f"N = {size:g}" for size in sizes]
@@ -260,7 +260,7 @@ def format_study(study: ThresholdStudy) -> str:
 
 
 def _format_searches(searches: DataFrame) -> str:
-    """As `74.1 (64 to 98)`; searches that failed are counted beside."""
+    """Formats counts as `74.1 (64 to 98)`; failed searches stand beside."""
     reached = searches[searches["reached"].astype(bool)]
     counts = reached[TOTAL].tolist()
     missed = len(searches) - len(counts)

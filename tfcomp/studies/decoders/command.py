@@ -3,10 +3,9 @@
     tfcomp study decoders --runs=docs/decoder_evidence --output=decoders
 
 judges every decoder on every split and writes decoders.csv, decoders.md and
-decoders.png; and, of splits of sprites, whether it draws the combinations that
-training determines, in solved.csv, solved.md and solved.png. The runs come from
-the sweeps that --plan lists; a decoder of your own becomes a row once it is in
-such a sweep (docs/decoders.md).
+decoders.png. For splits of sprites it also judges whether a decoder solves what
+training determines, in solved.csv, solved.md and solved.png. `--plan` lists the
+sweeps; your own decoder becomes a row if you add it to one (docs/decoders.md).
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The flags of a threshold search, beside those of a run."""
+"""The flags of a threshold search, in addition to the flags of a run."""
 
 import itertools
 import math

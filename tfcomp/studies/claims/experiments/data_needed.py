@@ -35,11 +35,10 @@ MIN_SIZES, MIN_RATIO = 4, 1.8
 def choose_study(
     studies: Sequence[ThresholdStudy], kind: str
 ) -> ThresholdStudy | None:
-    """The study that speaks for one kind of training set.
+    """Returns the study that judges one kind of training set.
 
-    The one with the most sizes that have enough seeds, then the nearest to
-    the published setting, then the first by name. Whether a search reached
-    its target is not looked at.
+    It has the most sizes with enough seeds, then is nearest to the published
+    setting, then the first by name. Results play no role.
     """
 
     def rank(study: ThresholdStudy) -> tuple:
@@ -55,7 +54,7 @@ def choose_study(
 def count_seeds(
     study: ThresholdStudy, kind: str, criterion: str = CRITERION
 ) -> dict[float, int]:
-    """The fewest seeds of all regions at each size, of one criterion."""
+    """Returns the fewest seeds of any region at each size."""
     table = study.thresholds
     table = table[(table["kind"] == kind) & (table["criterion"] == criterion)]
     seeds = table.groupby(["grid_size", "region"])["seed"].nunique()
@@ -64,7 +63,7 @@ def count_seeds(
 
 
 def describe_study(study: ThresholdStudy) -> list[str]:
-    """Flags that are not as published."""
+    """Returns flags that are not as published."""
     if not study.flags:
         return ["settings unknown"]
     published = read_flagfile("threshold.flags")
@@ -72,7 +71,7 @@ def describe_study(study: ThresholdStudy) -> list[str]:
 
 
 def judge_settings(evidence: Evidence) -> list[Part]:
-    """C16: both settings, each with its name."""
+    """Judges both settings of C16."""
     parts = []
     for name, flags in SETTINGS.items():
         studies = [
@@ -89,9 +88,9 @@ def judge_settings(evidence: Evidence) -> list[Part]:
 
 
 def judge_kind(studies: Sequence[ThresholdStudy], kind: str) -> list[Part]:
-    """The slopes of one kind of training set, first the one that decides.
+    """Judges the slopes of one kind of training set, the deciding one first.
 
-    They are of the study that speaks for it; the others are named.
+    One study judges it; the others are named.
     """
     study, parts = choose_study(studies, kind), []
     if study is not None:
@@ -120,7 +119,7 @@ def judge_slope(
     notes: Sequence[str],
     problem: str,
 ) -> Part:
-    """One row of a table of slopes, with so many seeds at each size."""
+    """Judges one row of a table of slopes; `seeds` counts them by size."""
     words = [row["kind"], row["region"], f"by {row['criterion']}"]
     quantity = str(row["quantity"]).removeprefix("num_")
     slope, low, high, count = row["slope"], row["low"], row["high"], len(seeds)
@@ -152,7 +151,7 @@ def judge_slope(
 def find_gap(
     row: dict[str, Any], seeds: dict[float, int], sizes: Collection[float]
 ) -> str:
-    """Why a slope of a study of some sizes proves nothing; empty if it does."""
+    """Returns why a slope proves nothing; empty if it is valid."""
     if row["slope"] is None:
         return row["note"] or "no slope could be fitted"
     for size, count in seeds.items():

@@ -118,7 +118,7 @@ TYPES = (
         net=True,
     ),
     make_trend("products less sums", "product_less_sum", above(0), list_hidden),
-    # Of the trained network alone: what is net of the start may be its fall.
+    # Of the trained network alone: the untrained one may fall.
     Number(
         "share of product units less that of sums, last hidden stage less "
         "stage 0",

@@ -1,8 +1,7 @@
 """C9 and C10: how the manifold is stretched, in the region and outside.
 
 The code has a border effect of its own, the same for every seed: a bump that
-the edge of the grid cuts has another log-volume. What a network adds to it is
-what is left after the code's value is subtracted.
+the edge of the grid cuts has another log-volume. It is subtracted.
 """
 
 from __future__ import annotations
