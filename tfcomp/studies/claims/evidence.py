@@ -16,7 +16,6 @@ from tfcomp.studies.claims.searches import (
 )
 from tfcomp.tables import read_results
 from tfcomp.tables.groups import Group
-from tfcomp.tables.read import Results
 
 # Seeds of rounds: trials, on which rules were written; the first evidence that
 # they judged; fresh ones of version 3; unseen ones of version 4.
@@ -32,7 +31,6 @@ class Evidence:
     groups: tuple[Group, ...] = ()
     studies: tuple[ThresholdStudy, ...] = ()
     notes: tuple[str, ...] = ()
-    results: Results | None = None
 
     @functools.cached_property
     def rounds(self) -> list[Evidence]:
@@ -85,7 +83,7 @@ def read_evidence(patterns: Sequence[str]) -> Evidence:
         except (OSError, ValueError, RunError) as error:
             notes.append(f"{Path(folder).name} cannot be read: {error}")
     groups = tuple(results.groups)
-    return Evidence(groups, tuple(studies), tuple(notes), results)
+    return Evidence(groups, tuple(studies), tuple(notes))
 
 
 def read_some_evidence(runs: str) -> Evidence:

@@ -32,7 +32,7 @@ WHOLE = replace(ERROR, name="error")
 SHARED = "R² of OOD outputs on ID outputs sharing x or y"
 RIVALS = {
     "rival": "the nearest ID outputs sharing neither",
-    "single": "those sharing one factor alone",
+    "single": "ID outputs sharing one factor alone",
 }
 
 
@@ -62,7 +62,7 @@ def _list_sharing(where: str, ending: str) -> list[Number]:
     own = Number(SHARED, shared, above(0.5), f"{where}, R²", decides=decides)
     margins = [
         Number(
-            f"the same, less that on {words}",
+            f"{SHARED}, less R² on {words}",
             shared,
             above(0.1),
             f"{where}, margin over {rival}",

@@ -3,8 +3,6 @@
 The donut holds out a square in the centre, the corner a square in a corner.
 """
 
-from tfcomp.studies.claims.evidence import Evidence
-from tfcomp.tables.groups import Group
 from tfcomp.tables.selection import Condition, Setting, region_is
 
 # Codes of x and y, and the flagfile of the CNN that decodes them.
@@ -51,11 +49,3 @@ def make_mlp(code: str) -> Setting:
 ALL_DONUTS = {f"donut, {code}": make_cnn(code) for code in CODE_FLAGFILES}
 DONUTS = {f"donut, {code}": make_cnn(code) for code in MAIN_CODES}
 BUMP_DONUT = {"donut, bump": make_cnn("bump")}
-
-
-def find_donuts(evidence: Evidence) -> dict[str, Group]:
-    """Finds the CNNs on the donut by code, as pictures name them."""
-    return {
-        f"{code} code": make_cnn(code).find(evidence.groups)
-        for code in MAIN_CODES
-    }

@@ -24,16 +24,19 @@ INTERPOLATION = [
     ),
     # A copy of one edge passes the first number, a blend both.
     Number(
-        "the same, with weights linear in the angle",
+        "R² on the two edge images, with weights linear in the angle",
         "edge_linear_r2",
         above(0.8),
         "linear",
     ),
     Number(
-        "the same, at the worst angle", "edge_r2_min", above(0.8), decides=False
+        "R² on the two edge images, at the worst angle",
+        "edge_r2_min",
+        above(0.8),
+        decides=False,
     ),
     Number(
-        "the same, less that of the true images",
+        "R² on the two edge images, less R² of the true images",
         "edge_r2",
         above(0),
         less="edge_truth_r2",

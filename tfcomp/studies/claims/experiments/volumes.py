@@ -82,7 +82,7 @@ WARP = (
         over=average_late,
         net=True,
     ),
-    make_trend("this number", read_deviation, above(0)),
+    make_trend("this deviation", read_deviation, above(0)),
     Number(
         "share of OOD points at the floor, largest of the stages",
         "floor_fraction_ood",
@@ -159,7 +159,7 @@ def judge_signs(evidence: Evidence) -> list[Part]:
 TRAINED = (
     replace(WARP[0], quantity=OF_TRAINED, rule=above(0), net=False),
     Number(
-        "this number, rank correlation with the stage",
+        "this deviation, rank correlation with the stage",
         read_deviation,
         above(0),
         "trend",
