@@ -205,27 +205,6 @@ def test_region_of_a_mask_or_numbers(
         assert "8 images of a list" in repr(found)
 
 
-@pytest.mark.parametrize(
-    ("region", "words"),
-    [
-        (np.zeros(48, bool), "must hold something out"),
-        (
-            np.ones(7, bool),
-            "a bool for each of the 48 images, or their numbers",
-        ),
-        ([48], "or their numbers"),
-        ([-1], "or their numbers"),
-        ([0.5], "or their numbers"),
-        (np.ones((48, 2), int), "or their numbers"),
-    ],
-)
-def test_what_is_no_region(
-    shuffled: tuple[tfcomp.FactorTable, np.ndarray], region: Any, words: str
-) -> None:
-    with pytest.raises(ValueError, match=words):
-        tfcomp.evaluate(shuffled[0].draw, shuffled[0], region=region)
-
-
 def test_data_without_the_table(tmp_path: Path) -> None:
     np.savez(tmp_path / "own.npz", images=BYTES, classes=CLASSES)
     flags = ["--flagfile=smoke", f"--data={tmp_path / 'own.npz'}"]

@@ -18,6 +18,7 @@ from tfcomp.analysis.scores import TINY, compute_mse_per_image
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.certificate import Certificate
 from tfcomp.datasets.dataset import MAX_AVERAGED, choose_rows
+from tfcomp.datasets.factors import number_rows
 from tfcomp.datasets.solvable import mark_certified
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def list_ignorant(dataset: Dataset) -> Iterator[tuple[str, np.ndarray]]:
     splits, space = dataset.splits, dataset.space
     points = splits.grid[splits.is_ood]
     train, index = space.to_index(splits.train), space.to_index(points)
-    exist = space.to_place(splits.all.factors)
+    every = splits.all.factors
     for column, factor in enumerate(space):
         seen = train[:, column][train[:, column] >= 0]
         counts = np.bincount(seen, minlength=factor.size)
@@ -105,8 +106,11 @@ def list_ignorant(dataset: Dataset) -> Iterator[tuple[str, np.ndarray]]:
                 is_merged = np.isin(index[:, column], merged)
                 most = merged[counts[merged].argmax()]
                 others[is_merged, column] = values[most]
-            is_changed = bool((others != points).any())
-            if is_changed and np.isin(space.to_place(others), exist).all():
+            if (others == points).all():
+                continue
+            numbers = number_rows(np.concatenate([every, others]))
+            known, asked = np.split(numbers, [len(every)])
+            if np.isin(asked, known).all():
                 yield f"{kind}_{factor.name}", others
 
 
