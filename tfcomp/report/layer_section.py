@@ -122,8 +122,10 @@ def _make_chart(
     mixed = "log(volume / units of the factors)"
     ylabel = chart.axis or (units.pop() if len(units) == 1 else mixed)
     columns = ["run", "stage", *(m.name for m in metrics), *others]
-    ranges = {(m.limits.low, m.limits.high) for m in metrics}
-    limits = ranges.pop() if len(ranges) == 1 else (-math.inf, math.inf)
+    limits = (
+        min(m.limits.low for m in metrics),
+        max(m.limits.high for m in metrics),
+    )
     is_whole = all(map(math.isfinite, limits))
     if is_whole:
         ends = f"{limits[0]:g} to {limits[1]:g}"
