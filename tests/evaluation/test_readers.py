@@ -35,11 +35,10 @@ def find(rows: list[dict], **asked: object) -> dict:
 def test_true_images_are_read(reader: tfcomp.Reader) -> None:
     found = reader.read(TABLE.draw(TABLE.points))
     assert np.mean(found == INDEX) > 0.99
-    assert [row["factor"] for row in reader.accuracy] == ["shape", "x", "y"]
-    for row in reader.accuracy:
-        assert row["true"] > 0.99 and row["noise"] > 0.9
-    moved = {row["factor"]: row["shifted"] for row in reader.accuracy}
-    assert moved["x"] < 0.3 and moved["y"] > 0.9
+    accuracy = reader.accuracy.set_index("factor")
+    assert list(accuracy.index) == ["shape", "x", "y"]
+    assert (accuracy["true"] > 0.99).all() and (accuracy["noise"] > 0.9).all()
+    assert accuracy["shifted"]["x"] < 0.3 and accuracy["shifted"]["y"] > 0.9
 
 
 def test_readings_by_factor_and_level(reader: tfcomp.Reader) -> None:

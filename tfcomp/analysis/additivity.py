@@ -133,7 +133,7 @@ class _Layer:
                 cross += codes.T @ values
                 if not squares:
                     known += values.T @ values
-            count = np.count_nonzero(self.sets == number)
+            count = int(np.sum(self.sets == number))
             moments.append(_Moments(count, design, cross, known))
         return moments
 
@@ -302,11 +302,11 @@ def _compare_parts(
         rank = float(compute_effective_rank(squares))
         rows.append({"share": float(squares.sum() / total), "rank": rank})
     for a, b in itertools.combinations(range(len(rows)), 2):
-        lengths = np.linalg.norm(matrices[a]) * np.linalg.norm(matrices[b])
-        if lengths <= FLOOR * total:
+        scale = np.linalg.norm(matrices[a]) * np.linalg.norm(matrices[b])
+        if scale <= FLOOR * total:
             pairs.append({"cosine": None, "angle": None})
             continue
-        overlap = np.linalg.norm(matrices[a] @ matrices[b].T) / lengths
+        overlap = np.linalg.norm(matrices[a] @ matrices[b].T) / scale
         cosines = np.linalg.svd(bases[a] @ bases[b].T, compute_uv=False)
         angle = np.degrees(np.arccos(cosines.max().clip(0, 1)))
         pairs.append({"cosine": float(overlap), "angle": float(angle)})

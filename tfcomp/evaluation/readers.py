@@ -39,13 +39,13 @@ class Reader:
     """A network from images to the values of all factors.
 
     Attributes:
-        accuracy: Rows of `factor`, and the accuracy on images that are `true`,
-            have `noise`, or are `shifted` by a pixel.
+        accuracy: A row for each `factor`: the accuracy on images that are
+            `true`, have `noise`, or are `shifted` by a pixel.
     """
 
     def __init__(self, model: keras.Model, space: FactorSpace) -> None:
         self.model, self.space = model, space
-        self.accuracy: list[Row] = []
+        self.accuracy = pd.DataFrame()
 
     def read(self, images: np.ndarray) -> np.ndarray:
         """Returns the grid indices of the factors, [n, F]."""
@@ -134,7 +134,7 @@ def train_reader(
     }
     hits = {n: reader.check(x, points).mean(axis=0) for n, x in kinds.items()}
     frame = pd.DataFrame({"factor": data.space.names, **hits})
-    reader.accuracy = frame.to_dict("records")
+    reader.accuracy = frame
     return reader
 
 
@@ -215,4 +215,5 @@ def list_readings(
         for level in (np.full(len(grid), "any"), levels)
     ]
     table = pd.concat(means).rename_axis(["subset", "level", "factor"])
-    return table.reset_index().to_dict("records")
+    records = table.reset_index().to_dict("records")
+    return [{str(key): v for key, v in row.items()} for row in records]

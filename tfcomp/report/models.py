@@ -149,7 +149,7 @@ def evaluate(
 
 def make_config(
     data: FactorTable | Dataset,
-    region: str | Sequence[int] | np.ndarray,
+    region: str | Callable[..., Any] | Sequence[int] | np.ndarray,
     name: str,
     eval_points: int,
 ) -> tuple[RunConfig, Region | None]:

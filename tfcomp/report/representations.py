@@ -32,7 +32,7 @@ LATENTS = "latents"
 MAX_CODES = 64  # latents whose disentanglement is scored
 MAX_FITTED = 2**14  # rows that a composition is fitted to
 BATCH = 128  # images of one call
-Listed = str | Sequence[int] | np.ndarray
+Listed = str | Callable[..., Any] | Sequence[int] | np.ndarray
 Arrays = dict[str, np.ndarray]
 Lookup = Callable[[np.ndarray], Arrays]
 
@@ -83,7 +83,8 @@ def evaluate_embeddings(
 
     def look_up(factors: np.ndarray) -> Arrays:
         chosen = table.find_points(factors)
-        found = {n: np.float32(v[order[chosen]]) for n, v in shown.items()}
+        taken = order[chosen]
+        found = {n: v[taken].astype(np.float32) for n, v in shown.items()}
         for values in found.values():
             values[chosen < 0] = np.nan
         return found
@@ -136,7 +137,7 @@ def evaluate_encoder(
     def look_up(factors: np.ndarray) -> Arrays:
         exists = table.find_points(factors) >= 0
         known = np.where(exists[:, None], factors, table.points[:1])
-        found = encode(table.draw(np.float32(known)))
+        found = encode(table.draw(known.astype(np.float32)))
         if decode:
             for key, values in decode(found[LATENTS]).items():
                 found[f"{key}_decoder" if key in found else key] = values
@@ -198,7 +199,8 @@ def _report(
 
     def call(factors: np.ndarray) -> Arrays:
         design = make_design(space.to_index(np.asarray(factors)), space.shape)
-        return look_up(factors) | {IMAGE: np.float32(design @ effects)}
+        composed = (design @ effects).astype(np.float32)
+        return look_up(factors) | {IMAGE: composed}
 
     return _finish(config, dataset, points, layers, call)
 
