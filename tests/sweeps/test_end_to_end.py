@@ -98,7 +98,8 @@ def kill_one(process: psutil.Popen, chance: Random) -> list[psutil.Process]:
 @pytest.mark.timeout(3600)
 def test_random_kills(tmp_path: Path) -> None:
     """The same bits, whatever dies and goes on; no process is left."""
-    flags = ("--model=mlp", "--epochs=60", "--checkpoint_seconds=0")
+    flags = ["--model=mlp", "--epochs=100", "--eval_every=0"]
+    flags.append("--checkpoint_seconds=0")
     start = time.monotonic()
     subprocess.run(make_command(tmp_path / "whole", *flags), check=True)
     longest = (time.monotonic() - start) / 2
