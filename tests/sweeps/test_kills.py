@@ -4,10 +4,14 @@ The trials are fake (`fake_trial.py`) and take a second; what is real is the
 command, the scheduling and the killing.
 """
 
+import contextlib
+import itertools
 import os
+import random
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +19,7 @@ import psutil
 import pytest
 
 NUM_TRIALS = 4
+NUM_KILLS = 10
 PATIENCE = 200  # seconds, for a machine that is busy
 Wait = Callable[[Callable[[], object]], None]
 IsRunning = Callable[[int], bool]
@@ -157,3 +162,43 @@ def test_a_killed_sweep(
     finish(start(tmp_path, 0.0))
     assert read_results(tmp_path) == undisturbed
     assert len(read_starts(tmp_path)) == len(starts) + NUM_TRIALS - finished
+
+
+def kill_one(pid: int, chance: random.Random) -> list[int]:
+    """Kills a command or one of its workers; returns all its processes."""
+    family: list[psutil.Process] = []
+    with contextlib.suppress(psutil.Error):  # it ends just now
+        command = psutil.Process(pid)
+        family = command.children(recursive=True)
+        workers = [p for p in family if "spawn_main" in " ".join(p.cmdline())]
+        victim = chance.choice([command, *workers])
+        is_told = victim is command and chance.random() < 0.5
+        victim.send_signal(signal.SIGTERM if is_told else signal.SIGKILL)
+    return [process.pid for process in family]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_random_kills(
+    undisturbed: dict[str, bytes],
+    tmp_path: Path,
+    wait_for: Wait,
+    is_running: IsRunning,
+) -> None:
+    """The same tables, whatever dies and goes on; no process is left."""
+    chance, kills = random.Random(0), 0
+    for number in itertools.count(1):
+        folder, status = tmp_path / str(number), -1
+        while status:
+            process, family = start(folder, 2.0), list[int]()
+            while kills < NUM_KILLS and process.poll() is None:
+                time.sleep(chance.uniform(0, 8))
+                family += kill_one(process.pid, chance)
+                kills += 1
+            process.communicate(timeout=PATIENCE)
+            status = process.returncode
+            wait_for(lambda pids=family: not any(map(is_running, pids)))
+        assert read_results(folder) == undisturbed
+        print(f"{kills} kills, {number} sweeps: equal")
+        if kills >= NUM_KILLS:
+            return
