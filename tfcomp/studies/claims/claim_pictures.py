@@ -12,6 +12,7 @@ import numpy as np
 
 from tfcomp.statistics.verdicts import Rule, Verdict
 from tfcomp.studies.claims.controls import Kind
+from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.parts import Part, judge_checks
 from tfcomp.studies.claims.result_text import format_number
 
@@ -185,8 +186,9 @@ def _list_sides(result: ClaimResult) -> Iterator[tuple[list[Row], str]]:
     sides = [(claim.tests.paper, parts), (claim.tests.ours, result.parts)]
     negatives = (c for c in claim.controls if c.kind is Kind.NEGATIVE)
     control = next(negatives, None)
+    evidence = control.plant() if control else Evidence()
     for checks, judged in sides:
-        planted = judge_checks(checks, control.plant()) if control else ()
+        planted = judge_checks(checks, evidence) if judged else ()
         yield list_rows(result, judged, planted), "trends" if judged else note
 
 
