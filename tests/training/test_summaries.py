@@ -114,8 +114,8 @@ def test_hyperparameters_are_those_that_say_something(
 def test_pictures_have_the_size_of_a_card(
     events: EventAccumulator, tag: str
 ) -> None:
-    width = int(read(events, f"answer/{tag}")[2][0])
-    assert width == 600  # twice the pixels of a card
+    width, height = map(int, read(events, f"answer/{tag}")[2][:2])
+    assert width == 640 and height < 0.65 * width  # twice the pixels of a card
 
 
 def test_last_scalars_are_the_final_metrics(

@@ -177,11 +177,15 @@ def find_largest(maps: Mapping[str, np.ndarray]) -> float:
 
 
 def picture_landscape(
-    dataset: Dataset, evaluation: Evaluation, planes: Sequence[Plane] = ()
+    dataset: Dataset,
+    evaluation: Evaluation,
+    planes: Sequence[Plane] = (),
+    label: str = "",
 ) -> Figure:
     """Plots the error at every combination of two factors."""
     maps = {"error landscape": compute_error_ratio(dataset, evaluation)}
-    return picture_maps(dataset, maps, label_error(dataset), planes=planes)
+    label = label or label_error(dataset)
+    return picture_maps(dataset, maps, label, planes=planes)
 
 
 def label_error(dataset: Dataset) -> str:

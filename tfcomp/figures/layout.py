@@ -25,7 +25,7 @@ WIDTHS = {"column": 3.25, "page": 6.75}
 PRINT_SIZE = 7.0
 MIN_SHARE = 0.5  # of the height, however narrow a figure is
 Width = str | float | None
-_width: ContextVar[float | None] = ContextVar("width", default=None)
+_room: ContextVar[tuple[float, float] | None] = ContextVar("room", default=None)
 # Letters of the default font in titles, with a margin: matplotlib neither
 # wraps titles nor keeps those of neighboring axes apart.
 _LETTERS_PER_INCH = 10
@@ -37,8 +37,10 @@ MAX_KNOWN = 256
 
 
 @contextmanager
-def fit_width(width: Width) -> Iterator[None]:
+def fit_width(width: Width, height: float = math.inf) -> Iterator[None]:
     """Makes figures of the block fit a width: column, page, or inches.
+
+    Without their legend they are at most as high as the height, in inches.
 
     Raises:
         ConfigError: If the width is another word.
@@ -48,20 +50,21 @@ def fit_width(width: Width) -> Iterator[None]:
     inches = WIDTHS.get(width) if isinstance(width, str) else width
     own, default = rcParams["font.size"], rcParamsDefault["font.size"]
     size = PRINT_SIZE if inches and own == default else own
-    token = _width.set(inches)
+    token = _room.set((inches, height) if inches else None)
     try:
         with rc_context({"font.size": size}):
             yield
     finally:
-        _width.reset(token)
+        _room.reset(token)
 
 
 def make_figure(size: tuple[float, float], **options: Any) -> Figure:
     """Makes a figure of a size in inches, or of the width that is to fit."""
-    if (width := _width.get()) is None:
+    if (room := _room.get()) is None:
         return Figure(figsize=size, **options)
-    share = max(width / size[0], MIN_SHARE)
-    return Figure(figsize=(width, size[1] * share), **options)
+    width, most = room
+    height = size[1] * max(width / size[0], MIN_SHARE)
+    return Figure(figsize=(width, min(height, most)), **options)
 
 
 def scale_text(points: float) -> float:

@@ -40,7 +40,9 @@ from tfcomp.training.history import read_history
 
 ERRORS = {"ID": "id/relative_mse", "OOD": "ood/relative_mse"}
 MIN_POINTS = 100
-CARD_WIDTH, CARD_DPI, CARD_SAMPLES = 2.4, 250, 4  # inches, pixels an inch
+ERROR = "relative error"  # the whole label is longer than a card is high
+CARD = 3.2, 1.55  # inches, without the legend
+CARD_DPI, CARD_SAMPLES = 200, 4
 # Flags of HParams, beside those that do not have their default.
 SETTINGS = "dataset region encoding model depth width epochs seed".split()
 LARGEST = float(np.finfo(np.float32).max)
@@ -104,7 +106,7 @@ class RunSummaries:
         dataset, splits = self._dataset, self._dataset.splits
         subsets = {"id": splits.is_id, "ood": splits.is_ood}
         names = [name for name, chosen in subsets.items() if chosen.any()]
-        with self._writer.as_default(step=epoch), layout.fit_width(CARD_WIDTH):
+        with self._writer.as_default(step=epoch), layout.fit_width(*CARD):
             write_figure("answer/errors", self._draw_errors(epoch, evaluation))
             for name in names:
                 title = f"{name.upper()}: truth above output"
@@ -114,7 +116,9 @@ class RunSummaries:
                 write_figure(f"answer/samples_{name}", figure)
             if self._has_maps:
                 planes = dataset.planes[:1]
-                figure = pictures.picture_landscape(dataset, evaluation, planes)
+                figure = pictures.picture_landscape(
+                    dataset, evaluation, planes, ERROR
+                )
                 write_figure("answer/map", figure)
             if self._has_curves:
                 figure = pictures.picture_error_curve(dataset, evaluation)
@@ -149,9 +153,8 @@ class RunSummaries:
             for subset, tag in ERRORS.items()
             if tag in tags
         }
-        label = pictures.label_error(self._dataset)
         return draw_curves(
-            scored, series, xlabel="epoch", ylabel=label, logy=True
+            scored, series, xlabel="epoch", ylabel=ERROR, logy=True
         )
 
     def write_layers(self, epoch: int, analysis: LayerAnalysis) -> None:
@@ -161,7 +164,7 @@ class RunSummaries:
             return
         centered = pictures.center_volumes(analysis.log_volume)
         largest = pictures.find_largest(centered)
-        with self._writer.as_default(step=epoch), layout.fit_width(CARD_WIDTH):
+        with self._writer.as_default(step=epoch), layout.fit_width(*CARD):
             for stage, values in analysis.log_volume.items():
                 named = {f"log volume, {stage}": values}
                 figure = pictures.picture_volumes(
@@ -192,7 +195,7 @@ class RunSummaries:
         self.write_scalars(epoch, numbers, self._config.eval_every)
         if not (drawn and self._config.pictures):
             return
-        with self._writer.as_default(step=epoch), layout.fit_width(CARD_WIDTH):
+        with self._writer.as_default(step=epoch), layout.fit_width(*CARD):
             for name, embedding in embeddings.items():
                 factor = self._dataset.space[name]
                 figures = pictures.picture_embedding(factor, embedding)
