@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -189,7 +190,7 @@ def test_huge_images_take_no_memory(tmp_path: Path) -> None:
         file["classes"] = CLASSES
         shape = (24, 10**6, 10**6)
         file.create_dataset("images", shape, np.uint8, chunks=(1, 100, 100))
-    with pytest.raises(RunError, match="images must fit into the memory"):
+    with pytest.raises(RunError, match="images must be in the file"):
         load(tmp_path / "own.h5")
 
 
@@ -234,6 +235,28 @@ def test_hdf5_that_leads_to_other_files(kind: str, tmp_path: Path) -> None:
             file.create_virtual_dataset("images", layout)
     with pytest.raises(TableError, match="images must lie in the file itself"):
         read_h5(str(path))
+
+
+@pytest.mark.parametrize("member", ["images", "classes", "names"])
+def test_hdf5_of_any_length_takes_little_memory(
+    member: str, tmp_path: Path
+) -> None:
+    """One text or list of 4 MB that lies in the array a thousand times."""
+    path = tmp_path / "data.h5"
+    kind = h5py.string_dtype() if member == "names" else h5py.vlen_dtype("i8")
+    value = "a" * 2**22 if member == "names" else np.zeros(2**19, "i8")
+    with h5py.File(path, "w") as file:
+        for name in {"images", "classes"} - {member}:
+            file[name] = {"images": IMAGES, "classes": CLASSES}[name]
+        member = file.create_dataset(member, (1000,), kind, chunks=(1000,))
+        member[0] = value
+        reference = member.id.read_direct_chunk((0,))[1][:16]
+        member.id.write_direct_chunk((0,), reference * 1000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(RunError, match="must"):
+        load(path)
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert after - before < 5e5
 
 
 @pytest.mark.parametrize("factor", [1e-30, 1e-300])

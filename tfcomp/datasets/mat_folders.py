@@ -1,8 +1,10 @@
 """Factor tables from folders of `.mat` files: Cars3D and smallNORB."""
 
+import io
 import math
+import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,6 +14,8 @@ from tfcomp.datasets.table_files import describe_published, drop_absent
 from tfcomp.datasets.table_images import LazyImages
 
 CAR_BYTES = 2**28  # of a car; those of Cars3D take 5 MB
+MAT_HEAD, COMPRESSED = 128, 15  # bytes, and the type of a compressed variable
+TOO_LARGE = f"must take at most {CAR_BYTES >> 20} MB"
 
 # smallNORB has matrices of its own format under the name `.mat`.
 NORB_KINDS = ("cat", "info", "dat")
@@ -59,15 +63,41 @@ def _load_car(file: Path) -> np.ndarray:
     """Returns the images of a car, [elevation, azimuth, H, W, C]."""
     import scipy.io
 
-    shapes = {name: shape for name, shape, _ in scipy.io.whosmat(file)}
+    content = io.BytesIO(_unpack(file))
+    shapes = {name: shape for name, shape, _ in scipy.io.whosmat(content)}
     shape = shapes.get("im", ())
     if len(shape) != 5 or not all(shape):
         raise TableError("im", "must have 5 dimensions", file.name)
     if math.prod(shape) > CAR_BYTES // 8:  # in the largest type
-        rule = f"must take at most {CAR_BYTES >> 20} MB"
-        raise TableError("im", rule, f"{list(shape)} in {file.name}")
-    images = scipy.io.loadmat(file, variable_names=["im"])["im"]
+        raise TableError("im", TOO_LARGE, f"{list(shape)} in {file.name}")
+    content.seek(0)
+    images = scipy.io.loadmat(content, variable_names=["im"])["im"]
     return images.transpose(4, 3, 0, 1, 2)
+
+
+def _unpack(file: Path) -> bytes:
+    """Returns a MATLAB 5 file with its variables unpacked, up to a limit."""
+    content = file.read_bytes() if file.stat().st_size <= CAR_BYTES else b""
+    if len(content) < MAT_HEAD:
+        rule = f"must be a MATLAB 5 file of at most {CAR_BYTES >> 20} MB"
+        raise TableError(file.name, rule, f"{file.stat().st_size:,} bytes")
+    order: Literal["big", "little"]
+    order = "big" if content[126:128] == b"MI" else "little"
+    unpacked, start = content[:MAT_HEAD], MAT_HEAD
+    while content[start : start + 8]:
+        kind, size = (
+            int.from_bytes(content[start + at : start + at + 4], order)
+            for at in (0, 4)
+        )
+        part = content[start : start + 8 + size]
+        start += len(part)
+        if kind == COMPRESSED:
+            left = CAR_BYTES - len(unpacked) + 1
+            part = zlib.decompressobj().decompress(part[8:], left)
+        unpacked += part
+        if len(unpacked) > CAR_BYTES:
+            raise TableError("im", TOO_LARGE, file.name)
+    return unpacked
 
 
 def _read_norb(files: list[Path]) -> FactorTable:

@@ -10,6 +10,7 @@ In a file, `values` may also be [F, largest size], padded with NaN, and
 """
 
 import math
+import os
 import zipfile
 from collections.abc import Callable, Collection
 from typing import Any
@@ -23,6 +24,9 @@ from tfcomp.datasets.table_images import LazyImages
 
 TEXTS = ("names", "kinds", "levels", "units")
 OPTIONS = ("values", "sizes", *TEXTS)
+MAX_BYTES = 2**28  # of an array that is not the images; dSprites has 35 MB
+MAX_TEXTS = 64  # HDF5 can store one long text in many places
+MAX_RATIO = 1100  # no compression makes images smaller
 Read = Callable[[str], np.ndarray]
 Find = Callable[[str], LazyImages]
 
@@ -41,6 +45,10 @@ def open_npz(path: str) -> tuple[list[str], Read, Find]:
     """
 
     def read(name: str) -> np.ndarray:
+        _check_bytes(name, sizes[name])
+        return load(name)
+
+    def load(name: str) -> np.ndarray:
         with np.load(path) as archive:
             return archive[name]
 
@@ -51,11 +59,13 @@ def open_npz(path: str) -> tuple[list[str], Read, Find]:
                 shape, _, dtype = form.read_array_header_1_0(file)
             else:
                 shape, _, dtype = form.read_array_header_2_0(file)
-        return LazyImages(shape, dtype, lambda: read(name))
+        _check_stored(name, path, shape, dtype)
+        return LazyImages(shape, dtype, lambda: load(name))
 
     with zipfile.ZipFile(path) as archive:
-        members = [name.removesuffix(".npy") for name in archive.namelist()]
-    return members, read, find
+        members = archive.infolist()
+    sizes = {m.filename.removesuffix(".npy"): m.file_size for m in members}
+    return list(sizes), read, find
 
 
 def read_h5(path: str) -> FactorTable:
@@ -71,11 +81,16 @@ def read_h5(path: str) -> FactorTable:
 
     def find(name: str) -> LazyImages:
         shape, dtype = members[name].shape, members[name].dtype
+        _check_stored(name, path, shape, dtype)
         return LazyImages(shape, dtype, lambda: load(name))
 
     def read(name: str) -> np.ndarray:
         member = members[name]
+        _check_bytes(name, member.size * member.dtype.itemsize)
         if h5py.check_string_dtype(member.dtype):
+            if member.size > MAX_TEXTS:
+                rule = f"must have at most {MAX_TEXTS} texts"
+                raise TableError(name, rule, member.size)
             return np.asarray(member.asstr()[()], object)
         if member.dtype.kind not in "buif":
             raise TableError(name, "must be numbers or text", member.dtype)
@@ -205,3 +220,20 @@ def describe_published(name: str) -> dict[str, Any]:
         "levels": [factor.get("levels") for factor in factors],
         "units": [factor.get("unit", "") for factor in factors],
     }
+
+
+def _check_stored(
+    name: str, path: str, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> None:
+    """Refuses arrays that claim to be larger than their file can hold."""
+    size, stored = math.prod(shape) * dtype.itemsize, os.path.getsize(path)
+    if size > MAX_RATIO * stored + 2**20:
+        rule = f"must be in the file, which has {stored / 2**20:,.1f} MB"
+        raise TableError(name, rule, f"{size >> 20:,} MB")
+
+
+def _check_bytes(name: str, size: int) -> None:
+    """Refuses a large array before memory is taken for it."""
+    if size > MAX_BYTES:
+        rule = f"must take at most {MAX_BYTES >> 20:,} MB"
+        raise TableError(name, rule, f"{size >> 20:,} MB")
