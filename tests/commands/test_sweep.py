@@ -88,7 +88,8 @@ def test_statistics_of_a_sweep(
     expected = {"depth": 3, "score": 0, "mean": 0.28, "sd": 0.03, "n": 3}
     expected |= {"low": 0.28 / ratio, "high": 0.28 * ratio}
     assert found == pytest.approx(expected, rel=1e-4)
-    *_, head, two, three, _ = capsys.readouterr().out.splitlines()
+    *_, head, two, three, _, page = capsys.readouterr().out.splitlines()
+    assert page.endswith("s/report.html")
     names = ["id_relative_mse", "ood_relative_mse", "ood_hit_rate"]
     assert head.split() == names
     assert two.split() == "depth=2 0.353 ± 0.02 - 0.5 ± 0".split()
