@@ -1,7 +1,12 @@
 """Names of runs by the settings in which they differ."""
 
+from types import SimpleNamespace
+from typing import Any
+
 from tfcomp.config.run_flags import parse_config
+from tfcomp.report.report_build import _name_settings
 from tfcomp.report.run_names import RunName, describe_common, name_runs
+from tfcomp.report.score_table import ScoredRun, make_table
 
 HASHES = ("0123456789abcdef", "fedcba9876543210", "00112233aabbccdd")
 
@@ -37,3 +42,21 @@ def test_a_subtitle_has_what_all_runs_share() -> None:
     expected = "Dataset gaussian_bumps, held out corner:5, 30 epochs."
     assert describe_common(runs) == expected
     assert "model cnn" in describe_common(runs[1:])
+
+
+def test_a_title_names_settings_once() -> None:
+    def plant(*settings: str) -> Any:
+        return [SimpleNamespace(setting=setting) for setting in settings]
+
+    assert _name_settings(plant("smoke")) == "smoke"
+    assert _name_settings(plant("depth 2", "depth 3")) == "depth 2; depth 3"
+    twice = plant("depth 2", "depth 3", "depth 2")
+    assert _name_settings(twice) == "depth 2; depth 3 (3 runs)"
+    assert _name_settings(plant("all", "all")) == "2 runs"
+
+
+def test_seeds_of_a_setting_are_in_order() -> None:
+    errors = {"id": 0.01, "ood": 0.5}
+    runs = [ScoredRun("a", seed, errors, link=f"{seed}/") for seed in (2, 0)]
+    (row,) = make_table(runs).rows
+    assert row["seeds"] == "0 2" and row["seeds"].parts[0] == ("0", "0/")

@@ -134,7 +134,7 @@ def _render(
         if analysis.dataset.sample_note
     ]
     return render_page(
-        f"Analysis of {'; '.join(analysis.name for analysis in analyses)}",
+        f"Analysis of {_name_settings(analyses)}",
         f"{_describe_data(analyses)} Made by tfcomp {__version__}."
         f"{''.join(notes)}".strip(),
         answer,
@@ -142,6 +142,15 @@ def _render(
         folder,
         explorer,
     )
+
+
+def _name_settings(analyses: Sequence[RunAnalysis]) -> str:
+    """Names the settings of a report, and how many runs they have."""
+    settings = list(dict.fromkeys(analysis.setting for analysis in analyses))
+    count = f"{len(analyses)} runs"
+    if len(settings) == len(analyses):
+        return "; ".join(settings)
+    return count if len(settings) == 1 else f"{'; '.join(settings)} ({count})"
 
 
 def _describe_data(analyses: Sequence[RunAnalysis]) -> str:

@@ -246,7 +246,7 @@ def _format(
 
 
 def _link(runs: Sequence[ScoredRun]) -> Links:
-    return Links(list(_list_links(runs)))
+    return Links(list(_list_links(sorted(runs, key=lambda run: run.seed))))
 
 
 def _list_links(runs: Sequence[ScoredRun]) -> Iterator[tuple[str, str]]:
