@@ -97,8 +97,10 @@ def make_table(runs: Sequence[ScoredRun], method: str = "student") -> Exhibit:
         for column in ("untrained", *RIVALS.values(), IGNORED):
             values = [run.others.get(column) for run in group]
             known = [v for v in values if v is not None and math.isfinite(v)]
-            mean = sum(known) / len(known) if known else None
-            row[column] = None if mean is None else f"{mean:.{digits['ood']}f}"
+            row[column] = None
+            if known:
+                average = sum(known) / len(known)
+                row[column] = f"{average:.{digits['ood']}f}"
         rows.append(row)
     return Exhibit("settings", "Relative errors", CAPTION, rows=rows)
 
