@@ -150,10 +150,11 @@ def test_report_compares_models(
         [good, poor], tmp_path / "report", sections=["errors", "runs"]
     )
     text = page.read_text()
-    assert "Analysis of good, poor" in text
+    assert "Analysis of good; poor" in text
     assert "Region: length:2,x:2-3" in text
-    assert text.index('id="figure-scores"') < text.index('id="figure-settings"')
-    assert "1 of 2 networks fit what they saw (not poor" in text
+    first = text.index('id="figure-relative_errors"')
+    assert first < text.index('id="figure-settings"')
+    assert "1 of 2 settings fit their training data" in text
     settings = (tmp_path / "report" / "settings.csv").read_text()
     assert settings.splitlines()[1:] == [
         'good,"length:2,x:2-3"',

@@ -102,7 +102,7 @@ def make_table(runs: Sequence[ScoredRun], method: str = "student") -> Exhibit:
                 average = sum(known) / len(known)
                 row[column] = f"{average:.{digits['ood']}f}"
         rows.append(row)
-    return Exhibit("settings", "Relative errors", CAPTION, rows=rows)
+    return Exhibit("relative_errors", "Relative errors", CAPTION, rows=rows)
 
 
 def compare_runs(
