@@ -114,8 +114,8 @@ def test_interpolation_over_gap_widths(report: Path) -> None:
     found = {(r["run"], r["curve"]): float(r["gap_width"]) for r in rows}
     # 160 to 200 in steps of 10: known from 150 and from 210 on.
     assert found == {
-        ("one", "angle"): 60,
-        ("wider", "angle"): 100,
-        ("several", "digit 4"): 60,
+        ("region gap:angle:160-200", "angle"): 60,
+        ("region gap:angle:140-220", "angle"): 100,
+        ("region box:digit:4-4,angle:160-200", "digit 4"): 60,
     }
     assert all(0 <= float(r["interpolation_r2"]) <= 1 for r in rows)
