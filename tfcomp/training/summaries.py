@@ -39,7 +39,7 @@ from tfcomp.storage.run_folder import HISTORY_FILE, SAMPLES_FILE
 from tfcomp.training.history import read_history
 
 ERRORS = {"ID": "id/relative_mse", "OOD": "ood/relative_mse"}
-MIN_POINTS = 100
+MIN_POINTS = 20  # the donut has 50 scores, a smoke 6
 ERROR = "relative error"  # the whole label is longer than a card is high
 CARD = 3.2, 1.55  # inches, without the legend
 CARD_DPI, CARD_SAMPLES = 200, 4
