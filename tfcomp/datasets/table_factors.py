@@ -130,7 +130,10 @@ def _check_classes(classes: np.ndarray, column: int) -> np.ndarray:
     is_class &= classes >= 0
     if not is_class.all():
         row = int(is_class.argmin())
-        rule = f"must be integers from 0, that of image {row}, factor {column}"
+        rule = (
+            "must be integers from 0 where kinds has not continuous, that of "
+            f"image {row}, factor {column}"
+        )
         raise TableError("classes", rule, classes[row])
     largest, present = classes.max(), len(np.unique(classes))
     if largest >= max(SPARSE, 2 * present):
