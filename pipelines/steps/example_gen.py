@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.profile import Profile, make_sweeps, parse_profile
 from pipelines.running_step import list_files, place, run_step
+from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.materialized import (
     Examples,
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 def run(profile: str, work_dir: str, examples: dsl.Dataset) -> None:
     """Writes all datasets; the artifact gets the `digest` of their files."""
-    import tensorflow_datasets as tfds
+    with start_tensorflow():
+        import tensorflow_datasets as tfds
 
     tfds.disable_progress_bar()
     with run_step("example_gen") as step:

@@ -27,6 +27,8 @@ def judge(name: str, numbers: dict[str, float | None]) -> Verdict:
     """The verdict on networks with these numbers, as if it were new."""
     (claim,) = (c for c in CLAIMS if c.name == name)
     start = {f"start/{name}": 0.0 for name in numbers if "sharing" in name}
+    # What the outputs of networks that fail have besides.
+    start["ood/position_accuracy"] = 0.3
     runs = {"donuts": numbers | start}
     planted = Control("outputs", Kind.POSITIVE, runs)
     claim = dataclasses.replace(claim, controls=(), history=())

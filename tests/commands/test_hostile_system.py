@@ -54,6 +54,10 @@ def test_run_that_may_not_be_read(
 ) -> None:
     fake_run(shared, "a0", 1.0)
     (shared / "a0" / name).chmod(0)
+    place = shared / "temporary"
+    place.mkdir()
+    place.chmod(0o777)
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
     request.getfixturevalue("as_nobody")
     assert call(compare.main, monkeypatch, f"--runs={shared}/a0") == 2
     error = capsys.readouterr().err

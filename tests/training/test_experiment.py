@@ -41,7 +41,7 @@ def test_metrics_have_the_agreed_keys(smoke_run: RunConfig) -> None:
     metrics = read_metrics(smoke_run)
     kinds = {"id", "ood", "layers", "train", "points"}
     kinds |= {"coverage", "certificate", "references", "r2", "reference"}
-    kinds |= {"untrained"}
+    kinds |= {"untrained", "explained"}
     assert set(metrics) == kinds
     assert set(metrics["id"]) == set(metrics["ood"]) == set(SCORES.split())
     stages = ["code", "stage_0", "stage_1", "stage_2", "image"]

@@ -18,11 +18,13 @@ def test_numbers_are_those_of_tensorboard(
     assert list(rows) == [1, 2, 3, 4]
     expected = read_events(smoke_run)
     for tag in ("train/loss", "id/relative_mse", "ood/relative_mse"):
+        # Few scores are one point in TensorBoard.
+        first = 1 if tag == "train/loss" else 4
         curve = {
             event.step: float(tf.make_ndarray(event.tensor_proto))
             for event in expected.Tensors(tag)
         }
-        assert {epoch: row[tag] for epoch, row in rows.items()} == curve
+        assert {e: row[tag] for e, row in rows.items() if e >= first} == curve
 
 
 @pytest.mark.parametrize("content", [b"", b"epoch,a\n1,", b"x\n1\n", b"\xff"])

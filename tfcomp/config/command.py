@@ -5,6 +5,7 @@ A command is a module with a `main(argv)` of `make_main`, which ends with
 """
 
 import ast
+import functools
 import io
 import os
 import signal
@@ -48,15 +49,15 @@ def make_main(
     The flags are a table, as in `make_flags`, or the function that makes them;
     the other arguments are those of `run_command`.
     """
+    # No function in a function: other processes can be started with it.
+    return functools.partial(_run, (purpose, flag_table, action, first))
 
-    def main(argv: list[str]) -> int:
-        if isinstance(flag_table, Mapping):
-            values = make_flags(flag_table)
-        else:
-            values = flag_table()
-        return run_command(argv, purpose, values, action, first)
 
-    return main
+def _run(command: tuple[Any, ...], argv: list[str]) -> int:
+    purpose, flag_table, action, first = command
+    is_table = isinstance(flag_table, Mapping)
+    values = make_flags(flag_table) if is_table else flag_table()
+    return run_command(argv, purpose, values, action, first)
 
 
 def run_command(

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tfcomp.config.run_config import LOCATION_FLAGS, RunConfig
+from tfcomp.config.run_flags import RETIRED
 from tfcomp.statistics.seed_statistics import IGNORED
 
 Flags = dict[str, Any]
@@ -64,13 +65,15 @@ def hash_setting(flags: Mapping[str, Any], seed: int | None = None) -> str:
     """Returns 16 hex digits for the flags that decide a run, and its seed.
 
     Flags that have their default are left out, so that a flag that a later
-    version adds changes no hash.
+    version adds or retires changes no hash.
     """
     defaults = get_defaults()
     kept = sorted(
         (name, value)
         for name, value in flags.items()
-        if name not in UNIMPORTANT and value != defaults.get(name)
+        if name not in UNIMPORTANT
+        and value != defaults.get(name)
+        and f"--{name}={value}".lower() not in RETIRED
     )
     text = repr(kept if seed is None else (kept, seed))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
