@@ -14,6 +14,7 @@ from tfcomp.figures import layout
 from tfcomp.figures.cells import draw_outline, show_cells
 
 PANEL_SIZE = 1.5  # inches
+TITLE_LETTERS = 16  # of a line above a panel
 # No shade of the gray scale, so that a model that diverged is not taken for
 # one that draws gray.
 NO_VALUE_COLOR = "#b9a3e3"
@@ -45,7 +46,12 @@ def draw_rows(
     stacks = {label: arrange_channels(images) for label, images in rows.items()}
     first = next(iter(stacks.values()))
     shape = len(stacks), len(first)
-    num_lines = max((t.count("\n") for t in column_titles or ()), default=0)
+    # Titles of neighboring columns would run into each other.
+    titles = [
+        "\n".join(textwrap.fill(line, TITLE_LETTERS) for line in t.split("\n"))
+        for t in column_titles or ()
+    ]
+    num_lines = max((t.count("\n") for t in titles), default=0)
     # Wide enough for the legend, high enough for the titles.
     width = max(4.5, PANEL_SIZE * shape[1] + 0.4)
     height = _get_height(first.shape) * shape[0] + 0.6 + 0.16 * num_lines
@@ -66,7 +72,7 @@ def draw_rows(
             panels.T, np.asarray(positions, float), strict=True
         ):
             _mark_position(column, position)
-    for axes, text in zip(panels[0], column_titles or (), strict=False):
+    for axes, text in zip(panels[0], titles, strict=False):
         axes.set_title(text, fontsize=layout.scale_text(10))
     is_finite = all(np.isfinite(images).all() for images in stacks.values())
     layout.finish_figure(figure, title, None if is_finite else NO_VALUE_COLOR)

@@ -170,16 +170,6 @@ FALLING = replace(
     rule=below(0),
     name="error",
 )
-
-# As the paper states it: peaks in place from stripes alone; errors that fall
-# as bumps are added; less distortion than with bumps alone; trained units.
-FALLING = replace(
-    TREND,
-    quantity="rank correlation of OOD relative MSE with the number of bumps",
-    column="ood/relative_mse",
-    rule=below(0),
-    name="error",
-)
 ALONE = {"stripes only, bump": STRIPES}
 CORNER = Versus(
     "corner, bumps only less stripes and bumps",
