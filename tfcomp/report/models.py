@@ -113,7 +113,8 @@ def evaluate(
         ...     bar[row, :3] = bar[column, 3:] = 1
         >>> table = tfcomp.FactorTable(bars, classes, names=["left", "right"])
         >>> result = tfcomp.evaluate(table.draw, table, region="left:2,right:2")
-        >>> result.scores["ood"]["relative_mse"]
+        >>> held_out = result.scores["ood"]
+        >>> held_out["relative_mse"]
         0.0
     """
     if not isinstance(data, FactorTable | Dataset):
