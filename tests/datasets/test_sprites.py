@@ -5,9 +5,12 @@ import math
 import numpy as np
 import pytest
 
+from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset
-from tfcomp.datasets.renderers import ELLIPSE, HALF_SIDE, render_sprites
+from tfcomp.datasets.copies import find_copies
+from tfcomp.datasets.renderers import ELLIPSE, HALF_SIDE, STROKE, render_sprites
+from tfcomp.datasets.synthetic import SHAPES
 
 SIDE = 40
 
@@ -23,10 +26,14 @@ def is_inside(shape: int, x: float, y: float) -> bool:
         return max(abs(x), abs(y)) <= 1
     if shape == 1:
         return math.hypot(x / ELLIPSE[0], y / ELLIPSE[1]) <= 1
-    return (x**2 + y**2 - 1) ** 3 <= x**2 * y**3
+    if shape == 2:
+        return (x**2 + y**2 - 1) ** 3 <= x**2 * y**3
+    if shape == 3:
+        return y >= -1 and abs(x) <= (1 - y) / 2
+    return max(abs(x), abs(y)) <= 1 and min(x, y) <= STROKE - 1
 
 
-@pytest.mark.parametrize("shape", [0, 1, 2])
+@pytest.mark.parametrize("shape", range(len(SHAPES)))
 @pytest.mark.parametrize(
     ("scale", "orientation", "x", "y"),
     [(1.0, 0.0, 19.3, 20.1), (0.7, 60.0, 8.2, 30.4), (0.5, 200.0, 30.0, 12.5)],
@@ -35,7 +42,7 @@ def test_pixels_inside_are_more_than_half_covered(
     shape: int, scale: float, orientation: float, x: float, y: float
 ) -> None:
     values = {"shape": shape, "scale": scale, "orientation": orientation}
-    image = render_sprites({**values, "x": x, "y": y}, SIDE)[0, :, :, 0]
+    image = render_sprites({**values, "x": x, "y": y}, SIDE, SHAPES)[0, :, :, 0]
     size, angle = HALF_SIDE * SIDE * scale, math.radians(orientation)
     for row, column in np.ndindex(SIDE, SIDE):
         right, above = (column - x) / size, (row - y) / size
@@ -50,7 +57,8 @@ def test_edges_are_smooth_and_areas_true() -> None:
     angles = np.arange(0.0, 90.0, 7.0)
     center = (SIDE - 1) / 2
     values = {"shape": 0, "scale": 1.0, "x": center, "y": center}
-    images = render_sprites({**values, "orientation": angles}, SIDE).numpy()
+    values = {**values, "orientation": angles}
+    images = render_sprites(values, SIDE, SHAPES).numpy()
     area = (2 * HALF_SIDE * SIDE) ** 2
     np.testing.assert_allclose(images.sum(axis=(1, 2, 3)), area, rtol=0.02)
     assert ((images > 0) & (images < 1)).any(axis=(1, 2, 3)).all()
@@ -93,3 +101,23 @@ def test_factors_and_published_splits() -> None:
     half = make("--region=montero:extrapolation")
     assert half.splits.is_ood.mean() == 0.5
     assert half.splits.hidden == ("x",)
+
+
+@pytest.mark.parametrize("region", ["montero:element", "wiedemer:orthogonal"])
+def test_shapes_without_symmetry_have_no_copies(region: str) -> None:
+    small = ("--grid_size=16", "--sprite_sizes=3,3,4,4,4", f"--region={region}")
+    with_copies = make(*small)
+    without = make(*small, "--sprite_shapes=heart,triangle,l")
+    assert without.space["shape"].names == ("heart", "triangle", "l")
+    found = [
+        find_copies(data.render_array, data.space, data.splits).is_copy.sum()
+        for data in (with_copies, without)
+    ]
+    assert found[0] > 0
+    assert found[1] == 0
+
+
+@pytest.mark.parametrize("shapes", ["circle", "", "heart,heart", "heart,l"])
+def test_impossible_shapes_are_refused(shapes: str) -> None:
+    with pytest.raises(ConfigError, match="--sprite_s"):
+        make(f"--sprite_shapes={shapes}")

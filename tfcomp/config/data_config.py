@@ -92,9 +92,15 @@ class DataConfig(Settings):
     )
     sprite_sizes: str = setting(
         "3,3,6,8,8",
-        "Sprites: numbers of values of shape (square, ellipse, heart), scale, "
-        "orientation, x and y; with a sixth number there are as many hues. "
-        "One value leaves a factor out.",
+        "Sprites: numbers of values of shape, scale, orientation, x and y; "
+        "with a sixth number there are as many hues. One value leaves a factor "
+        "out.",
+    )
+    sprite_shapes: str = setting(
+        "square,ellipse,heart",
+        "Sprites: shapes, the first ones of which are used. A square and an "
+        "ellipse look the same after a half turn; heart, triangle and l look "
+        "different at every angle.",
     )
     composition: str = setting(
         "sum",

@@ -6,7 +6,7 @@ the signed distance of its center in pixels, between 0 and 1.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ SLACK = 1e-9
 GRAIN = 2.0**-32
 HALF_SIDE = 0.11  # of a square of scale 1, in sides of the image
 ELLIPSE = (1.0, 0.6)  # its half axes, in half sides of the square
+STROKE = 0.7  # of the letter l, in half sides of the square
 REACH = 1.5  # of the heart, the farthest, in half sides of the square
 TINY = 1e-12
 RADIUS = 0.25  # of the disk, and half a side of the square, in image sides
@@ -120,10 +121,12 @@ def rotate_images(images: tf.Tensor, degrees: tf.Tensor) -> tf.Tensor:
     return tf.cast(value, tf.float32)[..., tf.newaxis]
 
 
-def render_sprites(values: Mapping[str, Any], grid_size: int) -> tf.Tensor:
+def render_sprites(
+    values: Mapping[str, Any], grid_size: int, shapes: Sequence[str]
+) -> tf.Tensor:
     """Draws one sprite per combination, on a background of 0.
 
-    Values are `shape` (0 square, 1 ellipse, 2 heart), `scale`, `orientation`
+    Values are `shape` (a number of one of `shapes`), `scale`, `orientation`
     (degrees), `x`, `y` (px, of the center) and, for colors, `hue` (degrees):
     numbers or tensors [n]. Images are float32 [n, N, N, 1], with a hue
     [n, N, N, 3]; `image[row = y, column = x]`.
@@ -149,10 +152,11 @@ def render_sprites(values: Mapping[str, Any], grid_size: int) -> tf.Tensor:
         (cos * right + sin * above) / unit,
         (cos * above - sin * right) / unit,
     )
-    shape, square = columns["shape"], _measure_square(*offsets)
-    ellipse, heart = _measure_ellipse(*offsets), _measure_heart(*offsets)
-    rounded = tf.where(shape < 1.5, ellipse, heart)
-    distance = tf.where(shape < 0.5, square, rounded) * unit
+    *others, distance = [DISTANCES[name](*offsets) for name in shapes]
+    for number in reversed(range(len(others))):
+        is_shape = columns["shape"] < number + 0.5
+        distance = tf.where(is_shape, others[number], distance)
+    distance *= unit
     covered = tf.cast(tf.clip_by_value(0.5 - distance, 0.0, 1.0), tf.float32)
     # Rows and columns of the window in the image, [n, W, N].
     rows, places = (
@@ -174,8 +178,14 @@ def render_sprites(values: Mapping[str, Any], grid_size: int) -> tf.Tensor:
 
 
 def _measure_square(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """Returns the distance to a square of half side 1, negative inside."""
-    right, above = tf.abs(x) - 1.0, tf.abs(y) - 1.0
+    return _measure_box(x, y, 1.0, 1.0)
+
+
+def _measure_box(
+    x: tf.Tensor, y: tf.Tensor, half_width: float, half_height: float
+) -> tf.Tensor:
+    """Returns the distance to a rectangle around 0, negative inside."""
+    right, above = tf.abs(x) - half_width, tf.abs(y) - half_height
     outside = tf.sqrt(tf.nn.relu(right) ** 2 + tf.nn.relu(above) ** 2)
     return outside + tf.minimum(tf.maximum(right, above), 0.0)
 
@@ -194,9 +204,33 @@ def _measure_heart(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     return _measure_curve(f, fx, fy)
 
 
+def _measure_triangle(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """Returns the distance to the sides of (-1, -1), (1, -1), (0, 1)."""
+    slanted = (2.0 * tf.abs(x) + y - 1.0) / math.sqrt(5.0)
+    return tf.maximum(slanted, -1.0 - y)
+
+
+def _measure_l(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """Returns the distance to two bars along the sides of a square."""
+    bar = 1.0 - STROKE / 2  # where the middle of a bar lies
+    return tf.minimum(
+        _measure_box(x + bar, y, STROKE / 2, 1.0),
+        _measure_box(x, y + bar, 1.0, STROKE / 2),
+    )
+
+
 def _measure_curve(f: tf.Tensor, fx: tf.Tensor, fy: tf.Tensor) -> tf.Tensor:
     """Returns the distance to the curve f = 0, to first order."""
     return f / tf.sqrt(fx**2 + fy**2 + TINY)
+
+
+DISTANCES = {
+    "square": _measure_square,
+    "ellipse": _measure_ellipse,
+    "heart": _measure_heart,
+    "triangle": _measure_triangle,
+    "l": _measure_l,
+}
 
 
 def render_composed(

@@ -18,7 +18,8 @@ from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space
 from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.splits import draw_cells
 
-SHAPES = ("square", "ellipse", "heart")
+# The last three look different at every angle.
+SHAPES = ("square", "ellipse", "heart", "triangle", "l")
 # A sprite of scale 1 stays inside of the image, however it is turned.
 MARGIN = 0.18  # of the side
 MAX_SIZE = 1000
@@ -105,8 +106,10 @@ def _call(name: str, *settings: Any) -> Render:
 def make_sprites(config: RunConfig) -> Dataset:
     """Returns sprites outside the region."""
     data, size = config.data, config.data.grid_size
-    sizes = _parse_sizes(data)
-    space = _make_space(data, sizes)
+    shapes = _parse_shapes(data)
+    sizes = _parse_sizes(data, len(shapes))
+    shapes = shapes[: sizes[0]]
+    space = _make_space(data, sizes, shapes)
 
     def render(factors: Any) -> Any:
         # Imported here: a bad flag must be answered without TensorFlow.
@@ -118,7 +121,7 @@ def make_sprites(config: RunConfig) -> Dataset:
             values["hue"] = 0.0
         for column, name in enumerate(space.names):
             values[name] = factors[:, column]
-        return render_sprites(values, size)
+        return render_sprites(values, size, shapes)
 
     return build_dataset(
         config,
@@ -134,11 +137,13 @@ def make_sprites(config: RunConfig) -> Dataset:
     )
 
 
-def _make_space(data: DataConfig, sizes: list[int]) -> FactorSpace:
+def _make_space(
+    data: DataConfig, sizes: list[int], shapes: tuple[str, ...]
+) -> FactorSpace:
     low, high = MARGIN * data.grid_size, (1 - MARGIN) * data.grid_size - 1
-    names, last = SHAPES[: sizes[0]], max(sizes[0] - 1.0, 1.0)
+    last = max(sizes[0] - 1.0, 1.0)
     factors = [
-        Factor("shape", sizes[0], 0.0, last, categorical=True, names=names),
+        Factor("shape", sizes[0], 0.0, last, categorical=True, names=shapes),
         Factor("scale", sizes[1], 0.5, 1.0),
         Factor("orientation", sizes[2], 0.0, 360.0, "degrees", periodic=True),
         Factor("x", sizes[3], low, high, "px"),
@@ -153,15 +158,24 @@ def _make_space(data: DataConfig, sizes: list[int]) -> FactorSpace:
     return FactorSpace(varied)
 
 
-def _parse_sizes(data: DataConfig) -> list[int]:
+def _parse_shapes(data: DataConfig) -> tuple[str, ...]:
+    shapes = tuple(name.strip() for name in data.sprite_shapes.split(","))
+    if not set(shapes) <= set(SHAPES) or len(set(shapes)) < len(shapes):
+        rule = f"must name different ones of {', '.join(SHAPES)}"
+        raise ConfigError("sprite_shapes", rule, data.sprite_shapes)
+    return shapes
+
+
+def _parse_sizes(data: DataConfig, num_shapes: int) -> list[int]:
     """Returns the sizes of shape, scale, orientation, x, y (and hue)."""
     parts = data.sprite_sizes.split(",")
     sizes = [int(part) if part.strip().isdecimal() else 0 for part in parts]
     is_possible = all(1 <= size <= MAX_SIZE for size in sizes)
-    if len(sizes) not in (5, 6) or not is_possible or sizes[0] > len(SHAPES):
+    if len(sizes) not in (5, 6) or not is_possible or sizes[0] > num_shapes:
         rule = (
             f"must be the numbers of values (1 to {MAX_SIZE}) of shape (at "
-            "most 3), scale, orientation, x, y, and hue if there is one"
+            f"most {num_shapes}, see --sprite_shapes), scale, orientation, x, "
+            "y, and hue if there is one"
         )
         raise ConfigError("sprite_sizes", rule, data.sprite_sizes)
     return sizes

@@ -69,12 +69,23 @@ def make_runs(
 
 
 def split_runs(runs: list[Run]) -> list[Split]:
-    return list_splits(make_groups(runs))
+    return list_splits(make_groups(runs), "sprites")
 
 
 def list_means(split: Split, decoder: str = "acting") -> list[float]:
     """The mean R^2 of each round of a decoder, the latest last."""
     return [cell.estimate.mean for cell in split.rounds[decoder]]
+
+
+def test_sprites_of_other_shapes_are_other_data() -> None:
+    shapes = {"sprite_shapes": "heart,triangle,l"}
+    old, new = make_runs("x:#2,y:#2"), make_runs("x:#2,y:#2", ood=0.5)
+    runs = old + [(flags | shapes, numbers) for flags, numbers in new]
+    groups = make_groups(runs)
+    for data, mean in (("sprites", 0.96), ("sprites:heart,triangle,l", 0.51)):
+        (split,) = list_splits(groups, data)
+        assert split.name == "x:#2,y:#2"
+        assert list_means(split) == pytest.approx([mean])
 
 
 def test_rounds_of_seeds_stand_beside_each_other() -> None:
@@ -181,7 +192,7 @@ def test_tables_and_picture(tmp_path: Path) -> None:
     for flags, metrics in runs:
         if flags["region"] == REGIONS[1]:
             metrics["r2"] |= {"certified": 0.875, "others": 0.625}
-    text = write_splits(split_runs(runs), tmp_path)
+    text = write_splits(split_runs(runs), tmp_path, "solved")
     (row,) = [x for x in text.splitlines() if x.startswith(f"| `{REGIONS[1]}`")]
     assert "| 0.88, 0.62 |" in row and "cnn 0.10, 1 of 3" in row
     assert "not run" in text
@@ -193,4 +204,4 @@ def test_tables_and_picture(tmp_path: Path) -> None:
     assert {"(additive)", "(nearest_id)"} <= {r["decoder"] for r in rows}
     assert (tmp_path / "solved.png").read_bytes()[:4] == b"\x89PNG"
     others = split_runs([({"dataset": "gaussian_bumps"}, {})])
-    assert write_splits(others, tmp_path / "none") == ""
+    assert write_splits(others, tmp_path / "none", "solved") == ""

@@ -33,6 +33,7 @@ from tfcomp.tables.groups import Group
 FITTED = Gate("r2/id", Rule(low=0.9))
 R2 = Number("R² of held-out images", "r2/ood", above(0.9), limits=AT_MOST_ONE)
 FRESH = 200  # the first seed of version 2 of the comparison
+SHAPES = "square,ellipse,heart"  # of sprites, before there were others
 # Composition of the data to the decoder that is it.
 EXACT = {"sum": "additive", "product": "product", "occlusion": "occlusion"}
 # Those that have every other composition as a special case, and attention.
@@ -133,8 +134,14 @@ def list_cells(groups: Iterable[Group]) -> list[Cell]:
 
 
 def describe_split(flags: Mapping[str, Any]) -> str:
-    """Returns data and region, as `sprites montero:range`."""
+    """Returns data and region, as `sprites montero:range`.
+
+    Sprites of other shapes than the first are `sprites:heart,triangle,l`.
+    """
     data, region = flags["dataset"], flags["region"]
+    shapes = flags.get("sprite_shapes", SHAPES)
+    if data == "sprites" and shapes != SHAPES:
+        data += f":{shapes}"
     if data != "composed":
         return f"{data} {region}"
     _, _, kind = region.partition("wiedemer:")

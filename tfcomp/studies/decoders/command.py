@@ -28,6 +28,11 @@ FLAGS = {
 }
 
 
+# Data by the name of the table of its splits; shapes of the second have no
+# copies.
+TABLES = {"solved": "sprites", "distinct": "sprites:heart,triangle,l"}
+
+
 def tabulate(settings: dict[str, Any]) -> int:
     """Judges runs; writes the tables and the pictures.
 
@@ -44,7 +49,9 @@ def tabulate(settings: dict[str, Any]) -> int:
     groups = cells.add_r2(results.groups)
     output = make_folder(Path(settings["output"]))
     text = report.write_cells(cells.list_cells(groups), output)
-    text += report.write_splits(splits.list_splits(groups), output)
+    for name, data in TABLES.items():
+        found = splits.list_splits(groups, data)
+        text += report.write_splits(found, output, name)
     print(text, end="")
     print(f"tables  {output}")
     return 0
@@ -59,7 +66,8 @@ STUDY = Study(
         "decoders_truth decoders_bumps decoders_sprites decoders_rates "
         "decoders_acting decoders_law decoders_acting_second "
         "decoders_acting_third decoders_forced_rates decoders_forced_composed "
-        "decoders_forced decoders_acting_bumps decoders_acting_composed"
+        "decoders_forced decoders_acting_bumps decoders_acting_composed "
+        "decoders_distinct decoders_distinct_acting"
     ).split(),
 )
 main = STUDY.main

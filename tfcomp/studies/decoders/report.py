@@ -65,15 +65,15 @@ def write_cells(cells: Sequence[Cell], output: Path) -> str:
     return text
 
 
-def write_splits(splits: Sequence[Split], output: Path) -> str:
-    """Writes solved.csv, solved.md and solved.png; returns the Markdown."""
+def write_splits(splits: Sequence[Split], output: Path, name: str) -> str:
+    """Writes a CSV, a Markdown and a PNG file; returns the Markdown."""
     if not splits:
         return ""
     rows = [row for split in splits for row in list_rows(split)]
-    _write_rounded(output / "solved.csv", rows)
+    _write_rounded(output / f"{name}.csv", rows)
     text = f"{format_splits(splits)}\n{_format_pairs(splits)}"
-    write_text(output / "solved.md", text)
-    write_bytes(output / "solved.png", _draw_splits(splits))
+    write_text(output / f"{name}.md", text)
+    write_bytes(output / f"{name}.png", _draw_splits(splits))
     return f"\n{text}"
 
 

@@ -18,7 +18,6 @@ from tfcomp.studies.decoders.cells import FRESH, Cell, describe_split
 from tfcomp.tables.groups import Columns, Group
 
 BOUND = 0.9
-DATA = "sprites"
 RIVALS = {"additive", "cnn", "slots"}  # of decoders_law.flags
 # First seeds of the replication rounds of version 2.
 ROUNDS = (FRESH, 210, 220)
@@ -81,15 +80,16 @@ class Split:
         return "no" if found.high <= bound else "?"
 
 
-def list_splits(groups: Iterable[Group]) -> list[Split]:
-    """Returns the splits of sprites: the determined ones first, then by size.
+def list_splits(groups: Iterable[Group], data: str) -> list[Split]:
+    """Returns the splits of data: the determined ones first, then by size.
 
     First seeds tell the rounds of a decoder apart.
     """
     found: dict[str, dict[str, list[Group]]] = {}
     for group in groups:
-        if group.flags["dataset"] == DATA:
-            decoders = found.setdefault(describe_split(group.flags), {})
+        split = describe_split(group.flags)
+        if split.startswith(f"{data} "):
+            decoders = found.setdefault(split, {})
             decoders.setdefault(group.flags["model"], []).append(group)
     splits = [_make_split(name, decoders) for name, decoders in found.items()]
 
@@ -109,7 +109,7 @@ def _make_split(name: str, decoders: Mapping[str, Sequence[Group]]) -> Split:
     # Later versions of the code record more.
     last_rounds = [cells[-1].group for cells in rounds.values()]
     facts = max(last_rounds, key=lambda group: group.seeds[0])
-    region, _, images = name.removeprefix(f"{DATA} ").partition("&not:")
+    region, _, images = name.partition(" ")[2].partition("&not:")
     # The images complete the certificate of the region.
     label = region + " completed" * bool(images)
     return Split(label, facts.keep(facts.seeds[:1]), rounds)
