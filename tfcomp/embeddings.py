@@ -12,7 +12,7 @@ from typing import Any
 from tfcomp.config.command import exit_on_user_error, make_main
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.quiet import start_tensorflow
-from tfcomp.datasets.embedding_files import read_embeddings
+from tfcomp.datasets.embeddings import read_embeddings
 from tfcomp.datasets.tables import explain_damage
 
 SHOWN = (

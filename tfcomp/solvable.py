@@ -19,12 +19,14 @@ from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags, make_flags
 from tfcomp.datasets import Dataset, make_dataset
-from tfcomp.datasets.copies import describe_copies, describe_limits
-from tfcomp.datasets.solvable import (
+from tfcomp.datasets.notes import (
+    describe_copies,
+    describe_limits,
     describe_noise,
     describe_order,
-    explain_training,
+    list_notes,
 )
+from tfcomp.datasets.solvable import explain_training
 from tfcomp.evaluation.verbalize import format_references
 
 SHOWN = 5  # images of a list in words
@@ -53,7 +55,7 @@ def solve(settings: dict[str, Any]) -> int:
         return 0
     splits = dataset.splits
     print(
-        *dataset.announcements(),
+        *list_notes(dataset),
         f"{config.data.dataset}, {dataset.region.spec} held out: "
         f"{splits.all.is_ood.sum():,} of {len(splits.all):,} combinations, "
         f"{len(splits.train):,} training examples",

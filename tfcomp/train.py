@@ -8,8 +8,12 @@ from tfcomp.config.command import exit_on_user_error, make_main
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import define_run_flags
-from tfcomp.datasets.copies import describe_copies, describe_limits
-from tfcomp.datasets.solvable import describe_certificates, describe_order
+from tfcomp.datasets.notes import (
+    describe_certificates,
+    describe_copies,
+    describe_limits,
+    describe_order,
+)
 from tfcomp.evaluation.verbalize import describe_scores, format_references
 from tfcomp.models.config_checks import check_config
 from tfcomp.models.decoders.acting import describe_pose_terms

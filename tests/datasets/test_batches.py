@@ -9,12 +9,13 @@ import tensorflow as tf
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, batches, make_dataset
 from tfcomp.datasets.batches import (
+    MAX_REPEATS,
     make_batches,
     make_row_batches,
     make_row_sampler,
+    repeat_rare,
     shuffle_numbers,
 )
-from tfcomp.datasets.weights import MAX_REPEATS, repeat_rare
 
 
 def make(num_train: int = 25, *flags: str) -> Dataset:

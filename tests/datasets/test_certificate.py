@@ -10,13 +10,14 @@ from tfcomp import solvable as command
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.certificate import certify
-from tfcomp.datasets.certificate_fit import explain_images, measure_noise
+from tfcomp.datasets.notes import describe_order
 from tfcomp.datasets.row_space import PRIME, RowSpace
 from tfcomp.datasets.solvable import (
     certify_dataset,
-    describe_order,
+    explain_images,
     explain_training,
     mark_certified,
+    measure_noise,
     summarize_certificates,
 )
 

@@ -8,7 +8,7 @@ import pytest
 import tfcomp
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset
-from tfcomp.datasets.copies import describe_copies, describe_limits
+from tfcomp.datasets.notes import describe_copies, describe_limits
 from tfcomp.datasets.tables import make_table_dataset
 
 SMALL = ("--dataset=sprites", "--grid_size=12", "--sprite_sizes=3,2,4,3,2")

@@ -15,6 +15,7 @@ from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, digits, make_dataset
 from tfcomp.datasets.digits import draw_stand_in
+from tfcomp.datasets.notes import list_notes
 
 STAND_IN = "--digit_source=stand_in"
 SEVERAL = (
@@ -72,9 +73,9 @@ def test_stand_ins_are_ten_digits_and_say_so() -> None:
     assert image.min() == 0 and image.max() == 1
     # The corners are empty: nothing is lost when it turns.
     assert image[:4].max() == 0 and image[:, :4].max() == 0
-    lines = make(STAND_IN).announcements()
+    lines = list_notes(make(STAND_IN))
     assert any("not MNIST" in line for line in lines)
-    assert not any("MNIST" in line for line in make().announcements())
+    assert not any("MNIST" in line for line in list_notes(make()))
 
 
 # Several digits

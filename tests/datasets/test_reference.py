@@ -7,8 +7,8 @@ import pytest
 
 import tfcomp
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets.contrast import to_contrast
 from tfcomp.datasets.dataset import make_dataset
+from tfcomp.datasets.views import to_contrast
 from tfcomp.report.model_report import ModelReport
 
 CLASSES = np.array(list(itertools.product(range(3), range(6), range(6))))

@@ -81,7 +81,7 @@ def test_file_of_combinations(tmp_path: Path) -> None:
         ("size,shape\n", "with rows"),
         ("size,color\n1,2\n", "factors among: shape, size, angle"),
         ("size,size\n1,2\n", "factors among"),
-        ("size,shape\n9\n", "line 2 has 1"),
+        ("size,shape\n9\n", "line 2 has shape ''"),
         ("size,shape\n9,heart\n3,heart\n", "line 3 has size '3'"),
         ("shape\nstar\n", "line 2 has shape 'star'"),
     ],

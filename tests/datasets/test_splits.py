@@ -9,6 +9,7 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.config.training_config import TrainingConfig
 from tfcomp.datasets import Dataset, Splits, make_dataset, make_splits
 from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space
+from tfcomp.datasets.notes import describe_held_out, list_notes
 from tfcomp.datasets.regions import parse_region
 
 # Region -> factors of which it hides values.
@@ -144,7 +145,7 @@ def test_a_control_trains_on_the_region(flags: list[str]) -> None:
     inside = dataset.region.contains(dataset.splits.train)
     assert np.unique(dataset.splits.train[inside], axis=0).shape[0] == 16
     assert dataset.splits.is_ood.sum() == 16  # scored as if held out
-    assert any("--train_all" in line for line in dataset.announcements())
+    assert any("--train_all" in line for line in list_notes(dataset))
     if not flags[0].endswith("stripes"):
         plain = make_dataset(parse_config(flags))
         assert not plain.region.contains(plain.splits.train).any()
@@ -175,5 +176,5 @@ def test_a_control_trains_on_the_region(flags: list[str]) -> None:
 def test_held_out_values_are_counted(region: str, note: str) -> None:
     flags = ["--grid_size=8", f"--region={region}"]
     dataset = make_dataset(parse_config(flags))
-    found = dataset.held_out_note
+    found = describe_held_out(dataset)
     assert found.startswith(f"held out of {note}") if note else not found

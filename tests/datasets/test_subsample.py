@@ -7,7 +7,7 @@ from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.splits import make_splits
-from tfcomp.datasets.subsample import (
+from tfcomp.datasets.views import (
     count_levels,
     subsample_levels,
     subsample_points,

@@ -23,6 +23,7 @@ from tests.datasets.own_tables import (
 )
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.datasets.notes import list_notes
 from tfcomp.datasets.table_factors import TableError
 from tfcomp.datasets.tables import read_table
 
@@ -236,7 +237,7 @@ def test_samples_have_both_sides(share: float, tmp_path: Path) -> None:
     assert {tuple(r) for r in splits.grid[splits.is_ood].tolist()} <= rows
     index = dataset.space.to_index(splits.grid)
     assert np.all(np.diff(np.ravel_multi_index(index.T, SIZES)) > 0)
-    assert "a sample of 8 of the 24" in dataset.announcements()[0]
+    assert "a sample of 8 of the 24" in list_notes(dataset)[0]
     whole = load(tmp_path / "own.npz", flags[0], "--eval_points=24")
     assert whole.splits.is_complete and whole.splits.existing is None
 

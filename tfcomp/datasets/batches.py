@@ -2,8 +2,8 @@
 
 Example number e = step * batch_size + i is row pi_p(e mod n) of the table,
 where p = e div n counts the passes and pi_p is a pseudo-random permutation
-that depends on (seed, p) alone. (With `--balance` the table has images of rare
-values several times.) So nothing is buffered, and a resumed run, with any
+that depends on (seed, p) alone. (With weights or `--balance` the table has
+images several times.) So nothing is buffered, and a resumed run, with any
 number of replicas, sees the same batches: full ones, which may span two passes.
 """
 
@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.factors import FactorSpace
 
 # Of the cipher that shuffles. With 4, TensorFlow's default, the numbers of
 # the seed are used almost as they are: small ones leave the first pass over
@@ -22,6 +23,8 @@ ROUNDS = 16
 NOISE_SEED = 0  # independent of the seed of a run
 # Bytes of images that are rendered once rather than for every batch.
 MAX_STORED = 64 * 2**20
+SHARES = 16  # of an image of mean weight in a pass, with weights
+MAX_REPEATS = 64  # of an image in a pass, with `--balance`
 
 
 def make_batches(
@@ -72,20 +75,17 @@ def make_row_batches(
     The batch size B is the global one. Batches start at `first_step`. There are
     `num_steps` of them, or (None) no end.
     """
-    shown = dataset.list_shown()
+    shown = _list_shown(dataset)
     end = tf.int64.max // batch_size
     if num_steps is not None:
         end = first_step + num_steps
     numbers = tf.data.Dataset.range(first_step * batch_size, end * batch_size)
-    return (
-        numbers.batch(batch_size, drop_remainder=True)
-        .map(
-            lambda n: tf.gather(shown, shuffle_numbers(n, len(shown), seed)),
-            num_parallel_calls=1,
-            deterministic=True,
-        )
-        .with_options(_do_not_tune())
+    rows = numbers.batch(batch_size, drop_remainder=True).map(
+        lambda n: tf.gather(shown, shuffle_numbers(n, len(shown), seed)),
+        num_parallel_calls=1,
+        deterministic=True,
     )
+    return rows.with_options(_do_not_tune())
 
 
 def make_row_sampler(
@@ -95,7 +95,7 @@ def make_row_sampler(
 
     These are the batches of `make_row_batches`, computed at once.
     """
-    shown = dataset.list_shown()
+    shown = _list_shown(dataset)
 
     @tf.function(autograph=False)
     def shuffle(first: tf.Tensor) -> tf.Tensor:
@@ -119,11 +119,7 @@ def make_training_table(dataset: Dataset) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def _do_not_tune() -> tf.data.Options:
-    """Returns options without tuning.
-
-    There is nothing to tune, and the end of a training may wait for the tuning
-    thread (see `training.strategy.give_to_devices`).
-    """
+    # The end of a training may wait for the tuning thread.
     options = tf.data.Options()
     options.autotune.enabled = False
     return options
@@ -142,10 +138,7 @@ def _add_noise(images: tf.Tensor, rows: tf.Tensor, noise: float) -> tf.Tensor:
 
 
 def shuffle_numbers(numbers: tf.Tensor, size: int, seed: int) -> tf.Tensor:
-    """Returns table rows for numbers of examples, int64 [B].
-
-    Each pass over the table has every row once.
-    """
+    """Returns rows for numbers of examples, int64 [B], each once a pass."""
     passes = numbers // size
     zeros = tf.zeros_like(passes)
     seeds = tf.stack([zeros, zeros + seed, passes], axis=1)  # [B, 3]
@@ -157,3 +150,42 @@ def shuffle_numbers(numbers: tf.Tensor, size: int, seed: int) -> tf.Tensor:
         max_index=np.int64(size - 1),
         rounds=ROUNDS,
     )
+
+
+def _list_shown(dataset: Dataset) -> np.ndarray:
+    """Returns the training rows of a pass, some of them repeatedly."""
+    if dataset.weights is not None:
+        return _repeat_by_weight(dataset.weights)
+    if dataset.balance:
+        return repeat_rare(dataset.space, dataset.splits.train)
+    return np.arange(len(dataset.splits.train))
+
+
+def _repeat_by_weight(weights: np.ndarray) -> np.ndarray:
+    """Returns row i about w_i / mean(w) * `SHARES` times, sorted.
+
+    Numbers are rounded such that none adds up to more than one image; a pass
+    over the table is `SHARES` times as long.
+    """
+    ends = np.cumsum(weights) / np.sum(weights)
+    count = SHARES * len(weights)
+    rows = np.searchsorted(ends, (np.arange(count) + 0.5) / count)
+    return np.minimum(rows, len(weights) - 1)
+
+
+def repeat_rare(space: FactorSpace, table: np.ndarray) -> np.ndarray:
+    """Returns rows of a table, repeated so that values are about as frequent.
+
+    A row is repeated as often as its rarest value is rarer than the average
+    value of the factor, at most `MAX_REPEATS` times. Absent values (NaN) are
+    not rare.
+    """
+    times = np.ones(len(table))
+    for index in space.to_index(table).T:
+        present = index >= 0
+        counts = np.bincount(index[present])
+        average = present.sum() / max(np.count_nonzero(counts), 1)
+        rarity = average / counts[index[present]]
+        times[present] = np.maximum(times[present], rarity)
+    repeats = np.clip(np.rint(times), 1, MAX_REPEATS).astype(int)
+    return np.repeat(np.arange(len(table)), repeats)

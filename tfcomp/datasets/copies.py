@@ -17,7 +17,6 @@ from tfcomp.datasets.factors import FactorSpace, number, number_rows
 from tfcomp.datasets.splits import Splits
 
 BLOCK = 256  # images at a time
-MAX_SHOWN = 4  # groups of values of a factor
 Render = Callable[[np.ndarray], np.ndarray]
 Aliases = dict[str, list[np.ndarray]]
 
@@ -55,20 +54,15 @@ def find_copies(render: Render, space: FactorSpace, splits: Splits) -> Copies:
     is_repeated = np.bincount(images)[images] > 1
     if not is_copy.any() and not is_repeated.any():
         return Copies(is_copy, {})
+    aliases, partial = _list_aliases(space, train, codes[distinct], images)
     summary = {
         "num_copies": int(is_copy.sum()),
         "num_held_out": int(every.is_ood.sum()),
         "num_repeated": int(is_repeated.sum()),
+        "aliases": _name_values(space, aliases),
+        "partial_aliases": _name_values(space, partial),
     }
-    aliases: Aliases = {}
-    partial: Aliases = {}
-    if is_repeated.any():
-        aliases, partial = _list_aliases(space, train, codes[distinct], images)
-    texts = {
-        "aliases": _describe_aliases(space, aliases),
-        "partial_aliases": _describe_aliases(space, partial),
-    }
-    return Copies(is_copy, {**summary, **texts}, aliases)
+    return Copies(is_copy, summary, aliases)
 
 
 def _number_images(render: Render, table: np.ndarray) -> np.ndarray:
@@ -86,8 +80,7 @@ def _number_images(render: Render, table: np.ndarray) -> np.ndarray:
             images = images.astype(np.float32) + np.float32(1)
         rows = np.ascontiguousarray(images).reshape(len(part), -1)
         bits = rows.view(np.uint8)
-        if rest := -bits.shape[1] % 4:
-            bits = np.pad(bits, ((0, 0), (0, rest)))
+        bits = np.pad(bits, ((0, 0), (0, -bits.shape[1] % 4)))
         lanes = bits.view(np.uint32).astype(np.uint64)
         if not weights.size:
             shape = (2, lanes.shape[1])
@@ -111,9 +104,9 @@ def _list_aliases(
         same = number_rows(np.stack([context, images], axis=1))
         is_equal = np.bincount(same)[same] > 1
         values = np.unique(train[is_equal, place])
-        if not len(values):
-            continue
         rows = np.isin(train[:, place], values)
+        if not rows.any():
+            continue
         levels = np.searchsorted(values, train[rows, place])
         equal = _count_pairs(same[rows], levels)
         is_apart = _count_pairs(context[rows], levels) > equal
@@ -124,19 +117,6 @@ def _list_aliases(
             if found:
                 named[factor.name] = [values[group] for group in found]
     return aliases, partial
-
-
-def _describe_aliases(
-    space: FactorSpace, aliases: Aliases
-) -> dict[str, list[str]]:
-    return {
-        factor.name: [
-            " = ".join(map(factor.describe, values))
-            for values in aliases[factor.name]
-        ]
-        for factor in space
-        if factor.name in aliases
-    }
 
 
 def _count_pairs(groups: np.ndarray, levels: np.ndarray) -> np.ndarray:
@@ -157,38 +137,8 @@ def _connect(related: np.ndarray) -> list[list[int]]:
     return [group for group in groups if len(group) > 1]
 
 
-def describe_copies(summary: Mapping[str, Any]) -> str:
-    """Describes an entry of `metrics.json`; empty without equal images."""
-    parts = []
-    if held_out := summary.get("num_held_out"):
-        copies = summary["num_copies"]
-        nothing = " (nothing new is held out)" if copies == held_out else ""
-        parts.append(
-            f"{copies:,} of {held_out:,} held-out images are equal to a "
-            f"training image{nothing}"
-        )
-    for kind, where in (("aliases", ""), ("partial_aliases", "some ")):
-        parts += [
-            f"{name}: {_show(groups)} in {where}training images"
-            for name, groups in summary.get(kind, {}).items()
-        ]
-    return "; ".join(parts)
-
-
-def describe_limits(summary: Mapping[str, Any]) -> str:
-    """Says what a certificate means, also where training images are equal."""
-    aliases = summary.get("aliases", {})
-    values = "; ".join(f"{name} {_show(g)}" for name, g in aliases.items())
-    limits = "if what adds up can be read off an image"
-    if values:
-        limits += (
-            f"; training images do not tell {values} apart where all else is "
-            "equal"
-        )
-    return limits
-
-
-def _show(groups: list[str]) -> str:
-    more = len(groups) - MAX_SHOWN
-    shown = groups[:MAX_SHOWN] + [f"{more:,} more"] * (more > 0)
-    return ", ".join(shown)
+def _name_values(space: FactorSpace, aliases: Aliases) -> dict[str, list[str]]:
+    return {
+        name: [" = ".join(map(space[name].describe, g)) for g in groups]
+        for name, groups in aliases.items()
+    }

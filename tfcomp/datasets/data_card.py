@@ -63,7 +63,7 @@ def format_data_card(dataset: Dataset, settings: Mapping[str, Any]) -> str:
     )
     return template.render(
         dataset=dataset,
-        factors=[describe_factor(factor) for factor in dataset.space],
+        factors=map(describe_factor, dataset.space),
         counts=counts,
         settings=settings,
         size=SIZES.get(digits, "n<1K"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,18 +15,14 @@ from tfcomp.config.registry import Registry
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.copies import Copies, find_copies
 from tfcomp.datasets.factors import FactorSpace, number_rows
-from tfcomp.datasets.grid_maps import GridMap, Plane, list_planes
+from tfcomp.datasets.grid_maps import GridMap, Plane, list_planes, spread
 from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import (
     Points,
     Splits,
+    describe_weights,
     draw_training_table,
     make_splits,
-)
-from tfcomp.datasets.weights import (
-    describe_weights,
-    repeat_by_weight,
-    repeat_rare,
     weigh,
 )
 
@@ -58,7 +53,7 @@ class Dataset:
         first_row: Place of row 0 in pictures, "bottom" or "top".
         prepare: Called before a run writes anything; raises `RunError` for
             unreadable data. A tuple of notes that it returns is printed.
-        notes: More lines for `announcements`.
+        notes: Lines that runs print first (`tfcomp.datasets.notes`).
         size_flag: Name of the flag that sets the number of combinations.
         train_images: Images of the training table [n, *image_shape] for
             batches; None renders them.
@@ -105,13 +100,13 @@ class Dataset:
     def __post_init__(self) -> None:
         if self.has_position is None:
             sides = zip(self.space, self.image_shape[1::-1], strict=False)
-            found = self.space.names == ("x", "y") and all(
+            is_place = self.space.names == ("x", "y") and all(
                 f.unit in ("", "px")
                 and not (f.periodic or f.categorical)
                 and 0 <= f.low < f.high < side
                 for f, side in sides
             )
-            object.__setattr__(self, "has_position", found)
+            object.__setattr__(self, "has_position", is_place)
 
     @cached_property
     def ground(self) -> float | None:
@@ -152,12 +147,13 @@ class Dataset:
     @property
     def reference_name(self) -> str:
         """The reference within a sentence."""
-        is_blank = self.has_background
-        return "a blank image" if is_blank else "the mean training image"
+        if self.has_background:
+            return "a blank image"
+        return "the mean training image"
 
     def _sample_training(self) -> np.ndarray:
-        chosen = choose_rows(len(self.splits.train), MAX_AVERAGED)
-        return self.render_training(chosen)
+        rows = choose_rows(len(self.splits.train), MAX_AVERAGED)
+        return self.render_training(rows)
 
     def render_training(self, rows: np.ndarray) -> np.ndarray:
         """Returns the images of rows of the training table, without noise."""
@@ -167,13 +163,18 @@ class Dataset:
             return self.render_array(rows, self.draw_train)
         return self.render_array(self.splits.train[rows])
 
-    def list_shown(self) -> np.ndarray:
-        """Returns the training rows of a pass, some of them repeatedly."""
-        if self.weights is not None:
-            return repeat_by_weight(self.weights)
-        if self.balance:
-            return repeat_rare(self.space, self.splits.train)
-        return np.arange(len(self.splits.train))
+    @cached_property
+    def known(self) -> np.ndarray | None:
+        """Mask of ID combinations, [*sizes]; None for a large space."""
+        if math.prod(self.space.shape) > MAX_CELLS:
+            return None
+        every = self.splits.all
+        return spread(self.space, every.factors, ~every.is_ood, False)
+
+    @property
+    def _held_out(self) -> np.ndarray:
+        every = self.splits.all
+        return spread(self.space, every.factors, every.is_ood, False)
 
     @cached_property
     def planes(self) -> list[Plane]:
@@ -182,24 +183,13 @@ class Dataset:
             return []
         return list_planes(self.space.factors, self._held_out, self.known)
 
-    @cached_property
-    def known(self) -> np.ndarray | None:
-        """Mask of ID combinations, [*sizes]; None for a large space."""
-        if math.prod(self.space.shape) > MAX_CELLS:
-            return None
-        every = self.splits.all
-        return self._spread(every.factors, ~every.is_ood, False)
-
-    @property
-    def _held_out(self) -> np.ndarray:
-        every = self.splits.all
-        return self._spread(every.factors, every.is_ood, False)
-
     def make_map(self, values: np.ndarray) -> GridMap:
         """Numbers per grid point [n] as a map; NaN at all other points."""
-        found = self._spread(self.splits.grid, values, np.nan)
+        numbers = spread(self.space, self.splits.grid, values, np.nan)
         mask = self._held_out
-        return GridMap(found, self.space.factors, mask if mask.any() else None)
+        return GridMap(
+            numbers, self.space.factors, mask if mask.any() else None
+        )
 
     @cached_property
     def at_map_points(self) -> Dataset:
@@ -210,9 +200,8 @@ class Dataset:
         is_shown = np.zeros(space.shape, bool)
         for plane in self.planes:
             is_shown[plane.index] = True
-        return self.at_points(
-            every[is_shown[tuple(space.to_index(every.factors).T)]]
-        )
+        rows = is_shown[tuple(space.to_index(every.factors).T)]
+        return self.at_points(every[rows])
 
     def at_points(self, points: Points) -> Dataset:
         """Returns the dataset with these points as its grid."""
@@ -230,10 +219,7 @@ class Dataset:
 
     @cached_property
     def copies(self) -> Copies:
-        """Held-out images that training contains, and equal training images.
-
-        All of these images are rendered.
-        """
+        """Held-out images that training contains, and equal training images."""
         render = self.stored or self.render_array
         return find_copies(render, self.space, self.splits)
 
@@ -260,24 +246,8 @@ class Dataset:
             return values
         every = splits.all.factors
         numbers = number_rows(np.concatenate([every, splits.grid]))
-        rows = np.empty(len(every), int)
-        rows[numbers[: len(every)]] = np.arange(len(every))
+        rows = np.argsort(numbers[: len(every)])
         return values[rows[numbers[len(every) :]]]
-
-    def _spread(
-        self, points: np.ndarray, values: np.ndarray, empty: Any
-    ) -> np.ndarray:
-        """Returns values on the grid, [*sizes]; means of points of one bin."""
-        spread = np.full(self.space.shape, empty, np.result_type(values, empty))
-        index = self.space.to_index(points)
-        bins = number_rows(index)
-        counts = np.bincount(bins)
-        if len(counts) < len(points):
-            means = np.bincount(bins, values) / counts
-            index = index[np.unique(bins, return_index=True)[1]]
-            values = means > 0 if values.dtype == bool else means
-        spread[tuple(index.T)] = values
-        return spread
 
     @cached_property
     def grid_images(self) -> np.ndarray:
@@ -299,65 +269,6 @@ class Dataset:
     def to_pictures(self, images: np.ndarray) -> np.ndarray:
         """Returns images as they are shown, [n, H, W, C]."""
         return images
-
-    @property
-    def sample_note(self) -> str:
-        """Coverage of the results, if they leave out combinations."""
-        splits, size = self.splits, math.prod(self.space.shape)
-        if splits.is_complete:
-            return ""
-        missing = "tuning, which needs a complete grid, is left out"
-        if splits.existing is None:
-            bins = number_rows(self.space.to_index(splits.grid)).max() + 1
-            exist = f"{bins:,} of {size:,} combinations exist"
-            if bins < len(splits.grid):
-                exist = f"{len(splits.grid):,} points lie in {bins:,} of "
-                exist += f"{size:,} bins"
-            return f"{exist}; {missing}"
-        subject = "analyses look" if splits.is_streamed else "evaluation looks"
-        return (
-            f"{subject} at a sample of {len(splits.grid):,} of the "
-            f"{len(splits.all):,} combinations, {splits.is_ood.sum():,} of "
-            f"them held out (--eval_points); {missing}"
-        )
-
-    @property
-    def held_out_note(self) -> str:
-        """Counts the held-out values of each factor that the region limits."""
-        every = self.splits.all
-        if not every.is_ood.any():
-            return ""
-        named = set(re.split("[:,|&]", self.region.spec))
-        index = self.space.to_index(every.factors)
-        parts = []
-        for factor, column in zip(self.space, index.T, strict=True):
-            held_out = np.unique(column[every.is_ood])
-            known = np.intersect1d(held_out, column[~every.is_ood])
-            hidden = len(held_out) - len(known)
-            is_whole = len(known) == factor.size
-            if factor.name in named or not is_whole:
-                parts.append(
-                    f"{factor.name}: {len(known)} of {factor.size} values in "
-                    f"part, {hidden} altogether"
-                )
-        return f"held out of {'; '.join(parts)}" if parts else ""
-
-    def announcements(self) -> list[str]:
-        """Returns notes to read before scores of this split, a line each."""
-        hidden = " and ".join(self.splits.hidden)
-        warning = (
-            f"not compositional: --region={self.region.spec} hides "
-            f"values of {hidden} from training altogether"
-        )
-        control = "control: trained on the region as well (--train_all)"
-        is_control = self.region.contains(self.splits.train).any()
-        lines = (
-            *self.notes,
-            self.sample_note,
-            warning if hidden else "",
-            control if is_control else "",
-        )
-        return [line for line in lines if line]
 
 
 def make_dataset(config: RunConfig) -> Dataset:
@@ -387,14 +298,8 @@ def build_dataset(
     region = region or parse_region(config.data.region, space, cells)
     if train is None:
         train = draw_training_table(config, space, region, cells)
-    splits = make_splits(
-        space,
-        region,
-        train,
-        config.eval_points,
-        cells,
-        config.data.train_all,
-    )
+    options = config.eval_points, cells, config.data.train_all
+    splits = make_splits(space, region, train, *options)
     if pairs := config.data.correlation:
         others["weights"] = weights = weigh(train, space, pairs)
         note = f"correlated: {pairs}, {describe_weights(weights)}"

@@ -1,17 +1,15 @@
-"""Labelled maps and curves: numbers over a grid, with the factors of its axes.
-
-Figures take nothing else, so that no axis shows indices in place of values.
-"""
+"""Labelled maps and curves: numbers over a grid, and the factors of axes."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from tfcomp.datasets.factors import Factor, FactorSpace
+from tfcomp.datasets.factors import Factor, FactorSpace, number_rows
 
 
 @dataclass(frozen=True)
@@ -33,6 +31,22 @@ class GridMap:
         mask = None if self.mask is None else np.any(self.mask, axis=others)
         means = self.values.mean(axis=others)
         return GridMap(means, (self.factors[axis],), mask)
+
+
+def spread(
+    space: FactorSpace, points: np.ndarray, values: np.ndarray, empty: Any
+) -> np.ndarray:
+    """Returns values on the grid, [*sizes]; means of points of one bin."""
+    grid = np.full(space.shape, empty, np.result_type(values, empty))
+    index = space.to_index(points)
+    bins = number_rows(index)
+    counts = np.bincount(bins)
+    if len(counts) < len(points):
+        means = np.bincount(bins, values) / counts
+        index = index[np.unique(bins, return_index=True)[1]]
+        values = means > 0 if values.dtype == bool else means
+    grid[tuple(index.T)] = values
+    return grid
 
 
 @dataclass(frozen=True)
@@ -93,13 +107,9 @@ def _choose_plane(
 
 @dataclass(frozen=True)
 class Curve:
-    """One line through the grid, along which one ordered factor varies.
+    """Grid points along which one ordered factor varies, as for `digit 4`."""
 
-    The rows are its grid points, in the order of the factor. The label is as
-    `digit 4`, or the factor's name if this is the only curve.
-    """
-
-    label: str
+    label: str  # the factor's name if this is the only curve
     factor: Factor
     rows: np.ndarray
 

@@ -35,14 +35,12 @@ VERSION = "1.2.0"
 # Settings of data that change no example.
 OTHERS = {*"dataset data data_dir examples_dir".split()}
 OTHERS |= {*"noise balance correlation".split()}
+REMEDY = "with tfcomp materialize and the flags of the run"
 
 
 @dataclasses.dataclass(frozen=True)
 class Examples:
-    """One split on disk, in the order of its table, float32.
-
-    Factors [n, F] are NaN where they are absent; images [n, *image_shape].
-    """
+    """A split on disk: factors [n, F] and images [n, *image_shape], float32."""
 
     factors: np.ndarray
     images: np.ndarray
@@ -58,21 +56,21 @@ def materialize(config: RunConfig, examples_dir: str | Path) -> Path:
             or the folder cannot be written.
     """
     parent = Path(examples_dir)
+    folder = _name_folder(config, parent)
     try:
         make_folder(parent)
         with lock_folder(parent, wait=True):
-            refuse_links_between(parent, _name_folder(config, parent))
-            folder = _find_folder(config, parent)
-            if folder and (folder / CARD_FILE).exists():
-                return folder
-            dataset = make_dataset(config)
-            folder = folder or _write(config, dataset, parent)
-            text = format_data_card(dataset, select_settings(config))
-            write_text(folder / CARD_FILE, text)
-            return folder
+            refuse_links_between(parent, folder)
+            if not (folder / CARD_FILE).exists():
+                dataset = make_dataset(config)
+                if not _is_written(folder):
+                    _write(config, dataset, parent)
+                card = format_data_card(dataset, select_settings(config))
+                write_text(folder / CARD_FILE, card)
     except OSError as error:
         rule = "must be a folder that can be written"
         raise RunError(f"--examples_dir {rule}: {error}") from error
+    return folder
 
 
 def attach_examples(config: RunConfig, dataset: Dataset) -> Dataset:
@@ -103,33 +101,19 @@ def load_split(
         RunError: If it is absent or cannot be read.
     """
     name = name_examples(config)
-    remedy = "with tfcomp materialize and the flags of the run"
-    folder = _find_folder(config, Path(examples_dir))
-    if folder is None:
+    folder = _name_folder(config, Path(examples_dir))
+    if not _is_written(folder):
         raise RunError(
             f"--examples_dir: no examples of this run, {name}, in "
-            f"{examples_dir}; write them {remedy}"
+            f"{examples_dir}; write them {REMEDY}"
         )
     try:
         return _load(folder, make_dataset(config).space.names, split)
     except Exception as error:  # whatever a damaged file leads to
         raise RunError(
             f"--examples_dir: {name} in {examples_dir} cannot be read "
-            f"({first_line(error)}); remove it and write it again {remedy}"
+            f"({first_line(error)}); remove it and write it again {REMEDY}"
         ) from error
-
-
-def name_examples(config: RunConfig) -> str:
-    """Returns the name of the folder of a run's examples."""
-    text = json.dumps(select_settings(config), sort_keys=True)
-    code = compute_code(config.plugins)
-    digest = hashlib.sha256(f"{text} {code}".encode()).hexdigest()[:16]
-    return f"{config.data.dataset}-{digest}"
-
-
-def compute_code(plugins: str) -> str:
-    """Returns the hash of the code and the version of TensorFlow."""
-    return f"{compute_code_version(plugins)} tensorflow {version('tensorflow')}"
 
 
 def select_settings(config: RunConfig) -> dict[str, Any]:
@@ -149,20 +133,32 @@ def select_settings(config: RunConfig) -> dict[str, Any]:
     return settings
 
 
+def compute_code(plugins: str) -> str:
+    """Returns the hash of the code and the version of TensorFlow."""
+    return f"{compute_code_version(plugins)} tensorflow {version('tensorflow')}"
+
+
+def name_examples(config: RunConfig) -> str:
+    """Returns the name of the folder of a run's examples."""
+    text = json.dumps(select_settings(config), sort_keys=True)
+    code = compute_code(config.plugins)
+    digest = hashlib.sha256(f"{text} {code}".encode()).hexdigest()[:16]
+    return f"{config.data.dataset}-{digest}"
+
+
 def _name_folder(config: RunConfig, parent: Path) -> Path:
     return parent / config.data.dataset / name_examples(config) / VERSION
 
 
-def _find_folder(config: RunConfig, parent: Path) -> Path | None:
-    folder = _name_folder(config, parent)
-    return folder if (folder / "dataset_info.json").is_file() else None
+def _is_written(folder: Path) -> bool:
+    return (folder / "dataset_info.json").is_file()
 
 
-def _write(config: RunConfig, dataset: Dataset, parent: Path) -> Path:
+def _write(config: RunConfig, dataset: Dataset, parent: Path) -> None:
     dataset.prepare()
     train, every = dataset.splits.train, dataset.splits.all
     images = dataset.render_training(np.arange(len(train)))
-    splits = {"train": _list_examples(dataset, train, images)}
+    splits = {"train": _list_examples(dataset, train, images, is_ood=False)}
     if every.is_ood.any():
         table = every.factors[every.is_ood]
         images = dataset.render_array(table)
@@ -178,7 +174,7 @@ def _write(config: RunConfig, dataset: Dataset, parent: Path) -> Path:
             label = kinds.ClassLabel(num_classes=factor.size)
             features[f"label_{factor.name}"] = label
             features[f"value_{factor.name}"] = np.float32
-        builder = tfds.dataset_builders.store_as_tfds_dataset(
+        tfds.dataset_builders.store_as_tfds_dataset(
             name=config.data.dataset,
             config=name_examples(config),
             version=VERSION,
@@ -189,14 +185,10 @@ def _write(config: RunConfig, dataset: Dataset, parent: Path) -> Path:
             homepage="https://arxiv.org/abs/2501.18797",
             disable_shuffling=True,
         )
-        return Path(builder.data_dir)
 
 
 def _list_examples(
-    dataset: Dataset,
-    table: np.ndarray,
-    images: np.ndarray,
-    is_ood: bool = False,
+    dataset: Dataset, table: np.ndarray, images: np.ndarray, is_ood: bool
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     labels = dataset.space.to_index(table)
     for row, image in enumerate(images):

@@ -32,13 +32,12 @@ SYNONYMS = {
 
 def make_montero(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out a split of Montero et al., as `element`."""
-    name = identify(space)
+    name = _identify(space)
     # Of each factor the first and last held-out class; all must hold.
     splits: dict[str, dict[str, list[int]]]
     splits = PUBLISHED[name].get("montero", {})
     if arguments not in splits:
-        rule = f"one of {', '.join(splits)}" if splits else "another region"
-        raise ValueError(f"must be {rule} for {name}")
+        raise _refuse(name, splits)
     columns, scales = _match(space, name, splits[arguments])
     low, high = np.transpose([*splits[arguments].values()])
 
@@ -53,20 +52,17 @@ def make_montero(arguments: str, space: FactorSpace) -> Predicate:
 
 def make_orthotopic(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out points with more than n factors beyond their thresholds."""
-    name = identify(space)
-    none: dict[str, list] = {"factors": [], "rungs": []}
-    factors, rungs = PUBLISHED[name].get("ladder", none).values()
-    known = [str(number) for number in range(len(rungs))]
-    if arguments not in known:
-        rule = f"one of {', '.join(known)}" if known else "another region"
-        raise ValueError(f"must be {rule} for {name}")
-    most = int(arguments)
-    columns, scales = _match(space, name, factors)
-    thresholds = rungs[most] * scales
+    name = _identify(space)
+    ladder = PUBLISHED[name].get("ladder", {"factors": [], "rungs": []})
+    rungs = {str(n): rung for n, rung in enumerate(ladder["rungs"])}
+    if arguments not in rungs:
+        raise _refuse(name, rungs)
+    columns, scales = _match(space, name, ladder["factors"])
+    thresholds = rungs[arguments] * scales
 
     def contains(values: np.ndarray) -> np.ndarray:
         is_high = space.to_index(values)[:, columns] >= thresholds
-        return is_high.sum(axis=1) > most
+        return is_high.sum(axis=1) > int(arguments)
 
     return contains
 
@@ -77,37 +73,34 @@ def make_wiedemer(arguments: str, space: FactorSpace) -> Predicate:
     On the axes, at most one group of factors leaves its middle class. On the
     diagonal, groups are at most the width apart, each factor scaled to 0..1.
     """
-    kind, _, rest = arguments.partition(":")
-    width, _, spec = rest.partition(":")
-    if kind == "orthogonal":
-        width, spec = "", rest
-    groups = parse_groups(spec, space)
+    match = re.fullmatch(
+        r"(?:orthogonal|diagonal:(0?\.\d+))(?::(.*))?", arguments
+    )
+    if match is None:
+        raise ValueError("must be orthogonal, or diagonal:WIDTH as diagonal:.1")
+    width, groups = match[1], parse_groups(match[2] or "", space)
     sizes = np.array(space.shape)
     if len(groups) < 2 or math.prod(space.shape) == max(space.shape):
         raise ValueError("of this kind needs two factors")
-    if kind == "orthogonal":
-        middle = sizes // 2
 
-        def moves_twice(values: np.ndarray) -> np.ndarray:
-            index = space.to_index(values)
-            is_off = (index != middle) & (index >= 0)
-            moved = [is_off[:, group].any(axis=1) for group in groups]
-            return np.sum(moved, axis=0) > 1
+    def leave_axes(values: np.ndarray) -> np.ndarray:
+        index = space.to_index(values)
+        is_off = (index != sizes // 2) & (index >= 0)
+        moved = [is_off[:, group].any(axis=1) for group in groups]
+        return np.sum(moved, axis=0) > 1
 
-        return moves_twice
-    if kind != "diagonal" or re.fullmatch(r"0?\.\d+", width) is None:
-        raise ValueError("must be orthogonal, or diagonal:WIDTH as diagonal:.1")
-    if len({len(group) for group in groups}) > 1:
-        raise ValueError("must have groups of as many factors each")
-
-    def contains(values: np.ndarray) -> np.ndarray:
+    def leave_diagonal(values: np.ndarray) -> np.ndarray:
         index = space.to_index(values)
         unit = index / np.maximum(sizes - 1, 1)  # [n, F], 0 to 1
         apart = np.ptp(unit[:, groups], axis=1)  # [n, factors of a group]
         is_apart = (apart > float(width) + 1e-9).any(axis=1)
         return is_apart & (index >= 0).all(axis=1)
 
-    return contains
+    if width is None:
+        return leave_axes
+    if len({len(group) for group in groups}) > 1:
+        raise ValueError("must have groups of as many factors each")
+    return leave_diagonal
 
 
 def make_uselis(arguments: str, space: FactorSpace) -> Predicate:
@@ -119,10 +112,10 @@ def make_uselis(arguments: str, space: FactorSpace) -> Predicate:
     """
     match = re.fullmatch(r"(\d{1,6}):(\d{1,6})(?::(.+))?", arguments)
     count, most = (int(match[1]), int(match[2])) if match else (0, 0)
-    if not 0 < most < count:
+    if match is None or not 0 < most < count:
         raise ValueError("must be uselis:N:K, N above K above 0")
-    large = [name for name in space.names if space[name].size >= count]
-    names = match[3].split(",") if match and match[3] else large
+    large = [factor.name for factor in space if factor.size >= count]
+    names = match[3].split(",") if match[3] else large
     if not 1 < len({*names} & {*large}) == len(names):
         rule = f"must have two factors or more with {count} values or more"
         known = ", ".join(large) or "none"
@@ -139,7 +132,7 @@ def make_uselis(arguments: str, space: FactorSpace) -> Predicate:
     return contains
 
 
-def identify(space: FactorSpace) -> str:
+def _identify(space: FactorSpace) -> str:
     """Returns the published data set with these factors."""
     known = {name: data["classes"] for name, data in PUBLISHED.items()}
     for data, classes in known.items():
@@ -149,6 +142,12 @@ def identify(space: FactorSpace) -> str:
         "of this kind needs the factors of a published data set: "
         + "; ".join(f"{', '.join(f)} ({d})" for d, f in known.items())
     )
+
+
+def _refuse(data: str, splits: Iterable[str]) -> ValueError:
+    known = ", ".join(splits)
+    rule = f"one of {known}" if known else "another region"
+    return ValueError(f"must be {rule} for {data}")
 
 
 def _normalize(space: FactorSpace) -> list[str]:

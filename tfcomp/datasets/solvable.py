@@ -2,11 +2,17 @@
 
 `tfcomp.datasets.certificate` defines "determined" (or certified), of quantities
 that can be read off an image. An absent factor, as of a stripe, adds nothing,
-and an image of no factor is blank. A decoder that is a free
-function of each pixel cannot know a pixel that never changes, and none can know
-a value that never occurs.
+and an image of no factor is blank.
+
+A sum of effects that is determined is a weighted sum of the values of training
+images. With an independent error of the same variance in each of these, the
+least squares estimate has the variance a (A^T A)^+ a^T, in units of that of an
+image, for the one-hot rows A of training and the row a of the combination.
+Images are sums of such effects, pixel by pixel, up to the order at which least
+squares predicts training images from the others.
 """
 
+import itertools
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -14,21 +20,24 @@ from typing import Any
 import numpy as np
 
 from tfcomp.datasets.certificate import Certificate, certify
-from tfcomp.datasets.certificate_fit import explain_images, measure_noise
 from tfcomp.datasets.dataset import Dataset, choose_rows
 
 MAX_ORDER = 3
-Certificates = Mapping[int, Certificate | None]
-SUM = 0.99  # R^2 from which training images count as sums
 # Training images that are compared with sums, and numbers of all of them.
 MAX_EXPLAINED = 1024
 MAX_NUMBERS = 2**24
+MAX_COLUMNS = 600  # of designs whose decomposition takes a second
+# Relative to the largest singular value: less is rounding.
+RANK = 1e-9
+# Share of an image that the others leave open, below which they know nothing.
+OPEN = 1e-6
 # Number of images of training and of the grid whose pixels are compared.
 MAX_IMAGES = 4096
 # A pixel is covered if training has this share of its range over the data.
 # Pixels with a smaller range than `CHANGE` do not count.
 RANGE_SHARE = 0.5
 CHANGE = 1 / 255
+Certificates = Mapping[int, Certificate | None]
 
 
 def certify_dataset(
@@ -84,6 +93,53 @@ def summarize_certificates(
     return summary
 
 
+def list_images(
+    dataset: Dataset, certificate: Certificate | None
+) -> list[dict[str, Any]]:
+    """Returns the images to add: values or levels by factor."""
+    if certificate is None:
+        return []
+    table = dataset.splits.all.factors[certificate.images]
+    return [
+        {
+            factor.name: factor.describe(value) if factor.names else value
+            for factor, value in zip(dataset.space, row, strict=True)
+        }
+        for row in table.tolist()
+    ]
+
+
+def mark_certified(dataset: Dataset, certificate: Certificate) -> np.ndarray:
+    """Returns 1, 0 or NaN (not held out) for each point of the grid, [n]."""
+    is_ood = dataset.splits.all.is_ood
+    marks = np.where(is_ood, certificate.certified, np.nan)
+    return dataset.select_points(marks)
+
+
+def measure_noise(
+    train: np.ndarray, points: np.ndarray, order: int
+) -> np.ndarray | None:
+    """Returns the variance of determined sums, [n], in units of an image's.
+
+    Tables are classes, int [t, F] and [n, F], all of whose rows differ; an
+    absent factor (-1) adds nothing. None for a large design.
+    """
+    from scipy import sparse
+
+    codes, count = _number_effects(np.concatenate([train, points]), order)
+    if count > MAX_COLUMNS:
+        return None
+    known, asked = codes[: len(train)], codes[len(train) :]
+    rows, subsets = np.nonzero(known >= 0)
+    ones = np.ones(len(rows)), (rows, known[rows, subsets])
+    design = sparse.csr_array(ones, shape=(len(train), count))
+    products = (design.T @ design).toarray()
+    inverse = np.linalg.pinv(products, rcond=RANK, hermitian=True)
+    inverse = np.pad(inverse, (0, 1))  # the place of absent effects, -1
+    pairs = itertools.product(asked.T, repeat=2)
+    return np.sum([inverse[a, b] for a, b in pairs], axis=0)
+
+
 def explain_training(dataset: Dataset) -> dict[str, float]:
     """Returns R^2 of training images from the others, by order from 1 to 3.
 
@@ -102,68 +158,52 @@ def explain_training(dataset: Dataset) -> dict[str, float]:
     return explained
 
 
-def describe_order(explained: Mapping[str, float]) -> str:
-    """Says at which order training images are sums of effects."""
-    shares = [f"{r2:.2g} at order {order}" for order, r2 in explained.items()]
-    if not shares:
-        return ""
-    is_sum = [order for order, r2 in explained.items() if r2 >= SUM]
-    verdict = f"no sums of effects up to order {list(explained)[-1]}"
-    if is_sum:
-        verdict = f"sums of effects of order {is_sum[0]}"
-    return (
-        f"{verdict} (R2 of training images from the others: "
-        f"{', '.join(shares)})"
-    )
+def explain_images(
+    train: np.ndarray, images: np.ndarray, order: int
+) -> float | None:
+    """Returns R^2 of training images that are predicted from the others.
+
+    By sums of effects of at most `order` factors, by least squares; classes
+    are int [n, F], images [n, ...]. None for a large design, or if the others
+    leave most images open.
+    """
+    codes, count = _number_effects(train, order)
+    if count > MAX_COLUMNS:
+        return None
+    design = np.zeros((len(train), count + 1))
+    design[np.arange(len(train))[:, None], codes] = 1
+    design[:, -1] = 1  # a constant, in the place of absent effects
+    basis, values, _ = np.linalg.svd(design, full_matrices=False)
+    basis = basis[:, values > RANK * values.max(initial=0)]
+    left = 1 - np.sum(basis**2, axis=1)
+    is_open = left > OPEN
+    if 2 * is_open.sum() <= len(train):
+        return None
+    flat = images.reshape(len(images), -1).astype(np.float64)
+    errors = flat - basis @ (basis.T @ flat)
+    errors = errors[is_open] / left[is_open, None]
+    spread = np.sum((flat - flat.mean(axis=0))[is_open] ** 2)
+    return float(1 - np.sum(errors**2) / spread) if spread else None
 
 
-def list_images(
-    dataset: Dataset, certificate: Certificate | None
-) -> list[dict[str, Any]]:
-    """Returns the images to add: values or levels by factor."""
-    if certificate is None:
-        return []
-    space = dataset.space
-    table = dataset.splits.all.factors[certificate.images]
-    return [
-        {
-            factor.name: factor.describe(value) if factor.names else value
-            for factor, value in zip(space, row, strict=True)
-        }
-        for row in table.tolist()
-    ]
+def _number_effects(table: np.ndarray, order: int) -> tuple[np.ndarray, int]:
+    """Returns columns of the effects in each row [n, S], -1 where absent.
 
-
-def describe_certificates(
-    summary: Mapping[str, Mapping[str, float | None]],
-) -> str:
-    """Formats the shares, as `100.0% at order 1, 0.0% at order 2`."""
-    parts = []
-    for order, found in summary.items():
-        if (share := found["certified"]) is not None:
-            missing = found["missing_rank"]
-            notes = [f"images missing: {missing:,}"] if missing else []
-            notes += [describe_noise(found)] if describe_noise(found) else []
-            note = f" ({'; '.join(notes)})" if notes else ""
-            parts.append(f"{share:.1%} at order {order}{note}")
-    return ", ".join(parts)
-
-
-def describe_noise(found: Mapping[str, float | None]) -> str:
-    """Formats the variance of determined sums; empty if it is unknown."""
-    mean, most = found.get("noise_mean"), found.get("noise_max")
-    if mean is None or most is None:
-        return ""
-    text = f"variance {mean:.2g} times an image's"
-    is_even = f"{mean:.2g}" == f"{most:.2g}"
-    return text if is_even else f"{text}, at most {most:.2g}"
-
-
-def mark_certified(dataset: Dataset, certificate: Certificate) -> np.ndarray:
-    """Returns 1, 0 or NaN (not held out) for each point of the grid, [n]."""
-    is_ood = dataset.splits.all.is_ood
-    marks = np.where(is_ood, certificate.certified, np.nan)
-    return dataset.select_points(marks)
+    Effects of `order` factors, and of fewer where some factor is absent.
+    """
+    factors = table.shape[1]
+    least = 1 if (table < 0).any() else min(order, factors)
+    columns, count = [], 0
+    for size in range(least, min(order, factors) + 1):
+        for subset in itertools.combinations(range(factors), size):
+            part = table[:, subset]
+            shape = part.max(axis=0, initial=0) + 1
+            is_absent = (part < 0).any(axis=1)
+            place = np.ravel_multi_index(np.maximum(part, 0).T, shape)
+            _, number = np.unique(place, return_inverse=True)
+            columns.append(np.where(is_absent, -1, number + count))
+            count += int(number.max(initial=-1)) + 1
+    return np.stack(columns, axis=1), count
 
 
 def measure_coverage(dataset: Dataset) -> dict[str, float]:
@@ -197,10 +237,10 @@ def _find_range(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns the smallest and largest value of pixels, [H, W, C] each."""
     table = table[choose_rows(len(table), MAX_IMAGES)]
-    low = np.full(dataset.image_shape, np.inf)
-    high = np.full(dataset.image_shape, -np.inf)
-    for part in np.array_split(table, len(table) // 256 + 1):
-        images = dataset.render_array(part)
-        low = np.minimum(low, images.min(axis=0, initial=np.inf))
-        high = np.maximum(high, images.max(axis=0, initial=-np.inf))
-    return low, high
+    parts = np.array_split(table, len(table) // 256 + 1)
+    ranges = [
+        (images.min(axis=0), images.max(axis=0))
+        for images in map(dataset.render_array, filter(len, parts))
+    ]
+    low, high = zip(*ranges, strict=True)
+    return np.min(low, axis=0), np.max(high, axis=0)

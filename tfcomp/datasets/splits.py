@@ -7,6 +7,7 @@ of a table of images, a part of it; no training example lies in the region.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,8 +18,6 @@ from tfcomp.datasets.factors import FactorSpace, number_rows
 from tfcomp.datasets.regions import Region, parse_region
 
 MAX_DRAWS = 1000
-MIN_DRAWN = 1000
-MAX_MISSES = 10**6
 # Points that analyses look at where scores are over all (--eval_points=0).
 MAX_ANALYZED = 4096
 
@@ -125,13 +124,8 @@ def make_splits(
             f"{region.spec}, the first is {train[leaks[0]].tolist()}"
         )
     trained, index = space.to_index(train), space.to_index(every)
-    hidden = tuple(
-        name
-        for name, known, needed in zip(
-            space.names, trained.T, index[is_ood].T, strict=True
-        )
-        if np.setdiff1d(needed, known).size
-    )
+    columns = zip(space.names, trained.T, index[is_ood].T, strict=True)
+    hidden = tuple(n for n, old, new in columns if np.setdiff1d(new, old).size)
     # Of a table, values as they are: several may be nearest to one of the grid.
     pair = (trained, index) if cells is None else (train, every)
     numbers = number_rows(np.concatenate(pair))
@@ -145,6 +139,21 @@ def make_splits(
         return Splits(train, points, hidden, is_whole)
     shown, is_streamed = points[sample_rows(is_ood, limit)], eval_points == 0
     return Splits(train, shown, hidden, False, points, is_streamed)
+
+
+def _apply(
+    region: Region, space: FactorSpace, cells: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the existing combinations, and a mask of held-out ones."""
+    every = space.grid() if cells is None else cells
+    is_ood = region.contains(every)
+    if is_ood.all():
+        rule = "must leave at least one combination to train on"
+        raise ConfigError("region", rule, region.spec)
+    if not is_ood.any() and region.spec != "none":
+        rule = "must hold out at least one combination (or be none)"
+        raise ConfigError("region", rule, region.spec)
+    return every, is_ood
 
 
 def sample_rows(is_ood: np.ndarray, count: int) -> np.ndarray:
@@ -170,9 +179,6 @@ def draw_training_table(
     They lie outside of the region, unless `--train_all` includes it. Grid
     coordinates: all these cells, or `num_train` of them without repetition.
     Continuous ones: uniform outside the region.
-
-    Raises:
-        ConfigError: If the region leaves too few.
     """
     if config.data.train_all:
         region = parse_region("none", space)
@@ -180,9 +186,17 @@ def draw_training_table(
     cells = every[~is_ood]
     count = config.data.num_train or len(cells)
     rng = np.random.default_rng([config.training.seed, 0])
-    if config.data.coordinates == "continuous":
-        return _sample_outside(space, region, count, rng)
-    return draw_cells(cells, count, "num_train", rng)
+    if config.data.coordinates == "grid":
+        return draw_cells(cells, count, "num_train", rng)
+    kept = np.empty((0, len(space)), np.float32)
+    # The region leaves a grid cell free, but its free volume can be nothing.
+    for _ in range(MAX_DRAWS):
+        points = space.sample(max(count, MAX_DRAWS), rng)
+        kept = np.concatenate([kept, points[~region.contains(points)]])
+        if len(kept) >= count:
+            return kept[:count]
+    rule = "must leave room between grid cells for continuous coordinates"
+    raise ConfigError("region", rule, region.spec)
 
 
 def draw_cells(
@@ -195,33 +209,31 @@ def draw_cells(
     return cells[np.sort(rng.choice(len(cells), size=count, replace=False))]
 
 
-def _sample_outside(
-    space: FactorSpace, region: Region, count: int, rng: np.random.Generator
-) -> np.ndarray:
-    kept = np.empty((0, len(space)), np.float32)
-    # The region leaves at least one grid cell free, yet its free volume can
-    # be nothing but a border.
-    for number in range(MAX_DRAWS):
-        if number * max(count, MIN_DRAWN) >= MAX_MISSES and not len(kept):
-            break  # millions of points a draw take minutes to find nothing
-        points = space.sample(max(count, MIN_DRAWN), rng)
-        kept = np.concatenate([kept, points[~region.contains(points)]])
-        if len(kept) >= count:
-            return kept[:count]
-    rule = "must leave room between grid cells for continuous coordinates"
-    raise ConfigError("region", rule, region.spec)
+def weigh(table: np.ndarray, space: FactorSpace, pairs: str) -> np.ndarray:
+    """Returns the weights of rows of factor values, [n], at most 1 each.
+
+    A pair `a,b:s` gives exp(-(a - b)^2 / (2 s^2)), of values that are scaled
+    to 0..1; several pairs (`a,b:.4;a,c:.2`) are multiplied. Absent values
+    (NaN) count as equal to any.
+    """
+    scales = np.array([max(f.high - f.low, 1e-30) for f in space])
+    unit = (table - [f.low for f in space]) / scales
+    weights = np.ones(len(table))
+    for pair in pairs.split(";"):
+        match = re.fullmatch(r"([^,:]+),([^,:]+):(\d*\.?\d+)", pair.strip())
+        names = match.groups()[:2] if match else ()
+        width = float(match[3]) if match else 0.0
+        if not {*names} <= {*space.names} or len({*names}) < 2 or not width:
+            rule = f"must be a,b:0.4 for two of {', '.join(space.names)}"
+            raise ConfigError("correlation", rule, pair)
+        first, second = (unit[:, space.names.index(name)] for name in names)
+        apart = np.nan_to_num(first - second)
+        weights *= np.exp(-np.square(apart) / (2 * width**2))
+    return weights
 
 
-def _apply(
-    region: Region, space: FactorSpace, cells: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the existing combinations, and a mask of held-out ones."""
-    every = space.grid() if cells is None else cells
-    is_ood = region.contains(every)
-    if is_ood.all():
-        rule = "must leave at least one combination to train on"
-        raise ConfigError("region", rule, region.spec)
-    if not is_ood.any() and region.spec != "none":
-        rule = "must hold out at least one combination (or be none)"
-        raise ConfigError("region", rule, region.spec)
-    return every, is_ood
+def describe_weights(weights: np.ndarray) -> str:
+    """Says how many images of equal weight are as good (Kish 1965)."""
+    number = weights.sum() ** 2 / np.square(weights).sum()
+    count = f"{number:,.1f} of {len(weights):,} training images"
+    return f"like {count} of equal weight, (sum w)^2 / sum w^2"

@@ -17,9 +17,9 @@ from tfcomp.analysis.superposition import (
     SuperpositionScores,
     compute_superposition,
 )
-from tfcomp.datasets.contrast import to_contrast
 from tfcomp.datasets.dataset import choose_rows
 from tfcomp.datasets.grid_maps import Curve, list_curves
+from tfcomp.datasets.views import to_contrast
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.point_scores import Evaluation, compute_error_ratio

@@ -22,7 +22,7 @@ from tfcomp.analysis.probes import NO_SCORES, Scores
 from tfcomp.analysis.tuning import Tuning, compute_tuning, select_units
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.grid_maps import Curve
-from tfcomp.datasets.subsample import subsample_levels, subsample_points
+from tfcomp.datasets.views import subsample_levels, subsample_points
 from tfcomp.evaluation import derivatives
 from tfcomp.evaluation.evaluator import (
     EmbeddingAnalysis,

@@ -7,6 +7,7 @@ from tfcomp.config.machine import count_memory
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
+from tfcomp.datasets.notes import describe_held_out, list_notes
 from tfcomp.models import ENCODINGS, MODELS
 
 # Data sets that make their images; those of plugins may read a file.
@@ -23,7 +24,7 @@ def check_config(config: RunConfig) -> Dataset:
         ConfigError: If the settings are impossible.
     """
     dataset, lines = _check(config, here=True)
-    for line in filter(None, [*lines, dataset.held_out_note]):
+    for line in filter(None, [*lines, describe_held_out(dataset)]):
         print(line)
     return dataset
 
@@ -52,7 +53,7 @@ def _check(config: RunConfig, here: bool) -> tuple[Dataset, list[str]]:
     if config.keep_outputs and config.training.id_target:
         rule = "must be 0 beside --id_target, whose restarts would replace them"
         raise ConfigError("keep_outputs", rule, config.keep_outputs)
-    lines = dataset.announcements()
+    lines = list_notes(dataset)
     if here:
         check_memory(config, dataset)
     return dataset, lines

@@ -10,6 +10,7 @@ from matplotlib import colormaps
 from tfcomp import __version__
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.quiet import show_progress
+from tfcomp.datasets.notes import describe_sample
 from tfcomp.evaluation.projector import MAX_COMPONENTS, write_projector
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import save_exhibit
@@ -129,9 +130,9 @@ def _render(
         for section in sections
     ]
     notes = [
-        f" {analysis.name}: {analysis.dataset.sample_note}."
+        f" {analysis.name}: {note}."
         for analysis in analyses
-        if analysis.dataset.sample_note
+        if (note := describe_sample(analysis.dataset))
     ]
     return render_page(
         f"Analysis of {_name_settings(analyses)}",

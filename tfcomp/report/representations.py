@@ -16,11 +16,10 @@ import pandas as pd
 from tfcomp.analysis.reference_predictors import fit_effects, make_design
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.dataset import Dataset, build_dataset, choose_rows
-from tfcomp.datasets.embedding_files import make_table
+from tfcomp.datasets.embeddings import VectorDataset, tabulate
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.regions import Region
 from tfcomp.datasets.tables import make_table_dataset
-from tfcomp.datasets.vectors import VectorDataset
 from tfcomp.evaluation import representations
 from tfcomp.evaluation.adapters import IMAGE, check_outputs, wrap_model
 from tfcomp.evaluation.encoders import open_encoder
@@ -68,7 +67,7 @@ def evaluate_embeddings(
         ConfigError: For an impossible region or name.
     """
     if not isinstance(table, FactorTable):
-        table = make_table(table)
+        table = tabulate(table)
     rows = table.number_rows()
     layers = representations.read_layers(embeddings, len(rows))
     config, listed = make_config(table, region, name, eval_points)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tfcomp.datasets import solvable
-from tfcomp.datasets.copies import describe_copies
+from tfcomp.datasets.notes import describe_copies
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.models.decoders.acting import POSE_TERMS, describe_pose_terms

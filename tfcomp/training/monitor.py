@@ -13,7 +13,7 @@ from tfcomp.datasets.solvable import (
     explain_training,
     summarize_certificates,
 )
-from tfcomp.datasets.subsample import subsample_levels
+from tfcomp.datasets.views import subsample_levels
 from tfcomp.evaluation import pictures
 from tfcomp.evaluation.derivatives import WATCHED_POINTS
 from tfcomp.evaluation.kept_outputs import list_kept_epochs, write_outputs

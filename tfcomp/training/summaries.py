@@ -27,6 +27,7 @@ from tensorboard.plugins.scalar.summary_v2 import scalar_pb
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.grid_maps import list_curves
+from tfcomp.datasets.notes import list_notes
 from tfcomp.evaluation import pictures
 from tfcomp.evaluation.evaluator import EmbeddingAnalysis, LayerAnalysis
 from tfcomp.evaluation.metrics import list_metrics
@@ -216,7 +217,7 @@ def describe_run(
 ) -> str:
     """Describes the run and its software versions in Markdown."""
     splits, num_ood = dataset.splits, dataset.splits.all.is_ood.sum()
-    notes = "".join(f"\n**Note:** {n}\n" for n in dataset.announcements())
+    notes = "".join(f"\n**Note:** {n}\n" for n in list_notes(dataset))
     flags = "\n".join(f"    --{k}={v}" for k, v in config.identity().items())
     code = textwrap.indent(header.rstrip(), "    ")
     return (

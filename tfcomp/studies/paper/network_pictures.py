@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from tfcomp.analysis.gram import compute_cosine_gram
 from tfcomp.analysis.kernels import make_factorized_kernel
-from tfcomp.datasets.contrast import restore
+from tfcomp.datasets.views import restore
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.pictures import (
     choose_spread,

@@ -1,9 +1,8 @@
-"""Subsamples of combinations, for the explorer and for slow analyses.
+"""Views of a dataset: images as contrast, and subsamples of combinations.
 
 A random sample of many combinations has hardly two that differ in one factor
 alone, so it cannot be shown as a map. `subsample_levels` chooses levels of each
-factor, some of held-out combinations and some others, and takes all existing
-combinations of these levels.
+factor, some held out, and takes all existing combinations of these levels.
 """
 
 import math
@@ -17,18 +16,40 @@ from tfcomp.datasets.splits import Points, sample_rows
 MAX_EXPLORED = 4096  # combinations
 
 
-def subsample_levels(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
-    """Returns the dataset at evenly chosen levels, at most `limit` points.
+def to_contrast(dataset: Dataset, images: np.ndarray) -> np.ndarray:
+    """Returns images as contrast to the background, [n, pixels].
 
-    Falls back to a random sample, half of it held out, if few combinations
-    exist at these levels.
+    Bumps have height 1 on 0. Without a background, the contrast is to the mean
+    training image.
     """
-    every = dataset.splits.all
-    if len(every) > limit:
-        return dataset.at_points(every[_choose_rows(dataset, every, limit)])
-    return (
-        dataset if dataset.splits.existing is None else dataset.at_points(every)
-    )
+    sign, reference = _find_origin(dataset)
+    return sign * (images.reshape(len(images), -1) - reference)
+
+
+def from_contrast(dataset: Dataset, bright: np.ndarray) -> np.ndarray:
+    """Returns images [n, H, W, C], the inverse of `to_contrast`."""
+    sign, reference = _find_origin(dataset)
+    return (sign * bright + reference).reshape(-1, *dataset.image_shape)
+
+
+def _find_origin(dataset: Dataset) -> tuple[float, float | np.ndarray]:
+    ground = dataset.ground
+    if ground is not None:
+        return -1.0 if ground else 1.0, ground
+    return 1.0, dataset.reference.ravel().astype(np.float32)
+
+
+def restore(dataset: Dataset, bright: np.ndarray) -> np.ndarray:
+    """Returns visible images [n, H, W, C] of contrasts [n, pixels].
+
+    Scales each to its own maximum, since outputs can be faint; without a
+    background it adds the mean training image.
+    """
+    images = bright.reshape(-1, *dataset.image_shape)
+    if dataset.ground is None:
+        return images + dataset.reference
+    largest = np.abs(images).max(axis=(1, 2, 3), keepdims=True)
+    return images / np.where(largest > 0, largest, 1.0)
 
 
 def subsample_points(dataset: Dataset, limit: int) -> Dataset:
@@ -39,19 +60,18 @@ def subsample_points(dataset: Dataset, limit: int) -> Dataset:
     return dataset.at_points(splits.points[sample_rows(splits.is_ood, limit)])
 
 
-def count_levels(sizes: Sequence[int], limit: int) -> list[int]:
-    """Returns about equal numbers of levels with a product up to `limit`."""
-    counts = [1] * len(sizes)
-    growing = list(range(len(sizes)))
-    while growing:
-        least = min(growing, key=lambda i: counts[i])
-        grown = counts.copy()
-        grown[least] += 1
-        if grown[least] > sizes[least] or math.prod(grown) > limit:
-            growing.remove(least)
-        else:
-            counts = grown
-    return counts
+def subsample_levels(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
+    """Returns the dataset at evenly chosen levels, at most `limit` points.
+
+    Falls back to a random sample, half of it held out, if few combinations
+    exist at these levels.
+    """
+    every = dataset.splits.all
+    if len(every) > limit:
+        return dataset.at_points(every[_choose_rows(dataset, every, limit)])
+    if dataset.splits.existing is None:
+        return dataset
+    return dataset.at_points(every)
 
 
 def _choose_rows(dataset: Dataset, every: Points, limit: int) -> np.ndarray:
@@ -71,6 +91,19 @@ def _choose_rows(dataset: Dataset, every: Points, limit: int) -> np.ndarray:
     if not limit // 4 <= len(rows) <= limit:
         return sample_rows(every.is_ood, limit)
     return rows
+
+
+def count_levels(sizes: Sequence[int], limit: int) -> list[int]:
+    """Returns about equal numbers of levels with a product up to `limit`."""
+    counts = [1] * len(sizes)
+    growing = list(range(len(sizes)))
+    while growing:
+        least = min(growing, key=lambda i: counts[i])
+        counts[least] += 1
+        if counts[least] > sizes[least] or math.prod(counts) > limit:
+            counts[least] -= 1
+            growing.remove(least)
+    return counts
 
 
 def _choose_levels(

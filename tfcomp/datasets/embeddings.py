@@ -1,0 +1,111 @@
+"""Embeddings: vectors in place of images, and files of them.
+
+classes  integers [n, F], with `names`, `levels` ... as in `table_files`;
+         or else a column [n] of numbers or text for each factor
+images   [n, H, W] or [n, H, W, C], optional, to show
+...      every other array [n, ...] is a layer
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tfcomp.datasets.copies import Copies
+from tfcomp.datasets.dataset import Dataset, Render
+from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_files import OPTIONS, open_npz, read_options
+
+_BLOCK = 256  # vectors whose distances are held at a time
+
+
+@dataclass(frozen=True)
+class VectorDataset(Dataset):
+    """A dataset whose `render` returns vectors, [n, 1, units, 1].
+
+    Attributes:
+        pictures: Images of points, to show; without them vectors are shown as
+            shades of gray.
+    """
+
+    pictures: Render | None = None
+    is_pixels: ClassVar[bool] = False
+    reference_label = "mean training embedding"
+    reference_name = "the mean training embedding"
+
+    @cached_property
+    def copies(self) -> Copies:
+        """Nothing: equal embeddings are a result, not a fault of the data."""
+        return Copies(np.zeros(len(self.splits.all), bool), {})
+
+    @cached_property
+    def _vectors(self) -> np.ndarray:
+        vectors = self.render_array(self.splits.grid)
+        return vectors.reshape(len(vectors), -1)
+
+    def find_items(self, vectors: np.ndarray) -> np.ndarray:
+        """Returns rows of the grid with the nearest vectors, [n]."""
+        flat = vectors.reshape(len(vectors), -1)
+        squares = np.square(self._vectors).sum(axis=1)
+        return np.concatenate(
+            [
+                (squares - 2 * (block @ self._vectors.T)).argmin(axis=1)
+                for block in np.array_split(flat, len(flat) // _BLOCK + 1)
+            ]
+        )
+
+    def to_pictures(self, vectors: np.ndarray) -> np.ndarray:
+        """Returns pictures of the nearest items, or shades, [n, H, W, C]."""
+        if self.pictures is not None:
+            items = self.splits.grid[self.find_items(vectors)]
+            return self.render_array(items, self.pictures)
+        low, high = np.percentile(self._vectors, (1, 99))
+        flat = vectors.reshape(len(vectors), -1)
+        shades = ((flat - low) / (high - low or 1.0)).clip(0, 1)
+        width = math.isqrt(flat.shape[1] - 1) + 1
+        height = -(-flat.shape[1] // width)
+        missing = height * width - flat.shape[1]
+        padded = np.pad(shades, ((0, 0), (0, missing)))
+        return padded.reshape(-1, height, width, 1)
+
+
+def read_embeddings(path: str) -> tuple[FactorTable, dict[str, np.ndarray]]:
+    """Reads the table and the layers of an `.npz` file; opens no pickle."""
+    members, read, find = open_npz(path)
+    arrays = {name: find(name) for name in members if name not in OPTIONS}
+    images = arrays.pop("images", None)
+    if "classes" in arrays:
+        options = read_options(members, read)
+        table = FactorTable(images, arrays.pop("classes").load(), **options)
+    else:
+        names = [name for name, a in arrays.items() if len(a.shape) == 1]
+        table = tabulate({name: read(name) for name in names}, images)
+    layers = {n: a.load() for n, a in arrays.items() if len(a.shape) > 1}
+    return table, layers
+
+
+def tabulate(columns: Any, images: Any = None) -> FactorTable:
+    """Returns the table of columns [n] of numbers or text, one per factor.
+
+    The columns are a mapping by name, or a DataFrame.
+    """
+    if not len(columns):
+        rule = "must be given, as classes [n, F] or columns [n]"
+        raise TableError("factors", rule, "none")
+    classes, values, levels = [], [], []
+    for name, column in columns.items():
+        array = np.asarray(column)
+        is_number = array.dtype.kind in "buif"
+        if is_number and not np.isfinite(array).all():
+            raise TableError(f"the column {name}", "must have no gaps", "NaN")
+        given = array.astype(float) if is_number else array.astype(str)
+        known, codes = np.unique(given, return_inverse=True)
+        classes.append(codes.reshape(-1))
+        values.append(known if is_number else None)
+        levels.append(None if is_number else known.tolist())
+    names = [str(name) for name in columns]
+    index = np.stack(classes, axis=1)
+    return FactorTable(images, index, values, names=names, levels=levels)

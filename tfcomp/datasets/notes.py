@@ -1,0 +1,141 @@
+"""Facts of a dataset in words: its split, copies and certificates."""
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.factors import number_rows
+
+MAX_SHOWN = 4  # groups of values of a factor
+SUM = 0.99  # R^2 from which training images count as sums
+
+
+def list_notes(dataset: Dataset) -> list[str]:
+    """Returns notes to read before scores of this split, a line each."""
+    spec, hidden = dataset.region.spec, " and ".join(dataset.splits.hidden)
+    lines = [*dataset.notes, describe_sample(dataset)]
+    if hidden:
+        lines.append(
+            f"not compositional: --region={spec} hides values of {hidden} "
+            "from training altogether"
+        )
+    if dataset.region.contains(dataset.splits.train).any():
+        lines.append("control: trained on the region as well (--train_all)")
+    return [line for line in lines if line]
+
+
+def describe_sample(dataset: Dataset) -> str:
+    """Describes coverage of the results, if they leave out combinations."""
+    splits, size = dataset.splits, math.prod(dataset.space.shape)
+    if splits.is_complete:
+        return ""
+    missing = "tuning, which needs a complete grid, is left out"
+    count = len(splits.grid)
+    if splits.existing is None:
+        bins = number_rows(dataset.space.to_index(splits.grid)).max() + 1
+        exist = f"{bins:,} of {size:,} combinations exist"
+        if bins < count:
+            exist = f"{count:,} points lie in {bins:,} of {size:,} bins"
+        return f"{exist}; {missing}"
+    subject = "analyses look" if splits.is_streamed else "evaluation looks"
+    return (
+        f"{subject} at a sample of {count:,} of the {len(splits.all):,} "
+        f"combinations, {splits.is_ood.sum():,} of them held out "
+        f"(--eval_points); {missing}"
+    )
+
+
+def describe_held_out(dataset: Dataset) -> str:
+    """Counts the held-out values of each factor that the region limits."""
+    every = dataset.splits.all
+    named = set(re.split("[:,|&]", dataset.region.spec))
+    parts = []
+    index = dataset.space.to_index(every.factors)
+    for factor, column in zip(dataset.space, index.T, strict=True):
+        held_out = np.unique(column[every.is_ood])
+        known = np.intersect1d(held_out, column[~every.is_ood])
+        if factor.name in named or len(known) < factor.size:
+            parts.append(
+                f"{factor.name}: {len(known)} of {factor.size} values in "
+                f"part, {len(held_out) - len(known)} altogether"
+            )
+    is_limited = parts and every.is_ood.any()
+    return f"held out of {'; '.join(parts)}" if is_limited else ""
+
+
+def describe_copies(summary: Mapping[str, Any]) -> str:
+    """Describes `Copies.summary`; empty without equal images."""
+    parts = []
+    if held_out := summary.get("num_held_out"):
+        copies = summary["num_copies"]
+        nothing = " (nothing new is held out)" if copies == held_out else ""
+        parts.append(
+            f"{copies:,} of {held_out:,} held-out images are equal to a "
+            f"training image{nothing}"
+        )
+    for kind, where in (("aliases", ""), ("partial_aliases", "some ")):
+        parts += [
+            f"{name}: {_show(groups)} in {where}training images"
+            for name, groups in summary.get(kind, {}).items()
+        ]
+    return "; ".join(parts)
+
+
+def describe_limits(summary: Mapping[str, Any]) -> str:
+    """Says what a certificate means, also where training images are equal."""
+    aliases = summary.get("aliases", {})
+    limits = "if what adds up can be read off an image"
+    if not aliases:
+        return limits
+    values = "; ".join(f"{name} {_show(g)}" for name, g in aliases.items())
+    return (
+        f"{limits}; training images do not tell {values} apart where all else "
+        "is equal"
+    )
+
+
+def _show(groups: list[str]) -> str:
+    more = len(groups) - MAX_SHOWN
+    return ", ".join(groups[:MAX_SHOWN] + [f"{more:,} more"] * (more > 0))
+
+
+def describe_certificates(
+    summary: Mapping[str, Mapping[str, float | None]],
+) -> str:
+    """Formats the shares, as `100.0% at order 1, 0.0% at order 2`."""
+    parts = []
+    for order, numbers in summary.items():
+        if (share := numbers["certified"]) is not None:
+            missing, noise = numbers["missing_rank"], describe_noise(numbers)
+            notes = [f"images missing: {missing:,}"] if missing else []
+            notes += [noise] if noise else []
+            note = f" ({'; '.join(notes)})" if notes else ""
+            parts.append(f"{share:.1%} at order {order}{note}")
+    return ", ".join(parts)
+
+
+def describe_noise(numbers: Mapping[str, float | None]) -> str:
+    """Formats the variance of determined sums; empty if it is unknown."""
+    mean, most = numbers.get("noise_mean"), numbers.get("noise_max")
+    if mean is None or most is None:
+        return ""
+    text = f"variance {mean:.2g} times an image's"
+    is_even = f"{mean:.2g}" == f"{most:.2g}"
+    return text if is_even else f"{text}, at most {most:.2g}"
+
+
+def describe_order(explained: Mapping[str, float]) -> str:
+    """Says at which order training images are sums of effects."""
+    if not explained:
+        return ""
+    is_sum = [order for order, r2 in explained.items() if r2 >= SUM]
+    verdict = f"no sums of effects up to order {list(explained)[-1]}"
+    if is_sum:
+        verdict = f"sums of effects of order {is_sum[0]}"
+    shares = [f"{r2:.2g} at order {order}" for order, r2 in explained.items()]
+    numbers = f"R2 of training images from the others: {', '.join(shares)}"
+    return f"{verdict} ({numbers})"
