@@ -24,7 +24,7 @@ from collections.abc import Callable
 import keras
 import tensorflow as tf
 
-from tfcomp.config.machine import keep_freed_memory
+from tfcomp.config.process import keep_freed_memory
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.models.low_rank_embedding import LowRankEmbedding

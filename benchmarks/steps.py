@@ -27,7 +27,7 @@ from tfcomp.config.run_flags import parse_config
 if TYPE_CHECKING:
     import torch
 
-    from tfcomp.config.model_config import ModelConfig
+    from tfcomp.config.network_config import ModelConfig
 
 STEPS = 50  # of an epoch
 EPOCHS = 10  # that are measured, after as many others

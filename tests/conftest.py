@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from tfcomp.config.private_folder import use_private_folder
+from tfcomp.config.process import use_private_folder
 from tfcomp.config.run_flags import parse_config
 from tfcomp.storage.output_folders import lock_folder
 

@@ -21,7 +21,7 @@ from tfcomp.config.errors import RunError
 from tfcomp.statistics.seed_statistics import compute_statistics
 from tfcomp.statistics.verdicts import Rule, above, below
 from tfcomp.storage.files import DamagedFileError, read_json, write_text
-from tfcomp.storage.model_versions import list_versions
+from tfcomp.storage.output_folders import list_versions
 
 if TYPE_CHECKING:
     from kfp import dsl

@@ -13,7 +13,7 @@ from pipelines.running_step import list_files, run_step
 from pipelines.steps.trainer import find_candidate, find_model
 from tfcomp.config.errors import RunError
 from tfcomp.storage.code_version import hash_files
-from tfcomp.storage.model_versions import add_version, is_copy, list_versions
+from tfcomp.storage.output_folders import add_version, is_copy, list_versions
 from tfcomp.storage.run_folder import FLAGS_FILE, read_metrics, select_scores
 
 if TYPE_CHECKING:

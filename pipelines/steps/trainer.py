@@ -9,7 +9,7 @@ from pipelines.profile import make_works, parse_profile
 from pipelines.running_step import place, run_step
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.storage.files import read_json
-from tfcomp.storage.model_versions import list_versions
+from tfcomp.storage.output_folders import list_versions
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.workload import run_all
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tfcomp.config.private_folder import (
+from tfcomp.config.process import (
     PREFIX,
     make_private_folder,
     use_private_folder,

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tfcomp.config.data_config import DataConfig
+from tfcomp.config.network_config import TrainingConfig
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
-from tfcomp.config.training_config import TrainingConfig
 from tfcomp.datasets import Dataset, Splits, make_dataset, make_splits
 from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space
 from tfcomp.datasets.notes import describe_held_out, list_notes

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tfcomp.storage.model_versions import add_version, list_versions
+from tfcomp.storage.output_folders import add_version, list_versions
 
 KILLS = 15
 # Writes versions of 20 files for ever, each with the number in every file.
 WRITE_FOREVER = """
 import itertools, pathlib, sys
-from tfcomp.storage.model_versions import add_version
+from tfcomp.storage.output_folders import add_version
 
 def write(folder):
     folder.mkdir()

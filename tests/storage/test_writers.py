@@ -14,7 +14,7 @@ ALLOWED = {
     "tfcomp/analysis/umap_process.py",  # np.savez, in memory
     "tfcomp/evaluation/published_models.py",  # np.savez, in memory
     "tfcomp/config/quiet.py",  # a file in memory
-    "tfcomp/config/private_folder.py",  # a new temporary folder
+    "tfcomp/config/process.py",  # a new temporary folder
     "tfcomp/evaluation/kept_outputs.py",  # np.savez in a `write_whole`
     "pipelines/steps/canary.py",  # a new temporary folder
     "pipelines/steps/infra_validator.py",  # a new temporary folder

@@ -12,7 +12,7 @@ import zipfile
 from pathlib import Path
 
 from tfcomp.config.errors import DivergedError
-from tfcomp.config.stopping import check_stop
+from tfcomp.config.process import check_stop
 
 STEPS = 4
 

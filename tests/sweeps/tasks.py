@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.sweeps import tasks
 from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.errors import RunError
-from tfcomp.config.stopping import check_stop
+from tfcomp.config.process import check_stop
 from tfcomp.models import MODELS
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.scheduling import Pool, Task

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.training_config import TrainingConfig
+from tfcomp.config.network_config import TrainingConfig
 from tfcomp.training.plateau import FinalDecay, make_rate
 
 

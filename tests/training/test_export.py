@@ -19,7 +19,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset
 from tfcomp.models.stages import make_stage_model
 from tfcomp.storage.files import DamagedFileError
-from tfcomp.storage.model_versions import list_versions
+from tfcomp.storage.output_folders import list_versions
 from tfcomp.storage.run_folder import read_metrics
 from tfcomp.training.card import format_card
 from tfcomp.training.export import export_model

@@ -14,7 +14,7 @@ import pytest
 import tfcomp.models.keras_objects  # noqa: F401  (classes of the saved model)
 from tfcomp import train
 from tfcomp.config.run_flags import parse_config
-from tfcomp.storage.model_versions import list_versions
+from tfcomp.storage.output_folders import list_versions
 from tfcomp.training.experiment import train_and_evaluate
 
 FLAGS = (

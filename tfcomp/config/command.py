@@ -25,7 +25,7 @@ from tfcomp.config.flagfiles import (
     list_flagfiles,
 )
 from tfcomp.config.plugins import import_plugins
-from tfcomp.config.private_folder import use_private_folder
+from tfcomp.config.process import use_private_folder
 from tfcomp.config.run_config import PARTS, RunConfig
 from tfcomp.config.run_flags import (
     add_declared,

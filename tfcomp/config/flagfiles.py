@@ -1,23 +1,26 @@
 """Flagfiles, one flag a line, and comments that begin with # or //.
 
-Positional arguments of a command line name flagfiles, or runs.
+The first and last line of `run.flags` are a checksum: every flag has a default,
+so a file that lost lines would describe another run. Files of versions before
+0.2.0 have none.
 """
 
+import hashlib
 import itertools
 import os
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from absl import flags
 
 from tfcomp.config.errors import MAX_SHOWN, RunError, suggest
-from tfcomp.config.seals import find_damage, split_lines
 
 SHIPPED = (Path(__file__).parents[1] / "flagfiles").resolve()
 SUFFIX = ".flags"
-MAX_DEPTH = 50
 # Flags that take positional arguments, separated by commas.
 TARGETS = ("runs", "run", "profile", "search", "embeddings")
+_SEAL = re.compile(r"^#= \d+ flags, sha256 [0-9a-f]{16}$", re.MULTILINE)
 
 
 class UntrustedFlag(str):
@@ -30,13 +33,11 @@ def expand_flagfiles(
     """Replaces every `--flagfile=PATH` by the lines of that file, in place.
 
     A path, whose ending `.flags` may be left out, is looked up in the working
-    directory, then beside the file that names it, the last of those that the
-    arguments are `inside` of, then among the flagfiles shipped with tfcomp.
-    Later flags win, so that flags after a flagfile override it. The arguments
-    are those of `join_values`.
+    directory, then beside the file that names it (the last one of `inside`),
+    then among the flagfiles shipped with tfcomp. Later flags win.
 
     Raises:
-        RunError: If a file is missing, unreadable or includes itself.
+        RunError: A file is missing, unreadable or includes itself.
     """
     expanded: list[str] = []
     for argument in arguments:
@@ -47,8 +48,6 @@ def expand_flagfiles(
         found = _find_flagfile(path.strip(), [p.parent for p in inside[-1:]])
         if found in inside:
             raise RunError(f"--flagfile includes itself: {path!r}")
-        if len(inside) >= MAX_DEPTH:
-            raise RunError(f"--flagfile is nested too deeply: {path!r}")
         files = (*inside, found)
         lines = expand_flagfiles(_read_flag_lines(found), files)
         is_shipped = all(SHIPPED in file.parents for file in files)
@@ -67,11 +66,17 @@ def list_flagfiles(known: Iterable[str] | None = None) -> list[str]:
     names = sorted(path.name for path in SHIPPED.glob(f"*{SUFFIX}"))
     if known is None:
         return names
-    flags = set(known)
-    return [name for name in names if _list_names(name) <= flags]
+    expanded = {
+        n: expand_flagfiles([f"--flagfile={SHIPPED / n}"]) for n in names
+    }
+    return [
+        name
+        for name, lines in expanded.items()
+        if {ln.lstrip("-").partition("=")[0] for ln in lines} <= set(known)
+    ]
 
 
-def _find_flagfile(path: str, beside: list[Path]) -> Path:
+def _find_flagfile(path: str, beside: Sequence[Path]) -> Path:
     if not path:
         raise RunError("--flagfile must name a file")
     wanted = os.path.expanduser(path)
@@ -89,10 +94,9 @@ def _find_flagfile(path: str, beside: list[Path]) -> Path:
 
 
 def _look_up(name: str, beside: Sequence[Path] = ()) -> Path | None:
-    places = (Path.cwd(), *beside, SHIPPED)
     # `Path.is_file` raises for a name that is too long.
-    found = (p / name for p in places if os.path.isfile(p / name))
-    return next(found, None)
+    places = (folder / name for folder in (Path.cwd(), *beside, SHIPPED))
+    return next(filter(os.path.isfile, places), None)
 
 
 def _read_flag_lines(path: Path) -> list[str]:
@@ -110,10 +114,33 @@ def _read_flag_lines(path: Path) -> list[str]:
     return lines
 
 
-def _list_names(flagfile: str) -> set[str]:
-    """Returns the names of the flags that a shipped flagfile sets."""
-    lines = expand_flagfiles([f"--flagfile={SHIPPED / flagfile}"])
-    return {line.lstrip("-").partition("=")[0] for line in lines}
+def split_lines(text: str) -> list[str]:
+    """Returns the lines of a flagfile that are no comments."""
+    stripped = (line.strip() for line in text.splitlines())
+    return [ln for ln in stripped if ln and not ln.startswith(("#", "//"))]
+
+
+def seal(text: str) -> str:
+    """Returns a flagfile with the checksum of its flags around it."""
+    line = _format_seal(text)
+    return f"{line}\n{text}{line}\n"
+
+
+def find_damage(text: str) -> str:
+    """Returns the reason why a flagfile is not what was sealed, or nothing."""
+    found = set(_SEAL.findall(text))
+    if found <= {_format_seal(text)}:
+        return ""
+    return (
+        "lines are missing or were changed; if you changed them, remove "
+        "the lines that begin with #="
+    )
+
+
+def _format_seal(text: str) -> str:
+    lines = split_lines(text)
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    return f"#= {len(lines)} flags, sha256 {digest[:16]}"
 
 
 def expand_positionals(

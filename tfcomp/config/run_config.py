@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 
 from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.model_config import ModelConfig
+from tfcomp.config.network_config import ModelConfig, TrainingConfig
 from tfcomp.config.own_settings import OwnSettings, read_own
 from tfcomp.config.settings import Settings, non_negative, setting
-from tfcomp.config.training_config import TrainingConfig
 
 # Output location and bookkeeping; they do not change what is computed.
 LOCATION_FLAGS = (

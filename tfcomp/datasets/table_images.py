@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.config.machine import count_memory
+from tfcomp.config.process import count_memory
 from tfcomp.datasets.table_factors import TableError
 
 MAX_BITS = 16  # of an integer pixel

@@ -19,9 +19,9 @@ import keras
 import numpy as np
 
 from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.flagfiles import split_lines
 from tfcomp.config.run_config import LOCATION_FLAGS, RunConfig, make_config
 from tfcomp.config.run_flags import parse_lines
-from tfcomp.config.seals import split_lines
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.models.config_checks import list_announcements

@@ -3,8 +3,8 @@
 import math
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.machine import count_memory
 from tfcomp.config.plugins import import_plugins
+from tfcomp.config.process import count_memory
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.notes import describe_held_out, list_notes

@@ -50,12 +50,7 @@ class LinkError(RunError):
 
 
 def check_file(path: Path, limit: int = 2**62) -> None:
-    """Checks a file before it is read; one that does not exist passes.
-
-    Raises:
-        DamagedFileError: It is a pipe or a device, which may never end, or has
-            more bytes than the limit.
-    """
+    """Raises a DamagedFileError for a pipe, a device, or too many bytes."""
     if not path.exists() or path.is_dir():
         return
     if not path.is_file():
@@ -65,12 +60,7 @@ def check_file(path: Path, limit: int = 2**62) -> None:
 
 
 def read_text(path: Path) -> str:
-    """Reads a text file.
-
-    Raises:
-        DamagedFileError: It is not UTF-8, too large, a pipe or a device.
-        OSError: It cannot be opened.
-    """
+    """Reads a text file; DamagedFileError if it is not UTF-8 or too large."""
     check_file(path, MAX_TEXT)
     try:
         return path.read_text("utf-8")
@@ -110,23 +100,18 @@ def read_xz(path: Path) -> bytes:
 
     Raises DamagedFileError if it is none, or holds more than `MAX_UNPACKED`.
     """
-    check_file(path)
+    check_file(path, MAX_UNPACKED)
     decompressor = lzma.LZMADecompressor(memlimit=MAX_UNPACKED)
-    parts, size = [], 0
-    with open(path, "rb") as file:
-        while not decompressor.eof:
-            block = b""
-            if decompressor.needs_input and not (block := file.read(2**16)):
-                raise DamagedFileError(path, "it ends too early")
-            try:
-                parts.append(decompressor.decompress(block, 2**20))
-            except lzma.LZMAError as error:
-                raise DamagedFileError(path, error) from error
-            size += len(parts[-1])
-            if size > MAX_UNPACKED:
-                limit = f"it holds more than {MAX_UNPACKED >> 20} MB"
-                raise DamagedFileError(path, limit)
-    return b"".join(parts)
+    try:
+        content = decompressor.decompress(path.read_bytes(), MAX_UNPACKED)
+    except (lzma.LZMAError, EOFError) as error:
+        raise DamagedFileError(path, error) from error
+    if not decompressor.eof:
+        reason = "it ends too early"
+        if not decompressor.needs_input:
+            reason = f"it holds more than {MAX_UNPACKED >> 20} MB"
+        raise DamagedFileError(path, reason)
+    return content
 
 
 def write_xz(path: Path, content: bytes) -> bool:
@@ -153,15 +138,10 @@ def write_bytes(path: Path, content: bytes) -> None:
 def write_whole(path: Path) -> Iterator[Path]:
     """Yields a new empty file that becomes `path` when the block ends.
 
-    If the block fails, `path` is unchanged. Nobody can know the name of the
-    new file and put a link in its place beforehand.
-
-    Raises:
-        LinkError: `path` is a link.
-        OSError: The file cannot be written; the error names `path`.
+    If the block fails, `path` is unchanged, and an OSError names it.
     """
     refuse_link(path)
-    partial = path.with_name(_make_partial_name() + path.suffix)
+    partial = path.with_name(make_partial_name() + path.suffix)
     try:
         how = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         os.close(os.open(partial, how, 0o666))
@@ -186,7 +166,7 @@ def replace_folder(parent: Path, name: str) -> Iterator[Path]:
     final = parent / name
     refuse_links_between(parent, final)
     make_folder(parent)
-    partial = parent / _make_partial_name()
+    partial = parent / make_partial_name()
     partial.mkdir()
     try:
         yield partial
@@ -209,9 +189,7 @@ def make_folder(folder: Path) -> Path:
 def make_subfolder(parent: Path, name: str | Path) -> Path:
     """Makes a folder for our files, unless it exists; returns its path.
 
-    Raises:
-        LinkError: A folder below `parent` is a link, which could lead to any
-            folder of the user.
+    Raises a LinkError if a folder below `parent` is a link.
     """
     folder = parent / name
     refuse_links_between(parent, folder)
@@ -219,11 +197,7 @@ def make_subfolder(parent: Path, name: str | Path) -> Path:
 
 
 def open_log(path: Path) -> BinaryIO:
-    """Opens a file to append to; its folder must be ours.
-
-    Raises:
-        LinkError: The file or its folder is a link.
-    """
+    """Opens a file to append to; LinkError if it or its folder is a link."""
     refuse_links_between(path.parent.parent, path)
     how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
     return open(os.open(path, how, 0o666), "ab")
@@ -247,12 +221,9 @@ def refuse_links_between(root: Path, path: Path) -> None:
 
 
 def refuse_links(folder: Path, depth: int | None = None) -> None:
-    """Raises a LinkError if there is a link anywhere inside of a folder.
+    """Raises a LinkError if there is a link inside of a folder, to a depth.
 
     Libraries that write into a folder under fixed names would follow it.
-
-    Args:
-        depth: How deep to look; by default, everywhere.
     """
     for place, below, names in os.walk(folder):
         for name in (*below, *names):
@@ -261,7 +232,8 @@ def refuse_links(folder: Path, depth: int | None = None) -> None:
             below.clear()
 
 
-def _make_partial_name() -> str:
+def make_partial_name() -> str:
+    """Returns the name of an unfinished file, which nobody can know before."""
     return f"{PARTIAL}{secrets.token_hex(8)}"
 
 

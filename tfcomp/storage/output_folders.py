@@ -1,13 +1,20 @@
-"""Checks folders before they are written to, and locks them."""
+"""Checks and locks folders, and adds numbered versions of a SavedModel.
+
+`<folder>/<number>/` is a version, as TensorFlow Serving reads it. It appears
+when it is complete; until then it is `.partial-<random>`.
+"""
 
 import fcntl
+import filecmp
 import os
-from collections.abc import Mapping
+import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.settings import CONTROLS, NO_CONTROLS
+from tfcomp.storage.files import PARTIAL, make_folder, make_partial_name
 
 MAX_NAME_BYTES = 255  # of one part of a path, in the usual file systems
 LOCK_FILE = ".lock"
@@ -20,11 +27,7 @@ def check_run_folders(settings: Mapping[str, Any]) -> None:
 
 
 def check_folder(flag: str, path: str) -> None:
-    """Checks that a folder can be written or made.
-
-    Raises:
-        ConfigError: It cannot; the error names the flag.
-    """
+    """Raises a ConfigError if a folder can be neither written nor made."""
     if not path:
         raise ConfigError(flag, "must name a folder", path)
     if CONTROLS.search(path):
@@ -51,9 +54,6 @@ def is_locked(folder: Path) -> bool:
 def lock_folder(folder: Path, *, wait: bool = False) -> IO[bytes]:
     """Locks a folder until the returned file is closed or the process ends.
 
-    Args:
-        wait: Wait for a process that has locked the folder.
-
     Raises:
         RunError: Another process has locked it, unless `wait`.
     """
@@ -69,3 +69,49 @@ def lock_folder(folder: Path, *, wait: bool = False) -> IO[bytes]:
             raise RunError(rule) from error
         raise
     return file
+
+
+def list_versions(folder: str | Path) -> list[Path]:
+    """Returns complete versions in a folder, oldest first."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        return []
+    # `isdigit` accepts digits that `int` does not, such as ².
+    names = [path.name for path in folder.iterdir() if path.name.isascii()]
+    return [folder / n for n in sorted(filter(str.isdigit, names), key=int)]
+
+
+def add_version(
+    folder: Path,
+    write: Callable[[Path], object],
+    is_same: Callable[[Path], bool],
+) -> tuple[Path, bool]:
+    """Writes the next version, unless the last one is the same model.
+
+    Processes take turns.
+
+    Returns:
+        The version that has the model, and whether it is new.
+    """
+    make_folder(folder)
+    with lock_folder(folder, wait=True):
+        for left in folder.glob(f"{PARTIAL}*"):
+            shutil.rmtree(left)  # of a process that was killed
+        versions = list_versions(folder)
+        if versions and is_same(versions[-1]):
+            return versions[-1], False
+        number = int(versions[-1].name) + 1 if versions else 1
+        partial = folder / make_partial_name()
+        try:
+            write(partial)
+            os.rename(partial, folder / str(number))
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+        return folder / str(number), True
+
+
+def is_copy(version: Path, model: Path) -> bool:
+    """Checks whether a version has all files of a model, byte for byte."""
+    files = [p.relative_to(model) for p in model.rglob("*") if p.is_file()]
+    same, _, _ = filecmp.cmpfiles(version, model, files, shallow=False)
+    return bool(files) and len(same) == len(files)

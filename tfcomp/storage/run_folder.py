@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.flagfiles import find_damage, seal, split_lines
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import format_flags, parse_record
-from tfcomp.config.seals import find_damage, seal, split_lines
 from tfcomp.storage import files
 from tfcomp.storage.files import DamagedFileError
 from tfcomp.storage.output_folders import LOCK_FILE, is_locked, lock_folder

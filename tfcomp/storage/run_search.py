@@ -11,10 +11,7 @@ from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE
 
 
 def find_runs(patterns: Sequence[str]) -> list[Path]:
-    """Returns folders of finished runs, as `find_folders` does.
-
-    Prints the folders that cannot be read.
-    """
+    """Returns folders of finished runs; prints those that cannot be read."""
     is_run = {FLAGS_FILE, METRICS_FILE}.issubset
     return find_folders(patterns, is_run, _report)
 
@@ -29,7 +26,7 @@ def find_folders(
     Args:
         patterns: Paths with *, ? and **. Folders below a run are skipped.
         is_wanted: Takes the names of the files in a folder.
-        report: Is called with the error of a folder that cannot be read.
+        report: Takes the error of a folder that cannot be read.
 
     Raises:
         ConfigError: There is no pattern, or one matches nothing.
@@ -51,7 +48,6 @@ def find_folders(
 
 
 def _report(error: OSError) -> None:
-    """Prints folders that cannot be read, as another user's `lost+found`."""
-    # Gone since it was listed, or a file that a pattern matches.
+    # Not if it has gone since it was listed, or a pattern matches a file.
     if not isinstance(error, FileNotFoundError | NotADirectoryError):
         print(f"left out: {describe_refusal(error)}", file=sys.stderr)

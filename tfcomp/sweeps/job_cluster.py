@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.config.private_folder import make_private_folder
+from tfcomp.config.process import make_private_folder
 from tfcomp.storage.files import make_folder, write_text
 from tfcomp.sweeps.local_cluster import SETTINGS, open_cluster, shorten
 from tfcomp.sweeps.scheduler_options import SchedulerOptions

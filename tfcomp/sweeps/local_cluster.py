@@ -16,7 +16,7 @@ from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.errors import RunError
-from tfcomp.config.private_folder import make_private_folder
+from tfcomp.config.process import make_private_folder
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.machine import count_cores, count_memory
+from tfcomp.config.process import count_cores, count_memory
 from tfcomp.config.settings import Settings, setting
 
 _FORMS = {

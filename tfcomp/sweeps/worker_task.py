@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.errors import RunError, explain_failure
 from tfcomp.config.plugins import import_plugins
-from tfcomp.config.stopping import IsStopped, StopRequested, stop_when
+from tfcomp.config.process import IsStopped, StopRequested, stop_when
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.files import LinkError, make_subfolder, open_log
 

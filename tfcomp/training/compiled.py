@@ -16,8 +16,8 @@ import numpy as np
 import tensorflow as tf
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.machine import count_memory
-from tfcomp.config.training_config import TrainingConfig
+from tfcomp.config.network_config import TrainingConfig
+from tfcomp.config.process import count_memory
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.batches import make_row_sampler, make_training_table
 from tfcomp.models.value_embedding import use_products

@@ -23,7 +23,7 @@ from tfcomp.datasets import Dataset
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.loading import load_run
 from tfcomp.models.stages import make_stage_model
-from tfcomp.storage.model_versions import add_version
+from tfcomp.storage.output_folders import add_version
 from tfcomp.training.card import CARD_FILE, format_card
 
 # Hash of the architecture and the weights, in a version's folder.

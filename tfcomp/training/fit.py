@@ -10,10 +10,10 @@ import tensorflow as tf
 from keras import ops
 
 from tfcomp.config.errors import DivergedError
+from tfcomp.config.network_config import TrainingConfig
+from tfcomp.config.process import check_stop
 from tfcomp.config.quiet import show_progress
 from tfcomp.config.run_config import RunConfig
-from tfcomp.config.stopping import check_stop
-from tfcomp.config.training_config import TrainingConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.batches import make_batches
 from tfcomp.training.checkpoints import EpochTimer, SaveState, TrainingState
@@ -161,7 +161,7 @@ def fit_without_pause(
 
 
 class StopIfAsked(keras.callbacks.Callback):
-    """Ends a training on request (`config.stopping`)."""
+    """Ends a training on request (`config.process`)."""
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         check_stop()

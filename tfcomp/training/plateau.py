@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
-from tfcomp.config.training_config import TrainingConfig
+from tfcomp.config.network_config import TrainingConfig
 from tfcomp.datasets import Dataset
 from tfcomp.models.axis_embedding import AxisEmbedding
 

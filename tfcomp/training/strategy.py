@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.machine import count_cores, keep_freed_memory
+from tfcomp.config.process import count_cores, keep_freed_memory
 from tfcomp.config.quiet import quiet_startup
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.steps.pusher import EVIDENCE, LINEAGE, push_model
 from tfcomp.config.errors import RunError
-from tfcomp.storage.model_versions import list_versions
+from tfcomp.storage.output_folders import list_versions
 
 
 @pytest.fixture

@@ -1,0 +1,91 @@
+"""Cores, memory and temporary files of this process; requests to stop it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+PREFIX = "tfcomp-"
+IsStopped = Callable[[], bool]
+_checks: list[IsStopped] = []
+
+
+def count_cores() -> int:
+    """Returns the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def count_memory() -> int:
+    """Returns the bytes of memory of this machine or container."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text()
+        return min(memory, int(limit))
+    except (OSError, ValueError):
+        return memory  # no limit: there is no file, or it says "max"
+
+
+def keep_freed_memory() -> None:
+    """Makes the GNU C library reuse blocks that it would give back.
+
+    Otherwise the tensors of every training step are new pages.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(-3, 32 << 20)  # M_MMAP_THRESHOLD: the most that it accepts
+        mallopt(-1, 512 << 20)  # M_TRIM_THRESHOLD
+
+
+@contextlib.contextmanager
+def make_private_folder(parent: Path | None = None) -> Iterator[Path]:
+    """Makes a temporary folder for one block, which only its user can enter.
+
+    Others can put no file where Python, Dask or TensorFlow look for theirs.
+    After a SIGKILL the folder stays, for the system to clear.
+    """
+    with tempfile.TemporaryDirectory(  # mode 0700
+        prefix=PREFIX, dir=parent, ignore_cleanup_errors=True
+    ) as folder:
+        yield Path(folder)
+
+
+@contextlib.contextmanager
+def use_private_folder() -> Iterator[None]:
+    """Puts temporary files of this process and its children into one folder."""
+    with make_private_folder() as folder:
+        before = os.environ.get("TMPDIR"), tempfile.tempdir
+        os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
+        try:
+            yield
+        finally:
+            tempfile.tempdir = before[1]
+            if before[0] is None:
+                del os.environ["TMPDIR"]
+            else:
+                os.environ["TMPDIR"] = before[0]
+
+
+class StopRequested(BaseException):
+    """The computation was asked to stop: its checkpoints are kept."""
+
+
+@contextlib.contextmanager
+def stop_when(is_stopped: IsStopped) -> Iterator[None]:
+    """Makes `check_stop` ask `is_stopped` during the block."""
+    _checks.append(is_stopped)
+    try:
+        yield
+    finally:
+        _checks.remove(is_stopped)
+
+
+def check_stop() -> None:
+    """Raises StopRequested on request; trainings ask between epochs."""
+    if any(is_stopped() for is_stopped in _checks):
+        raise StopRequested
