@@ -96,21 +96,17 @@ class Group:
         }
         return pd.DataFrame(columns, index=self.seeds, dtype=float)
 
+    @property
+    def num_restarted(self) -> int:
+        """The number of runs whose training was started again."""
+        return int(self.get("train/attempts/1/seed").count())
+
     def get_places(self, name: str) -> DataFrame:
         """Returns a list of numbers by seed [seeds, places]."""
-        return self._get_list(f"{name}/{{}}")
-
-    @property
-    def num_trainings(self) -> Series:
-        """Returns how often each training was started."""
-        attempts = self._get_list("train/attempts/{}/seed")
-        return attempts.notna().sum(axis=1).clip(lower=1)
-
-    def _get_list(self, form: str) -> DataFrame:
         import pandas as pd
 
         columns: dict[int, Series] = {}
-        while (END, path := form.format(len(columns))) in self.columns:
+        while (END, path := f"{name}/{len(columns)}") in self.columns:
             columns[len(columns)] = self.get(path)
         return pd.DataFrame(columns, index=self.seeds)
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,9 +79,13 @@ class Setting:
         return describe(found[0], self.reference, found[1:])
 
 
-@dataclass(frozen=True)
-class Series:
-    """Settings that differ in one flag, and are alike in all others.
+def find_series(
+    groups: Iterable[Group],
+    setting: Setting,
+    flag: str,
+    wanted: Collection[Any] = (),
+) -> dict[Any, Group]:
+    """Returns groups that differ in one flag alone, by its value, rising.
 
     Of several families, the one with the most wanted values (that have enough
     seeds) is taken, then with the most values, then the nearest to the
@@ -90,38 +94,26 @@ class Series:
     stays.
     """
 
-    setting: Setting
-    flag: str
-    wanted: Collection[Any] = ()
-
-    def find(self, groups: Iterable[Group]) -> dict[Any, Group]:
-        """Returns the groups of one family by the value of the flag, rising."""
-        found = filter(self.setting.accepts, groups)
-        families = [self._sort(f) for f in list_families(found, [self.flag])]
-        best: dict[Any, Group] = max(
-            reversed(families), key=self._rank, default={}
-        )
-        enough = {value for value, group in best.items() if has_enough(group)}
-        kept = {*enough, *self.wanted} if enough else set(best)
-        stray = [group for value, group in best.items() if value not in kept]
-        reference = self.setting.reference
-        return {
-            value: describe(group, reference | {self.flag: value}, stray)
-            for value, group in best.items()
-            if value in kept
-        }
-
-    def _sort(self, family: Iterable[Group]) -> dict[Any, Group]:
-        by_value = {group.flags[self.flag]: group for group in family}
-        return dict(sorted(by_value.items()))
-
-    def _rank(self, family: Mapping[Any, Group]) -> tuple:
+    def rank(family: Mapping[Any, Group]) -> tuple:
         enough = [value for value, group in family.items() if has_enough(group)]
-        named = sum(value in self.wanted for value in enough)
+        named = sum(value in wanted for value in enough)
         flags = next(iter(family.values())).flags
-        reference = self.setting.reference
-        distance = len(list_differences(flags, reference, [self.flag]))
+        distance = len(list_differences(flags, setting.reference, [flag]))
         return named, len(enough), -distance, sum(map(len, family.values()))
+
+    families = [
+        {group.flags[flag]: group for group in family}
+        for family in list_families(filter(setting.accepts, groups), [flag])
+    ]
+    best = dict(sorted(max(reversed(families), key=rank, default={}).items()))
+    enough = {value for value, group in best.items() if has_enough(group)}
+    kept = {*enough, *wanted} if enough else set(best)
+    stray = [group for value, group in best.items() if value not in kept]
+    return {
+        value: describe(group, setting.reference | {flag: value}, stray)
+        for value, group in best.items()
+        if value in kept
+    }
 
 
 @dataclass(frozen=True)
@@ -143,27 +135,22 @@ class Arms:
         An arm that the family lacks is taken from elsewhere; `find_mismatch`
         says then why it cannot be compared.
         """
-        groups = [
-            group
-            for group in groups
-            if any(arm.accepts(group) for arm in self.settings.values())
-        ]
-        choices: list[Mapping[str, Group]] = [
-            {name: arm.find(family) for name, arm in self.settings.items()}
+        arms = self.settings.items()
+        groups = [g for g in groups if any(arm.accepts(g) for _, arm in arms)]
+        choices = [
+            {name: arm.find(family) for name, arm in arms}
             for family in list_families(groups, self.free, self.equal_steps)
         ]
-        best: Mapping[str, Group] = max(choices, key=self._rank, default={})
-        found = dict(best)
-        for name, arm in self.settings.items():
-            if name not in found or not len(found[name]):
-                found[name] = arm.find(groups)
-                continue
-            others = [
-                group
-                for group in filter(arm.accepts, groups)
-                if group.flags != found[name].flags
-            ]
-            found[name] = describe(found[name], arm.reference, others)
+        best = max(choices, key=self._rank, default={})
+        found = {}
+        for name, arm in arms:
+            group = best.get(name, Group())
+            others = [g for g in groups if g.flags != group.flags]
+            found[name] = (
+                describe(group, arm.reference, filter(arm.accepts, others))
+                if len(group)
+                else arm.find(groups)
+            )
         return found
 
     def find_mismatch(self, first: Group, second: Group) -> str:
@@ -173,12 +160,10 @@ class Arms:
         found = list_differences(second.flags, first.flags, self.free)
         if found:
             return f"not comparable: only one has {', '.join(found)}"
-        if not self.equal_steps:
-            return ""
         steps = [count_steps(group.flags) for group in (first, second)]
-        if None in steps:
+        if self.equal_steps and None in steps:
             return "not comparable: the number of training steps is not known"
-        if steps[0] != steps[1]:
+        if self.equal_steps and steps[0] != steps[1]:
             return f"not comparable: {steps[0]} training steps and {steps[1]}"
         return ""
 
@@ -244,7 +229,7 @@ def list_differences(
 
 
 def describe(
-    group: Group, reference: Flags, others: Sequence[Group] = ()
+    group: Group, reference: Flags, others: Iterable[Group] = ()
 ) -> Group:
     """Adds to a group its differences from a setting, and unused groups."""
     unused = [

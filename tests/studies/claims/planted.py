@@ -8,9 +8,12 @@ from typing import Any
 
 from tfcomp.studies.claims.all_claims import CLAIMS
 from tfcomp.studies.claims.controls import Control, Kind, plant_study
-from tfcomp.studies.claims.evidence import FIRST_SEED, Evidence
+from tfcomp.studies.claims.evidence import (
+    FIRST_SEED,
+    Evidence,
+    ThresholdStudy,
+)
 from tfcomp.studies.claims.judgement import ClaimResult
-from tfcomp.studies.claims.searches import ThresholdStudy
 from tfcomp.tables.groups import Record, group_records
 from tfcomp.tables.selection import read_setting
 

@@ -9,7 +9,7 @@ from tests.studies.claims.planted import (
 )
 from tfcomp.statistics.verdicts import Verdict
 from tfcomp.studies.claims.evidence import Evidence
-from tfcomp.studies.claims.experiments.data_needed import choose_study
+from tfcomp.studies.claims.own_checks import choose_study
 
 
 def judge(*studies):

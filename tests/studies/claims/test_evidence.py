@@ -23,7 +23,7 @@ def test_threshold_tables(tmp_path: Path) -> None:
     )
     evidence = read_evidence([str(tmp_path / "logs"), str(folder)])
     (study,) = evidence.studies  # found twice, read once
-    assert study.flags == {} and study.name == "threshold"
+    assert study.flags == {} and study.path.name == "threshold"
     first, second = study.thresholds.to_dict("records")
     assert (first["grid_size"], first["num_examples"]) == (16, 120)
     assert (first["reached"], second["reached"]) == (True, False)

@@ -20,9 +20,9 @@ from tfcomp.studies.claims.evidence import (
     UNSEEN,
     UNSEEN_SEED,
 )
-from tfcomp.studies.claims.experiments.decoders import make_cnn
 from tfcomp.studies.claims.judgement import Claim
 from tfcomp.studies.claims.parts import correct_refutations, judge_checks
+from tfcomp.studies.claims.settings import make_cnn
 
 BY_NAME = {claim.name: claim for claim in CLAIMS}
 NAMES = list(BY_NAME)

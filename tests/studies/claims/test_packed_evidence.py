@@ -53,7 +53,7 @@ def test_packed_evidence_is_the_same(tmp_path: Path) -> None:
     assert (old.flags, old.seeds) == (new.flags, new.seeds)
     assert old.columns == new.columns
     (threshold,) = after.studies
-    assert threshold.name == "slopes" and len(threshold.thresholds) == 24
+    assert threshold.path.name == "slopes" and len(threshold.thresholds) == 24
     assert threshold.flags["depth"] == 2
     assert "/home" not in (output / "slopes/threshold.flags").read_text()
     # The same runs give the same bytes, and no file is written for nothing.

@@ -4,7 +4,7 @@ import pytest
 
 from tests.studies.claims.planted import Run, gather, judge_runs, make_runs
 from tfcomp.statistics.verdicts import Verdict
-from tfcomp.studies.claims.experiments.volumes import read_shift
+from tfcomp.studies.claims.columns import read_shift
 
 
 def plant(values: list[float], name: str = "cnns") -> list[Run]:

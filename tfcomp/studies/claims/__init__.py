@@ -4,10 +4,9 @@
     results = judge(evidence)
     write_report(evidence, "report")
 
-`claims.toml` has the sentences of the paper, the rules in words, their history
-and their controls. The files in `experiments/` declare numbers and rules. The
-files beside them select runs, estimate numbers over seeds, compare them with
-the rules, and report verdicts.
+`claims.toml` declares each claim: the sentence of the paper, its numbers and
+rules, their history and controls. `cases` and `settings` say which runs a claim
+is about; `judgement` follows a claim from its numbers to its verdict.
 TensorFlow is not needed.
 """
 

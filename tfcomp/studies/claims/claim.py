@@ -1,12 +1,8 @@
-"""The classes that claims are declared with.
+"""The classes that claims are declared with, in `claims.toml`.
 
 A `Number` names a number of runs, and its rule. A `Check` judges numbers of
 the runs of some cases: of each setting, or of settings that are compared at
 equal seeds.
-
-    Check({"donut, bump": make_cnn("bump")}, [
-        Number("F at the image less F at stage 0, net of the start",
-               "factorization", below(-0.02), over=change, net=True)])
 """
 
 from __future__ import annotations
@@ -14,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from tfcomp.statistics.estimates import (
@@ -22,14 +17,13 @@ from tfcomp.statistics.estimates import (
     Values,
     estimate_mean,
     estimate_share,
-    estimate_trend,
 )
 from tfcomp.statistics.limits import Limits
 from tfcomp.statistics.verdicts import Rule, below
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.tables.flatten import END, START
 from tfcomp.tables.groups import Group
-from tfcomp.tables.selection import Arms, Setting
+from tfcomp.tables.selection import Setting
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -93,17 +87,9 @@ class Number:
         """True for a share of successes, in which unfitted runs failed."""
         return self.by is estimate_share
 
-    def read(self, group: Group) -> dict[int, Any]:
-        """Returns the number, or a list, by seed; None where it is missing."""
-        found = self._read(group, END)
-        if not self.net:
-            return found
-        start = self._read(group, START)
-        return {seed: minus(v, start[seed]) for seed, v in found.items()}
-
-    def read_all(self, groups: Sequence[Group]) -> Values:
+    def read(self, groups: Sequence[Group]) -> Values:
         """Returns the number of the groups at every seed that all have."""
-        tables = [self.read(group) for group in groups]
+        tables = [self._read_net(group) for group in groups]
         across = self.across or (lambda value: value)
         values = {}
         for seed in tables[0]:
@@ -112,37 +98,39 @@ class Number:
                 values[seed] = None if None in numbers else across(*numbers)
         return values
 
+    def _read_net(self, group: Group) -> dict[int, Any]:
+        numbers = self._read(group, END)
+        if not self.net:
+            return numbers
+        start = self._read(group, START)
+        return {seed: minus(v, start[seed]) for seed, v in numbers.items()}
+
     def _read(self, group: Group, when: str) -> dict[int, Any]:
         column = self.column
         if isinstance(column, Mapping):
-            return list_values(find_met(group, column))
+            return _to_dict(find_met(group, column))
         if callable(column):
-            found = column(group, when)
-        elif self.over:
-            found = group.get_stages(column, when)
+            table = column(group, when)
         else:
-            found = group.get(column, when)
+            get = group.get_stages if self.over else group.get
+            table = get(column, when)
         if self.less:
-            found = found - group.get(self.less, when)
+            table = table - group.get(self.less, when)
         if self.needs:
-            found = found.where(group.get(self.needs, when).notna())
-        if self.over:
-            return self._reduce(found)
-        return list_values(found)
+            table = table.where(group.get(self.needs, when).notna())
+        return self._reduce(table) if self.over else _to_dict(table)
 
     def _reduce(self, stages: DataFrame) -> dict[int, Any]:
         over, first = self.over, 0 if self.from_code else int(CODE in stages)
         assert over is not None
-        table = stages.iloc[:, first:]
-        rows = zip(table.index, table.to_numpy().tolist(), strict=True)
+        rows = stages.iloc[:, first:].to_numpy().tolist()
         return {
             seed: over(row) if row and not any(map(math.isnan, row)) else None
-            for seed, row in rows
+            for seed, row in zip(stages.index, rows, strict=True)
         }
 
 
-def list_values(numbers: Series) -> dict[int, float | None]:
-    """Returns numbers by seed; None for NaN."""
+def _to_dict(numbers: Series) -> dict[int, float | None]:
     pairs = zip(numbers.index.tolist(), numbers.tolist(), strict=True)
     return {seed: None if v != v else v for seed, v in pairs}
 
@@ -166,57 +154,6 @@ def minus(first: Any, second: Any) -> Any:
     return first - second
 
 
-def log_ratio(first: float, second: float) -> float | None:
-    """Returns the decimal logarithm of one positive number over another."""
-    return math.log10(first / second) if first > 0 and second > 0 else None
-
-
-def collect(*numbers: float) -> list[float]:
-    """Returns the numbers of several settings in their order."""
-    return list(numbers)
-
-
-def change(stages: list[float]) -> float:
-    """Returns the last number less the first."""
-    return stages[-1] - stages[0]
-
-
-def change_hidden(stages: list[float]) -> float:
-    """Returns the last number before the image less the first."""
-    return change(stages[:-1])
-
-
-def list_hidden(stages: list[float]) -> list[float]:
-    """Returns the numbers of all stages but the image."""
-    return stages[:-1]
-
-
-def find_largest_fall(stages: list[float]) -> float | None:
-    """Returns the most that a number falls from one stage to the next."""
-    falls = (before - after for before, after in pairwise(stages))
-    return max(falls, default=None)
-
-
-def make_trend(
-    words: str,
-    column: Column,
-    rule: Rule,
-    over: Callable[[list[float]], list[float]] = list,
-) -> Number:
-    """Returns Page's test of a number net of the start, over the stages."""
-    quantity = f"{words} net of the start, rank correlation with the stage"
-    return Number(
-        quantity, column, rule, "trend", over=over, net=True, by=estimate_trend
-    )
-
-
-def make_share(words: str, rules: Mapping[str, Rule]) -> Number:
-    """Returns the share of seeds whose scores obey rules: above one half."""
-    return Number(
-        f"seeds with {words}", rules, Rule(low=0.5), by=estimate_share
-    )
-
-
 @dataclass(frozen=True)
 class Gate:
     """A score that training must have reached on trained (ID) combinations.
@@ -235,8 +172,8 @@ class Gate:
         words = []
         if len(fitted) < len(group):
             words.append(f"{len(fitted)} of {len(group)} fitted")
-        if again := int((fitted.num_trainings > 1).sum()):
-            words.append(f"{again} started again")
+        if fitted.num_restarted:
+            words.append(f"{fitted.num_restarted} started again")
         return fitted, ", ".join(words)
 
 
@@ -266,20 +203,7 @@ class Case:
     decides: bool = True
 
 
-@dataclass(frozen=True)
-class Versus:
-    """Some arms, compared seed by seed; all are alike else."""
-
-    label: str
-    arms: Arms
-    names: Sequence[str]
-
-    def __call__(self, evidence: Evidence) -> list[Case]:
-        found = self.arms.find(evidence.groups)
-        first, *others = groups = [found[name] for name in self.names]
-        problems = [self.arms.find_mismatch(first, other) for other in others]
-        problem = next(filter(None, problems), "")
-        return [Case(self.label, groups, problem)]
+Runs = Mapping[str, Setting] | Callable[[Evidence], Iterable[Case]]
 
 
 @dataclass(frozen=True)
@@ -289,17 +213,17 @@ class Check:
     `gates` has one gate for all groups of a case, or one for each.
     """
 
-    cases: Mapping[str, Setting] | Callable[[Evidence], Iterable[Case]]
+    runs: Runs
     numbers: Sequence[Number]
     gates: Sequence[Gate] = (FITTED,)
 
     def list_cases(self, evidence: Evidence) -> Iterable[Case]:
         """Returns the cases of some evidence."""
-        if callable(self.cases):
-            return self.cases(evidence)
+        if callable(self.runs):
+            return self.runs(evidence)
         return [
             Case(label, [setting.find(evidence.groups)])
-            for label, setting in self.cases.items()
+            for label, setting in self.runs.items()
         ]
 
 

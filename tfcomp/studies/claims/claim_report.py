@@ -23,7 +23,6 @@ from tfcomp.studies.claims.claim_pictures import (
 from tfcomp.studies.claims.controls import read_declarations
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.judgement import ClaimResult
-from tfcomp.studies.claims.searches import count_searches
 from tfcomp.tables.flatten import MEASURED
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -103,7 +102,7 @@ def describe_origin(
         "runs": f"{len(runs)} used of {evidence.num_runs} found",
         "versions of tfcomp (runs)": ", ".join(sorted(versions)),
         "measured with": ", ".join(sorted(measured)),
-        "threshold searches": str(count_searches(evidence.studies) or ""),
+        "threshold searches": str(evidence.num_searches or ""),
         "code": f"{tfcomp.__version__}, {compute_code_version()[:16]}",
         "left out": "; ".join(evidence.notes),
     }

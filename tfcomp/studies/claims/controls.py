@@ -1,4 +1,4 @@
-"""Declarations of claims in `claims.toml`, and the controls of their tests."""
+"""The controls of the tests of claims: planted evidence."""
 
 import enum
 import functools
@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from tfcomp.statistics.verdicts import Verdict
-from tfcomp.studies.claims.evidence import FIRST_SEED, Evidence
-from tfcomp.studies.claims.searches import (
+from tfcomp.studies.claims.evidence import (
+    FIRST_SEED,
     TOTAL,
+    Evidence,
     ThresholdStudy,
-    read_flagfile,
+    read_study_flags,
 )
 from tfcomp.tables.groups import Record, group_records
 from tfcomp.tables.selection import read_setting
@@ -83,27 +84,6 @@ def read_declarations() -> dict[str, Any]:
     return tomllib.loads(DECLARATIONS.read_text("utf-8"))
 
 
-def describe_claim(name: str) -> dict[str, Any]:
-    """Returns the texts and controls of a claim, as arguments of `Claim`."""
-    declared = read_declarations()[name]
-    words = {k: _join(v) for k, v in declared.items() if k not in set(Kind)}
-    controls = [
-        Control(title, kind, planted)
-        for kind in Kind  # the positive ones first
-        for title, planted in declared.get(kind, {}).items()
-    ]
-    return {"name": name, **words, "controls": controls}
-
-
-def _join(value: Any) -> Any:
-    """Removes line breaks from texts, at any depth."""
-    if isinstance(value, dict):
-        return {k: _join(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return list(map(_join, value))
-    return " ".join(value.split()) if isinstance(value, str) else value
-
-
 def plant_run(
     line: str, place: int, numbers: Mapping[str, Any], factor: float
 ) -> Record:
@@ -155,5 +135,5 @@ def plant_study(
         Path(f"/planted/{line}"),
         thresholds.assign(**shared, reached=True, target=0.95, num_bumps=1),
         laws.assign(**shared, quantity=TOTAL, not_reached=0.0, note=None),
-        read_flagfile(line),
+        read_study_flags(line),
     )

@@ -4,24 +4,56 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.flagfiles import expand_flagfiles
 from tfcomp.config.run_config import split_names
-from tfcomp.studies.claims.searches import (
-    ThresholdStudy,
-    find_studies,
-    read_study,
-)
+from tfcomp.storage.files import DamagedFileError, read_text
+from tfcomp.storage.run_search import find_folders
 from tfcomp.tables import read_results
+from tfcomp.tables.flatten import Flags, parse_run_flags
 from tfcomp.tables.groups import Group
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 # Seeds of rounds: trials, on which rules were written; the first evidence that
 # they judged; fresh ones of version 3; unseen ones of version 4.
 TRIALS, FIRST, FRESH, UNSEEN = range(4)
 FIRST_SEED, NEXT_SEED, UNSEEN_SEED = 100, 200, 300
 LIMITS = (0, FIRST_SEED, NEXT_SEED, UNSEEN_SEED, 2**32)
+# The number that threshold studies count: all examples, stripes included.
+TOTAL = "num_examples"
+# What identifies a search; one with two criteria has two rows.
+SEARCH = ["kind", "region", "grid_size", "seed"]
+# The files of a threshold study that are read, with the columns of each.
+TABLES = {
+    "thresholds.csv": [
+        *SEARCH,
+        *("criterion", "target", "num_bumps", TOTAL, "reached"),
+    ],
+    "slopes.csv": "kind region criterion quantity slope low high not_reached "
+    "note".split(),
+}
+STUDY_FLAGS = "threshold.flags"
+STUDY_FILES = (STUDY_FLAGS, *TABLES)
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdStudy:
+    """Searches for the least number of examples that reach a target.
+
+    The tables of a folder have a row a search and criterion, and a row a fit.
+    The flags are empty if the folder has none.
+    """
+
+    path: Path
+    thresholds: DataFrame
+    slopes: DataFrame
+    flags: Flags = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +68,9 @@ class Evidence:
     def rounds(self) -> list[Evidence]:
         """The runs and the searches of each round of seeds."""
         pairs = zip(LIMITS, LIMITS[1:], strict=False)
-        return [self.keep(range(low, high)) for low, high in pairs]
+        return [self._keep(range(low, high)) for low, high in pairs]
 
-    def keep(self, seeds: range) -> Evidence:
-        """Returns the runs and the searches of some seeds."""
+    def _keep(self, seeds: range) -> Evidence:
         studies = [
             study
             for study in self.studies
@@ -68,6 +99,11 @@ class Evidence:
     def num_runs(self) -> int:
         return sum(map(len, self.groups))
 
+    @property
+    def num_searches(self) -> int:
+        tables = [study.thresholds[SEARCH] for study in self.studies]
+        return sum(len(table.drop_duplicates()) for table in tables)
+
 
 def read_evidence(patterns: Sequence[str]) -> Evidence:
     """Reads all finished runs and threshold studies that patterns match.
@@ -79,11 +115,10 @@ def read_evidence(patterns: Sequence[str]) -> Evidence:
     notes, studies = list(results.notes), []
     for folder in find_studies(patterns):
         try:
-            studies.append(read_study(folder))
+            studies.append(_read_study(folder))
         except (OSError, ValueError, RunError) as error:
-            notes.append(f"{Path(folder).name} cannot be read: {error}")
-    groups = tuple(results.groups)
-    return Evidence(groups, tuple(studies), tuple(notes))
+            notes.append(f"{folder.name} cannot be read: {error}")
+    return Evidence(tuple(results.groups), tuple(studies), tuple(notes))
 
 
 def read_some_evidence(runs: str) -> Evidence:
@@ -93,3 +128,40 @@ def read_some_evidence(runs: str) -> Evidence:
         rule = "must match finished runs or threshold searches"
         raise ConfigError("runs", rule, runs)
     return evidence
+
+
+def find_studies(patterns: Sequence[str]) -> list[Path]:
+    """Returns folders with one of the tables of a threshold study."""
+    return find_folders(patterns, lambda files: not files.isdisjoint(TABLES))
+
+
+def _read_study(path: Path) -> ThresholdStudy:
+    """Reads a study, which may lack files; DamagedFileError, or ValueError."""
+    file = path / STUDY_FLAGS
+    flags = parse_run_flags(read_text(file))[0] if file.exists() else {}
+    thresholds, slopes = (
+        _read_table(path / name, columns) for name, columns in TABLES.items()
+    )
+    return ThresholdStudy(path, thresholds, slopes, flags)
+
+
+def _read_table(path: Path, columns: list[str]) -> DataFrame:
+    """Reads some columns of a table; those that it lacks are empty."""
+    import pandas
+
+    if not path.exists():
+        return pandas.DataFrame(columns=columns)
+    # "none" and "NA" are words here.
+    try:
+        table = pandas.read_csv(path, keep_default_na=False, na_values=[""])
+    except ValueError as error:
+        raise DamagedFileError(path, error) from error
+    if "kind" not in table:
+        raise DamagedFileError(path, "it has no column kind")
+    return table.reindex(columns=columns)
+
+
+def read_study_flags(line: str) -> Flags:
+    """Returns all flags of a study, from a flagfile and flags that follow."""
+    lines = expand_flagfiles(f"--flagfile={line}".split())
+    return parse_run_flags("\n".join(lines))[0]

@@ -13,7 +13,7 @@ from pathlib import Path
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import LOCATION_FLAGS
 from tfcomp.storage.files import make_subfolder, write_bytes
-from tfcomp.studies.claims.searches import STUDY_FILES, find_studies
+from tfcomp.studies.claims.evidence import STUDY_FILES, find_studies
 from tfcomp.tables import read_results
 from tfcomp.tables.packs import write_pack
 

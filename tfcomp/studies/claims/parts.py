@@ -42,7 +42,6 @@ class Part:
         note: What else is to be said.
         fitted: How many runs are fitted, as `4 of 5 fitted`, if not all are.
         problem: Why the runs prove nothing, whatever the number.
-        is_run: Whether it was tried, where no runs show it.
         decides: Whether it counts for the claim, or only supports it.
         of: The setting that it belongs to.
         num_runs: How many runs of it there are, fitted or not.
@@ -57,7 +56,6 @@ class Part:
     note: str = ""
     fitted: str = ""
     problem: str = ""
-    is_run: bool = False
     decides: bool = True
     of: str = ""
     num_runs: int = 0
@@ -87,21 +85,15 @@ class Part:
 
     @functools.cached_property
     def _judgement(self) -> tuple[Verdict, str]:
-        if self.estimate is None:
-            # There may be runs, but not this number of them.
-            has_runs = self.groups and all(map(len, self.groups))
-            if not (self.is_run or has_runs):
-                return judge(None, self.rule)
-            return (
-                Verdict.UNDECIDED,
-                self.problem or "the runs lack this number",
-            )
-        if self.problem and self.estimate.count >= MIN_SEEDS:
+        if self.estimate is None and self.num_runs:
+            reason = self.problem or "the runs lack this number"
+            return Verdict.UNDECIDED, reason
+        if self.problem and self.estimate and self.estimate.count >= MIN_SEEDS:
             return Verdict.UNDECIDED, self.problem
         return judge(self.estimate, self.rule)
 
 
-def judge_checks(checks: Checks, evidence: Evidence) -> tuple[Part, ...]:
+def judge_checks(checks: Checks, evidence: Evidence) -> list[Part]:
     """Judges all numbers of all cases; refutations are corrected by Holm."""
     parts: list[Part] = []
     for check in checks:
@@ -110,44 +102,41 @@ def judge_checks(checks: Checks, evidence: Evidence) -> tuple[Part, ...]:
             continue
         for case in check.list_cases(evidence):
             parts += measure(case, check.numbers, check.gates)
-    return tuple(correct_refutations(parts))
+    return correct_refutations(parts)
 
 
 def measure(
     case: Case, numbers: Sequence[Number], gates: Sequence[Gate]
 ) -> list[Part]:
-    """Judges numbers of the same runs, a part for each number."""
-    num_runs = min(len(group) for group in case.groups)
-    groups, problem, notes = case.groups, case.problem, []
+    """Judges numbers of the same runs, a part for each number.
+
+    There is one gate for all groups of the case, one for each, or none.
+    """
+    tried, groups, notes = case.groups, list(case.groups), list[str]()
     if gates:
-        each = [*gates] * (len(groups) if len(gates) == 1 else 1)
-        pairs = zip(groups, each, strict=True)
-        chosen = [gate.select(group) for group, gate in pairs]
-        groups = [group for group, _ in chosen]
-        notes = [note for _, note in chosen if note]
-    is_run = any(note.startswith("0 of") for note in notes)
-    shares = (
-        len(kept) / len(tried) if tried else 1.0
-        for kept, tried in zip(groups, case.groups, strict=True)
-    )
-    is_fitted = min(shares) >= MIN_FITTED
-    unfitted = "" if is_fitted else f"not fitted: {', '.join(notes)}"
-    problem = problem or find_copies(case.groups)
+        each = [*gates] * (len(tried) if len(gates) == 1 else 1)
+        for place, gate in enumerate(each):
+            groups[place], note = gate.select(tried[place])
+            notes += [note] * bool(note)
+    fitted, unfitted = ", ".join(notes), ""
+    sizes = zip(map(len, groups), map(len, tried), strict=True)
+    if any(kept < MIN_FITTED * all_runs for kept, all_runs in sizes):
+        unfitted = f"not fitted: {fitted}"
+    problem = case.problem or find_copies(tried)
     return [
         Part(
             f"{case.label}, {number.name}" if number.name else case.label,
             number.quantity,
-            estimate(number, groups, case.groups),
+            estimate(number, groups, tried),
             number.rule,
             groups,
-            fitted=", ".join(notes),
+            fitted=fitted,
             problem=problem
             or ("" if number.is_share else unfitted)
-            or find_mixture(number, groups),
-            is_run=is_run,
+            or _find_mixture(number, groups),
             decides=case.decides and number.decides,
             of=case.label,
-            num_runs=num_runs,
+            num_runs=min(map(len, tried)),
         )
         for number in numbers
     ]
@@ -166,7 +155,7 @@ def estimate(
     limits = number.limits
     if limits is None:
         limits = find_limits(str(number.column)) if number.is_plain else REAL
-    values = number.read_all(groups)
+    values = number.read(groups)
     if tried and number.is_share:
         (group,) = tried
         values = {**dict.fromkeys(group.seeds, 0.0), **values}
@@ -192,7 +181,7 @@ def find_copies(groups: Iterable[Group]) -> str:
     return ""
 
 
-def find_mixture(number: Number, groups: Sequence[Group]) -> str:
+def _find_mixture(number: Number, groups: Sequence[Group]) -> str:
     """Returns a problem if several versions of the code measured a number."""
     versions = set().union(*(group.list_versions() for group in groups))
     return MIXED if number.is_measured and len(versions) > 1 else ""
@@ -202,21 +191,21 @@ def correct_refutations(parts: Sequence[Part]) -> list[Part]:
     """Leaves a part undecided if Holm's correction saves it from refutation."""
     # All parts of a claim that decide and were judged.
     family = [p for p in parts if p.decides and p.estimate and not p.problem]
-    refuted = [p for p in family if p.verdict is Verdict.REFUTED]
-    ps = [
-        part.rule.compute_refutation_p(part.estimate)
-        for part in refuted
-        if part.estimate
-    ]
-    saved = {}
-    for part, p, is_saved in zip(
-        refuted, ps, find_saved(ps, len(family)), strict=True
-    ):
-        if is_saved:
-            text = f"refuted but for Holm's correction (p = {p:.2g})"
-            saved[id(part)] = text
+    tests = {
+        id(part): part.rule.compute_refutation_p(part.estimate)
+        for part in family
+        if part.estimate and part.verdict is Verdict.REFUTED
+    }
+    saved = find_saved([*tests.values()], len(family))
+    problems = {
+        key: f"refuted but for Holm's correction (p = {p:.2g})"
+        for (key, p), is_saved in zip(tests.items(), saved, strict=True)
+        if is_saved
+    }
     return [
-        replace(part, problem=saved[id(part)]) if id(part) in saved else part
+        replace(part, problem=problems[id(part)])
+        if id(part) in problems
+        else part
         for part in parts
     ]
 

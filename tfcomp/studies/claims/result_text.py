@@ -14,10 +14,9 @@ from tfcomp.statistics import setting_table
 from tfcomp.statistics.estimates import Estimate
 from tfcomp.statistics.verdicts import Verdict
 from tfcomp.studies.claims.claim import select_fitted
-from tfcomp.studies.claims.evidence import Evidence
+from tfcomp.studies.claims.evidence import TOTAL, Evidence, ThresholdStudy
 from tfcomp.studies.claims.judgement import IN_PARTS, PLANS, ClaimResult
 from tfcomp.studies.claims.parts import Part
-from tfcomp.studies.claims.searches import TOTAL, ThresholdStudy
 from tfcomp.tables.groups import Group
 
 if TYPE_CHECKING:
@@ -203,8 +202,8 @@ def format_sweep(groups: Sequence[Group]) -> str:
     for group in sorted(groups, key=lambda group: _order(group, names)):
         fitted = select_fitted(group)
         count = f"{len(fitted)} of {len(group)}"
-        if again := int((fitted.num_trainings > 1).sum()):
-            count += f", {again} started again"
+        if fitted.num_restarted:
+            count += f", {fitted.num_restarted} started again"
         label = setting_table.make_label(group.flags, names)
         if len(names) == 1:
             label = label.removeprefix(f"{names[0]} ")

@@ -10,16 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfcomp.storage.run_folder import MODEL_FILE
+from tfcomp.studies.claims.cases import NUMBERS
 from tfcomp.studies.claims.claim import select_fitted
 from tfcomp.studies.claims.evidence import Evidence
-from tfcomp.studies.claims.experiments.decoders import make_cnn, make_mlp
-from tfcomp.studies.claims.experiments.forced_rendering import (
+from tfcomp.studies.claims.settings import (
     HARD,
     PENALTIES,
+    ROTATED,
+    STRIPED,
+    make_cnn,
     make_low_rank,
+    make_mlp,
 )
-from tfcomp.studies.claims.experiments.rotated_digits import ROTATED
-from tfcomp.studies.claims.experiments.stripe_training import NUMBERS, STRIPED
 from tfcomp.tables.groups import Group
 from tfcomp.tables.selection import Setting, read_setting
 

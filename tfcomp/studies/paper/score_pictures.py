@@ -16,8 +16,8 @@ from tfcomp.statistics.estimates import estimate_geometric
 from tfcomp.statistics.setting_table import format_rows
 from tfcomp.statistics.verdicts import Rule
 from tfcomp.studies.claims.claim import Number
-from tfcomp.studies.claims.experiments import data_needed
-from tfcomp.studies.claims.experiments.volumes import subtract_code
+from tfcomp.studies.claims.columns import subtract_code
+from tfcomp.studies.claims.own_checks import SLOPES, choose_study
 from tfcomp.studies.claims.parts import estimate
 from tfcomp.studies.paper.curves import Reader, draw_errors, draw_stages
 from tfcomp.studies.paper.paper_figure import Drawer, Drawn, Found
@@ -71,8 +71,8 @@ def draw_curve(found: Found, name: str) -> Drawn:
 def draw_search(found: Found, criterion: str) -> Drawn:
     """Plots thresholds against the size of the grid, with their laws."""
     rows: list[Any] = []
-    for kind in data_needed.SLOPES:
-        if study := data_needed.choose_study(found.evidence.studies, kind):
+    for kind in SLOPES:
+        if study := choose_study(found.evidence.studies, kind):
             table = study.thresholds
             chosen = (table["kind"] == kind) & (table["criterion"] == criterion)
             rows += table[chosen].to_dict("records")

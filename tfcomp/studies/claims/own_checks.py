@@ -1,21 +1,38 @@
-"""C16: how the number of examples that are needed grows with the image."""
+"""Checks of claims whose rules depend on what is found: C10 and C16."""
 
-from collections.abc import Collection, Sequence
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 from typing import Any
 
 from tfcomp.statistics.estimates import Estimate
-from tfcomp.statistics.verdicts import MIN_SEEDS, near
-from tfcomp.studies.claims.claim import Declaration
-from tfcomp.studies.claims.evidence import Evidence
-from tfcomp.studies.claims.parts import Part
-from tfcomp.studies.claims.searches import (
-    TOTAL,
-    ThresholdStudy,
-    read_flagfile,
+from tfcomp.statistics.verdicts import (
+    MIN_SEEDS,
+    Rule,
+    Verdict,
+    above,
+    below,
+    differs,
+    near,
 )
+from tfcomp.studies.claims import settings
+from tfcomp.studies.claims.cases import AUTHORS_LENGTH, is_full_length
+from tfcomp.studies.claims.claim import FITTED, Case, Gate, Number, OwnCheck
+from tfcomp.studies.claims.columns import read_shift
+from tfcomp.studies.claims.evidence import (
+    TOTAL,
+    Evidence,
+    ThresholdStudy,
+    read_study_flags,
+)
+from tfcomp.studies.claims.parts import Part, measure
 from tfcomp.tables.selection import list_differences
 
+# Log-volumes that differ by less are the same for our purpose: 10 % of the
+# volume.
+VOLUME_MARGIN = 0.1
 # Slopes this close to a whole number are called near it.
 SLOPE_MARGIN = 0.5
 SLOPES = {"bumps": 3.0, "stripes_and_bumps": 1.0}
@@ -25,11 +42,68 @@ CRITERION = "position_accuracy"
 # Flags of a search that say how much is run, not what.
 EXTENT = ("seeds", "first_seed")
 # The paper leaves open with which network it searched.
-SETTINGS = {
+NETWORKS = {
     "small CNN": {"polarity": "bright", "depth": 2, "learning_rate": 2e-3},
     "the donut's CNN": {"polarity": "dark", "depth": 4, "learning_rate": 1e-3},
 }
 MIN_SIZES, MIN_RATIO = 4, 1.8
+
+
+def judge_signs(evidence: Evidence) -> list[Part]:
+    """Judges C10: the MLP beyond a margin of the other sign than the CNN's.
+
+    When fitted, which decides, and after 1,260 steps.
+    """
+    parts = []
+    for words, gates, must in (
+        ("", [FITTED], {"epochs": is_full_length}),
+        (", 1,260 steps", [], AUTHORS_LENGTH),
+    ):
+        for code in settings.MAIN_CODES:
+            cnns, mlps = (
+                make(code).require(**must).find(evidence.groups)
+                for make in (settings.make_cnn, settings.make_mlp)
+            )
+            case = Case(f"CNN, {code}{words}", [cnns])
+            cnn = _measure_shift(case, differs(VOLUME_MARGIN), gates)
+            is_known = cnn.verdict is Verdict.REPRODUCED
+            problem = "" if is_known else "the sign for the CNN is not known"
+            rule = below(-VOLUME_MARGIN)
+            if cnn.estimate is not None and cnn.estimate.mean < 0:
+                rule = above(VOLUME_MARGIN)
+            case = Case(f"MLP, {code}{words}", [mlps], problem)
+            mlp = _measure_shift(case, rule, gates if is_known else [])
+            # The sign for the CNN alone says nothing of the claim.
+            parts += [
+                replace(part, of=f"{code}{words}", decides=not words)
+                for part in (cnn, mlp)
+            ]
+    return parts
+
+
+def _measure_shift(case: Case, rule: Rule, gates: Sequence[Gate]) -> Part:
+    """Judges how far networks expand (> 0) or compress the region."""
+    words = "median log-volume, OOD less ID, less that of the code, mean over"
+    number = Number(f"{words} stages", read_shift, rule, over=fmean)
+    (part,) = measure(case, [number], gates)
+    return part
+
+
+def judge_data_needed(evidence: Evidence) -> list[Part]:
+    """Judges C16: how the number of examples grows with the image."""
+    parts = []
+    for name, flags in NETWORKS.items():
+        studies = [
+            study
+            for study in evidence.studies
+            if flags.items() <= study.flags.items()
+        ]
+        parts += [
+            replace(part, label=f"{name}: {part.label}", of=name)
+            for kind in SLOPES
+            for part in _judge_kind(studies, kind)
+        ]
+    return parts
 
 
 def choose_study(
@@ -42,16 +116,16 @@ def choose_study(
     """
 
     def rank(study: ThresholdStudy) -> tuple:
-        seeds = count_seeds(study, kind).values()
+        seeds = _count_seeds(study, kind).values()
         enough = sum(count >= MIN_SEEDS for count in seeds)
-        distance = len(describe_study(study))
+        distance = len(_describe_study(study))
         return -enough, not study.flags, distance, str(study.path)
 
     having = [s for s in studies if (s.slopes["kind"] == kind).any()]
     return min(having, key=rank, default=None)
 
 
-def count_seeds(
+def _count_seeds(
     study: ThresholdStudy, kind: str, criterion: str = CRITERION
 ) -> dict[float, int]:
     """Returns the fewest seeds of any region at each size."""
@@ -62,60 +136,43 @@ def count_seeds(
     return dict(zip(counts.index.tolist(), counts.tolist(), strict=True))
 
 
-def describe_study(study: ThresholdStudy) -> list[str]:
+def _describe_study(study: ThresholdStudy) -> list[str]:
     """Returns flags that are not as published."""
     if not study.flags:
         return ["settings unknown"]
-    published = read_flagfile("threshold.flags")
+    published = read_study_flags("threshold.flags")
     return list_differences(study.flags, published, EXTENT)
 
 
-def judge_settings(evidence: Evidence) -> list[Part]:
-    """Judges both settings of C16."""
-    parts = []
-    for name, flags in SETTINGS.items():
-        studies = [
-            study
-            for study in evidence.studies
-            if flags.items() <= study.flags.items()
-        ]
-        parts += [
-            replace(part, label=f"{name}: {part.label}", of=name)
-            for kind in SLOPES
-            for part in judge_kind(studies, kind)
-        ]
-    return parts
-
-
-def judge_kind(studies: Sequence[ThresholdStudy], kind: str) -> list[Part]:
+def _judge_kind(studies: Sequence[ThresholdStudy], kind: str) -> list[Part]:
     """Judges the slopes of one kind of training set, the deciding one first.
 
     One study judges it; the others are named.
     """
     study, parts = choose_study(studies, kind), []
     if study is not None:
-        others = [
-            f"not used: {other.name}"
+        notes = [*_describe_study(study), f"study {study.path.name}"]
+        notes += [
+            f"not used: {other.path.name}"
             for other in studies
             if other is not study and (other.slopes["kind"] == kind).any()
         ]
-        notes = [*describe_study(study), f"study {study.name}", *others]
-        sizes = count_seeds(study, kind)
+        sizes = _count_seeds(study, kind)
         table = study.slopes[study.slopes["kind"] == kind].astype(object)
         rows: list[Any] = table.where(table.notna(), None).to_dict("records")
         for row in rows:
-            seeds = count_seeds(study, kind, row["criterion"])
-            problem = find_gap(row, seeds, sizes)
-            parts.append(judge_slope(row, seeds, notes, problem))
+            seeds = _count_seeds(study, kind, row["criterion"])
+            problem = _find_gap(row, seeds, sizes)
+            parts.append(_judge_slope(row, seeds, notes, problem))
     if not any(part.decides for part in parts):
         words = "slope of the number of examples"
         parts.append(Part(kind.replace("_", " "), words, None, RULES[kind]))
     return sorted(parts, key=lambda part: not part.decides)
 
 
-def judge_slope(
-    row: dict[str, Any],
-    seeds: dict[float, int],
+def _judge_slope(
+    row: Mapping[str, Any],
+    seeds: Mapping[float, int],
     notes: Sequence[str],
     problem: str,
 ) -> Part:
@@ -132,15 +189,14 @@ def judge_slope(
         error = (high - low) / 2 / stats.t.ppf(0.975, count - 2)
         return float(2 * stats.t.sf(abs(slope - bound) / error, count - 2))
 
-    found = None
+    estimate = None
     if slope is not None:
-        found = Estimate(slope, low, high, count, {}, unit="sizes", test=test)
+        estimate = Estimate(slope, low, high, count, {}, "sizes", test)
     return Part(
         ", ".join(str(word).replace("_", " ") for word in words),
         f"slope of the number of {quantity} over the size, log-log",
-        found,
+        estimate,
         RULES[row["kind"]],
-        is_run=True,
         num_runs=min(seeds.values(), default=0),
         note=", ".join([*filter(None, [row["note"]]), *notes]),
         problem=problem,
@@ -148,8 +204,10 @@ def judge_slope(
     )
 
 
-def find_gap(
-    row: dict[str, Any], seeds: dict[float, int], sizes: Collection[float]
+def _find_gap(
+    row: Mapping[str, Any],
+    seeds: Mapping[float, int],
+    sizes: Collection[float],
 ) -> str:
     """Returns why a slope proves nothing; empty if it is valid."""
     if row["slope"] is None:
@@ -166,4 +224,7 @@ def find_gap(
     return ""
 
 
-CLAIMS = {"C16": Declaration([judge_settings])}
+OWN_CHECKS: dict[str, OwnCheck] = {
+    "signs": judge_signs,
+    "data needed": judge_data_needed,
+}

@@ -1,0 +1,117 @@
+"""Settings of the runs that claims are about.
+
+The donut holds out a square in the centre, the corner a square in a corner.
+"""
+
+from tfcomp.tables.selection import Condition, Setting, is_positive, region_is
+
+# Codes of x and y, and the flagfile of the CNN that decodes them.
+CODE_FLAGFILES = {
+    "bump": "donut.flags",
+    "ramp": "ramp.flags",
+    "one_hot": "one_hot.flags",
+    "positional": "positional.flags",
+}
+# The codes that the paper looks into.
+MAIN_CODES = ("bump", "ramp")
+# Penalties: the flagfile, and the weights of entropy and variance.
+PENALTIES = {
+    "none": ("low_rank_none.flags", 0, 0),
+    "entropy": ("low_rank_entropy.flags", is_positive, 0),
+    "variance": ("low_rank_variance.flags", 0, is_positive),
+    "both": ("low_rank.flags", is_positive, is_positive),
+}
+HELD_OUT = {"corner": "corner:12", "centre": "square:8-23"}
+
+
+def make_decoder(
+    flagfile: str, region: str, *changes: str, **must: Condition
+) -> Setting:
+    """Returns networks that draw bumps on a grid, with a region held out.
+
+    The region is published; any of its kind matches.
+    """
+    shared = {
+        "dataset": "gaussian_bumps",
+        "region": region_is(region),
+        "num_train": 0,
+        "coordinates": "grid",
+    }
+    return Setting(flagfile, shared | must, (f"--region={region}", *changes))
+
+
+def make_cnn(code: str, region: str = "square:6-22") -> Setting:
+    """Returns the CNNs of one code, by default on the donut."""
+    return make_decoder(
+        CODE_FLAGFILES[code], region, model="cnn", encoding=code
+    )
+
+
+def make_mlp(code: str) -> Setting:
+    """Returns the MLPs of one code on the donut."""
+    changes = ("--encoding=ramp", "--epochs=100") if code == "ramp" else ()
+    must = {"model": "mlp", "encoding": code}
+    return make_decoder("mlp.flags", "square:6-22", *changes, **must)
+
+
+def make_low_rank(penalties: str, region: str = "corner") -> Setting:
+    """Returns low-rank networks with some of `PENALTIES`, and a region.
+
+    The basis of the variance penalty is of no importance without it.
+    """
+    flagfile, entropy, variance = PENALTIES[penalties]
+    setting = make_decoder(
+        flagfile,
+        HELD_OUT[region],
+        "--penalty_basis=raw",
+        model="low_rank",
+        entropy_weight=entropy,
+        variance_weight=variance,
+    )
+    return setting.require(penalty_basis="raw") if variance else setting
+
+
+def decay(penalties: str, region: str = "corner") -> Setting:
+    """Returns the published ones, whose learning rate falls at the end."""
+    setting = make_low_rank(penalties, region)
+    return setting.require(epochs=1000, decay="linear", decay_share=0.2)
+
+
+def make_hard(axes: str) -> dict[str, Setting]:
+    """Returns hard rendering with a flag `axes` for each region."""
+    words = "found" if axes == "find" else "given"
+    return {
+        f"{name}, axes {words}": make_decoder(
+            "hard_rendering.flags",
+            region,
+            f"--axes={axes}",
+            model="hard_rendering",
+            axes=axes,
+        )
+        for name, region in HELD_OUT.items()
+    }
+
+
+GIVEN, FOUND = make_hard("x:columns,y:rows"), make_hard("find")
+HARD = GIVEN | FOUND
+STRIPED = Setting(
+    "stripes_and_bumps.flags",
+    {
+        "dataset": "stripes",
+        "model": "cnn",
+        "encoding": "bump",
+        "region": region_is("corner"),
+    },
+)
+STRIPES = Setting(
+    "stripes.flags", {**STRIPED.must, "num_bumps": 0}, ("--encoding=bump",)
+)
+ROTATED = Setting(
+    "rotated_mnist.flags",
+    {
+        "dataset": "rotated_digits",
+        "digit_source": "mnist",
+        "digit_classes": "",
+        "region": region_is("gap"),
+    },
+)
