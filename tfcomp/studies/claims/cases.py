@@ -71,7 +71,7 @@ def _list_depths(evidence: Evidence) -> Iterator[Case]:
     for code in settings.MAIN_CODES:
         any_depth = settings.make_cnn(code).require(depth=DEPTHS.__contains__)
         base = any_depth.find(evidence.groups)
-        must = any_depth.must | base.flags | {"depth": DEPTHS.__contains__}
+        must = {**any_depth.must, **base.flags, "depth": DEPTHS.__contains__}
         alike = find_series(
             evidence.groups, Setting(any_depth.flagfile, must), "depth"
         )
