@@ -9,6 +9,7 @@ from tfcomp.statistics.seed_tests import (
     compute_share_interval,
     compute_share_p,
     compute_trend_p,
+    correlate_ranks,
 )
 
 
@@ -40,3 +41,18 @@ def test_page_by_hand() -> None:
     table = np.array(orders[:5], float)
     shifted = table + 10 * np.arange(5)[:, None]
     assert compute_trend_p(table) == compute_trend_p(shifted)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1, 2, 3], 1.0),
+        ([3, 2, 1], -1.0),
+        ([2, 2, 2], 0.0),
+        ([1, 2], None),
+        ([1, None, 3], None),
+        ([], None),
+    ],
+)
+def test_rank_correlation(values: list, expected: float | None) -> None:
+    assert correlate_ranks(values) == expected

@@ -1,13 +1,10 @@
 """Selection of runs: grouping, preference, refusals to mix."""
 
-import pytest
-
-from tfcomp.statistics.seed_tests import correlate_ranks
 from tfcomp.tables.groups import Group, Record, group_records
 from tfcomp.tables.selection import (
     Arms,
-    Series,
     Setting,
+    find_series,
     read_setting,
     region_is,
 )
@@ -120,12 +117,11 @@ def test_series_of_one_setting() -> None:
     shallow, deep = make(3, "--depth=2"), make(3, "--depth=6")
     stray = make(5, "--depth=3", "--epochs=10")
     groups = gather(stray, deep, shallow)
-    depths = Series(DONUT, "depth")
-    series = depths.find(groups)
+    series = find_series(groups, DONUT, "depth")
     assert list(series) == [2, 6]
     assert is_made_of(series[6], deep)
     assert series[6].differences == ()
-    assert depths.find([]) == {}
+    assert find_series([], DONUT, "depth") == {}
 
 
 def test_mismatch() -> None:
@@ -134,18 +130,3 @@ def test_mismatch() -> None:
     reason = "not comparable: only one has depth=6"
     assert Arms({}, []).find_mismatch(first, second) == reason
     assert Arms({}, []).find_mismatch(first, Group()) == ""
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ([1, 2, 3], 1.0),
-        ([3, 2, 1], -1.0),
-        ([2, 2, 2], 0.0),
-        ([1, 2], None),
-        ([1, None, 3], None),
-        ([], None),
-    ],
-)
-def test_rank_correlation(values: list, expected: float | None) -> None:
-    assert correlate_ranks(values) == expected
