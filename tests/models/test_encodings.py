@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
 from tfcomp.models.encodings.base import FactorEncoding
 from tfcomp.models.encodings.codes import (
@@ -67,6 +68,14 @@ def test_bump_against_numpy(sigma: float) -> None:
     expected = np.concatenate(parts, axis=1)
     found = encode(BumpEncoding(SPACE, sigma), table)
     np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_bump_code_is_as_wide_as_the_image_or_code_width() -> None:
+    for flags, sigma in (([], 1.5), (["--code_width=3"], 3.0)):
+        config = parse_config(["--sigma=1.5", *flags])
+        found = encode(BumpEncoding.of_run(config, SPACE), TABLE)
+        expected = encode(BumpEncoding(SPACE, sigma), TABLE)
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_one_hot_against_numpy() -> None:

@@ -34,6 +34,12 @@ class ModelConfig(Settings):
         "the models low_rank and hard_rendering have in any case.",
         choices=("default", "published"),
     )
+    code_width: float = non_negative(
+        0.0,
+        "Bump code: standard deviation of the tuning of a unit, in grid steps; "
+        "0 is as wide as the bump in the image (--sigma).",
+        maximum=1e6,
+    )
     ramp_range: str = setting(
         "signed",
         "Ramp code: scale a factor to [-1, 1] (signed) or [0, 1] (unit), or "

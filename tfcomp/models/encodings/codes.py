@@ -32,8 +32,8 @@ class BumpEncoding(FactorEncoding):
 
     @classmethod
     def of_run(cls, config: RunConfig, space: FactorSpace) -> Self:
-        # As wide as the bump in the image.
-        return cls(space, config.data.sigma, name="code")
+        sigma = config.model.code_width or config.data.sigma
+        return cls(space, sigma, name="code")
 
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
         distance = ops.subtract(values, factor.values())  # [n, size]
