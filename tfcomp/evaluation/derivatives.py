@@ -27,10 +27,7 @@ TRACED_UNITS = 2**15
 def choose_jacobian(
     model: keras.Model, space: FactorSpace, steps: Sequence[str] | None = None
 ) -> JacobianFn:
-    """Returns Jacobians of a model, by differences in stages that need them.
-
-    These are `steps`, by default what `find_nondifferentiable` finds.
-    """
+    """Returns Jacobians, by differences in stages (`steps`) that need them."""
     exact, fallback = list_jacobians(model, space)
     if steps is None:
         steps = find_nondifferentiable(model, space)
@@ -46,11 +43,10 @@ def choose_jacobian(
 def list_jacobians(
     model: keras.Model, space: FactorSpace
 ) -> tuple[JacobianFn, JacobianFn]:
-    """Returns exact Jacobians and differences, for stages that are steps.
+    """Returns exact Jacobians and differences, a column per *ordered* factor.
 
     Differences over the grid are central (one-sided at its border), on the same
-    scale. Both have a column for each *ordered* factor. A one-hot code has
-    differences alone.
+    scale. A one-hot code has differences alone.
     """
     ordered = [space.factors[column] for column in space.ordered]
     differences = functools.partial(
@@ -64,27 +60,21 @@ def list_jacobians(
     layers = {layer.name: layer for layer in model.layers}
     if not getattr(layers.get("code"), "differentiable", True):
         return fallback, fallback
-    if (own := _find_own(model)) is not None:
-        return _choose_columns(own, space), fallback
-    exact = _fix_classes(jacobians.compute_stage_jacobians, space)
-    return exact, fallback
+    own = _find_own(model)
+    if own is None:
+        return _fix_classes(jacobians.compute_stage_jacobians, space), fallback
+
+    def choose_columns(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
+        kept, every = list(space.ordered), own(stage_fn, factors)
+        return {name: tf.gather(j, kept, axis=2) for name, j in every.items()}
+
+    return choose_columns, fallback
 
 
 def _find_own(model: keras.Model) -> JacobianFn | None:
     """Returns the Jacobians that a model of other software brings along."""
     found = [getattr(layer, "jacobian_fn", None) for layer in model.layers]
     return next((own for own in found if own is not None), None)
-
-
-def _choose_columns(jacobian_fn: JacobianFn, space: FactorSpace) -> JacobianFn:
-    """Returns Jacobians over ordered factors, of those over all."""
-
-    def compute(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
-        every = jacobian_fn(stage_fn, factors)
-        kept = list(space.ordered)
-        return {name: tf.gather(j, kept, axis=2) for name, j in every.items()}
-
-    return compute
 
 
 def find_nondifferentiable(model: keras.Model, space: FactorSpace) -> list[str]:
@@ -95,13 +85,13 @@ def find_nondifferentiable(model: keras.Model, space: FactorSpace) -> list[str]:
     """
     points = space.draw(NUM_CHECKED, np.random.default_rng(0))
     factors, stages = tf.constant(points, tf.float32), make_stage_model(model)
-    usual, fallback = list_jacobians(model, space)
-    exact = jacobians.compute_stage_metrics(stages, factors, usual)
-    flat = {stage: is_flat(g) for stage, g in exact.items()}
-    if not any(column.any() for column in flat.values()):
-        return []
-    found = jacobians.compute_stage_metrics(stages, factors, fallback)
-    return [s for s in flat if (flat[s] & ~is_flat(found[s])).any()]
+    exact, fallback = (
+        jacobians.compute_stage_metrics(stages, factors, jacobian_fn)
+        for jacobian_fn in list_jacobians(model, space)
+    )
+    return [
+        s for s in exact if (is_flat(exact[s]) & ~is_flat(fallback[s])).any()
+    ]
 
 
 def is_flat(g: np.ndarray | tf.Tensor) -> np.ndarray:
@@ -144,16 +134,12 @@ def _fix_classes(jacobian_fn: JacobianFn, space: FactorSpace) -> JacobianFn:
 
 
 def make_interaction_fn(
-    model: keras.Model,
-    space: FactorSpace,
-    num_units: int,
-    is_traced: bool = False,
+    model: keras.Model, space: FactorSpace, num_units: int
 ) -> Callable[[np.ndarray], Interactions]:
     """Returns a function from points [n, F] to the interactions of stages.
 
     It uses exact derivatives. It returns nothing for a one-hot code, operations
-    without a second derivative, and fewer than two ordered factors. Many units
-    are traced anyway.
+    without a second derivative, and fewer than two ordered factors.
     """
     exact, fallback = list_jacobians(model, space)
     ordered = [space.factors[column] for column in space.ordered]
@@ -161,7 +147,7 @@ def make_interaction_fn(
     if len(ranges) < 2 or exact is fallback or _find_own(model):
         return lambda points: {}
     stages = make_stage_model(model)
-    is_traced = is_traced or num_units > TRACED_UNITS
+    is_traced = num_units > TRACED_UNITS
     columns = len(ranges) * (len(ranges) + 5) // 2
     size = max(1, MAX_NUMBERS // (num_units * columns))
     size = min(size, jacobians.BATCH_SIZE) if is_traced else size

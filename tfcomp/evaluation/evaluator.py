@@ -3,7 +3,7 @@
 import copy
 import functools
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import keras
@@ -20,19 +20,20 @@ from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.evaluation import derivatives, user_metrics
 from tfcomp.evaluation.point_scores import Evaluation, evaluate_images
-from tfcomp.evaluation.stage_reader import StageReader
 from tfcomp.models.axis_embedding import AxisEmbedding
 from tfcomp.models.low_rank import list_embeddings
 from tfcomp.models.model_rules import AXES
 from tfcomp.models.regularizers import EntropyRegularizer, VarianceRegularizer
-from tfcomp.models.stages import make_stage_model
+from tfcomp.models.stages import list_stages, make_stage_model
 from tfcomp.models.value_embedding import ValueEmbedding
+
+# Several small stages are computed at once, up to this size together.
+MAX_GROUP_BYTES = 2**29
 
 
 @dataclass(frozen=True)
 class LayerAnalysis:
-    """Geometry and probes of every stage as in `metrics.json`, and its log
-    volume at every grid point, [n]."""
+    """Numbers of stages as in `metrics.json`, and their log-volumes [n]."""
 
     summary: dict[str, dict[str, float | None]]
     log_volume: dict[str, np.ndarray]
@@ -40,28 +41,21 @@ class LayerAnalysis:
 
 @dataclass(frozen=True)
 class EmbeddingAnalysis:
-    """One embedding. The summary has `effective_rank` (mean over values).
-
-    For a `LowRankEmbedding` it also has the penalties of equations 10 and 11,
-    averaged over values and modes: `entropy` (nats), `variance_raw` and
-    `variance_unit`. For an `AxisEmbedding` it has the `ratio` of its axes,
-    stronger over weaker (None if given), and the remaining `axis`, 0 for rows
-    (None while both remain).
-    """
+    """Numbers of one embedding over its values V."""
 
     matrices: np.ndarray  # rendered for all values, [V, rows, columns]
     spectrum: np.ndarray  # singular values, largest first, [V, R]
     effective_rank: np.ndarray  # of each matrix, by its spectrum, [V]
+    # `effective_rank`; penalties (equations 10 and 11) averaged over values and
+    # modes; for an `AxisEmbedding` the `ratio` of its axes, stronger over
+    # weaker (None if given), and the one that is left, 0 for rows.
     summary: dict[str, float | None]
     # Of an `AxisEmbedding`, by axis, [V, rows or columns].
     profiles: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 def make_probe_targets(space: FactorSpace, grid: np.ndarray) -> np.ndarray:
-    """Returns targets of linear probes, [n, T]: values of ordered factors.
-
-    A periodic factor, which jumps where it wraps, has its cos and sin.
-    """
+    """Returns ordered factor values [n, T]; cos and sin of periodic ones."""
     targets = [np.zeros((len(grid), 0))]
     for column in space.ordered:
         factor, values = space.factors[column], grid[:, column]
@@ -108,7 +102,7 @@ class Evaluator:
         self, model: keras.Model, dataset: Dataset, seed: int = 0
     ) -> None:
         self.model, self._dataset, self._seed = model, dataset, seed
-        stages = make_stage_model(model)
+        stages, space = make_stage_model(model), dataset.space
         self._draw = tf.function(lambda f: {"image": model(f)}, autograph=False)
         # By exact derivatives, and by differences where these are all zero.
         self._measure, self._measure_steps = (
@@ -116,15 +110,18 @@ class Evaluator:
                 lambda f, fn=fn: compute_stage_metrics(stages, f, fn),
                 autograph=False,
             )
-            for fn in derivatives.list_jacobians(model, dataset.space)
+            for fn in derivatives.list_jacobians(model, space)
         )
-        self._stages = StageReader(model, len(dataset.splits.grid))
-        self.stage_sizes = self._stages.sizes  # number of units
+        self.stage_sizes = {  # numbers of units
+            name: int(np.prod(model.get_layer(name).output.shape[1:]))
+            for name in list_stages(model)
+        }
+        self._make_reader = functools.cache(
+            functools.partial(_make_reader, model)
+        )
         num_units = sum(self.stage_sizes.values())
         self._make_interaction_fn = functools.cache(
-            functools.partial(
-                derivatives.make_interaction_fn, model, dataset.space, num_units
-            )
+            lambda: derivatives.make_interaction_fn(model, space, num_units)
         )
 
     def is_compatible(self, model: keras.Model, dataset: Dataset) -> bool:
@@ -144,9 +141,6 @@ class Evaluator:
         """Returns an evaluator at other points, with the same traces."""
         other = copy.copy(self)
         other._dataset, other.nondifferentiable = dataset, []
-        count = len(dataset.splits.grid)
-        if count > len(self._dataset.splits.grid):  # its stages are larger
-            other._stages = StageReader(self.model, count)
         return other
 
     def evaluate(self, images: np.ndarray | None = None) -> Evaluation:
@@ -179,17 +173,14 @@ class Evaluator:
             tensors |= {stage: differences[stage] for stage in steps}
         return tensors
 
-    def measure_interactions(
-        self, num_points: int, is_traced: bool = False
-    ) -> derivatives.Interactions:
+    def measure_interactions(self, num_points: int) -> derivatives.Interactions:
         """Returns the interactions of factors at a sample of the grid.
 
-        They are None where `measure_geometry` found no derivatives. Tracing
-        pays off after ten calls.
+        They are None where `measure_geometry` found no derivatives.
         """
         grid = self._dataset.splits.grid
         points = derivatives.choose_points(grid, num_points)
-        numbers = self._make_interaction_fn(is_traced)(points)
+        numbers = self._make_interaction_fn()(points)
         steps = self.nondifferentiable if numbers else ()
         return numbers | {s: dict.fromkeys(numbers[s]) for s in steps}
 
@@ -198,16 +189,11 @@ class Evaluator:
         tensors: dict[str, np.ndarray],
         probes: Mapping[str, Scores] | None = None,
     ) -> LayerAnalysis:
-        """Returns geometry and probes of every stage over the whole grid.
-
-        Args:
-            tensors: The result of `measure_geometry`.
-            probes: The scores of `probe`, if they are known.
-        """
+        """Summarizes `measure_geometry`; fits probes unless they are given."""
         grid, is_ood = self._dataset.splits.grid, self._dataset.splits.is_ood
         if probes is None:
             probes = {
-                stage: self.probe(compute_rows(activations, is_ood))
+                stage: self._probe(compute_rows(activations, is_ood), is_ood)
                 for stage, activations in self.read_stages()
             }
         others = user_metrics.compute_stage_metrics(
@@ -227,31 +213,53 @@ class Evaluator:
             return {name: analyze_embedding(part) for name, part in layers}
 
     def read_stages(self) -> Iterable[tuple[str, np.ndarray]]:
-        """Yields stages as `StageReader.iterate`, with a progress bar."""
+        """Yields stages at all points of the grid, with a progress bar."""
         stages = self.read_points(self._dataset.splits.grid)
         return show_progress(stages, "layers", "stage", len(self.stage_sizes))
 
     def read_points(
         self, points: np.ndarray
     ) -> Iterator[tuple[str, np.ndarray]]:
-        """Yields stages at other points [n, F], as `StageReader.iterate`."""
-        return self._stages.iterate(points)
+        """Yields stages and their activations [n, units] at points [n, F]."""
+        for group in _group_stages(self.stage_sizes, len(points)):
+            activations = evaluate_in_batches(self._make_reader(group), points)
+            for name in group:
+                yield name, activations.pop(name).reshape(len(points), -1)
 
-    def probe(self, rows: np.ndarray) -> Scores:
-        """Returns probe scores of a stage, from the rows of `compute_rows`."""
-        return self._probe(rows, self._dataset.splits.is_ood)
-
-    def probe_grid(self, rows: np.ndarray) -> float | None:
-        """Returns the out-of-fold R^2 over the whole grid, from such rows."""
-        nothing = np.zeros(len(self._dataset.splits.grid), bool)
-        return self._probe(rows, nothing)["probe_r2_id"]
-
-    def score_fitted(self, rows: np.ndarray) -> float | None:
-        """Returns the R^2 of a probe at the points that it is fitted to."""
+    def probe_grid(
+        self, activations: np.ndarray
+    ) -> tuple[float | None, float | None]:
+        """Returns R^2 of probes over the grid, out of fold and where fitted."""
+        nothing = np.zeros(len(activations), bool)
+        rows = compute_rows(activations, nothing)
         grid, space = self._dataset.splits.grid, self._dataset.space
-        return score_fitted(rows, make_probe_targets(space, grid))
+        fitted = score_fitted(rows, make_probe_targets(space, grid))
+        return self._probe(rows, nothing)["probe_r2_id"], fitted
 
     def _probe(self, rows: np.ndarray, held_out: np.ndarray) -> Scores:
         grid = self._dataset.splits.grid
         targets = make_probe_targets(self._dataset.space, grid)
         return probe_rows(rows, targets, held_out, self._seed)
+
+
+def _make_reader(
+    model: keras.Model, stages: tuple[str, ...]
+) -> Callable[[tf.Tensor], dict[str, tf.Tensor]]:
+    activate = make_stage_model(model, stages)
+    return tf.function(lambda f: dict(activate(f)), autograph=False)
+
+
+def _group_stages(
+    sizes: Mapping[str, int], num_points: int
+) -> list[tuple[str, ...]]:
+    """Divides stages, in order, into groups of at most `MAX_GROUP_BYTES`."""
+    groups: list[list[str]] = []
+    left = 0
+    for stage, units in sizes.items():
+        size = 4 * num_points * units
+        if not groups or size > left:
+            groups.append([])
+            left = MAX_GROUP_BYTES
+        groups[-1].append(stage)
+        left -= size
+    return [tuple(group) for group in groups]

@@ -16,7 +16,7 @@ from tfcomp.analysis.geometry import (
     compute_ratio_factorization,
     find_floored,
 )
-from tfcomp.evaluation.image_metrics import SUBSETS, Lists
+from tfcomp.evaluation.image_metrics import Lists
 from tfcomp.statistics.limits import POSITIVE, REAL, SHARE, Limits
 from tfcomp.statistics.metric import computes
 
@@ -27,53 +27,16 @@ if TYPE_CHECKING:
 @computes(
     "stages",
     POSITIVE,
-    {
-        f"log_volume_sd{key}": f"spread of log-volume, {text} points: standard "
-        f"deviation of the log-volume over {text} points"
-        for key, text in {"": "all grid", "_id": "ID", "_ood": "OOD"}.items()
-    },
+    "log_volume_sd log_volume_sd_id log_volume_sd_ood "
+    "log_volume_deviation_id log_volume_deviation_ood "
+    "log_volume_median_deviation_id log_volume_median_deviation_ood",
 )
 @computes(
     "stages",
     REAL,
-    {
-        f"log_volume_median_{key}": f"median log-volume, {text}: median over "
-        f"{text} points, which a few dead ones do not move as they do the mean"
-        for key, text in SUBSETS.items()
-    },
+    "log_volume_median_id log_volume_median_ood log_volume_difference",
 )
-@computes(
-    "stages",
-    SHARE,
-    {
-        f"floor_fraction_{key}": f"share at the floor, {text}: share of the "
-        f"{text} points where some direction has less than the least length "
-        "that counts"
-        for key, text in SUBSETS.items()
-    },
-    better="low",
-)
-@computes(
-    "stages",
-    log_volume_difference="log-volume, OOD less ID: mean log-volume over OOD "
-    "points less that over ID points",
-)
-@computes(
-    "stages",
-    POSITIVE,
-    {
-        f"log_volume_deviation_{key}": f"deviation of log-volume, {text}: mean "
-        f"over {text} points of the distance of the log-volume to its median "
-        "over ID"
-        for key, text in SUBSETS.items()
-    }
-    | {
-        f"log_volume_median_deviation_{key}": f"deviation, median, {text}: "
-        f"median over {text} points of the distance of the log-volume to its "
-        "median over ID: few points at the floor do not move it"
-        for key, text in SUBSETS.items()
-    },
-)
+@computes("stages", SHARE, "floor_fraction_id floor_fraction_ood", better="low")
 def compute_volume_spread(analysis: RunAnalysis) -> Lists:
     """Tests how evenly a stage spreads the factors (section 3.4, figure 2e).
 
@@ -95,20 +58,17 @@ def compute_volume_spread(analysis: RunAnalysis) -> Lists:
         v[is_ood].mean() - v[is_id].mean() if both else None for v in volumes
     ]
     distances = [np.abs(v - np.median(v[is_id])) for v in volumes]
+    tensors = analysis.metrics.values()
     for name, rows in analysis.subsets.items():
+        far = [distance[rows] for distance in distances]
         lists |= {
-            f"log_volume_deviation_{name}": [
-                mean_or_none(d[rows]) for d in distances
-            ],
-            f"log_volume_median_deviation_{name}": [
-                median_or_none(d[rows]) for d in distances
-            ],
+            f"log_volume_deviation_{name}": [*map(mean_or_none, far)],
+            f"log_volume_median_deviation_{name}": [*map(median_or_none, far)],
             f"log_volume_median_{name}": [
                 median_or_none(v[rows]) for v in volumes
             ],
             f"floor_fraction_{name}": [
-                mean_or_none(find_floored(g[rows]))
-                for g in analysis.metrics.values()
+                mean_or_none(find_floored(g[rows])) for g in tensors
             ],
         }
     return lists
@@ -123,29 +83,9 @@ def compute_volume_spread(analysis: RunAnalysis) -> Lists:
     "published code computes it, for comparison: it divides the mean of |g_xy| "
     "by the mean of g_xx + g_yy, so that points with long directions dominate",
 )
-@computes(
-    "stages",
-    Limits(0.5, 1),
-    better="high",
-    scaled_factorization="factorization, factors per range: eq. 7 with every "
-    "factor in units of its range: without them it rises to 1 when one factor "
-    "is merely counted in smaller units",
-)
-@computes(
-    "stages",
-    SHARE,
-    better="high",
-    worst_pair_factorization="cosine form of the worst pair: of many factors, "
-    "the least cosine form of all pairs: two merged ones hardly show in a mean "
-    "over pairs",
-)
-@computes(
-    "stages",
-    SHARE,
-    chance_factorization="cosine form of random directions: what the cosine "
-    "form is for random directions in as many units: wide stages are near 1 by "
-    "chance",
-)
+@computes("stages", Limits(0.5, 1), "scaled_factorization", better="high")
+@computes("stages", SHARE, "worst_pair_factorization", better="high")
+@computes("stages", SHARE, "chance_factorization")
 def compute_orthogonality(analysis: RunAnalysis) -> Lists:
     """Scores the angles between directions of factors (figures 2a to 2d)."""
     space = analysis.dataset.space
@@ -154,62 +94,35 @@ def compute_orthogonality(analysis: RunAnalysis) -> Lists:
     tensors = analysis.metrics.values()
     factors = [space.factors[column] for column in space.ordered]
     ranges = np.array([factor.high - factor.low for factor in factors])
+    scaled = [g * ranges[:, None] * ranges for g in tensors]
+    sizes = [analysis.stage_sizes[stage] for stage in analysis.metrics]
     return {
         "factorization": [
             mean_or_none(compute_factorization(g)) for g in tensors
         ],
-        "ratio_factorization": [
-            compute_ratio_factorization(g) for g in tensors
-        ],
+        "ratio_factorization": [*map(compute_ratio_factorization, tensors)],
         "scaled_factorization": [
-            mean_or_none(compute_factorization(g * ranges[:, None] * ranges))
-            for g in tensors
+            mean_or_none(compute_factorization(g)) for g in scaled
         ],
         "worst_pair_factorization": [
             min(compute_pair_scores(g).values()) for g in tensors
         ],
-        "chance_factorization": [
-            compute_chance(analysis.stage_sizes[stage])
-            for stage in analysis.metrics
-        ],
+        "chance_factorization": [*map(compute_chance, sizes)],
     }
-
-
-GRADIENT = "by differences between grid points, per step, as the published code"
 
 
 @computes(
     "stages",
     Limits(0.5, 1),
+    "factorization_gradient factorization_gradient_ratio_of_means",
     better="high",
-    factorization_gradient=f"factorization score, differences: eq. 7 {GRADIENT}"
-    " takes them, mean over all grid points",
-    factorization_gradient_ratio_of_means="factorization as published: the "
-    "same differences, and the ratio of means of ratio_factorization",
 )
-@computes(
-    "stages",
-    REAL,
-    {
-        f"log_volume_gradient_{key}": f"log-volume, differences, {text}: mean "
-        f"over {text} points, {GRADIENT} takes them"
-        for key, text in SUBSETS.items()
-    },
-)
+@computes("stages", REAL, "log_volume_gradient_id log_volume_gradient_ood")
 @computes(
     "stages",
     POSITIVE,
-    {
-        "log_volume_gradient_sd": "spread of log-volume, differences: standard "
-        f"deviation over all grid points, {GRADIENT} takes them"
-    }
-    | {
-        f"log_volume_gradient_median_deviation_{key}": "deviation, "
-        f"differences, median, {text}: median over {text} points of the "
-        f"distance of the log-volume to its median over ID, {GRADIENT} takes "
-        "them"
-        for key, text in SUBSETS.items()
-    },
+    "log_volume_gradient_sd log_volume_gradient_median_deviation_id "
+    "log_volume_gradient_median_deviation_ood",
 )
 def compute_gradient_geometry(analysis: RunAnalysis) -> Lists:
     """Scores a geometry without derivatives, to compare with published ones."""

@@ -20,7 +20,6 @@ from tfcomp.analysis.kernel_anova import (
 from tfcomp.analysis.kernels import summarize_best_alignment
 from tfcomp.analysis.schmidt import summarize_centered_schmidt
 from tfcomp.analysis.scores import count_own_peaks
-from tfcomp.analysis.superposition import FAR
 from tfcomp.statistics.limits import (
     AT_MOST_ONE,
     CORRELATION,
@@ -33,68 +32,21 @@ from tfcomp.statistics.metric import computes
 if TYPE_CHECKING:
     from tfcomp.evaluation.run_analysis import RunAnalysis
 
-# The regressors of `tfcomp.analysis.sharing`, and subsets of OOD points.
-MEMORIES = {
-    "sharing": "ID outputs that share a factor",
-    "rival": "as many ID outputs that share none and are far",
-    "single": "ID outputs that share one factor alone",
-}
-PLACES = {
-    "far": f"at least {FAR:g} grid steps from ID",
-    "near": f"less than {FAR:g} grid steps from ID",
-}
-FORMS = {
-    "": "",
-    "_centered": " and a free constant, so that an even gray changes nothing",
-}
-PRODUCTS = {1: "the best product", 2: "the best sum of two products"}
 MAX_KERNEL = 2500  # points whose Schmidt values take a second
-PARTS = {"variance": "outputs", "truth_variance": "true images"}
-SUBSETS = {"id": "ID", "ood": "OOD"}
-PEAKS = {"multiple_peaks": "several peaks", "no_peak": "no peak"}
-KERNELS = {
-    "factorized": "binary factorized",
-    "conjunctive": "conjunctive",
-    "constant": "constant",
-    "factorized_smooth": "factorized, of the width of a bump,",
-    "radial": "radial, of the width of a bump,",
-    "additive_best": "best additive",
-    "radial_best": "best radial",
-}
-ORDERS = {
-    "anova_first": "terms of the first factor",
-    "anova_second": "terms of the second factor",
-    "anova_single": "terms of one factor",
-    "anova_pairwise": "terms of two factors",
-    "anova_higher": "terms of more factors",
-    "factorization_ratio": "all terms of one factor",
-}
-_PAIR = "on the two images at the edges of the gap"
-# By metric: the number of `summarize_interpolation`, and its description.
+# Numbers of `summarize_interpolation`, by metric.
 EDGES = {
-    "edge_r2": ("interpolation_r2", "mean over", _PAIR),
-    "edge_r2_min": ("interpolation_r2_min", "least over", _PAIR),
-    "edge_linear_r2": ("linear_r2", "mean over", f"{_PAIR}, linear weights"),
-    "edge_truth_r2": ("truth_r2", "mean over", f"{_PAIR}, of the true image"),
+    "edge_r2": "interpolation_r2",
+    "edge_r2_min": "interpolation_r2_min",
+    "edge_linear_r2": "linear_r2",
+    "edge_truth_r2": "truth_r2",
+    "edge_weight_r2": "weight_r2",
 }
 Numbers = dict[str, float | None]
 Lists = dict[str, list[float | None]]
 
 
-@computes(
-    "run",
-    CORRELATION,
-    border_rank_correlation="rank correlation of OOD error and distance to ID: "
-    "Spearman's, over OOD points, of the relative error and the distance to "
-    "the nearest ID grid point",
-)
-@computes(
-    "run",
-    POSITIVE,
-    better="low",
-    border_relative_mse="relative MSE by distance to ID: mean relative error "
-    "at a distance of 1, 2, ... grid steps (a list)",
-)
+@computes("run", CORRELATION, "border_rank_correlation")
+@computes("run", POSITIVE, "border_relative_mse", better="low")
 def compute_border(analysis: RunAnalysis) -> dict[str, Any]:
     """Relates the OOD error to the distance to ID (section 3.2)."""
     if not analysis.splits.is_ood.any():
@@ -114,34 +66,13 @@ def compute_border(analysis: RunAnalysis) -> dict[str, Any]:
 @computes(
     "run",
     AT_MOST_ONE,
-    {
-        f"{key}_{where}_r2{form}": f"R² on {text} ({where}"
-        f"{form.replace('_', ', ')}): mean over OOD points {place} of the R², "
-        f"about the mean of the output, on "
-        f"{text}{words}"
-        for form, words in FORMS.items()
-        for where, place in PLACES.items()
-        for key, text in MEMORIES.items()
-    },
+    "sharing_far_r2 rival_far_r2 single_far_r2 "
+    "sharing_near_r2 rival_near_r2 single_near_r2 "
+    "sharing_far_r2_centered rival_far_r2_centered single_far_r2_centered "
+    "sharing_near_r2_centered rival_near_r2_centered single_near_r2_centered "
+    "sharing_truth_r2",
 )
-@computes(
-    "run",
-    SHARE,
-    {
-        f"faint_{where}_share": f"share of faint OOD outputs, {where}: share "
-        f"of OOD outputs {place} with less than a tenth of the length of the "
-        "median ID output, which no R² counts"
-        for where, place in PLACES.items()
-    },
-    better="low",
-)
-@computes(
-    "run",
-    AT_MOST_ONE,
-    sharing_truth_r2="R² of the truth on images that share a factor: the same "
-    "R² of the true OOD images: where it is high, data are sums, and a network "
-    "that composes them well has a high sharing_far_r2",
-)
+@computes("run", SHARE, "faint_far_share faint_near_share", better="low")
 def compute_sharing(analysis: RunAnalysis) -> Numbers:
     """Explains OOD outputs by memories that share a factor (figure 1d)."""
     if not analysis.has_hole:
@@ -161,13 +92,7 @@ def compute_sharing(analysis: RunAnalysis) -> Numbers:
 @computes(
     "run",
     SHARE,
-    {
-        f"{name}_{key}": f"share of {text} images with {words}: share of {text}"
-        f" images with {words}: local extrema above half of the largest value "
-        "of the image and above a tenth of the height of a bump"
-        for name, words in PEAKS.items()
-        for key, text in SUBSETS.items()
-    },
+    "multiple_peaks_id multiple_peaks_ood no_peak_id no_peak_ood",
 )
 def compute_peaks(analysis: RunAnalysis) -> Numbers:
     """Counts images with several bumps, and with none (section 3.2)."""
@@ -178,45 +103,19 @@ def compute_peaks(analysis: RunAnalysis) -> Numbers:
     numbers: Numbers = {}
     for name, rows in analysis.subsets.items():
         peaks = counts[rows]
-        is_known = mean_or_none(peaks) is not None
-        tests = {"multiple_peaks": peaks > 1, "no_peak": peaks == 0}
-        for kind, holds in tests.items():
-            share = float(holds.mean()) if is_known else None
-            numbers[f"{kind}_{name}"] = share
+        unknown = np.where(np.isfinite(peaks), 0.0, np.nan)
+        numbers[f"multiple_peaks_{name}"] = mean_or_none((peaks > 1) + unknown)
+        numbers[f"no_peak_{name}"] = mean_or_none((peaks == 0) + unknown)
     return numbers
 
 
+@computes("run", SHARE, "interaction_r2_id interaction_r2_ood", better="high")
+@computes("run", POSITIVE, "interaction_amplitude_id interaction_amplitude_ood")
 @computes(
     "run",
     SHARE,
-    {
-        f"interaction_r2_{key}": f"R² of the interaction part, {text} images: "
-        "R² of what is left of the output less its row and column means on "
-        f"that of the truth, one scale for all {text} images; a plus has 0"
-        for key, text in SUBSETS.items()
-    },
-    better="high",
-)
-@computes(
-    "run",
-    POSITIVE,
-    {
-        f"interaction_amplitude_{key}": f"size of the interaction part, {text} "
-        f"images: its norm over that of the true part, over all {text} images; "
-        "a plus with a faint bump has R² 1 and an amplitude near 0"
-        for key, text in SUBSETS.items()
-    },
-)
-@computes(
-    "run",
-    SHARE,
-    {
-        f"interaction_{kind}_{key}": f"interaction part, share of the variance "
-        f"of {words}, {text}: share of the interaction part in the variance "
-        f"over pixels of {words}; .78 for a bump of sigma 1 on 28 x 28 pixels"
-        for kind, words in PARTS.items()
-        for key, text in SUBSETS.items()
-    },
+    "interaction_variance_id interaction_variance_ood "
+    "interaction_truth_variance_id interaction_truth_variance_ood",
 )
 def compute_image_interaction(analysis: RunAnalysis) -> Numbers:
     """Tests whether images are sums over rows and columns (section 4.2)."""
@@ -237,48 +136,24 @@ def compute_image_interaction(analysis: RunAnalysis) -> Numbers:
 @computes(
     "run",
     CORRELATION,
-    {
-        f"alignment_{key}": f"alignment with the {text} kernel: centered "
-        f"alignment of the cosines of OOD outputs with the {text} kernel"
-        for key, text in KERNELS.items()
-    },
+    "alignment_factorized alignment_conjunctive alignment_constant "
+    "alignment_factorized_smooth alignment_radial alignment_additive_best "
+    "alignment_radial_best",
 )
 @computes(
     "run",
     POSITIVE,
-    {
-        f"alignment_{key}_width": f"width of the best {key} kernel: the width "
-        f"at which alignment_{key}_best is reached"
-        for key in ("additive", "radial")
-    },
+    "alignment_additive_width alignment_radial_width",
     unit="factor",
 )
 @computes(
     "run",
     SHARE,
-    {
-        name: f"kernel, {text}: share of {text} in the variance of the kernel"
-        for name, text in ORDERS.items()
-    },
+    "anova_first anova_second anova_single anova_pairwise anova_higher "
+    "factorization_ratio schmidt_centered_explained_1 "
+    "schmidt_centered_explained_2",
 )
-@computes(
-    "run",
-    Limits(1),
-    schmidt_centered_effective_rank="effective rank of the centered kernel: "
-    "exponential of the entropy of the squared Schmidt values of the cosines "
-    "of outputs, less their means: the number of products of a kernel of x "
-    "and one of y that they are a sum of",
-)
-@computes(
-    "run",
-    SHARE,
-    {
-        f"schmidt_centered_explained_{count}": f"centered kernel, {words}: "
-        f"share of its squares that {words} of a kernel of x and one of y "
-        "explains"
-        for count, words in PRODUCTS.items()
-    },
-)
+@computes("run", Limits(1), "schmidt_centered_effective_rank")
 def compute_alignment(analysis: RunAnalysis) -> Numbers:
     """Compares outputs with ideal kernels (figure 1e, equations 3, 4)."""
     if not analysis.has_hole:
@@ -294,22 +169,8 @@ def compute_alignment(analysis: RunAnalysis) -> Numbers:
     return numbers
 
 
-@computes(
-    "run",
-    AT_MOST_ONE,
-    edge_weight_r2="R² of the weights of the two images at the edges: of the "
-    "best weights on those of a linear blend, over the held-out points of a "
-    "gap; copies of the nearest edge have 0, a linear blend 1",
-)
-@computes(
-    "run",
-    SHARE,
-    {
-        name: f"R² {text}, {over.split()[0]}: R² {text}, {over} the held-out "
-        "points of a gap"
-        for name, (_, over, text) in EDGES.items()
-    },
-)
+@computes("run", AT_MOST_ONE, "edge_weight_r2")
+@computes("run", SHARE, "edge_r2 edge_r2_min edge_linear_r2 edge_truth_r2")
 def compute_interpolation(analysis: RunAnalysis) -> Numbers:
     """Explains outputs in a gap by the images at its edges (figure 9a-d).
 
@@ -320,21 +181,14 @@ def compute_interpolation(analysis: RunAnalysis) -> Numbers:
         return {}
     scores = [analysis.score_gap(curve) for curve in analysis.gaps]
     summaries = [summarize_interpolation(score) for score in scores]
-    keys = {name: key for name, (key, *_) in EDGES.items()}
     return {
         name: average(summary[key] for summary in summaries)
-        for name, key in (keys | {"edge_weight_r2": "weight_r2"}).items()
+        for name, key in EDGES.items()
     }
 
 
-@computes("run", curve_values="factor: values along the curve (a list)")
-@computes(
-    "run",
-    POSITIVE,
-    better="low",
-    curve_mse="MSE along the curve with a gap: MSE over pixels at each of "
-    "curve_values (a list)",
-)
+@computes("run", names="curve_values")
+@computes("run", POSITIVE, "curve_mse", better="low")
 def compute_error_curve(analysis: RunAnalysis) -> Lists:
     """Lists the error along the one curve with a gap (figure 9a)."""
     if len(analysis.gaps) != 1:

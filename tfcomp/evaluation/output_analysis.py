@@ -33,26 +33,20 @@ TRUTH_POINTS = 32
 class OutputAnalysis:
     """Results that follow from the outputs of a run, computed on first use.
 
-    Args:
-        run: The run, at whose grid points everything is computed.
-        evaluator: An evaluator of the run's model, so that nothing is traced
-            again. Its weights must not change before the last result.
-        is_repeated: Traces more functions, which pays off if many similar runs
-            are analyzed with the same evaluator.
-        outputs: Images at the grid points, if they are known.
+    An evaluator of the run's model traces nothing again; its weights must not
+    change before the last result. `outputs` are the images, if they are known.
     """
 
     def __init__(
         self,
         run: LoadedRun,
         evaluator: Evaluator | None = None,
-        is_repeated: bool = False,
         outputs: np.ndarray | None = None,
     ) -> None:
         self.run, self.name = run, run.name
         self.setting = run.name  # that the run is a seed of
         self.dataset, self.splits = run.dataset, run.dataset.splits
-        self._outputs, self._is_repeated = outputs, is_repeated
+        self._outputs = outputs
         seed = run.config.training.seed
         self._evaluator = evaluator or Evaluator(run.model, run.dataset, seed)
         self._evaluator.set_dataset(run.dataset, seed)

@@ -7,49 +7,38 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tfcomp.analysis import similarity
+from tfcomp.analysis.effective_rank import compute_participation
 from tfcomp.analysis.features import compute_gram, compute_rows
 from tfcomp.analysis.geometry import (
     compute_gradient_metrics,
     compute_log_volume,
 )
-from tfcomp.analysis.manifolds import compute_gap_statistics
-from tfcomp.analysis.probes import NO_SCORES, Scores
+from tfcomp.analysis.manifolds import (
+    Components,
+    compute_components,
+    compute_gap_statistics,
+)
+from tfcomp.analysis.probes import NO_SCORES
 from tfcomp.analysis.tuning import Tuning, compute_tuning, select_units
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.grid_maps import Curve
 from tfcomp.datasets.views import subsample_levels, subsample_points
 from tfcomp.evaluation import derivatives
-from tfcomp.evaluation.evaluator import (
-    EmbeddingAnalysis,
-    LayerAnalysis,
-)
+from tfcomp.evaluation.evaluator import EmbeddingAnalysis, LayerAnalysis
 from tfcomp.evaluation.output_analysis import OutputAnalysis
-from tfcomp.evaluation.stage_reader import (
-    SHOWN_UNITS,
-    StageNumbers,
-    StageReader,
-    reduce_stage,
-)
 
 TRUTH = "truth"  # the true images, as a stage
 # Points of a large space that are compared with each other, which takes time
 # that grows with their square.
 FEW_POINTS = 1024
-
-
-@dataclasses.dataclass(frozen=True)
-class _GridNumbers:
-    """Results of one stage; tuning and tensors are None without a grid."""
-
-    tuning: Tuning | None
-    grid_probe: float | None  # R^2 out of fold
-    fitted_probe: float | None
-    gradient: np.ndarray | None  # metric tensors, [n, F, F]
+SHOWN_UNITS = 4
+MAX_COMPONENTS = 50  # that a browser shows
+Result = TypeVar("Result")
 
 
 class RunAnalysis(OutputAnalysis):
@@ -119,20 +108,26 @@ class RunAnalysis(OutputAnalysis):
 
     @cached_property
     def layers(self) -> LayerAnalysis:
-        """Geometry and probes of every stage."""
-        recorded = {stage: self._find_recorded(stage) for stage in self.stages}
-        probes = {stage: p for stage, p in recorded.items() if p is not None}
-        if len(probes) < len(recorded):
-            probes = {stage: n.probe for stage, n in self.numbers.items()}
-        return self._evaluator.analyze_layers(self.metrics, probes)
+        """Geometry and probes of every stage; recorded probes are not refitted.
+
+        Fitting a stage with thousands of units takes longer than all figures.
+        """
+        recorded = self.run.metrics.get("layers") or {}
+        probes = {
+            stage: {name: row[name] for name in NO_SCORES}
+            for stage, row in recorded.items()
+            if row and NO_SCORES.keys() <= row.keys()
+        }
+        is_known = probes.keys() >= set(self.stages)
+        return self._evaluator.analyze_layers(
+            self.metrics, probes if is_known else None
+        )
 
     @cached_property
     def interactions(self) -> derivatives.Interactions:
         """Interactions of factors in every stage that has derivatives."""
         self.metrics  # noqa: B018 (it finds the stages without derivatives)
-        return self._evaluator.measure_interactions(
-            derivatives.MEASURED_POINTS, self._is_repeated
-        )
+        return self._evaluator.measure_interactions(derivatives.MEASURED_POINTS)
 
     @property
     def compared_points(self) -> np.ndarray:
@@ -164,104 +159,82 @@ class RunAnalysis(OutputAnalysis):
         """Low-rank embeddings by factor, if the model has any."""
         return self._evaluator.analyze_embeddings()
 
-    @property
-    def _shape(self) -> tuple[int, ...] | None:
-        """The shape of the grid, if it is complete."""
-        return self.dataset.space.shape if self.splits.is_complete else None
+    def _reduce_stages(
+        self, reduce: Callable[[np.ndarray], Result], needs_grid: bool = False
+    ) -> dict[str, Result]:
+        """Reduces activations [n, units] of every stage; of a whole grid."""
+        if needs_grid and not self.splits.is_complete:
+            return {}
+        return {
+            s: reduce(values) for s, values in self._evaluator.read_stages()
+        }
 
     @cached_property
-    def numbers(self) -> dict[str, StageNumbers]:
-        """Tuning, probe, principal components and ranks of every stage."""
-        points = self._shape, self.splits.is_ood
+    def tuning(self) -> dict[str, Tuning]:
+        """Tuning of the units of every stage; empty without a whole grid."""
+        shape = self.dataset.space.shape
+        return self._reduce_stages(lambda x: compute_tuning(x, shape), True)
+
+    @cached_property
+    def gradient_metrics(self) -> dict[str, np.ndarray]:
+        """Metric tensors by differences; empty without a whole grid."""
+        space = self.dataset.space
+        points = space.shape, space.ordered
+        return self._reduce_stages(
+            lambda x: compute_gradient_metrics(x, *points), True
+        )
+
+    @cached_property
+    def grid_probes(self) -> dict[str, tuple[float | None, float | None]]:
+        """R² over the grid of probes of every stage, out of fold and fitted."""
+        return self._reduce_stages(self._evaluator.probe_grid)
+
+    @cached_property
+    def _rows(self) -> dict[str, np.ndarray]:
+        """Every stage as by `compute_rows`, [n, n] at most: for few points."""
+        is_ood = self.splits.is_ood
+        return self._reduce_stages(lambda x: compute_rows(x, is_ood))
+
+    @cached_property
+    def components(self) -> dict[str, Components]:
+        """Principal components of every stage."""
         return {
-            stage: reduce_stage(activations, *points, self._find_probe(stage))
-            for stage, activations in self._evaluator.read_stages()
+            stage: compute_components(rows, MAX_COMPONENTS)
+            for stage, rows in self._rows.items()
+        }
+
+    @cached_property
+    def ranks(self) -> dict[str, dict[str, float | None]]:
+        """Participation ratios of every stage over ID and OOD."""
+        return {
+            stage: {
+                name: compute_participation(rows, chosen)
+                for name, chosen in self.subsets.items()
+            }
+            for stage, rows in self._rows.items()
         }
 
     @cached_property
     def shown_units(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Units of every stage [k], and their activations at all points."""
-        if "numbers" in vars(self) and self.splits.is_complete:
-            return {
-                stage: (n.units, n.maps.reshape(len(n.units), -1))
-                for stage, n in self.numbers.items()
-                if n.maps is not None
-            }
-        shown = {}
-        for stage, values in self._evaluator.read_stages():
+        """Units of every stage that vary most [k], and their activations."""
+
+        def select(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             units = select_units(values, values.var(axis=0), SHOWN_UNITS)
-            shown[stage] = units, values[:, units].T
-        return shown
+            return units, values[:, units].T
 
-    @property
-    def tuning(self) -> dict[str, Tuning]:
-        """Tuning of the units of every stage; empty without a whole grid."""
-        if "numbers" in vars(self):
-            tunings = {stage: n.tuning for stage, n in self.numbers.items()}
-        else:
-            tunings = {stage: n.tuning for stage, n in self._units.items()}
-        return {stage: t for stage, t in tunings.items() if t is not None}
+        return self._reduce_stages(select)
 
-    @property
-    def grid_probes(self) -> dict[str, float | None]:
-        """R² over the whole grid of a linear probe of every stage."""
-        return {stage: n.grid_probe for stage, n in self._units.items()}
+    def compare_gap(self, curve: Curve) -> dict[str, dict[str, float | None]]:
+        """Divides steps and angles in a gap by those outside, by stage.
 
-    @property
-    def fitted_probes(self) -> dict[str, float | None]:
-        """R² of a linear probe of every stage at the points of its fit."""
-        return {stage: n.fitted_probe for stage, n in self._units.items()}
-
-    @property
-    def gradient_metrics(self) -> dict[str, np.ndarray]:
-        """Metric tensors by differences; empty without a whole grid."""
-        found = ((stage, n.gradient) for stage, n in self._units.items())
-        return {stage: g for stage, g in found if g is not None}
-
-    @cached_property
-    def _units(self) -> dict[str, _GridNumbers]:
-        """Numbers of every stage over the whole grid, in one pass."""
-        return {
-            stage: self._reduce_grid(values)
-            for stage, values in self._evaluator.read_stages()
+        The last stage, `TRUTH`, has the true images.
+        """
+        stages = {
+            **dict(self._evaluator.read_points(self.splits.grid[curve.rows])),
+            TRUTH: self.bright_truth[curve.rows],
         }
-
-    def _reduce_grid(self, values: np.ndarray) -> _GridNumbers:
-        rows = compute_rows(values, np.zeros(len(values), bool))
-        probes = (
-            self._evaluator.probe_grid(rows),
-            self._evaluator.score_fitted(rows),
-        )
-        if self._shape is None:
-            return _GridNumbers(None, *probes, None)
-        axes = self.dataset.space.ordered
-        gradient = compute_gradient_metrics(values, self._shape, axes)
-        tuning = compute_tuning(values, self._shape)
-        return _GridNumbers(tuning, *probes, gradient)
-
-    def _find_probe(self, stage: str) -> Callable[[np.ndarray], Scores]:
-        recorded = self._find_recorded(stage)
-        return (lambda _: recorded) if recorded else self._evaluator.probe
-
-    def _find_recorded(self, stage: str) -> Scores | None:
-        """Returns the probe scores that the run has recorded, if any.
-
-        Fitting a stage with thousands of units again takes longer than all
-        figures.
-        """
-        row = (self.run.metrics.get("layers") or {}).get(stage) or {}
-        is_known = NO_SCORES.keys() <= row.keys()
-        return {name: row[name] for name in NO_SCORES} if is_known else None
-
-    def compare_gap(self, curve: Curve, stage: str) -> dict[str, float | None]:
-        """Divides steps and angles of a stage in a gap by those outside.
-
-        The stage `TRUTH` has the true images.
-        """
-        if stage == TRUTH:
-            values = self.bright_truth[curve.rows]
-        else:
-            grid, model = self.splits.grid[curve.rows], self.run.model
-            reader = StageReader(model, len(grid), [stage])
-            ((_, values),) = reader.iterate(grid)  # [points, units]
-        return compute_gap_statistics(values, *self.describe_curve(curve))
+        sides = self.describe_curve(curve)
+        return {
+            stage: compute_gap_statistics(values, *sides)
+            for stage, values in stages.items()
+        }

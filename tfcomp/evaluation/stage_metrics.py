@@ -13,6 +13,7 @@ from tfcomp.statistics.limits import (
     AT_MOST_ONE,
     CORRELATION,
     POSITIVE,
+    REAL,
     SHARE,
     Limits,
 )
@@ -36,43 +37,20 @@ CURVATURE = Chart(
     "Of two factors.",
     "interactions",
 )
-GAPS = {
-    "speed": "median step",
-    "max_speed": "largest step",
-    "turning": "median angle between steps",
-    "max_turning": "largest angle between steps",
-}
 
 
-@computes(
-    "stages",
-    AT_MOST_ONE,
-    better="high",
-    probe_r2_grid="linear probes, R² over the grid: fitted to all grid points, "
-    "held-out ones as well, and scored out of fold; a code of conjunctions has "
-    "1, too, but little in probe_r2_ood",
-)
-@computes(
-    "stages",
-    SHARE,
-    probe_r2_fitted="linear probes, R² where fitted: least squares fitted to "
-    "all grid points and scored at the same ones, as in the published code; "
-    "with more units than points it is 1",
-)
+@computes("stages", AT_MOST_ONE, "probe_r2_grid", better="high")
+@computes("stages", SHARE, "probe_r2_fitted")
 def compute_grid_probes(analysis: RunAnalysis) -> Lists:
     """Scores linear probes of the factors (figures 2, 11 to 14)."""
+    pairs = analysis.grid_probes.values()
     return {
-        "probe_r2_grid": list(analysis.grid_probes.values()),
-        "probe_r2_fitted": list(analysis.fitted_probes.values()),
+        "probe_r2_grid": [unseen for unseen, _ in pairs],
+        "probe_r2_fitted": [fitted for _, fitted in pairs],
     }
 
 
-@computes(
-    "run",
-    CORRELATION,
-    neighbor_cosine="cosine of neighboring embeddings: mean cosine between the "
-    "low-rank embeddings of neighboring values",
-)
+@computes("run", CORRELATION, "neighbor_cosine")
 def compute_neighbors(analysis: RunAnalysis) -> Numbers:
     """Compares the matrices of neighboring values (figure 3).
 
@@ -87,15 +65,7 @@ def compute_neighbors(analysis: RunAnalysis) -> Numbers:
     return {"neighbor_cosine": average(means)} if means else {}
 
 
-@computes(
-    "stages",
-    SHARE,
-    additive_share="additive share of units: share of the variance of a unit "
-    "over the grid that is a sum of functions of single factors, mean over "
-    "live units",
-    additive_share_weighted="additive share of variance: the same, units "
-    "weighted by their variance",
-)
+@computes("stages", SHARE, "additive_share additive_share_weighted")
 @computes(
     "stages",
     SHARE,
@@ -105,24 +75,9 @@ def compute_neighbors(analysis: RunAnalysis) -> Numbers:
     "needs no derivative and sees kinks",
 )
 @computes(
-    "stages",
-    SHARE,
-    pair_share="pair share of units: share of interactions of two factors, "
-    "mean over live units",
-    pair_share_weighted="pair share of variance: the same, units weighted by "
-    "their variance",
-    product_share="share of products: share of units, weighted by variance, "
-    "that a product a(x) b(y) fits better than a sum by more than .05 of their "
-    "variance; units that neither fits to one half do not count",
-    sum_share="share of sums: likewise, that a sum a(x) + b(y) fits better "
-    "than a product",
+    "stages", SHARE, "pair_share pair_share_weighted product_share sum_share"
 )
-@computes(
-    "stages",
-    CORRELATION,
-    product_less_sum="products less sums: product_share less sum_share: 1 if "
-    "all units are products, -1 if all are sums, whatever their width",
-)
+@computes("stages", CORRELATION, "product_less_sum")
 def compute_tuning(analysis: RunAnalysis) -> Lists:
     """Tests whether units answer to one factor or to several (figures 4e, 15).
 
@@ -158,26 +113,12 @@ def compute_tuning(analysis: RunAnalysis) -> Lists:
     "first and second derivatives (exact); 0 for a sum over factors. It sees "
     "no kinks: behind a code of single factors a network of ReLUs has 0 in "
     "every stage",
-)
-@computes(
-    "stages",
-    POSITIVE,
-    contrast="contrast: inner product of the absolute directions in which two "
-    "factors move the units",
-)
-@computes(
-    "stages",
-    SHARE,
-    chart=INTERACTIONS,
     relative_contrast="contrast of units: overlap of the units that two "
     "factors move; it depends on the axes: a plane turned by 45 degrees has "
     "the worst value",
 )
-@computes(
-    "stages",
-    gaussian_curvature="Gaussian curvature: median over points of the Gaussian "
-    "curvature of the surface that a stage makes of two factors",
-)
+@computes("stages", POSITIVE, "contrast")
+@computes("stages", REAL, "gaussian_curvature")
 @computes(
     "stages",
     chart=CURVATURE,
@@ -193,29 +134,11 @@ def compute_interaction(analysis: RunAnalysis) -> Lists:
     return {name: [numbers[name] for numbers in stages] for name in names}
 
 
-def _describe_similarity(name: str, text: str) -> dict[str, str]:
-    return {
-        f"image_{name}{key}": f"{text} to the image{null}: {text} between the "
-        f"stage and the image{null}"
-        for key, null in (("", ""), ("_null", ", points permuted"))
-    }
-
-
+@computes("stages", AT_MOST_ONE, "image_cka image_cka_null")
 @computes(
-    "stages",
-    AT_MOST_ONE,
-    _describe_similarity("cka", "debiased linear CKA"),
+    "stages", Limits(0.0, 2**0.5), "image_procrustes image_procrustes_null"
 )
-@computes(
-    "stages",
-    Limits(0.0, 2**0.5),
-    _describe_similarity("procrustes", "Procrustes distance"),
-)
-@computes(
-    "stages",
-    CORRELATION,
-    _describe_similarity("rsa", "rank correlation of distances (RSA)"),
-)
+@computes("stages", CORRELATION, "image_rsa image_rsa_null")
 def compute_similarity(analysis: RunAnalysis) -> Lists:
     """Compares stages with the image, by `tfcomp.analysis.similarity`."""
     image = analysis.shapes.get("image")
@@ -229,11 +152,7 @@ def compute_similarity(analysis: RunAnalysis) -> Lists:
 @computes(
     "stages",
     POSITIVE,
-    {
-        f"gap_{key}": f"{text}, inside the gap over outside: {text} along the "
-        "curve of a stage, inside the gap over outside"
-        for key, text in GAPS.items()
-    },
+    "gap_speed gap_max_speed gap_turning gap_max_turning",
 )
 def compute_gap(analysis: RunAnalysis) -> Lists:
     """Looks for jumps of the curve of a stage in the gap (figure 9b).
@@ -243,26 +162,17 @@ def compute_gap(analysis: RunAnalysis) -> Lists:
     """
     if not analysis.gaps:
         return {}
-    stages = [
-        [analysis.compare_gap(curve, stage) for curve in analysis.gaps]
-        for stage in analysis.stages
-    ]
+    curves = [analysis.compare_gap(curve) for curve in analysis.gaps]
     return {
         f"gap_{key}": [
-            average(ratios[f"{key}_ratio"] for ratios in stage)
-            for stage in stages
+            average(ratios[stage][f"{key}_ratio"] for ratios in curves)
+            for stage in analysis.stages
         ]
-        for key in GAPS
+        for key in ("speed", "max_speed", "turning", "max_turning")
     }
 
 
-@computes(
-    "run",
-    Limits(1),
-    axis_ratio="ratio of axes: norm of the profiles of hard rendering along "
-    "the stronger axis over that along the weaker one, of the factor in which "
-    "they are closest",
-)
+@computes("run", Limits(1), "axis_ratio")
 def compute_axis_ratio(analysis: RunAnalysis) -> Numbers:
     """Tests how clearly hard rendering separates axes, by ID alone."""
     summaries = (e.summary for e in analysis.embeddings.values())

@@ -10,7 +10,7 @@ from tfcomp.analysis import interpolation
 from tfcomp.analysis.interpolation import Interpolation
 from tfcomp.datasets.grid_maps import Curve
 from tfcomp.evaluation.pictures import describe_points, picture_error_curve
-from tfcomp.evaluation.run_analysis import TRUTH, RunAnalysis
+from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
@@ -186,10 +186,9 @@ def _make_table(rows: Sequence[Row]) -> Exhibit:
 
 def _make_jumps(gaps: Sequence[Gap]) -> Exhibit:
     rows = [
-        {"run": analysis.name, "curve": curve.label, "stage": stage}
-        | analysis.compare_gap(curve, stage)
+        {"run": analysis.name, "curve": curve.label, "stage": stage} | numbers
         for analysis, curve, _ in gaps
-        for stage in [*analysis.stages, TRUTH]
+        for stage, numbers in analysis.compare_gap(curve).items()
     ]
     ylabel = "inside the gap / outside"
     return Exhibit(

@@ -92,8 +92,6 @@ def make_tuning(analyses: Sequence[RunAnalysis]) -> Section:
     analyses = [
         s for s in analyses if len(s.dataset.space) > 1 and s.splits.is_complete
     ]
-    for analysis in analyses:
-        analysis.numbers  # noqa: B018 (tuning and what else is shown, at once)
     exhibits = [_make_shares(analyses)] if analyses else []
     exhibits += [_make_distribution(analysis) for analysis in analyses]
     name = "the additive share of a unit"

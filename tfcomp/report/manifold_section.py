@@ -29,7 +29,7 @@ EMBEDDING_CAPTIONS = {
 def make_manifolds(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows the combinations as points in the activations of every stage."""
     rows = run_exhibits.list_stages(
-        analyses, lambda s, stage: dict(s.for_pairs.numbers[stage].ranks)
+        analyses, lambda s, stage: dict(s.for_pairs.ranks[stage])
     )
     panels = {s.upper(): s for s in ("id", "ood") if has_numbers(rows, s)}
     draw = run_exhibits.draw_stage_rows
@@ -67,8 +67,7 @@ def make_umap(analyses: Sequence[RunAnalysis]) -> Section:
 def make_pca(analysis: RunAnalysis) -> Exhibit:
     """Draws the first two principal components of every stage."""
     analysis, shares, points = analysis.for_pairs, [], {}
-    for stage, numbers in analysis.numbers.items():
-        found = numbers.components
+    for stage, found in analysis.components.items():
         shares.append(f"{stage} {found.explained[:2].sum():.0%}")
         # A code of one unit has a line, at 0.
         missing = max(2 - found.features.shape[1], 0)
@@ -96,14 +95,13 @@ def try_umap(analysis: RunAnalysis) -> list[Exhibit]:
 def draw_umap(analysis: RunAnalysis) -> Exhibit:
     """Draws UMAP of every stage."""
     analysis = analysis.for_pairs
-    components = {s: n.components for s, n in analysis.numbers.items()}
     return _show_points(
         analysis,
         "umap",
         "UMAP",
         "UMAP of the first 50 principal components (15 neighbors, least "
         "distance 0.1, seed 42), colored by factor.",
-        compute_umaps(components),
+        compute_umaps(analysis.components),
     )
 
 

@@ -172,7 +172,7 @@ def write_projections(analysis: RunAnalysis) -> None:
     upright = analysis.dataset.first_row == "bottom"
     # TensorBoard sorts by name and opens on the first. The last inner stage
     # with any variance shows most; the code looks the same in every run.
-    found = {s: n.components for s, n in analysis.numbers.items()}
+    found = analysis.components
     inner = [s for s in [*found][1:-1] if found[s].explained.any()]
     order = dict.fromkeys([*inner[-1:], *found])
     write_projector(

@@ -8,7 +8,7 @@ intervals of sweeps, `tfcomp compare` and the table in the docs follow from the
 declaration. `tfcomp.evaluation.metrics` lists all metrics.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -43,7 +43,7 @@ class Metric:
     Attributes:
         name: In files and tables.
         label: In figures.
-        about: A sentence that defines it.
+        about: A sentence that defines it; empty if no page shows it.
         limits: Least and largest possible value.
         unit: Of the number, as `px`.
         better: `low` or `high`, if one of them is better.
@@ -77,7 +77,7 @@ class Metric:
 def computes(
     of: Of,
     limits: Limits = REAL,
-    many: Mapping[str, str] | None = None,
+    names: str = "",
     *,
     better: Better | None = None,
     chart: Chart | None = None,
@@ -92,15 +92,16 @@ def computes(
 
     Args:
         of: What the metrics have values of; the others are as in `Metric`.
-        many: Texts by name, for names that are computed.
-        **texts: By the name of a metric `<label>: <definition>`.
+        names: Names, separated by spaces, that docs/outputs.md defines.
+        **texts: `<label>: <definition>` of metrics that pages show, by name.
     """
 
     def add(function: Function) -> Function:
         made = []
-        for name, text in (dict(many or {}) | texts).items():
+        for name, text in (dict.fromkeys(names.split(), "") | texts).items():
             label, _, about = text.partition(": ")
             shown = limits, unit, better, chart, is_leading, floor
+            label = label or name.replace("_", " ")
             made.append(Metric(name, label, about, *shown, of, function))
         vars(function)["metrics"] = made + list_declared(function)
         return function

@@ -160,7 +160,7 @@ def show_units(study: RunAnalysis, *stages: int) -> list[Exhibit]:
     names = [f"stage_{n}" for n in stages] or study.stages[1:-1]
     exhibits = []
     for stage in filter(study.stages.__contains__, names):
-        numbers, tuning = study.numbers[stage], study.tuning[stage]
+        tuning = study.tuning[stage]
         plane = study.dataset.planes[0]
         place = f" with {plane.held}" if plane.held else ""
         words = (
@@ -170,12 +170,11 @@ def show_units(study: RunAnalysis, *stages: int) -> list[Exhibit]:
             "before it leave unexplained. The held-out region is outlined or "
             "shaded."
         )
-        maps = () if numbers.maps is None else numbers.maps
         units = {
             f"unit {unit}, additive {tuning.additive_share[unit]:.2f}": (
-                study.dataset.make_map(values.ravel())
+                study.dataset.make_map(values)
             )
-            for unit, values in zip(numbers.units, maps, strict=True)
+            for unit, values in zip(*study.shown_units[stage], strict=True)
         }
         title = f"{study.name}, {stage}"
         figure = draw_tuning(units, plane, title=title) if units else None
