@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tfcomp.studies.decoders.cells import Cell, add_r2, list_cells
+import pandas as pd
+
+from tfcomp.studies.decoders.cells import read_table
 from tfcomp.tables.flatten import describe_run, get_defaults, list_numbers
-from tfcomp.tables.groups import Group
 from tfcomp.tables.read import Results
 
 # Flags, and the content of `metrics.json`.
@@ -21,9 +22,5 @@ def make_results(runs: Iterable[Run]) -> Results:
     return Results(rows, numbers)
 
 
-def make_groups(runs: Iterable[Run]) -> list[Group]:
-    return add_r2(make_results(runs).groups)
-
-
-def make_cells(runs: Iterable[Run]) -> list[Cell]:
-    return list_cells(make_groups(runs))
+def make_table(runs: Iterable[Run]) -> pd.DataFrame:
+    return read_table(make_results(runs))

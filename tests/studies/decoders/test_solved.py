@@ -1,24 +1,14 @@
 """Splits by certificate, of runs with planted scores."""
 
 import csv
-import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from tests.studies.decoders.planted import Run, make_groups
-from tfcomp.studies.decoders.report import (
-    format_cell,
-    format_splits,
-    list_rows,
-    write_splits,
-)
-from tfcomp.studies.decoders.splits import (
-    Split,
-    count_ordered,
-    list_new,
-    list_splits,
-)
+from tests.studies.decoders.planted import Run, make_table
+from tfcomp.studies.decoders.report import write_splits
+from tfcomp.studies.decoders.splits import list_pairs, list_rows
 
 # Regions to their certified share.
 SHARES = {
@@ -37,30 +27,29 @@ def make_runs(
     ood: float = 0.95,
     ids: tuple[float, ...] = (0.99, 0.98, 0.97),
     first_seed: int = 200,
-    share: float | None = None,
-    **r2: float,
+    nearest: float = 0.375,
 ) -> list[Run]:
     """Runs with R^2 of ID and of held-out points.
 
     The mean image has half the error of a blank one.
     """
-    certified = SHARES.get(region, share)
     flags = {"dataset": "sprites", "region": region, "model": model}
     return [
         (
             flags | {"seed": first_seed + place},
             {
-                "r2": {"id": value, "ood": ood + 0.01 * place, **r2},
+                "r2": {"id": value, "ood": ood + 0.01 * place},
                 "id": {"relative_mse": 0.5 * (1 - value)},
                 "ood": {"relative_mse": 0.5 * (1 - ood - 0.01 * place)},
                 "certificate": {
-                    "1": {"certified": certified, "missing_rank": 2}
+                    "1": {"certified": SHARES[region], "missing_rank": 2}
                 },
                 "coverage": {"pixels": 0.75},
                 "points": {"id": 1000, "ood": 24},
                 "references": {
                     "additive": {"ood": 0.25},
-                    "nearest_id": {"ood": 0.375},
+                    "nearest_id": {"ood": nearest},
+                    "mean_image": {"ood": 0.3},  # of training
                 },
             },
         )
@@ -68,69 +57,69 @@ def make_runs(
     ]
 
 
-def split_runs(runs: list[Run]) -> list[Split]:
-    return list_splits(make_groups(runs), "sprites")
+def solve(runs: list[Run]) -> pd.DataFrame:
+    return pd.DataFrame(list_rows(make_table(runs)))
 
 
-def list_means(split: Split, decoder: str = "acting") -> list[float]:
-    """The mean R^2 of each round of a decoder, the latest last."""
-    return [cell.estimate.mean for cell in split.rounds[decoder]]
+def format_rows(runs: list[Run], folder: Path) -> str:
+    return write_splits(list_rows(make_table(runs)), folder, "solved")
 
 
 def test_sprites_of_other_shapes_are_other_data() -> None:
     shapes = {"sprite_shapes": "heart,triangle,l"}
-    old, new = make_runs("x:#2,y:#2"), make_runs("x:#2,y:#2", ood=0.5)
-    runs = old + [(flags | shapes, numbers) for flags, numbers in new]
-    groups = make_groups(runs)
+    runs = make_runs(REGIONS[0])
+    new = make_runs(REGIONS[0], ood=0.5)
+    table = make_table(runs + [(f | shapes, numbers) for f, numbers in new])
     for data, mean in (("sprites", 0.96), ("sprites:heart,triangle,l", 0.51)):
-        (split,) = list_splits(groups, data)
-        assert split.name == "x:#2,y:#2"
-        assert list_means(split) == pytest.approx([mean])
+        row, *_ = list_rows(table, data)
+        assert row["split"] == REGIONS[0]
+        assert row["r2"] == pytest.approx(mean)
 
 
-def test_rounds_of_seeds_stand_beside_each_other() -> None:
+def test_rounds_of_seeds_stand_beside_each_other(tmp_path: Path) -> None:
     first = make_runs(REGIONS[0], ood=0.5)
     second = make_runs(REGIONS[0], ood=0.8, first_seed=210)
-    (split,) = split_runs([*first, *second])
-    assert list_means(split) == pytest.approx([0.51, 0.81])
-    (row, before, *_) = list_rows(split)
-    assert (row["first_seed"], before["first_seed"]) == (210, 200)
-    assert re.search(r"0\.81 .*; first look 0\.51 ", format_splits([split]))
+    rows = solve([*first, *second])
+    assert rows["first_seed"][:2].tolist() == [210, 200]
+    assert rows["r2"][:2].tolist() == pytest.approx([0.81, 0.51])
+    text = format_rows([*first, *second], tmp_path)
+    assert "; first look 0.51 " in text
     # Version 1 had other rules, and is no round of this one.
     older = make_runs(REGIONS[0], ood=0.2, first_seed=0)
-    (split,) = split_runs([*older, *first])
-    assert list_means(split) == pytest.approx([0.51])
+    rows = solve([*older, *first]).dropna(subset="first_seed")
+    assert rows["r2"].tolist() == pytest.approx([0.51])
 
 
-def test_a_run_that_does_not_fit_has_no_say_and_is_counted() -> None:
-    (split,) = split_runs(make_runs(REGIONS[0], ids=(0.5, 0.95, 0.91, 0.89)))
-    (cell,) = split.rounds["acting"]
-    assert cell.fitted.seeds == [201, 202]
-    assert cell.estimate.mean == pytest.approx(0.965)
-    assert format_cell(cell).endswith("2 of 4")
-    row = list_rows(split)[0]
+def test_a_run_that_does_not_fit_has_no_say_and_is_counted(
+    tmp_path: Path,
+) -> None:
+    runs = make_runs(REGIONS[0], ids=(0.5, 0.95, 0.91, 0.89))
+    row = solve(runs).iloc[0]
+    assert (row["runs"], row["fitted"]) == (4, 2)
     assert (row["fitted_at_85"], row["fitted_at_95"]) == (3, 1)
-    (none,) = split_runs(make_runs(REGIONS[0], ids=(0.5, 0.2)))
-    assert format_cell(none.latest["acting"]) == "not fitted (0 of 2)"
+    assert row["r2"] == pytest.approx(0.965)
+    assert ", 2 of 4 |" in format_rows(runs, tmp_path)
+    text = format_rows(make_runs(REGIONS[0], ids=(0.5, 0.2)), tmp_path)
+    assert "| not fitted (0 of 2) |" in text
 
 
-def test_facts_are_those_that_the_runs_have_recorded() -> None:
-    (split,) = split_runs(make_runs(REGIONS[0]))
-    row = list_rows(split)[0]
+def test_facts_are_those_that_the_runs_have_recorded(tmp_path: Path) -> None:
+    rows = solve(make_runs(REGIONS[0]))
+    row = rows.iloc[0]
     assert (row["training_images"], row["missing_images"]) == (1000, 2)
     assert (row["lit_pixels"], row["certified_1"]) == (0.75, 1.0)
     assert row["certified_2"] is row["certified_3"] is None
     # R^2 is about the mean image, whose error is half of a blank one.
-    expected = {"additive": 0.5, "nearest_id": 0.25}
-    assert split.references == pytest.approx(expected)
+    references = rows.set_index("decoder")["r2"][1:].to_dict()
+    expected = {"(additive)": 0.5, "(nearest_id)": 0.25}
+    assert references == pytest.approx(expected)
     runs = make_runs(REGIONS[0])
     for _, metrics in runs:
         for name in ("points", "certificate", "coverage", "references"):
             del metrics[name]
         del metrics["r2"]  # as in runs of version 0.1
-    (split,) = split_runs(runs)
-    assert split.share == 0 and split.read("points/id") is None
-    assert "| – | – | – | – |" in format_splits([split])
+    text = format_rows(runs, tmp_path)
+    assert "| 0% | – | – | – | – |" in text
 
 
 def test_splits_are_in_the_order_of_what_they_determine() -> None:
@@ -138,22 +127,11 @@ def test_splits_are_in_the_order_of_what_they_determine() -> None:
     runs += make_runs(REGIONS[0], "cnn", 0.2, first_seed=0)
     # Fresh seeds of a decoder take the place of older ones.
     runs += make_runs(REGIONS[0], "acting", -1.0, first_seed=0)
-    splits = split_runs(runs)
-    assert [s.share for s in splits] == sorted(SHARES.values(), reverse=True)
-    assert list_means(splits[0]) == pytest.approx([0.96])
-    assert set(splits[0].rounds) == {"acting", "cnn"}
-
-
-@pytest.mark.parametrize(("slope", "ordered"), [(1.0, 4), (-1.0, 0), (0.0, 0)])
-def test_pairs_in_order_are_counted(slope: float, ordered: int) -> None:
-    runs = [
-        run
-        for region, share in SHARES.items()
-        for run in make_runs(region, ood=0.5 * slope * share)
-    ]
-    splits = split_runs(runs)
-    assert count_ordered(splits, "acting") == (1, 4, ordered)
-    assert count_ordered(splits, "cnn") == (0, 0, 0)
+    rows = solve(runs).dropna(subset="first_seed")
+    shares = rows["certified_1"].unique().tolist()
+    assert shares == sorted(SHARES.values(), reverse=True)
+    first = rows[rows["split"] == REGIONS[0]].set_index("decoder")["r2"]
+    assert first.to_dict() == pytest.approx({"acting": 0.96, "cnn": 0.21})
 
 
 @pytest.mark.parametrize(
@@ -169,21 +147,24 @@ def test_pairs_in_order_are_counted(slope: float, ordered: int) -> None:
 def test_a_split_is_solved_above_the_best_reference(
     ood: float, nearest: float, expected: str
 ) -> None:
-    runs = make_runs(REGIONS[0], ood=ood)
-    for _, metrics in runs:
-        metrics["references"]["nearest_id"]["ood"] = nearest
-    (split,) = split_runs(runs)
-    assert split.is_solved(split.latest["acting"]) == expected
+    rows = solve(make_runs(REGIONS[0], ood=ood, nearest=nearest))
+    assert rows["solves"][0] == expected
 
 
-def test_what_runs_later_does_not_make_a_law_of_more_splits() -> None:
-    runs = [run for region in REGIONS for run in make_runs(region)]
-    runs += make_runs(REGIONS[1], "cnn")
-    runs += make_runs(REGIONS[3], "cnn", first_seed=0)  # had been run
-    before = [split.name for split in list_new(split_runs(runs))]
-    runs += [r for g in REGIONS for r in make_runs(g, "hard_rendering")]
-    after = [split.name for split in list_new(split_runs(runs))]
-    assert before == after == [REGIONS[1]]
+@pytest.mark.parametrize(("slope", "ordered"), [(1.0, 4), (-1.0, 0), (0.0, 0)])
+def test_pairs_in_order_are_counted(slope: float, ordered: int) -> None:
+    runs = []
+    for region, share in SHARES.items():
+        runs += make_runs(region, ood=0.5 * slope * share)
+        runs += make_runs(region, "cnn", ood=0.5)
+    expected = ["acting", "5", "4", f"{ordered} of 4"]
+    assert list_pairs(solve(runs)) == [expected, ["cnn", "5", "4", "0 of 4"]]
+    # Splits that had been run before, and those without a rival, do not count.
+    runs += make_runs(REGIONS[3], "slots", first_seed=0)
+    acting, _ = list_pairs(solve(runs))[:2]
+    assert acting[1:3] == ["4", "3"]
+    alone = [r for region in REGIONS for r in make_runs(region)]
+    assert list_pairs(solve(alone)) == []
 
 
 def test_tables_and_picture(tmp_path: Path) -> None:
@@ -192,16 +173,13 @@ def test_tables_and_picture(tmp_path: Path) -> None:
     for flags, metrics in runs:
         if flags["region"] == REGIONS[1]:
             metrics["r2"] |= {"certified": 0.875, "others": 0.625}
-    text = write_splits(split_runs(runs), tmp_path, "solved")
+    text = format_rows(runs, tmp_path)
     (row,) = [x for x in text.splitlines() if x.startswith(f"| `{REGIONS[1]}`")]
     assert "| 0.88, 0.62 |" in row and "cnn 0.10, 1 of 3" in row
     assert "not run" in text
     with open(tmp_path / "solved.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
-    (cnn,) = [r for r in rows if r["decoder"] == "cnn"]
+        (cnn,) = [r for r in csv.DictReader(file) if r["decoder"] == "cnn"]
     assert (cnn["runs"], cnn["fitted"], cnn["r2"]) == ("3", "1", "0.1")
-    assert cnn["fitted_at_95"] == "1"
-    assert {"(additive)", "(nearest_id)"} <= {r["decoder"] for r in rows}
     assert (tmp_path / "solved.png").read_bytes()[:4] == b"\x89PNG"
-    others = split_runs([({"dataset": "gaussian_bumps"}, {})])
-    assert write_splits(others, tmp_path / "none", "solved") == ""
+    others = [({"dataset": "gaussian_bumps"}, {})]
+    assert format_rows(others, tmp_path / "none") == ""

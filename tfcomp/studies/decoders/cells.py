@@ -13,25 +13,26 @@ occlusions whose objects never meet in training (`WIDER`, `EXPECTED`).
 
 from __future__ import annotations
 
-import dataclasses
-import functools
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import product
-from statistics import median
 from typing import Any
 
-from tfcomp.statistics.estimates import Estimate
+import pandas as pd
+
+from tfcomp.statistics.estimates import Estimate, estimate_mean
 from tfcomp.statistics.limits import AT_MOST_ONE
 from tfcomp.statistics.setting_table import choose_flags
-from tfcomp.statistics.verdicts import Rule, Verdict, above, combine
-from tfcomp.studies.claims.claim import Case, Gate, Number
-from tfcomp.studies.claims.parts import Part, measure
-from tfcomp.tables.flatten import END
-from tfcomp.tables.groups import Group
+from tfcomp.statistics.verdicts import (
+    MIN_SEEDS,
+    Verdict,
+    above,
+    combine,
+    judge,
+)
+from tfcomp.tables import Results
+from tfcomp.tables.flatten import NO_FLAGS
 
-FITTED = Gate("r2/id", Rule(low=0.9))
-R2 = Number("R² of held-out images", "r2/ood", above(0.9), limits=AT_MOST_ONE)
+BOUND = 0.9  # of R², ID and OOD
 FRESH = 200  # the first seed of version 2 of the comparison
 SHAPES = "square,ellipse,heart"  # of sprites, before there were others
 # Composition of the data to the decoder that is it.
@@ -48,164 +49,152 @@ EXPECTED = [
     if (composition, support) != ("occlusion", "orthogonal")
 ]
 VERDICTS = {Verdict.REPRODUCED: "composes", Verdict.REFUTED: "fails"}
+NUMBERS = {
+    "id_relative_mse": "id/relative_mse",
+    "ood_relative_mse": "ood/relative_mse",
+    "ood_position_accuracy": "ood/position_accuracy",
+    "additive_predictor": "references/additive/ood",
+    "nearest_memory": "references/nearest_id/ood",
+    "weights": "train/weights",
+    "seconds": "train/seconds",
+}
+Row = dict[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
-class Cell:
-    """The runs of a decoder on a split, which differ in their seeds."""
+def read_table(results: Results) -> pd.DataFrame:
+    """Returns a row for each run: split, flags, and scores as `ood/mse`.
 
-    split: str
-    decoder: str
-    group: Group
-
-    @functools.cached_property
-    def part(self) -> Part:
-        """The judged R² of fitted runs."""
-        (part,) = measure(Case(self.split, [self.group]), [R2], [FITTED])
-        return part
-
-    @property
-    def fitted(self) -> Group:
-        """The runs that count."""
-        return self.part.groups[0]
-
-    @property
-    def estimate(self) -> Estimate | None:
-        """The mean R²; None if a fitted run lacks it."""
-        return self.part.estimate
-
-    @property
-    def mean(self) -> float | None:
-        """The mean R², if it is known."""
-        return self.estimate.mean if self.estimate else None
-
-    @property
-    def data(self) -> str:
-        """The data of the split, as `composed` or `gaussian_bumps`."""
-        return self.split.split()[0]
-
-    @property
-    def verdict(self) -> str:
-        """The verdict of docs/decoders.md."""
-        if not len(self.fitted):
-            return "not fitted"
-        return VERDICTS.get(self.part.verdict, "undecided")
-
-    @property
-    def expected(self) -> str | None:
-        """Returns `composes` or `fails` where the composition is known."""
-        if self.split not in EXPECTED:
-            return None
-        if self.decoder == EXACT[self.split.split()[1]]:
-            return "composes"
-        return None if self.decoder in WIDER else "fails"
-
-    def average(self, path: str) -> float | None:
-        """Returns the mean of a number over fitted seeds, or all."""
-        return average(self.fitted if len(self.fitted) else self.group, path)
-
-
-def average(group: Group, path: str) -> float | None:
-    """Returns the mean of a number over runs that have it."""
-    mean = group.get(path).mean()
-    return None if mean != mean else float(mean)
-
-
-def list_cells(groups: Iterable[Group]) -> list[Cell]:
-    """Returns the cells of the first seeds, by names of splits and decoders.
-
-    Where runs of a split differ in more flags than the seed, its name says in
-    which, as ` (grid_size 64)`.
+    R² of runs that lack it follows from their error and from the error of the
+    mean of the scored images, which other runs on the same images recorded.
     """
-    groups = list(groups)
-    old = [g.keep([s for s in g.seeds if s < FRESH]) for g in groups]
-    cells: dict[tuple[str, str], list[Group]] = {}
-    for group in filter(len, old if any(map(len, old)) else groups):
-        key = describe_split(group.flags), group.flags["model"]
-        cells.setdefault(key, []).append(group)
-    found = []
-    for (split, decoder), alike in sorted(cells.items()):
-        names = choose_flags([group.flags for group in alike])
-        for group in alike:
-            words = ", ".join(f"{n} {group.flags[n]}" for n in names)
-            label = f"{split} ({words})" if words else split
-            found.append(Cell(label, decoder, group))
-    return found
+    scores = results.scores.filter(like="/").reset_index(drop=True)
+    table = pd.concat([results.runs, scores], axis=1)
+    table.insert(0, "split", table.apply(describe_split, axis=1))
+    images = [table[name] for name in ("split", "grid_size", "num_positions")]
+    for subset in ("id", "ood"):
+        names = [f"{subset}/relative_mse", f"r2/{subset}"]
+        table[names] = table.reindex(columns=names)
+        error, r2 = (table[name] for name in names)
+        mean = (error / (1 - r2)).groupby(images).transform("median")
+        table[names[1]] = r2.fillna(1 - error / mean)
+    return table
 
 
-def describe_split(flags: Mapping[str, Any]) -> str:
+def describe_split(run: pd.Series) -> str:
     """Returns data and region, as `sprites montero:range`.
 
     Sprites of other shapes than the first are `sprites:heart,triangle,l`.
     """
-    data, region = flags["dataset"], flags["region"]
-    shapes = flags.get("sprite_shapes", SHAPES)
+    data, region = run["dataset"], run["region"]
+    shapes = run.get("sprite_shapes", SHAPES)
     if data == "sprites" and shapes != SHAPES:
         data += f":{shapes}"
     if data != "composed":
         return f"{data} {region}"
     _, _, kind = region.partition("wiedemer:")
-    return f"{data} {flags['composition']} {kind.partition(':x_')[0]}"
+    return f"{data} {run['composition']} {kind.partition(':x_')[0]}"
 
 
-def add_r2(groups: Iterable[Group]) -> list[Group]:
-    """Adds R² to runs that lack it.
+def estimate_r2(runs: pd.DataFrame) -> tuple[pd.DataFrame, Estimate | None]:
+    """Returns the runs that count, and their mean R²; None if one lacks it."""
+    fitted = runs[runs["r2/id"] > BOUND]
+    pairs = zip(fitted["seed"], fitted["r2/ood"], strict=True)
+    values = {seed: r2 if r2 == r2 else None for seed, r2 in pairs}
+    return fitted, estimate_mean(values, AT_MOST_ONE)
 
-    It follows from their error and from the error of the mean of the scored
-    images, which other runs on the same images have recorded.
+
+def average(runs: pd.DataFrame, path: str) -> float | None:
+    """Returns the mean of a number over runs that have it."""
+    mean = runs[path].mean() if path in runs else float("nan")
+    return None if mean != mean else float(mean)
+
+
+def list_cells(table: pd.DataFrame) -> list[Row]:
+    """Returns the rows of decoders.csv, by names of splits and decoders.
+
+    They are about the first seeds. Where runs of a split differ in more flags
+    than the seed, its name says in which, as ` (grid_size 64)`.
     """
-    groups, means = list(groups), dict[tuple[Any, ...], list[float]]()
-    for group in groups:
-        for subset in ("id", "ood"):
-            error = group.get(f"{subset}/relative_mse")
-            mean = error / (1 - group.get(f"r2/{subset}"))
-            known = means.setdefault((*_get_images(group), subset), [])
-            known += mean.dropna().tolist()
-    completed = []
-    for group in groups:
-        columns = dict(group.columns)
-        for subset in ("id", "ood"):
-            r2 = group.get(f"r2/{subset}")
-            if known := means[(*_get_images(group), subset)]:
-                error = group.get(f"{subset}/relative_mse")
-                r2 = r2.fillna(1 - error / median(known))
-            known_r2 = {int(str(s)): float(v) for s, v in r2.dropna().items()}
-            columns[END, f"r2/{subset}"] = {"": known_r2}
-        completed.append(dataclasses.replace(group, columns=columns))
-    return completed
+    old = table[table["seed"] < FRESH]
+    rows = []
+    cells = (table if old.empty else old).groupby(["split", "model"])
+    for key, alike in cells:
+        split, decoder = map(str, key)
+        firsts = alike.drop_duplicates("setting").dropna(axis=1)
+        settings = [
+            {str(name): value for name, value in row.items()}
+            for row in firsts.drop(columns=NO_FLAGS & {*firsts}).to_dict(
+                "records"
+            )
+        ]
+        names = [n for n in choose_flags(settings) if "/" not in n]
+        groups = alike.sort_values("seed").groupby("setting")
+        for values, setting in zip(settings, firsts["setting"], strict=True):
+            words = ", ".join(f"{n} {values[n]}" for n in names)
+            label = f"{split} ({words})" if words else split
+            rows.append(_judge_cell(label, decoder, groups.get_group(setting)))
+    return rows
 
 
-def _get_images(group: Group) -> tuple[Any, ...]:
-    names = ("grid_size", "num_positions")
-    return describe_split(group.flags), *map(group.flags.get, names)
+def _judge_cell(split: str, decoder: str, runs: pd.DataFrame) -> Row:
+    fitted, estimate = estimate_r2(runs)
+    verdict = VERDICTS.get(judge(estimate, above(BOUND))[0], "undecided")
+    is_interval = estimate and estimate.count >= MIN_SEEDS
+    counted = runs if fitted.empty else fitted
+    numbers = {name: average(counted, path) for name, path in NUMBERS.items()}
+    error = numbers["ood_relative_mse"]
+    ratios = {
+        f"over_{name}": error / other if error is not None and other else None
+        for name, other in (
+            ("additive", numbers["additive_predictor"]),
+            ("nearest", numbers["nearest_memory"]),
+        )
+    }
+    return {
+        "split": split,
+        "decoder": decoder,
+        "seeds": len(runs),
+        "fitted": len(fitted),
+        "verdict": "not fitted" if fitted.empty else verdict,
+        "expected": find_expected(split, decoder),
+        "ood_r2": estimate and estimate.mean,
+        "ood_r2_low": estimate.low if estimate and is_interval else None,
+        "ood_r2_high": estimate.high if estimate and is_interval else None,
+        "id_r2_worst": min(fitted["r2/id"], default=None),
+        **numbers,
+        **ratios,
+    }
 
 
-def judge_expectations(cells: Sequence[Cell]) -> list[list[str]]:
+def find_expected(split: str, decoder: str) -> str | None:
+    """Returns `composes` or `fails` where the composition is known."""
+    if split not in EXPECTED:
+        return None
+    if decoder == EXACT[split.split()[1]]:
+        return "composes"
+    return None if decoder in WIDER else "fails"
+
+
+def judge_expectations(cells: Sequence[Row]) -> list[list[str]]:
     """Judges both statements on every split, and on all in the last row.
 
     They are: the decoder that is the composition composes; all others that
-    must fail do.
+    must fail do. A decoder that does not fit does not count as a failure.
     """
     rows = []
     for split in EXPECTED:
-        row = [split]
-        for expected in VERDICTS.values():
-            verdicts = [
-                _compare(cell)
-                for cell in cells
-                if cell.split == split and cell.expected == expected
-                # A decoder that does not fit does not count as a failure.
-                if expected == "composes" or len(cell.fitted)
-            ]
-            row.append(combine(verdicts)[0])
-        rows.append(row)
+        found: dict[str, list[Verdict]] = {v: [] for v in VERDICTS.values()}
+        for cell in cells:
+            verdict, expected = cell["verdict"], cell["expected"]
+            if cell["split"] != split or expected is None:
+                continue
+            if verdict == expected:
+                found[expected].append(Verdict.REPRODUCED)
+            elif verdict in found:
+                found[expected].append(Verdict.REFUTED)
+            elif expected == "composes" or verdict != "not fitted":
+                found[expected].append(Verdict.UNDECIDED)
+        rows.append([split, *(combine(v)[0] for v in found.values())])
     _, *columns = zip(*rows, strict=True)
     every = [combine([Verdict(v) for v in c])[0] for c in columns]
     return [*rows, ["all", *every]]
-
-
-def _compare(cell: Cell) -> Verdict:
-    if cell.verdict not in VERDICTS.values():
-        return Verdict.UNDECIDED
-    is_right = cell.verdict == cell.expected
-    return Verdict.REPRODUCED if is_right else Verdict.REFUTED

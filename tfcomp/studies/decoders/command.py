@@ -26,8 +26,6 @@ FLAGS = {
     ),
     "output": ("decoders", "The folder for the tables and the pictures."),
 }
-
-
 # Data by the name of the table of its splits; shapes of the second have no
 # copies.
 TABLES = {"solved": "sprites", "distinct": "sprites:heart,triangle,l"}
@@ -44,14 +42,14 @@ def tabulate(settings: dict[str, Any]) -> int:
     from tfcomp.tables import read_results
 
     results = read_results(split_names(settings["runs"]), history=False)
-    if not results.groups:
+    if not results.rows:
         raise ConfigError("runs", "must match finished runs", settings["runs"])
-    groups = cells.add_r2(results.groups)
+    table = cells.read_table(results)
     output = make_folder(Path(settings["output"]))
-    text = report.write_cells(cells.list_cells(groups), output)
+    text = report.write_cells(cells.list_cells(table), output)
     for name, data in TABLES.items():
-        found = splits.list_splits(groups, data)
-        text += report.write_splits(found, output, name)
+        rows = splits.list_rows(table, data)
+        text += report.write_splits(rows, output, name)
     print(text, end="")
     print(f"tables  {output}")
     return 0

@@ -6,165 +6,150 @@ decoder solves a split if the lower end of its interval lies above .9 and above
 the best reference, a predictor without a network.
 """
 
-from __future__ import annotations
+import numpy as np
+import pandas as pd
 
-import dataclasses
-import functools
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from tfcomp.statistics.estimates import Estimate
+from tfcomp.studies.decoders.cells import (
+    BOUND,
+    FRESH,
+    Row,
+    average,
+    estimate_r2,
+)
 
-from tfcomp.studies.decoders.cells import FRESH, Cell, describe_split
-from tfcomp.tables.groups import Columns, Group
-
-BOUND = 0.9
 RIVALS = {"additive", "cnn", "slots"}  # of decoders_law.flags
 # First seeds of the replication rounds of version 2.
 ROUNDS = (FRESH, 210, 220)
+FACTS = {
+    "training_images": "points/id",
+    "certified_1": "certificate/1/certified",
+    "certified_2": "certificate/2/certified",
+    "certified_3": "certificate/3/certified",
+    "missing_images": "certificate/1/missing_rank",
+    "lit_pixels": "coverage/pixels",
+}
+COUNTS = ("training_images", "missing_images")
 
 
-@dataclass(frozen=True)
-class Split:
-    """A split, as `montero:range`, with all runs on it.
+def list_rows(table: pd.DataFrame, data: str = "sprites") -> list[Row]:
+    """Returns the rows of a table of splits, of decoders and of predictors.
 
-    Attributes:
-        facts: The latest run, which has recorded most.
-        rounds: The rounds of each decoder, the latest last.
+    The determined splits come first, then the large ones. Of a decoder the
+    latest round comes first; predictors have their names in parentheses.
     """
+    runs = table[table["split"].str.startswith(f"{data} ")]
+    groups = runs.groupby("split", sort=False)
+    splits = [_list_split(str(name), group) for name, group in groups]
 
-    name: str
-    facts: Group
-    rounds: Mapping[str, Sequence[Cell]]
+    def rank(rows: list[Row]) -> tuple[float, float]:
+        images = rows[0]["training_images"] or 0
+        return -(rows[0]["certified_1"] or 0), -images
 
-    @property
-    def latest(self) -> dict[str, Cell]:
-        """The latest round of each decoder, by name."""
-        return {name: rounds[-1] for name, rounds in self.rounds.items()}
-
-    def read(self, path: str) -> float | None:
-        """Returns a fact about the split; None if no run recorded it."""
-        (value,) = self.facts.get(path)
-        return None if value != value else float(value)
-
-    @property
-    def share(self) -> float:
-        """The share determined at order 1; 0 if it is not known."""
-        return self.read("certificate/1/certified") or 0.0
-
-    @functools.cached_property
-    def references(self) -> dict[str, float]:
-        """R² of predictors without a network, from their errors.
-
-        The error and the R² of the run give the error of the mean image.
-        """
-        error, r2 = self.read("ood/relative_mse"), self.read("r2/ood")
-        if error is None or r2 is None:
-            return {}
-        mean, start = error / (1 - r2), "references/"
-        errors = {
-            path.removeprefix(start).removesuffix("/ood"): self.read(path)
-            for _, path in self.facts.columns
-            if path.startswith(start) and path.endswith("/ood")
-        }
-        errors.pop("mean_image", None)  # of training: it has no number here
-        return {n: 1 - e / mean for n, e in errors.items() if e is not None}
-
-    def is_solved(self, cell: Cell) -> str:
-        """Returns yes, no or `?` of a decoder; empty if it does not fit."""
-        found = cell.estimate
-        if found is None or found.low is None or found.high is None:
-            return ""
-        bound = max(BOUND, *self.references.values(), -1.0)
-        if found.low > bound:
-            return "yes"
-        return "no" if found.high <= bound else "?"
+    return [row for rows in sorted(splits, key=rank) for row in rows]
 
 
-def list_splits(groups: Iterable[Group], data: str) -> list[Split]:
-    """Returns the splits of data: the determined ones first, then by size.
-
-    First seeds tell the rounds of a decoder apart.
-    """
-    found: dict[str, dict[str, list[Group]]] = {}
-    for group in groups:
-        split = describe_split(group.flags)
-        if split.startswith(f"{data} "):
-            decoders = found.setdefault(split, {})
-            decoders.setdefault(group.flags["model"], []).append(group)
-    splits = [_make_split(name, decoders) for name, decoders in found.items()]
-
-    def rank(split: Split) -> tuple[float, float]:
-        return -split.share, -(split.read("points/id") or 0)
-
-    return sorted(splits, key=rank)
-
-
-def _make_split(name: str, decoders: Mapping[str, Sequence[Group]]) -> Split:
-    rounds = {}
-    for decoder, groups in sorted(decoders.items()):
-        *before, last = _list_rounds(_merge(groups))
+def _list_split(name: str, runs: pd.DataFrame) -> list[Row]:
+    latest, earlier = [], []
+    for decoder, group in runs.groupby("model"):
+        group = group.drop_duplicates("seed", keep="last").sort_values("seed")
+        place = np.searchsorted(ROUNDS, group["seed"], side="right")
+        *before, last = ((decoder, r) for _, r in group.groupby(place))
+        latest.append(last)
         # Version 1 had other rules.
-        kept = [group for group in before if group.seeds[0] >= FRESH]
-        rounds[decoder] = [Cell(name, decoder, g) for g in (*kept, last)]
+        earlier += [r for r in before if r[1]["seed"].iloc[0] >= FRESH]
     # Later versions of the code record more.
-    last_rounds = [cells[-1].group for cells in rounds.values()]
-    facts = max(last_rounds, key=lambda group: group.seeds[0])
+    facts = max((r for _, r in latest), key=lambda r: r["seed"].iloc[0]).head(1)
     region, _, images = name.partition(" ")[2].partition("&not:")
     # The images complete the certificate of the region.
-    label = region + " completed" * bool(images)
-    return Split(label, facts.keep(facts.seeds[:1]), rounds)
-
-
-def _merge(groups: Sequence[Group]) -> Group:
-    """Joins the runs of settings of a decoder, which have rounds of seeds."""
-    runs: dict[int, Mapping[str, Any]] = {}
-    columns: Columns = {}
-    for group in groups:
-        runs |= dict(group.runs)
-        for key, stages in group.columns.items():
-            values = columns.setdefault(key, {})
-            for stage, numbers in stages.items():
-                values.setdefault(stage, {}).update(numbers)
-    kept = dict(sorted(runs.items()))
-    return dataclasses.replace(groups[0], runs=kept, columns=columns)
-
-
-def _list_rounds(group: Group) -> list[Group]:
-    """Returns the runs of each round, in the order of seeds."""
-    rounds: dict[int, list[int]] = {}
-    for seed in group.seeds:
-        rounds.setdefault(sum(seed >= f for f in ROUNDS), []).append(seed)
-    return [group.keep(seeds) for seeds in rounds.values()]
-
-
-def list_new(splits: Sequence[Split]) -> list[Split]:
-    """Returns the splits that were not used when the hypothesis was stated.
-
-    `RIVALS` have run on them; runs of further decoders do not add splits.
-    """
-    return [
-        split
-        for split in splits
-        if not RIVALS.isdisjoint(split.rounds)
-        and all(c.group.seeds[0] >= FRESH for c in split.latest.values())
+    shared: Row = {"split": region + " completed" * bool(images)}
+    shared |= {fact: average(facts, path) for fact, path in FACTS.items()}
+    shared |= {fact: shared[fact] and int(shared[fact]) for fact in COUNTS}
+    references = find_references(facts)
+    bound = max(BOUND, *references.values(), -1.0)
+    rows = [
+        shared | _describe_round(str(decoder), each, bound)
+        for decoder, each in (*latest, *earlier)
+    ]
+    empty = dict.fromkeys(rows[0].keys() - shared.keys())
+    return rows + [
+        shared | empty | {"decoder": f"({name})", "r2": value}
+        for name, value in references.items()
     ]
 
 
-def count_ordered(
-    splits: Sequence[Split], decoder: str
-) -> tuple[int, int, int]:
-    """Counts determined and other splits, and pairs of both that are in order.
+def find_references(facts: pd.DataFrame) -> dict[str, float]:
+    """Returns R² of predictors without a network, from their errors.
 
-    A pair is in order if the R² of the first round is higher on the determined
-    split.
+    The error and the R² of the run give the error of the mean image.
     """
-    means = [
-        (split.share == 1, cell.mean)
-        for split in splits
-        for cell in split.rounds.get(decoder, ())[:1]
-        if cell.mean is not None
-    ]
-    known = [mean for is_known, mean in means if is_known]
-    others = [mean for is_known, mean in means if not is_known]
-    ordered = sum(a > b for a in known for b in others)
-    return len(known), len(others), ordered
+    run = facts.iloc[0]
+    mean = run["ood/relative_mse"] / (1 - run["r2/ood"])
+    errors = run.filter(regex="^references/.*/ood$").dropna()
+    return {
+        path.split("/")[1]: 1 - error / mean
+        for path, error in zip(map(str, errors.index), errors, strict=True)
+        if mean == mean and "mean_image" not in path  # of training images
+    }
+
+
+def _describe_round(decoder: str, runs: pd.DataFrame, bound: float) -> Row:
+    fitted, estimate = estimate_r2(runs)
+    return {
+        "decoder": decoder,
+        "first_seed": int(runs["seed"].iloc[0]),
+        "runs": len(runs),
+        "fitted": len(fitted),
+        "fitted_at_85": int((runs["r2/id"] >= 0.85).sum()),
+        "fitted_at_95": int((runs["r2/id"] >= 0.95).sum()),
+        "r2": estimate and estimate.mean,
+        "r2_low": estimate and estimate.low,
+        "r2_high": estimate and estimate.high,
+        "solves": is_solved(estimate, bound),
+        "r2_certified": average(fitted, "r2/certified"),
+        "r2_others": average(fitted, "r2/others"),
+    }
+
+
+def is_solved(estimate: Estimate | None, bound: float) -> str:
+    """Returns yes, no or `?`; empty without an interval."""
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return ""
+    if estimate.low > bound:
+        return "yes"
+    return "no" if estimate.high <= bound else "?"
+
+
+def list_pairs(solved: pd.DataFrame) -> list[list[str]]:
+    """Counts pairs of a determined and another split that are in order.
+
+    In order means that the R² of the first round is higher on the determined
+    split. Only splits count that were not used when the hypothesis was stated:
+    `RIVALS` have run on them, and runs of other decoders do not add splits.
+
+    Args:
+        solved: The rows of solved.csv.
+
+    Returns:
+        Decoder, splits, splits that are not determined, pairs as `3 of 4`.
+    """
+    rounds = solved[solved["first_seed"].notna()]
+    first = rounds.sort_values("first_seed", kind="stable")
+    first = first.drop_duplicates(["split", "decoder"])
+    latest = rounds.drop_duplicates(["split", "decoder"])
+    is_new = latest.groupby("split").apply(
+        lambda rows: (
+            not RIVALS.isdisjoint(rows["decoder"])
+            and rows["first_seed"].min() >= FRESH
+        )
+    )
+    first = first[first["split"].map(is_new)].dropna(subset="r2")
+    counted = []
+    for decoder, rows in first.groupby("decoder"):
+        is_known = rows["certified_1"] == 1
+        known, others = rows["r2"][is_known], rows["r2"][~is_known]
+        ordered = (known.to_numpy()[:, None] > others.to_numpy()).sum()
+        if total := len(known) * len(others):
+            cells = decoder, len(rows), len(others), f"{ordered} of {total}"
+            counted.append(list(map(str, cells)))
+    return counted

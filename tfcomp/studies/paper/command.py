@@ -1,4 +1,4 @@
-"""Draws every figure and table of the paper from finished runs.
+"""Draws the figures of the paper from finished runs.
 
     tfcomp study paper --runs='tensorboard_logs/*' --output=figures
 
@@ -8,9 +8,7 @@ drawn from packed evidence, too; pictures of networks need run folders. Without
 --runs it draws figures that need no run, and lists all commands.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +23,6 @@ from tfcomp.studies.claims.evidence import Evidence, read_some_evidence
 from tfcomp.studies.paper.paper_figure import (
     NEED_NETWORKS,
     Drawer,
-    Found,
     PaperFigure,
     make_slug,
     read_figures,
@@ -60,31 +57,28 @@ def draw_figures(settings: dict[str, Any]) -> int:
     check_folder("output", settings["output"])
     figures = read_figures()
     asked = split_names(settings["only"]) or list(figures)
-    names = [name for text in asked for name in _find_figures(text, figures)]
+    chosen = [figure for text in asked for figure in _choose(text, figures)]
     if settings["format"] not in FORMATS:
         rule = f"must be among {', '.join(FORMATS)}"
         raise ConfigError("format", rule, settings["format"])
     runs = settings["runs"]
     evidence = read_some_evidence(runs) if runs else Evidence()
-    output, command = Path(settings["output"]), settings["command"]
-    chosen = [figures[name] for name in names]
-    ending = settings["format"]
     # Imported here: bad flags must be answered without matplotlib.
     from tfcomp.figures.layout import fit_width
 
     with fit_width(settings["width"]):
-        for entry in write_figures(chosen, evidence, output, command, ending):
-            print(f"{entry.figure.name:8} {entry}", flush=True)
+        write_figures(chosen, evidence, settings)
     for note in evidence.notes:
         print(f"note {note}")
-    print(f"\nindex  {output / 'index.md'}")
+    print(f"\nindex  {Path(settings['output'], 'index.md')}")
     return 0
 
 
-def _find_figures(text: str, figures: Mapping[str, Any]) -> list[str]:
+def _choose(text: str, figures: Mapping[str, PaperFigure]) -> list[PaperFigure]:
     """Returns the figure of a name, or those whose names begin with it."""
-    found = [text] if text in figures else []
-    found = found or [name for name in figures if name.startswith(text)]
+    if text in figures:
+        return [figures[text]]
+    found = [figures[name] for name in figures if name.startswith(text)]
     if not found:
         hint = suggest(text, figures) or f" of {'; '.join(figures)}"
         raise ConfigError("only", f"must name figures{hint}", text)
@@ -92,39 +86,32 @@ def _find_figures(text: str, figures: Mapping[str, Any]) -> list[str]:
 
 
 def write_figures(
-    figures: Iterable[PaperFigure],
+    figures: Sequence[PaperFigure],
     evidence: Evidence,
-    output: Path,
-    command: str = "",
-    ending: str = "png",
-) -> Iterator[Found]:
-    """Writes pictures as they are drawn, and `index.md` after the last one.
+    settings: Mapping[str, Any],
+) -> list[PaperFigure]:
+    """Writes and prints each figure as it is drawn, and `index.md` at the end.
 
-    Yields what was made of each figure. The folder is made if need be; the
-    command that makes it is shown.
+    Returns the figures with their runs and files.
     """
     from tfcomp.studies.claims.result_text import render_markdown
 
-    make_folder(output)
-    entries = []
+    output, entries = make_folder(Path(settings["output"])), []
     for figure in figures:
-        found = figure.find(evidence)
-        draw_pictures(found, output, ending)
-        entries.append(found)
-        yield found
-    shown = {
-        "entries": entries,
-        "command": command,
-        "num_runs": evidence.num_runs,
-    }
+        entries.append(figure.find(evidence))
+        draw_pictures(entries[-1], output, settings["format"])
+        print(f"{figure.name:8} {entries[-1]}", flush=True)
+    shown = {"entries": entries, "num_runs": evidence.num_runs}
+    shown["command"] = settings["command"]
     write_text(output / "index.md", render_markdown(TEMPLATE, shown))
+    return entries
 
 
-def draw_pictures(found: Found, output: Path, ending: str) -> None:
+def draw_pictures(found: PaperFigure, output: Path, ending: str) -> None:
     """Draws all pictures of a figure that its runs allow."""
     from tfcomp.figures.exhibits import figure_to_pdf, figure_to_png
 
-    for picture in found.figure.pictures:
+    for picture in found.pictures:
         kind, arguments = next(iter(picture)), picture.values()
         if kind in NEED_NETWORKS and not found.networks:
             continue
@@ -133,16 +120,14 @@ def draw_pictures(found: Found, output: Path, ending: str) -> None:
         except RunError as error:  # a damaged network
             found.missing[str(error)] = ""
             continue
-        for caption, content in drawn.items():
-            if isinstance(content, str):
-                found.tables[caption] = content
-                continue
-            number = len(found.pictures) + 1
-            name = make_slug(f"fig {found.figure.name} {number}") + f".{ending}"
-            file = figure_to_pdf(content) if ending == "pdf" else None
-            file = file or figure_to_png(content, 256, DPI)
-            write_bytes(output / name, file)
-            found.pictures[caption] = name
+        for caption, figure in drawn.items():
+            slug = make_slug(f"fig {found.name} {len(found.files) + 1}")
+            found.files[caption] = f"{slug}.{ending}"
+            if ending == "pdf":
+                content = figure_to_pdf(figure)
+            else:
+                content = figure_to_png(figure, 256, DPI)
+            write_bytes(output / found.files[caption], content)
 
 
 def _get_drawers(kind: str) -> Mapping[str, Drawer]:

@@ -4,71 +4,103 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from pandas import DataFrame, Series
 
-from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset
+from tfcomp.evaluation.metrics import find_limits
 from tfcomp.evaluation.pictures import choose_spread, get_pixel_mask
+from tfcomp.figures.curve_plots import draw_curves, draw_stage_panels
 from tfcomp.figures.forest_plots import ForestPanel, ForestRow, draw_forest
 from tfcomp.figures.image_rows import draw_rows
-from tfcomp.models import MODELS
-from tfcomp.statistics.estimates import estimate_geometric
-from tfcomp.statistics.setting_table import format_rows
-from tfcomp.statistics.verdicts import Rule
-from tfcomp.studies.claims.claim import Number
-from tfcomp.studies.claims.columns import subtract_code
+from tfcomp.statistics.estimates import estimate_geometric, estimate_mean
+from tfcomp.statistics.limits import POSITIVE, REAL, Limits
 from tfcomp.studies.claims.own_checks import SLOPES, choose_study
-from tfcomp.studies.claims.parts import estimate
-from tfcomp.studies.paper.curves import Reader, draw_errors, draw_stages
-from tfcomp.studies.paper.paper_figure import Drawer, Drawn, Found
+from tfcomp.studies.paper.paper_figure import Drawer, Drawn, PaperFigure
 from tfcomp.studies.thresholds.laws import fit_laws, make_exhibits
 
+VOLUME = "log_volume_difference"
 # The metric of each stage, the label of its axis, and its description.
-STAGES: dict[str, tuple[Reader, str, str]] = {
+STAGES = {
     "factorization": ("factorization", "F (eq. 7)", "Factorization"),
     "probes": ("probe_r2_ood", "R²", "Linear probes from ID to OOD"),
     "volume": (
-        lambda group: subtract_code(group.get_stages("log_volume_difference")),
+        VOLUME,
         "log-volume, OOD - ID - code",
         "Mean log-volume over OOD points less the mean over ID points, and "
         "less the same difference of the code",
     ),
 }
 STRIPES_PER_ROW = 14
-# The networks of appendix D, and their sizes in the paper.
-NETWORKS = {"donut.flags --depth=2": "315K", "mlp.flags --depth=2": "272K"}
 
 
-def draw_measure(found: Found, name: str, codes: Sequence[str]) -> Drawn:
+def draw_stages(found: PaperFigure, name: str, codes: Sequence[str]) -> Drawn:
     """Plots one of `STAGES`: a panel for each code, a line for a group."""
-    read, ylabel, words = STAGES[name]
-    panels = {}
-    for code in codes:
-        groups = {
-            label.removeprefix(f"{code}, "): group
-            for label, group in found.groups.items()
-            if label.startswith(code)
-        }
-        panels[f"{code} code"] = groups, read
-    figure = draw_stages(panels, ylabel)
-    caption = f"{words}, mean over seeds, with 95 % intervals."
-    return {caption: figure} if figure else {}
-
-
-def draw_curve(found: Found, name: str) -> Drawn:
-    """Plots an error over the values of the factor with a gap."""
-    lines = {k: g.get_places(f"{name}_mse") for k, g in found.groups.items()}
-    if not any(map(len, lines.values())):
+    metric, ylabel, words = STAGES[name]
+    limits = REAL if metric == VOLUME else find_limits(metric)
+    means: dict[str, dict] = {}
+    errors: dict[str, dict] = {}
+    stages: dict[str, list[str]] = {}
+    for label, group in found.groups.items():
+        code, _, line = label.partition(", ")
+        table = group.get_stages(metric)
+        if code in codes and table.size:
+            if metric == VOLUME:
+                table = table.sub(table["code"], axis=0)
+            # Networks of one depth have the same stages with both codes.
+            stages[line] = list(map(str, table))
+            mean, width = summarize(table, limits)
+            means.setdefault(f"{code} code", {})[line] = mean
+            errors.setdefault(f"{code} code", {})[line] = width
+    if not means:
         return {}
-    group = next(iter(found.groups.values()))
-    values = group.get_places(f"{name}_values").iloc[0].tolist()
-    axes = {"xlabel": "angle (degrees)", "ylabel": "MSE over pixels"}
-    figure = draw_errors(values, lines, **axes, logy=True)
+    caption = f"{words}, mean over seeds, with 95 % intervals."
+    figure = draw_stage_panels(means, stages, ylabel=ylabel, errors=errors)
+    return {caption: figure}
+
+
+def draw_curve(found: PaperFigure, name: str) -> Drawn:
+    """Plots an error over the values of the factor with a gap."""
+    means, bands, values = {}, {}, []
+    for label, group in found.groups.items():
+        mean, width = summarize(group.get_places(f"{name}_mse"), POSITIVE)
+        if np.isfinite(mean).any():
+            values = group.get_places(f"{name}_values").iloc[0].tolist()
+            means[label] = mean
+            bands[label] = mean - width[:, 0], mean + width[:, 1]
+    if not means:
+        return {}
+    figure = draw_curves(
+        values,
+        means,
+        bands=bands,
+        xlabel="angle (degrees)",
+        ylabel="MSE over pixels",
+        logy=True,
+    )
     caption = "MSE at every angle, mean over seeds, with 95 % intervals."
-    return {caption: figure} if figure else {}
+    return {caption: figure}
 
 
-def draw_search(found: Found, criterion: str) -> Drawn:
+def summarize(
+    table: DataFrame, limits: Limits
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns means over seeds [n], and their intervals below and above [n, 2].
+
+    A mean is NaN where a seed lacks its number; a single seed has no width.
+    """
+    found = [estimate_mean(_list_values(table[name]), limits) for name in table]
+    rows = [(e.mean, e.low, e.high) if e else (None,) * 3 for e in found]
+    mean, *ends = np.array(rows, float).reshape(-1, 3).T
+    return mean, np.nan_to_num(np.abs(np.stack(ends, axis=1) - mean[:, None]))
+
+
+def _list_values(numbers: Series) -> dict[Any, Any]:
+    """Returns numbers by seed; None for NaN."""
+    return numbers.astype(object).where(numbers.notna(), None).to_dict()
+
+
+def draw_search(found: PaperFigure, criterion: str) -> Drawn:
     """Plots thresholds against the size of the grid, with their laws."""
     rows: list[Any] = []
     for kind in SLOPES:
@@ -80,17 +112,16 @@ def draw_search(found: Found, criterion: str) -> Drawn:
     return {e.caption: e.figure for e in exhibits if e.figure is not None}
 
 
-def draw_scores(found: Found, names: Sequence[str]) -> Drawn:
+def draw_scores(found: PaperFigure, names: Sequence[str]) -> Drawn:
     """Plots scores of all groups, side by side, on logarithmic scales."""
     panels = []
     for name in names:
-        number = Number(name, name, Rule(), by=estimate_geometric)
-        means = {k: estimate(number, [g]) for k, g in found.groups.items()}
-        rows = [
-            ForestRow(k, m.mean, m.low, m.high, list(m.values.values()))
-            for k, m in means.items()
-            if m is not None
-        ]
+        rows = []
+        for label, group in found.groups.items():
+            mean = estimate_geometric(_list_values(group.get(name)))
+            if mean is not None:
+                ends, values = (mean.low, mean.high), [*mean.values.values()]
+                rows.append(ForestRow(label, mean.mean, *ends, values))
         panels.append(ForestPanel(name, rows, is_log=True))
     if not all(panel.rows for panel in panels):
         return {}
@@ -104,7 +135,7 @@ def draw_donut() -> Drawn:
     """Plots images of some ID and OOD positions; outlines the region."""
     drawn = {}
     for file in ("donut.flags", "corner.flags"):
-        _, dataset = _make(file)
+        dataset = _make(file)
         splits, images = dataset.splits, {}
         for subset, chosen in (("ID", splits.is_id), ("OOD", splits.is_ood)):
             points = splits.grid[choose_spread(np.flatnonzero(chosen))]
@@ -114,20 +145,9 @@ def draw_donut() -> Drawn:
     return drawn
 
 
-def draw_some_stripes() -> Drawn:
-    """Plots a vertical and a horizontal stripe."""
-    _, dataset = _make("stripes.flags")
-    stripes = dataset.splits.train
-    middle = len(stripes) // 4
-    shown = stripes[[middle, len(stripes) // 2 + middle]]
-    caption = "A stripe at one x, and one at one y; the other is absent."
-    images = {"stripes": dataset.render_array(shown)}
-    return {caption: draw_rows(images, shown)}
-
-
-def draw_all_stripes() -> Drawn:
+def draw_stripes() -> Drawn:
     """Plots the training set of stripes alone."""
-    _, dataset = _make("stripes.flags")
+    dataset = _make("stripes.flags")
     stripes = dataset.splits.train
     rows = {}
     for start in range(0, len(stripes), STRIPES_PER_ROW):
@@ -138,43 +158,18 @@ def draw_all_stripes() -> Drawn:
     return {f"All {len(stripes)} stripes.": draw_rows(rows)}
 
 
-def list_networks() -> Drawn:
-    """Returns the table of appendix D, with numbers of weights."""
-    names = ["input", "layers", "hidden", "optimizer", "paper", "ours"]
-    columns = {"property": names}
-    for line, size in NETWORKS.items():
-        config, dataset = _make(line)
-        model = MODELS.get(config.model.model).load()(config, dataset)
-        layers = [type(layer).__name__ for layer in model.layers]
-        kind = "Dense" if config.model.model == "mlp" else "Conv2DTranspose"
-        columns[line] = [
-            f"{model.layers[1].output.shape[-1]} ({config.model.encoding})",
-            f"{layers.count(kind)} {kind}",
-            str(config.model.width),
-            f"AdamW, {config.training.learning_rate:g}",
-            size,
-            f"{model.count_params():,}",
-        ]
-    rows = [list(columns), *zip(*columns.values(), strict=True)]
-    caption = "Numbers of weights are counted in networks as they are built."
-    return {caption: format_rows(rows).rstrip()}
+def _make(flagfile: str) -> Dataset:
+    return make_dataset(parse_config([f"--flagfile={flagfile}"]))
 
 
 DATA = {
     "donut": draw_donut,
-    "some stripes": draw_some_stripes,
-    "all stripes": draw_all_stripes,
-    "networks": list_networks,
+    "stripes": draw_stripes,
 }
 DRAWERS: dict[str, Drawer] = {
     "data": lambda _, name: DATA[name](),
-    "stages": draw_measure,
+    "stages": draw_stages,
     "curve": draw_curve,
     "search": draw_search,
     "scores": draw_scores,
 }
-
-
-def _make(line: str) -> tuple[RunConfig, Dataset]:
-    config = parse_config(f"--flagfile={line}".split())
-    return config, make_dataset(config)
