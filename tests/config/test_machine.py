@@ -5,7 +5,7 @@ import os
 import pytest
 
 from tfcomp.config.run_flags import parse_config
-from tfcomp.models.model_registry import limit_threads
+from tfcomp.models.model_rules import limit_threads
 
 VARIABLE = "TF_NUM_INTRAOP_THREADS"
 

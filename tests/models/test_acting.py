@@ -15,10 +15,7 @@ from tfcomp.datasets.batches import make_batches
 from tfcomp.models import MODELS, canvas
 from tfcomp.models.acting import clear_candidates, measure_pose_terms
 from tfcomp.models.config_checks import check_config
-from tfcomp.models.decoders.acting import (
-    RATES,
-)
-from tfcomp.models.factor_transforms import SHRINK, FactorTransforms
+from tfcomp.models.factor_transforms import RATES, SHRINK, FactorTransforms
 from tfcomp.models.stages import list_stages
 from tfcomp.training.fit import compile_model
 

@@ -9,7 +9,7 @@ from tfcomp.models.acting_starts import (
     fit_moment,
     measure_moments,
 )
-from tfcomp.models.decoders.acting import FIRST_SIZE
+from tfcomp.models.canvas import FIRST_SIZE
 
 FACTORS = [["a", 3, "ordered"], ["b", 4, "ordered"], ["turn", 4, "periodic"]]
 

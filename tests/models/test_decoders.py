@@ -13,10 +13,10 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.models import MODELS
-from tfcomp.models.composition import Composition
+from tfcomp.models.composed import Composition
 from tfcomp.models.config_checks import check_config
-from tfcomp.models.decoders.deconvolution import list_doublings
-from tfcomp.models.decoders.transformer import choose_patch
+from tfcomp.models.convolutional import list_doublings
+from tfcomp.models.model_rules import choose_patch
 from tfcomp.models.pixels import (
     CrossAttention,
     PixelDense,

@@ -1,52 +1,185 @@
-"""The low-rank decoder: lookup, penalties, bad settings."""
+"""The low-rank embedding against slow loops, and its decoder."""
+
+import json
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import define_run_flags, parse_config, parse_flags
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.evaluator import analyze_embedding
-from tfcomp.models.low_rank import NarrowConvolution, list_embeddings
+from tfcomp.models.forced_rendering import NarrowConvolution
+from tfcomp.models.regularizers import EntropyRegularizer, VarianceRegularizer
+from tfcomp.models.value_embedding import LowRankEmbedding, list_embeddings
 from tfcomp.training.prepared_models import make_model
 
-SMALL = ("--grid_size=12", "--region=corner:8", "--rank=4")
+NUM_VALUES, ROWS, COLUMNS, RANK = 5, 4, 6, 3
 
 
-def make_run(*flags: str) -> RunConfig:
-    return parse_config(["--flagfile=low_rank.flags", *flags])
+def make_layer(inputs: str = "index", **kwargs) -> LowRankEmbedding:
+    layer = LowRankEmbedding(
+        NUM_VALUES, (ROWS, COLUMNS), RANK, inputs=inputs, **kwargs
+    )
+    layer.build((None,) if inputs == "index" else (None, NUM_VALUES))
+    return layer
+
+
+def compute_matrices_slowly(layer: LowRankEmbedding) -> np.ndarray:
+    coefficients, left, right = (np.float64(w) for w in layer.get_weights())
+    matrices = np.zeros((NUM_VALUES, ROWS, COLUMNS))
+    for i, r in np.ndindex(*coefficients.shape):
+        u = left[i, r] / np.linalg.norm(left[i, r])
+        v = right[i, r] / np.linalg.norm(right[i, r])
+        for row, column in np.ndindex(ROWS, COLUMNS):
+            matrices[i, row, column] += coefficients[i, r] * u[row] * v[column]
+    return matrices
+
+
+def compute_gradients(layer: LowRankEmbedding, inputs, cotangent) -> list:
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(layer(inputs) * cotangent)
+    gradients = tape.gradient(loss, layer.trainable_variables)
+    return [tf.convert_to_tensor(g).numpy() for g in gradients]
+
+
+def test_matrices_equal_loop_whatever_the_length_of_vectors() -> None:
+    layer = make_layer()
+    coefficients, left, right = layer.get_weights()
+    index = np.array([4, 0, 0, 2])
+    for scale in (1e-3, 50.0):
+        layer.set_weights([coefficients, scale * left, right / scale])
+        expected = compute_matrices_slowly(layer)
+        np.testing.assert_allclose(layer.matrices(), expected, atol=1e-6)
+        np.testing.assert_allclose(layer(index), expected[index], atol=1e-6)
+    singular = np.linalg.svd(expected, compute_uv=False)
+    np.testing.assert_allclose(layer.spectrum(), singular[:, :RANK], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        np.array([np.nan, -1.0, 5.0, 1e30, -np.inf, 0.0], "float32"),
+        np.array([-1, 5, -5, 2**31 - 1, -(2**31), 0], "int32"),
+        np.array([-1, 5, 2**32, 2**32 + 1, -(2**40), 0], "int64"),
+    ],
+)
+def test_absent_factor_is_the_zero_matrix(index: np.ndarray) -> None:
+    layer = make_layer()
+    image = layer(index).numpy()
+    np.testing.assert_array_equal(image[:-1], 0.0)
+    np.testing.assert_allclose(image[-1], layer.matrices()[0], atol=1e-6)
+    for gradient in compute_gradients(layer, index[:-1], 1.0):
+        np.testing.assert_array_equal(gradient, 0.0)
+
+
+def test_soft_code_mixes_differentiably(rng: np.random.Generator) -> None:
+    layer = make_layer("code")
+    code = tf.constant(rng.uniform(size=(2, NUM_VALUES)), tf.float32)
+    matrices = layer.matrices().numpy()
+    with tf.GradientTape() as tape:
+        tape.watch(code)
+        image = layer(code)
+    expected = np.einsum("bv,vij->bij", code, matrices)
+    np.testing.assert_allclose(image, expected, atol=1e-5)
+    gradient = tape.gradient(image, code)
+    expected = np.tile(matrices.sum(axis=(1, 2)), (2, 1))
+    np.testing.assert_allclose(gradient, expected, atol=1e-5)
+
+
+def test_gradients_equal_differences(rng: np.random.Generator) -> None:
+    layer = make_layer(dtype="float64")
+    index = np.array([1, 1, 3])
+    cotangent = rng.normal(size=(3, ROWS, COLUMNS))
+    gradients = compute_gradients(layer, index, cotangent)
+    for variable, gradient in zip(
+        layer.trainable_variables, gradients, strict=True
+    ):
+        value = variable.numpy()
+        # Along a random direction, which probes all entries of a weight.
+        direction = rng.normal(size=value.shape)
+        sums = []
+        for step in (1e-5, -1e-5):
+            variable.assign(value + step * direction)
+            sums.append(np.sum(layer(index) * cotangent))
+        variable.assign(value)
+        difference = (sums[0] - sums[1]) / 2e-5
+        found = np.sum(gradient * direction)
+        assert found == pytest.approx(difference, rel=1e-5)
+
+
+def test_zero_vectors_are_finite(rng: np.random.Generator) -> None:
+    layer = make_layer()
+    coefficients, left, right = layer.get_weights()
+    left[0, 1] = left[1] = right[1] = 0.0
+    layer.set_weights([coefficients, left, right])
+    cotangent = rng.normal(size=(NUM_VALUES, ROWS, COLUMNS)).astype("float32")
+    for gradient in compute_gradients(layer, np.arange(NUM_VALUES), cotangent):
+        assert np.isfinite(gradient).all()
+    assert np.isfinite(layer.matrices()).all()
+    np.testing.assert_array_equal(layer.matrices()[1], 0.0)
+
+
+def test_mixed_precision_keeps_large_indices() -> None:
+    layer = LowRankEmbedding(300, 4, 2, dtype="mixed_bfloat16")
+    image = layer(np.array([257.0], "float32"))
+    assert image.dtype == tf.bfloat16
+    expected = layer.matrices()[257:258]
+    np.testing.assert_allclose(
+        tf.cast(image, "float32"), expected, rtol=1e-2, atol=1e-3
+    )
+
+
+def test_config_round_trip() -> None:
+    layer = make_layer(
+        "code",
+        coefficient_regularizer=EntropyRegularizer(0.1),
+        right_regularizer=VarianceRegularizer(0.2, "unit"),
+        name="matrices",
+    )
+    config = json.loads(json.dumps(keras.layers.serialize(layer)))
+    # Models of earlier versions say so.
+    config["config"] |= {"vector_initializer": None, "orthogonal": False}
+    copy = keras.layers.deserialize(config)
+    assert copy.get_config() == layer.get_config()
+    assert copy.compute_output_shape((7, 5)) == (7, ROWS, COLUMNS)
+    kinds = [type(w.regularizer).__name__ for w in copy.trainable_weights]
+    assert kinds == ["EntropyRegularizer", "NoneType", "VarianceRegularizer"]
+
+
+# The decoder
 
 
 def make(*flags: str) -> keras.Model:
-    config = make_run(*flags)
+    config = parse_config(flags)
     return make_model(config, make_dataset(config), "float32")
 
 
-def test_published_initial_penalties() -> None:
-    penalties = np.reshape(make().losses, (2, 3))  # [x and y, kind]
+def test_published_start() -> None:
+    model = make("--flagfile=low_rank.flags")
+    penalties = np.reshape(model.losses, (2, 3))  # [x and y, kind]
     entropy, left, right = penalties.sum(axis=0)
     # 0.1 * entropy was 17.8 and 0.01 * variance 1.28 at the published start.
     assert entropy == pytest.approx(17.8, abs=0.3)
     assert left + right == pytest.approx(1.28, abs=0.04)
+    layer = list_embeddings(model)["y"]
+    found = analyze_embedding(layer)
+    assert found.matrices.shape == (32, 32, 32)
+    vectors = (np.asarray(layer.left), np.asarray(layer.right))
+    expected = np.mean([np.var(w, axis=-1, ddof=1).mean() for w in vectors])
+    assert found.summary["variance_raw"] == pytest.approx(expected, rel=1e-5)
+    assert 1 < found.summary["effective_rank"] < 32
 
 
-@pytest.mark.parametrize("filters", [1, 2])
-def test_narrow_convolution_is_that_of_keras(
-    filters: int, rng: np.random.Generator
-) -> None:
+def test_narrow_convolution_is_a_convolution(rng: np.random.Generator) -> None:
     images = rng.normal(size=(3, 6, 5, 2)).astype("float32")
-    fast, plain = (
-        kind(filters, 3, padding="same")
-        for kind in (NarrowConvolution, keras.layers.Conv2DTranspose)
-    )
-    weights = rng.normal(size=18 * filters), rng.normal(size=filters)
+    weights = rng.normal(size=(3, 3, 2, 2)), rng.normal(size=2)
     results = []
-    for layer in (fast, plain):
+    for kind in (NarrowConvolution, keras.layers.Conv2DTranspose):
+        layer = kind(2, 3, padding="same")
         layer.build(images.shape)
-        for variable, values in zip(layer.weights, weights, strict=True):
-            variable.assign(values.reshape(variable.shape))
+        layer.set_weights(weights)
         with tf.GradientTape() as tape:
             image = layer(images)
             loss = tf.reduce_sum(image**2)
@@ -56,31 +189,15 @@ def test_narrow_convolution_is_that_of_keras(
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
 
 
-def test_embedding_analysis_against_numpy() -> None:
-    layer = list_embeddings(make())["y"]
-    found = analyze_embedding(layer)
-    assert found.matrices.shape == (32, 32, 32)
-    singular = np.linalg.svd(found.matrices[7], compute_uv=False)
-    np.testing.assert_allclose(found.spectrum[7], singular, atol=1e-4)
-    vectors = (np.asarray(layer.left), np.asarray(layer.right))
-    expected = np.mean([np.var(w, axis=-1, ddof=1).mean() for w in vectors])
-    assert found.summary["variance_raw"] == pytest.approx(expected, rel=1e-5)
-    assert 1 < found.summary["effective_rank"] < 32
-
-
 def test_lines_of_earlier_versions_are_read() -> None:
-    old = parse_flags([*SMALL, "--orthogonal=false"], define_run_flags())
-    assert old == parse_flags(SMALL, define_run_flags())
+    flags = ["--grid_size=12", "--region=corner:8", "--rank=4"]
+    old = parse_flags([*flags, "--orthogonal=false"], define_run_flags())
+    assert old == parse_flags(flags, define_run_flags())
 
 
 def test_published_start_is_a_flag() -> None:
-    cnn = ("--flagfile=smoke.flags", "--start=published")
-    config = parse_config(cnn)
-    model = make_model(config, make_dataset(config), "float32")
+    model = make("--flagfile=smoke.flags", "--start=published")
     layer = model.get_layer("stage_2")
     bound = np.prod(layer.kernel.shape[:-1]) ** -0.5
     for weight in (layer.kernel, layer.bias):
         assert 0.8 * bound < np.abs(weight).max() < bound
-    again = make_model(config, make_dataset(config), "float32")
-    for one, other in zip(model.weights, again.weights, strict=True):
-        np.testing.assert_array_equal(one, other)

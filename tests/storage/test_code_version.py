@@ -74,7 +74,7 @@ def test_version_follows_deciding_sources(copy: Path) -> None:
     before = recompute()
     for name in (
         "analysis/scores.py",
-        "models/decoders/cnn.py",
+        "models/convolutional.py",
         "training/fit.py",
     ):
         path = copy / name

@@ -21,7 +21,7 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.batches import make_training_table
 from tfcomp.models import MODELS, value_embedding
-from tfcomp.models.low_rank_embedding import LowRankEmbedding
+from tfcomp.models.value_embedding import LowRankEmbedding
 from tfcomp.training import compiled
 from tfcomp.training.prepared_models import make_training_model
 from tfcomp.training.strategy import make_strategy

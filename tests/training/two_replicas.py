@@ -23,8 +23,8 @@ with start_tensorflow():
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.batches import make_batches
-from tfcomp.models.low_rank_embedding import LowRankEmbedding
 from tfcomp.models.regularizers import EntropyRegularizer, VarianceRegularizer
+from tfcomp.models.value_embedding import LowRankEmbedding
 from tfcomp.training.prepared_models import make_training_model
 from tfcomp.training.strategy import make_strategy
 

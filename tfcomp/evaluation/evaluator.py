@@ -21,11 +21,10 @@ from tfcomp.datasets.factors import FactorSpace
 from tfcomp.evaluation import derivatives, user_metrics
 from tfcomp.evaluation.point_scores import Evaluation, evaluate_images
 from tfcomp.models.axis_embedding import AxisEmbedding
-from tfcomp.models.low_rank import list_embeddings
 from tfcomp.models.model_rules import AXES
 from tfcomp.models.regularizers import EntropyRegularizer, VarianceRegularizer
 from tfcomp.models.stages import list_stages, make_stage_model
-from tfcomp.models.value_embedding import ValueEmbedding
+from tfcomp.models.value_embedding import ValueEmbedding, list_embeddings
 
 # Several small stages are computed at once, up to this size together.
 MAX_GROUP_BYTES = 2**29

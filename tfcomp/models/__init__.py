@@ -12,6 +12,5 @@ from an input `factors` [n, F] to a layer named `image`, float32
 `ENCODINGS` has the codes that a decoder may be given.
 """
 
-import tfcomp.models.decoders  # noqa: F401  (registers them)
 from tfcomp.models.encodings import ENCODINGS
-from tfcomp.models.model_registry import MODELS
+from tfcomp.models.model_rules import MODELS

@@ -8,27 +8,43 @@ color c_f. These sum over the factors of an object (`factor_transforms`):
 
 The canvas is turned, scaled and then moved (`canvas`), its sigmoid is the share
 of a pixel that the object covers, and objects (`--groups`, from front to back)
-are laid over the background. Poses have many poor optima: see `acting_starts`
-and `acting_training`.
+are laid over the background.
+
+Poses have many poor optima: initial ones are measured (`acting_starts`), and
+`--candidates` trainings run side by side. After `HALVING` of the steps, a
+quarter of them goes on, and one is kept: the lowest training error plus
+`--channel_price` for each pose term that a factor uses. Early on, images and
+targets are blurred, and the error is taken after the best factor of brightness,
+else candidates end blank. While `SHRINKING`, each step shrinks the pose terms
+of a factor towards their mean (the proximal step of a group penalty). The
+remaining terms are then trained without it.
 """
 
-from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.dataset import choose_rows
 from tfcomp.datasets.factors import Factor, parse_groups
-from tfcomp.models.acting_starts import Start, fit_moment, measure_moments
-from tfcomp.models.acting_training import ActingModel
-from tfcomp.models.canvas import Draw
-from tfcomp.models.decoders.acting import parse_pose_terms
-from tfcomp.models.encodings.base import make_encoding, stack_groups
+from tfcomp.models import canvas
+from tfcomp.models.acting_starts import find_background, find_starts
+from tfcomp.models.encodings.base import (
+    make_encoding,
+    make_input,
+    stack_groups,
+)
 from tfcomp.models.factor_transforms import FactorTransforms
+from tfcomp.models.model_rules import parse_pose_terms
 
-MAX_MEASURED = 4096  # images with measured moments
+BLUR = 2.5 / 16  # first width, in sides of the image
+SHARP = 0.35  # share of training after which nothing is blurred
+HALVING = 0.45  # share after which a quarter of the candidates goes on
+BRIGHT = 0.5  # share in which the error is after the best brightness
+SHRINKING = (0.2, 0.4, 0.75)  # shares: from, in full, to
+MEMORY = 0.98  # of the running training error
 
 
 def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
@@ -37,7 +53,7 @@ def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
     colors = dataset.image_shape[2]
     groups = parse_groups(model.groups or "+".join(space.names), space)
     terms = parse_pose_terms(model.channels, colors)
-    factors = keras.Input((len(space),), dtype="float32", name="factors")
+    factors = make_input(dataset)
     encoding = make_encoding(config, space)
     codes = encoding.split(encoding(factors))
     background = find_background(dataset)
@@ -59,7 +75,9 @@ def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
         )
         parts.append(acts(code([codes[column] for column in group])))
     shown = (background.tolist(), is_single and colors == 1)
-    draw = Draw(dataset.image_shape, *shown, dtype="float32", name="image")
+    draw = canvas.Draw(
+        dataset.image_shape, *shown, dtype="float32", name="image"
+    )
     acting = ActingModel(factors, draw(stack_groups(parts, "stage_0")))
     passes = -(-len(dataset.splits.train) // training.batch_size)
     steps = training.epochs * (training.steps_per_epoch or passes)
@@ -73,39 +91,18 @@ def _describe(factor: Factor) -> list:
     return [factor.name, factor.size, kind]
 
 
-def find_starts(
-    dataset: Dataset,
-    encoding: keras.layers.Layer,
-    background: np.ndarray,
-    terms: Sequence[str],
-) -> dict[str, Start]:
-    """Returns first poses, by the center and the mass of training images."""
-    table = dataset.splits.train
-    table = table[choose_rows(len(table), MAX_MEASURED)]
-    images = dataset.render_array(table)
-    codes = [np.asarray(x) for x in encoding.split(encoding(table))]
-    return {
-        term: fit_moment(codes, moment)
-        for term, moment in measure_moments(images, background).items()
-        if term in terms
-    }
-
-
-def find_background(dataset: Dataset) -> np.ndarray:
-    """Returns the ground of each channel, or the median of training images."""
-    colors = dataset.image_shape[2]
-    if dataset.ground is not None:
-        return np.full(colors, dataset.ground)
-    table = dataset.splits.train
-    images = dataset.render_array(table[:: len(table) // 256 + 1])
-    return np.median(images.reshape(-1, colors), axis=0)
+def list_transforms(model: keras.Model) -> tuple[FactorTransforms, ...]:
+    """Returns the layer of each object; none of another decoder."""
+    return tuple(x for x in model.layers if isinstance(x, FactorTransforms))
 
 
 def clear_candidates(model: keras.Model) -> None:
-    """Sets the weights of all other candidates to zero."""
-    for layer in model.layers:
-        if isinstance(layer, FactorTransforms):
-            layer.forget_others()
+    """Sets the weights of all candidates but the chosen one to zero."""
+    for layer in list_transforms(model):
+        chosen = np.arange(layer.candidates) == int(layer.chosen.numpy())
+        for part in (layer.base, layer.moves, layer.kept):
+            for weight in part.values():
+                weight.assign(tf.where(chosen[:, None, None], weight, 0.0))
 
 
 def measure_pose_terms(model: keras.Model) -> dict[str, dict[str, float]]:
@@ -113,5 +110,123 @@ def measure_pose_terms(model: keras.Model) -> dict[str, dict[str, float]]:
 
     The spread is a root mean square, in the units of `canvas`, or in logits.
     """
-    layers = (x for x in model.layers if isinstance(x, FactorTransforms))
+    layers = list_transforms(model)
     return {n: c for layer in layers for n, c in layer.measure().items()}
+
+
+class Plan(NamedTuple):
+    """State of a training; a tuple, so that Keras does not track or save it."""
+
+    steps: int
+    shrink: float
+    price: float
+    acts: tuple[FactorTransforms, ...]
+    codes: keras.Model
+    draw: canvas.Draw
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class ActingModel(keras.Model):
+    """A functional model that trains its candidates side by side."""
+
+    def plan(self, steps: int, shrink: float, price: float) -> None:
+        """Sets the number of steps and the weights of pose terms."""
+        acts = list_transforms(self)
+        codes = keras.Model(self.inputs[0], [layer.input for layer in acts])
+        draw = self.get_layer("image")
+        self._plan = Plan(steps, shrink, price, acts, codes, draw)
+
+    def train_step(self, data: tuple) -> dict[str, tf.Tensor]:
+        """Takes a step of Adam, then one of shrinking."""
+        batch = keras.utils.unpack_x_y_sample_weight(data)[:2]
+        plan = self._plan
+        step = tf.cast(self.optimizer.iterations, tf.float32)
+        done = step / float(plan.steps)
+        is_early = done < HALVING
+        every = tf.range(plan.acts[0].candidates)
+        left = tf.cast(plan.acts[0].left, tf.int32)
+        errors, gradients = tf.cond(
+            is_early,
+            lambda: self._differentiate(every, *batch, done, 1),
+            lambda: self._differentiate(left, *batch, done),
+        )
+        self.optimizer.apply(gradients, self.trainable_variables)
+        start, full, end = SHRINKING
+        rate = tf.convert_to_tensor(self.optimizer.learning_rate)
+        rising = tf.clip_by_value((done - start) / (full - start), 0.0, 1.0)
+        is_over = done >= end
+        amount = tf.where(is_over, 0.0, rate * plan.shrink * rising)
+        for layer in plan.acts:
+            layer.shrink(amount, is_over)
+        self._loss_tracker.update_state(self._choose(errors, is_early))
+        return self.get_metrics_result()
+
+    def _differentiate(
+        self, candidates: tf.Tensor, *inputs: Any
+    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        """Returns errors [R], old ones for pruned candidates, and gradients."""
+        with tf.GradientTape() as tape:
+            errors = self._measure_errors(candidates, *inputs)
+        gradients = tape.gradient(
+            errors, self.trainable_variables, unconnected_gradients="zero"
+        )
+        before = tf.convert_to_tensor(self._plan.acts[0].errors)
+        errors = tf.tensor_scatter_nd_update(
+            before, candidates[:, None], errors
+        )
+        return errors, [tf.convert_to_tensor(g) for g in gradients]
+
+    def _choose(self, errors: tf.Tensor, is_early: tf.Tensor) -> tf.Tensor:
+        """Updates running errors [R]; returns the chosen candidate's one."""
+        acts = self._plan.acts
+        state = acts[0]
+        before = tf.convert_to_tensor(state.errors)
+        running = before + (1 - MEMORY) * (errors - before)
+        used = tf.add_n([layer.count_terms() for layer in acts])
+        length = running + self._plan.price * used
+        best = tf.math.top_k(-length, state.left.shape[0]).indices
+        left = tf.where(is_early, best, tf.cast(state.left, tf.int32))
+        chosen = tf.gather(left, tf.argmin(tf.gather(length, left)))
+        state.errors.assign(running)
+        state.left.assign(tf.cast(left, tf.float32))
+        for layer in acts:
+            layer.chosen.assign(tf.cast(chosen, tf.float32))
+        return tf.gather(running, chosen)
+
+    def _measure_errors(
+        self,
+        candidates: tf.Tensor,
+        factors: tf.Tensor,
+        truth: tf.Tensor,
+        done: tf.Tensor,
+        subpixels: int | None = None,
+    ) -> tf.Tensor:
+        """Returns relative errors of candidates [R], means over the batch.
+
+        Images are [n, rows, columns, C]; `done` is the share of the training
+        that is over.
+        """
+        plan = self._plan
+        codes = keras.tree.flatten(plan.codes(factors))
+        acts = [
+            layer.act(code, candidates)
+            for layer, code in zip(plan.acts, codes, strict=True)
+        ]
+        objects = tf.stack(acts, axis=2)  # [R, n, G, D]
+        flat = tf.reshape(objects, (-1, *objects.shape[2:]))
+        drawn = plan.draw.call(flat, subpixels)
+        width = BLUR * min(truth.shape[1:3]) * (1 - done / SHARP)
+        background = tf.constant(plan.draw.background, tf.float32)
+        pixels = (-1, int(np.prod(truth.shape[1:])))
+        drawn, truth = (
+            tf.reshape(canvas.blur(images - background, width), pixels)
+            for images in (drawn, truth)
+        )
+        shape = tf.shape(objects)
+        drawn = tf.reshape(drawn, (shape[0], shape[1], pixels[1]))
+        power = tf.reduce_sum(drawn**2, axis=-1, keepdims=True)
+        best = tf.reduce_sum(drawn * truth, axis=-1, keepdims=True)
+        drawn = drawn * tf.where(done < BRIGHT, best / (power + 1e-3), 1.0)
+        error = tf.reduce_sum((drawn - truth) ** 2, axis=-1)
+        blank = tf.reduce_sum(truth**2, axis=-1) + 1e-3
+        return tf.reduce_mean(error / blank, axis=1)

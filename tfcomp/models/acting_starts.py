@@ -9,10 +9,14 @@ import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import keras
 import numpy as np
 
-from tfcomp.models.decoders.acting import CANVAS, FIRST_SIZE
+from tfcomp.datasets import Dataset
+from tfcomp.datasets.dataset import choose_rows
+from tfcomp.models.canvas import CANVAS, FIRST_SIZE
 
+MAX_MEASURED = 4096  # images with measured moments
 # Widths of initial ramps of ordered factors without moments.
 RAMPS = {"x": 0.7, "y": 0.7, "angle": 0.15, "size": 0.3}
 # Turns of a periodic factor, by candidate: either way, or, as for a hue, none.
@@ -28,6 +32,34 @@ class Start(NamedTuple):
 
     base: float
     moves: np.ndarray
+
+
+def find_starts(
+    dataset: Dataset,
+    encoding: keras.layers.Layer,
+    background: np.ndarray,
+    terms: Sequence[str],
+) -> dict[str, Start]:
+    """Returns first poses, by the center and the mass of training images."""
+    table = dataset.splits.train
+    table = table[choose_rows(len(table), MAX_MEASURED)]
+    images = dataset.render_array(table)
+    codes = [np.asarray(x) for x in encoding.split(encoding(table))]
+    return {
+        term: fit_moment(codes, moment)
+        for term, moment in measure_moments(images, background).items()
+        if term in terms
+    }
+
+
+def find_background(dataset: Dataset) -> np.ndarray:
+    """Returns the ground of each channel, or the median of training images."""
+    colors = dataset.image_shape[2]
+    if dataset.ground is not None:
+        return np.full(colors, dataset.ground)
+    table = dataset.splits.train
+    images = dataset.render_array(table[:: len(table) // 256 + 1])
+    return np.median(images.reshape(-1, colors), axis=0)
 
 
 def measure_moments(
@@ -55,37 +87,38 @@ def fit_moment(codes: Sequence[np.ndarray], moment: np.ndarray) -> Start:
 
     Each factor has a code [n, V]; the set has the lowest BIC.
     """
-    count = len(moment)
+    count, mean = len(moment), float(moment.mean())
     numbers = range(min(len(codes), MAX_FACTORS))
     best, lowest = Start(0.0, np.zeros(0)), np.inf
     for size in range(len(numbers) + 1):
         for subset in itertools.combinations(numbers, size):
-            start, left, rank = _fit_by(codes, subset, moment)
+            parts = [np.ones((count, 1)), *(codes[i] for i in subset)]
+            table = np.concatenate(parts, axis=1)
+            fit = np.linalg.lstsq(table, moment - mean, rcond=1e-6)
+            weights, rank = fit[0], int(fit[2])
+            left = float(np.mean((table @ weights - moment + mean) ** 2))
             bits = count * np.log(left + FLOOR**2) + rank * np.log(count)
             if bits < lowest - 1e-9:
-                best, lowest = start, bits
+                best, lowest = _center(codes, subset, weights, mean), bits
     return best
 
 
-def _fit_by(
-    codes: Sequence[np.ndarray], chosen: Sequence[int], moment: np.ndarray
-) -> tuple[Start, float, int]:
-    """Returns the fit by some factors, its mean squared error, its rank."""
-    mean = float(moment.mean())
-    table = np.concatenate(
-        [np.ones((len(moment), 1)), *(codes[i] for i in chosen)], axis=1
-    )
-    weights, _, rank, _ = np.linalg.lstsq(table, moment - mean, rcond=1e-6)
-    left = float(np.mean((table @ weights - moment + mean) ** 2))
+def _center(
+    codes: Sequence[np.ndarray],
+    subset: Sequence[int],
+    weights: np.ndarray,
+    mean: float,
+) -> Start:
+    """Moves the means of factors' weights into the common pose."""
     parts, place, base = [], 1, mean + float(weights[0])
     for index, code in enumerate(codes):
         part = np.zeros(code.shape[1])
-        if index in chosen:
+        if index in subset:
             part = weights[place : place + len(part)]
             place += len(part)
             base, part = base + part.mean(), part - part.mean()
         parts.append(part)
-    return Start(base, np.concatenate(parts)), left, int(rank)
+    return Start(base, np.concatenate(parts))
 
 
 def draw_numbers(
@@ -116,20 +149,15 @@ def draw_numbers(
         return base, moves + start.moves[:, None]
     if term == "size":
         base = base + np.log(FIRST_SIZE)
-    ramps = [_draw_ramp(term, s, kind, count, rng) for _, s, kind in factors]
+    ramps = []
+    for _, size, kind in factors:
+        line = np.linspace(-1, 1, size) * (kind != "categorical")
+        slopes = rng.normal(size=(count, 1, 1))
+        ramp = RAMPS.get(term, 0.0) * slopes * line[:, None]
+        if (term, kind) == ("angle", "periodic"):
+            turn = 2 * np.pi * np.arange(size) / size
+            known = (0, 1, -1, 1) if count < len(WAYS) else WAYS
+            ways = rng.permutation(np.resize(known, count))[:, None, None]
+            ramp = np.where(ways == 0, ramp, ways * turn[:, None])
+        ramps.append(ramp)  # [R, V, 1]
     return base, moves + np.concatenate(ramps, axis=1)
-
-
-def _draw_ramp(
-    term: str, size: int, kind: str, count: int, rng: np.random.Generator
-) -> np.ndarray:
-    """Draws initial poses of a factor's values, [R, V, 1]: ramps or turns."""
-    ramp = np.linspace(-1, 1, size) * (kind != "categorical")
-    slopes = rng.normal(size=(count, 1, 1))
-    start = RAMPS.get(term, 0.0) * slopes * ramp[:, None]
-    if (term, kind) == ("angle", "periodic"):
-        turn = 2 * np.pi * np.arange(size) / size
-        known = (0, 1, -1, 1) if count < len(WAYS) else WAYS
-        ways = rng.permutation(np.resize(known, count))[:, None, None]
-        start = np.where(ways == 0, start, ways * turn[:, None])
-    return start

@@ -9,7 +9,7 @@ from keras import KerasTensor, ops
 from tfcomp.models.model_rules import AXES
 from tfcomp.models.value_embedding import Size, ValueEmbedding, take_rows
 
-# Norms below it get no gradient: that of a norm at 0 is infinite.
+# Norms below it get no gradient, which is infinite at 0.
 _NORM_FLOOR = 1e-12
 
 
@@ -46,7 +46,6 @@ class AxisEmbedding(ValueEmbedding):
         self.group_weight = float(group_weight)
 
     def build(self, input_shape: tuple) -> None:
-        super().build(input_shape)
         self.kept = self.add_weight(
             (len(self.axes),), "ones", trainable=False, name="kept"
         )
@@ -95,11 +94,8 @@ class AxisEmbedding(ValueEmbedding):
         return [float(np.linalg.norm(p)) for p in self.profiles().values()]
 
     def get_config(self) -> dict:
-        return {
-            **super().get_config(),
-            "axes": list(self.axes),
-            "group_weight": self.group_weight,
-        }
+        own = {"axes": list(self.axes), "group_weight": self.group_weight}
+        return super().get_config() | own
 
     def _draw(self, profiles: Sequence[KerasTensor]) -> KerasTensor:
         """Sums the profiles [n, length] in use to [n, rows, columns]."""

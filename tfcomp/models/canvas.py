@@ -12,8 +12,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.models.decoders.acting import CANVAS, FIRST_SIZE, count_subpixels
-
+CANVAS = 16  # logits along a side of a template
+FIRST_SIZE = 0.45  # of an object, in sides of the image
+FINE = 32  # pixels along a side, up to which an image has subpixels
 EMPTY = -12.0  # logit outside of a canvas
 
 
@@ -69,13 +70,7 @@ def sample(canvas: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     place = start + row * last + column
     found = tf.gather(tf.reshape(corners, (-1, 4)), place)
     weights = tf.stack(
-        [
-            (1 - up) * (1 - right),
-            (1 - up) * right,
-            up * (1 - right),
-            up * right,
-        ],
-        axis=-1,
+        [v * h for v in (1 - up, up) for h in (1 - right, right)], axis=-1
     )
     return tf.reduce_sum(found * weights, axis=-1) + EMPTY
 
@@ -143,7 +138,7 @@ class Draw(keras.layers.Layer):
             flat[:, :4],
             tf.reshape(flat[:, 4 + colors :], (-1, CANVAS, CANVAS)),
             (rows, columns),
-            subpixels or count_subpixels((rows, columns)),
+            subpixels or (2 if max(rows, columns) <= FINE else 1),
         )
         shares = tf.reshape(shares, (-1, groups, rows, columns))
         background = tf.constant(self.background, tf.float32)
@@ -151,11 +146,3 @@ class Draw(keras.layers.Layer):
         if self.is_white:
             shown = tf.zeros_like(shown) + (1.0 - background)
         return compose(shares, shown, background)
-
-    def get_config(self) -> dict:
-        return {
-            **super().get_config(),
-            "image_shape": list(self.image_shape),
-            "background": self.background,
-            "is_white": self.is_white,
-        }

@@ -10,7 +10,7 @@ from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.notes import describe_held_out, list_notes
 from tfcomp.models import ENCODINGS, MODELS
 
-# Data sets that make their images; those of plugins may read a file.
+# Datasets that make their images; a plugin's may read a file.
 READ_NO_FILE = ("gaussian_bumps", "stripes", "rotated_digits", "sprites")
 FLOAT = 4  # bytes
 # A weight, its gradient and the optimizer's two moments.
@@ -30,12 +30,9 @@ def check_config(config: RunConfig) -> Dataset:
 
 
 def list_announcements(config: RunConfig, here: bool = True) -> list[str]:
-    """Checks a run and returns its notes, a line each.
+    """Checks a run as `check_config` does and returns its notes, a line each.
 
     A run that is not `here` may exceed the memory of this machine.
-
-    Raises:
-        ConfigError: If the settings are impossible.
     """
     return _check(config, here)[1]
 
@@ -64,21 +61,18 @@ def check_memory(config: RunConfig, dataset: Dataset) -> None:
 
     Of a network only the weights between hidden layers are counted.
     """
-    width, memory = config.model.width, count_memory()
-    size = COPIES * FLOAT * config.model.depth * width**2
-    if size > memory:
-        rule = (
-            f"must be smaller: the run takes {size / 1e9:,.0f} GB or more, "
-            f"this machine has {memory / 1e9:,.1f} GB"
-        )
-        raise ConfigError("width", rule, width)
+    weights = COPIES * config.model.depth * config.model.width**2
     points = len(dataset.splits.grid)
     images = 2 + len(dataset.other_truths)  # of the model and the renderers
-    size = FLOAT * images * points * math.prod(dataset.image_shape)
-    if size > memory:
-        flag = "eval_points" if dataset.splits.existing else dataset.size_flag
-        rule = (
-            f"must be smaller: images of {points:,} combinations take "
-            f"{size / 1e9:,.1f} GB, this machine has {memory / 1e9:,.1f} GB"
-        )
-        raise ConfigError(flag, rule, config.to_flags()[flag])
+    pixels = images * points * math.prod(dataset.image_shape)
+    flag = "eval_points" if dataset.splits.existing else dataset.size_flag
+    for name, what, numbers in (
+        ("width", "the weights", weights),
+        (flag, f"images of {points:,} combinations", pixels),
+    ):
+        if FLOAT * numbers > (memory := count_memory()):
+            rule = (
+                f"must be smaller: {what} take {FLOAT * numbers / 1e9:,.1f} "
+                f"GB, this machine has {memory / 1e9:,.1f} GB"
+            )
+            raise ConfigError(name, rule, config.to_flags()[name])

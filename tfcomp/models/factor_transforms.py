@@ -7,8 +7,11 @@ import numpy as np
 import tensorflow as tf
 
 from tfcomp.models.acting_starts import Start, draw_numbers
-from tfcomp.models.decoders.acting import CANVAS, POSE, POSE_TERMS, RATES
+from tfcomp.models.canvas import CANVAS
+from tfcomp.models.model_rules import POSE, POSE_TERMS
 
+# Learning rates relative to `--learning_rate`; else 1.
+RATES = {"template": 2.5, "angle": 0.25}
 # Speed of shrinking, relative to positions.
 SHRINK = {"template": 3.0, "angle": 0.5}
 SPREAD = {"template": 0.05}  # smallest of a term in use; else .01
@@ -117,13 +120,6 @@ class FactorTransforms(keras.layers.Layer):
         share = tf.constant(np.diag(self.mean), tf.float32)[:, None]
         kept = map(tf.convert_to_tensor, self.kept.values())
         return tf.add_n([tf.reduce_sum(k * share, axis=(1, 2)) for k in kept])
-
-    def forget_others(self) -> None:
-        """Sets all candidates but the chosen one to zero."""
-        chosen = np.arange(self.candidates) == int(self.chosen.numpy())
-        for part in (self.base, self.moves, self.kept):
-            for weight in part.values():
-                weight.assign(tf.where(chosen[:, None, None], weight, 0.0))
 
     def measure(self) -> dict[str, dict[str, float]]:
         """Returns the spread of each term in use, by factor."""

@@ -44,8 +44,7 @@ def apply_published_start(model: keras.Model) -> None:
     that is an input channel, in PyTorch and in Keras alike.
     """
     for layer in model.layers:
-        kernel = getattr(layer, "kernel", None)
-        if kernel is None:
+        if (kernel := getattr(layer, "kernel", None)) is None:
             continue
         bound = math.prod(kernel.shape[:-1]) ** -0.5
         for variable in (kernel, getattr(layer, "bias", None)):

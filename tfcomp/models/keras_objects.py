@@ -2,10 +2,6 @@
 # ruff: noqa: F401
 
 import tfcomp.models.acting
-import tfcomp.models.axis_embedding
-import tfcomp.models.composition
-import tfcomp.models.encodings.codes
-import tfcomp.models.low_rank
-import tfcomp.models.low_rank_embedding
+import tfcomp.models.composed
+import tfcomp.models.forced_rendering
 import tfcomp.models.pixels
-import tfcomp.models.regularizers

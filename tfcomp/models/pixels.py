@@ -36,21 +36,13 @@ def make_sinusoids(rows: int, columns: int, features: int) -> np.ndarray:
     return np.concatenate(waves, axis=-1).astype(np.float32)
 
 
-class PixelLayer(keras.layers.Layer):
-    """Base of layers of a vector [n, k] and all pixels of an image size."""
+@keras.saving.register_keras_serializable(package="tfcomp")
+class PixelSum(keras.layers.Layer):
+    """z_n + PE(p): [n, k] -> [n, rows, columns, k]."""
 
     def __init__(self, image_size: Sequence[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        rows, columns = image_size
-        self.image_size = rows, columns
-
-    def get_config(self) -> dict:
-        return {**super().get_config(), "image_size": list(self.image_size)}
-
-
-@keras.saving.register_keras_serializable(package="tfcomp")
-class PixelSum(PixelLayer):
-    """z_n + PE(p): [n, k] -> [n, rows, columns, k]."""
+        self.image_size = tuple(image_size)
 
     def call(self, inputs: KerasTensor) -> KerasTensor:
         table = make_sinusoids(*self.image_size, inputs.shape[-1])
@@ -58,7 +50,7 @@ class PixelSum(PixelLayer):
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
-class PixelDense(PixelLayer):
+class PixelDense(keras.layers.Layer):
     """A linear layer of z_n + PE(p), or of z_n and (x_p, y_p) side by side.
 
     Returns [n, rows, columns, units], as a dense layer of every pixel of the
@@ -67,14 +59,11 @@ class PixelDense(PixelLayer):
     """
 
     def __init__(
-        self,
-        image_size: Sequence[int],
-        units: int,
-        positions: str,
-        **kwargs: Any,
+        self, image_size: Sequence[int], units: int, positions: str, **kwargs
     ) -> None:
-        super().__init__(image_size, **kwargs)
-        self.units, self.positions = units, positions
+        super().__init__(**kwargs)
+        self.image_size, self.units = tuple(image_size), units
+        self.positions = positions
 
     def build(self, input_shape: tuple) -> None:
         inputs, beside = input_shape[-1], self.positions == "coordinates"
@@ -93,27 +82,18 @@ class PixelDense(PixelLayer):
         images = ops.matmul(inputs, self.kernel[:count])  # [n, units]
         return images[:, None, None] + pixels
 
-    def get_config(self) -> dict:
-        own = {"units": self.units, "positions": self.positions}
-        return super().get_config() | own
-
 
 @keras.saving.register_keras_serializable(package="tfcomp")
-class PixelTable(PixelLayer):
+class PixelTable(keras.layers.Layer):
     """Returns PE(p), [1, rows, columns, units], for any input."""
 
-    def __init__(
-        self, image_size: Sequence[int], units: int, **kwargs: Any
-    ) -> None:
-        super().__init__(image_size, **kwargs)
-        self.units = units
+    def __init__(self, image_size: Sequence[int], units: int, **kwargs) -> None:
+        super().__init__(**kwargs)
+        self.image_size, self.units = tuple(image_size), units
 
     def call(self, inputs: KerasTensor) -> KerasTensor:
         table = make_sinusoids(*self.image_size, self.units)
         return ops.cast(table[None], self.compute_dtype)
-
-    def get_config(self) -> dict:
-        return {**super().get_config(), "units": self.units}
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -127,7 +107,7 @@ class Modulate(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
-class CrossAttention(PixelLayer):
+class CrossAttention(keras.layers.Layer):
     """PE(p) plus attention of each pixel to the tokens, in `HEADS` heads.
 
     Maps [n, K, k] to [n, rows, columns, k], with a penalty of interactions. All
@@ -137,8 +117,8 @@ class CrossAttention(PixelLayer):
     def __init__(
         self, image_size: Sequence[int], weight: float = 0.0, **kwargs
     ) -> None:
-        super().__init__(image_size, **kwargs)
-        self.weight = weight
+        super().__init__(**kwargs)
+        self.image_size, self.weight = tuple(image_size), weight
 
     def build(self, input_shape: tuple) -> None:
         width = input_shape[-1]
@@ -151,22 +131,17 @@ class CrossAttention(PixelLayer):
     def call(self, inputs: KerasTensor) -> KerasTensor:
         table = make_sinusoids(*self.image_size, inputs.shape[-1])
         table = ops.cast(table, inputs.dtype)  # [H, W, k]
-        attention = self.attend(inputs, table)  # [n, H, W, heads, K]
+        keys = ops.einsum("njc,hcd->njhd", inputs, self.key)
+        keys = ops.einsum("njhd,hcd->nhjc", keys, self.query)
+        scores = ops.einsum("rsc,nhjc->nrshj", table, keys)
+        # Attention of pixels to tokens, [n, H, W, heads, K].
+        scale = (inputs.shape[-1] // HEADS) ** -0.5
+        attention = ops.softmax(scores * scale)
         if self.weight:
             self.add_loss(self.weight * measure_interaction(attention))
         values = ops.einsum("njc,hcd->njhd", inputs, self.value)
         values = ops.einsum("njhd,hcd->nhjc", values, self.output_kernel)
         return table + ops.einsum("nrshj,nhjc->nrsc", attention, values)
-
-    def attend(self, tokens: KerasTensor, table: KerasTensor) -> KerasTensor:
-        """Returns the attention of pixels to tokens; sums over tokens are 1."""
-        keys = ops.einsum("njc,hcd->njhd", tokens, self.key)
-        keys = ops.einsum("njhd,hcd->nhjc", keys, self.query)
-        scores = ops.einsum("rsc,nhjc->nrshj", table, keys)
-        return ops.softmax(scores * (tokens.shape[-1] // HEADS) ** -0.5)
-
-    def get_config(self) -> dict:
-        return {**super().get_config(), "weight": self.weight}
 
 
 def measure_interaction(attention: KerasTensor) -> KerasTensor:

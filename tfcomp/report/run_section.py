@@ -6,7 +6,7 @@ from tfcomp.datasets import solvable
 from tfcomp.datasets.notes import describe_copies
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.models.decoders.acting import POSE_TERMS, describe_pose_terms
+from tfcomp.models.model_rules import POSE_TERMS, describe_pose_terms
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import Row
 

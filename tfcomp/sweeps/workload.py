@@ -14,7 +14,7 @@ from typing import IO, Any, ClassVar
 
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.models.model_registry import choose_threads
+from tfcomp.models.model_rules import choose_threads
 from tfcomp.storage.files import make_subfolder, refuse_links, write_text
 from tfcomp.storage.output_folders import check_run_folders, lock_folder
 from tfcomp.storage.run_folder import FLAGS_FILE

@@ -11,7 +11,7 @@ from tfcomp import __version__
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.evaluation.loading import LoadedRun
-from tfcomp.models.decoders.acting import describe_pose_terms
+from tfcomp.models.model_rules import describe_pose_terms
 from tfcomp.storage.run_folder import select_scores
 
 CARD_FILE = "card.md"

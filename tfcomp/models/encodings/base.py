@@ -18,21 +18,25 @@ def make_encoding(config: RunConfig, space: FactorSpace) -> keras.layers.Layer:
     return ENCODINGS.get(config.model.encoding).load()(config, space)
 
 
+def make_input(dataset: Dataset) -> KerasTensor:
+    """Returns the input `factors` [n, F] of a decoder."""
+    size = len(dataset.space)
+    return keras.Input((size,), dtype="float32", name="factors")
+
+
 def make_code(
     config: RunConfig, dataset: Dataset
 ) -> tuple[KerasTensor, KerasTensor]:
     """Returns the input `factors` [n, F] of a decoder, and its code."""
-    space = dataset.space
-    factors = keras.Input((len(space),), dtype="float32", name="factors")
-    return factors, make_encoding(config, space)(factors)
+    factors = make_input(dataset)
+    return factors, make_encoding(config, dataset.space)(factors)
 
 
 def make_grouped_code(
     config: RunConfig, dataset: Dataset
 ) -> tuple[KerasTensor, list[KerasTensor]]:
     """Returns the input `factors`, and a code for each of `--groups`."""
-    space = dataset.space
-    factors = keras.Input((len(space),), dtype="float32", name="factors")
+    factors, space = make_input(dataset), dataset.space
     encoding = make_encoding(config, space)
     if not hasattr(encoding, "split"):
         rule = f"must have a code of each factor for {config.model.model}"
@@ -98,9 +102,9 @@ class FactorEncoding(keras.layers.Layer):
 
     @property
     def code_sizes(self) -> list[int]:
+        is_named = self._has_names
         return [
-            f.size if self._has_names(f) else self.code_size(f)
-            for f in self.space
+            f.size if is_named(f) else self.code_size(f) for f in self.space
         ]
 
     def split(self, code: KerasTensor) -> list[KerasTensor]:
@@ -130,6 +134,5 @@ class FactorEncoding(keras.layers.Layer):
         return factor.categorical and self.differentiable
 
     def get_config(self) -> dict:
-        config = super().get_config()
-        config.pop("dtype", None)
-        return {**config, "space": self.space.to_dict()}
+        config = super().get_config() | {"space": self.space.to_dict()}
+        return {k: v for k, v in config.items() if k != "dtype"}

@@ -124,11 +124,8 @@ class RampEncoding(FactorEncoding):
         return 1
 
     def get_config(self) -> dict:
-        return {
-            **super().get_config(),
-            "scaled_to": self.scaled_to,
-            "absent_value": self.absent_value,
-        }
+        own = {"scaled_to": self.scaled_to, "absent_value": self.absent_value}
+        return super().get_config() | own
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")

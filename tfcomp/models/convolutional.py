@@ -1,0 +1,156 @@
+"""Decoders of dense layers and convolutions."""
+
+import math
+
+import keras
+import numpy as np
+from keras import layers
+
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import Dataset
+from tfcomp.models.encodings.base import make_code
+from tfcomp.models.pixels import PixelDense
+
+FIRST_SIDE = 4  # pixels of the shorter side of a map that is doubled
+
+
+def build_mlp(config: RunConfig, dataset: Dataset) -> keras.Model:
+    """`--depth` ReLU layers of `--width` units and a linear layer of pixels."""
+    shape = dataset.image_shape
+    factors, hidden = make_code(config, dataset)
+    for index in range(config.model.depth):
+        hidden = layers.Dense(
+            config.model.width, activation="relu", name=f"stage_{index}"
+        )(hidden)
+    draw = layers.Dense(math.prod(shape), dtype="float32", name="pixels")
+    arrange = layers.Reshape(shape, dtype="float32", name="image")
+    return keras.Model(factors, arrange(draw(hidden)), name="mlp")
+
+
+def build_cnn(config: RunConfig, dataset: Dataset) -> keras.Model:
+    """The published CNN (section 3.1 of the paper).
+
+    One transposed convolution draws the code on a quarter of the rows and
+    columns of the image, two of stride 2 double that, the rest of `--depth`
+    keeps the size; each has `--width` channels and a ReLU. A last one, linear,
+    makes the image: depth + 2 in all.
+    """
+    width = config.model.width
+    rows, columns, channels = dataset.image_shape
+    factors, code = make_code(config, dataset)
+    units = layers.Reshape((1, 1, code.shape[-1]))(code)
+    hidden = layers.Conv2DTranspose(
+        width, (rows // 4, columns // 4), activation="relu", name="stage_0"
+    )(units)
+    for index in range(1, config.model.depth + 1):
+        shape = (4, 2) if index <= 2 else (3, 1)  # kernel and stride
+        hidden = layers.Conv2DTranspose(
+            width, *shape, "same", activation="relu", name=f"stage_{index}"
+        )(hidden)
+    image = layers.Conv2DTranspose(
+        channels, 3, padding="same", dtype="float32", name="image"
+    )(hidden)
+    return keras.Model(factors, image, name="cnn")
+
+
+def build_rotation(config: RunConfig, dataset: Dataset) -> keras.Model:
+    """The published network of rotated digits (appendix F.2 of the paper).
+
+    A dense layer draws the code on a quarter of the image's rows and columns;
+    two transposed convolutions double that, each with batch normalization (as
+    in PyTorch) and a ReLU; a convolution and a sigmoid make the image. These
+    layers have exactly the published number of trained weights: 406,913 with a
+    scalar input, an image of 28 x 28 and width 64 (413,185 with cos and sin).
+    """
+    width = config.model.width
+    rows, columns, channels = dataset.image_shape
+    factors, code = make_code(config, dataset)
+    first = (rows // 4, columns // 4, 2 * width)
+    dense = layers.Dense(math.prod(first), activation="relu", name="dense")
+    hidden = layers.Reshape(first, name="stage_0")(dense(code))
+    for index, filters in enumerate((2 * width, width), start=1):
+        hidden = layers.Conv2DTranspose(
+            filters, 4, strides=2, padding="same", name=f"double_{index}"
+        )(hidden)
+        hidden = layers.BatchNormalization(
+            momentum=0.9, epsilon=1e-5, name=f"normalize_{index}"
+        )(hidden)
+        hidden = layers.ReLU(name=f"stage_{index}")(hidden)
+    image = layers.Conv2D(
+        channels,
+        3,
+        padding="same",
+        activation="sigmoid",
+        dtype="float32",
+        name="image",
+    )(hidden)
+    return keras.Model(factors, image, name="rotation")
+
+
+def build_broadcast(config: RunConfig, dataset: Dataset) -> keras.Model:
+    """Spatial broadcast (Watters et al. 2019), then convolutions.
+
+        x = C_(d+1) relu C_d ... relu C_1 relu(W [code, x_p, y_p] + b)
+
+    of 3 x 3 convolutions C_1 .. C_d (d = `--depth`) with `--width` channels.
+    The product with W is the published first convolution, which pads nothing,
+    as what is broadcast is constant or linear along the image.
+    """
+    size, width = dataset.image_shape[:2], config.model.width
+    factors, code = make_code(config, dataset)
+    place = PixelDense(size, width, "coordinates", name="broadcast")
+    hidden = layers.ReLU(name="stage_0")(place(code))
+    for index in range(1, config.model.depth + 1):
+        hidden = layers.Conv2D(
+            width, 3, padding="same", activation="relu", name=f"stage_{index}"
+        )(hidden)
+    image = layers.Conv2D(
+        dataset.image_shape[2], 3, padding="same", dtype="float32", name="image"
+    )(hidden)
+    return keras.Model(factors, image, name="broadcast")
+
+
+def build_deconvolution(config: RunConfig, dataset: Dataset) -> keras.Model:
+    """`burgess` of beta-VAE (Burgess et al. 2018), `kim` of FactorVAE (2018).
+
+    Dense layers of 4 w units and of a first map of 4 x 4 x c, then transposed
+    convolutions (kernel 4, stride 2) of c, w/2, ..., w/2, C channels, with
+    w = `--width`, 64 as published, and c = w/2 for `burgess` or w for `kim`:
+
+        x = (T_n relu ... relu T_1) reshape(relu D_2 relu D_1 code)
+
+    There are as many doublings n as bring 4 pixels to the shorter side of the
+    image; the map that is reached is cropped to it.
+    """
+    start, (first, *hidden_filters, channels) = list_doublings(config, dataset)
+    factors, hidden = make_code(config, dataset)
+    sizes = (4 * config.model.width, math.prod(start) * first)
+    for index, units in enumerate(sizes):
+        dense = layers.Dense(units, activation="relu", name=f"stage_{index}")
+        hidden = dense(hidden)
+    hidden = layers.Reshape((*start, first))(hidden)
+    for index, number in enumerate(hidden_filters, start=2):
+        hidden = layers.Conv2DTranspose(
+            number, 4, 2, "same", activation="relu", name=f"stage_{index}"
+        )(hidden)
+    drawn = layers.Conv2DTranspose(
+        channels, 4, 2, "same", dtype="float32", name="drawn"
+    )(hidden)
+    extra = np.subtract(drawn.shape[1:3], dataset.image_shape[:2]).tolist()
+    edges = [(size // 2, size - size // 2) for size in extra]
+    crop = layers.Cropping2D(edges, dtype="float32", name="image")
+    return keras.Model(factors, crop(drawn), name=config.model.model)
+
+
+def list_doublings(
+    config: RunConfig, dataset: Dataset
+) -> tuple[list[int], list[int]]:
+    """Returns the sides of the first map and the channels of all maps."""
+    rows, columns, channels = dataset.image_shape
+    shorter = math.log2(min(rows, columns) / FIRST_SIDE)
+    count, width = max(1, math.ceil(shorter)), config.model.width
+    start = [math.ceil(side / 2**count) for side in (rows, columns)]
+    half = max(1, width // 2)
+    first = half if config.model.model == "burgess" else width
+    hidden = [first, *[half] * (count - 2)][: count - 1]
+    return start, [first, *hidden, channels]
