@@ -126,9 +126,7 @@ def test_mixed_precision_keeps_large_indices() -> None:
     image = layer(np.array([257.0], "float32"))
     assert image.dtype == tf.bfloat16
     expected = layer.matrices()[257:258]
-    np.testing.assert_allclose(
-        tf.cast(image, "float32"), expected, rtol=1e-2, atol=1e-3
-    )
+    np.testing.assert_allclose(tf.cast(image, "float32"), expected, atol=0.05)
 
 
 def test_config_round_trip() -> None:
