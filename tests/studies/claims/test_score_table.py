@@ -3,8 +3,8 @@
 import math
 
 from tests.studies.claims.planted import Run, gather, make_run
-from tfcomp.studies.claims import result_text
-from tfcomp.studies.claims.result_text import make_score_tables
+from tfcomp.studies.claims import score_tables
+from tfcomp.studies.claims.score_tables import make_score_tables
 
 ERRORS = (0.1, 0.2, 0.8)
 
@@ -18,7 +18,7 @@ def read_rows(table: str) -> list[list[str]]:
 
 
 def format_sweep(runs: list[Run]) -> str:
-    return result_text.format_sweep(gather(runs).groups)
+    return score_tables.format_sweep(gather(runs).groups)
 
 
 def plant(*flags: str, fits: tuple[float, ...] = (0.01,) * 3) -> list[Run]:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.studies.claims.planted import make_study
 from tests.studies.claims.test_score_table import read_rows
-from tfcomp.studies.claims.result_text import format_study
+from tfcomp.studies.claims.score_tables import format_study
 
 
 def test_numbers_of_a_study() -> None:

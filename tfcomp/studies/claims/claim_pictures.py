@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import shorten, wrap
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,6 @@ from tfcomp.studies.claims.result_text import format_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from tfcomp.studies.claims.judgement import ClaimResult
 
@@ -62,7 +61,7 @@ def list_rows(
     unit = max(sizes, default=0.0) or 1.0
     rows = []
     for part, found in shown:
-        rule = part.rule
+        rule, other = part.rule, planted.get((part.label, part.quantity))
         if found.low is None or found.high is None:
             continue
         # Of two bounds, the middle is farthest from what is outside.
@@ -71,30 +70,20 @@ def list_rows(
         ends = [
             to_margins(x, rule, unit) for x in (found.low, found.high, *turns)
         ]
-        other = planted.get((part.label, part.quantity))
-        rows.append(
-            Row(
-                part,
-                _describe_verdict(result, part),
-                min(ends),
-                to_margins(found.mean, rule, unit),
-                max(ends),
-                to_margins(other.mean, rule, unit) if other else None,
-            )
-        )
+        mean = to_margins(found.mean, rule, unit)
+        negative = to_margins(other.mean, rule, unit) if other else None
+        verdict = _name_verdict(result, part)
+        rows.append(Row(part, verdict, min(ends), mean, max(ends), negative))
     return rows
 
 
-def _describe_verdict(result: ClaimResult, part: Part) -> str:
+def _name_verdict(result: ClaimResult, part: Part) -> str:
     if result.verdict is Verdict.NOT_VALID:
         return str(result.verdict)
-    is_doubted = result.claim.doubt and result.reason.startswith(
-        result.claim.doubt
-    )
-    is_shared = part in result.parts
-    if is_doubted and is_shared and part.verdict is Verdict.REFUTED:
-        return AT_FAULT
-    return str(part.verdict)
+    doubt = result.claim.doubt
+    is_doubted = doubt and result.reason.startswith(doubt)
+    is_refuted = part in result.parts and part.verdict is Verdict.REFUTED
+    return AT_FAULT if is_doubted and is_refuted else str(part.verdict)
 
 
 def to_margins(number: float, rule: Rule, unit: float = 1.0) -> float:
@@ -104,92 +93,76 @@ def to_margins(number: float, rule: Rule, unit: float = 1.0) -> float:
     bound from 0, of a rule with two bounds half of their distance; of a bound
     of 0 it is given.
     """
-    if rule.outside or not math.isinf(rule.low) and not math.isinf(rule.high):
-        half = (rule.high - rule.low) / 2
-        inside = half - abs(number - (rule.low + half))
-        return (-inside if rule.outside else inside) / (half or 1.0)
     if math.isinf(rule.high):
         return (number - rule.low) / (abs(rule.low) or unit)
-    return (rule.high - number) / (abs(rule.high) or unit)
+    if math.isinf(rule.low):
+        return (rule.high - number) / (abs(rule.high) or unit)
+    half = (rule.high - rule.low) / 2
+    inside = half - abs(number - (rule.low + half))
+    return (-inside if rule.outside else inside) / (half or 1.0)
 
 
-def draw_claims(results: Sequence[ClaimResult]) -> Figure | None:
-    """Draws every claim that was run; returns None without any."""
+def draw_claims(results: Sequence[ClaimResult]) -> bytes | None:
+    """Draws every claim that was run, as PNG; returns None without any."""
     from matplotlib.figure import Figure
+
+    from tfcomp.figures.exhibits import figure_to_png
 
     shown = [r for r in results if r.verdict is not Verdict.NOT_RUN]
     if not shown:
         return None
-    sides = [[*_list_sides(result)] for result in shown]
-    texts = [_describe(result) for result in shown]
-    heights = [
-        max(len(text) + 1.2, *(len(rows) + 1.2 for rows, _ in pair))
-        for text, pair in zip(texts, sides, strict=True)
+    entries = [(_describe(r), [*_list_sides(r)]) for r in shown]
+    heights = [  # in lines
+        1.2 + max(len(lines), *(len(rows) for rows, _ in sides))
+        for lines, sides in entries
     ]
-    tops = np.cumsum([0.0, *heights])  # in lines
+    tops = np.cumsum([0.0, *heights])
     total = LINE * tops[-1] + 0.9
     figure = Figure(figsize=(WIDTH, total))
+    ends = {"top": 1 - 0.3 / total, "bottom": 0.6 / total}
     words, *panels = figure.subplots(
         1,
         3,
         sharey=True,
         width_ratios=[3.4, 2.6, 2.6],
-        gridspec_kw={
-            "left": 0.01,
-            "right": 0.95,
-            "top": 1 - 0.3 / total,
-            "bottom": 0.6 / total,
-            "wspace": 0.17,
-        },
+        gridspec_kw={"left": 0.01, "right": 0.95, "wspace": 0.17, **ends},
     )
-    _write(
-        words,
-        (
-            (top + number + 0.9, *line)
-            for top, text in zip(tops[:-1], texts, strict=True)
-            for number, line in enumerate(text)
-        ),
-    )
-    handles: dict[str, Any] = {}
-    for axes, title, column in zip(
-        panels, TITLES, zip(*sides, strict=True), strict=True
-    ):
+    words.axis("off")
+    for axes, title in zip(panels, TITLES, strict=True):
         _frame(axes, title, tops)
-        for top, height, (rows, note) in zip(
-            tops[:-1], heights, column, strict=True
-        ):
-            places = top + (np.arange(len(rows)) + 0.5) * height / max(
-                len(rows), 1
-            )
-            for place, row in zip(places, rows, strict=True):
-                _draw_row(axes, place, row, handles)
+    handles: dict[str, Any] = {}
+    for (lines, sides), top, height in zip(
+        entries, tops[:-1], heights, strict=True
+    ):
+        for number, (text, style) in enumerate(lines):
+            place = top + number + 0.9
+            words.text(0, place, text, fontsize=7, va="center", **style)
+        for axes, (rows, note) in zip(panels, sides, strict=True):
+            for number, row in enumerate(rows):
+                place = top + (number + 0.5) * height / len(rows)
+                handles |= _draw_row(axes, place, row)
             if not rows:
                 axes.text(-50, top + height / 2, note, fontsize=6.5)
-    figure.legend(
-        list(handles.values()),
-        list(handles),
-        loc="lower left",
-        ncols=3,
-        fontsize=7,
-        frameon=False,
-    )
-    return figure
+    legend: dict[str, Any] = {
+        "loc": "lower left",
+        "ncols": 3,
+        "fontsize": 7,
+        "frameon": False,
+    }
+    figure.legend(list(handles.values()), list(handles), **legend)
+    return figure_to_png(figure, num_colors=64, dpi=140)
 
 
 def _list_sides(result: ClaimResult) -> Iterator[tuple[list[Row], str]]:
     """Yields rows of the paper's test, and of ours, or why there are none."""
-    claim, parts = (
-        result.claim,
-        result.paper if result.claim.tests.paper else (),
-    )
+    claim, tests = result.claim, result.claim.tests
     note = "the same test" if claim.quote else "not a claim of the paper"
-    sides = [(claim.tests.paper, parts), (claim.tests.ours, result.parts)]
-    negatives = (c for c in claim.controls if c.kind is Kind.NEGATIVE)
-    control = next(negatives, None)
-    evidence = control.plant() if control else Evidence()
-    for checks, judged in sides:
-        planted = judge_checks(checks, evidence) if judged else ()
-        yield list_rows(result, judged, planted), "trends" if judged else note
+    negatives = (c.plant() for c in claim.controls if c.kind is Kind.NEGATIVE)
+    evidence = next(negatives, Evidence())
+    own = result.paper if tests.paper else ()
+    for checks, parts in ((tests.paper, own), (tests.ours, result.parts)):
+        planted = judge_checks(checks, evidence)
+        yield list_rows(result, parts, planted), "trends" if parts else note
 
 
 def _describe(result: ClaimResult) -> list[tuple[str, dict[str, Any]]]:
@@ -200,32 +173,20 @@ def _describe(result: ClaimResult) -> list[tuple[str, dict[str, Any]]]:
     badges = [f"paper: {paper or '–'}", f"ours: {result.badge}"]
     if paper == result.badge:
         badges = [f"both: {paper}"]
-    lines = [line for badge in badges for line in wrap(badge, LETTERS)]
+    italic = {"fontstyle": "italic", "color": "0.3"}
     return [
         (f"{claim.name}  {claim.title}", {"fontweight": "bold"}),
-        *(
-            (t, {"fontstyle": "italic", "color": "0.3"})
-            for t in wrap(quote, LETTERS)
-        ),
-        *((line, {}) for line in lines),
+        *((line, italic) for line in wrap(quote, LETTERS)),
+        *((line, {}) for badge in badges for line in wrap(badge, LETTERS)),
     ]
-
-
-def _write(
-    axes: Axes, lines: Iterable[tuple[float, str, dict[str, Any]]]
-) -> None:
-    axes.axis("off")
-    for place, text, style in lines:
-        axes.text(0, place, text, fontsize=7, va="center", **style)
 
 
 def _frame(axes: Axes, title: str, tops: np.ndarray) -> None:
     axes.set_title(title, fontsize=8, fontweight="bold")
     axes.axvspan(0.0, FURTHEST * 1.3, color="0.94", zorder=0)
     axes.axvline(0.0, color="0.3", linewidth=0.8)
-    axes.hlines(
-        tops, 0, 1, "0.6", linewidth=0.6, transform=axes.get_yaxis_transform()
-    )
+    across = axes.get_yaxis_transform()
+    axes.hlines(tops, 0, 1, "0.6", linewidth=0.6, transform=across)
     axes.set_xscale("symlog", linthresh=NEAREST)
     axes.set_xlim(-(FURTHEST**1.5), FURTHEST * 1.3)
     axes.set_ylim(tops[-1], 0)
@@ -237,38 +198,34 @@ def _frame(axes: Axes, title: str, tops: np.ndarray) -> None:
     axes.set_xlabel("distance to the bound, in margins", fontsize=7)
 
 
-def _draw_row(
-    axes: Axes, place: float, row: Row, handles: dict[str, Any]
-) -> None:
+def _draw_row(axes: Axes, place: float, row: Row) -> dict[str, Any]:
+    """Draws the interval of a part; returns what the legend explains."""
     from tfcomp.figures.forest_plots import KIND_COLORS
 
     is_firm = row.verdict in KIND_COLORS
     color = KIND_COLORS.get(row.verdict, "0.45")
-    ends = np.clip([row.low, row.mean, row.high], -FURTHEST, FURTHEST)
-    style: Any = "-" if is_firm else (0, (2, 1.5))
-    axes.plot(ends[::2], [place] * 2, color=color, lw=1.6, ls=style)
-    marker = "s" if row.verdict == Verdict.NOT_VALID else "o"
-    face = color if is_firm else "white"
-    (handles[row.verdict],) = axes.plot(
-        ends[1], place, marker, color=color, ms=4.5, markerfacecolor=face
+    low, mean, high = np.clip(
+        [row.low, row.mean, row.high], -FURTHEST, FURTHEST
     )
+    style: Any = "-" if is_firm else (0, (2, 1.5))
+    axes.plot([low, high], [place] * 2, color=color, lw=1.6, ls=style)
+    marker = "s" if row.verdict == Verdict.NOT_VALID else "o"
+    face: dict[str, Any] = {
+        "ms": 4.5,
+        "markerfacecolor": color if is_firm else "white",
+    }
+    (handle,) = axes.plot(mean, place, marker, color=color, **face)
+    handles = {row.verdict: handle}
     if row.negative is not None:
         cross = np.clip(row.negative, -FURTHEST, FURTHEST)
         (handles["planted negative"],) = axes.plot(
             cross, place, "x", color="0.25", ms=4, mew=1
         )
     assert row.part.estimate
-    texts = {
-        0.01: shorten(row.part.label, LABEL, placeholder=" …"),
-        1.02: format_number(row.part.estimate.mean),
-    }
-    for x, text in texts.items():
-        axes.text(
-            x,
-            place,
-            text,
-            fontsize=5.5 if x < 1 else 6.5,
-            va="center",
-            color="0.3",
-            transform=axes.get_yaxis_transform(),
-        )
+    number = format_number(row.part.estimate.mean)
+    label = shorten(row.part.label, LABEL, placeholder=" …")
+    look: dict[str, Any] = {"va": "center", "color": "0.3"}
+    look["transform"] = axes.get_yaxis_transform()
+    axes.text(0.01, place, label, fontsize=5.5, **look)
+    axes.text(1.02, place, number, fontsize=6.5, **look)
+    return handles

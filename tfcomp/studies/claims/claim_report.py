@@ -1,6 +1,6 @@
 """The reproduction report: one page, Markdown tables, the numbers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from tfcomp.storage.files import (
     write_csv,
     write_text,
 )
-from tfcomp.studies.claims import result_text
+from tfcomp.studies.claims import result_text, score_tables
 from tfcomp.studies.claims.all_claims import judge
 from tfcomp.studies.claims.claim_pictures import (
     OVERVIEW,
@@ -43,9 +43,9 @@ def write_report(
 
     Writes `report.html` (self-contained), `report.md`, short tables
     (`verdicts.md`, `history.md` with the rules and verdicts of all versions,
-    `controls.md`, and `scores_<sweep>.md` for each sweep, `data_<study>.md` for
-    each threshold study), `claims.csv` (a row a part), `claims.json`, and the
-    picture of all claims.
+    `controls.md`, `scores_<sweep>.md` for each sweep, and `data_<study>.md` for
+    each threshold study), `claims.csv` (a row a part), and the picture of all
+    claims.
 
     Args:
         output: A folder; made if it does not exist.
@@ -59,7 +59,7 @@ def write_report(
     output = Path(output)
     shown = judge_all(evidence, command)
     results = shown["results"]
-    picture = draw_picture(results)
+    picture = draw_claims(results)
     shown |= {"picture": picture, "caption": OVERVIEW}
     pages = make_tables(evidence, shown)
     pages["report.html"] = render_template(
@@ -81,18 +81,6 @@ def write_report(
 def judge_all(evidence: Evidence, command: str = "") -> dict[str, Any]:
     """Returns what templates show, but for the picture."""
     results = judge(evidence)
-    return {
-        "results": results,
-        "versions": read_declarations()["versions"],
-        "facts": describe_origin(evidence, results, command),
-        "text": result_text,
-    }
-
-
-def describe_origin(
-    evidence: Evidence, results: Sequence[ClaimResult], command: str = ""
-) -> dict[str, str]:
-    """Returns facts about a report by name, as the command that made it."""
     groups = [g for r in results for p in r.parts for g in p.groups]
     runs = {run["run"]: run for g in groups for run in g.runs.values()}
     versions = {run["tfcomp"] or "unknown" for run in runs.values()}
@@ -106,7 +94,12 @@ def describe_origin(
         "code": f"{tfcomp.__version__}, {compute_code_version()[:16]}",
         "left out": "; ".join(evidence.notes),
     }
-    return {name: fact for name, fact in facts.items() if fact}
+    return {
+        "results": results,
+        "versions": read_declarations()["versions"],
+        "facts": {name: fact for name, fact in facts.items() if fact},
+        "text": result_text,
+    }
 
 
 def make_tables(evidence: Evidence, shown: Mapping[str, Any]) -> dict[str, str]:
@@ -115,16 +108,8 @@ def make_tables(evidence: Evidence, shown: Mapping[str, Any]) -> dict[str, str]:
         path.name: result_text.render_markdown(path, shown)
         for path in TEMPLATES.glob("*.md")
     }
-    for sweep, table in result_text.make_score_tables(evidence).items():
+    for sweep, table in score_tables.make_score_tables(evidence).items():
         tables[f"scores_{sweep}.md"] = table
     for study in evidence.studies:
-        tables[f"data_{study.path.name}.md"] = result_text.format_study(study)
+        tables[f"data_{study.path.name}.md"] = score_tables.format_study(study)
     return tables
-
-
-def draw_picture(results: Sequence[ClaimResult]) -> bytes | None:
-    """Draws all claims as PNG; returns None if none was run."""
-    from tfcomp.figures.exhibits import figure_to_png
-
-    figure = draw_claims(results)
-    return figure_to_png(figure, num_colors=64, dpi=140) if figure else None

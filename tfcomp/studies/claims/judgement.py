@@ -18,11 +18,12 @@ no others: as a trial.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tfcomp.statistics.verdicts import Verdict
+from tfcomp.studies.claims import result_text
 from tfcomp.studies.claims.claim import Checks, Declaration
 from tfcomp.studies.claims.controls import Control, ControlOutcome, Kind
 from tfcomp.studies.claims.evidence import (
@@ -38,11 +39,8 @@ from tfcomp.studies.claims.parts import (
     correct_refutations,
     judge_checks,
 )
-from tfcomp.studies.claims.sentences import describe_parts
+from tfcomp.studies.claims.result_text import PLANS, Verdicts
 from tfcomp.tables.groups import join_groups
-
-IN_PARTS = "in parts"
-PLANS = {FRESH: "fresh", UNSEEN: "unseen"}
 
 
 @dataclass(frozen=True)
@@ -84,38 +82,42 @@ class Claim:
     def judge(self, evidence: Evidence) -> ClaimResult:
         """Judges all parts of the claim, it as a whole, and its test."""
         parts, waits = self._judge_rounds(evidence, self.tests.ours)
-        outcomes = (*self._planted, *self._judge_networks(evidence, parts))
-        verdict, reason = combine_parts(parts)
-        is_seen = any(p.decides and p.round < UNSEEN for p in parts)
-        before = [h["verdict"] for h in self.history if h["version"] == 3]
-        if (
-            is_seen
-            and verdict is Verdict.REPRODUCED
-            and before not in ([], [verdict])
-        ):
-            reason = "reproduced on seeds that the rule was written on"
-            verdict = Verdict.UNDECIDED
-        if is_seen and verdict is Verdict.REFUTED and self.doubt:
-            verdict, reason = Verdict.UNDECIDED, self.doubt
+        verdict, reason = self._limit(parts, *combine_parts(parts))
         reason = "; ".join(filter(None, [reason, waits]))
-        wrong = [outcome for outcome in outcomes if not outcome.is_right]
+        outcomes = (*self._planted, *self._judge_networks(evidence, parts))
+        wrong = [f"{o.kind}: {o.name}" for o in outcomes if not o.is_right]
         if wrong:
-            names = ", ".join(f"{o.kind}: {o.name}" for o in wrong)
-            reason = f"it fails at controls ({names}), else {verdict}"
+            reason = (
+                f"it fails at controls ({', '.join(wrong)}), else {verdict}"
+            )
             verdict = Verdict.NOT_VALID
-        paper = parts if self.quote else ()
+        paper = parts if self.quote else []
         if self.tests.paper:
             paper, _ = self._judge_rounds(evidence, self.tests.paper)
         return ClaimResult(self, parts, verdict, reason, outcomes, paper)
 
+    def _limit(
+        self, parts: Sequence[Part], verdict: Verdict, reason: str
+    ) -> tuple[Verdict, str]:
+        """Weakens a verdict on seeds that were seen; see the module."""
+        is_seen = any(p.decides and p.round < UNSEEN for p in parts)
+        before = [h["verdict"] for h in self.history if h["version"] == 3]
+        if is_seen and verdict is Verdict.REFUTED and self.doubt:
+            return Verdict.UNDECIDED, self.doubt
+        is_new = before not in ([], [verdict])
+        if is_seen and verdict is Verdict.REPRODUCED and is_new:
+            reason = "reproduced on seeds that the rule was written on"
+            return Verdict.UNDECIDED, reason
+        return verdict, reason
+
     def _judge_rounds(
         self, evidence: Evidence, checks: Checks
-    ) -> tuple[tuple[Part, ...], str]:
+    ) -> tuple[list[Part], str]:
         """Returns parts of the last complete round, and a note on others."""
         seen = evidence.rounds[FIRST]
         if not (seen.groups or seen.studies):
             seen = evidence.rounds[TRIALS]
-        parts, waits = list(judge_checks(checks, seen)), []
+        parts, waits = judge_checks(checks, seen), []
         for number, kind in PLANS.items():
             if number == UNSEEN and checks is self.tests.ours:
                 checks = self.tests.unseen or checks
@@ -132,23 +134,18 @@ class Claim:
                 elif count or number == FRESH:
                     words = f"{count} of {planned} {kind} seeds are in"
                     waits.append(f"{start}: {words}" if start else words)
-        return tuple(correct_refutations(parts)), "; ".join(waits)
+        return correct_refutations(parts), "; ".join(waits)
 
     @functools.cached_property
     def _planted(self) -> list[ControlOutcome]:
-        """Verdicts on the planted controls."""
         return [
-            ControlOutcome(
-                c.name,
-                c.kind,
-                combine_parts(judge_checks(self.tests.ours, c.plant()))[0],
-            )
+            ControlOutcome(c.name, c.kind, self._test(c.plant(), whole=True))
             for c in self.controls
         ]
 
     def _judge_networks(
         self, evidence: Evidence, parts: Iterable[Part]
-    ) -> Iterable[ControlOutcome]:
+    ) -> Iterator[ControlOutcome]:
         """Judges networks that did not learn what the claim is about.
 
         For a description of failure they were trained on all combinations;
@@ -164,10 +161,10 @@ class Claim:
         if verdict is not Verdict.NOT_RUN:
             yield ControlOutcome("by its number", Kind.UNTRAINED, verdict)
 
-    def _test(self, evidence: Evidence) -> Verdict:
-        """Judges what evidence has of the claim, whatever else it requires."""
+    def _test(self, evidence: Evidence, whole: bool = False) -> Verdict:
+        """Judges what evidence has of the claim, or the whole of it."""
         parts = judge_checks(self.tests.ours, evidence)
-        return combine_parts(p for p in parts if p.estimate)[0]
+        return combine_parts(p for p in parts if whole or p.estimate)[0]
 
 
 @dataclass(frozen=True)
@@ -175,80 +172,58 @@ class ClaimResult:
     """A claim with its verdict, and the parts that it follows from."""
 
     claim: Claim
-    parts: tuple[Part, ...]
+    parts: Sequence[Part]
     verdict: Verdict
     reason: str
-    controls: tuple[ControlOutcome, ...] = ()
-    paper: tuple[Part, ...] = ()
+    controls: Sequence[ControlOutcome] = ()
+    paper: Sequence[Part] = ()
 
     @property
-    def by_part(self) -> dict[Verdict, list[str]]:
+    def by_part(self) -> Verdicts:
         """The settings of the claim by verdict.
 
         With one verdict if all agree, or if it was limited as a whole.
         """
-        found = split_parts(self.parts)
         is_limited = self.verdict is not combine_parts(self.parts)[0]
-        is_whole = self.claim.is_one or is_limited
-        return {self.verdict: []} if is_whole or len(found) < 2 else found
+        if self.claim.is_one or is_limited or not self.parts:
+            return {self.verdict: []}
+        return result_text.split_parts(self.parts)
 
     @property
     def word(self) -> str:
         """The verdict, or `in parts` if some settings are reproduced."""
-        return summarize_verdicts(self.by_part, self.verdict)
+        return result_text.summarize_verdicts(self.by_part)
 
     @property
     def badge(self) -> str:
         """The verdict with the settings that it stands for."""
-        return describe_verdicts(self.by_part)
+        return result_text.describe_verdicts(self.by_part)
 
     @property
     def meaning(self) -> str:
         """The numbers of the stricter test, by side of its rules."""
-        return describe_parts(self.parts)
+        return result_text.describe_parts(self.parts)
+
+    @property
+    def _paper_by_part(self) -> Verdicts:
+        if not self.claim.tests.paper:
+            return self.by_part if self.paper else {}
+        return result_text.split_parts(self.paper)
 
     @property
     def paper_word(self) -> str:
         """The word of the paper's own statement; empty if it has none."""
-        if not self.paper:
-            return ""
-        if not self.claim.tests.paper:
-            return self.word
-        verdict, _ = combine_parts(self.paper)
-        return summarize_verdicts(split_parts(self.paper), verdict)
+        return result_text.summarize_verdicts(self._paper_by_part)
 
     @property
     def paper_badge(self) -> str:
         """The badge of the paper's own statement; empty if it has none."""
-        if self.paper and not self.claim.tests.paper:
-            return f"{self.badge}; the same test"
-        return describe_verdicts(split_parts(self.paper)) if self.paper else ""
+        badge = result_text.describe_verdicts(self._paper_by_part)
+        is_same = badge and not self.claim.tests.paper
+        return f"{badge}; the same test" if is_same else badge
 
     @property
     def paper_meaning(self) -> str:
         """The paper's own numbers, by side of its rule."""
-        return describe_parts(self.paper) if self.claim.tests.paper else ""
-
-
-def summarize_verdicts(found: Mapping[Verdict, Any], verdict: Verdict) -> str:
-    """Returns a verdict, or `in parts` if some settings are reproduced."""
-    is_split = len(found) > 1 and Verdict.REPRODUCED in found
-    return IN_PARTS if is_split else str(verdict)
-
-
-def split_parts(parts: Sequence[Part]) -> dict[Verdict, list[str]]:
-    """Returns the settings of deciding parts by verdict, if they differ."""
-    found: dict[Verdict, list[str]] = {}
-    deciding = [part for part in parts if part.decides]
-    for name in dict.fromkeys(part.of or part.label for part in deciding):
-        alike = [p for p in deciding if (p.of or p.label) == name]
-        found.setdefault(combine_parts(alike)[0], []).append(name)
-    return found if len(found) > 1 else {v: [] for v in found}
-
-
-def describe_verdicts(found: Mapping[Verdict, Sequence[str]]) -> str:
-    """Returns verdicts with the settings that they stand for."""
-    return "; ".join(
-        f"{verdict} ({', '.join(names)})" if names else str(verdict)
-        for verdict, names in found.items()
-    )
+        own = self.paper if self.claim.tests.paper else ()
+        return result_text.describe_parts(own)

@@ -1,34 +1,25 @@
-"""Evidence and results as text: numbers as they are shown, tables, rows."""
+"""Results of claims as text: numbers as they are shown, sentences, rows."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from tfcomp.statistics import setting_table
 from tfcomp.statistics.estimates import Estimate
-from tfcomp.statistics.verdicts import Verdict
-from tfcomp.studies.claims.claim import select_fitted
-from tfcomp.studies.claims.evidence import TOTAL, Evidence, ThresholdStudy
-from tfcomp.studies.claims.judgement import IN_PARTS, PLANS, ClaimResult
-from tfcomp.studies.claims.parts import Part
+from tfcomp.statistics.verdicts import Rule, Verdict, combine
+from tfcomp.studies.claims.evidence import FRESH, UNSEEN
+from tfcomp.studies.claims.parts import Part, combine_parts
 from tfcomp.tables.groups import Group
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from tfcomp.studies.claims.judgement import ClaimResult
 
-SCORES = {  # by the heading of their column
-    "ID relative MSE": "id/relative_mse",
-    "OOD relative MSE": "ood/relative_mse",
-    "OOD MSE": "ood/mse",
-    "OOD positions in place (%)": "ood/position_accuracy",
-}
-ROW = ["kind", "region", "criterion"]
+IN_PARTS = "in parts"
+PLANS = {FRESH: "fresh", UNSEEN: "unseen"}
+Verdicts = Mapping[Verdict, Sequence[str]]  # with the settings of each
 
 
 def render_markdown(path: Path, shown: Mapping[str, Any]) -> str:
@@ -43,29 +34,6 @@ def render_markdown(path: Path, shown: Mapping[str, Any]) -> str:
     return environment.from_string(path.read_text("utf-8")).render(shown)
 
 
-def format_estimate(estimate: Estimate | None) -> str:
-    """Formats a number and its 95 % interval, as `0.82 [0.79, 0.85]`."""
-    if estimate is None:
-        return "–"
-    text = format_number(estimate.mean)
-    if estimate.unit == "share":
-        text = f"{round(estimate.mean * estimate.count)} of {estimate.count}"
-    if estimate.low is None or estimate.high is None:
-        return text
-    if estimate.low == estimate.high and estimate.count > 1:
-        return f"{text} (all alike)"
-    ends = f"{format_number(estimate.low)}, {format_number(estimate.high)}"
-    return f"{text} [{ends}]"
-
-
-def format_count(estimate: Estimate | None) -> str:
-    """Formats the number of seeds, or of sizes, behind an estimate."""
-    if estimate is None:
-        return "0"
-    sizes = " sizes" if estimate.unit == "sizes" else ""
-    return f"{estimate.count}{sizes}"
-
-
 def format_number(value: float) -> str:
     """Formats three significant digits, or two of a tiny number."""
     if abs(value) >= 1000:
@@ -75,8 +43,118 @@ def format_number(value: float) -> str:
     return f"{value:.3g}"
 
 
+def format_estimate(estimate: Estimate | None) -> str:
+    """Formats a number and its 95 % interval, as `0.82 [0.79, 0.85]`."""
+    if estimate is None:
+        return "–"
+    text = _format_wins(estimate) or format_number(estimate.mean)
+    if estimate.low is None or estimate.high is None:
+        return text
+    if estimate.low == estimate.high and estimate.count > 1:
+        return f"{text} (all alike)"
+    ends = f"{format_number(estimate.low)}, {format_number(estimate.high)}"
+    return f"{text} [{ends}]"
+
+
+def _format_wins(estimate: Estimate) -> str:
+    """Formats a share as `4 of 5`; empty for other numbers."""
+    wins = round(estimate.mean * estimate.count)
+    return f"{wins} of {estimate.count}" if estimate.unit == "share" else ""
+
+
+def format_count(estimate: Estimate | None) -> str:
+    """Formats the number of seeds, or of sizes, behind an estimate."""
+    if estimate is None:
+        return "0"
+    return f"{estimate.count}{' sizes' * (estimate.unit == 'sizes')}"
+
+
+def describe_part(part: Part) -> str:
+    """Formats a part in a line, as `donut, bump: 0.82 [0.79, 0.85], n = 5`."""
+    count = format_count(part.estimate)
+    text = f"{part.label}: {format_estimate(part.estimate)}, n = {count}"
+    if part.is_fresh:
+        text += f", {PLANS[part.round]} seeds"
+    if part.fitted:
+        text += f" ({part.fitted})"
+    reason = part.reason.partition(":")[0]
+    return f"{text}, {part.verdict}{f' ({reason})' if reason else ''}"
+
+
+def describe_parts(parts: Sequence[Part]) -> str:
+    """Returns the numbers that decide, by quantity and by side of the rule.
+
+    As `OOD relative MSE is above 0.5 for bump (0.82) and ramp (0.98)`.
+    """
+    sides: dict[str, dict[str, list[str]]] = {}
+    for part in select_shown(parts):
+        found, text = part.estimate, part.of or part.label
+        if found:
+            text += f" ({_format_wins(found) or f'{found.mean:.2g}'})"
+        by_side = sides.setdefault(part.quantity, {})
+        by_side.setdefault(_describe_side(part), []).append(text)
+    return ". ".join(
+        f"{quantity[:1].upper()}{quantity[1:]}: "
+        + "; ".join(f"{side} for {', '.join(n)}" for side, n in found.items())
+        for quantity, found in sides.items()
+    )
+
+
+def _describe_side(part: Part) -> str:
+    """Returns where the interval of a part lies, as `not above 0.5`."""
+    if part.estimate is None or part.problem:
+        return part.reason.partition(":")[0] or "unknown"
+    words = _describe_rule(part.rule, part.estimate.trend is not None)
+    if part.verdict is Verdict.UNDECIDED:
+        return f"open whether {words}"
+    return words if part.verdict is Verdict.REPRODUCED else f"not {words}"
+
+
+def _describe_rule(rule: Rule, is_trend: bool) -> str:
+    if is_trend:
+        return "rising" if math.isinf(rule.high) else "falling"
+    if rule.outside:
+        return f"farther from 0 than {rule.high:g}"
+    if math.isinf(rule.high):
+        return f"above {rule.low:g}"
+    if math.isinf(rule.low):
+        return f"below {rule.high:g}"
+    return f"between {rule.low:g} and {rule.high:g}"
+
+
+def select_shown(parts: Sequence[Part]) -> list[Part]:
+    """Returns the deciding parts that were run."""
+    return [p for p in parts if p.decides and p.verdict is not Verdict.NOT_RUN]
+
+
+def split_parts(parts: Sequence[Part]) -> Verdicts:
+    """Returns the settings of deciding parts by verdict, if they differ."""
+    found: dict[Verdict, list[str]] = {}
+    deciding = [part for part in parts if part.decides]
+    for name in dict.fromkeys(part.of or part.label for part in deciding):
+        alike = [p for p in deciding if (p.of or p.label) == name]
+        found.setdefault(combine_parts(alike)[0], []).append(name)
+    return found if len(found) > 1 else {v: [] for v in found}
+
+
+def summarize_verdicts(found: Verdicts) -> str:
+    """Returns a verdict, or `in parts` if some settings are reproduced."""
+    if len(found) < 2:
+        return "".join(found)
+    is_split = Verdict.REPRODUCED in found
+    return IN_PARTS if is_split else str(combine([*found])[0])
+
+
+def describe_verdicts(found: Verdicts) -> str:
+    """Returns verdicts with the settings that they stand for."""
+    return "; ".join(
+        f"{verdict} ({', '.join(names)})" if names else str(verdict)
+        for verdict, names in found.items()
+    )
+
+
 def summarize_counts(results: Sequence[ClaimResult]) -> str:
-    """Counts of both columns, as `as the paper states them 12 reproduced`."""
+    """Counts both columns, as `as the paper states them 12 reproduced`."""
     paper = _count(result.paper_word for result in results)
     ours = _count(result.word for result in results)
     return f"as the paper states them {paper}; by our stricter tests {ours}"
@@ -88,37 +166,15 @@ def _count(found: Iterable[str]) -> str:
     return ", ".join(f"{counts[word]} {word}" for word in words if counts[word])
 
 
-def select_shown(parts: Sequence[Part]) -> list[Part]:
-    """Returns the deciding parts that were run."""
-    return [p for p in parts if p.decides and p.verdict is not Verdict.NOT_RUN]
-
-
 def list_used(result: ClaimResult) -> list[Group]:
     """Returns the groups behind a claim, each once."""
     groups = [group for part in result.parts for group in part.groups]
     found = {
-        tuple(run["run"] for run in g.runs.values()): g
-        for g in groups
-        if len(g)
+        tuple(run["run"] for run in group.runs.values()): group
+        for group in groups
+        if len(group)
     }
     return list(found.values())
-
-
-def describe_part(part: Part) -> str:
-    """Formats a part in a line, as `donut, bump: 0.82 [0.79, 0.85], n = 5`."""
-    count = format_count(part.estimate)
-    text = f"{part.label}: {format_estimate(part.estimate)}, n = {count}"
-    if part.is_fresh:
-        text += f", {PLANS[part.round]} seeds"
-    if part.fitted:
-        text += f" ({part.fitted})"
-    return f"{text}, {part.verdict}{shorten_reason(part)}"
-
-
-def shorten_reason(part: Part) -> str:
-    """Formats the reason of a verdict in a few words, as ` (not fitted)`."""
-    words = part.reason.partition(":")[0]
-    return f" ({words})" if words else ""
 
 
 def count_controls(result: ClaimResult, kind: str) -> str:
@@ -134,134 +190,36 @@ def count_controls(result: ClaimResult, kind: str) -> str:
 
 def summarize_controls(results: Sequence[ClaimResult]) -> str:
     """Counts the controls of all claims that were told right."""
-    controls = [
-        c
-        for result in results
-        for c in result.controls
-        if c.verdict is not Verdict.NOT_RUN
-    ]
-    right = sum(control.is_right for control in controls)
-    return f"The tests are right on {right} of {len(controls)} controls."
+    controls = [c for result in results for c in result.controls]
+    run = [c.is_right for c in controls if c.verdict is not Verdict.NOT_RUN]
+    return f"The tests are right on {sum(run)} of {len(run)} controls."
 
 
 def list_rows(result: ClaimResult) -> list[dict[str, Any]]:
     """Returns the rows of `claims.csv` for one claim, one a part."""
-    claim = {
-        "claim": result.claim.name,
-        "title": result.claim.title,
-        "paper_verdict": result.paper_word,
-        "claim_verdict": result.word,
-    }
     own = result.paper if result.claim.tests.paper else ()
     return [
-        {**claim, "test": test, **_describe_numbers(part)}
+        {
+            "claim": result.claim.name,
+            "title": result.claim.title,
+            "paper_verdict": result.paper_word,
+            "claim_verdict": result.word,
+            "test": test,
+            "part": part.label,
+            "quantity": part.quantity,
+            "decides": part.decides,
+            "fresh": part.is_fresh,
+            **{
+                name: getattr(part.estimate, name, None)
+                for name in ("mean", "low", "high")
+            },
+            "n": part.estimate.count if part.estimate else 0,
+            "n_of": part.estimate.unit if part.estimate else "",
+            "rule": str(part.rule),
+            "verdict": str(part.verdict),
+            "reason": part.reason,
+            "setting": ", ".join(part.differences),
+        }
         for test, parts in (("paper", own), ("ours", result.parts))
         for part in parts
     ]
-
-
-def _describe_numbers(part: Part) -> dict[str, Any]:
-    found = part.estimate
-    return {
-        "part": part.label,
-        "quantity": part.quantity,
-        "decides": part.decides,
-        "fresh": part.is_fresh,
-        "mean": found.mean if found else None,
-        "low": found.low if found else None,
-        "high": found.high if found else None,
-        "n": found.count if found else 0,
-        "n_of": found.unit if found else "",
-        "rule": str(part.rule),
-        "verdict": str(part.verdict),
-        "reason": part.reason,
-        "setting": ", ".join(part.differences),
-    }
-
-
-def make_score_tables(evidence: Evidence) -> dict[str, str]:
-    """Returns a table in Markdown for each sweep, by its name."""
-    sweeps: dict[str, list[Group]] = {}
-    for group in evidence.groups:
-        by_study: dict[str, set[int]] = {}
-        for seed, run in group.runs.items():
-            by_study.setdefault(run["study"], set()).add(seed)
-        for name, seeds in by_study.items():
-            sweeps.setdefault(name, []).append(group.keep(seeds))
-    return {name: format_sweep(found) for name, found in sorted(sweeps.items())}
-
-
-def format_sweep(groups: Sequence[Group]) -> str:
-    """Returns the table of some runs, a row a setting.
-
-    Its numbers are means over fitted seeds, or over all if none is fitted
-    (errors: geometric means), with the lowest and the highest seed.
-    """
-    names = setting_table.choose_flags([group.flags for group in groups])
-    rows = [["setting", "fitted", *SCORES]]
-    for group in sorted(groups, key=lambda group: _order(group, names)):
-        fitted = select_fitted(group)
-        count = f"{len(fitted)} of {len(group)}"
-        if fitted.num_restarted:
-            count += f", {fitted.num_restarted} started again"
-        label = setting_table.make_label(group.flags, names)
-        if len(names) == 1:
-            label = label.removeprefix(f"{names[0]} ")
-        cells = [label, count]
-        for score in SCORES.values():
-            found = (fitted if len(fitted) else group).get(score)
-            values = found.dropna().tolist()
-            mean = geometric_mean
-            if score == "ood/position_accuracy":
-                values, mean = [100 * value for value in values], fmean
-            is_known = values and (mean is fmean or min(values) > 0)
-            text = format_spread(mean(values), values) if is_known else "–"
-            cells.append(text)
-        rows.append(cells)
-    return setting_table.format_rows(rows)
-
-
-def _order(group: Group, names: Sequence[str]) -> list[tuple[bool, float, str]]:
-    values = [group.flags[name] for name in names]
-    return [
-        (True, 0.0, value) if isinstance(value, str) else (False, value, "")
-        for value in values
-    ]
-
-
-def format_spread(mean: float, values: Sequence[float]) -> str:
-    """Formats a mean and extremes, as `1.2 (0.8 to 1.9)` or `100 (all)`."""
-    low, high = format_number(min(values)), format_number(max(values))
-    ends = "all" if low == high else f"{low} to {high}"
-    return f"{format_number(mean)} ({ends})"
-
-
-def format_study(study: ThresholdStudy) -> str:
-    """Returns the table of a threshold study, a row a kind of training set."""
-    found = study.thresholds
-    sizes = sorted(found["grid_size"].unique())
-    heads = [f"N = {size:g}" for size in sizes]
-    rows = [["training set", "held out", "criterion", *heads, "slope"]]
-    for row, searches in found.groupby(ROW, sort=False):
-        words = [str(word).replace("_", " ") for word in row]
-        counts = [
-            _format_searches(searches[searches["grid_size"] == size])
-            for size in sizes
-        ]
-        table = study.slopes[study.slopes["quantity"] == TOTAL]
-        law = table[(table[ROW] == list(row)).all(axis=1)]
-        cells = law[["slope", "low", "high"]].to_numpy(dtype=float).ravel()
-        numbers = cells[np.isfinite(cells)].tolist()
-        slope, *interval = [format_number(n) for n in numbers] or ["–"]
-        ends = f" [{', '.join(interval)}]" if interval else ""
-        rows.append([*words, *counts, f"{slope}{ends}"])
-    return setting_table.format_rows(rows)
-
-
-def _format_searches(searches: DataFrame) -> str:
-    """Formats counts as `74.1 (64 to 98)`; failed searches stand beside."""
-    reached = searches[searches["reached"].astype(bool)]
-    counts = reached[TOTAL].tolist()
-    missed = len(searches) - len(counts)
-    text = format_spread(geometric_mean(counts), counts) if counts else "–"
-    return text + (f", {missed} not reached" if missed else "")
