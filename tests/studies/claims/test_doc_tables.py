@@ -14,9 +14,8 @@ import pytest
 from tests.studies.claims.test_packed_evidence import write_study, write_sweep
 from tfcomp.storage.files import write_csv
 from tfcomp.studies.claims import read_evidence
-from tfcomp.studies.claims.claim_report import judge_all, make_tables
+from tfcomp.studies.claims.claim_report import judge_all, list_rows, make_tables
 from tfcomp.studies.claims.packed_evidence import pack_evidence
-from tfcomp.studies.claims.result_text import list_rows
 from tfcomp.studies.decoders import command as decoders
 
 ROOT = Path(__file__).parents[3]

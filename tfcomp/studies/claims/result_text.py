@@ -1,21 +1,16 @@
-"""Results of claims as text: numbers as they are shown, sentences, rows."""
+"""Parts of claims as text: numbers as they are shown, sentences, verdicts."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tfcomp.statistics.estimates import Estimate
 from tfcomp.statistics.verdicts import Rule, Verdict, combine
 from tfcomp.studies.claims.evidence import FRESH, UNSEEN
 from tfcomp.studies.claims.parts import Part, combine_parts
-from tfcomp.tables.groups import Group
-
-if TYPE_CHECKING:
-    from tfcomp.studies.claims.judgement import ClaimResult
 
 IN_PARTS = "in parts"
 PLANS = {FRESH: "fresh", UNSEEN: "unseen"}
@@ -151,75 +146,3 @@ def describe_verdicts(found: Verdicts) -> str:
         f"{verdict} ({', '.join(names)})" if names else str(verdict)
         for verdict, names in found.items()
     )
-
-
-def summarize_counts(results: Sequence[ClaimResult]) -> str:
-    """Counts both columns, as `as the paper states them 12 reproduced`."""
-    paper = _count(result.paper_word for result in results)
-    ours = _count(result.word for result in results)
-    return f"as the paper states them {paper}; by our stricter tests {ours}"
-
-
-def _count(found: Iterable[str]) -> str:
-    counts = Counter(found)
-    words = (*map(str, Verdict), IN_PARTS)
-    return ", ".join(f"{counts[word]} {word}" for word in words if counts[word])
-
-
-def list_used(result: ClaimResult) -> list[Group]:
-    """Returns the groups behind a claim, each once."""
-    groups = [group for part in result.parts for group in part.groups]
-    found = {
-        tuple(run["run"] for run in group.runs.values()): group
-        for group in groups
-        if len(group)
-    }
-    return list(found.values())
-
-
-def count_controls(result: ClaimResult, kind: str) -> str:
-    """Counts the controls of a kind that the test told right, as `2 of 2`."""
-    chosen = [c for c in result.controls if c.kind == kind]
-    if not chosen:
-        return "–"
-    if chosen[0].verdict is Verdict.NOT_RUN:
-        return "not run yet"
-    right = sum(control.is_right for control in chosen)
-    return f"{right} of {len(chosen)}"
-
-
-def summarize_controls(results: Sequence[ClaimResult]) -> str:
-    """Counts the controls of all claims that were told right."""
-    controls = [c for result in results for c in result.controls]
-    run = [c.is_right for c in controls if c.verdict is not Verdict.NOT_RUN]
-    return f"The tests are right on {sum(run)} of {len(run)} controls."
-
-
-def list_rows(result: ClaimResult) -> list[dict[str, Any]]:
-    """Returns the rows of `claims.csv` for one claim, one a part."""
-    own = result.paper if result.claim.tests.paper else ()
-    return [
-        {
-            "claim": result.claim.name,
-            "title": result.claim.title,
-            "paper_verdict": result.paper_word,
-            "claim_verdict": result.word,
-            "test": test,
-            "part": part.label,
-            "quantity": part.quantity,
-            "decides": part.decides,
-            "fresh": part.is_fresh,
-            **{
-                name: getattr(part.estimate, name, None)
-                for name in ("mean", "low", "high")
-            },
-            "n": part.estimate.count if part.estimate else 0,
-            "n_of": part.estimate.unit if part.estimate else "",
-            "rule": str(part.rule),
-            "verdict": str(part.verdict),
-            "reason": part.reason,
-            "setting": ", ".join(part.differences),
-        }
-        for test, parts in (("paper", own), ("ours", result.parts))
-        for part in parts
-    ]
