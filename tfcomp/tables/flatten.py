@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from tfcomp.config.run_config import LOCATION_FLAGS, RunConfig
 from tfcomp.config.run_flags import RETIRED
@@ -79,27 +79,34 @@ def hash_setting(flags: Mapping[str, Any], seed: int | None = None) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+class Run(NamedTuple):
+    """One run: its row, its numbers, and the metrics that its user declared."""
+
+    row: dict[str, Any]
+    numbers: Sequence[Row]
+    own_metrics: Mapping[str, Any] = {}
+    age: float = 0.0  # of its scores
+
+
 def describe_run(
-    folder: str,
-    study: str,
     flags: Flags,
-    origin: Mapping[str, str],
-    measured: str,
+    folder: str = "",
+    study: str = "planted",
+    origin: Mapping[str, str] | None = None,
+    measured: str = "",
 ) -> dict[str, Any]:
     """Returns the row of a run."""
-    seed = flags["seed"]
+    hidden = {*LOCATION_FLAGS, "seed"}
     return {
-        "run": hash_setting(flags, seed),
+        "run": hash_setting(flags, flags["seed"]),
         "name": folder.rpartition("/")[2],
         "study": study,
         "folder": folder,
         "setting": hash_setting(flags),
-        "seed": seed,
-        "round": min(seed // 100, 2),
-        **{
-            k: v for k, v in flags.items() if k not in (*LOCATION_FLAGS, "seed")
-        },
-        **{name: origin.get(name, "") for name in ORIGIN},
+        "seed": flags["seed"],
+        "round": min(flags["seed"] // 100, 2),
+        **{k: v for k, v in flags.items() if k not in hidden},
+        **{name: (origin or {}).get(name, "") for name in ORIGIN},
         MEASURED: measured,
     }
 
@@ -124,39 +131,29 @@ def list_numbers(
                 yield END, ALL, "", name, value
     known = {name for scores in layers.values() for name in scores}
     stages = measures.get("stages") or []
-    yield from _list_measures(measures, END, stages, known)
-    yield from _list_measures(measures.get("start") or {}, START, stages, set())
-
-
-def _list_measures(
-    measures: Mapping[str, Any],
-    when: str,
-    stages: Sequence[str],
-    known: set[str],
-) -> Iterator[Row]:
-    for name, value in measures.items():
-        if name in SKIPPED:
-            continue
-        is_list = isinstance(value, list) and name not in PLACES
-        if is_list and len(value) == len(stages):
-            if name not in known:
+    for when, numbers in (
+        (END, measures),
+        (START, measures.get("start") or {}),
+    ):
+        for name, value in numbers.items():
+            if name in SKIPPED:
+                continue
+            is_list = isinstance(value, list) and name not in PLACES
+            if not is_list or len(value) != len(stages):
+                for path, number in _walk(value, name):
+                    yield when, ALL, "", path, number
+            elif when == START or name not in known:
                 for stage, number in zip(stages, value, strict=True):
                     yield when, ALL, stage, name, _to_float(number)
-        else:
-            for path, number in _walk(value, name):
-                yield when, ALL, "", path, number
 
 
 def _walk(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
     """Yields numbers at any depth with their path; skips texts."""
     if value is None or isinstance(value, int | float):
         yield name, _to_float(value)
-    parts: Iterable[tuple[Any, Any]] = ()
-    if isinstance(value, Mapping):
-        parts = value.items()
-    elif isinstance(value, list):
-        parts = enumerate(value)
-    for part, inner in parts:
+    if isinstance(value, list):
+        value = dict(enumerate(value))
+    for part, inner in value.items() if isinstance(value, Mapping) else ():
         yield from _walk(inner, f"{name}/{part}" if name else str(part))
 
 

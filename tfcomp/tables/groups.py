@@ -16,7 +16,7 @@ from tfcomp.tables.flatten import (
     NO_FLAGS,
     START,
     Flags,
-    Row,
+    Run,
     describe_run,
     list_numbers,
 )
@@ -115,33 +115,27 @@ class Group:
         return {r[MEASURED] for r in self.runs.values() if r[MEASURED]}
 
 
-def group_runs(
-    rows: Iterable[Mapping[str, Any]], lists: Iterable[Iterable[Row]]
-) -> list[Group]:
-    """Groups rows of runs, with the numbers of each, by setting.
-
-    Groups are in order of appearance.
-    """
-    settings: dict[str, dict[int, tuple[Mapping[str, Any], Iterable[Row]]]] = {}
-    for row, numbers in zip(rows, lists, strict=True):
-        seeds = settings.setdefault(row["setting"], {})
-        seeds[row["seed"]] = row, numbers
+def group_runs(runs: Iterable[Run]) -> list[Group]:
+    """Groups runs by setting, in order of appearance."""
+    settings: dict[str, dict[int, Run]] = {}
+    for run in runs:
+        seeds = settings.setdefault(run.row["setting"], {})
+        seeds[run.row["seed"]] = run
     groups: list[Group] = []
     for seeds in settings.values():
         columns: Columns = {}
-        for seed, (_, numbers) in seeds.items():
-            for when, subset, stage, name, value in numbers:
+        for seed, run in seeds.items():
+            for when, subset, stage, name, value in run.numbers:
                 path = name if subset == ALL else f"{subset}/{name}"
                 stages = columns.setdefault((when, path), {})
                 stages.setdefault(stage, {})[seed] = value
-        runs = {seed: row for seed, (row, _) in sorted(seeds.items())}
-        first = next(iter(seeds.values()))[0]
+        rows = {seed: run.row for seed, run in sorted(seeds.items())}
         flags = {
             name: value
-            for name, value in first.items()
+            for name, value in next(iter(seeds.values())).row.items()
             if name not in NO_FLAGS and value == value  # no NaN
         }
-        groups.append(Group(flags, runs, columns))
+        groups.append(Group(flags, rows, columns))
     return groups
 
 
@@ -149,9 +143,9 @@ def join_groups(groups: Iterable[Group]) -> list[Group]:
     """Joins the runs of groups that have equal flags and numbers."""
     joined: dict[str, Group] = {}
     for group in groups:
-        other = joined.setdefault(repr(group.flags), group)
-        runs = {**group.runs, **other.runs}
-        joined[repr(group.flags)] = dataclasses.replace(
+        key = repr(group.flags)
+        runs = {**group.runs, **joined.get(key, group).runs}
+        joined[key] = dataclasses.replace(
             group, runs=dict(sorted(runs.items()))
         )
     return list(joined.values())
@@ -164,13 +158,16 @@ class Record(NamedTuple):
     metrics: Mapping[str, Any] = {}
     measures: Mapping[str, Any] = {}
 
+    @property
+    def seed(self) -> int:
+        return self.flags["seed"]
+
 
 def group_records(records: Iterable[Record]) -> list[Group]:
     """Groups runs that are no files."""
-    rows, lists = [], []
+    runs = []
     for place, (flags, metrics, measures) in enumerate(records):
         version = str(measures.get("version", ""))
-        folder = f"/planted/{place}"
-        rows.append(describe_run(folder, "planted", flags, {}, version))
-        lists.append(list(list_numbers(metrics, measures)))
-    return group_runs(rows, lists)
+        row = describe_run(flags, f"/planted/{place}", measured=version)
+        runs.append(Run(row, list(list_numbers(metrics, measures))))
+    return group_runs(runs)

@@ -13,11 +13,10 @@ import glob
 import io
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tfcomp.config.errors import ConfigError
 from tfcomp.storage.files import (
     DamagedFileError,
     make_folder,
@@ -29,7 +28,7 @@ from tfcomp.tables.flatten import (
     IDENTITY,
     MEASURED,
     ORIGIN,
-    Row,
+    Run,
     describe_run,
     get_defaults,
     parse_value,
@@ -38,7 +37,7 @@ from tfcomp.tables.flatten import (
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-ENDING, OLD_ENDING = ".csv.xz", ".tar.xz"
+ENDING = ".csv.xz"
 KEYS = ["run", "when", "subset", "stage", "name"]
 # What follows from the other columns.
 DERIVED = ["run", "study", "folder", "setting", "round"]
@@ -49,35 +48,27 @@ _NO_FLAGS = {*IDENTITY, *ORIGIN, MEASURED}
 
 
 def find_packs(patterns: Sequence[str]) -> list[Path]:
-    """Returns packed files that patterns match, or that lie in such folders.
-
-    Raises ConfigError for an archive of an earlier version.
-    """
-    found = {match for p in patterns for match in _match(p)}
-    for path in sorted(found):
-        if path.name.endswith(OLD_ENDING) and path.is_file():
-            rule = (
-                "must name folders or .csv.xz files; unpack an archive of an "
-                "earlier version by tar xf, and name its folder"
-            )
-            raise ConfigError("runs", rule, str(path))
+    """Returns packed files that patterns match, or that lie in such folders."""
+    found = [
+        Path(match)
+        for pattern in patterns
+        for match in glob.iglob(os.path.expanduser(pattern), recursive=True)
+    ]
     folders = find_folders(
         patterns, lambda names: any(n.endswith(ENDING) for n in names)
     )
-    found |= {folder / n for folder in folders for n in os.listdir(folder)}
+    found += [folder / n for folder in folders for n in os.listdir(folder)]
     return sorted(
-        path.resolve()
-        for path in found
-        if path.name.endswith(ENDING) and path.name not in OTHERS
+        {
+            path.resolve()
+            for path in found
+            if path.name.endswith(ENDING) and path.name not in OTHERS
+        }
     )
 
 
-def _match(pattern: str) -> Iterator[Path]:
-    return map(Path, glob.iglob(os.path.expanduser(pattern), recursive=True))
-
-
-def read_pack(path: Path) -> tuple[list[dict[str, Any]], list[list[Row]]]:
-    """Reads rows of runs, and the numbers of each.
+def read_pack(path: Path) -> list[Run]:
+    """Reads the runs of a packed file.
 
     Raises DamagedFileError if the file is no such table.
     """
@@ -89,22 +80,16 @@ def read_pack(path: Path) -> tuple[list[dict[str, Any]], list[list[Row]]]:
         if any(len(line) != len(head) for line in lines):
             raise ValueError("its rows are not of equal length")
         study = path.name.removesuffix(ENDING)
-        runs, numbers = [], []
-        for line in lines:
-            run, found = _restore(study, zip(head, line, strict=True))
-            runs.append(run)
-            numbers.append(found)
-        if len({run["run"] for run in runs}) < len(runs):
+        runs = [_restore(study, zip(head, line, strict=True)) for line in lines]
+        if len({run.row["run"] for run in runs}) < len(runs):
             raise ValueError("it has a run twice")
-        return runs, numbers
+        return runs
     except (OSError, ValueError, csv.Error) as error:
         raise DamagedFileError(path, error) from error
 
 
-def _restore(
-    study: str, cells: Iterable[tuple[str, str]]
-) -> tuple[dict[str, Any], list[Row]]:
-    """Returns the row of a run, whose flags have types, and its numbers."""
+def _restore(study: str, cells: Iterable[tuple[str, str]]) -> Run:
+    """Returns a run, whose flags have types."""
     texts, numbers = {}, []
     for column, text in cells:
         if "|" not in column:
@@ -116,8 +101,9 @@ def _restore(
     for name in texts.keys() - _NO_FLAGS:
         flags[name] = parse_value(name, texts[name])
     flags["seed"] = int(texts["seed"])
-    run = describe_run("", study, flags, texts, texts.get(MEASURED, ""))
-    return run | {"name": texts["name"]}, numbers
+    measured = texts.get(MEASURED, "")
+    row = describe_run(flags, "", study, texts, measured)
+    return Run(row | {"name": texts["name"]}, numbers)
 
 
 @functools.cache

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 import io
-import itertools
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.storage.files import DamagedFileError, read_json, read_text
@@ -21,7 +20,7 @@ from tfcomp.storage.run_folder import (
 )
 from tfcomp.storage.run_search import find_runs
 from tfcomp.tables import flatten
-from tfcomp.tables.flatten import ALL, END, IDENTITY, MEASURED, Row
+from tfcomp.tables.flatten import ALL, IDENTITY, MEASURED, Row, Run
 from tfcomp.tables.groups import Group, group_runs
 from tfcomp.tables.packs import KEYS, find_packs, read_pack
 
@@ -32,70 +31,49 @@ MEASURES_FILE = "measures.json"
 OWN_METRICS = "own_measures"  # declarations of users' metrics by name
 
 
-class Run(NamedTuple):
-    """One run: its row, its numbers, and the metrics that its user declared."""
-
-    row: dict[str, Any]
-    numbers: list[Row]
-    own_metrics: Mapping[str, Any]
-
-
 @dataclass(frozen=True, eq=False)
 class Results:
     """Finished runs, as tables (see `tfcomp.tables`) and as groups.
 
     Attributes:
-        rows: The rows of the table of runs.
-        lists: The numbers of each run.
-        notes: On runs that were skipped.
-        own_metrics: Declarations of users' metrics by name.
+        loaded: The runs; those that were skipped are in `notes`.
     """
 
-    rows: Sequence[dict[str, Any]] = ()
-    lists: Sequence[Sequence[Row]] = ()
-    notes: tuple[str, ...] = ()
-    own_metrics: Mapping[str, Any] = field(default_factory=dict)
+    loaded: Sequence[Run] = ()
+    notes: Sequence[str] = ()
 
     @functools.cached_property
     def runs(self) -> DataFrame:
         """The table of runs."""
         import pandas as pd
 
-        if not self.rows:
-            return pd.DataFrame(columns=IDENTITY)
-        return pd.DataFrame(list(self.rows))
+        columns = None if self.loaded else IDENTITY
+        return pd.DataFrame([run.row for run in self.loaded], columns=columns)
 
     @functools.cached_property
     def numbers(self) -> DataFrame:
         """The table of numbers."""
-        return make_numbers(self.rows, self.lists)
+        import pandas as pd
 
-    @functools.cached_property
-    def scores(self) -> DataFrame:
-        """Numbers of whole networks at the end, [runs, paths].
-
-        A path begins with the subset, unless that is all: `ood/mse`, `r2/ood`.
-        """
-        table = self.numbers
-        table = table[(table["when"] == END) & (table["stage"] == "")]
-        wide = table.assign(path=join_path(table)).pivot(
-            index="run", columns="path", values="value"
-        )
-        return wide.reindex(self.runs["run"])
+        rows = [(r.row["run"], *row) for r in self.loaded for row in r.numbers]
+        columns = [*KEYS, "value"]
+        if not rows:
+            return pd.DataFrame(columns=columns, dtype=str)
+        table = dict(zip(columns, zip(*rows, strict=True), strict=True))
+        return pd.DataFrame(table).astype({"value": float})
 
     @functools.cached_property
     def groups(self) -> list[Group]:
         """Runs that differ in their seed alone, in order of appearance."""
-        return group_runs(self.rows, self.lists)
+        return group_runs(self.loaded)
 
     @property
-    def flags(self) -> dict[str, flatten.Flags]:
-        """Returns the flags of each setting that decide its numbers."""
-        return {
-            run["setting"]: group.flags
-            for group in self.groups
-            for run in group.runs.values()
-        }
+    def own_metrics(self) -> dict[str, Any]:
+        """Declarations of users' metrics by name."""
+        metrics: dict[str, Any] = {}
+        for run in self.loaded:
+            metrics |= run.own_metrics
+        return metrics
 
 
 def join_path(numbers: DataFrame) -> Any:
@@ -153,30 +131,17 @@ def read_results(
         RunError: If a packed file is damaged.
     """
     notes: list[str] = []
-    rows: list[dict[str, Any]] = []
-    numbers: list[list[Row]] = []
-    ages: list[float] = []
-    own: dict[str, Any] = {}
+    runs: list[Run] = []
     for folder in find_runs(patterns):
         if not set(without).isdisjoint(folder.parents):
             continue
         try:
-            run = read_run(folder, history)
+            runs.append(read_run(folder, history))
         except (OSError, ValueError, RunError) as error:
             notes.append(f"{folder.name} cannot be read: {error}")
-            continue
-        rows.append(run.row)
-        numbers.append(run.numbers)
-        own |= run.own_metrics
-        ages.append(os.stat(folder / METRICS_FILE).st_mtime)
     for pack in find_packs(patterns):
-        packed, lists = read_pack(pack)
-        rows += packed
-        numbers += lists
-        ages += [0.0] * len(packed)
-    kept = leave_out_repeats(rows, ages, notes)
-    lists = [numbers[n] for n in kept]
-    return Results([rows[n] for n in kept], lists, tuple(notes), own)
+        runs += read_pack(pack)
+    return Results(_leave_out_repeats(runs, notes), notes)
 
 
 def read_run(folder: Path, history: bool = True) -> Run:
@@ -187,12 +152,13 @@ def read_run(folder: Path, history: bool = True) -> Run:
     sweep = folder.parents[1] if folder.parent.name == "trials" else folder
     version = str(measures.get("version", ""))
     row = flatten.describe_run(
-        folder.as_posix(), sweep.name, flags, origin, version
+        flags, folder.as_posix(), sweep.name, origin, version
     )
-    rows = list(flatten.list_numbers(metrics, measures))
+    numbers = list(flatten.list_numbers(metrics, measures))
     if history and (folder / HISTORY_FILE).exists():
-        rows += _list_history(folder / HISTORY_FILE)
-    return Run(row, rows, metrics.get(OWN_METRICS, {}))
+        numbers += _list_history(folder / HISTORY_FILE)
+    age = os.stat(folder / METRICS_FILE).st_mtime
+    return Run(row, numbers, metrics.get(OWN_METRICS, {}), age)
 
 
 def _read_measures(folder: Path) -> dict[str, Any]:
@@ -219,45 +185,27 @@ def _list_history(path: Path) -> Iterable[Row]:
             yield f"epoch {epoch}", subset, "", name, value
 
 
-def make_numbers(
-    rows: Sequence[Mapping[str, Any]], lists: Sequence[Sequence[Row]]
-) -> DataFrame:
-    """Makes the table of numbers from rows of runs, and the numbers of each."""
-    import pandas as pd
-
-    listed = list(itertools.chain.from_iterable(lists))
-    columns = zip(*listed, strict=True) if listed else [()] * 5
-    table = pd.DataFrame(dict(zip([*KEYS[1:], "value"], columns, strict=True)))
-    repeated = [r["run"] for r, n in zip(rows, lists, strict=True) for _ in n]
-    table.insert(0, "run", repeated)
-    kinds = {"value": float} if listed else dict.fromkeys(KEYS, str)
-    return table.astype(kinds)
-
-
-def leave_out_repeats(
-    rows: Sequence[dict[str, Any]], ages: Sequence[float], notes: list[str]
-) -> list[int]:
-    """Returns the places of rows of distinct runs; notes name the others.
+def _leave_out_repeats(runs: Sequence[Run], notes: list[str]) -> list[Run]:
+    """Returns distinct runs; adds notes on the others.
 
     Of several, the newest is kept: an old one may be of other code. Of two
     that are equally old, the one with measures.
     """
-    groups: dict[str, list[int]] = {}
-    for place, row in enumerate(rows):
-        groups.setdefault(row["run"], []).append(place)
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(run.row["run"], []).append(run)
     kept = []
-    for places in groups.values():
+    for repeats in groups.values():
         *others, best = sorted(
-            places, key=lambda n: (ages[n], bool(rows[n][MEASURED]))
+            repeats, key=lambda run: (run.age, bool(run.row[MEASURED]))
         )
         kept.append(best)
-        name = show_name(rows[best])
-        notes += [f"{show_name(rows[n])} repeats {name}" for n in others]
+        name = _show_name(best.row)
+        notes += [f"{_show_name(run.row)} repeats {name}" for run in others]
     return kept
 
 
-def show_name(run: Mapping[str, Any]) -> str:
+def _show_name(row: Mapping[str, Any]) -> str:
     """Returns the name of a run after the one of its sweep."""
-    if run["study"] == run["name"]:
-        return str(run["name"])
-    return f"{run['study']}/{run['name']}"
+    names = dict.fromkeys((row["study"], row["name"]))
+    return "/".join(map(str, names))
