@@ -129,7 +129,7 @@ def test_a_packed_study_has_the_same_numbers(tmp_path: Path) -> None:
     path, is_new = write_pack(tmp_path, "sweep", tables)
     assert is_new and write_pack(tmp_path, "sweep", tables) == (path, False)
     assert b"/home/me" not in lzma.decompress(path.read_bytes())
-    after = Results(*read_pack(path))
+    after = Results(read_pack(path))
     runs, numbers = after.runs, after.numbers
     pd.testing.assert_frame_equal(
         runs.drop(columns="folder"), before.runs.drop(columns="folder")
@@ -150,7 +150,7 @@ def test_a_flag_of_a_later_version_changes_no_hash(tmp_path: Path) -> None:
     table = read_results([str(folder)])
     tables = table.runs.drop(columns="noise"), table.numbers
     path, _ = write_pack(tmp_path, "old", tables)
-    (row,), _ = read_pack(path)
+    ((row, *_),) = read_pack(path)
     assert row["run"] == table.runs["run"][0] and row["noise"] == 0.0
 
 
@@ -161,7 +161,7 @@ def test_repeats_are_left_out(tmp_path: Path) -> None:
     found = read_results([str(tmp_path)])
     assert list(found.runs["name"]) == ["r0"]
     assert len(found.numbers) == len(EXPECTED)
-    assert found.notes == ("r2 repeats r0", "r1 repeats r0")
+    assert found.notes == ["r2 repeats r0", "r1 repeats r0"]
 
 
 @pytest.mark.parametrize(
@@ -185,10 +185,7 @@ def test_damaged_packs_are_one_line(
     assert "\n" not in str(caught.value)
 
 
-def test_archives_of_an_earlier_version(tmp_path: Path) -> None:
-    (tmp_path / "a.tar.xz").touch()
-    with pytest.raises(ConfigError, match="tar xf"):
-        tfcomp.read_runs(tmp_path / "a.tar.xz")
+def test_nothing_to_read(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="must match finished runs"):
         tfcomp.read_runs(tmp_path)
 

@@ -83,7 +83,7 @@ class Run(NamedTuple):
     """One run: its row, its numbers, and the metrics that its user declared."""
 
     row: dict[str, Any]
-    numbers: Sequence[Row]
+    numbers: list[Row]
     own_metrics: Mapping[str, Any] = {}
     age: float = 0.0  # of its scores
 

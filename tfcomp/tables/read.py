@@ -20,7 +20,7 @@ from tfcomp.storage.run_folder import (
 )
 from tfcomp.storage.run_search import find_runs
 from tfcomp.tables import flatten
-from tfcomp.tables.flatten import ALL, IDENTITY, MEASURED, Row, Run
+from tfcomp.tables.flatten import ALL, END, IDENTITY, MEASURED, Row, Run
 from tfcomp.tables.groups import Group, group_runs
 from tfcomp.tables.packs import KEYS, find_packs, read_pack
 
@@ -61,6 +61,19 @@ class Results:
             return pd.DataFrame(columns=columns, dtype=str)
         table = dict(zip(columns, zip(*rows, strict=True), strict=True))
         return pd.DataFrame(table).astype({"value": float})
+
+    @functools.cached_property
+    def scores(self) -> DataFrame:
+        """Numbers of whole networks at the end, [runs, paths].
+
+        A path begins with the subset, unless that is all: `ood/mse`, `r2/ood`.
+        """
+        table = self.numbers
+        table = table[(table["when"] == END) & (table["stage"] == "")]
+        wide = table.assign(path=join_path(table)).pivot(
+            index="run", columns="path", values="value"
+        )
+        return wide.reindex(self.runs["run"])
 
     @functools.cached_property
     def groups(self) -> list[Group]:

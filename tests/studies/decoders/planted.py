@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from tfcomp.studies.decoders.cells import read_table
-from tfcomp.tables.flatten import describe_run, get_defaults, list_numbers
+from tfcomp.tables import flatten
 from tfcomp.tables.read import Results
 
 # Flags, and the content of `metrics.json`.
@@ -14,12 +14,15 @@ Run = tuple[Mapping[str, Any], Mapping[str, Any]]
 
 
 def make_results(runs: Iterable[Run]) -> Results:
-    rows, numbers = [], []
-    for flags, metrics in runs:
-        every = {**get_defaults(), **flags}
-        rows.append(describe_run("", "planted", every, {}, ""))
-        numbers.append(list(list_numbers(metrics, {})))
-    return Results(rows, numbers)
+    return Results(
+        [
+            flatten.Run(
+                flatten.describe_run({**flatten.get_defaults(), **flags}),
+                list(flatten.list_numbers(metrics, {})),
+            )
+            for flags, metrics in runs
+        ]
+    )
 
 
 def make_table(runs: Iterable[Run]) -> pd.DataFrame:

@@ -42,7 +42,7 @@ def tabulate(settings: dict[str, Any]) -> int:
     from tfcomp.tables import read_results
 
     results = read_results(split_names(settings["runs"]), history=False)
-    if not results.rows:
+    if not results.loaded:
         raise ConfigError("runs", "must match finished runs", settings["runs"])
     table = cells.read_table(results)
     output = make_folder(Path(settings["output"]))
