@@ -18,7 +18,7 @@ from tfcomp.config.command import exit_on_user_error, make_main
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins, import_plugins
 from tfcomp.config.quiet import start_tensorflow
-from tfcomp.config.run_config import RunConfig, split_names
+from tfcomp.config.run_config import split_names
 from tfcomp.report.run_names import is_hash, name_runs, to_file_name
 from tfcomp.storage.files import make_folder, refuse_link, refuse_links
 from tfcomp.storage.output_folders import check_folder
@@ -43,16 +43,15 @@ FLAGS = {
 
 
 def analyze_runs(settings: dict[str, Any]) -> int:
-    """Checks the runs, then loads TensorFlow and analyzes them."""
+    """Checks the runs, then loads TensorFlow and writes the report."""
     from tfcomp.report.sections import choose_sections, describe_sections
 
     if settings["sections"] == "list":
         import_plugins(settings["plugins"])
         print(describe_sections())
         return 0
-    names = map(os.path.expanduser, split_names(settings["run"]))
-    paths = list(map(Path, names))
-    folder = choose_folder(paths, settings)
+    paths = [Path(os.path.expanduser(n)) for n in split_names(settings["run"])]
+    folder = _choose_folder(paths, settings)
     sections = choose_sections(split_names(settings["sections"]))
     make_folder(folder)
     with start_tensorflow():
@@ -65,7 +64,7 @@ def analyze_runs(settings: dict[str, Any]) -> int:
     return 0
 
 
-def choose_folder(paths: list[Path], settings: dict[str, Any]) -> Path:
+def _choose_folder(paths: list[Path], settings: dict[str, Any]) -> Path:
     """Returns the folder of the report after checking it and all runs."""
     if not paths:
         raise ConfigError("run", "must name a run folder", "")
@@ -80,7 +79,11 @@ def choose_folder(paths: list[Path], settings: dict[str, Any]) -> Path:
         parent = paths[0].parent
         if all(map(is_hash, names)):  # beside the trials of a sweep
             parent = parent.parent
-        folder = parent / f"analysis_{_join_names(configs)}"
+        text = "_".join(to_file_name(run.name) for run in name_runs(configs))
+        if len(text) > MAX_LETTERS:
+            digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+            text = f"{len(paths)}_runs_{digest}"
+        folder = parent / f"analysis_{text}"
     for path in {*paths, folder}:
         refuse_links(path)
     if not settings["output"]:
@@ -88,16 +91,6 @@ def choose_folder(paths: list[Path], settings: dict[str, Any]) -> Path:
     folder = Path(settings["output"] or folder)
     check_folder("output", str(folder))
     return folder
-
-
-def _join_names(configs: list[RunConfig]) -> str:
-    """Joins the names of runs for a folder, or hashes many of them."""
-    names = [to_file_name(run.name) for run in name_runs(configs)]
-    text = "_".join(names)
-    if len(text) <= MAX_LETTERS:
-        return text
-    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-    return f"{len(names)}_runs_{digest}"
 
 
 main = make_main(__doc__, FLAGS, analyze_runs)

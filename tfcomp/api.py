@@ -104,7 +104,22 @@ def run_sweep(
     flags = parse_flags(arguments, sweep.define_flags())
     with redirect_stdout(io.StringIO()):  # the process prints it again
         folder = sweep.make_sweep(flags).folder
-    _run_sweep_command(arguments)
+    line = ""
+    with subprocess.Popen(
+        [sys.executable, "-m", "tfcomp.sweep", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        try:
+            for line in process.stdout or ():
+                print(line, end="", flush=True)
+        except BaseException:
+            process.send_signal(signal.SIGINT)
+            raise
+    # 1: some trials have failed, which the tables say.
+    if process.returncode not in (0, 1):
+        raise RunError(line.strip().removeprefix("error: ") or "tfcomp.sweep")
     return folder
 
 
@@ -133,27 +148,6 @@ def list_published(source: str = "") -> list[str]:
         RunError: There are none, or a file is damaged.
     """
     return [model.name for model in published_folder.list_published(source)]
-
-
-def _run_sweep_command(arguments: Sequence[str]) -> None:
-    """Runs the command and prints its lines; a RunError if it fails."""
-    line = ""
-    with subprocess.Popen(
-        [sys.executable, "-m", "tfcomp.sweep", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        try:
-            for line in process.stdout:
-                print(line, end="", flush=True)
-        except BaseException:
-            process.send_signal(signal.SIGINT)
-            raise
-    # 1: some trials have failed, which the tables say.
-    if process.returncode not in (0, 1):
-        raise RunError(line.strip().removeprefix("error: ") or "tfcomp.sweep")
 
 
 def _format_arguments(

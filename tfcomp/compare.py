@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tfcomp
-from tfcomp.config.command import exit_on_user_error, make_main
+from tfcomp.config.command import make_main
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import split_names
 from tfcomp.evaluation.metrics import adopt_metrics, find_limits, find_metric
@@ -40,9 +40,8 @@ FLAGS = {
     "runs": ("", "Run folders, patterns with *, separated by commas."),
     "scores": (
         "",
-        "Scores by their path in metrics.json, separated by commas; metrics of "
-        "tfcomp measure begin with measures/. With list, all are printed; by "
-        "default the main ones are compared.",
+        "Scores, separated by commas, as ood/mse. With list, all are printed; "
+        "by default the main ones are compared.",
     ),
     "output": ("", "Path for .csv and .md; an ending of these is dropped."),
     "tables": ("", "A folder for runs.csv and numbers.csv."),
@@ -55,33 +54,31 @@ def compare_runs(settings: dict[str, Any]) -> int:
     if output and os.path.basename(output) in ("", ".", ".."):
         raise ConfigError("output", "must end with a name", output)
     if settings["tables"]:
-        return write_tables(settings["runs"], settings["tables"])
+        return _write_tables(settings["runs"], settings["tables"])
     results = read_finished(settings["runs"])
     numbers = pivot_scores(results)
     scores = split_names(settings["scores"])
     if scores == ["list"]:
-        print("\n".join(list_scores(numbers.columns)))
+        print("\n".join(map(_describe_score, numbers.columns)))
         return 0
     for score in scores:
-        if _get_column(score) not in numbers:
+        if score not in numbers:
             rule = "must name scores of the runs, each of them a number"
             hint = "(--scores=list prints them)"
             raise ConfigError("scores", f"{rule} {hint}", score)
     scores = scores or [score for score in MAIN_SCORES if score in numbers]
     table = tabulate_settings(results.runs, numbers, scores)
-    text = format_markdown(table, scores)
+    text = _format_markdown(table, scores)
     print(text, end="")
     if output:
-        write_output(output, table, text)
+        make_folder(Path(output).parent)
+        write_table(Path(f"{output}.csv"), table)
+        write_text(Path(f"{output}.md"), text)
     return 0
 
 
 def read_finished(pattern: str) -> Results:
-    """Reads finished runs; prints those that are left out.
-
-    Raises:
-        ConfigError: No run is left.
-    """
+    """Reads finished runs, at least one; prints those that are left out."""
     results = read_results(split_names(pattern), history=False)
     if not len(results.runs):
         why = f" ({results.notes[0]})" if results.notes else ""
@@ -96,7 +93,7 @@ def read_finished(pattern: str) -> Results:
 def pivot_scores(results: Results) -> pd.DataFrame:
     """Returns numbers of trained networks, one row a run and one column a path.
 
-    Paths are as in `metrics.json`: `ood/mse`, `layers/stage_0/factorization`.
+    Paths are as `ood/mse`, `layers/stage_0/factorization`.
     """
     table = results.numbers[results.numbers["when"] == END]
     path = join_path(table)
@@ -107,22 +104,9 @@ def pivot_scores(results: Results) -> pd.DataFrame:
     return wide.reindex(results.runs["run"]).dropna(axis=1, how="all")
 
 
-def _get_column(score: str) -> str:
-    """Returns the path of a score as users type it."""
-    return score.removeprefix("measures/")
-
-
-def list_scores(paths: Iterable[str]) -> Iterator[str]:
-    """Yields a line for each path, with label, unit and range if known."""
-    names = {
-        path: path if "/" in path else f"measures/{path}" for path in paths
-    }
-    width = max(map(len, names.values()))
-    for path, name in names.items():
-        if metric := find_metric(path):
-            yield f"{name:{width}}  {metric.axis}, {metric.limits}"
-        else:
-            yield name
+def _describe_score(path: str) -> str:
+    metric = find_metric(path)
+    return f"{path:40}  {metric.axis}, {metric.limits}" if metric else path
 
 
 def tabulate_settings(
@@ -144,16 +128,15 @@ def tabulate_settings(
     for setting, group in groups:
         row = dict(zip(varied, setting, strict=False)) | {"seeds": len(group)}
         for score in scores:
-            values = numbers.loc[group["run"], _get_column(score)]
-            limits = find_limits(score)
-            found = compute_statistics(values.tolist(), limits=limits)
+            values = numbers.loc[group["run"], score].tolist()
+            found = compute_statistics(values, limits=find_limits(score))
             numbered = zip(NUMBERS, list_numbers(found), strict=True)
             row |= {f"{score} {name}": number for name, number in numbered}
         rows.append(row)
     return pd.DataFrame(rows, dtype=object)
 
 
-def format_markdown(table: pd.DataFrame, scores: Sequence[str]) -> str:
+def _format_markdown(table: pd.DataFrame, scores: Sequence[str]) -> str:
     """Formats a table in Markdown, mean ± standard deviation."""
     names = list(table.columns[: len(table.columns) - 4 * len(scores)])
     rows = [
@@ -170,19 +153,10 @@ def _format(mean: float | None, spread: float | None) -> str:
     return f"{mean:.3g}" + ("" if spread is None else f" ± {spread:.2g}")
 
 
-def write_output(path: str, table: pd.DataFrame, text: str) -> None:
-    """Writes `<path>.csv` and `<path>.md`; the path may contain dots."""
-    make_folder(Path(path).parent)
-    write_table(Path(f"{path}.csv"), table)
-    write_text(Path(f"{path}.md"), text)
-
-
-def write_tables(pattern: str, output: str) -> int:
-    """Writes the runs and their numbers, and prints how many there are."""
+def _write_tables(pattern: str, output: str) -> int:
     check_folder("tables", output)
     tables = tfcomp.read_runs(*split_names(pattern))
-    folder = Path(os.path.expanduser(output))
-    make_folder(folder)
+    folder = make_folder(Path(os.path.expanduser(output)))
     for name, table in zip(("runs", "numbers"), tables, strict=True):
         write_table(folder / f"{name}.csv", table)
         print(f"{len(table):9,} {name:8} {folder / name}.csv")
@@ -190,6 +164,3 @@ def write_tables(pattern: str, output: str) -> int:
 
 
 main = make_main(__doc__, FLAGS, compare_runs)
-
-if __name__ == "__main__":
-    exit_on_user_error(main)

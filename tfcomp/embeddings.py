@@ -9,7 +9,7 @@ or an array [n] for each factor, may have `images`, and every other array
 
 from typing import Any
 
-from tfcomp.config.command import exit_on_user_error, make_main
+from tfcomp.config.command import make_main
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.datasets.embeddings import read_embeddings
@@ -51,6 +51,3 @@ def score_file(settings: dict[str, Any]) -> int:
 
 
 main = make_main(__doc__, FLAGS, score_file)
-
-if __name__ == "__main__":
-    exit_on_user_error(main)

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.command import exit_on_user_error, make_main
+from tfcomp.config.command import make_main
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins
 from tfcomp.config.quiet import start_tensorflow
@@ -56,6 +56,3 @@ def export_formats(settings: dict[str, Any]) -> int:
 
 
 main = make_main(__doc__, FLAGS, export_formats)
-
-if __name__ == "__main__":
-    exit_on_user_error(main)

@@ -2,13 +2,12 @@
 
     tfcomp materialize donut --examples_dir=examples
 
-Training with the same `--examples_dir` then reads them, with the same bits
-as rendering them.
+Training with the same `--examples_dir` then reads the same bits.
 """
 
 from typing import Any
 
-from tfcomp.config.command import exit_on_user_error, make_main
+from tfcomp.config.command import make_main
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags
@@ -30,6 +29,3 @@ def write_examples(settings: dict[str, Any]) -> int:
 
 
 main = make_main(__doc__, define_run_flags, write_examples)
-
-if __name__ == "__main__":
-    exit_on_user_error(main)

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.command import exit_on_user_error, make_main
+from tfcomp.config.command import make_main
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins
 from tfcomp.config.quiet import start_tensorflow
@@ -62,6 +62,3 @@ def measure_all(paths: list[Path], settings: dict[str, Any]) -> int:
 
 
 main = make_main(__doc__, FLAGS, measure_runs)
-
-if __name__ == "__main__":
-    exit_on_user_error(main)

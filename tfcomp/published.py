@@ -4,18 +4,17 @@
     tfcomp published sprites acting
     tfcomp published --pack=RUN --name=sprites/acting/montero_range
 
-Words select the models whose names contain them; patterns with * match whole
-names. In Python, tfcomp.load_published(NAME) returns the same as
-tfcomp.load_run. --pack writes <output>/<name>/ with weights, flags, scores,
-hashes and a card that model hubs read: a folder that can be uploaded.
+Words select the models whose names contain all of them. In Python,
+tfcomp.load_published(NAME) returns the same as tfcomp.load_run. --pack writes
+<output>/<name>/ with weights, flags, scores, hashes and a card that model hubs
+read: a folder that can be uploaded.
 """
 
-import fnmatch
 import os
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.command import exit_on_user_error, make_main
+from tfcomp.config.command import make_main
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import split_names
@@ -24,7 +23,7 @@ from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_folder import check_run
 
 FLAGS = {
-    "search": ("", "Words in the names, separated by commas; or patterns."),
+    "search": ("", "Words in the names, separated by commas."),
     "source": (
         "",
         "Folder of published models; "
@@ -42,45 +41,37 @@ NOTE = (
 
 
 def list_or_pack(settings: dict[str, Any]) -> int:
-    """Lists models or packs runs.
-
-    Raises:
-        RunError: A model is damaged, or a run cannot be packed.
-    """
+    """Lists models or packs a run."""
     if settings["pack"]:
-        return pack(settings)
+        return _pack(settings)
     if settings["name"]:
         raise ConfigError("name", "must come with --pack", settings["name"])
     source = published_folder.find_source(settings["source"])
     words = split_names(settings["search"])
-    patterns = [w if set(w) & set("*?[") else f"*{w}*" for w in words]
     models = [
         model
         for model in published_folder.list_published(source)
-        if all(fnmatch.fnmatchcase(model.name, p) for p in patterns)
+        if all(word in model.name for word in words)
     ]
     if not models:
         rule = f"must be part of names in {source}"
         raise ConfigError("search", rule, settings["search"])
-    print("\n".join([HEAD, *map(format_row, models)]))
+    print("\n".join([HEAD, *map(_format_row, models)]))
     size = sum(model.size for model in models)
     print(f"{len(models)} models, {size / 1e6:.1f} MB in {source}\n{NOTE}")
     return 0
 
 
-def format_row(model: published_folder.Published) -> str:
-    """Formats a line of the list."""
-    errors = "".join(
-        f"{'-':>11}" if error is None else f"{error:11.4g}"
-        for error in (model.id, model.ood)
-    )
-    r2 = f"{'-':>9}" if model.r2 is None else f"{model.r2:9.3f}"
-    size = f"{model.weights:9,}{model.size / 1000:7.0f}"
-    return f"{model.name:52}{size}{errors}{r2}"
+def _format_row(model: published_folder.Published) -> str:
+    cells = [f"{model.name:52}{model.weights:9,}{model.size / 1000:7.0f}"]
+    scores = ((model.id, "11.4g"), (model.ood, "11.4g"), (model.r2, "9.3f"))
+    for score, form in scores:
+        width = form.partition(".")[0]
+        cells += [f"{'-':>{width}}" if score is None else format(score, form)]
+    return "".join(cells)
 
 
-def pack(settings: dict[str, Any]) -> int:
-    """Packs a run and prints the folder of the model."""
+def _pack(settings: dict[str, Any]) -> int:
     if settings["source"]:
         rule = "is where models are listed; --output is where --pack writes"
         raise ConfigError("source", rule, settings["source"])
@@ -98,6 +89,3 @@ def pack(settings: dict[str, Any]) -> int:
 
 
 main = make_main(__doc__, FLAGS, list_or_pack)
-
-if __name__ == "__main__":
-    exit_on_user_error(main)

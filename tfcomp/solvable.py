@@ -12,7 +12,7 @@ scored. Nothing is trained.
 import json
 from typing import Any
 
-from tfcomp.config.command import exit_on_user_error, make_main
+from tfcomp.config.command import make_main
 from tfcomp.config.errors import RunError
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.quiet import quiet_startup
@@ -135,6 +135,3 @@ def format_order(order: str, result: dict[str, Any]) -> str:
 
 
 main = make_main(__doc__, lambda: make_flags(FLAGS, define_run_flags()), solve)
-
-if __name__ == "__main__":
-    exit_on_user_error(main)

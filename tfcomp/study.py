@@ -21,6 +21,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from absl import flags
+
 from tfcomp.config import command
 from tfcomp.config.errors import RunError, suggest
 from tfcomp.config.run_config import split_names
@@ -62,13 +64,10 @@ def main(argv: list[str]) -> int:
     program = [f"tfcomp study {name}", *rest]
     given = {argument.lstrip("-").partition("=")[0] for argument in rest}
     if "pack" in given:
-        values = make_flags(PACK_FLAGS)
-        return command.run_command(program, __doc__, values, pack)
+        return command.run_command(program, __doc__, PACK_FLAGS, pack)
     if given & {"plan", "run"}:
-        do = functools.partial(follow_plan, name=name)
-        values = make_flags(PLAN_FLAGS)
-        define_settings(SchedulerOptions.list_settings(), values)
-        return command.run_command(program, __doc__, values, do)
+        do = functools.partial(_follow_plan, name=name)
+        return command.run_command(program, __doc__, _define_plan_flags, do)
     status = _judge(name, program)
     if command.HELP & set(rest):
         values = make_flags(PACK_FLAGS | PLAN_FLAGS)
@@ -77,7 +76,12 @@ def main(argv: list[str]) -> int:
     return status
 
 
-def follow_plan(settings: dict[str, Any], name: str) -> int:
+def _define_plan_flags() -> flags.FlagValues:
+    values = make_flags(PLAN_FLAGS)
+    return define_settings(SchedulerOptions.list_settings(), values)
+
+
+def _follow_plan(settings: dict[str, Any], name: str) -> int:
     """Prints the progress of a plan, or trains missing runs and judges.
 
     Judges finished runs even if others failed; then it returns 1.
@@ -98,8 +102,8 @@ def follow_plan(settings: dict[str, Any], name: str) -> int:
     if name != "thresholds":  # searches write their tables themselves
         folders = [str(w.folder) for w in works if w.folder.exists()]
         output = settings["output"] or f"{name}_report"
-        flags = [f"--runs={','.join(folders)}", f"--output={output}"]
-        _judge(name, [f"tfcomp study {name}", *flags])
+        given = [f"--runs={','.join(folders)}", f"--output={output}"]
+        _judge(name, [f"tfcomp study {name}", *given])
     return 1 if failures else 0
 
 
@@ -117,7 +121,3 @@ def pack(settings: dict[str, Any]) -> int:
     for path in pack_evidence(split_names(settings["runs"]), output):
         print(f"{path.stat().st_size / 1e3:8.0f} kB  {path}")
     return 0
-
-
-if __name__ == "__main__":
-    command.exit_on_user_error(main)

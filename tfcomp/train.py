@@ -37,12 +37,7 @@ def train(settings: dict[str, Any]) -> int:
 def train_run(config: RunConfig) -> dict[str, Any]:
     """Trains and scores a decoder; returns the content of `metrics.json`.
 
-    A finished run is not trained again. TensorFlow is imported after all
-    checks, and only to train.
-
-    Raises:
-        ConfigError: Settings contradict each other or exceed this machine.
-        RunError: The run folder cannot be used, or training diverges.
+    A finished run is not trained again, and imports no TensorFlow.
     """
     check_run_folders(config.to_flags())
     dataset = check_config(config)
@@ -57,24 +52,25 @@ def train_run(config: RunConfig) -> dict[str, Any]:
 
 def format_report(config: RunConfig, metrics: dict[str, Any]) -> str:
     """Formats the ID and OOD scores, the facts, and one sentence."""
-    # Older runs lack some facts.
-    facts = list_facts(config, metrics).items()
+    facts = _list_facts(config, metrics).items()
     lines = "".join(f"{name:{MARGIN}}{fact}\n" for name, fact in facts if fact)
     sentence = textwrap.fill(describe_scores(metrics), WIDTH)
-    scores = format_scores(select_scores(metrics))
+    scores = _format_scores(select_scores(metrics))
     scores += format_references(metrics.get("references", {}))
     return f"\n{scores}\n\n{lines}\n{sentence}"
 
 
-def list_facts(config: RunConfig, metrics: dict[str, Any]) -> dict[str, str]:
-    """Returns facts about a run and its files by title; some are empty."""
+def _list_facts(config: RunConfig, metrics: dict[str, Any]) -> dict[str, str]:
+    """Returns facts about a run by title; some are empty."""
     coverage, r2 = metrics.get("coverage", {}), metrics.get("r2", {})
     covered = [f"{share:.1%} of {name}" for name, share in coverage.items()]
-    parts = ("certified", "others")
-    channels = describe_pose_terms(metrics.get("channels", {}))
     certified = describe_certificates(metrics.get("certificate", {}))
     copies = metrics.get("copies", {})
     certified = certified and f"{certified}; {describe_limits(copies)}"
+    # If all or none are determined, one of the two is missing.
+    shares = {name: r2.get(name) for name in ("certified", "others")}
+    if None in shares.values():
+        shares = {}
     picture = os.path.join(config.run_dir, SAMPLES_FILE)
     reference = metrics.get("reference", "")
     return {
@@ -83,12 +79,11 @@ def list_facts(config: RunConfig, metrics: dict[str, Any]) -> dict[str, str]:
         "copies": _wrap(describe_copies(copies)),
         "determined": _wrap(certified),
         "images": _wrap(describe_order(metrics.get("explained", {}))),
-        # If all or none are determined, one of the two is missing.
-        "R2": ", ".join(f"{name} {r2[name]:.2f}" for name in parts)
-        if None not in map(r2.get, parts)
-        else "",
-        "axes": describe_axes(metrics.get("embeddings", {})),
-        "channels": _wrap(channels),
+        "R2": ", ".join(
+            f"{name} {value:.2f}" for name, value in shares.items()
+        ),
+        "axes": _describe_axes(metrics.get("embeddings", {})),
+        "channels": _wrap(describe_pose_terms(metrics.get("channels", {}))),
         "run": config.run_dir,
         "saved model": config.export_path if config.export else "",
         "samples": picture if os.path.exists(picture) else "",
@@ -101,7 +96,7 @@ def _wrap(text: str) -> str:
     return lines.replace("\n", "\n" + " " * MARGIN)
 
 
-def describe_axes(embeddings: dict[str, dict[str, float | None]]) -> str:
+def _describe_axes(embeddings: dict[str, dict[str, float | None]]) -> str:
     """Describes the axes of hard rendering; empty for other models."""
     lines = []
     for factor, numbers in embeddings.items():
@@ -112,8 +107,7 @@ def describe_axes(embeddings: dict[str, dict[str, float | None]]) -> str:
     return ", ".join(lines)
 
 
-def format_scores(subsets: dict[str, dict[str, float | None]]) -> str:
-    """Formats a table with a column for each subset."""
+def _format_scores(subsets: dict[str, dict[str, float | None]]) -> str:
     names = ["new" if name == "ood_new" else name.upper() for name in subsets]
     table = f"{'':20}" + "".join(f"{name:>12}" for name in names)
     for score in next(iter(subsets.values())):

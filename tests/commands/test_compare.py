@@ -116,12 +116,12 @@ def test_what_there_is_to_compare(
     assert found == {
         "id/mse": "MSE, [0, inf)",
         "ood/mse": "MSE, [0, inf)",
-        "measures/border_rank_correlation": (
+        "border_rank_correlation": (
             "rank correlation of OOD error and distance to ID, [-1, 1]"
         ),
         "layers/image/factorization": "factorization score, [0.5, 1]",
     }
-    score = "--scores=measures/border_rank_correlation"
+    score = "--scores=border_rank_correlation"
     assert compare.main(["compare", *flags, score]) == 0
     assert "| 2 | 3 | – |" in capsys.readouterr().out
 

@@ -14,7 +14,6 @@ from tfcomp import sweep, train
 from tfcomp.config.command import run_command
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.flagfiles import list_flagfiles
-from tfcomp.config.run_flags import make_flags
 from tfcomp.studies.thresholds import command as threshold
 from tfcomp.study import NAMES
 
@@ -41,8 +40,8 @@ exit_on_user_error(main)
 def call(*arguments: str) -> dict[str, object]:
     """Returns the flags that the action of a command receives."""
     found: dict[str, object] = {}
-    argv, flags = ["program", *arguments], make_flags(TABLE)
-    status = run_command(argv, "Does.", flags, lambda v: found.update(v) or 7)
+    argv = ["program", *arguments]
+    status = run_command(argv, "Does.", TABLE, lambda v: found.update(v) or 7)
     assert status == 7
     return found
 
@@ -70,8 +69,7 @@ def test_flags_of_a_table() -> None:
 def test_help_is_printed_and_nothing_done(
     flag: str, capsys: pytest.CaptureFixture
 ) -> None:
-    values = make_flags(TABLE)
-    assert run_command(["program", "--x", flag], "Does.\n", values, exit) == 0
+    assert run_command(["program", "--x", flag], "Does.\n", TABLE, exit) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("Does.\n\nFlags:\n  --name=none\n")
     assert "  --again=false\n" in printed and "  --axis=\n" in printed

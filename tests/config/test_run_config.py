@@ -104,7 +104,6 @@ def test_examples_of_the_longest_training_can_be_counted() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "a" * 181,
         "",
         ".",
         "..",

@@ -27,7 +27,7 @@ from tfcomp.storage.published_folder import (
     SUMS_FILE,
     format_sums,
     hash_bytes,
-    write_index,
+    list_published,
 )
 from tfcomp.training.publish import publish_run
 
@@ -107,7 +107,7 @@ def test_the_same_run_gives_the_same_bytes(
 ) -> None:
     for _ in range(2):  # the second one replaces the first
         publish_run(Path(smoke_run.run_dir), NAME, tmp_path)
-    files = [*(f"{NAME}/{file}" for file in (*FILES, SUMS_FILE)), "index.json"]
+    files = [*(f"{NAME}/{file}" for file in (*FILES, SUMS_FILE))]
     for file in files:
         assert (tmp_path / file).read_bytes() == (source / file).read_bytes()
     written = {p.relative_to(tmp_path) for p in tmp_path.rglob("*.*")}
@@ -255,7 +255,7 @@ def test_foreign_metrics(copy: Path, metrics: bytes, words: str) -> None:
     with pytest.raises(RunError, match=words):
         load_published_run(NAME, str(copy))
     with pytest.raises(RunError, match=words):
-        write_index(copy)
+        list_published(str(copy))
 
 
 def test_a_hash_pins_a_model(copy: Path) -> None:

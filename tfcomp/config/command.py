@@ -10,7 +10,6 @@ import io
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -38,32 +37,26 @@ from tfcomp.config.settings import Settings
 HELP = {"--help", "-help", "-h", "--helpfull", "--helpshort"}
 
 
+FlagTable = Mapping[str, tuple[Any, str]] | Callable[[], flags.FlagValues]
+
+
 def make_main(
     purpose: str | None,
-    flag_table: Mapping[str, tuple[Any, str]] | Callable[[], flags.FlagValues],
+    table: FlagTable,
     action: Callable[[dict[str, Any]], int],
     first: str = "",
 ) -> Callable[[list[str]], int]:
-    """Returns `main(argv)`, which runs a command and returns its status.
-
-    The flags are a table, as in `make_flags`, or the function that makes them;
-    the other arguments are those of `run_command`.
-    """
+    """Returns `main(argv)`, which runs a command (see `run_command`)."""
     # No function in a function: other processes can be started with it.
-    return functools.partial(_run, (purpose, flag_table, action, first))
-
-
-def _run(command: tuple[Any, ...], argv: list[str]) -> int:
-    purpose, flag_table, action, first = command
-    is_table = isinstance(flag_table, Mapping)
-    values = make_flags(flag_table) if is_table else flag_table()
-    return run_command(argv, purpose, values, action, first)
+    return functools.partial(
+        run_command, purpose=purpose, table=table, action=action, first=first
+    )
 
 
 def run_command(
     argv: Sequence[str],
     purpose: str | None,
-    values: flags.FlagValues,
+    table: FlagTable,
     action: Callable[[dict[str, Any]], int],
     first: str = "",
 ) -> int:
@@ -72,6 +65,7 @@ def run_command(
     Args:
         argv: The name of the program and its arguments.
         purpose: First lines of the help.
+        table: The flags as in `make_flags`, or the function that makes them.
         action: Takes the parsed flags and returns the exit status. It imports
             TensorFlow and pandas itself: help and bad flags need neither.
         first: Example that is printed if there are no flags.
@@ -80,6 +74,7 @@ def run_command(
         RefusedError: The system refuses memory, room or rights.
         ConfigError, RunError: As `parse_flags`.
     """
+    values = make_flags(table) if isinstance(table, Mapping) else table()
     add_trust(values)
     if HELP & set(argv[1:]):
         if plugins := find_value(join_values(argv[1:], values), "plugins"):
@@ -113,8 +108,7 @@ def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
     (`| head`), as in shells.
     """
     line = ""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGTERM, _stop)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # tests replace them
             stream.reconfigure(errors="backslashreplace")
@@ -172,15 +166,12 @@ def format_help(purpose: str, values: flags.FlagValues) -> str:
 
 
 def _list_groups(values: flags.FlagValues) -> Iterator[tuple[str, list[str]]]:
-    """Yields titles and names of flags; each flag of the command once."""
-    parts: dict[str, type[Settings]] = {}
-    if "dataset" in values:
-        parts = {**PARTS, "output": RunConfig}
+    run_parts: dict[str, type[Settings]] = {**PARTS, "output": RunConfig}
+    parts = run_parts if "dataset" in values else {}
     groups = {
         title.capitalize(): [field.name for field in part.list_settings()]
         for title, part in parts.items()
     }
-    of_runs = {name for names in groups.values() for name in names}
-    if own := [name for name in values if name not in of_runs]:
+    if own := [n for n in values if n not in sum(groups.values(), [])]:
         yield "Flags", own
     yield from groups.items()

@@ -45,17 +45,17 @@ def hash_data(data: str, data_dir: str = "") -> str:
 def find_prepared(name: str, data_dir: str) -> Path:
     """Returns the newest version of a TFDS dataset (or of `name/config`).
 
-    Raises:
-        FileNotFoundError: There is none.
+    Raises a FileNotFoundError if there is none.
     """
     root = find_data_dir(data_dir)
-    if not name or os.path.isabs(name):
-        raise FileNotFoundError(0, f"no dataset {name!r} in {root}")
-    versions = [p.parent for p in root.glob(f"{name}/*/dataset_info.json")]
-    versions += [p.parent for p in root.glob(f"{name}/dataset_info.json")]
+    versions: list[Path] = []
+    if name and not os.path.isabs(name):
+        versions += root.glob(f"{name}/*/dataset_info.json")
+        versions += root.glob(f"{name}/dataset_info.json")
     if not versions:
-        raise FileNotFoundError(0, f"no dataset {name} in {root}")
-    return max(versions, key=lambda p: [int(n) for n in p.name.split(".")])
+        raise FileNotFoundError(0, f"no dataset {name!r} in {root}")
+    folders = [path.parent for path in versions]
+    return max(folders, key=lambda p: [int(n) for n in p.name.split(".")])
 
 
 def find_data_dir(data_dir: str = "") -> Path:

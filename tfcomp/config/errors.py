@@ -21,8 +21,10 @@ _EXHAUSTED = "ENOSPC EDQUOT EFBIG EIO EMFILE ENFILE ENOMEM ESTALE".split()
 # TensorFlow quotes errors of the system, as in `... PATH; REASON [Op:...]`.
 _CODES = [*_EXHAUSTED, "EACCES", "EPERM", "EROFS", "ENOENT", "ENOTDIR"]
 _REASONS = "|".join(os.strerror(getattr(errno, code)) for code in _CODES)
-_QUOTED = re.compile(rf"(?:(\S+?)(?:\.tempstate\d+)?; )?({_REASONS})")
-_MEMORY = re.compile(r"OOM when allocating [^\]]*\]|CUDA_ERROR_OUT_OF_MEMORY")
+_REFUSED = re.compile(
+    r"OOM when allocating [^\]]*\]|CUDA_ERROR_OUT_OF_MEMORY|"
+    rf"(?:\S+; )?(?:{_REASONS})"
+)
 
 
 class ConfigError(ValueError):
@@ -81,10 +83,7 @@ def suggest(name: str, known: Iterable[str], dashes: str = "") -> str:
 
 
 def _show(value: object) -> str:
-    try:
-        text = repr(value)
-    except ValueError:  # Python writes no integer of 5,000 digits
-        return "a number of thousands of digits"
+    text = repr(value)
     if len(text) <= MAX_SHOWN:
         return text
     return f"{text[:MAX_SHOWN]}... ({len(text)} characters)"
@@ -114,22 +113,16 @@ def describe_refusal(error: BaseException) -> str:
     """Returns what the system refused, such as memory; else an empty text."""
     if isinstance(error, BrokenPipeError):
         return ""  # the reader has gone; it wants no message
-    text, path = _join(error), ""
+    text = _join(error)
+    if isinstance(error, MemoryError):
+        return f"out of memory: {text[:MAX_SHOWN]}".removesuffix(": ")
     if isinstance(error, OSError):
-        code = error.errno
-        path, reason = error.filename, os.strerror(code) if code else text
-    elif isinstance(error, MemoryError):
-        reason = f"out of memory: {text}".removesuffix(": ")
-    elif not type(error).__module__.startswith("tensorflow"):
+        text = os.strerror(error.errno) if error.errno else text[:MAX_SHOWN]
+        return f"{error.filename}: {text}" if error.filename else text
+    if not type(error).__module__.startswith("tensorflow"):
         return ""
-    elif found := _MEMORY.search(text):
-        reason = f"out of memory: {found[0]}"
-    elif found := _QUOTED.search(text):
-        path, reason = found.groups()
-    else:
-        return ""
-    reason = reason[:MAX_SHOWN] or type(error).__name__
-    return f"{path}: {reason}" if path else reason
+    found = _REFUSED.search(text)
+    return found[0] if found else ""
 
 
 def describe_plugin_error(error: BaseException) -> str:

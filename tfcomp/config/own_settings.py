@@ -49,8 +49,7 @@ def declare_setting(name: str, default: Any, help: str, **rules: Any) -> None:
 
 def list_declared(plugins: Collection[str]) -> list[dataclasses.Field]:
     """Returns the settings of these plugins, and of code outside of plugins."""
-    owners = {"", *plugins}
-    return [field for field, owner in _DECLARED.values() if owner in owners]
+    return [f for f, owner in _DECLARED.values() if owner in {"", *plugins}]
 
 
 def read_own(flags: Mapping[str, Any], plugins: Collection[str]) -> OwnSettings:

@@ -10,11 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.errors import (
-    ConfigError,
-    RunError,
-    describe_plugin_error,
-)
+from tfcomp.config.errors import ConfigError, RunError, describe_plugin_error
 from tfcomp.config.own_settings import IMPORTING
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import split_names
@@ -27,11 +23,7 @@ PLUGIN_FLAG = {"plugins": ("", "Modules with parts of your own; as in train.")}
 def import_plugins(modules: str) -> None:
     """Imports comma-separated modules, which register their own parts.
 
-    Their output to stderr is hidden meanwhile (see `quiet_startup`).
-
-    Raises:
-        ConfigError: A module is not found.
-        RunError: A module fails while it is imported.
+    Raises ConfigError if a module is not found, RunError if it fails.
     """
     for name in split_names(modules):
         # Like `python -m`, look in the current folder, but after all others.

@@ -57,16 +57,10 @@ def quiet_startup() -> Iterator[None]:
 
 @contextlib.contextmanager
 def start_tensorflow(is_cli: bool = True) -> Iterator[None]:
-    """Imports TensorFlow in little more than half its time, and quietly.
+    """Imports TensorFlow quietly, in little more than half its time.
 
-    The rest of its time goes to packages that Keras imports and tfcomp does
-    not need, and to searching a million new objects for garbage.
-
-    Args:
-        is_cli: True for a command, False inside a user's program.
-
-    Raises:
-        RunError: The program has set up Keras with other defaults.
+    `is_cli` is False inside of a user's program. Raises a RunError if the
+    program has set up Keras with other defaults.
     """
     with quiet_startup():
         if "keras" not in sys.modules:
@@ -78,7 +72,9 @@ def start_tensorflow(is_cli: bool = True) -> Iterator[None]:
             # It looks for GPUs once, and complains where it has no driver.
             tensorflow.config.list_physical_devices()
         # Each run that is analyzed has functions of its own to trace.
-        logging.getLogger("tensorflow").addFilter(_is_no_retracing)
+        logging.getLogger("tensorflow").addFilter(
+            lambda record: "tf.function retracing" not in record.getMessage()
+        )
         config = sys.modules["keras"].config
         found = config.backend(), config.image_data_format(), config.floatx()
         if found != LAYERS:
@@ -95,10 +91,6 @@ def choose_deterministic_kernels() -> None:
     given = os.environ.get("XLA_FLAGS", "")
     if "deterministic_ops" not in given:
         os.environ["XLA_FLAGS"] = f"{given} {XLA_FLAG}".strip()
-
-
-def _is_no_retracing(record: logging.LogRecord) -> bool:
-    return "tf.function retracing" not in record.getMessage()
 
 
 def _set_up_gpus(is_cli: bool) -> None:
@@ -118,27 +110,21 @@ def _import_keras() -> None:
     absent = [name for name in NEEDLESS if name not in sys.modules]
     for name in absent:  # an import of it fails
         sys.modules[name] = None  # type: ignore[assignment]
-    gc.disable()
     try:
         keras = importlib.import_module("keras")
         # Whatever `~/.keras/keras.json` says.
         keras.config.set_image_data_format(LAYERS[1])
         keras.config.set_floatx(LAYERS[2])
     finally:
-        gc.enable()
-        gc.freeze()
         for name in absent:
             del sys.modules[name]
+    gc.freeze()  # a million objects that stay
 
 
 def show_progress(
     items: Iterable[Any] | None, name: str, unit: str, total: int, **options
 ) -> Any:
-    """Returns a bar on standard error over items; None is updated by hand.
-
-    By default the bar vanishes at the end, and is not shown for work of less
-    than two seconds (in a log file, thirty).
-    """
+    """Returns a bar on standard error over items; None is updated by hand."""
     from tqdm import tqdm
 
     is_main = threading.current_thread() is threading.main_thread()

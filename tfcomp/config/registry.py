@@ -6,19 +6,17 @@ imported on use: listing models imports no TensorFlow.
 
 import pkgutil
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tfcomp.config.errors import ConfigError
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """A registered builder and its rules for configurations."""
 
     target: Callable | str
-    check: Callable | None = None
-    cost: Callable | None = None
+    check: Callable | None
+    cost: Callable | None
 
     def load(self) -> Callable:
         """Returns the builder, imported if it is a path."""
@@ -72,11 +70,7 @@ class Registry:
         return sorted(self._entries)
 
     def get(self, name: str) -> Entry:
-        """Returns the entry of `name`.
-
-        Raises:
-            ConfigError: There is none; the error lists the names.
-        """
+        """Returns the entry of `name`; a ConfigError lists the names."""
         if name not in self._entries:
             known = ", ".join(self.names())
             raise ConfigError(self.flag, f"must be one of: {known}", name)
@@ -87,7 +81,7 @@ def locate(target: Callable | str) -> str:
     """Returns the path of a builder, as `package.module:function`."""
     if isinstance(target, str):
         return target
-    # A `functools.partial` or another callable object has no path.
+    # A `functools.partial` has no path.
     name = getattr(target, "__qualname__", repr(target))
     return f"{target.__module__}:{name}"
 

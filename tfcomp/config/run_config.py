@@ -19,8 +19,6 @@ LOCATION_FLAGS = (
     "run_name log_dir export_dir data data_dir examples_dir resume overwrite "
     "pictures export keep_outputs"
 ).split()
-# Names of figures contain the run's name, and have at most 255 bytes.
-MAX_NAME_BYTES = 180
 
 
 @dataclass(frozen=True)
@@ -93,17 +91,12 @@ class RunConfig(Settings):
         if not name or name in (".", "..") or set(name) & set("/\\\0,"):
             rule = "must be a plain name without a path or a comma"
             raise ConfigError("run_name", rule, name)
-        if len(os.fsencode(name)) > MAX_NAME_BYTES:
-            rule = f"must be at most {MAX_NAME_BYTES} bytes long"
-            raise ConfigError("run_name", rule, name)
         folders = {os.path.abspath(x) for x in (self.log_dir, self.export_dir)}
         if self.export and len(folders) == 1:
             rule = "must differ from --log_dir"
             raise ConfigError("export_dir", rule, self.export_dir)
         if self.overwrite and self.resume:
-            rule = (
-                "must not be combined with --resume, which sweeps add as well"
-            )
+            rule = "must not be combined with --resume, which sweeps add"
             raise ConfigError("overwrite", rule, True)
         replicas = max(self.training.num_replicas, 1)
         if batch % replicas:
@@ -141,11 +134,7 @@ PARTS: dict[str, type[Settings]] = {
 
 
 def make_config(flags: dict[str, object]) -> RunConfig:
-    """Builds a `RunConfig` from flat settings; the inverse of `to_flags`.
-
-    Raises:
-        ConfigError: If a value breaks its rule.
-    """
+    """Builds a `RunConfig` from flat settings; the inverse of `to_flags`."""
     parts = {name: cls.from_flags(flags) for name, cls in PARTS.items()}
     config = RunConfig.from_flags(flags, **parts)
     own = read_own(flags, split_names(config.plugins))

@@ -15,11 +15,7 @@ from typing import Any
 from absl import flags
 
 from tfcomp.config.errors import ConfigError, RunError, suggest
-from tfcomp.config.flagfiles import (
-    expand_flagfiles,
-    find_value,
-    join_values,
-)
+from tfcomp.config.flagfiles import expand_flagfiles, find_value, join_values
 from tfcomp.config.own_settings import list_declared
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.run_config import (
@@ -36,7 +32,6 @@ from tfcomp.config.settings import (
 )
 from tfcomp.config.trust import GUARDED, TRUST, TRUST_FLAG, check_untrusted
 
-MAX_NAME = 100  # characters of a flag's name
 # Flags with a path: shells do not expand `~` in `--log_dir=~/logs`.
 PATHS = (
     "log_dir export_dir data data_dir examples_dir output pipeline_root "
@@ -54,12 +49,11 @@ DEFINE: dict[type, Callable[..., Any]] = {
 def make_flags(
     table: Mapping[str, tuple[Any, str]], values: flags.FlagValues | None = None
 ) -> flags.FlagValues:
-    """Makes flags from a table of names to default values and help texts.
+    """Adds flags from a table of names to default values and help texts.
 
-    A list is the default of a flag that may be given several times. The flags
-    are added to `values`; by default they are alone, without those that
-    libraries define when they are imported (TFDS, absl.logging).
+    A list is the default of a flag that may be given several times.
     """
+    # By default without the flags of libraries (TFDS, absl.logging).
     values = flags.FlagValues() if values is None else values
     for name, (default, text) in table.items():
         DEFINE[type(default)](name, default, text, flag_values=values)
@@ -90,12 +84,12 @@ def parse_flags(
 ) -> dict[str, Any]:
     """Parses arguments (without the program name) into plain values.
 
-    Plugins that they ask for are imported, and add flags of their own.
+    Imports plugins that they ask for, which add flags of their own.
 
     Raises:
-        ConfigError: For an ill-formed value.
-        RunError: For an unknown flag, a missing flagfile, or a guarded flag
-            that only a flagfile sets (see `trust`).
+        ConfigError: A value is ill-formed.
+        RunError: A flag is unknown, a flagfile is missing, or only a flagfile
+            sets a guarded flag (see `trust`).
     """
     add_trust(values)
     expanded = expand_flagfiles(join_values(arguments, values))
@@ -136,12 +130,8 @@ def _parse_expanded(
     expanded: Sequence[str], values: flags.FlagValues
 ) -> dict[str, Any]:
     expanded = [argument for argument in expanded if argument not in RETIRED]
-    for argument in expanded:
-        name = argument.lstrip("-").partition("=")[0]
-        is_long = argument[:1] == "-" and len(name) > MAX_NAME
-        # absl knows --undefok, and looks for similar names recursively.
-        if name == "undefok" or is_long:
-            raise make_unknown_error(name[:MAX_NAME], values)
+    if any(a.lstrip("-").partition("=")[0] == "undefok" for a in expanded):
+        raise make_unknown_error("undefok", values)  # absl knows it
     try:
         rest = values(["tfcomp", *expanded])[1:]
     except flags.UnrecognizedFlagError as error:

@@ -39,11 +39,8 @@ def setting(
 ) -> Any:
     """Declares a dataclass field that is also a flag, of its default's type.
 
-    Args:
-        help: One sentence for `--help`.
-        maximum: Largest value allowed; numbers without it end at `LARGEST`.
-        above: Bound that the value must exceed.
-        choices: The only values allowed.
+    Values lie between `minimum` and `maximum` (by default `LARGEST`), exceed
+    `above`, and are one of `choices`.
     """
     if maximum is None:
         maximum = LARGEST.get(type(default))
@@ -73,12 +70,7 @@ class Settings:
     def from_flags(cls, flags: Mapping[str, Any], **others: Any) -> Self:
         """Makes the settings from flags; absent ones have their defaults.
 
-        Args:
-            flags: Values by name; others than these settings are ignored.
-            **others: The fields that are no flags.
-
-        Raises:
-            ConfigError: A value breaks its rule.
+        `others` are the fields that are no flags. Raises a ConfigError.
         """
         names = [field.name for field in cls.list_settings()]
         chosen = {name: flags[name] for name in names if name in flags}
@@ -106,9 +98,7 @@ def list_broken_rules(field: dataclasses.Field, value: Any) -> Iterator[str]:
     # Not `math.isfinite`, which raises for an integer of 400 digits.
     if expected is float and not -math.inf < value < math.inf:
         yield "a finite number"
-    if expected is str and (
-        value != value.strip() or len(value.splitlines()) > 1
-    ):  # a flagfile has one line for it
+    if expected is str and value != value.strip():
         yield "one line without spaces around it"
     if expected is str and CONTROLS.search(value):
         yield "text without control characters"

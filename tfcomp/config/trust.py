@@ -28,10 +28,7 @@ TRUST_FLAG = {
 
 
 def check_untrusted(arguments: Sequence[str]) -> None:
-    """Refuses guarded flags that only a flagfile sets.
-
-    Args:
-        arguments: The expanded command line.
+    """Refuses guarded flags of an expanded command line that only a file sets.
 
     Raises:
         RunError: The command line neither repeats such a flag nor has
@@ -58,7 +55,7 @@ def make_refusal(source: str, name: str, value: str) -> RunError:
 
 
 def _split_flags(arguments: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
-    """Yields name and value of each flag, and whether a file sets it."""
+    """Yields name, value, and whether a file sets it, for each flag."""
     for argument in arguments:
         name, equals, value = argument.lstrip("-").partition("=")
         value = value.strip() if equals else "true"

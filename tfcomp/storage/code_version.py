@@ -24,10 +24,7 @@ DECIDING = tuple(f"tfcomp.{name}" for name in _USED.split())
 
 @functools.cache
 def compute_code_version(plugins: str = "") -> str:
-    """Returns the hash of the code that decides the numbers of a run.
-
-    TFCOMP_CODE_VERSION overrides it. Plugins are given as in `--plugins`.
-    """
+    """Returns the hash of the code that decides numbers, and of plugins."""
     chosen = os.environ.get(OVERRIDE)
     return chosen or hash_modules([*DECIDING, *split_names(plugins)])
 

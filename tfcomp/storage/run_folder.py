@@ -10,7 +10,6 @@ model.keras     the trained model, float32
 metrics.json    scores; written last, so it marks a finished run
 """
 
-import contextlib
 import dataclasses
 import os
 import shutil
@@ -37,13 +36,9 @@ MAX_SHOWN = 5  # flags that differ, in an error
 
 
 def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
-    """Creates the folder of a run, or takes it over to resume.
+    """Creates the folder of a run, or takes it over to resume; locks it.
 
-    Args:
-        header: Comment lines for `run.flags`.
-
-    Returns:
-        The lock of the folder (see `lock_folder`).
+    `header` are comment lines for `run.flags`.
 
     Raises:
         RunError: The folder belongs to other flags, holds a part of this run
@@ -55,22 +50,21 @@ def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
     files.make_folder(path)
     if config.export:
         files.make_folder(Path(config.export_path))
-    with contextlib.ExitStack() as stack:
-        lock = stack.enter_context(lock_folder(path))
+    lock = lock_folder(path)
+    try:
         if config.overwrite:
             _empty(path)
         if not (path / FLAGS_FILE).exists():
             text = seal(header + format_flags(config))
             files.write_text(path / FLAGS_FILE, text)
-        stack.pop_all()  # it stays locked
+    except BaseException:
+        lock.close()
+        raise
     return lock
 
 
 def find_finished(config: RunConfig) -> dict[str, Any] | None:
-    """Returns the metrics of a finished, undamaged run, else None.
-
-    Raises a RunError if `claim_run` would refuse its folder.
-    """
+    """Returns the metrics of a finished, undamaged run, else None."""
     folder = Path(config.run_dir)
     _check_owner(folder, config)
     if config.overwrite or not is_finished(folder):
@@ -85,17 +79,18 @@ def check_run(path: str | Path) -> RunConfig:
         RunError: The folder is not a run, is of another version, or the run is
             not finished.
     """
-    path = Path(path)
+    path, state = Path(path), ""
     if not os.path.isdir(path):  # `Path.is_dir` raises for a long name
-        raise RunError(f"--run must be a run folder, {path} does not exist")
-    if not (path / FLAGS_FILE).exists():
-        rule = f"--run must be a run folder, {path} has no run.flags"
-        if (path / "trials").is_dir():
-            rule = (
-                f"--run must be a run folder, {path} is a sweep: name its "
-                f"runs, as {path}/trials/*, or use tfcomp.load_sweep"
-            )
-        raise RunError(rule)
+        state = "does not exist"
+    elif (path / "trials").is_dir():
+        state = (
+            f"is a sweep: name its runs, as {path}/trials/*, or use "
+            "tfcomp.load_sweep"
+        )
+    elif not (path / FLAGS_FILE).exists():
+        state = "has no run.flags"
+    if state:
+        raise RunError(f"--run must be a run folder, {path} {state}")
     try:
         config = make_config(read_flags(path))
     except DamagedFileError:
@@ -109,9 +104,8 @@ def check_run(path: str | Path) -> RunConfig:
         if not (path / name).exists():
             if is_locked(path):
                 raise RunError(f"--run={path} is running, it has no {name} yet")
-            state = f"is not finished, it has no {name}"
-            command = describe_resume(path)
-            raise RunError(f"--run={path} {state}: go on with {command}")
+            state = f"is not finished, it has no {name}: go on with"
+            raise RunError(f"--run={path} {state} {describe_resume(path)}")
     return dataclasses.replace(config, log_dir=str(path.parent))
 
 
@@ -129,16 +123,14 @@ def describe_resume(path: Path) -> str:
 def read_flags(path: Path) -> dict[str, Any]:
     """Returns the flags in the `run.flags` of a run folder.
 
-    Raises:
-        DamagedFileError: Lines are missing or were changed.
-        RunError, ConfigError: A flag or value is not known.
+    Raises a RunError or a ConfigError if a flag or value is not known.
     """
     read_flags_text(path)
     return parse_record(path / FLAGS_FILE)
 
 
 def read_flags_text(path: Path) -> str:
-    """Returns the text of the `run.flags` of a run folder, as `read_flags`."""
+    """Returns the text of `run.flags`; DamagedFileError if lines are lost."""
     text = files.read_text(path / FLAGS_FILE)
     damage = find_damage(text) if split_lines(text) else "it has no flags"
     if damage:
@@ -149,9 +141,7 @@ def read_flags_text(path: Path) -> str:
 def read_metrics(path: Path) -> dict[str, Any]:
     """Returns the content of the `metrics.json` in a run folder.
 
-    Raises:
-        DamagedFileError: A run cannot have written it.
-        OSError: It cannot be opened.
+    Raises a DamagedFileError if a run cannot have written it.
     """
     metrics = files.read_json(path / METRICS_FILE)
     # A list of stages and a name; all else are dictionaries.
@@ -193,7 +183,8 @@ def _check_owner(path: Path, config: RunConfig) -> None:
     flags_file = path / FLAGS_FILE
     if not flags_file.exists():
         names = os.listdir(path) if path.exists() else []
-        if [n for n in names if n != LOCK_FILE and not _is_partial(n)]:
+        # Killed processes leave unfinished files.
+        if [n for n in names if not n.startswith((LOCK_FILE, files.PARTIAL))]:
             rule = "must be new or name a run"
             raise RunError(f"--run_name {rule}, {path} holds something else")
         return
@@ -224,11 +215,6 @@ def _check_owner(path: Path, config: RunConfig) -> None:
         )
 
 
-def _is_partial(name: str) -> bool:
-    """Checks whether a killed process may have left a file of this name."""
-    return name.startswith(files.PARTIAL) and name.endswith(".flags")
-
-
 def _describe_state(path: Path) -> str:
     """Returns the reason why a run is not finished; else empty."""
     if is_finished(path):
@@ -250,12 +236,7 @@ def _empty(path: Path) -> None:
 
 
 def check_model(path: Path) -> None:
-    """Refuses a `model.keras` that would fill the memory.
-
-    Raises:
-        DamagedFileError: It unpacks to far more than its size, or is a pipe.
-        zipfile.BadZipFile: It is no archive.
-    """
+    """Raises an error for a `model.keras` that would fill the memory."""
     files.check_file(path)
     with zipfile.ZipFile(path) as archive:
         size = sum(member.file_size for member in archive.infolist())

@@ -40,7 +40,7 @@ class Study:
         return run_command(
             argv,
             self.purpose,
-            self.make_flags(),
+            self.make_flags,
             lambda values: self.judge(values | {"command": command}),
             self.first,
         )

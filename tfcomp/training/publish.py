@@ -16,8 +16,7 @@ from tfcomp.evaluation.published_models import format_weights
 from tfcomp.evaluation.reference_scores import score_certified
 from tfcomp.models.acting import clear_candidates
 from tfcomp.storage import published_folder
-from tfcomp.storage.files import make_folder, replace_folder
-from tfcomp.storage.output_folders import lock_folder
+from tfcomp.storage.files import replace_folder
 from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, select_scores
 from tfcomp.training.card import format_hub_card
 
@@ -60,12 +59,9 @@ def publish_run(path: Path, name: str, folder: Path) -> Path:
     clear_candidates(run.model)
     run = published_models.rename_published(run, name)
     contents = _pack_contents(run, name)
-    make_folder(folder)
-    with lock_folder(folder, wait=True):
-        with replace_folder(folder, name) as partial:
-            for file, content in contents.items():
-                (partial / file).write_bytes(content)
-        published_folder.write_index(folder)
+    with replace_folder(folder, name) as partial:
+        for file, content in contents.items():
+            (partial / file).write_bytes(content)
     return folder / name
 
 
