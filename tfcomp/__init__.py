@@ -21,7 +21,7 @@ _LAZY = {
     "config.run_config": "RunConfig",
     "datasets.factor_table": "FactorTable",
     "figures.exhibits": "Exhibit",
-    "report.model_report": "Evaluated ModelReport",
+    "report.model_report": "ModelReport",
     "report.models": "evaluate load_published load_run write_report",
     "report.representations": "evaluate_embeddings evaluate_encoder",
     "report.sections": "register_section",

@@ -13,7 +13,6 @@ from tfcomp.evaluation.metrics import register_measure as register_measure
 from tfcomp.evaluation.readers import Reader as Reader
 from tfcomp.evaluation.readers import train_reader as train_reader
 from tfcomp.figures.exhibits import Exhibit as Exhibit
-from tfcomp.report.model_report import Evaluated as Evaluated
 from tfcomp.report.model_report import ModelReport as ModelReport
 from tfcomp.report.models import evaluate as evaluate
 from tfcomp.report.models import load_published as load_published

@@ -79,7 +79,7 @@ def _choose_folder(paths: list[Path], settings: dict[str, Any]) -> Path:
         parent = paths[0].parent
         if all(map(is_hash, names)):  # beside the trials of a sweep
             parent = parent.parent
-        text = "_".join(to_file_name(run.name) for run in name_runs(configs))
+        text = "_".join(to_file_name(name) for name, _ in name_runs(configs))
         if len(text) > MAX_LETTERS:
             digest = hashlib.sha256(text.encode()).hexdigest()[:8]
             text = f"{len(paths)}_runs_{digest}"

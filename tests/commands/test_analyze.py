@@ -163,7 +163,7 @@ def test_bad_input(smoke_run: RunConfig, tmp_path: Path) -> None:
         ([f"--run={tmp_path / 'none'}"], RunError, "does not exist"),
         ([f"{run},{smoke_run.run_dir}"], ConfigError, "different runs"),
         ([run, "--output=/dev/null/report"], ConfigError, "be written"),
-        ([run, "--sections=layer"], ConfigError, "do you mean layers"),
+        ([run, "--sections=layer"], ConfigError, "did you mean layers"),
     ):
         with pytest.raises(error, match=message):
             analyze.main(["analyze", *output, *flags])

@@ -20,7 +20,7 @@ from tfcomp.datasets import (
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.run_analysis import RunAnalysis
-from tfcomp.report.layer_section import make_layers
+from tfcomp.report.stage_section import make_layers
 from tfcomp.training.experiment import train_and_evaluate
 
 # Two names, and nothing that has an order.

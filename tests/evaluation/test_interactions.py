@@ -11,7 +11,7 @@ from tfcomp.datasets import make_dataset
 from tfcomp.evaluation import derivatives, stage_metrics
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.models.initial_model import make_model
-from tfcomp.report.interaction_section import make_interactions
+from tfcomp.report.stage_section import make_interactions
 
 
 @tf.custom_gradient

@@ -1,18 +1,41 @@
-"""Curves: numbers, gaps, scales, bands, panels, the held-out interval."""
+"""Curves and lines over stages: numbers, gaps, scales, bands, places."""
 
 import numpy as np
+import pytest
+from matplotlib.axes import Axes
 
 from tests.figures.looks import get_legend
-from tfcomp.figures.curve_plots import BandCurve, draw_curve_panels, draw_curves
+from tfcomp.figures.curve_plots import (
+    BandCurve,
+    draw_curve_panels,
+    draw_curves,
+    draw_stage_panels,
+    merge_stages,
+)
 from tfcomp.figures.exhibits import figure_to_png
 
 X = np.array([1.0, 10.0, 100.0])
 LABELS = {"xlabel": "number of bumps", "ylabel": "MSE"}
+SHALLOW = ["code", "stage_0", "image"]
+DEEP = ["code", "stage_0", "stage_1", "stage_2", "image"]
 
 
-def test_numbers_gaps_and_labels() -> None:
-    series = {"a": [3, 2, 1], "b": [np.nan, np.inf, 5]}
-    figure = draw_curves(X, series, title="Few bumps", **LABELS)
+def get_lines(axes: Axes) -> dict[str, tuple[list, list]]:
+    return {
+        line.get_label(): (list(line.get_xdata()), list(line.get_ydata()))
+        for line in axes.lines
+    }
+
+
+def test_bands_gaps_and_held_out_interval() -> None:
+    figure = draw_curves(
+        X,
+        {"a": [3, 2, 1], "b": [np.nan, np.inf, 5]},
+        title="Few bumps",
+        shaded=(5.5, 22.5),
+        bands={"a": ([2, 1, 0], [4, 3, 2])},
+        **LABELS,
+    )
     (axes,) = figure.axes
     first, second = axes.lines
     np.testing.assert_array_equal(first.get_xydata(), np.c_[X, [3, 2, 1]])
@@ -20,8 +43,14 @@ def test_numbers_gaps_and_labels() -> None:
     assert axes.get_xlabel() == "number of bumps"
     assert axes.get_ylabel() == "MSE"
     assert figure.get_suptitle() == "Few bumps"
-    assert get_legend(figure) == ["a", "b"]
     assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "linear")
+    (band,) = axes.collections
+    corners = {tuple(p) for path in band.get_paths() for p in path.vertices}
+    expected = {(x, y) for x, y in zip(X, (2, 1, 0), strict=True)}
+    assert corners == expected | {(1, 4), (10, 3), (100, 2)}
+    (span,) = axes.patches
+    assert (span.get_x(), span.get_x() + span.get_width()) == (5.5, 22.5)
+    assert get_legend(figure) == ["a", "b", "held-out region"]
 
 
 def test_logarithmic_scale() -> None:
@@ -35,43 +64,22 @@ def test_logarithmic_scale() -> None:
     assert figure_to_png(figure)
 
 
-def test_bands_and_held_out_interval() -> None:
-    figure = draw_curves(
-        X,
-        {"a": [3, 2, 1], "b": [0, 0, 0]},
-        shaded=(5.5, 22.5),
-        bands={"a": ([2, 1, 0], [4, 3, 2])},
-        **LABELS,
-    )
-    (axes,) = figure.axes
-    (band,) = axes.collections
-    corners = {tuple(p) for path in band.get_paths() for p in path.vertices}
-    expected = {(x, y) for x, y in zip(X, (2, 1, 0), strict=True)}
-    assert corners == expected | {(1, 4), (10, 3), (100, 2)}
-    (span,) = axes.patches
-    assert (span.get_x(), span.get_x() + span.get_width()) == (5.5, 22.5)
-    assert get_legend(figure) == ["a", "b", "held-out region"]
-
-
 def test_curves_with_bands_in_panels() -> None:
     a = BandCurve([1, 2, 3], [3.0, 2.0, 1.0], [2, 1, 0.5], [4, 3, 1.5])
     b = BandCurve([1, 2], [5.0, 4.0], [4, 3], [6, 5])
-    figure = draw_curve_panels(
-        {"loss": {"a": a, "b": b}, "error": {"b": b}},
-        xlabel="epoch",
-        title="a sweep",
-    )
+    panels = {"loss": {"a": a, "b": b}, "error": {"b": b}}
+    figure = draw_curve_panels(panels, xlabel="epoch")
     first, second = figure.axes
     assert [axes.get_title() for axes in figure.axes] == ["loss", "error"]
-    assert [line.get_label() for line in first.lines] == ["a", "b"]
-    np.testing.assert_array_equal(first.lines[0].get_ydata(), [3, 2, 1])
-    np.testing.assert_array_equal(first.lines[1].get_xdata(), [1, 2])
+    assert get_lines(first) == {
+        "a": ([1, 2, 3], [3, 2, 1]),
+        "b": ([1, 2], [5, 4]),
+    }
     assert len(first.collections) == 2
     # One name, one look, in all panels.
     assert second.lines[0].get_color() == first.lines[1].get_color()
     assert second.lines[0].get_color() != first.lines[0].get_color()
     assert get_legend(figure) == ["a", "b"]
-    assert figure.get_suptitle() == "a sweep"
 
 
 def test_a_logarithmic_panel_shows_the_curve() -> None:
@@ -85,3 +93,47 @@ def test_a_logarithmic_panel_shows_the_curve() -> None:
     (band,) = axes.collections
     edges = band.get_paths()[0].vertices[:, 1]
     assert edges.min() < low and (edges > 0).all()
+
+
+def test_a_shorter_line_of_stages_ends_at_the_image_too() -> None:
+    series = {"depth 0": [0.5, None, 0.9], "depth 2": [0.5, 0.6, 0.7, 0.8, 1]}
+    figure = draw_stage_panels(
+        {"": series},
+        {"depth 0": SHALLOW, "depth 2": DEEP},
+        ylabel="MSE",
+        limits=(0.5, 1.0),
+    )
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == DEEP
+    lines = get_lines(axes)
+    assert lines["depth 0"][0] == [0, 1, 4]
+    np.testing.assert_array_equal(lines["depth 0"][1], [0.5, np.nan, 0.9])
+    assert lines["depth 2"] == ([0, 1, 2, 3, 4], series["depth 2"])
+    assert axes.get_ylabel() == "MSE"
+    assert get_legend(figure) == ["depth 0", "depth 2"]
+    assert not axes.collections
+    # The whole range of the numbers: a fall from 1 to 0.95 is none.
+    low, high = axes.get_ylim()
+    assert low == pytest.approx(0.485) and high == pytest.approx(1.015)
+
+
+@pytest.mark.parametrize(
+    ("lists", "expected"),
+    [
+        ([SHALLOW, DEEP], DEEP),
+        ([["a", "b"], ["c", "b"], ["b", "d"]], ["a", "c", "b", "d"]),
+        ([["b", "c", "d"], ["a", "c"], []], ["b", "a", "c", "d"]),
+        ([], []),
+    ],
+)
+def test_merged_order_agrees_with_all(lists: list, expected: list) -> None:
+    assert merge_stages(lists) == expected
+    for stages in lists:
+        places = [expected.index(stage) for stage in stages]
+        assert places == sorted(places)
+
+
+@pytest.mark.parametrize("lists", [[["a", "b"], ["b", "a"]], [["a", "a"]]])
+def test_orders_that_disagree(lists: list) -> None:
+    with pytest.raises(ValueError, match="in the same order for all lines"):
+        merge_stages(lists)

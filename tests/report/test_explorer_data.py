@@ -11,13 +11,13 @@ from PIL import Image
 import tfcomp
 from tests.report.test_explorer import CLASSES, IMAGES, make_model
 from tfcomp.analysis.geometry import compute_log_volume
-from tfcomp.report.explorer_data import (
+from tfcomp.report.explorer import (
     MAX_BYTES,
     collect,
     count_combinations,
     list_ranges,
 )
-from tfcomp.report.sprites import Sprite
+from tfcomp.report.explorer_parts import Sprite
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def model() -> tfcomp.ModelReport:
 
 
 def read_sheet(sprite: Sprite) -> np.ndarray:
-    text = sprite.to_url().removeprefix("data:image/png;base64,")
+    text = sprite.to_data()["sprite"].removeprefix("data:image/png;base64,")
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(text))))
 
 
@@ -39,10 +39,10 @@ def test_tiles(count: int, channels: int, upright: bool) -> None:
     sprite = Sprite(upright)
     tiles = sprite.add(images)
     assert sprite.add(images[::-1]) == tiles[::-1]  # nothing twice
-    sheet, (width, height) = read_sheet(sprite), sprite.size
+    sheet, (width, height) = read_sheet(sprite), sprite.to_data()["size"]
     assert height == 4 and width == 3 * (channels if channels == 2 else 1)
     for tile, image in zip(tiles, images, strict=True):
-        row, column = divmod(tile, sprite.columns)
+        row, column = divmod(tile, sprite.to_data()["columns"])
         found = sheet[row * 4 : row * 4 + 4, column * width :][:, :width] / 255
         found = found if upright else found[::-1]
         if channels == 2:
@@ -57,7 +57,8 @@ def test_broken_pixels_are_black_and_said() -> None:
     images[2, 0, 1] = 1.25
     assert list_ranges(images) == {1: [None, None], 2: [0.5, 1.25]}
     sprite = Sprite(upright=True)
-    row, column = divmod(sprite.add(images)[1], sprite.columns)
+    tile = sprite.add(images)[1]
+    row, column = divmod(tile, sprite.to_data()["columns"])
     assert read_sheet(sprite)[2 * row, 2 * column] == 0
 
 
@@ -144,7 +145,7 @@ def test_pages_stay_small(
     model: tfcomp.ModelReport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert count_combinations([model.analysis]) == 4096
-    monkeypatch.setattr("tfcomp.report.explorer_data.MAX_BYTES", 60 * 5 * 20)
+    monkeypatch.setattr("tfcomp.report.explorer.MAX_BYTES", 60 * 5 * 20)
     assert count_combinations([model.analysis]) == 20
     assert count_combinations([model.analysis] * 4) == 5
     (group,) = collect([model.analysis])["groups"]

@@ -44,7 +44,9 @@ def test_a_series_is_drawn_at_the_same_positions(
 ) -> None:
     runs = rename_runs(series)
     scored = score_runs(runs, tmp_path)
-    scores, exhibit = make_answer(runs, scored, with_map=False).exhibits
+    answer = make_answer(runs, scored, "Compared.", with_map=False)
+    assert answer.sentences[-1] == "Compared."
+    scores, exhibit = answer.exhibits
     labels = [axes.get_ylabel() for axes in exhibit.figure.axes]
     assert list(filter(None, labels)) == ["truth", "num_bumps 0", "num_bumps 3"]
     titles = [axes.get_title() for axes in exhibit.figure.axes]

@@ -5,7 +5,7 @@ from typing import Any
 
 from tfcomp.config.run_flags import parse_config
 from tfcomp.report.report_build import _name_settings
-from tfcomp.report.run_names import RunName, describe_common, name_runs
+from tfcomp.report.run_names import describe_common, name_runs
 from tfcomp.report.score_table import ScoredRun, make_table
 
 HASHES = ("0123456789abcdef", "fedcba9876543210", "00112233aabbccdd")
@@ -13,7 +13,7 @@ HASHES = ("0123456789abcdef", "fedcba9876543210", "00112233aabbccdd")
 
 def list_names(*runs: list[str]) -> list[str]:
     configs = [parse_config([f"--run_name={n}", *flags]) for n, *flags in runs]
-    return [run.name for run in name_runs(configs)]
+    return [name for name, _ in name_runs(configs)]
 
 
 def test_trials_have_no_hashes() -> None:
@@ -23,7 +23,7 @@ def test_trials_have_no_hashes() -> None:
     expected = ["depth 2, seed 0", "depth 3, seed 0", "depth 3, seed 1"]
     assert list_names(*more) == expected
     configs = [parse_config([f"--run_name={n}", *flags]) for n, *flags in more]
-    assert name_runs(configs)[2] == RunName("depth 3, seed 1", "depth 3")
+    assert name_runs(configs)[2] == ("depth 3, seed 1", "depth 3")
 
 
 def test_names_that_users_gave_stay_where_much_differs() -> None:

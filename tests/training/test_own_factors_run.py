@@ -92,7 +92,7 @@ def test_report_of_a_sample() -> None:
     study = make_study("tiles", "--eval_points=100")
     assert not study.splits.is_complete and len(study.splits.grid) == 100
     exhibits = list_exhibits(study)
-    assert "tiles_kernel_orders" not in exhibits
+    assert "tiles_schmidt" not in exhibits
     assert "additive_share" not in exhibits
     # Maps are of points of their own.
     whole = make_study("tiles")

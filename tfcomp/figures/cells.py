@@ -22,6 +22,9 @@ OUTLINE_COLOR = "#ff00ff"
 OUTLINE_LABEL = "held-out region"
 NO_VALUE_COLOR = "0.65"
 MAX_TICKS = 6
+SHADE: dict[str, Any] = {"color": OUTLINE_COLOR, "alpha": 0.1, "lw": 0}
+# Long labels of ticks along x.
+SLANTED: dict[str, Any] = dict(rotation=45, ha="right", rotation_mode="anchor")
 # Ends ((x0, y0), (x1, y1)) of a line.
 Segment = tuple[tuple[float, float], tuple[float, float]]
 # Round parts of a circle, as multiples of powers of ten.
@@ -59,8 +62,7 @@ def draw_outline(axes: Axes, mask: ArrayLike, linewidth: float = 1.8) -> None:
 
 def shade_interval(axes: Axes, low: float, high: float) -> None:
     """Shades the values of x that were held out."""
-    look: dict[str, Any] = {"color": OUTLINE_COLOR, "alpha": 0.1, "lw": 0}
-    axes.axvspan(low, high, label=OUTLINE_LABEL, **look)
+    axes.axvspan(low, high, label=OUTLINE_LABEL, **SHADE)
 
 
 def shade_values(axes: Axes, is_held_out: ArrayLike) -> None:
@@ -73,10 +75,9 @@ def shade_values(axes: Axes, is_held_out: ArrayLike) -> None:
 
 def _find_runs(edges: NDArray[np.bool_]) -> list[tuple[float, float, float]]:
     """Finds runs of True in `[lines, cells]`: (line, start, stop)."""
-    steps = np.diff(np.pad(edges, ((0, 0), (1, 1))).astype(int), axis=1)
-    lines, starts = np.nonzero(steps == 1)  # row by row, as are the stops
-    stops = np.nonzero(steps == -1)[1]
-    runs = np.stack([lines, starts, stops], axis=1) - 0.5  # [runs, 3]
+    changes = np.diff(np.pad(edges, ((0, 0), (1, 1))), axis=1)
+    lines, places = np.nonzero(changes)  # a start and a stop in turn
+    runs = np.stack([lines[::2], places[::2], places[1::2]], axis=1) - 0.5
     return [tuple(run) for run in runs.tolist()]
 
 
@@ -125,14 +126,8 @@ def get_map_aspect(shape: tuple[int, int]) -> float:
 def label_values(axis: Axis, factor: Factor) -> None:
     """Labels an axis, on which cells count from 0, with values or names."""
     places, labels = _choose_ticks(factor)
-    axis.set_ticks(places, labels)
-    if isinstance(axis, XAxis) and sum(map(len, labels)) > 26:
-        turned: dict[str, Any] = {
-            "rotation": 40,
-            "ha": "right",
-            "rotation_mode": "anchor",
-        }
-        axis.set_ticks(places, labels, **turned)
+    is_long = isinstance(axis, XAxis) and sum(map(len, labels)) > 26
+    axis.set_ticks(places, labels, **(SLANTED if is_long else {}))
 
 
 def _choose_ticks(factor: Factor) -> tuple[np.ndarray, list[str]]:

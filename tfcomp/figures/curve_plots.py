@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from tfcomp.figures import layout, line_style
-from tfcomp.figures.cells import shade_interval
+from tfcomp.figures.cells import SLANTED, shade_interval
 from tfcomp.figures.line_style import Numbers, to_numbers
 
 _PANEL_WIDTH = 3.4  # inches
@@ -21,15 +20,13 @@ _PANEL_WIDTH = 3.4  # inches
 class BandCurve:
     """Means at positions x and the ends of their intervals, `[n]` each.
 
-    An end is NaN or None where it is unknown. Values `[n, k]`, of seeds too
-    few for an interval, are drawn as points.
+    An end is NaN or None where it is unknown.
     """
 
     x: ArrayLike
     mean: ArrayLike
     low: ArrayLike
     high: ArrayLike
-    values: ArrayLike | None = None
 
 
 def draw_curves(
@@ -49,8 +46,6 @@ def draw_curves(
         x: Where the curves are known, `[n]`, finite.
         series: Name of a curve to its numbers, `[n]`. A number that is not
             finite leaves a gap; for `logy`, so does one that is not above 0.
-        xlabel: As `ylabel`, with units.
-        logy: Whether the scale of the numbers is logarithmic.
         shaded: Ends of the interval of x that was held out from training.
         bands: Name of a curve to the ends of its intervals, `[n]` each.
     """
@@ -78,16 +73,14 @@ def draw_curve_panels(
     panels: Mapping[str, Mapping[str, BandCurve]],
     *,
     xlabel: str,
-    title: str = "",
     log: Collection[str] = (),
     floors: Mapping[str, float] | None = None,
 ) -> Figure:
     """Draws curves with bands, one panel a quantity.
 
-    A line of one name looks the same in every panel. Those whose titles are in
-    `log` have a logarithmic scale: numbers that are not above 0 leave gaps,
-    and a band that reaches 0 reaches the bottom. Those in `floors` show
-    nothing below a number.
+    A line of one name looks the same in every panel. Panels in `log` have a
+    logarithmic scale: numbers that are not above 0 leave gaps, and a band that
+    reaches 0 reaches the bottom. Those in `floors` show nothing below a number.
     """
     names = list(dict.fromkeys(n for curves in panels.values() for n in curves))
     size = (_PANEL_WIDTH * len(panels) + 0.4, 3.2)
@@ -110,7 +103,7 @@ def draw_curve_panels(
         axes.set_xlabel(xlabel)
         line_style.finish_axes(axes)
         layout.add_panel_title(axes, panel, _PANEL_WIDTH)
-    layout.finish_figure(figure, title)
+    layout.finish_figure(figure, "")
     return figure
 
 
@@ -124,10 +117,6 @@ def _draw_band_curve(
     band = None if np.isnan(high).all() else (low, high)
     x = np.asarray(curve.x, float)
     line_style.draw_line(axes, index, x, mean, name, band)
-    if curve.values is not None:
-        dots: dict[str, Any] = {"linestyle": "", "markersize": 3, "alpha": 0.6}
-        look = line_style.get_line_style(index) | dots
-        axes.plot(x, to_numbers(curve.values), **look)
 
 
 def draw_stage_panels(
@@ -135,7 +124,6 @@ def draw_stage_panels(
     stages: Mapping[str, Sequence[str]],
     *,
     ylabel: str,
-    title: str = "",
     errors: Mapping[str, Mapping[str, ArrayLike]] | None = None,
     limits: tuple[float, float] | None = None,
 ) -> Figure:
@@ -151,7 +139,6 @@ def draw_stage_panels(
         panels: Title of a panel to its lines: the name of a line to a number
             per stage. None, NaN and infinity leave a gap.
         stages: Name of every line to the names of its stages in order.
-        ylabel: What the numbers are, with units.
         errors: As `panels`, how far intervals reach below and above, [n, 2].
         limits: Least and largest possible number, the ends of the axis.
     """
@@ -161,12 +148,8 @@ def draw_stage_panels(
     width = max(1.3 * height, 0.36 * len(places))
     size = len(panels) * width + 1.0, height + 0.6
     longest = max(map(len, places), default=0)
-    tight = longest + 1 > 10 * width / len(places)  # ten letters an inch
-    slant: dict[str, Any] = {
-        "rotation": 45,
-        "ha": "right",
-        "rotation_mode": "anchor",
-    }
+    is_tight = longest + 1 > 10 * width / len(places)  # ten letters an inch
+    look = SLANTED if is_tight else {}
     figure = layout.make_figure(size, layout="constrained")
     grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axes, (panel, series) in zip(grid, panels.items(), strict=True):
@@ -180,14 +163,14 @@ def draw_stage_panels(
             label = line_style.choose_label(name, names)
             line_style.draw_line(axes, names.index(name), xs, y, label, band)
         layout.add_panel_title(axes, panel, width)
-        axes.set_xticks(range(len(places)), places, **(slant if tight else {}))
+        axes.set_xticks(range(len(places)), places, **look)
         axes.set_xlim(-0.4, len(places) - 0.6)
         line_style.finish_axes(axes)
     grid[0].set_ylabel(ylabel)
     if limits:
         margin = 0.03 * (limits[1] - limits[0])
         grid[0].set_ylim(limits[0] - margin, limits[1] + margin)
-    layout.finish_figure(figure, title)
+    layout.finish_figure(figure, "")
     return figure
 
 

@@ -1,10 +1,12 @@
-"""Maps of the error, and its dependence on the distance to ID (figure 1b)."""
+"""Errors of outputs (figure 1b), and superposition in them (section 3.3)."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from tfcomp.datasets.solvable import certify_dataset, mark_certified
+from tfcomp.analysis import superposition
+from tfcomp.analysis.features import mean_or_none
+from tfcomp.analysis.scores import count_own_peaks
 from tfcomp.evaluation.image_metrics import compute_border
 from tfcomp.evaluation.metrics import list_metrics
 from tfcomp.evaluation.pictures import (
@@ -15,47 +17,38 @@ from tfcomp.evaluation.pictures import (
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.report.findings import describe_border, describe_errors
+from tfcomp.report import findings
 from tfcomp.report.page import Section
-from tfcomp.report.run_exhibits import Row, group_runs, list_points, show_run
+from tfcomp.report.run_exhibits import Row, group_runs, list_points
 from tfcomp.report.run_names import to_file_name
+from tfcomp.report.sections import make_exhibit, make_section
 
 
 def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows errors by combination, and by distance to ID."""
-    edged = [s for s in analyses if len(s.dataset.space) > 1]
-    edged = [s for s in edged if len(list_distances(s)) > 1]
-    border = [{"run": s.name, **compute_border(s)} for s in edged]
     groups = group_runs([analysis for analysis in analyses if analysis.has_map])
-    scores = Exhibit(
-        "all_scores",
-        "All scores",
-        " ".join(
-            f"{m.name}: {m.about}{f', in {m.unit}' if m.unit else ''}."
-            for m in list_metrics("image")
-        ),
-        rows=[
-            {"run": analysis.name, "subset": subset, **found}
-            for analysis in analyses
-            for subset, found in analysis.evaluation.scores.items()
-        ],
+    edged = [
+        analysis
+        for analysis in analyses
+        if len(analysis.dataset.space) > 1
+        and len(_list_distances(analysis)) > 1
+    ]
+    border = [{"run": s.name, **compute_border(s)} for s in edged]
+    about = " ".join(
+        f"{m.name}: {m.about}{f', in {m.unit}' if m.unit else ''}."
+        for m in list_metrics("image")
     )
-    return Section(
-        "errors",
-        "Errors",
-        "ID combinations of factors lie outside the held-out region, OOD "
-        "combinations inside. A relative error is the pixel MSE divided by the "
-        "pixel MSE of a reference (a blank image if the data declare a "
-        "constant ground, else the mean training image): 1 is no better than "
-        "the reference.",
-        [
-            *(make_landscapes(group) for group in groups),
-            *(shown for group in groups for shown in map_certified(group[0])),
-            *([_make_border(edged, border)] if edged else []),
-            scores,
-        ],
-        describe_border(border) or describe_errors(scores.rows),
-    )
+    rows = [
+        {"run": analysis.name, "subset": subset, **scores}
+        for analysis in analyses
+        for subset, scores in analysis.evaluation.scores.items()
+    ]
+    exhibits = [make_landscapes(group) for group in groups]
+    if edged:
+        exhibits.append(_make_border(edged, border))
+    exhibits.append(make_exhibit("all_scores", rows=rows, scores=about))
+    said = findings.describe_border(border) or findings.describe_errors(rows)
+    return make_section("errors", exhibits, said)
 
 
 def make_landscapes(analyses: Sequence[RunAnalysis]) -> Exhibit:
@@ -65,82 +58,99 @@ def make_landscapes(analyses: Sequence[RunAnalysis]) -> Exhibit:
     }
     first = analyses[0].for_maps
     suffix = "" if len(analyses) > 1 else f"_{to_file_name(first.name)}"
-    return Exhibit(
-        f"landscape{suffix}",
-        "Error landscape",
-        "Error at every combination of the factors, as a multiple of the "
-        f"error of {first.dataset.reference_name} there. The held-out region "
-        "is outlined, on the edges of its grid cells."
-        + describe_planes(first.dataset),
+    return make_exhibit(
+        "landscape",
         picture_maps(first.dataset, errors, label_error(first.dataset)),
         list_points(first, errors),
+        name=f"landscape{suffix}",
+        reference=first.dataset.reference_name,
+        planes=describe_planes(first.dataset),
     )
 
 
-def map_certified(analysis: RunAnalysis) -> list[Exhibit]:
-    """Maps which combinations training determines, unless all are alike."""
-    data, mixed = analysis.for_maps.dataset, {}
-    for order, found in certify_dataset(data).items():
-        marks = None if found is None else mark_certified(data, found)
-        if marks is not None and {0.0, 1.0} <= set(marks[np.isfinite(marks)]):
-            mixed[f"order {order}"] = marks
-    if not mixed:
-        return []
-    return [
-        show_run(
-            analysis,
-            "certified",
-            "What training determines",
-            "1: the training combinations determine every quantity of this "
-            "held-out combination that has no interactions of more factors "
-            "than the order. 0: they do not. Gray: not held out."
-            + describe_planes(data),
-            picture_maps(data, mixed, "determined", limits=(0.0, 1.0)),
-            list_points(analysis.for_maps, mixed),
+def _make_border(
+    analyses: Sequence[RunAnalysis], border: Sequence[Row]
+) -> Exhibit:
+    rows = [
+        {"run": row["run"], "distance": distance, "relative_mse": error}
+        for analysis, row in zip(analyses, border, strict=True)
+        for distance, error in zip(
+            _list_distances(analysis), row["border_relative_mse"], strict=True
         )
     ]
-
-
-def _make_border(
-    analyses: Sequence[RunAnalysis], found: Sequence[Row]
-) -> Exhibit:
-    lines = {
-        analysis.name: dict(
-            zip(
-                list_distances(analysis),
-                row["border_relative_mse"],
-                strict=True,
-            )
-        )
-        for analysis, row in zip(analyses, found, strict=True)
+    errors = {
+        (row["run"], row["distance"]): row["relative_mse"] for row in rows
     }
-    distances = sorted(set().union(*lines.values()))
+    distances = sorted({row["distance"] for row in rows})
     figure = draw_curves(
         distances,
         {
-            name: [line.get(d) for d in distances]
-            for name, line in lines.items()
+            name: [errors.get((name, distance)) for distance in distances]
+            for name in dict.fromkeys(row["run"] for row in rows)
         },
         xlabel="distance to the nearest ID grid point (grid steps)",
         ylabel=label_error(analyses[0].dataset),
     )
-    return Exhibit(
-        "border",
-        "Error and distance to ID",
-        "Mean OOD error, as a multiple of the error of "
-        f"{analyses[0].dataset.reference_name}, against the distance to the "
-        "nearest ID grid point: the largest of the distances along the "
-        "factors, where another class of a categorical factor is one step.",
-        figure,
-        [
-            {"run": name, "distance": distance, "relative_mse": error}
-            for name, line in lines.items()
-            for distance, error in line.items()
-        ],
+    reference = analyses[0].dataset.reference_name
+    return make_exhibit("border", figure, rows, reference=reference)
+
+
+def _list_distances(analysis: RunAnalysis) -> list[float]:
+    steps = analysis.border_distance
+    return np.unique(steps[np.isfinite(steps) & (steps > 0)]).tolist()
+
+
+def make_superposition(analyses: Sequence[RunAnalysis]) -> Section:
+    """Shows whether OOD outputs are sums of training outputs."""
+    rows = [row for s in analyses if s.has_hole for row in list_scores(s)]
+    table = make_exhibit(
+        "superposition",
+        rows=rows,
+        memories=superposition.MAX_MEMORIES,
+        far=superposition.FAR,
+    )
+    return make_section(
+        "superposition",
+        [table] if rows else [],
+        findings.describe_superposition(rows),
+        points=superposition.MAX_POINTS,
     )
 
 
-def list_distances(analysis: RunAnalysis) -> list[float]:
-    """Returns the distinct distances of held-out points to ID, sorted."""
-    steps = analysis.border_distance
-    return np.unique(steps[np.isfinite(steps) & (steps > 0)]).tolist()
+def list_scores(analysis: RunAnalysis) -> list[Row]:
+    """Returns superposition scores of a run, and of the true images."""
+    known = analysis.bright_outputs[analysis.splits.is_id]
+    is_ood = analysis.splits.is_ood
+    rows = []
+    for name, scores, unseen in (
+        ("model", analysis.superposition, analysis.bright_outputs[is_ood]),
+        ("truth", analysis.composed, analysis.bright_truth[is_ood]),
+    ):
+        inputs = np.full(len(unseen), np.nan)
+        if analysis.superposed_inputs is not None:
+            pair = unseen, analysis.superposed_inputs
+            inputs = superposition.score_combinations(*pair, known)
+        is_multiple = np.full(len(unseen), np.nan)
+        if analysis.dataset.has_position:
+            images = unseen.reshape(-1, *analysis.dataset.image_shape)
+            counts = count_own_peaks(images, "bright")
+            is_multiple = np.where(np.isfinite(counts), counts > 1, np.nan)
+        for points, distance in (("all", 0.0), ("far", superposition.FAR)):
+            chosen = scores.distance >= distance
+            if not chosen.any():
+                continue
+            summary = superposition.summarize_superposition(scores, distance)
+            r2 = {key: summary[f"{key}_r2"] for key in superposition.PREDICTORS}
+            finite = inputs[chosen & np.isfinite(inputs)]
+            rows.append(
+                {
+                    "run": analysis.name,
+                    "OOD outputs": name,
+                    "points": points,
+                    **r2,
+                    "superposed_inputs": mean_or_none(finite),
+                    "multiple_peaks": mean_or_none(is_multiple[chosen]),
+                    "blank_fraction": summary["blank_fraction"],
+                }
+            )
+    return rows

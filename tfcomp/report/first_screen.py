@@ -11,7 +11,7 @@ from tfcomp.evaluation import pictures, verbalize
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
-from tfcomp.report.error_section import make_landscapes
+from tfcomp.report.error_section import list_scores, make_landscapes
 from tfcomp.report.findings import describe_gaps, describe_superposition
 from tfcomp.report.gap_section import list_scored_gaps, summarize_curve
 from tfcomp.report.page import Answer
@@ -20,11 +20,10 @@ from tfcomp.report.run_names import to_file_name
 from tfcomp.report.score_table import (
     ScoredRun,
     describe_fits,
-    describe_pairs,
     make_table,
     read_scored,
 )
-from tfcomp.report.superposition_section import list_scores
+from tfcomp.report.sections import make_exhibit
 from tfcomp.report.table_sections import describe_layers
 from tfcomp.statistics.setting_table import choose_flags
 
@@ -37,28 +36,26 @@ _OF_VECTORS = (
 def make_answer(
     analyses: Sequence[RunAnalysis],
     scored: Sequence[ScoredRun],
+    compared: str,
     with_map: bool,
 ) -> Answer:
-    """Makes the first screen; without an explorer it has a map of errors."""
-    shown = [make_samples(_keep_first(g)) for g in group_runs(analyses)]
+    """Makes the first screen; without an explorer it has a map of errors.
+
+    The sentence `compared` is on differences of settings.
+    """
+    shown = [make_samples(group) for group in group_runs(analyses)]
     if with_map:
         mapped = [analysis for analysis in analyses if analysis.has_map]
         shown += [make_landscapes(group) for group in group_runs(mapped)]
-    layers = [*filter(None, map(describe_layers, analyses))]
-    if len(analyses) == 1:
+    sentences = [*map(describe_layers, analyses)]
+    if len(analyses) > 1:
+        sentences += [describe_fits(scored), compared]
+        table = make_table(scored)
+    else:
         (analysis,) = analyses
-        said = _say_images(analysis) if analysis.dataset.is_pixels else []
-        return Answer([*layers, *said], [_make_scores(analysis), *shown])
-    sentences = [*layers, describe_fits(scored), describe_pairs(scored)]
-    return Answer(sentences, [make_table(scored), *shown])
-
-
-def _keep_first(analyses: Sequence[RunAnalysis]) -> list[RunAnalysis]:
-    """Returns the first seed of each setting."""
-    first: dict[str, RunAnalysis] = {}
-    for analysis in analyses:
-        first.setdefault(analysis.setting, analysis)
-    return list(first.values())
+        sentences += _say_images(analysis) if analysis.dataset.is_pixels else []
+        table = _make_scores(analysis)
+    return Answer([text for text in sentences if text], [table, *shown])
 
 
 def score_runs(
@@ -94,13 +91,12 @@ def _say_images(analysis: RunAnalysis) -> list[str]:
     }
     rows = list_scores(analysis) if analysis.has_hole else []
     gaps = [] if rows else list_scored_gaps([analysis])
-    found = [
+    return [
         verbalize.describe_scores(facts),
         verbalize.describe_references(facts),
         describe_superposition(rows)
         or describe_gaps([summarize_curve(*gap) for gap in gaps]),
     ]
-    return [sentence for sentence in found if sentence]
 
 
 def _make_scores(analysis: RunAnalysis) -> Exhibit:
@@ -120,22 +116,18 @@ def _make_scores(analysis: RunAnalysis) -> Exhibit:
         {"predictor": name, "ID": errors.get("id"), "OOD": errors.get("ood")}
         for name, errors in shown.items()
     ]
-    columns = [n for n in rows[0] if any(row[n] is not None for row in rows)]
-    vectors = "" if analysis.dataset.is_pixels else f"{_OF_VECTORS} "
-    return Exhibit(
-        "scores",
-        "Relative errors",
-        f"{vectors}The pixel MSE divided by the MSE of a reference: a blank "
-        "image if the data declare a constant ground, else the mean training "
-        "image. ID: combinations of factors outside the held-out region; OOD: "
-        "combinations inside.",
-        rows=[{name: row[name] for name in columns} for row in rows],
-    )
+    vectors = "" if analysis.dataset.is_pixels else _OF_VECTORS
+    return make_exhibit("scores", rows=rows, vectors=vectors)
 
 
 def make_samples(analyses: Sequence[RunAnalysis]) -> Exhibit:
-    """Shows true images and outputs at eight points, five of them held out."""
+    """Shows true images and outputs at eight points, five of them held out.
+
+    Of a setting the first run is shown.
+    """
     splits = analyses[0].splits
+    first = {analysis.setting: analysis for analysis in reversed(analyses)}
+    analyses = [a for a in analyses if a is first[a.setting]]
     held_out = pictures.choose_spread(np.flatnonzero(splits.is_ood), 5)
     count = pictures.SHOWN_SAMPLES - len(held_out)
     known = pictures.choose_spread(np.flatnonzero(splits.is_id), count)
@@ -177,22 +169,22 @@ def make_output_rows(
         first_row=data.first_row,
         column_titles=pictures.title_points(data, rows),
     )
-    return Exhibit(
-        f"{name}_{to_file_name(first.name)}",
-        f"{title}: region {data.region.spec}",
-        f"{'' if data.is_pixels else f'{_OF_VECTORS} '}"
-        "True images (first row) and outputs. Column titles have the split "
-        "(OOD is held out) and the factor values. Pixels are shown from 0 to "
-        "1. The table has the scores over all combinations.",
+    table = [
+        {
+            "run": analysis.name,
+            **{flag: setting[flag] for flag in flags},
+            "subset": subset,
+            **scores,
+        }
+        for analysis, setting in zip(analyses, settings, strict=True)
+        for subset, scores in analysis.evaluation.scores.items()
+    ]
+    return make_exhibit(
+        "samples",
         figure,
-        [
-            {
-                "run": analysis.name,
-                **{flag: setting[flag] for flag in flags},
-                "subset": subset,
-                **scores,
-            }
-            for analysis, setting in zip(analyses, settings, strict=True)
-            for subset, scores in analysis.evaluation.scores.items()
-        ],
+        table,
+        name=f"{name}_{to_file_name(first.name)}",
+        heading=title,
+        region=data.region.spec,
+        vectors="" if data.is_pixels else _OF_VECTORS,
     )

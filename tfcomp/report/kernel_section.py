@@ -19,17 +19,16 @@ from tfcomp.figures.map_plots import draw_gram_matrices
 from tfcomp.report.findings import describe_kernels
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import Row, show_run
+from tfcomp.report.sections import make_exhibit, make_section
+
+Grams = dict[str, np.ndarray]
 
 
 def make_kernels(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows which ideal kernel the outputs of a run resemble."""
     exhibits, alignment, regression = [], [], []
     # Of all pairs of points, so a sample is subsampled.
-    for analysis in [
-        analysis.for_pairs
-        for analysis in analyses
-        if analysis.for_pairs.has_hole
-    ]:
+    for analysis in [a.for_pairs for a in analyses if a.for_pairs.has_hole]:
         grams = compute_grams(analysis.bright_outputs)
         exhibits.append(make_matrices(analysis, grams))
         grams["truth, cosine"] = compute_cosine_gram(analysis.bright_truth)
@@ -39,42 +38,18 @@ def make_kernels(analyses: Sequence[RunAnalysis]) -> Section:
         if analysis.splits.is_complete:
             exhibits.append(_make_terms(analysis, grams))
     tables = [
-        Exhibit(
-            "kernel_alignment",
-            "Agreement with ideal kernels",
-            "Centered kernel alignment over pairs of OOD points. The smooth "
-            "ideal kernels have the overlap of two bumps in place of the "
-            "Kronecker delta. The constant kernel scores 0 by definition.",
-            rows=alignment,
-        ),
-        Exhibit(
-            "kernel_regression",
-            "Kernel regression from ID",
-            "Ridge regression of the outputs (or of the true images) on the "
-            "factors, fitted to ID points (a sample of 1,024 of more). The "
-            "length scales (in grid steps, for each factor) and the ridge are "
-            "chosen by leaving one out among ID points alone. r2_id is R² of "
-            "the ID points left out, r2_ood that of OOD points. The additive "
-            "kernel is a sum of functions of x and of y, the product kernel is "
-            "Gaussian in both, and the radial one is Matérn 3/2 of the "
-            "distance.",
-            rows=regression,
-        ),
+        make_exhibit("kernel_alignment", rows=alignment),
+        make_exhibit("kernel_regression", rows=regression),
     ]
-    return Section(
+    return make_section(
         "kernels",
-        "Kernels",
-        "The similarity of outputs at all pairs of grid points (of a sample, "
-        f"at most {FEW_POINTS:,} points). A model that separates the factors "
-        "has the binary factorized kernel (1/2 for sharing x, 1/2 for sharing "
-        "y). A model that memorizes combinations has the conjunctive kernel. "
-        "The background is subtracted (without one, the mean training image).",
         [*(table for table in tables if table.rows), *exhibits],
         describe_kernels(alignment),
+        points=FEW_POINTS,
     )
 
 
-def compute_grams(outputs: np.ndarray) -> dict[str, np.ndarray]:
+def compute_grams(outputs: np.ndarray) -> Grams:
     """Computes three similarities of all outputs, [n, n] each."""
     return {
         "cosine": compute_cosine_gram(outputs),
@@ -83,28 +58,22 @@ def compute_grams(outputs: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def _list_alignments(
-    analysis: RunAnalysis, grams: dict[str, np.ndarray]
-) -> list[Row]:
+def _list_alignments(analysis: RunAnalysis, grams: Grams) -> list[Row]:
+    columns = {
+        "factorized": "alignment_factorized",
+        "conjunctive": "alignment_conjunctive",
+        "factorized (smooth)": "alignment_factorized_smooth",
+        "conjunctive (smooth)": "alignment_radial",
+    }
     rows = []
     for name, gram in grams.items():
-        found = analysis.align(gram)
-        rows.append(
-            {
-                "run": analysis.name,
-                "similarity": name,
-                "factorized": found["alignment_factorized"],
-                "conjunctive": found["alignment_conjunctive"],
-                "factorized (smooth)": found.get("alignment_factorized_smooth"),
-                "conjunctive (smooth)": found.get("alignment_radial"),
-            }
-        )
+        scores = analysis.align(gram)
+        row = {"run": analysis.name, "similarity": name}
+        rows.append(row | {c: scores.get(key) for c, key in columns.items()})
     return rows
 
 
-def make_matrices(
-    analysis: RunAnalysis, grams: dict[str, np.ndarray]
-) -> Exhibit:
+def make_matrices(analysis: RunAnalysis, grams: Grams) -> Exhibit:
     """Shows Gram matrices beside the ideal ones, ID first, then OOD."""
     is_ood, grid = analysis.splits.is_ood, analysis.splits.grid
     order = np.argsort(is_ood, kind="stable")
@@ -118,26 +87,15 @@ def make_matrices(
         num_id=int((~is_ood).sum()),
         title=analysis.name,
     )
-    return show_run(
-        analysis,
-        "gram",
-        "Gram matrices",
-        "Similarity of the outputs at all pairs of grid points: ID points "
-        "first, then OOD points (behind the lines), x slowest in each. L2 is "
-        "1 - distance / largest distance; overlap is intersection over union "
-        "of the pixels above half the height of a bump. The table has means "
-        "over pairs of different points, by the number of factors that they "
-        "share.",
-        figure,
-        [
-            {"similarity": name, **row}
-            for name, gram in matrices.items()
-            for row in average_pairs(analysis, gram)
-        ],
-    )
+    rows = [
+        {"similarity": name, **row}
+        for name, gram in matrices.items()
+        for row in _average_pairs(analysis, gram)
+    ]
+    return show_run(analysis, "gram", figure, rows)
 
 
-def average_pairs(analysis: RunAnalysis, gram: np.ndarray) -> list[Row]:
+def _average_pairs(analysis: RunAnalysis, gram: np.ndarray) -> list[Row]:
     """Averages over different points, by split and by shared factors."""
     grid, is_ood = analysis.splits.grid, analysis.splits.is_ood
     shared = (grid[:, None] == grid[None]).sum(axis=2)  # [n, n]
@@ -151,20 +109,20 @@ def average_pairs(analysis: RunAnalysis, gram: np.ndarray) -> list[Row]:
     return rows
 
 
-def _make_terms(analysis: RunAnalysis, grams: dict[str, np.ndarray]) -> Exhibit:
+def _make_terms(analysis: RunAnalysis, grams: Grams) -> Exhibit:
     grid, figure = analysis.splits.grid, None
-    rows = [
-        {
+    rows = {
+        name: {
             "run": analysis.name,
             "similarity": name,
             **summarize_anova(gram, grid),
         }
         for name, gram in grams.items()
-    ]
+    }
     if analysis.is_plane:
         shares = {}
-        for row, (name, gram) in zip(rows, grams.items(), strict=True):
-            row |= schmidt.summarize_schmidt(gram, grid)
+        for name, gram in grams.items():
+            rows[name] |= schmidt.summarize_schmidt(gram, grid)
             values = schmidt.compute_schmidt_values(gram, grid)
             shares[name] = schmidt.compute_explained_fraction(values)[:30]
         figure = draw_curves(
@@ -173,20 +131,7 @@ def _make_terms(analysis: RunAnalysis, grams: dict[str, np.ndarray]) -> Exhibit:
             xlabel="number of product terms",
             ylabel="explained fraction",
         )
-    return show_run(
-        analysis,
-        "schmidt" if figure else "kernel_orders",
-        "Terms of the kernel",
-        "For two ordered factors: the share of the squared norm of the kernel "
-        "that the best sum of n products k(x, x') k(y, y') explains. The "
-        "table divides the variance of the kernel into terms of one factor, "
-        "two factors and more (appendix A.5 of the paper). "
-        "factorization_ratio (equation 35) is the share of single factors, 1 "
-        "for an additive kernel. The effective rank is the exponential of the "
-        "entropy of the squared singular values.",
-        figure,
-        rows,
-    )
+    return show_run(analysis, "schmidt", figure, [*rows.values()])
 
 
 def _list_regressions(analysis: RunAnalysis) -> list[Row]:

@@ -7,8 +7,7 @@ result.write_report("report")
 
 from __future__ import annotations
 
-import html
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,6 +15,7 @@ from typing import Any, NoReturn
 import keras
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from tfcomp.analysis.jacobians import compute_stage_metrics, evaluate_in_batches
@@ -25,18 +25,18 @@ from tfcomp.datasets.factors import read_points
 from tfcomp.datasets.solvable import measure_coverage
 from tfcomp.evaluation import loading, pictures
 from tfcomp.evaluation.derivatives import choose_jacobian
-from tfcomp.evaluation.point_scores import evaluate_images
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.evaluation.run_metrics import compute_metrics
 from tfcomp.figures.exhibits import figure_to_png
 from tfcomp.figures.layout import Width, fit_width
 from tfcomp.models.stages import make_stage_model
 from tfcomp.report.explorer import Explorer
-from tfcomp.report.layer_section import make_charts
-from tfcomp.report.page import encode
+from tfcomp.report.page import TEMPLATES, render_template
 from tfcomp.report.report_build import build_report
 from tfcomp.report.run_exhibits import name_values
+from tfcomp.report.stage_section import make_charts
 
+Scores = dict[str, dict[str, float | None]]
 NUMBERS: dict[str, Any] = {"float_format": "{:.4g}".format}
 
 
@@ -46,17 +46,20 @@ class ModelReport:
     `load_run`, `train_run` and `evaluate` return it; `analysis` has all results
     that a report shows. Methods take factors as values [n, F] or by name
     (`x=3, shape="heart"`, lists of values, a table with such columns); without
-    factors they use all combinations that are scored.
+    factors they use all combinations that are scored. `score_sds` has standard
+    deviations of the scores over `samples` evaluations.
     """
 
     def __init__(
         self,
         run: loading.LoadedRun,
         outputs: np.ndarray | None = None,
-        samples: int = 1,
+        sampled: tuple[Scores, Scores] = ({}, {}),
     ) -> None:
-        self.run, self._samples = run, samples
+        """Takes a run and, if known, outputs and scores of several samples."""
+        self.run = run
         self.analysis = RunAnalysis(run, outputs=outputs)
+        self._means, self.score_sds = sampled
 
     def __repr__(self) -> str:
         frames = [self._tabulate(), *self.tables.values()]
@@ -64,21 +67,16 @@ class ModelReport:
         return "\n\n".join([f"{self._describe()}\n{shown[0]}", *shown[1:]])
 
     def _repr_html_(self) -> str:
-        table = self._tabulate().to_html(**NUMBERS, na_rep="–")
-        picture = encode(figure_to_png(self.plot_samples()))
-        return (
-            f"<p>{html.escape(self._describe())}</p>{table}"
-            '<img alt="samples: truth above output" style="max-width: 100%" '
-            f'src="data:image/png;base64,{picture}">'
+        return render_template(
+            TEMPLATES / "model_report.html",
+            text=self._describe(),
+            table=Markup(self._tabulate().to_html(**NUMBERS, na_rep="–")),
+            picture=figure_to_png(self.plot_samples()),
         )
 
     def _tabulate(self) -> pd.DataFrame:
-        columns: dict[str, Mapping[str, float | None]] = {}
-        for subset, scores in self.scores.items():
-            columns[subset] = scores
-            if self._samples > 1:
-                columns[f"{subset} sd"] = self.score_sds[subset]
-        return pd.DataFrame(columns)
+        deviations = pd.DataFrame(self.score_sds).add_suffix(" sd")
+        return pd.DataFrame(self.scores).join(deviations)
 
     def _describe(self) -> str:
         data, every = self.dataset, self.dataset.splits.all
@@ -88,11 +86,6 @@ class ModelReport:
             f"{len(every):,} combinations, {int(every.is_ood.sum()):,} held "
             f"out ({data.region.spec}); relative_mse 1: {data.reference_name}"
         )
-
-    @property
-    def study(self) -> RunAnalysis:
-        """Returns `analysis`, by its former name."""
-        return self.analysis
 
     @property
     def name(self) -> str:
@@ -120,52 +113,18 @@ class ModelReport:
         return self.analysis.stages
 
     @property
-    def scores(self) -> dict[str, dict[str, float | None]]:
+    def scores(self) -> Scores:
         """ID and OOD scores, as in `metrics.json`, that any subset has.
 
         With `samples`, means over as many evaluations.
         """
-        return self._summarize(np.mean)
-
-    @property
-    def score_sds(self) -> dict[str, dict[str, float | None]]:
-        """Standard deviations of the scores over `samples` evaluations."""
-        return self._summarize(lambda values: np.std(values, ddof=1))
-
-    def _summarize(
-        self, reduce: Callable[[list[float]], Any]
-    ) -> dict[str, dict[str, float | None]]:
-        samples = self._sampled_scores
-        is_one = len(samples) == 1 and reduce is not np.mean
-        known = {
-            name
-            for values in samples[0].values()
-            for name, value in values.items()
-            if value is not None
-        }
-
-        def combine(subset: str, name: str) -> float | None:
-            values = [sample[subset][name] for sample in samples]
-            known_values = [value for value in values if value is not None]
-            if len(known_values) < len(values) or is_one:
-                return None
-            return float(reduce(known_values))
-
+        scores = self._means or self.analysis.evaluation.scores
+        rows = [*scores.values()]
+        known = {n for row in rows for n, v in row.items() if v is not None}
         return {
-            subset: {n: combine(subset, n) for n in values if n in known}
-            for subset, values in samples[0].items()
+            subset: {n: v for n, v in row.items() if n in known}
+            for subset, row in scores.items()
         }
-
-    @cached_property
-    def _sampled_scores(self) -> list[dict[str, dict[str, float | None]]]:
-        def draw(factors: Any) -> dict[str, Any]:
-            return {"image": self.model(factors)}
-
-        others = range(1, self._samples)
-        return [
-            self.analysis.evaluation.scores,
-            *(evaluate_images(self.dataset, draw).scores for _ in others),
-        ]
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -262,35 +221,30 @@ class ModelReport:
         Raises:
             ConfigError: If there is no such subset.
         """
-        words = {"id": "in distribution", "ood": "held out"}
-        if not self.analysis.splits.is_ood.any():
-            del words["ood"]
+        words = {"id": "in distribution"}
+        if self.analysis.splits.is_ood.any():
+            words["ood"] = "held out"
         subset = subset or list(words)[-1]
         if subset not in words:
             rule = f"must be among {', '.join(words)}"
             raise ConfigError("subset", rule, subset)
         title = f"{self.analysis.name}: {words[subset]}"
-        found = self.dataset, self.analysis.evaluation
+        shown = self.dataset, self.analysis.evaluation
         with fit_width(width):
-            return pictures.picture_samples(*found, subset, title)
+            return pictures.picture_samples(*shown, subset, title)
 
     def plot_error(self, *, width: Width = "") -> Figure:
         """Plots the error as a map, or as a curve over one ordered factor.
 
         The numbers are those of `to_frame`; for the width see `plot_samples`.
         """
-        analysis = self.analysis
+        analysis, picture = self.analysis, pictures.picture_error_curve
+        if analysis.has_map:
+            analysis, picture = analysis.for_maps, pictures.picture_landscape
+        elif not analysis.curves:
+            self._refuse_order("and all combinations to be plotted")
         with fit_width(width):
-            if analysis.has_map:
-                shown = analysis.for_maps
-                return pictures.picture_landscape(
-                    shown.dataset, shown.evaluation
-                )
-            if not analysis.curves:
-                self._refuse_order("and all combinations to be plotted")
-            return pictures.picture_error_curve(
-                analysis.dataset, analysis.evaluation
-            )
+            return picture(analysis.dataset, analysis.evaluation)
 
     def plot_layers(self, *, width: Width = "") -> Figure:
         """Plots factorization stage by stage.
@@ -332,9 +286,6 @@ class ModelReport:
             rule = f"must be among {', '.join(self.stages)}"
             raise ConfigError("stage", rule, stage)
         return stage
-
-
-Evaluated = ModelReport  # its former name, kept for a release
 
 
 def find_analyses(

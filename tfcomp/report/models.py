@@ -21,10 +21,11 @@ from tfcomp.datasets.regions import Region
 from tfcomp.datasets.tables import make_listed_region, make_table_dataset
 from tfcomp.evaluation import loading
 from tfcomp.evaluation.adapters import check_outputs, wrap_model
+from tfcomp.evaluation.point_scores import evaluate_images
 from tfcomp.evaluation.published_models import load_published_run
 from tfcomp.evaluation.readers import Reader, list_readings
 from tfcomp.evaluation.user_metrics import try_metrics
-from tfcomp.report.model_report import ModelReport, find_analyses
+from tfcomp.report.model_report import ModelReport, Scores, find_analyses
 from tfcomp.report.report_build import build_report
 
 
@@ -135,17 +136,49 @@ def evaluate(
     try_metrics(data)
     wrapped = wrap_model(model, data, stages, inputs)
     data, outputs = check_outputs(data, wrapped, samples)
-    text = (
-        f"Model: {model!r}\nInputs: {inputs}\nRegion: {data.region.spec}\n"
-        f"Points: {len(data.splits.scored):,} of {len(data.splits.all):,}\n"
-        + "".join(f"Note: {note}\n" for note in data.notes)
-    )
+    text = f"Model: {model!r}\nInputs: {inputs}\n{describe_points(data)}"
     run = loading.LoadedRun(None, config, data, wrapped, {}, text, reader)
     if reader is not None:
         run.tables["readings"] = list_readings(
             reader, data, wrapped, outputs, samples
         )
-    return ModelReport(run, outputs=outputs, samples=samples)
+    if samples == 1:
+        return ModelReport(run, outputs)
+    return ModelReport(run, outputs, _sample_scores(run, outputs, samples))
+
+
+def describe_points(data: Dataset) -> str:
+    """Describes region, scored combinations, and notes, a line each."""
+    count = f"{len(data.splits.scored):,} of {len(data.splits.all):,}"
+    lines = [f"Region: {data.region.spec}", f"Points: {count}"]
+    lines += [f"Note: {note}" for note in data.notes]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _sample_scores(
+    run: loading.LoadedRun, outputs: np.ndarray, samples: int
+) -> tuple[Scores, Scores]:
+    """Returns means and standard deviations over evaluations."""
+
+    def draw(factors: Any) -> dict[str, Any]:
+        return {"image": run.model(factors)}
+
+    images = [outputs, *[None] * (samples - 1)]
+    sampled = [evaluate_images(run.dataset, draw, i).scores for i in images]
+
+    def reduce(function: Callable[..., Any], **options: int) -> Scores:
+        reduced: Scores = {subset: {} for subset in sampled[0]}
+        for subset, scores in sampled[0].items():
+            for name in scores:
+                values = [s[subset][name] for s in sampled]
+                is_known = None not in values
+                number = (
+                    float(function(values, **options)) if is_known else None
+                )
+                reduced[subset][name] = number
+        return reduced
+
+    return reduce(np.mean), reduce(np.std, ddof=1)
 
 
 def make_config(

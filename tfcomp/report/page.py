@@ -68,8 +68,8 @@ def render_page(
 ) -> str:
     """Returns a page as HTML, without empty sections.
 
-    The folder has the pictures of the exhibits, and lies at a place beside the
-    page, as `figures/`; the explorer is HTML of `explorer_fragment`.
+    The folder has the pictures, and lies at a place beside the page, as
+    `figures/`; the explorer is HTML of `explorer_fragment`.
     """
     return render_template(
         TEMPLATES / "page.html",

@@ -1,7 +1,7 @@
 """Builds a report: computes all numbers, then draws and writes the page."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,26 +14,31 @@ from tfcomp.datasets.notes import describe_sample
 from tfcomp.evaluation.projector import MAX_COMPONENTS, write_projector
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import save_exhibit
-from tfcomp.report.error_section import make_errors
+from tfcomp.report.error_section import make_errors, make_superposition
 from tfcomp.report.explorer import explorer_fragment
 from tfcomp.report.first_screen import make_answer, score_runs
 from tfcomp.report.gap_section import make_gaps
-from tfcomp.report.interaction_section import make_interactions, make_tuning
 from tfcomp.report.kernel_section import make_kernels
-from tfcomp.report.layer_section import make_layers
 from tfcomp.report.manifold_section import (
     make_embeddings,
     make_manifolds,
     make_umap,
 )
-from tfcomp.report.page import Answer, Section, render_page
+from tfcomp.report.page import Section, render_page
 from tfcomp.report.run_exhibits import name_values, rename_runs
 from tfcomp.report.run_names import describe_common
-from tfcomp.report.run_section import make_runs
-from tfcomp.report.score_table import compare_section
+from tfcomp.report.score_table import compare_with_first
 from tfcomp.report.sections import choose_sections, make_user_sections
-from tfcomp.report.superposition_section import make_superposition
-from tfcomp.report.table_sections import make_readings, make_representations
+from tfcomp.report.stage_section import (
+    make_interactions,
+    make_layers,
+    make_tuning,
+)
+from tfcomp.report.table_sections import (
+    make_readings,
+    make_representations,
+    make_runs,
+)
 from tfcomp.storage.files import make_folder, write_text
 from tfcomp.storage.output_folders import check_folder
 
@@ -73,76 +78,55 @@ def build_report(
     check_folder("output", str(folder))
     names = choose_sections(sections)
     runs = [analysis.name for analysis in analyses]
-    if len(set(runs)) < len(runs):
-        raise ConfigError("name", "must differ between the models", runs)
+    if not runs or len(set(runs)) < len(runs):
+        rule = "must be at least one, and their names must differ"
+        raise ConfigError("models", rule, runs)
     analyses = rename_runs(analyses)
     make_folder(folder)
+    made = _make_sections(analyses, names)
+    explorer = explorer_fragment(analyses) if "explorer" in names else ""
+    scored = score_runs(analyses, folder)
+    paired = compare_with_first(scored)
+    answer = make_answer(analyses, scored, paired.finding, not explorer)
+    if paired.exhibits:
+        made.insert(0, paired)
+    if "manifolds" in names:
+        for analysis in analyses:
+            write_projections(analysis)
+    first = {exhibit.name: exhibit for exhibit in answer.exhibits}
+    others = {e.name: e for section in made for e in section.exhibits}
+    exhibits = first | others
+    progress = show_progress(
+        exhibits.values(), "drawing", "exhibit", len(exhibits)
+    )
+    files = [p for exhibit in progress for p in save_exhibit(exhibit, folder)]
+    page = folder / "report.html"
+    title = f"Analysis of {_name_settings(analyses)}"
+    made = [_leave_out(section, first) for section in made]
+    subtitle = _describe_data(analyses)
+    text = render_page(title, subtitle, answer, made, folder, explorer)
+    write_text(page, text)
+    return [page, *files]
+
+
+def _make_sections(
+    analyses: Sequence[RunAnalysis], names: Sequence[str]
+) -> list[Section]:
     images = [a for a in analyses if a.dataset.is_pixels]
     makers = [
         n for n in names if n in MAKERS and (images or n not in OF_IMAGES)
     ]
-    progress = show_progress(makers, "report", "section", len(makers))
     made = [
         MAKERS[name](images if name in OF_IMAGES else analyses)
-        for name in progress
+        for name in show_progress(makers, "report", "section", len(makers))
     ]
-    made += make_user_sections(analyses, names)
-    explorer = explorer_fragment(analyses) if "explorer" in names else ""
-    scored = score_runs(analyses, folder)
-    answer = make_answer(analyses, scored, with_map=not explorer)
-    if len(analyses) > 1 and (compared := compare_section(scored)):
-        made.insert(0, compared)
-    if "manifolds" in names:
-        for analysis in analyses:
-            write_projections(analysis)
-    files = list(_save_exhibits([answer, *made], folder))
-    page = folder / "report.html"
-    write_text(page, _render(analyses, answer, made, folder, explorer))
-    return [page, *files]
+    return made + make_user_sections(analyses, names)
 
 
-def _save_exhibits(
-    parts: Sequence[Answer | Section], folder: Path
-) -> Iterator[Path]:
-    """Writes pictures and tables, each name once; yields their paths."""
-    exhibits = {e.name: e for part in parts for e in part.exhibits}
-    shown = show_progress(
-        exhibits.values(), "drawing", "exhibit", len(exhibits)
-    )
-    for exhibit in shown:
-        yield from save_exhibit(exhibit, folder)
-
-
-def _render(
-    analyses: Sequence[RunAnalysis],
-    answer: Answer,
-    sections: Sequence[Section],
-    folder: Path,
-    explorer: str,
-) -> str:
-    # The first screen shows some exhibits of the sections.
-    shown = {exhibit.name for exhibit in answer.exhibits}
-    sections = [
-        dataclasses.replace(
-            section,
-            exhibits=[e for e in section.exhibits if e.name not in shown],
-        )
-        for section in sections
-    ]
-    notes = [
-        f" {analysis.name}: {note}."
-        for analysis in analyses
-        if (note := describe_sample(analysis.dataset))
-    ]
-    return render_page(
-        f"Analysis of {_name_settings(analyses)}",
-        f"{_describe_data(analyses)} Made by tfcomp {__version__}."
-        f"{''.join(notes)}".strip(),
-        answer,
-        sections,
-        folder,
-        explorer,
-    )
+def _leave_out(section: Section, shown: Collection[str]) -> Section:
+    """Returns a section without the exhibits that the first screen shows."""
+    exhibits = [e for e in section.exhibits if e.name not in shown]
+    return dataclasses.replace(section, exhibits=exhibits)
 
 
 def _name_settings(analyses: Sequence[RunAnalysis]) -> str:
@@ -155,12 +139,18 @@ def _name_settings(analyses: Sequence[RunAnalysis]) -> str:
 
 
 def _describe_data(analyses: Sequence[RunAnalysis]) -> str:
-    """Describes what all runs share: data, held-out region, and model."""
+    """Describes what all runs share, the version, and samples of the data."""
     if any(analysis.run.path is None for analysis in analyses):
         regions = dict.fromkeys(a.dataset.region.spec for a in analyses)
-        return f"Held out {'; '.join(regions)}."
-    configs = [analysis.run.config.identity() for analysis in analyses]
-    return describe_common(configs)
+        text = f"Held out {'; '.join(regions)}."
+    else:
+        text = describe_common([a.run.config.identity() for a in analyses])
+    notes = [
+        f" {analysis.name}: {note}."
+        for analysis in analyses
+        if (note := describe_sample(analysis.dataset))
+    ]
+    return f"{text} Made by tfcomp {__version__}.{''.join(notes)}".strip()
 
 
 def write_projections(analysis: RunAnalysis) -> None:
@@ -172,30 +162,31 @@ def write_projections(analysis: RunAnalysis) -> None:
     upright = analysis.dataset.first_row == "bottom"
     # TensorBoard sorts by name and opens on the first. The last inner stage
     # with any variance shows most; the code looks the same in every run.
-    found = analysis.components
-    inner = [s for s in [*found][1:-1] if found[s].explained.any()]
-    order = dict.fromkeys([*inner[-1:], *found])
+    components = analysis.components
+    inner = [s for s in [*components][1:-1] if components[s].explained.any()]
+    order = dict.fromkeys([*inner[-1:], *components])
     write_projector(
         folder,
         {
-            f"{place:02d} {stage}": found[stage].features[:, :MAX_COMPONENTS]
+            f"{place:02d} {stage}": components[stage].features[
+                :, :MAX_COMPONENTS
+            ]
             for place, stage in enumerate(order, 1)
         },
         {
             "split": np.where(splits.is_ood, "OOD", "ID"),
             **name_values(analysis.dataset.space, splits.grid),
         },
-        _tint(analysis, pixels if upright else pixels[:, ::-1]),
+        _tint(splits.grid[:, 0], pixels if upright else pixels[:, ::-1]),
     )
 
 
-def _tint(analysis: RunAnalysis, pixels: np.ndarray) -> np.ndarray:
-    """Colors gray images by the value of their first factor."""
-    values = analysis.splits.grid[:, 0]
-    low, high = np.nanmin(values), np.nanmax(values)
-    shares = (values - low) / max(high - low, 1e-9)
+def _tint(values: np.ndarray, pixels: np.ndarray) -> np.ndarray:
+    """Colors gray images by values, one for each."""
     shown = pixels.clip(0.0, 1.0)
     if shown.shape[-1] != 1:
         return shown
-    colors = colormaps["plasma"](np.nan_to_num(shares))[:, :3]  # [n, 3]
+    low, high = np.nanmin(values), np.nanmax(values)
+    shares = np.nan_to_num((values - low) / max(high - low, 1e-9))
+    colors = colormaps["plasma"](shares)[:, :3]  # [n, 3]
     return shown * (0.3 + 0.7 * colors)[:, None, None]

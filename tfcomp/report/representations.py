@@ -25,7 +25,7 @@ from tfcomp.evaluation.adapters import IMAGE, check_outputs, wrap_model
 from tfcomp.evaluation.encoders import open_encoder
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.report.model_report import ModelReport
-from tfcomp.report.models import make_config
+from tfcomp.report.models import describe_points, make_config
 
 LATENTS = "latents"
 MAX_CODES = 64  # latents whose disentanglement is scored
@@ -222,10 +222,6 @@ def _finish(
     else:
         values = call(dataset.splits.grid)[IMAGE]
         outputs = values.reshape(-1, *dataset.image_shape)
-    text = (
-        f"Layers: {', '.join(layers)}\nRegion: {dataset.region.spec}\n"
-        f"Points: {len(points):,} of {len(dataset.splits.all):,}\n"
-        + "".join(f"Note: {note}\n" for note in dataset.notes)
-    )
+    text = f"Layers: {', '.join(layers)}\n{describe_points(dataset)}"
     run = LoadedRun(None, config, dataset, model, {}, text, tables=tables)
     return ModelReport(run, outputs=outputs)

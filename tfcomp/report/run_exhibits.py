@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
@@ -13,6 +14,7 @@ from tfcomp.figures.curve_plots import draw_stage_panels
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report.findings import describe_course
 from tfcomp.report.run_names import name_runs, to_file_name
+from tfcomp.report.sections import make_exhibit
 
 Row = dict[str, Any]
 
@@ -21,12 +23,8 @@ def group_runs(analyses: Sequence[RunAnalysis]) -> list[list[RunAnalysis]]:
     """Groups runs that have the same factors, region and true images."""
     groups: dict[tuple, list[RunAnalysis]] = {}
     for analysis in analyses:
-        truth = analysis.evaluation.truth.tobytes()
-        key = (
-            analysis.dataset.space,
-            analysis.dataset.region.spec,
-            hash(truth),
-        )
+        data, truth = analysis.dataset, analysis.evaluation.truth
+        key = data.space, data.region.spec, hash(truth.tobytes())
         groups.setdefault(key, []).append(analysis)
     return list(groups.values())
 
@@ -36,33 +34,28 @@ def rename_runs(analyses: Sequence[RunAnalysis]) -> list[RunAnalysis]:
     if len(analyses) < 2:
         return list(analyses)
     names = name_runs([analysis.run.config for analysis in analyses])
-    return [
-        analysis.rename(named.name, named.setting)
-        for analysis, named in zip(analyses, names, strict=True)
-    ]
+    return [a.rename(*both) for a, both in zip(analyses, names, strict=True)]
 
 
 def show_run(
     analysis: RunAnalysis,
     kind: str,
-    title: str,
-    caption: str,
     figure: Figure | None = None,
     rows: Sequence[Row] = (),
+    *,
+    suffix: str = "",
+    **values: object,
 ) -> Exhibit:
-    """Makes the exhibit `<run>_<kind>`, whose heading also names the run."""
-    name = f"{to_file_name(analysis.name)}_{kind}"
-    heading = f"{title}: {analysis.name}"
-    return Exhibit(name, heading, caption, figure, rows)
+    """Makes the exhibit `<run>_<kind><suffix>` of a run."""
+    name = f"{to_file_name(analysis.name)}_{kind}{suffix}"
+    values = {"run": analysis.name, **values}
+    return make_exhibit(kind, figure, rows, name=name, **values)
 
 
 def to_rows(columns: Mapping[str, ArrayLike]) -> list[Row]:
     """Converts columns of one length to rows of plain Python numbers."""
-    lists = [np.asarray(column).tolist() for column in columns.values()]
-    return [
-        dict(zip(columns, numbers, strict=True))
-        for numbers in zip(*lists, strict=True)
-    ]
+    rows: list[Any] = pd.DataFrame(dict(columns)).to_dict("records")
+    return rows
 
 
 def list_points(

@@ -1,19 +1,18 @@
-"""The first screen of several runs: a table of settings, and a test.
-
-The report of runs and the page of a sweep show the same table. Their sentences
-follow from the paired tests of `tfcomp.statistics.seed_tests`, which the
-section of comparisons lists.
-"""
+"""A table of settings and a paired test, of several runs or of a sweep."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from tfcomp.evaluation.metrics import find_limits
 from tfcomp.evaluation.verbalize import FITTED, list_references
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report.page import Links, Section
+from tfcomp.report.sections import make_exhibit, make_section
 from tfcomp.statistics.seed_statistics import Statistics, compute_statistics
 from tfcomp.statistics.seed_tests import compare_settings
 
@@ -32,26 +31,13 @@ RIVALS = {
     "mean_image": "mean image",
 }
 IGNORED = "one factor ignored"
-CAPTION = (
-    "Means over seeds of the pixel MSE divided by the MSE of a reference (a "
-    "blank image if the data declare a constant ground, else the mean training "
-    "image), with 95 % intervals of three seeds or more. ID: combinations of "
-    "factors outside the held-out region; OOD: inside. The other columns are "
-    "OOD errors on the same data: of the network before training, of the "
-    "nearest training image, of the best sum of effects of single factors, of "
-    "the mean training image, and of true images with one factor at its most "
-    "frequent value (the factor with which that errs least)."
-)
 
 
 @dataclass(frozen=True)
 class ScoredRun:
-    """The relative errors of a run, and of predictors without training.
+    """The relative errors of a run by subset, and OOD errors of predictors.
 
-    Attributes:
-        errors: Errors by subset.
-        others: OOD errors by column of the table.
-        link: Address of the run, beside the page.
+    The predictors are columns of the table; the link leads from a page.
     """
 
     setting: str
@@ -79,41 +65,44 @@ def read_scored(
 
 def make_table(runs: Sequence[ScoredRun], method: str = "student") -> Exhibit:
     """Makes the table of settings, one row each."""
-    settings = dict.fromkeys(run.setting for run in runs)
-    groups = {s: [r for r in runs if r.setting == s] for s in settings}
-    found = {
+    groups = _group_settings(runs)
+    means = {
         setting: {s: _summarize(group, s, method) for s in SUBSETS}
         for setting, group in groups.items()
     }
     digits = {
-        s: _choose_digits([f[s] for f in found.values()]) for s in SUBSETS
+        s: _choose_digits([found[s] for found in means.values()])
+        for s in SUBSETS
     }
     rows = []
     for setting, group in groups.items():
         row: dict[str, Any] = {"setting": setting, "seeds": _link(group)}
         for subset in SUBSETS:
-            mean, interval = _format(found[setting][subset], digits[subset])
+            mean, interval = _format(means[setting][subset], digits[subset])
             row |= {subset.upper(): mean, f"{subset.upper()} 95 %": interval}
         for column in ("untrained", *RIVALS.values(), IGNORED):
             values = [run.others.get(column) for run in group]
             known = [v for v in values if v is not None and math.isfinite(v)]
-            row[column] = None
-            if known:
-                average = sum(known) / len(known)
-                row[column] = f"{average:.{digits['ood']}f}"
+            average = f"{np.mean(known):.{digits['ood']}f}" if known else None
+            row[column] = average
         rows.append(row)
-    return Exhibit("relative_errors", "Relative errors", CAPTION, rows=rows)
+    return make_exhibit("relative_errors", rows=rows)
 
 
-def compare_runs(
-    runs: Sequence[ScoredRun], pairs: str = "first"
-) -> list[dict[str, Any]]:
-    """Compares OOD errors of settings at equal seeds, the first with others.
+def _group_settings(runs: Sequence[ScoredRun]) -> dict[str, list[ScoredRun]]:
+    groups: dict[str, list[ScoredRun]] = {}
+    for run in runs:
+        groups.setdefault(run.setting, []).append(run)
+    return groups
 
-    A pair is named by `a` and `b`; the numbers are of `compare_settings`.
+
+def compare_with_first(runs: Sequence[ScoredRun]) -> Section:
+    """Compares OOD errors of the first setting with others, at equal seeds.
+
+    The section has no table if nothing can be tested.
     """
-    import pandas as pd
-
+    if len({run.setting for run in runs}) < 2:
+        return make_paired([], "")
     table = pd.DataFrame(
         {
             "setting": [run.setting for run in runs],
@@ -122,45 +111,24 @@ def compare_runs(
             "value": [run.errors.get("ood") for run in runs],
         }
     )
-    found = compare_settings(table, ["setting"], pairs=pairs)
     names = {"setting_a": "a", "setting_b": "b"}
-    rows: list[Any] = found.rename(columns=names).to_dict("records")
-    return rows
+    found = compare_settings(table, ["setting"]).rename(columns=names)
+    rows: list[Any] = found.to_dict("records")
+    text = describe_tests(rows, runs[0].setting)
+    is_tested = any(row["p_holm"] is not None for row in rows)
+    return make_paired(rows if is_tested else [], text)
 
 
-def compare_section(runs: Sequence[ScoredRun]) -> Section | None:
-    """Makes the section of paired tests; None if there are none."""
-    if len({run.setting for run in runs}) < 2:
-        return None
-    rows = compare_runs(runs)
-    if all(row["p_holm"] is None for row in rows):
-        return None
-    return make_section(rows, describe_tests(rows, runs[0].setting))
-
-
-def make_section(rows: Sequence[Row], finding: str) -> Section:
+def make_paired(rows: Sequence[Row], finding: str) -> Section:
     """Makes the section of comparisons, with the sentence of the answer."""
-    caption = (
-        "Setting b less setting a, at equal seeds; p_holm is corrected for "
-        "the pairs of a score."
-    )
-    table = Exhibit("paired", "Differences", caption, rows=[*map(dict, rows)])
-    text = "Pairs of settings at equal seeds."
-    return Section("paired", "Comparisons", text, [table], finding)
-
-
-def describe_pairs(runs: Sequence[ScoredRun]) -> str:
-    """Describes the differences of all settings from the first one."""
-    if len({run.setting for run in runs}) < 2:
-        return ""
-    return describe_tests(compare_runs(runs), runs[0].setting)
+    table = make_exhibit("paired", rows=[*map(dict, rows)])
+    return make_section("paired", [table] if rows else [], finding)
 
 
 def describe_fits(runs: Sequence[ScoredRun]) -> str:
     """Counts settings that fit, and names the best of them on held-out data."""
     means: dict[str, dict[str, float]] = {}
-    for setting in dict.fromkeys(run.setting for run in runs):
-        group = [run for run in runs if run.setting == setting]
+    for setting, group in _group_settings(runs).items():
         found = {s: _summarize(group, s, "student") for s in SUBSETS}
         means[setting] = {s: f.mean for s, f in found.items() if f is not None}
     known = {setting: m for setting, m in means.items() if "id" in m}
@@ -248,11 +216,7 @@ def _format(
 
 
 def _link(runs: Sequence[ScoredRun]) -> Links:
-    return Links(list(_list_links(sorted(runs, key=lambda run: run.seed))))
-
-
-def _list_links(runs: Sequence[ScoredRun]) -> Iterator[tuple[str, str]]:
-    for run in runs[:MAX_LINKS]:
-        yield str(run.seed), run.link
-    if len(runs) > MAX_LINKS:
-        yield f"… ({len(runs)})", ""
+    ordered = sorted(runs, key=lambda run: run.seed)
+    parts = [(str(run.seed), run.link) for run in ordered[:MAX_LINKS]]
+    more = [(f"… ({len(runs)})", "")] if len(runs) > MAX_LINKS else []
+    return Links(parts + more)

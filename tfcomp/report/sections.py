@@ -1,57 +1,76 @@
-"""Names of the sections of a report, and sections that users register.
+"""Sections of a report: their words, and sections that users register.
 
-`report_build.MAKERS` has the functions of the built-in ones; this module needs
-no TensorFlow.
+`templates/texts.toml` has the words of the built-in ones, in the order of the
+page, and of exhibits. This module needs no TensorFlow.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import sys
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tfcomp.config.errors import ConfigError, describe_plugin_error
+from matplotlib.figure import Figure
+
+from tfcomp.config.errors import ConfigError, describe_plugin_error, suggest
 from tfcomp.config.registry import locate
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.report.page import Section
+from tfcomp.report.page import TEMPLATES, Section
 
 if TYPE_CHECKING:
     from tfcomp.evaluation.run_analysis import RunAnalysis
 
 Function = TypeVar("Function", bound=Callable[..., Sequence[Exhibit]])
 
-SECTIONS = {
-    "explorer": "images of every combination, on an interactive map",
-    "representations": "embeddings and encoders as sums of parts",
-    "readings": "factors that a reader finds in outputs",
-    "errors": "maps of the error, all scores",
-    "gaps": "interpolation across a held-out range",
-    "superposition": "held-out outputs as sums of training outputs",
-    "kernels": "similarities of outputs beside ideal kernels",
-    "layers": "geometry and probes by stage",
-    "interactions": "interactions of factors, similarity of stages",
-    "tuning": "additive share of the variance of units",
-    "manifolds": "principal components",
-    "umap": "UMAP of every stage",
-    "embeddings": "embeddings in pixel space",
-    "runs": "settings, coverage, flags",
+_TEXTS = tomllib.loads((TEMPLATES / "texts.toml").read_text("utf-8"))
+# What the sections that can be chosen have, by their names.
+SECTIONS: dict[str, str] = {
+    name: text["summary"]
+    for name, text in _TEXTS["sections"].items()
+    if "summary" in text
 }
 # Sections that take half a minute.
 ASKED_FOR = ("umap",)
+# Registered sections without exhibits, and the functions that make these.
+_USER_SECTIONS: dict[str, tuple[Section, Callable[..., Any]]] = {}
 
 
-@dataclasses.dataclass(frozen=True)
-class UserSection:
-    """A registered section, whose function maps analyses to exhibits."""
+def make_section(
+    name: str,
+    exhibits: Sequence[Exhibit],
+    finding: str = "",
+    texts: Mapping[str, str] | None = None,
+    **values: object,
+) -> Section:
+    """Makes a built-in section; the values are filled into its words."""
+    words = _TEXTS["sections"][name]
+    question = _fill(words["question"], values)
+    return Section(
+        name, words["title"], question, exhibits, finding, texts or {}
+    )
 
-    title: str
-    text: str
-    function: Callable[[list[RunAnalysis]], Sequence[Exhibit]]
+
+def make_exhibit(
+    kind: str,
+    figure: Figure | None = None,
+    rows: Sequence[dict[str, Any]] = (),
+    *,
+    name: str = "",
+    **values: object,
+) -> Exhibit:
+    """Makes an exhibit, named by its kind unless it has a name of its own.
+
+    The values are filled into its words.
+    """
+    words = _TEXTS["exhibits"][kind]
+    title, caption = (_fill(words[key], values) for key in ("title", "caption"))
+    return Exhibit(name or kind, title, caption, figure, rows)
 
 
-_USER_SECTIONS: dict[str, UserSection] = {}
+def _fill(text: str, values: Mapping[str, object]) -> str:
+    return " ".join(text.format(**values).split())
 
 
 def choose_sections(names: Sequence[str]) -> list[str]:
@@ -65,20 +84,18 @@ def choose_sections(names: Sequence[str]) -> list[str]:
         return [name for name in known if name not in ASKED_FOR]
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f" (do you mean {near[0]}?)" if near else ""
-            rule = f"must be among {', '.join(known)}{hint}"
+            rule = f"must be among {', '.join(known)}{suggest(name, known)}"
             raise ConfigError("sections", rule, name)
     return [name for name in known if name in names]
 
 
 def describe_sections() -> str:
     """Returns a line for each section: its name and content."""
-    texts = {
-        name: f"{text} (when asked for)" if name in ASKED_FOR else text
-        for name, text in SECTIONS.items()
-    }
-    texts |= {n: own.text or own.title for n, own in _USER_SECTIONS.items()}
+    texts = dict(SECTIONS)
+    for name in ASKED_FOR:
+        texts[name] += " (when asked for)"
+    for name, (section, _) in _USER_SECTIONS.items():
+        texts[name] = section.introduction or section.title
     return "\n".join(f"{name:14} {text}" for name, text in texts.items())
 
 
@@ -108,10 +125,11 @@ def register_section(
         )
 
     def add(function: Function) -> Function:
-        known = _USER_SECTIONS.get(name)
-        if known and locate(known.function) != locate(function):
+        section = Section(f"own_{name}", title or name, text, [])
+        _, known = _USER_SECTIONS.get(name, (section, function))
+        if locate(known) != locate(function):
             raise ValueError(f"the section {name!r} is registered already")
-        _USER_SECTIONS[name] = UserSection(title or name, text, function)
+        _USER_SECTIONS[name] = section, function
         return function
 
     return add
@@ -126,31 +144,27 @@ def make_user_sections(
     """Makes the registered sections; skips one that fails, with a note."""
     sections = []
     for name in filter(_USER_SECTIONS.__contains__, names):
-        own = _USER_SECTIONS[name]
+        section, function = _USER_SECTIONS[name]
         try:
-            exhibits = _name_exhibits(name, own.function(list(analyses)))
+            exhibits = _name_exhibits(section.anchor, function([*analyses]))
         except Exception as error:
             reason = describe_plugin_error(error)
             note = f"note: the section {name!r} is left out: {reason}"
             print(note, file=sys.stderr)
         else:
-            anchor = f"own_{name}"
-            sections.append(Section(anchor, own.title, own.text, exhibits))
+            sections.append(dataclasses.replace(section, exhibits=exhibits))
     return sections
 
 
-def _name_exhibits(section: str, exhibits: Sequence[Any]) -> list[Exhibit]:
-    """Puts the section before the names; ValueError if they are unusable."""
-    named = {}
+def _name_exhibits(start: str, exhibits: Sequence[Any]) -> list[Exhibit]:
+    """Puts a start before the names; ValueError if they are unusable."""
     for exhibit in exhibits:
         if not isinstance(exhibit, Exhibit):
             kind = type(exhibit).__name__
             raise ValueError(
                 f"must return a list of tfcomp.Exhibit, got {kind}"
             )
-        if exhibit.name in named:
-            rule = "names of exhibits must differ"
-            raise ValueError(f"{rule}, got {exhibit.name!r} twice")
-        name = f"own_{section}_{exhibit.name}"
-        named[exhibit.name] = dataclasses.replace(exhibit, name=name)
-    return list(named.values())
+    names = [exhibit.name for exhibit in exhibits]
+    if len({*names}) < len(names):
+        raise ValueError(f"names of exhibits must differ, got {names}")
+    return [dataclasses.replace(e, name=f"{start}_{e.name}") for e in exhibits]

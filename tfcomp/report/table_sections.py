@@ -1,11 +1,15 @@
-"""Sections of representations and of readings, from the tables of models."""
+"""Sections of tables: representations, readings, settings and coverage."""
 
 from collections.abc import Sequence
 
+from tfcomp.datasets import solvable
+from tfcomp.datasets.notes import describe_copies
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
+from tfcomp.models.model_rules import POSE_TERMS, describe_pose_terms
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import Row, draw_stage_rows
+from tfcomp.report.sections import make_exhibit, make_section
 
 PANELS = {
     "R² of a sum of parts": "additive_r2",
@@ -13,62 +17,24 @@ PANELS = {
     "in the span of probes": "additive_r2_probes",
     "accuracy of probes, OOD": "accuracy_ood",
 }
-CAPTIONS = {
-    "layers": (
-        "Layers",
-        "additive_r2: share of the variance that a sum of parts, one for each "
-        "factor value, explains (least squares on one-hot codes); whitened: "
-        "all principal components count alike; probes: within the span of "
-        "linear probes. composed: error of embeddings composed of parts that "
-        "are fitted to ID, over the error of the ID mean; nearest_ood: of the "
-        "nearest ID embedding. pair_share: interactions of two factors, on "
-        "complete grids. accuracy: linear discriminants of the factors, fitted "
-        "to four fifths of ID. alignment: of cosines with ideal kernels over "
-        "OOD. Rows with permuted classes are the chance level.",
-    ),
-    "parts": (
-        "Parts of factors",
-        "Share of the variance, effective rank, and accuracy of the probe.",
-    ),
-    "pairs": (
-        "Angles between parts",
-        "cosine: root mean square of cosines between the parts of two factors, "
-        "weighted by squared length; angle: the smallest principal angle of "
-        "their spans (of 99% of the variance), in degrees. Orthogonal parts "
-        "have 0 and 90.",
-    ),
-    "codes": (
-        "Disentanglement",
-        "DCI (gradient boosting of scikit-learn), MIG, SAP and FactorVAE's "
-        "score of the latents; 1 is best.",
-    ),
-    "readings": (
-        "Factors that a reader finds",
-        "Share of outputs in which a network that was trained on true images "
-        "finds the factor that was asked for; ceiling: the same of true "
-        "images; near: ordered factors may be one step off. level: the number "
-        "of factors in which a combination differs from the nearest training "
-        "combination. all: all factors are right.",
-    ),
-}
+# Flags that the table always has, beside flags in which runs differ.
+SETTINGS = "dataset encoding model depth width epochs seed".split()
 
 
 def make_representations(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows how far layers are sums of parts, and their disentanglement."""
-    names = ("layers", "parts", "pairs", "codes")
-    return Section(
-        "representations",
-        "Sums of parts, layer by layer",
-        "Is a representation a sum of parts of its factors, and does the sum "
-        "hold for combinations that were held out?",
-        [e for name in names for e in _make_exhibits(analyses, name)],
-        " ".join(map(describe_layers, analyses)).strip(),
-    )
+    tables = [
+        _show_table(analyses, name)
+        for name in ("layers", "parts", "pairs", "codes")
+    ]
+    said = " ".join(map(describe_layers, analyses)).strip()
+    exhibits = [table for table in tables if table.rows]
+    return make_section("representations", exhibits, said)
 
 
 def make_readings(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows the accuracy of readers on outputs, beside their ceiling."""
-    found = [
+    said = [
         f"{analysis.name}: all factors are read right in "
         f"{row['accuracy']:.1%} of {row['subset'].upper()} (true images "
         f"{row['ceiling']:.1%})."
@@ -76,13 +42,9 @@ def make_readings(analyses: Sequence[RunAnalysis]) -> Section:
         for row in analysis.run.tables.get("readings", ())
         if row["level"] == "any" and row["factor"] == "all"
     ]
-    return Section(
-        "readings",
-        "Readings",
-        "Do outputs show the factors that were asked for?",
-        _make_exhibits(analyses, "readings"),
-        " ".join(found),
-    )
+    table = _show_table(analyses, "readings")
+    exhibits = [table] if table.rows else []
+    return make_section("readings", exhibits, " ".join(said))
 
 
 def describe_layers(analysis: RunAnalysis) -> str:
@@ -107,7 +69,7 @@ def describe_layers(analysis: RunAnalysis) -> str:
     )
 
 
-def _make_exhibits(analyses: Sequence[RunAnalysis], name: str) -> list[Exhibit]:
+def _show_table(analyses: Sequence[RunAnalysis], name: str) -> Exhibit:
     rows: list[Row] = [
         {"run": analysis.name, **row}
         for analysis in analyses
@@ -120,6 +82,91 @@ def _make_exhibits(analyses: Sequence[RunAnalysis], name: str) -> list[Exhibit]:
             for row in rows
         ]
         figure = draw_stage_rows(drawn, PANELS, "share")
-    title, caption = CAPTIONS[name]
-    exhibit = Exhibit(f"table_{name}", title, caption, figure, rows)
-    return [exhibit] if rows else []
+    return make_exhibit(f"table_{name}", figure, rows)
+
+
+def make_runs(analyses: Sequence[RunAnalysis]) -> Section:
+    """Shows settings, coverage and flags."""
+    settings = _list_settings(analyses)
+    tables = [
+        make_exhibit("settings", rows=settings),
+        make_exhibit("coverage", rows=_list_coverage(analyses)),
+        make_exhibit("channels", rows=_list_channels(analyses)),
+    ]
+    return make_section(
+        "runs",
+        [table for table in tables if table.rows],
+        _describe_settings(settings),
+        {analysis.name: analysis.run.description for analysis in analyses},
+    )
+
+
+def _describe_settings(rows: Sequence[Row]) -> str:
+    """Describes a run, or the settings in which several differ."""
+    first, names = rows[0], list(rows[0])[1:]
+    if len(rows) == 1:
+        known = [n for n in names if first[n] not in (None, "")]
+        text = ", ".join(f"{name} {first[name]}" for name in known)
+        return f"{text[:1].upper()}{text[1:]}."
+    varied = [n for n in names if any(row[n] != first[n] for row in rows)]
+    text = f"differ in {', '.join(varied)}" if varied else "have equal flags"
+    return f"The runs {text}."
+
+
+def _list_settings(analyses: Sequence[RunAnalysis]) -> list[Row]:
+    flags = [s.run.config.identity() if s.run.path else {} for s in analyses]
+    names = dict.fromkeys(
+        name
+        for settings in flags
+        for name, value in settings.items()
+        if name in SETTINGS or any(f.get(name, value) != value for f in flags)
+    )
+    return [
+        {"run": analysis.name, "held out": analysis.dataset.region.spec}
+        | {name: settings.get(name) for name in names}
+        for analysis, settings in zip(analyses, flags, strict=True)
+    ]
+
+
+def _list_coverage(analyses: Sequence[RunAnalysis]) -> list[Row]:
+    rows: list[Row] = []
+    for analysis in analyses:
+        data = analysis.dataset
+        row: Row = {"run": analysis.name, "region": data.region.spec}
+        row |= solvable.measure_coverage(data) | _list_certified(analysis)
+        if copies := describe_copies(data.copies.summary):
+            row["copies"] = copies
+        rows.append(row)
+    # Runs with more factors have more orders.
+    columns = dict.fromkeys(name for row in rows for name in row)
+    return [{name: row.get(name) for name in columns} for row in rows]
+
+
+def _list_certified(analysis: RunAnalysis) -> dict[str, float | None]:
+    orders = analysis.run.metrics.get("certificate")
+    if orders is None:
+        certificates = solvable.certify_dataset(analysis.dataset)
+        orders = solvable.summarize_certificates(analysis.dataset, certificates)
+    names = {
+        "certified": "certified",
+        "missing": "missing_rank",
+        "noise": "noise_mean",  # older runs lack it
+    }
+    return {
+        f"{short}_{order}": numbers.get(name)
+        for order, numbers in orders.items()
+        for short, name in names.items()
+    }
+
+
+def _list_channels(analyses: Sequence[RunAnalysis]) -> list[Row]:
+    return [
+        {
+            "run": analysis.name,
+            "factor": factor,
+            "transform": describe_pose_terms({"": channels}).strip(),
+            **{channel: channels.get(channel) for channel in POSE_TERMS},
+        }
+        for analysis in analyses
+        for factor, channels in analysis.run.metrics.get("channels", {}).items()
+    ]

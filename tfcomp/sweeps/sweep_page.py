@@ -16,8 +16,8 @@ import pandas as pd
 from tfcomp.evaluation.metrics import find_metric, list_leading
 from tfcomp.evaluation.preview import read_preview
 from tfcomp.figures.curve_plots import BandCurve, draw_curve_panels
+from tfcomp.figures.estimate_plots import ForestRow, draw_forest
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.figures.forest_plots import ForestPanel, ForestRow, draw_forest
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.report.page import Answer, Section
 from tfcomp.report.score_table import (
@@ -26,7 +26,7 @@ from tfcomp.report.score_table import (
     ScoredRun,
     describe_fits,
     describe_tests,
-    make_section,
+    make_paired,
     make_table,
 )
 from tfcomp.statistics.setting_table import make_label
@@ -65,7 +65,7 @@ def make_page(
     if pairs:
         flags = [f"{flag}_{side}" for flag in sweep.flags for side in "ab"]
         cells = [{k: v for k, v in r.items() if k not in flags} for r in pairs]
-        sections.append(make_section(cells, tested))
+        sections.append(make_paired(cells, tested))
     sentences = [describe_fits(sweep.runs), *([tested] if tested else [])]
     if len(sweep.runs) < sweep.planned:
         count = f"{len(sweep.runs)} of {sweep.planned}"
@@ -118,19 +118,16 @@ def _draw_scores(
     rows = list_rows(table)
     labels = _label(sweep.seeds, sweep.flags)
     seeds = dict(list(sweep.seeds.groupby([labels, "score"])["value"]))
-    panels: dict[str, list[ForestRow]] = {score: [] for score in names}
+    panels: dict[str, list[ForestRow]] = {name: [] for name in names.values()}
     for row in rows:
         label = make_label(row, sweep.flags)
         ends = (row["low"], row["high"])
         low, high = ends if row["n"] >= MIN_SEEDS else (None, None)
         values = seeds[label, row["score"]].tolist()
         shown = ForestRow(label, row["mean"], low, high, values)
-        panels[row["score"]].append(shown)
-    drawn = [
-        ForestPanel(name, panels[score], is_log=score.endswith(LOGARITHMIC))
-        for score, name in names.items()
-    ]
-    figure = draw_forest(drawn, side_by_side=True)
+        panels[names[row["score"]]].append(shown)
+    log = [name for s, name in names.items() if s.endswith(LOGARITHMIC)]
+    figure = draw_forest(panels, log)
     caption = f"Seeds (gray) and means (diamonds). {BAND} ({sweep.method})."
     return Exhibit("scores", "Scores", caption, figure, rows)
 

@@ -37,6 +37,12 @@ TITLES = "as the paper states it", "our stricter test"
 NEAREST, FURTHEST = 2.0, 60.0  # the axis is logarithmic between the two
 WIDTH, LINE, LETTERS = 10.0, 0.125, 58  # inches, inches, letters of a line
 LABEL = 26  # letters
+KIND_COLORS = {
+    "reproduced": "#00734c",
+    "refuted": "#b3261e",
+    "undecided": "#946200",
+    "not run": "#666666",
+}
 
 
 @dataclass(frozen=True)
@@ -200,8 +206,6 @@ def _frame(axes: Axes, title: str, tops: np.ndarray) -> None:
 
 def _draw_row(axes: Axes, place: float, row: Row) -> dict[str, Any]:
     """Draws the interval of a part; returns what the legend explains."""
-    from tfcomp.figures.forest_plots import KIND_COLORS
-
     is_firm = row.verdict in KIND_COLORS
     color = KIND_COLORS.get(row.verdict, "0.45")
     low, mean, high = np.clip(

@@ -22,14 +22,12 @@ from tfcomp.evaluation.pictures import (
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
-from tfcomp.figures.map_plots import draw_gram_matrices
-from tfcomp.figures.tuning_plots import draw_tuning
+from tfcomp.figures.map_plots import draw_gram_matrices, draw_tuning
 from tfcomp.report import gap_section, kernel_section, manifold_section
 from tfcomp.report.error_section import make_landscapes
 from tfcomp.report.first_screen import make_output_rows
-from tfcomp.report.layer_section import make_volume_maps
 from tfcomp.report.manifold_section import show_embedding
-from tfcomp.report.run_exhibits import show_run
+from tfcomp.report.stage_section import make_volume_maps
 from tfcomp.studies.paper.paper_figure import Drawer, Drawn, PaperFigure
 
 # Networks in memory at a time; the figures on depth compare ten.
@@ -121,7 +119,7 @@ def show_superposition(analysis: RunAnalysis) -> list[Exhibit]:
         column_titles=describe_points(dataset, shown),
     )
     title = "What an output is made of"
-    return [show_run(analysis, "superposition_images", title, words, figure)]
+    return [Exhibit("superposition_images", title, words, figure)]
 
 
 def _fit(regressors: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -139,7 +137,7 @@ def show_kernel(analysis: RunAnalysis) -> list[Exhibit]:
     }
     figure = draw_gram_matrices(grams, len(grid), title=analysis.name)
     words = "Similarity of the outputs at all pairs of OOD points, x slowest."
-    return [show_run(analysis, "kernel", "Kernel over OOD", words, figure)]
+    return [Exhibit("kernel", "Kernel over OOD", words, figure)]
 
 
 def show_units(analysis: RunAnalysis, *stages: int) -> list[Exhibit]:
@@ -165,8 +163,8 @@ def show_units(analysis: RunAnalysis, *stages: int) -> list[Exhibit]:
         }
         title = f"{analysis.name}, {stage}"
         figure = draw_tuning(units, plane, title=title) if units else None
-        kind, heading = f"tuning_{stage}", f"Units of {stage}"
-        exhibits.append(show_run(analysis, kind, heading, words, figure))
+        heading = f"Units of {stage}"
+        exhibits.append(Exhibit(f"tuning_{stage}", heading, words, figure))
     return exhibits
 
 

@@ -11,7 +11,7 @@ from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.evaluation.metrics import find_limits
 from tfcomp.evaluation.pictures import choose_spread, get_pixel_mask
 from tfcomp.figures.curve_plots import draw_curves, draw_stage_panels
-from tfcomp.figures.forest_plots import ForestPanel, ForestRow, draw_forest
+from tfcomp.figures.estimate_plots import ForestRow, draw_forest
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.statistics.estimates import estimate_geometric, estimate_mean
 from tfcomp.statistics.limits import POSITIVE, REAL, Limits
@@ -114,21 +114,21 @@ def draw_search(found: PaperFigure, criterion: str) -> Drawn:
 
 def draw_scores(found: PaperFigure, names: Sequence[str]) -> Drawn:
     """Plots scores of all groups, side by side, on logarithmic scales."""
-    panels = []
+    panels: dict[str, list[ForestRow]] = {}
     for name in names:
-        rows = []
+        panels[name] = []
         for label, group in found.groups.items():
             mean = estimate_geometric(_list_values(group.get(name)))
             if mean is not None:
                 ends, values = (mean.low, mean.high), [*mean.values.values()]
-                rows.append(ForestRow(label, mean.mean, *ends, values))
-        panels.append(ForestPanel(name, rows, is_log=True))
-    if not all(panel.rows for panel in panels):
+                row = ForestRow(label, mean.mean, *ends, values)
+                panels[name].append(row)
+    if not all(panels.values()):
         return {}
     caption = (
         "Every seed (gray), the geometric mean (diamond), its 95 % interval."
     )
-    return {caption: draw_forest(panels, side_by_side=True)}
+    return {caption: draw_forest(panels, log=names)}
 
 
 def draw_donut() -> Drawn:

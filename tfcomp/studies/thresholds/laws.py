@@ -104,8 +104,8 @@ def make_exhibits(laws: Sequence[Law]) -> list[Exhibit]:
 
 def _make_exhibit(laws: Sequence[Law]) -> Exhibit:
     # Imported here: bad flags must be answered without matplotlib.
+    from tfcomp.figures.estimate_plots import Scaling, draw_power_laws
     from tfcomp.figures.exhibits import Exhibit
-    from tfcomp.figures.power_law_plots import Scaling, draw_power_laws
 
     first = (laws[0].reached + laws[0].missed)[0]
     criterion = first["criterion"]

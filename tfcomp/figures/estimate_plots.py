@@ -1,7 +1,8 @@
-"""Counts that grow with a size, in log-log scale, beside straight guides."""
+"""Estimates over seeds: forest plots, and counts that grow with a size."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import textwrap
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,67 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
-from tfcomp.figures import layout
-from tfcomp.figures.line_style import finish_axes, get_line_style
+from tfcomp.figures import layout, line_style
+from tfcomp.figures.line_style import LINE_COLORS
 
 Points = Sequence[tuple[float, float]]
+_ROW_HEIGHT = 0.30  # inches
 _GUIDE_STYLES = ((0, (1, 2)), (0, (4, 3)), (0, (6, 2, 1, 2)))
+
+
+@dataclass(frozen=True)
+class ForestRow:
+    """One estimate: the mean over seeds, and its interval if there is one."""
+
+    label: str
+    mean: float
+    low: float | None
+    high: float | None
+    seeds: Sequence[float] = field(default_factory=list)
+
+
+def draw_forest(
+    panels: Mapping[str, Sequence[ForestRow]], log: Collection[str] = ()
+) -> Figure:
+    """Draws seeds as dots, and means as diamonds on their intervals.
+
+    Panels, by the quantity that they show, stand side by side with the same
+    rows, which are named once: a row is found by its label. Panels in `log`
+    have a logarithmic scale.
+    """
+    labels = [*dict.fromkeys(r.label for rs in panels.values() for r in rs)]
+    width = 2.8 * len(panels) + 0.085 * max(map(len, labels))
+    size = width + 0.6, _ROW_HEIGHT * len(labels) + 1.2
+    figure = layout.make_figure(size, layout="constrained")
+    grid = figure.subplots(ncols=len(panels), sharey=True, squeeze=False)[0]
+    small = layout.scale_text(9)
+    for axes, (quantity, rows) in zip(grid, panels.items(), strict=True):
+        for row in rows:
+            _draw_row(axes, labels.index(row.label), row)
+        line_style.finish_axes(axes)
+        axes.grid(visible=False, axis="y")
+        axes.spines["left"].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+        axes.tick_params(axis="x", labelsize=small)
+        texts = [textwrap.fill(label, 34) for label in labels]
+        axes.set_yticks(range(len(texts)), texts, fontsize=small)
+        axes.set_ylim(len(texts) - 0.5, -0.5)
+        axes.set_xlabel(textwrap.fill(quantity, 30), fontsize=small)
+        if quantity in log:
+            line_style.set_log_scale(axes, [row.seeds for row in rows], "x")
+    layout.finish_figure(figure, "")
+    return figure
+
+
+def _draw_row(axes: Axes, place: int, row: ForestRow) -> None:
+    color = LINE_COLORS[0]
+    seeds = line_style.to_numbers(row.seeds)
+    if len(seeds):
+        places = place + np.linspace(-0.14, 0.14, len(seeds))
+        axes.plot(seeds, places, "o", color="0.55", ms=3.5, label="a seed")
+    if row.low is not None and row.high is not None:
+        axes.plot([row.low, row.high], [place] * 2, color=color, lw=2.2)
+    axes.plot([row.mean], [place], "D", color=color, ms=6, label="mean")
 
 
 @dataclass(frozen=True)
@@ -49,7 +106,7 @@ def draw_power_laws(
     axes.set(xscale="log", xlabel="grid size N (px)")
     axes.set(yscale="log", ylabel="training examples needed")
     for index, (name, scaling) in enumerate(series.items()):
-        _draw_series(axes, index, name, scaling)
+        _draw_scaling(axes, index, name, scaling)
     (least, first), (largest, _) = min(points), max(points)
     x = np.array([least, largest], float)
     for index, (name, exponent) in enumerate(guides.items()):
@@ -68,13 +125,13 @@ def draw_power_laws(
     # All points are shown; the interval of few repeats may leave the axes.
     counts = [count for _, count in points]
     axes.set_ylim(min(counts) / 2.5, max(counts) * 2)
-    finish_axes(axes)
+    line_style.finish_axes(axes)
     layout.finish_figure(figure, title)
     return figure
 
 
-def _draw_series(axes: Axes, index: int, name: str, scaling: Scaling) -> None:
-    style = get_line_style(index)
+def _draw_scaling(axes: Axes, index: int, name: str, scaling: Scaling) -> None:
+    style = line_style.get_line_style(index)
     color, dashes, marker = style.values()
     faint: dict[str, Any] = {"alpha": 0.4, "markersize": 4}
     axes.plot(*_spread(scaling.points), marker, color=color, **faint)
@@ -86,18 +143,15 @@ def _draw_series(axes: Axes, index: int, name: str, scaling: Scaling) -> None:
         if low is not None and high is not None:
             ends = [[mean - low], [high - mean]]
         axes.errorbar(size, mean, ends, color=color, **large)
-    axes.plot(*_get_line(scaling), color=color, linestyle=dashes, linewidth=1.6)
+    if scaling.line is None:
+        x, y = np.reshape([mean[:2] for mean in scaling.means], (-1, 2)).T
+    else:
+        constant, exponent = scaling.line
+        x = np.array([f(scaling.points)[0] for f in (min, max)], float)
+        y = constant * x**exponent
+    axes.plot(x, y, color=color, linestyle=dashes, linewidth=1.6)
     # In the legend stands what all of this has in common.
     axes.plot([], [], label=name, linewidth=1.6, markersize=7, **style)
-
-
-def _get_line(scaling: Scaling) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the power law over all sizes, or all means without one."""
-    if scaling.line is None:
-        return tuple(np.reshape([m[:2] for m in scaling.means], (-1, 2)).T)
-    constant, exponent = scaling.line
-    ends = np.array([min(scaling.points)[0], max(scaling.points)[0]], float)
-    return ends, constant * ends**exponent
 
 
 def _spread(points: Points) -> tuple[np.ndarray, np.ndarray]:
