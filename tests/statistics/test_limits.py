@@ -6,14 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tfcomp.statistics.limits import (
-    CORRELATION,
-    POSITIVE,
-    REAL,
-    SHARE,
-    Limits,
-    compute_student,
-)
+from tfcomp.statistics.limits import CORRELATION, POSITIVE, REAL, SHARE, Limits
+from tfcomp.statistics.seed_statistics import compute_interval
 
 # Numbers of users whose intervals could not be.
 IMPOSSIBLE = [
@@ -27,12 +21,10 @@ IMPOSSIBLE = [
 
 @pytest.mark.parametrize(("limits", "values"), IMPOSSIBLE)
 def test_no_interval_leaves_the_range(limits: Limits, values: list) -> None:
-    low, high = compute_student(values)
+    low, high = compute_interval(values)
     assert low < limits.low or high > limits.high
-    low, high = compute_student(values, limits)
+    low, high = compute_interval(values, limits=limits)
     assert limits.low <= low < np.mean(values) < high <= limits.high
-    narrow = compute_student(values, limits, level=0.5)
-    assert low < narrow[0] < narrow[1] < high
 
 
 def test_known_scales() -> None:
@@ -53,11 +45,11 @@ def test_narrow_intervals_are_those_of_student(rng) -> None:
     error = stats.sem(values)
     expected = stats.t.interval(0.95, 5, values.mean(), error)
     for limits in (REAL, POSITIVE, SHARE, CORRELATION):
-        assert compute_student(values, limits) == pytest.approx(
+        assert compute_interval(values, limits=limits) == pytest.approx(
             expected, rel=1e-6
         )
 
 
 def test_a_number_outside_has_another_range() -> None:
     values = [0.5, 1.5, 0.7]
-    assert compute_student(values, SHARE) == compute_student(values)
+    assert compute_interval(values, limits=SHARE) == compute_interval(values)

@@ -50,8 +50,3 @@ def test_too_few_sizes() -> None:
     law = fit_power_law(average_sizes([16, 32], [10, 20]))
     assert law.slope == pytest.approx(1)
     assert law.low is None and law.high is None
-
-
-def test_zero_has_no_logarithm() -> None:
-    with pytest.raises(ValueError, match="counts must be positive"):
-        average_sizes([16, 20], [0, 5])

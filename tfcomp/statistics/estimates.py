@@ -5,15 +5,16 @@ estimate_mean({0: 0.81, 1: 0.84, 2: 0.79}, limits=SHARE)
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from tfcomp.statistics import seed_tests
+import numpy as np
+
 from tfcomp.statistics.limits import CORRELATION, REAL, Limits
 from tfcomp.statistics.seed_statistics import compute_statistics
 
+LEVEL = 0.95
 # By seed; None for a seed that lacks its number.
 Values = Mapping[int, float | None]
 Rows = Mapping[int, Sequence[float | None] | None]
@@ -48,11 +49,7 @@ Estimator = Callable[..., Estimate | None]
 
 
 def estimate_mean(values: Values, limits: Limits = REAL) -> Estimate | None:
-    """Returns the mean over seeds and Student's interval.
-
-    None without seeds, or if one lacks its value: the mean over the rest could
-    flatter.
-    """
+    """Returns the mean over seeds, and Student's interval."""
     numbers = _complete(values)
     if numbers is None:
         return None
@@ -78,6 +75,7 @@ def estimate_mean(values: Values, limits: Limits = REAL) -> Estimate | None:
 
 def _complete(values: Values) -> dict[int, float] | None:
     """Returns the values; None without any, or if one is missing."""
+    # The mean over the rest could flatter.
     known = {seed: v for seed, v in values.items() if v is not None}
     return known if values and len(known) == len(values) else None
 
@@ -87,17 +85,17 @@ def estimate_geometric(values: Values, _: Limits = REAL) -> Estimate | None:
     numbers = _complete(values)
     if numbers is None or min(numbers.values()) <= 0:
         return None
-    found = estimate_mean({s: math.log(v) for s, v in numbers.items()})
-    assert found is not None and found.test is not None
-    test = found.test
+    logs = estimate_mean({s: math.log(v) for s, v in numbers.items()})
+    assert logs is not None and logs.test is not None
+    test = logs.test
     low, high = (
-        None if x is None else math.exp(x) for x in (found.low, found.high)
+        None if x is None else math.exp(x) for x in (logs.low, logs.high)
     )
     return Estimate(
-        math.exp(found.mean),
+        math.exp(logs.mean),
         low,
         high,
-        found.count,
+        logs.count,
         numbers,
         test=lambda bound: test(math.log(bound)),
     )
@@ -106,15 +104,23 @@ def estimate_geometric(values: Values, _: Limits = REAL) -> Estimate | None:
 def estimate_share(values: Values, _: Limits = REAL) -> Estimate | None:
     """Returns the share of seeds whose value is 1 (else 0).
 
-    The interval is Clopper and Pearson's.
+    *Each* end of Clopper and Pearson's interval is right in 95 % of cases.
     """
+    from scipy import stats
+
     numbers = _complete(values)
     if numbers is None:
         return None
     wins, count = int(sum(numbers.values())), len(numbers)
-    ends = seed_tests.compute_share_interval(wins, count)
-    test = functools.partial(seed_tests.compute_share_p, wins, count)
-    return Estimate(wins / count, *ends, count, numbers, "share", test=test)
+    ends = stats.binomtest(wins, count).proportion_ci(2 * LEVEL - 1)
+
+    def test(bound: float) -> float:
+        side = "less" if wins < bound * count else "greater"
+        found = stats.binomtest(wins, count, bound, alternative=side)
+        return float(found.pvalue)
+
+    low, high = float(ends.low), float(ends.high)
+    return Estimate(wins / count, low, high, count, numbers, "share", test)
 
 
 def estimate_fact(values: Values, limits: Limits = REAL) -> Estimate | None:
@@ -122,8 +128,7 @@ def estimate_fact(values: Values, limits: Limits = REAL) -> Estimate | None:
     found = estimate_share(values, limits)
     if found is None:
         return None
-    share = found.mean
-    return Estimate(share, share, share, found.count, found.values, "share")
+    return replace(found, low=found.mean, high=found.mean, test=None)
 
 
 def estimate_trend(rows: Rows, _: Limits = REAL) -> Estimate | None:
@@ -136,12 +141,32 @@ def estimate_trend(rows: Rows, _: Limits = REAL) -> Estimate | None:
     sizes = {*map(len, known.values()), *map(len, numbers)}
     if len(known) < len(rows) or len(sizes) != 1 or min(sizes) < 3:
         return None
-    ranks = {
-        seed: seed_tests.correlate_ranks(row) for seed, row in known.items()
-    }
-    found = estimate_mean(ranks, CORRELATION)
+    ranks = zip(known, map(_correlate_ranks, numbers), strict=True)
+    found = estimate_mean(dict(ranks), CORRELATION)
     if found is None:
         return None
-    trend = seed_tests.compute_trend_p(numbers) if len(numbers) > 1 else None
-    values = found.values
-    return Estimate(found.mean, None, None, found.count, values, trend=trend)
+    trend = _test_trend(numbers) if len(numbers) > 1 else None
+    return replace(found, low=None, high=None, test=None, trend=trend)
+
+
+def _correlate_ranks(values: Sequence[float]) -> float:
+    """Computes Spearman's rank correlation with the place; 0 if all equal."""
+    from scipy import stats
+
+    if len(set(values)) == 1:
+        return 0.0
+    return float(stats.spearmanr(range(len(values)), values).statistic)
+
+
+def _test_trend(rows: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """Computes Page's p of a rising and of a falling trend within each seed."""
+    from scipy import stats
+
+    table = np.asarray(rows, float)
+    # The exact distribution of many places takes minutes, and ties have none.
+    method = "exact" if table.shape[1] <= 7 else "asymptotic"
+    rising, falling = (
+        float(stats.page_trend_test(numbers, method=method).pvalue)
+        for numbers in (table, -table)
+    )
+    return rising, falling

@@ -18,8 +18,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 
 @dataclass(frozen=True)
 class Limits:
@@ -71,29 +69,6 @@ POSITIVE = Limits(low=0.0)
 SHARE = Limits(0.0, 1.0)
 CORRELATION = Limits(-1.0, 1.0)
 AT_MOST_ONE = Limits(high=1.0)
-
-
-def compute_student(
-    values: Sequence[float], limits: Limits = REAL, level: float = 0.95
-) -> tuple[float, float] | None:
-    """Returns Student's interval of the mean of finite numbers.
-
-    It lies within the limits, which are ignored if a number is outside. None
-    for fewer than two numbers, or if all are equal: their spread is unknown.
-    """
-    from scipy.special import stdtrit  # a tenth of the time of scipy.stats
-
-    sample = np.asarray(values, float)  # [n]
-    if len(sample) < 2 or np.ptp(sample) == 0:
-        return None
-    limits = limits.widen(sample.tolist())
-    mean, error = sample.mean(), sample.std(ddof=1) / math.sqrt(len(sample))
-    width = stdtrit(len(sample) - 1, (1 + level) / 2) * error
-    width *= limits.derivative(mean)
-    place = limits.link(mean)
-    return limits.inverse_link(place - width), limits.inverse_link(
-        place + width
-    )
 
 
 def _exp(place: float) -> float:

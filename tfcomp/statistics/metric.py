@@ -24,10 +24,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure that compares stages by several metrics, a panel for each.
-
-    The axis is empty if it depends on the factors.
-    """
+    """A figure of stages by several metrics; its axis may depend on factors."""
 
     name: str
     title: str

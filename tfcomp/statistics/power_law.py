@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tfcomp.statistics.seed_statistics import compute_interval
+
 
 @dataclass(frozen=True)
 class SizeMean:
@@ -42,13 +44,8 @@ class PowerLaw:
 def average_sizes(
     sizes: Sequence[int], counts: Sequence[float]
 ) -> list[SizeMean]:
-    """Averages the counts of each size; ValueError for one that is not > 0."""
-    from tfcomp.statistics.seed_statistics import compute_interval
-
-    if not all(count > 0 for count in counts):
-        raise ValueError(f"counts must be positive, got {list(counts)}")
-    logs = np.log(np.asarray(counts, float))  # [n]
-    means = []
+    """Averages the positive counts of each size."""
+    logs, means = np.log(np.asarray(counts, float)), []  # [n]
     for size in sorted(set(sizes)):
         chosen = logs[np.equal(sizes, size)]
         ends = compute_interval(chosen)

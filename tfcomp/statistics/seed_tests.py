@@ -1,4 +1,4 @@
-"""Tests over seeds: shares, trends, and differences at equal seeds.
+"""Differences of settings at equal seeds, and their tests.
 
 Runs of one seed share their data order and much of their chance, so that the
 difference within a seed has less spread than the scores have.
@@ -17,65 +17,12 @@ from tfcomp.statistics.seed_statistics import compute_statistics, list_numbers
 if TYPE_CHECKING:
     import pandas as pd
 
-LEVEL = 0.95
 # Scores of which "half as large" says more than "0.01 less".
 RATIO_ENDINGS = ("mse", "_error")
 NUMBERS = (
     *("difference", "sd", "low", "high", "n", "p", "p_holm"),
     *("ratio", "ratio_low", "ratio_high"),
 )
-
-
-def compute_share_interval(successes: int, count: int) -> tuple[float, float]:
-    """Computes Clopper and Pearson's interval of a share of seeds.
-
-    *Each* end is right in 95 % of cases.
-    """
-    from scipy import stats
-
-    found = stats.binomtest(successes, count)
-    interval = found.proportion_ci(2 * LEVEL - 1, method="exact")
-    return float(interval.low), float(interval.high)
-
-
-def compute_share_p(successes: int, count: int, bound: float) -> float:
-    """Computes the one-sided p of a share beyond a bound, on its own side."""
-    from scipy import stats
-
-    side = "less" if successes < bound * count else "greater"
-    found = stats.binomtest(successes, count, bound, alternative=side)
-    return float(found.pvalue)
-
-
-def compute_trend_p(rows: Sequence[Sequence[float]]) -> tuple[float, float]:
-    """Computes Page's p of a rising and of a falling trend within each seed.
-
-    The numbers are [seeds, places], at least [2, 3].
-    """
-    from scipy import stats
-
-    table = np.asarray(rows, float)
-    # The exact distribution of many places takes minutes, and ties have none.
-    method = "exact" if table.shape[1] <= 7 else "asymptotic"
-    rising, falling = (
-        float(stats.page_trend_test(numbers, method=method).pvalue)
-        for numbers in (table, -table)
-    )
-    return rising, falling
-
-
-def correlate_ranks(values: Sequence[float | None]) -> float | None:
-    """Computes Spearman's rank correlation of numbers with their places.
-
-    0 for equal numbers; None for fewer than three, or if one does not exist.
-    """
-    if len(values) < 3 or None in values:
-        return None
-    if len(set(values)) == 1:
-        return 0.0
-    from scipy import stats
-
-    return float(stats.spearmanr(range(len(values)), list(values)).statistic)
 
 
 def compare_settings(
@@ -86,19 +33,11 @@ def compare_settings(
 ) -> pd.DataFrame:
     """Compares pairs of settings at equal seeds, for every score.
 
-    Args:
-        table: One row a number: the flags, `seed`, `score` and `value`.
-        flags: The columns that make a setting.
-        method: Of the intervals, as in `compute_interval`.
-        pairs: `first` compares the first setting with each other one, `all`
-            compares every pair.
-
-    Returns:
-        A row for each pair: the flags of both settings (`<flag>_a`,
-        `<flag>_b`), the score, the mean `difference` b - a, its sd, low, high
-        and n; `p` of the paired t-test and `p_holm`, adjusted for the pairs of
-        the score; for errors `ratio` b / a (geometric mean) with `ratio_low`
-        and `ratio_high`. None where a number does not exist.
+    `flags` are the columns that make a setting; `pairs` compares the `first`
+    one with each other one, or `all`. The row of a pair has the flags of both
+    (`<flag>_a`, `<flag>_b`), the score and `NUMBERS`: the mean difference
+    b - a, p of the paired t-test, `p_holm`, adjusted for the pairs of the
+    score, and for errors the geometric mean of b / a; None without a number.
     """
     import pandas as pd
 

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tfcomp.statistics.estimates import Estimate
-from tfcomp.statistics.seed_tests import adjust_by_holm
 
 # Two seeds have an interval of 12.7 standard errors on either side: formally
 # enough, and blind to the third seed that behaves in another way.
@@ -125,18 +124,6 @@ def judge(estimate: Estimate | None, rule: Rule) -> tuple[Verdict, str]:
     if rule.is_violated(estimate.low, estimate.high):
         return Verdict.REFUTED, ""
     return Verdict.UNDECIDED, "the interval straddles the rule"
-
-
-def find_saved(refuted: Sequence[float | None], total: int) -> list[bool]:
-    """Returns which refutations of a family Holm's correction takes back.
-
-    Args:
-        refuted: The p of each refutation; None if it has no test.
-        total: The number of tests of the family, refuted or not.
-    """
-    others = [1.0] * (total - len(refuted))
-    adjusted = adjust_by_holm([*refuted, *others])[: len(refuted)]
-    return [p is not None and p >= SIGNIFICANT for p in adjusted]
 
 
 def combine(verdicts: Sequence[Verdict]) -> tuple[Verdict, str]:

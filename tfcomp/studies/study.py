@@ -45,11 +45,12 @@ def list_works(plan: Sequence[str], *places: str) -> list[Workload]:
 
 def make_work(name: str, arguments: Sequence[str]) -> Workload:
     """Makes the sweep, or by its name the search, of a flagfile, in silence."""
+    is_search = name.startswith(SEARCH)
+    flags = (thresholds if is_search else sweep_run).define_flags()
     with redirect_stdout(io.StringIO()):  # notes of the commands
-        if name.startswith(SEARCH):
-            values = parse_flags(arguments, thresholds.define_flags())
+        values = parse_flags(arguments, flags)
+        if is_search:
             return thresholds.make_searches(values)
-        values = parse_flags(arguments, sweep_run.define_flags())
         return sweep_run.make_sweep(values)
 
 
@@ -59,22 +60,21 @@ def describe_plan(works: Sequence[Workload], runs: str, workers: int) -> str:
     `runs` are patterns of evidence with measured times, separated by commas.
     """
     evidence = read_evidence(split_names(runs)) if runs else Evidence()
-    rows, num_missing, total, unknown = [HEADS], 0, 0.0, 0
+    rows, missing, times = [HEADS], 0, []
     for work in works:
-        missing = work.list_missing()
+        left = len(work.list_missing())
         num_known, seconds = find_in_evidence(work, evidence)
-        counts = len(work.items), len(work.items) - len(missing), num_known
-        left = format_seconds(seconds) if seconds == seconds else "not known"
-        row = [work.folder.name, *map(str, counts), left if missing else "-"]
-        rows.append(row)
-        num_missing += len(missing)
-        if math.isnan(seconds):
-            unknown += 1
-        else:
-            total += seconds / max(workers, 1)
-    text = f"{num_missing} to run, about {format_seconds(total)} of training"
+        counts = len(work.items), len(work.items) - left, num_known
+        time = "not known" if math.isnan(seconds) else format_seconds(seconds)
+        name = work.folder.name
+        rows.append([name, *map(str, counts), time if left else "-"])
+        missing += left
+        times.append(seconds)
+    known = [seconds for seconds in times if not math.isnan(seconds)]
+    time = format_seconds(sum(s / max(workers, 1) for s in known))
+    text = f"{missing} to run, about {time} of training"
     text += f" with {workers} at a time" if workers > 1 else ""
-    if unknown:
+    if unknown := len(times) - len(known):
         text += f", and {unknown} parts without a measured time"
     return f"{format_rows(rows)}\n{text}"
 
@@ -85,15 +85,15 @@ def find_in_evidence(work: Workload, evidence: Evidence) -> tuple[int, float]:
     The time is the sum of means over runs with the same flags; NaN if there
     are none for some item.
     """
+    missing = work.list_missing()
+    if not isinstance(work, sweep_run.Sweep):  # searches keep no times
+        return 0, math.nan if missing else 0.0
     known, times = set(), {}
     for group in evidence.groups:
         seconds = float(group.get("train/seconds").mean())
         for run in group.runs.values():
             known.add(run["run"])
             times[run["setting"]] = seconds
-    missing = work.list_missing()
-    if not isinstance(work, sweep_run.Sweep):  # searches keep no times
-        return 0, math.nan if missing else 0.0
     flags = [trial.config.to_flags() for trial in missing]
     hashes = [hash_setting(each, each["seed"]) for each in flags]
     seconds = sum(times.get(hash_setting(each), math.nan) for each in flags)

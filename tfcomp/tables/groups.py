@@ -12,7 +12,6 @@ import numpy as np
 from tfcomp.tables.flatten import (
     ALL,
     END,
-    MEASURED,
     NO_FLAGS,
     START,
     Flags,
@@ -59,10 +58,9 @@ class Group:
         return dataclasses.replace(self, runs=kept)
 
     def untrain(self) -> Group:
-        """Returns the untrained networks of the same seeds.
+        """Returns the untrained networks: numbers at the end are of the start.
 
-        Their numbers at the end are the numbers of the start, but for ID
-        scores, which decide whether a run counts.
+        ID scores, which decide whether a run counts, stay.
         """
         start = {key: v for key, v in self.columns.items() if key[0] == START}
         scores = {
@@ -109,10 +107,6 @@ class Group:
         while (END, path := f"{name}/{len(columns)}") in self.columns:
             columns[len(columns)] = self.get(path)
         return pd.DataFrame(columns, index=self.seeds)
-
-    def list_versions(self) -> set[str]:
-        """Returns the versions of the code that measured the runs."""
-        return {r[MEASURED] for r in self.runs.values() if r[MEASURED]}
 
 
 def group_runs(runs: Iterable[Run]) -> list[Group]:

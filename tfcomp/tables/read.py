@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import io
 import os
@@ -132,16 +133,9 @@ def read_results(
 ) -> Results:
     """Reads finished runs; those that cannot be read are in the notes.
 
-    Of runs with the same flags and seed, the newest is kept.
-
-    Args:
-        patterns: Folders, or packed files, with * and so on.
-        history: Whether `history.csv` gives numbers of epochs.
-        without: Folders below which runs are skipped.
-
-    Raises:
-        ConfigError: If a pattern matches nothing.
-        RunError: If a packed file is damaged.
+    Of runs with the same flags and seed, the newest is kept; runs below the
+    folders `without` are skipped. `history` adds the numbers of epochs.
+    ConfigError if a pattern matches nothing, RunError for a damaged pack.
     """
     notes: list[str] = []
     runs: list[Run] = []
@@ -161,7 +155,10 @@ def read_run(folder: Path, history: bool = True) -> Run:
     """Reads one run; DamagedFileError, or ValueError for a wrong flag."""
     flags, origin = flatten.parse_run_flags(read_flags_text(folder))
     metrics = read_metrics(folder)
-    measures = metrics.get("measures") or _read_measures(folder)
+    measures = metrics.get("measures") or {}
+    if not measures:  # an older run has them in a file
+        with contextlib.suppress(OSError, DamagedFileError):
+            measures = read_json(folder / MEASURES_FILE)
     sweep = folder.parents[1] if folder.parent.name == "trials" else folder
     version = str(measures.get("version", ""))
     row = flatten.describe_run(
@@ -172,14 +169,6 @@ def read_run(folder: Path, history: bool = True) -> Run:
         numbers += _list_history(folder / HISTORY_FILE)
     age = os.stat(folder / METRICS_FILE).st_mtime
     return Run(row, numbers, metrics.get(OWN_METRICS, {}), age)
-
-
-def _read_measures(folder: Path) -> dict[str, Any]:
-    """Reads `measures.json`; empty without it, or if it is damaged."""
-    try:
-        return read_json(folder / MEASURES_FILE)
-    except (OSError, DamagedFileError):
-        return {}
 
 
 def _list_history(path: Path) -> Iterable[Row]:
@@ -199,11 +188,7 @@ def _list_history(path: Path) -> Iterable[Row]:
 
 
 def _leave_out_repeats(runs: Sequence[Run], notes: list[str]) -> list[Run]:
-    """Returns distinct runs; adds notes on the others.
-
-    Of several, the newest is kept: an old one may be of other code. Of two
-    that are equally old, the one with measures.
-    """
+    """Returns distinct runs, the newest or with measures; adds notes."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
         groups.setdefault(run.row["run"], []).append(run)

@@ -1,15 +1,11 @@
-"""Selects the runs that speak for a setting.
+"""Selects the runs that speak for a setting, by their flags.
 
-Runs are matched by their flags, from all sweeps alike. Runs that
-differ in nothing but the seed are a group, and only such runs are averaged.
 If several groups match a setting, one is taken by an order that looks at no
-result; `Group.differences` and `Group.others` name the choice.
+result; `Group.differences` and `Group.others` name the choice. Settings that
+are compared are chosen together, from a family: groups that are alike in
+everything but a few free flags.
 
     group = Setting("donut.flags", {"model": "cnn"}).find(results.groups)
-    group.get("ood/mse")  # a number for each seed
-
-Settings that are compared are chosen together, from a family: groups that are
-alike in everything but a few free flags.
 """
 
 from __future__ import annotations
@@ -31,10 +27,7 @@ Condition = Any  # a value, or a function that accepts values
 
 @dataclass(frozen=True)
 class Setting:
-    """Conditions on some flags, and a published setting to be near to.
-
-    The published setting is a shipped flagfile, and changes that follow it.
-    """
+    """Conditions on some flags; a published flagfile, and changes to it."""
 
     flagfile: str
     must: Mapping[str, Condition]
@@ -50,10 +43,7 @@ class Setting:
         return dataclasses.replace(self, must={**self.must, **must})
 
     def accepts(self, group: Group) -> bool:
-        """Returns True if the flags of a group meet all conditions.
-
-        Networks that were trained on everything (`--train_all`) do not.
-        """
+        """Returns True if a group was not trained on all, and meets `must`."""
         return all(
             condition(group.flags.get(name))
             if callable(condition)
@@ -62,11 +52,7 @@ class Setting:
         )
 
     def find(self, groups: Iterable[Group]) -> Group:
-        """Returns the group that speaks for this setting, or an empty one.
-
-        It has enough seeds to decide, then is nearest to the published setting
-        (fewest flags that differ), then has most seeds.
-        """
+        """Returns the group with enough seeds, then nearest, then largest."""
 
         def rank(group: Group) -> tuple:
             distance = len(list_differences(group.flags, self.reference))
@@ -88,10 +74,8 @@ def find_series(
     """Returns groups that differ in one flag alone, by its value, rising.
 
     Of several families, the one with the most wanted values (that have enough
-    seeds) is taken, then with the most values, then the nearest to the
-    published setting. Where a value has enough seeds, those that have not are
-    left out, so that a stray run does not undo the others; but a wanted value
-    stays.
+    seeds) is taken, then with the most values, then the nearest. Values without
+    enough seeds are left out, unless none has them or they are wanted.
     """
 
     def rank(family: Mapping[Any, Group]) -> tuple:
@@ -121,8 +105,7 @@ class Arms:
     """Settings that are compared, and differ in free flags alone.
 
     With `equal_steps`, all must have been trained for equally many. The family
-    with the most arms that have enough seeds is taken, then the nearest to the
-    published setting, then the one with the most runs.
+    with the most arms that have enough seeds is taken, then the nearest.
     """
 
     settings: Mapping[str, Setting]
@@ -130,11 +113,7 @@ class Arms:
     equal_steps: bool = False
 
     def find(self, groups: Iterable[Group]) -> dict[str, Group]:
-        """Returns the group of every arm.
-
-        An arm that the family lacks is taken from elsewhere; `find_mismatch`
-        says then why it cannot be compared.
-        """
+        """Returns the group of every arm; from elsewhere if it lacks one."""
         arms = self.settings.items()
         groups = [g for g in groups if any(arm.accepts(g) for _, arm in arms)]
         choices = [
@@ -167,19 +146,20 @@ class Arms:
             return f"not comparable: {steps[0]} training steps and {steps[1]}"
         return ""
 
-    def _rank(self, groups: Mapping[str, Group]) -> tuple:
-        found = {name: group for name, group in groups.items() if len(group)}
+    def _rank(self, arms: Mapping[str, Group]) -> tuple:
+        found = [group for group in arms.values() if len(group)]
         distances = [
-            list_differences(
-                group.flags, self.settings[name].reference, self.free
+            len(
+                list_differences(g.flags, self.settings[n].reference, self.free)
             )
-            for name, group in found.items()
+            for n, g in arms.items()
+            if len(g)
         ]
         return (
-            sum(map(has_enough, found.values())),
-            -max(map(len, distances)),
-            -sum(len(group.differences) for group in found.values()),
-            sum(map(len, found.values())),
+            sum(map(has_enough, found)),
+            -max(distances),
+            -sum(len(group.differences) for group in found),
+            sum(map(len, found)),
         )
 
 
@@ -208,10 +188,7 @@ def has_enough(group: Group) -> bool:
 
 
 def count_steps(flags: Flags) -> int | None:
-    """Returns the steps of a training; None if an epoch is a pass.
-
-    A training that does not reach its last epoch leaves no finished run.
-    """
+    """Returns the steps of a training; None if an epoch is a pass."""
     return flags["epochs"] * flags["steps_per_epoch"] or None
 
 
@@ -247,8 +224,3 @@ def region_is(region: str) -> Callable[[str], bool]:
     """Accepts regions of one kind, as all corners for `corner:14`."""
     kind, _ = split_region(region)
     return lambda spec: split_region(spec)[0] == kind
-
-
-def is_positive(value: float) -> bool:
-    """Accepts numbers above 0."""
-    return value > 0

@@ -50,11 +50,9 @@ class Sweep:
         numbers = numbers[is_stage if kind == "stages" else ~is_stage]
         numbers = numbers.assign(path=join_path(numbers))
         index = ["run", "stage"] if kind == "stages" else ["run"]
-        keys = numbers[index].drop_duplicates()  # in the order of the data flow
-        wide = numbers.pivot(index=index, columns="path", values="value")
-        wide = wide[numbers["path"].drop_duplicates()].reset_index()
-        wide.columns.name = None
-        wide = keys.merge(wide, on=index)
+        # In the order of the data flow.
+        wide = numbers.set_index([*index, "path"])["value"].unstack(sort=False)
+        wide = wide.reset_index().rename_axis(columns=None)
         settings = self.runs[["run", *self.varied, "seed", "folder"]]
         table = settings.merge(wide, on="run", how="left")
         return table.drop(columns="run").rename(columns={"folder": "run"})

@@ -8,11 +8,7 @@ from typing import Any
 
 from tfcomp.studies.claims.all_claims import CLAIMS
 from tfcomp.studies.claims.controls import Control, Kind, plant_study
-from tfcomp.studies.claims.evidence import (
-    FIRST_SEED,
-    Evidence,
-    ThresholdStudy,
-)
+from tfcomp.studies.claims.evidence import FIRST_SEED, Evidence, ThresholdStudy
 from tfcomp.studies.claims.judgement import ClaimResult
 from tfcomp.tables.groups import Record, group_records
 from tfcomp.tables.selection import read_setting
@@ -153,7 +149,6 @@ def make_study(
     study = plant_study(
         " ".join(["threshold.flags", *flags]),
         {"bumps": 3 + shift, "stripes_and_bumps": 1 + shift},
-        FIRST_SEED,
         seeds,
         **({"sizes": (16, 20, 24, 32)} | sizes),
     )

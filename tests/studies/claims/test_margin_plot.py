@@ -14,11 +14,7 @@ from tfcomp.statistics.verdicts import (
     judge,
     near,
 )
-from tfcomp.studies.claims.claim_pictures import (
-    AT_FAULT,
-    list_rows,
-    to_margins,
-)
+from tfcomp.studies.claims.claim_pictures import AT_FAULT, list_rows, to_margins
 
 
 def make_result(verdict: Verdict, *parts: SimpleNamespace) -> SimpleNamespace:

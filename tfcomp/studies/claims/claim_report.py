@@ -18,10 +18,7 @@ from tfcomp.storage.files import (
 )
 from tfcomp.studies.claims import result_text, score_tables
 from tfcomp.studies.claims.all_claims import judge
-from tfcomp.studies.claims.claim_pictures import (
-    OVERVIEW,
-    draw_claims,
-)
+from tfcomp.studies.claims.claim_pictures import OVERVIEW, draw_claims
 from tfcomp.studies.claims.controls import read_declarations
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.judgement import ClaimResult

@@ -42,17 +42,13 @@ def read_shift(group: Group, when: str = END) -> DataFrame:
     The code has a border effect of its own, the same for every seed: a bump
     that the edge of the grid cuts has another log-volume.
     """
-    return subtract_code(_compare_sides(group, "log_volume_median", when))
+    stages = _compare_sides(group, "log_volume_median", when)
+    return stages.sub(stages[CODE], axis=0) if CODE in stages else stages
 
 
 def _compare_sides(group: Group, name: str, when: str) -> DataFrame:
     outside = group.get_stages(f"{name}_ood", when)
     return outside - group.get_stages(f"{name}_id", when)
-
-
-def subtract_code(stages: DataFrame) -> DataFrame:
-    """Subtracts the number of the code, which is 0 then."""
-    return stages.sub(stages[CODE], axis=0) if CODE in stages else stages
 
 
 def _log_ratio(first: float, second: float) -> float | None:

@@ -55,7 +55,7 @@ class Control:
         for name, numbers in planted.items():
             for line in read_declarations()["settings"].get(name, [name]):
                 if name == SEARCHES:
-                    studies.append(plant_study(line, numbers, FIRST_SEED))
+                    studies.append(plant_study(line, numbers))
                     continue
                 for place in range(NUM_PLANTED):
                     factor = 1 + spread * (place - NUM_PLANTED / 2)
@@ -113,7 +113,6 @@ def plant_run(
 def plant_study(
     line: str,
     exponents: Mapping[str, float],
-    first_seed: int = 0,
     num_seeds: int = 3,
     sizes: Sequence[int] = (16, 20, 24, 28, 32),
 ) -> ThresholdStudy:
@@ -122,7 +121,7 @@ def plant_study(
 
     shared = {"region": "corner", "criterion": "position_accuracy"}
     searches = [
-        (kind, float(n), first_seed + seed, n**slope * (1 + 0.1 * seed))
+        (kind, float(n), FIRST_SEED + seed, n**slope * (1 + 0.1 * seed))
         for kind, slope in exponents.items()
         for n in sizes
         for seed in range(num_seeds)

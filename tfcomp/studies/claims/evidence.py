@@ -108,8 +108,8 @@ class Evidence:
 def read_evidence(patterns: Sequence[str]) -> Evidence:
     """Reads all finished runs and threshold studies that patterns match.
 
-    They may lie at any depth, and in packed files. No two runs are the same
-    computation. Raises ConfigError if a pattern matches nothing.
+    They may lie at any depth, and in packed files. Raises ConfigError if a
+    pattern matches nothing.
     """
     results = read_results(patterns, history=False)
     notes, studies = list(results.notes), []
@@ -139,18 +139,16 @@ def _read_study(path: Path) -> ThresholdStudy:
     """Reads a study, which may lack files; DamagedFileError, or ValueError."""
     file = path / STUDY_FLAGS
     flags = parse_run_flags(read_text(file))[0] if file.exists() else {}
-    thresholds, slopes = (
-        _read_table(path / name, columns) for name, columns in TABLES.items()
-    )
+    thresholds, slopes = (_read_table(path / name) for name in TABLES)
     return ThresholdStudy(path, thresholds, slopes, flags)
 
 
-def _read_table(path: Path, columns: list[str]) -> DataFrame:
-    """Reads some columns of a table; those that it lacks are empty."""
+def _read_table(path: Path) -> DataFrame:
+    """Reads the columns of a table; those that it lacks are empty."""
     import pandas
 
     if not path.exists():
-        return pandas.DataFrame(columns=columns)
+        return pandas.DataFrame(columns=TABLES[path.name])
     # "none" and "NA" are words here.
     try:
         table = pandas.read_csv(path, keep_default_na=False, na_values=[""])
@@ -158,7 +156,7 @@ def _read_table(path: Path, columns: list[str]) -> DataFrame:
         raise DamagedFileError(path, error) from error
     if "kind" not in table:
         raise DamagedFileError(path, "it has no column kind")
-    return table.reindex(columns=columns)
+    return table.reindex(columns=TABLES[path.name])
 
 
 def read_study_flags(line: str) -> Flags:

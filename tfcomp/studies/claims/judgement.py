@@ -180,10 +180,7 @@ class ClaimResult:
 
     @property
     def by_part(self) -> Verdicts:
-        """The settings of the claim by verdict.
-
-        With one verdict if all agree, or if it was limited as a whole.
-        """
+        """The settings by verdict; one if all agree or it was limited."""
         is_limited = self.verdict is not combine_parts(self.parts)[0]
         if self.claim.is_one or is_limited or not self.parts:
             return {self.verdict: []}

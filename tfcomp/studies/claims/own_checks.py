@@ -50,12 +50,9 @@ MIN_SIZES, MIN_RATIO = 4, 1.8
 
 
 def judge_signs(evidence: Evidence) -> list[Part]:
-    """Judges C10: the MLP beyond a margin of the other sign than the CNN's.
-
-    When fitted, which decides, and after 1,260 steps.
-    """
+    """Judges C10: the MLP beyond a margin of the other sign than the CNN's."""
     parts = []
-    for words, gates, must in (
+    for words, gates, must in (  # the first decides
         ("", [FITTED], {"epochs": is_full_length}),
         (", 1,260 steps", [], AUTHORS_LENGTH),
     ):
@@ -118,8 +115,7 @@ def choose_study(
     def rank(study: ThresholdStudy) -> tuple:
         seeds = _count_seeds(study, kind).values()
         enough = sum(count >= MIN_SEEDS for count in seeds)
-        distance = len(_describe_study(study))
-        return -enough, not study.flags, distance, str(study.path)
+        return -enough, len(_describe_study(study)), str(study.path)
 
     having = [s for s in studies if (s.slopes["kind"] == kind).any()]
     return min(having, key=rank, default=None)
@@ -138,17 +134,12 @@ def _count_seeds(
 
 def _describe_study(study: ThresholdStudy) -> list[str]:
     """Returns flags that are not as published."""
-    if not study.flags:
-        return ["settings unknown"]
     published = read_study_flags("threshold.flags")
     return list_differences(study.flags, published, EXTENT)
 
 
 def _judge_kind(studies: Sequence[ThresholdStudy], kind: str) -> list[Part]:
-    """Judges the slopes of one kind of training set, the deciding one first.
-
-    One study judges it; the others are named.
-    """
+    """Judges the slopes of one kind of training set, the deciding one first."""
     study, parts = choose_study(studies, kind), []
     if study is not None:
         notes = [*_describe_study(study), f"study {study.path.name}"]

@@ -27,12 +27,11 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
     there is nothing to pack, RunError if two sweeps have one name.
     """
     studies = find_studies(patterns)
-    copied = [(folder, STUDY_FILES) for folder in studies]
     results = read_results(patterns, history=False, without=studies)
     runs = results.runs
     parents = (Path(folder).parent for folder in runs["folder"])
     sweeps = set(zip(runs["study"], parents, strict=True))
-    names = [*(n for n, _ in sweeps), *(folder.name for folder, _ in copied)]
+    names = [*(n for n, _ in sweeps), *(folder.name for folder in studies)]
     if not names:
         rule = "must match finished runs or studies"
         raise ConfigError("runs", rule, ",".join(patterns))
@@ -43,10 +42,9 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
         chosen = results.numbers[results.numbers["run"].isin(rows["run"])]
         path, is_new = write_pack(output, str(study), (rows, chosen))
         written += [path] * is_new
-    for folder, forms in copied:
-        for form in forms:
-            for file in sorted(folder.glob(form)):
-                written += copy_text(file, output, folder.name)
+    for folder in studies:
+        for file in filter(Path.exists, map(folder.joinpath, STUDY_FILES)):
+            written += copy_text(file, output, folder.name)
     return written
 
 

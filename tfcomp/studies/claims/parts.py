@@ -10,17 +10,18 @@ from dataclasses import dataclass, replace
 from tfcomp.evaluation.metrics import find_limits
 from tfcomp.statistics.estimates import Estimate
 from tfcomp.statistics.limits import REAL
+from tfcomp.statistics.seed_tests import adjust_by_holm
 from tfcomp.statistics.verdicts import (
     MIN_SEEDS,
+    SIGNIFICANT,
     Rule,
     Verdict,
     combine,
-    find_saved,
     judge,
 )
 from tfcomp.studies.claims.claim import Case, Check, Checks, Gate, Number
 from tfcomp.studies.claims.evidence import FIRST, FRESH, Evidence
-from tfcomp.tables.flatten import END
+from tfcomp.tables.flatten import END, MEASURED
 from tfcomp.tables.groups import Group
 
 # Fewer fitted runs than this share of those that were tried prove nothing.
@@ -183,7 +184,8 @@ def find_copies(groups: Iterable[Group]) -> str:
 
 def _find_mixture(number: Number, groups: Sequence[Group]) -> str:
     """Returns a problem if several versions of the code measured a number."""
-    versions = set().union(*(group.list_versions() for group in groups))
+    runs = (run for group in groups for run in group.runs.values())
+    versions = {run[MEASURED] for run in runs if run[MEASURED]}
     return MIXED if number.is_measured and len(versions) > 1 else ""
 
 
@@ -196,11 +198,12 @@ def correct_refutations(parts: Sequence[Part]) -> list[Part]:
         for part in family
         if part.estimate and part.verdict is Verdict.REFUTED
     }
-    saved = find_saved([*tests.values()], len(family))
+    others = [1.0] * (len(family) - len(tests))
+    adjusted = adjust_by_holm([*tests.values(), *others])
     problems = {
         key: f"refuted but for Holm's correction (p = {p:.2g})"
-        for (key, p), is_saved in zip(tests.items(), saved, strict=True)
-        if is_saved
+        for (key, p), p_holm in zip(tests.items(), adjusted, strict=False)
+        if p_holm is not None and p_holm >= SIGNIFICANT
     }
     return [
         replace(part, problem=problems[id(part)])

@@ -3,7 +3,12 @@
 The donut holds out a square in the centre, the corner a square in a corner.
 """
 
-from tfcomp.tables.selection import Condition, Setting, is_positive, region_is
+from tfcomp.tables.selection import Condition, Setting, region_is
+
+
+def _is_positive(value: float) -> bool:
+    return value > 0
+
 
 # Codes of x and y, and the flagfile of the CNN that decodes them.
 CODE_FLAGFILES = {
@@ -17,9 +22,9 @@ MAIN_CODES = ("bump", "ramp")
 # Penalties: the flagfile, and the weights of entropy and variance.
 PENALTIES = {
     "none": ("low_rank_none.flags", 0, 0),
-    "entropy": ("low_rank_entropy.flags", is_positive, 0),
-    "variance": ("low_rank_variance.flags", 0, is_positive),
-    "both": ("low_rank.flags", is_positive, is_positive),
+    "entropy": ("low_rank_entropy.flags", _is_positive, 0),
+    "variance": ("low_rank_variance.flags", 0, _is_positive),
+    "both": ("low_rank.flags", _is_positive, _is_positive),
 }
 HELD_OUT = {"corner": "corner:12", "centre": "square:8-23"}
 
