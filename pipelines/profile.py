@@ -21,8 +21,8 @@ from pathlib import Path
 from pipelines.rules import Rules, choose_setting, make_rules
 from tfcomp.config import flagfiles
 from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.plugins import TRUST_FLAG
 from tfcomp.config.run_config import split_names
-from tfcomp.config.trust import TRUST_FLAG
 from tfcomp.storage.code_version import hash_modules
 from tfcomp.sweeps.sweep_run import Sweep
 from tfcomp.sweeps.workload import Workload

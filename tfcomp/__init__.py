@@ -7,7 +7,7 @@ compute with it.
 """
 
 import pkgutil
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from types import FunctionType
 from typing import Any
 
@@ -30,34 +30,26 @@ _LAZY = {
     "tables": "load_sweep read_runs",
 }
 _WITH_TENSORFLOW = (
-    "report.model_report",
-    "report.models",
-    "report.representations",
-    "evaluation.readers",
-)
+    "report.model_report report.models report.representations "
+    "evaluation.readers"
+).split()
 __all__ = sorted(" ".join(_LAZY.values()).split())
 
 
 def __getattr__(name: str) -> Any:
-    for module, names in _LAZY.items():
-        if name in names.split():
-            with _prepare(module):
-                found = pkgutil.resolve_name(f"{__name__}.{module}:{name}")
-            if isinstance(found, FunctionType):
-                from tfcomp.config.errors import name_arguments
-
-                found = name_arguments(found)
-            globals()[name] = found  # the same object from now on
-            return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def _prepare(module: str) -> AbstractContextManager[None]:
-    if module not in _WITH_TENSORFLOW:
-        return nullcontext()
+    module = next((m for m, n in _LAZY.items() if name in n.split()), "")
+    if not module:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from tfcomp.config.errors import name_arguments
     from tfcomp.config.quiet import start_tensorflow
 
-    return start_tensorflow(is_cli=False)
+    is_light = module not in _WITH_TENSORFLOW
+    with nullcontext() if is_light else start_tensorflow(is_cli=False):
+        found = pkgutil.resolve_name(f"{__name__}.{module}:{name}")
+    if isinstance(found, FunctionType):
+        found = name_arguments(found)
+    globals()[name] = found  # the same object from now on
+    return found
 
 
 def __dir__() -> list[str]:

@@ -1,11 +1,4 @@
-"""The commands as functions of Python, for scripts and notebooks.
-
-config = tfcomp.describe_run("donut", depth=2, run_name="shallow")
-run = tfcomp.train_run(config)
-run.write_report("report")
-
-The commands call these functions: the rules and files are the same.
-"""
+"""The commands as functions of Python, for scripts and notebooks."""
 
 from __future__ import annotations
 
@@ -79,9 +72,6 @@ def run_sweep(
 ) -> Path:
     """Trains every combination of some settings, as `tfcomp sweep`.
 
-    The sweep has its own process, so that workers import nothing of the script
-    or notebook that calls it.
-
     Args:
         *flagfiles: As in `describe_run`.
         grid: Flags to values, as `{"depth": [2, 3]}`. Flags joined by a slash
@@ -93,8 +83,7 @@ def run_sweep(
         the reason of a trial that failed.
 
     Raises:
-        ConfigError: A value breaks its rule.
-        RunError: A flag is unknown, or the folder cannot be used.
+        ConfigError, RunError: As `tfcomp sweep`.
     """
     arguments = _format_arguments(flagfiles, settings)
     for names, values in (grid or {}).items():
@@ -104,6 +93,7 @@ def run_sweep(
     flags = parse_flags(arguments, sweep.define_flags())
     with redirect_stdout(io.StringIO()):  # the process prints it again
         folder = sweep.make_sweep(flags).folder
+    # In its own process, so that workers import nothing of this program.
     line = ""
     with subprocess.Popen(
         [sys.executable, "-m", "tfcomp.sweep", *arguments],

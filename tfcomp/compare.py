@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import tfcomp
 from tfcomp.config.command import make_main
-from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import ConfigError, suggest
 from tfcomp.config.run_config import split_names
-from tfcomp.evaluation.metrics import adopt_metrics, find_limits, find_metric
+from tfcomp.evaluation.metrics import adopt_metrics, find_limits
 from tfcomp.statistics.seed_statistics import compute_statistics, list_numbers
 from tfcomp.statistics.setting_table import format_rows
 from tfcomp.storage.files import make_folder, write_table, write_text
@@ -40,8 +40,8 @@ FLAGS = {
     "runs": ("", "Run folders, patterns with *, separated by commas."),
     "scores": (
         "",
-        "Scores, separated by commas, as ood/mse. With list, all are printed; "
-        "by default the main ones are compared.",
+        "Scores, separated by commas, as ood/mse or "
+        "layers/image/factorization; by default the main ones.",
     ),
     "output": ("", "Path for .csv and .md; an ending of these is dropped."),
     "tables": ("", "A folder for runs.csv and numbers.csv."),
@@ -58,14 +58,11 @@ def compare_runs(settings: dict[str, Any]) -> int:
     results = read_finished(settings["runs"])
     numbers = pivot_scores(results)
     scores = split_names(settings["scores"])
-    if scores == ["list"]:
-        print("\n".join(map(_describe_score, numbers.columns)))
-        return 0
     for score in scores:
         if score not in numbers:
-            rule = "must name scores of the runs, each of them a number"
-            hint = "(--scores=list prints them)"
-            raise ConfigError("scores", f"{rule} {hint}", score)
+            known = list(numbers.columns)
+            rule = f"must name scores of the runs{suggest(score, known)}"
+            raise ConfigError("scores", rule, score)
     scores = scores or [score for score in MAIN_SCORES if score in numbers]
     table = tabulate_settings(results.runs, numbers, scores)
     text = _format_markdown(table, scores)
@@ -91,10 +88,7 @@ def read_finished(pattern: str) -> Results:
 
 
 def pivot_scores(results: Results) -> pd.DataFrame:
-    """Returns numbers of trained networks, one row a run and one column a path.
-
-    Paths are as `ood/mse`, `layers/stage_0/factorization`.
-    """
+    """Returns numbers of trained networks, [runs, paths as `ood/mse`]."""
     table = results.numbers[results.numbers["when"] == END]
     path = join_path(table)
     layers = "layers/" + table["stage"] + "/" + path
@@ -104,20 +98,14 @@ def pivot_scores(results: Results) -> pd.DataFrame:
     return wide.reindex(results.runs["run"]).dropna(axis=1, how="all")
 
 
-def _describe_score(path: str) -> str:
-    metric = find_metric(path)
-    return f"{path:40}  {metric.axis}, {metric.limits}" if metric else path
-
-
 def tabulate_settings(
     runs: pd.DataFrame, numbers: pd.DataFrame, scores: Sequence[str]
 ) -> pd.DataFrame:
     """Groups runs that differ in nothing but their seed.
 
-    Returns:
-        One row a setting, sorted: the flags that vary; `seeds`, their number;
-        and for each score `<score> mean`, `<score> sd`, and the ends of the
-        95 % interval. None where a seed lacks the score.
+    Returns one row a setting, sorted: the flags that vary; `seeds`, their
+    number; and for each score `<score> mean`, `sd`, and the ends of the 95 %
+    interval, `low` and `high`. None where a seed lacks the score.
     """
     import pandas as pd
 

@@ -3,10 +3,9 @@
     tfcomp solvable sprites --region=wiedemer:diagonal:.4
 
 For interactions of at most 1, 2 or 3 factors: the share that is determined, the
-variance of a determined sum, and the fewest further images that determine
-everything. Held-out images that are
-equal to a training image are counted, and predictors without a network are
-scored. Nothing is trained.
+variance of a determined sum, and the fewest further images that determine all.
+Held-out images that are equal to a training image are counted, and predictors
+without a network are scored. Nothing is trained.
 """
 
 import json
@@ -18,7 +17,7 @@ from tfcomp.config.plugins import import_plugins
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags, make_flags
-from tfcomp.datasets import Dataset, make_dataset
+from tfcomp.datasets import Dataset, make_dataset, solvable
 from tfcomp.datasets.notes import (
     describe_copies,
     describe_limits,
@@ -26,7 +25,6 @@ from tfcomp.datasets.notes import (
     describe_order,
     list_notes,
 )
-from tfcomp.datasets.solvable import explain_training
 from tfcomp.evaluation.verbalize import format_references
 
 SHOWN = 5  # images of a list in words
@@ -62,7 +60,7 @@ def solve(settings: dict[str, Any]) -> int:
         sep="\n",
     )
     for order, result in orders.items():
-        print(format_order(order, result))
+        print(_format_order(order, result))
     is_known = all(r["certified"] in (None, 1) for r in orders.values())
     code = config.model.encoding
     lines = {
@@ -87,7 +85,7 @@ def _find_facts(dataset: Dataset) -> tuple[dict[str, Any], str]:
             dataset.prepare()
             facts = {
                 "copies": dataset.copies.summary,
-                "explained": explain_training(dataset),
+                "explained": solvable.explain_training(dataset),
                 "references": score_references(dataset, dataset.grid_images),
             }
             return {name: found for name, found in facts.items() if found}, ""
@@ -97,19 +95,16 @@ def _find_facts(dataset: Dataset) -> tuple[dict[str, Any], str]:
 
 def find_orders(dataset: Dataset) -> dict[str, dict[str, Any]]:
     """Returns `certified`, `missing_rank` and `images` (to add) by order."""
-    from tfcomp.datasets import solvable
-
     certificates = solvable.certify_dataset(dataset)
-    orders: dict[str, dict[str, Any]] = solvable.summarize_certificates(
-        dataset, certificates
-    )
+    orders: dict[str, Any] = {}
+    orders |= solvable.summarize_certificates(dataset, certificates)
     for order, certificate in certificates.items():
         images = solvable.list_images(dataset, certificate)
         orders[str(order)]["images"] = images
     return orders
 
 
-def format_order(order: str, result: dict[str, Any]) -> str:
+def _format_order(order: str, result: dict[str, Any]) -> str:
     """Describes one order, with the first images to add."""
     if result["missing_rank"] is None:
         return f"order {order}: not computed, it would take too much memory"

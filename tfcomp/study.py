@@ -9,10 +9,8 @@
 The first line lists the studies. `--plan` lists the runs of a study, the number
 of finished ones and the remaining time. `--run` trains missing runs, continues
 after an interruption, and judges. `--pack` makes one file of every sweep, with
-flags, scores, metrics and versions of its finished runs, and without weights;
-it copies the tables of threshold studies. A packed file gives the same verdicts
-in seconds and without TensorFlow. To check a number, train one run again with
-the flags in the file, and compare.
+flags, scores and versions of its finished runs, and without weights; it gives
+the same verdicts in seconds and without TensorFlow.
 """
 
 import functools
@@ -64,7 +62,7 @@ def main(argv: list[str]) -> int:
     program = [f"tfcomp study {name}", *rest]
     given = {argument.lstrip("-").partition("=")[0] for argument in rest}
     if "pack" in given:
-        return command.run_command(program, __doc__, PACK_FLAGS, pack)
+        return command.run_command(program, __doc__, PACK_FLAGS, _pack)
     if given & {"plan", "run"}:
         do = functools.partial(_follow_plan, name=name)
         return command.run_command(program, __doc__, _define_plan_flags, do)
@@ -112,8 +110,7 @@ def _judge(name: str, program: list[str]) -> int:
     return study.main(program)
 
 
-def pack(settings: dict[str, Any]) -> int:
-    """Packs runs and studies; prints new files."""
+def _pack(settings: dict[str, Any]) -> int:
     check_folder("pack", settings["pack"])
     from tfcomp.studies.claims.packed_evidence import pack_evidence
 

@@ -53,21 +53,6 @@ def test_runs_are_the_value_of_their_flag() -> None:
         expand_positionals(["--run=logs/b", "logs/a"], values)
 
 
-def test_a_command_that_takes_flagfiles_and_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As `tfcomp study prediction`, whose runs may be files, too."""
-    monkeypatch.chdir(tmp_path)
-    values = make_flags({"runs": ("", "Runs.")}, define_run_flags())
-    for name in ("mine.flags", "packed.tar.xz"):
-        (tmp_path / name).touch()
-    for word in ("smoke", "smoke.flags", "mine"):
-        assert expand_positionals([word], values) == [f"--flagfile={word}"]
-    for words in (["packed.tar.xz"], ["logs/a"], ["mine", "logs/a"]):
-        placed = expand_positionals(words, values)
-        assert placed == [f"--runs={','.join(words)}"]
-
-
 def test_a_word_that_looks_like_a_flag() -> None:
     with pytest.raises(RunError, match="did you mean --depth=3"):
         place("smoke", "depth=3")

@@ -61,7 +61,6 @@ BAD_FLAGS = {
     "--width=60000 --model=mlp": "--width must be smaller: the weights take",
     "--grid_size=1000 --eval_points=1000000": "--grid_size must be smaller:",
     "--export_dir=/dev/null": "--export_dir must name a folder that can be",
-    "--log_dir=" + "a" * 256: "--log_dir must have names of at most 255",
     "--log_dir='a\0b'": "--log_dir must be text without control",
     "--export_dir='\udcff'": "--export_dir must be text without control",
     f"--digit_index=1 --digit_source=stand_in {ROTATED}": "--digit_index must",
@@ -144,7 +143,7 @@ def test_format_is_inverted_by_parse(tmp_path: Path) -> None:
     assert same == USUAL
     path = tmp_path / "run.flags"
     path.write_text(format_flags(config), encoding="utf-8")
-    assert make_config(parse_record(path)) == config
+    assert make_config(parse_record(path.read_text().splitlines())) == config
     config = dataclasses.replace(config, plugins="")
     assert parse_config(format_flags(config).splitlines()) == config
 

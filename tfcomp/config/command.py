@@ -1,8 +1,4 @@
-"""Runs commands: help, flags, and one line for each mistake of a user.
-
-A command is a module with a `main(argv)` of `make_main`, which ends with
-`exit_on_user_error(main)`.
-"""
+"""Runs commands: help, flags, and one line for each mistake of a user."""
 
 import ast
 import functools
@@ -10,7 +6,7 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +31,6 @@ from tfcomp.config.run_flags import (
 from tfcomp.config.settings import Settings
 
 HELP = {"--help", "-help", "-h", "--helpfull", "--helpshort"}
-
-
 FlagTable = Mapping[str, tuple[Any, str]] | Callable[[], flags.FlagValues]
 
 
@@ -72,7 +66,6 @@ def run_command(
 
     Raises:
         RefusedError: The system refuses memory, room or rights.
-        ConfigError, RunError: As `parse_flags`.
     """
     values = make_flags(table) if isinstance(table, Mapping) else table()
     add_trust(values)
@@ -153,8 +146,8 @@ def read_purpose(module: Path) -> str:
 def format_help(purpose: str, values: flags.FlagValues) -> str:
     """Returns the help: purpose, flags, and shipped flagfiles."""
     lines = [purpose.strip()]
-    for title, names in _list_groups(values):
-        lines += ["", f"{title}:"]
+    for title, names in _list_groups(values).items():
+        lines += ["", f"{title}:"] if names else []
         for flag in (values[name] for name in names):
             default = "" if flag.default == [] else str(flag.default)
             default = default.lower() if flag.boolean else default
@@ -165,13 +158,12 @@ def format_help(purpose: str, values: flags.FlagValues) -> str:
     return "\n".join(lines)
 
 
-def _list_groups(values: flags.FlagValues) -> Iterator[tuple[str, list[str]]]:
-    run_parts: dict[str, type[Settings]] = {**PARTS, "output": RunConfig}
-    parts = run_parts if "dataset" in values else {}
+def _list_groups(values: flags.FlagValues) -> dict[str, list[str]]:
+    parts: dict[str, type[Settings]] = {**PARTS, "output": RunConfig}
     groups = {
         title.capitalize(): [field.name for field in part.list_settings()]
         for title, part in parts.items()
+        if "dataset" in values
     }
-    if own := [n for n in values if n not in sum(groups.values(), [])]:
-        yield "Flags", own
-    yield from groups.items()
+    own = [name for name in values if name not in sum(groups.values(), [])]
+    return {"Flags": own, **groups}

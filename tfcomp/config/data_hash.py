@@ -18,11 +18,7 @@ NUM_SAMPLES = 64
 
 
 def hash_data(data: str, data_dir: str = "") -> str:
-    """Returns the hash of a file, a folder, or a TFDS dataset (`tfds:NAME`).
-
-    Raises:
-        ConfigError: The data do not exist or cannot be read.
-    """
+    """Returns the hash of a file, a folder, or a TFDS dataset (`tfds:NAME`)."""
     digest = hashlib.sha256()
     try:
         if data.startswith(TFDS):
@@ -31,9 +27,8 @@ def hash_data(data: str, data_dir: str = "") -> str:
                 _check_regular(file)
             digest.update((path / "dataset_info.json").read_bytes())
         else:
-            is_folder = os.path.isdir(data)
-            read_parts = _describe_folder if is_folder else _sample_file
-            for part in read_parts(data):
+            read = _describe_folder if os.path.isdir(data) else _sample_file
+            for part in read(data):
                 digest.update(part)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error

@@ -14,7 +14,6 @@ from typing import ParamSpec, TypeVar
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
-
 MAX_SHOWN = 200  # characters of a value, or of a library's message
 # Errors of the system that any path can lead to.
 _EXHAUSTED = "ENOSPC EDQUOT EFBIG EIO EMFILE ENFILE ENOMEM ESTALE".split()
@@ -44,17 +43,17 @@ class ConfigError(ValueError):
 class RunError(Exception):
     """A run folder or a file that cannot be used; its message is one line."""
 
-    status = 2
+    status = 2  # of the command, for a mistake of usage
 
 
 class RefusedError(RunError):
-    """The system refuses room, memory or rights: no mistake of usage."""
+    """The system refuses room, memory or rights."""
 
     status = 1
 
 
 class DivergedError(RunError):
-    """A training whose loss is no longer finite: no mistake of usage."""
+    """A training whose loss is no longer finite."""
 
     status = 1
 
@@ -90,17 +89,12 @@ def _show(value: object) -> str:
 
 
 def explain_failure(error: BaseException) -> tuple[str, int] | None:
-    """Returns the line to print and the exit status; None for our own bugs.
-
-    The status is 2 for mistakes of users, else 1.
-    """
+    """Returns the line to print and the exit status; None for our own bugs."""
     if isinstance(error, ConfigError | RunError):
         is_refused = is_exhausted(error.__cause__)
-        status = 1 if is_refused else getattr(error, "status", 2)
-        return _join(error), status
-    if refusal := describe_refusal(error):
-        return refusal, 1
-    return None
+        return _join(error), 1 if is_refused else getattr(error, "status", 2)
+    refusal = describe_refusal(error)
+    return (refusal, 1) if refusal else None
 
 
 def is_exhausted(error: BaseException | None) -> bool:

@@ -24,7 +24,7 @@ _SEAL = re.compile(r"^#= \d+ flags, sha256 [0-9a-f]{16}$", re.MULTILINE)
 
 
 class UntrustedFlag(str):
-    """A line of a flagfile that is not shipped (see `trust`)."""
+    """A line of a flagfile that is not shipped (see `plugins`)."""
 
 
 def expand_flagfiles(
@@ -81,8 +81,10 @@ def _find_flagfile(path: str, beside: Sequence[Path]) -> Path:
         raise RunError("--flagfile must name a file")
     wanted = os.path.expanduser(path)
     for name in (wanted, wanted + SUFFIX):
-        if found := _look_up(name, beside):
-            return found.resolve()
+        for folder in (Path.cwd(), *beside, SHIPPED):
+            # `Path.is_file` raises for a name that is too long.
+            if os.path.isfile(folder / name):
+                return (folder / name).resolve()
     shipped = list_flagfiles()
     known = [*shipped, *(p.name for p in Path.cwd().glob(f"*{SUFFIX}"))]
     stems = [name.removesuffix(SUFFIX) for name in known]
@@ -91,12 +93,6 @@ def _find_flagfile(path: str, beside: Sequence[Path]) -> Path:
     rule = "--flagfile must be an existing file or one of those shipped"
     names = "" if hint else f" ({', '.join(shipped)})"
     raise RunError(f"{rule}{names}, got {path!r}{hint}")
-
-
-def _look_up(name: str, beside: Sequence[Path] = ()) -> Path | None:
-    # `Path.is_file` raises for a name that is too long.
-    places = (folder / name for folder in (Path.cwd(), *beside, SHIPPED))
-    return next(filter(os.path.isfile, places), None)
 
 
 def _read_flag_lines(path: Path) -> list[str]:
@@ -164,23 +160,13 @@ def expand_positionals(
         if equals and name in values:
             hint = f"did you mean --{word}?"
             raise RunError(f"unexpected argument {word!r}, {hint}")
-    target = next((name for name in TARGETS if name in values), None)
-    is_run = "dataset" in values  # a command with the flags of a run
-    if is_run and (target is None or all(map(_names_flagfile, words))):
+    if "dataset" in values:  # a command with the flags of a run
         return [*(f"--flagfile={word}" for word in words), *given]
-    if target is None:
-        rule = "flags start with --"
-    elif any(a.lstrip("-").partition("=")[0] == target for a in given):
-        rule = f"--{target} says it already"
-    else:
+    target = next((name for name in TARGETS if name in values), "")
+    if target and not find_value(given, target):
         return [*given, f"--{target}={','.join(words)}"]
+    rule = f"--{target} says it already" if target else "flags start with --"
     raise RunError(f"unexpected argument {words[0]!r}: {rule}")
-
-
-def _names_flagfile(word: str) -> bool:
-    """Checks whether a flagfile has this name; runs may be files as well."""
-    name = os.path.expanduser(word).removesuffix(SUFFIX) + SUFFIX
-    return _look_up(name) is not None
 
 
 def join_values(

@@ -11,33 +11,27 @@ class ModelConfig(Settings):
     """The decoder, and the code of the factors that it is given."""
 
     model: str = setting(
-        "cnn", "Name of the decoder (docs/experiments.md lists them)."
+        "cnn", "Name of the decoder (see docs/experiments.md)."
     )
     encoding: str = setting(
-        "bump",
-        "Name of the input code of the factors (docs/experiments.md lists "
-        "them).",
+        "bump", "Name of the input code of the factors (docs/experiments.md)."
     )
     depth: int = setting(
-        4,
-        "Number of hidden layers between the first stage and the output.",
-        minimum=1,
-        maximum=1000,
+        4, "Hidden layers after the first stage.", minimum=1, maximum=1000
     )
     width: int = setting(
         64, "Channels or units of a layer.", minimum=1, maximum=2**16
     )
     start: str = setting(
         "default",
-        "Initial weights of layers with a kernel: those of the model, or the "
-        "published ones (uniform up to 1 / sqrt(fan-in), biases, too), which "
-        "the models low_rank and hard_rendering have in any case.",
+        "Initial weights: those of the model, or the published ones (uniform "
+        "up to 1 / sqrt(fan-in)), as low_rank and hard_rendering always have.",
         choices=("default", "published"),
     )
     code_width: float = non_negative(
         0.0,
         "Bump code: standard deviation of the tuning of a unit, in grid steps; "
-        "0 is as wide as the bump in the image (--sigma).",
+        "0 takes that of the bump (--sigma).",
         maximum=1e6,
     )
     ramp_range: str = setting(
@@ -47,20 +41,17 @@ class ModelConfig(Settings):
         choices=("signed", "unit", "raw"),
     )
     absent_value: float = setting(
-        0.0,
-        "Ramp code: the number that stands for an absent factor.",
-        minimum=-1e30,
+        0.0, "Ramp code: number in place of an absent factor.", minimum=-1e30
     )
     groups: str = setting(
         "",
-        "Composed models and attention: which factors form an object, as in "
-        "x_a+y_a,x_b+y_b, from front to back; by default each factor by "
-        "itself.",
+        "Composed models and attention: factors of each object, as in "
+        "x_a+y_a,x_b+y_b, from front to back; by default one each.",
     )
     patch_size: int = non_negative(
         0,
-        "Transformer: rows and columns of pixels that are one token; 0 takes "
-        "the fewest that leave at most 784 tokens.",
+        "Transformer: rows and columns of pixels of a token; 0 takes the "
+        "fewest that leave at most 784 tokens.",
     )
     interaction_weight: float = non_negative(
         0.0,
@@ -93,23 +84,17 @@ class ModelConfig(Settings):
         "find",
         "Hard rendering: find the image axis of every factor, or say it, as "
         "in x:columns,y:rows, where the profile of a value of x has a number "
-        "for every column. A factor may also have find or none (a low-rank "
-        "matrix), which categorical and periodic factors have by default.",
+        "for every column; find and none (a low-rank matrix) work as well.",
     )
     axis_weight: float = non_negative(
-        1e-4,
-        "Hard rendering: weight of the penalty that one axis of a factor "
-        "survives.",
+        1e-4, "Hard rendering: weight of the penalty that one axis survives."
     )
     channels: str = setting(
-        "all",
-        "Acting: what the values of factors may do, some of x, y, angle, size, "
-        "template and color.",
+        "all", "Acting: what factors do: x, y, angle, size, template, color."
     )
     candidates: int = setting(
         8,
-        "Acting: number of trainings side by side, of which the shortest "
-        "description is kept.",
+        "Acting: trainings side by side; the shortest description is kept.",
         minimum=1,
         maximum=1000,
     )
@@ -119,9 +104,7 @@ class ModelConfig(Settings):
         "in units of the learning rate.",
     )
     channel_price: float = non_negative(
-        0.002,
-        "Acting: training error that a channel of a factor must save, for a "
-        "candidate to be kept.",
+        0.002, "Acting: training error that a channel of a factor must save."
     )
     prune_below: float = non_negative(
         0.2,
@@ -141,9 +124,7 @@ class TrainingConfig(Settings):
 
     epochs: int = setting(50, "Number of epochs.", minimum=1, maximum=10**6)
     steps_per_epoch: int = non_negative(
-        0,
-        "Number of batches in an epoch; 0 means one pass over the training "
-        "examples.",
+        0, "Batches in an epoch; 0 means one pass over the training examples."
     )
     batch_size: int = setting(
         32, "Examples in a batch, over all replicas.", minimum=1, maximum=10**5
@@ -151,30 +132,22 @@ class TrainingConfig(Settings):
     learning_rate: float = setting(1e-3, "Learning rate of AdamW.", above=0.0)
     decay: str = setting(
         "none",
-        "How the learning rate falls to 0 over the last steps: not at all, "
+        "Let the learning rate fall to 0 over the last steps: not at all, "
         "along a line, or along half a period of a cosine.",
         choices=("none", "linear", "cosine"),
     )
     decay_share: float = setting(
-        0.2,
-        "Share of all steps, the last ones, in which the learning rate falls.",
-        above=0.0,
-        maximum=1.0,
+        0.2, "Share of all steps in which it falls.", above=0.0, maximum=1.0
     )
     adam_epsilon: float = setting(
-        1e-7,
-        "Epsilon of AdamW: the default of Keras; that of the published code "
-        "is 1e-8.",
-        above=0.0,
+        1e-7, "Epsilon of AdamW; that of the published code is 1e-8.", above=0.0
     )
     weight_decay: float = non_negative(0.01, "Decoupled weight decay of AdamW.")
     l1_weight: float = non_negative(
         0.0, "Weight of the absolute error that is added to the squared error."
     )
     clip_norm: float = non_negative(
-        0.0,
-        "Largest norm of the whole gradient, which is scaled down to it; 0 "
-        "means no limit.",
+        0.0, "Largest norm of the whole gradient; 0 means no limit."
     )
     plateau_patience: int = non_negative(
         0,
@@ -182,9 +155,7 @@ class TrainingConfig(Settings):
         "without a lower training loss; 0 means never.",
     )
     seed: int = non_negative(
-        0,
-        "Seed of the data, the initial weights and the order of the batches.",
-        maximum=2**31 - 1,
+        0, "Seed of data, initial weights and batches.", maximum=2**31 - 1
     )
     id_target: float = non_negative(
         0.0,
@@ -193,8 +164,7 @@ class TrainingConfig(Settings):
     )
     restarts: int = non_negative(
         3,
-        "With --id_target: how often, at most. The training with the lowest "
-        "ID error is kept.",
+        "With --id_target: how often. The lowest ID error wins.",
         maximum=1000,
     )
     precision: str = setting(
@@ -204,15 +174,14 @@ class TrainingConfig(Settings):
     )
     num_replicas: int = non_negative(
         0,
-        "Number of replicas that share a batch; 0 means one on every GPU, or "
-        "one on the CPU.",
+        "Replicas that share a batch; 0 means one on every GPU, or on the CPU.",
         maximum=1024,
     )
     compiled: str = setting(
         "auto",
-        "Whether the training steps of an epoch run as one program of XLA: "
-        "always, never, or (auto) on one GPU, where the training images fit "
-        "into a quarter of its memory.",
+        "Run the training steps of an epoch as one program of XLA: always, "
+        "never, or (auto) on one GPU, where the training images fit into a "
+        "quarter of its memory.",
         choices=("auto", "always", "never"),
     )
 

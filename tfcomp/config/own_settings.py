@@ -1,9 +1,4 @@
-"""Settings that plugins declare: flags that are part of a run's identity.
-
-`declare_setting("num_petals", 5, "Petals of a flower.", minimum=1)` at the top
-of a plugin makes `--num_petals`, which a sweep can vary, and whose value a
-dataset or model finds in `config.own["num_petals"]`.
-"""
+"""Settings that plugins declare: flags that are part of a run's identity."""
 
 import dataclasses
 from collections.abc import Collection, Mapping
@@ -24,11 +19,16 @@ class OwnSettings(dict[str, Any]):
 
 
 def declare_setting(name: str, default: Any, help: str, **rules: Any) -> None:
-    """Declares a setting; the arguments are those of `settings.setting`.
+    """Declares a setting of a plugin, which a sweep can vary.
+
+    `declare_setting("num_petals", 5, "Petals of a flower.", minimum=1)` at the
+    top of a plugin makes `--num_petals`. A dataset or model finds its value in
+    `config.own["num_petals"]`.
 
     Args:
         name: Its flag, and its key in `config.own`.
         default: Its default value, whose type is that of the flag.
+        help: One sentence for `--help`.
         **rules: `minimum`, `maximum`, `above`, `choices`.
 
     Raises:
@@ -37,10 +37,11 @@ def declare_setting(name: str, default: Any, help: str, **rules: Any) -> None:
     """
     field = setting(default, help, **rules)
     field.name = name
-    broken = [*list_broken_rules(field, default)]
-    if not name.isidentifier() or broken:
-        problem = broken[0] if broken else "named as a Python variable"
-        raise ValueError(f"the setting {name} must be {problem}")
+    problems = [*list_broken_rules(field, default)]
+    if not name.isidentifier():
+        problems = ["named as a Python variable"]
+    if problems:
+        raise ValueError(f"the setting {name} must be {problems[0]}")
     known, plugin = _DECLARED.get(name, (field, IMPORTING[-1]))
     if (known.default, known.metadata) != (field.default, field.metadata):
         raise ValueError(f"the setting {name} is declared already")

@@ -32,7 +32,6 @@ NEEDLESS = ("matplotlib", "pandas", "sklearn")
 def quiet_startup() -> Iterator[None]:
     """Hides what the block writes to stderr, unless it crashes.
 
-    Errors with a one-line explanation (`explain_failure`) are no crash.
     TF_CPP_MIN_LOG_LEVEL=0 in the environment shows everything.
     """
     if os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2") in ("0", "1"):
@@ -72,9 +71,7 @@ def start_tensorflow(is_cli: bool = True) -> Iterator[None]:
             # It looks for GPUs once, and complains where it has no driver.
             tensorflow.config.list_physical_devices()
         # Each run that is analyzed has functions of its own to trace.
-        logging.getLogger("tensorflow").addFilter(
-            lambda record: "tf.function retracing" not in record.getMessage()
-        )
+        logging.getLogger("tensorflow").addFilter(_is_no_retracing)
         config = sys.modules["keras"].config
         found = config.backend(), config.image_data_format(), config.floatx()
         if found != LAYERS:
@@ -91,6 +88,10 @@ def choose_deterministic_kernels() -> None:
     given = os.environ.get("XLA_FLAGS", "")
     if "deterministic_ops" not in given:
         os.environ["XLA_FLAGS"] = f"{given} {XLA_FLAG}".strip()
+
+
+def _is_no_retracing(record: logging.LogRecord) -> bool:
+    return "tf.function retracing" not in record.getMessage()
 
 
 def _set_up_gpus(is_cli: bool) -> None:

@@ -1,8 +1,4 @@
-"""Tables from a name to a builder, so that flags can choose by name.
-
-An entry is a callable or the path of one (`package.module:function`), which is
-imported on use: listing models imports no TensorFlow.
-"""
+"""Tables from a name to a builder, so that flags can choose by name."""
 
 import pkgutil
 from collections.abc import Callable
@@ -26,11 +22,16 @@ class Entry(NamedTuple):
 
 
 class Registry:
-    """A table of builders; errors name the flag that chooses among them."""
+    """A table of builders; errors name the flag that chooses among them.
+
+    A builder may be the path of one (`package.module:function`), which is
+    imported on use: listing models imports no TensorFlow.
+    """
 
     def __init__(self, flag: str) -> None:
         self.flag = flag
         self._entries: dict[str, Entry] = {}
+        self.clear = self._entries.clear  # removes all entries
 
     def register(
         self,
@@ -60,10 +61,6 @@ class Registry:
             raise ValueError(f"the {self.flag} {name!r} is registered already")
         self._entries[name] = Entry(target, check, cost)
         return target
-
-    def clear(self) -> None:
-        """Removes all entries."""
-        self._entries.clear()
 
     def names(self) -> list[str]:
         """Returns all registered names, sorted."""

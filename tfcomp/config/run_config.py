@@ -26,39 +26,30 @@ class RunConfig(Settings):
     """All settings of one run."""
 
     run_name: str = setting("donut", "Name of the run and of its folders.")
-    log_dir: str = setting(
-        "tensorboard_logs", "Folder in which run folders are made."
-    )
-    export_dir: str = setting(
-        "saved_models", "Folder in which SavedModels are written."
-    )
+    log_dir: str = setting("tensorboard_logs", "Folder of run folders.")
+    export_dir: str = setting("saved_models", "Folder of SavedModels.")
     export: bool = setting(
         True, "Write a SavedModel for inference when the run ends."
     )
     eval_every: int = non_negative(
-        1,
-        "Number of epochs between ID and OOD scores; 0 means only at the end.",
+        1, "Epochs between ID and OOD scores; 0 means only at the end."
     )
     eval_points: int = non_negative(
         4096,
-        "Largest number of combinations that are scored and analyzed; of more, "
-        "a sample is taken, half of it held out. 0 scores all in blocks, and "
-        "analyzes a sample of 4096.",
+        "Most combinations that are scored and analyzed; of more, a sample is "
+        "taken, half of it held out. 0 scores all, and analyzes 4096.",
     )
     layerwise_every: int = non_negative(
         10,
-        "Number of epochs between layerwise geometry, probes and pictures; 0 "
-        "means only at the end.",
+        "Epochs between layerwise geometry, probes and pictures; 0 means only "
+        "at the end.",
     )
     checkpoint_seconds: float = non_negative(
-        10.0,
-        "Save a checkpoint at the end of an epoch when the last one is older "
-        "than this many seconds.",
+        10.0, "Save a checkpoint after an epoch if the last one is older."
     )
     pictures: bool = setting(
         True,
-        "Draw images into TensorBoard, which takes a third of the time of a "
-        "short run.",
+        "Draw images into TensorBoard: a third of the time of a short run.",
     )
     keep_outputs: int = non_negative(
         0,
@@ -71,14 +62,10 @@ class RunConfig(Settings):
         "uninterrupted one.",
     )
     overwrite: bool = setting(
-        False,
-        "Replace the run of this name, if there is one; its SavedModels stay "
-        "as older versions.",
+        False, "Replace the run of this name; its SavedModels stay as versions."
     )
     plugins: str = setting(
-        "",
-        "Python modules, separated by commas, that are imported first and "
-        "register parts of your own.",
+        "", "Python modules, separated by commas, that register own parts."
     )
     data: DataConfig = field(default_factory=DataConfig)
     model: ModelConfig = field(default_factory=ModelConfig)

@@ -9,7 +9,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from absl import flags
@@ -17,26 +16,28 @@ from absl import flags
 from tfcomp.config.errors import ConfigError, RunError, suggest
 from tfcomp.config.flagfiles import expand_flagfiles, find_value, join_values
 from tfcomp.config.own_settings import list_declared
-from tfcomp.config.plugins import import_plugins
+from tfcomp.config.plugins import (
+    GUARDED,
+    TRUST,
+    TRUST_FLAG,
+    check_untrusted,
+    import_plugins,
+)
 from tfcomp.config.run_config import (
     RunConfig,
     all_fields,
     make_config,
     split_names,
 )
-from tfcomp.config.settings import (
-    CONTROLS,
-    NO_CONTROLS,
-    NOUNS,
-    Settings,
-)
-from tfcomp.config.trust import GUARDED, TRUST, TRUST_FLAG, check_untrusted
+from tfcomp.config.settings import CONTROLS, NO_CONTROLS, NOUNS, Settings
 
 # Flags with a path: shells do not expand `~` in `--log_dir=~/logs`.
 PATHS = (
     "log_dir export_dir data data_dir examples_dir output pipeline_root "
     "profile embeddings"
 ).split()
+# Lines of runs of earlier versions, whose flags are gone.
+RETIRED = ("--orthogonal=false",)
 DEFINE: dict[type, Callable[..., Any]] = {
     bool: flags.DEFINE_boolean,
     int: flags.DEFINE_integer,
@@ -75,10 +76,6 @@ def define_run_flags(plugins: str = "") -> flags.FlagValues:
     return values
 
 
-# Lines of runs of earlier versions, whose flags are gone.
-RETIRED = ("--orthogonal=false",)
-
-
 def parse_flags(
     arguments: Sequence[str], values: flags.FlagValues
 ) -> dict[str, Any]:
@@ -89,7 +86,7 @@ def parse_flags(
     Raises:
         ConfigError: A value is ill-formed.
         RunError: A flag is unknown, a flagfile is missing, or only a flagfile
-            sets a guarded flag (see `trust`).
+            sets a guarded flag (see `plugins`).
     """
     add_trust(values)
     expanded = expand_flagfiles(join_values(arguments, values))
@@ -108,21 +105,17 @@ def add_trust(values: flags.FlagValues) -> None:
         make_flags(TRUST_FLAG, values)
 
 
-def parse_record(path: Path) -> dict[str, Any]:
-    """Parses the flagfile that a run has written, as `parse_lines`."""
-    return parse_lines(expand_flagfiles([f"--flagfile={path.resolve()}"]))
+def parse_record(lines: Sequence[str]) -> dict[str, Any]:
+    """Parses flags that a run has written, as `parse_flags`.
 
-
-def parse_lines(expanded: Sequence[str]) -> dict[str, Any]:
-    """Parses as `parse_flags`, but imports no plugins.
-
-    Flags of plugins that are not imported are strings.
+    Imports no plugins: flags of plugins that are not imported are strings.
     """
+    expanded = expand_flagfiles(lines)
     modules = find_value(expanded, "plugins")
     values = define_run_flags(modules)
     if not set(split_names(modules)) <= set(sys.modules):
-        lines = [argument.lstrip("-").partition("=") for argument in expanded]
-        make_flags({n: (v, "") for n, _, v in lines if n not in values}, values)
+        pairs = [argument.lstrip("-").partition("=") for argument in expanded]
+        make_flags({n: (v, "") for n, _, v in pairs if n not in values}, values)
     return _parse_expanded(expanded, values)
 
 

@@ -1,8 +1,4 @@
-"""Dataclass fields that declare a flag and check their own value.
-
-One declaration gives the attribute, the flag, its help and its rule, so the
-library and the command line check the same.
-"""
+"""Dataclass fields that declare a flag, its help, and a rule for its value."""
 
 import dataclasses
 import math

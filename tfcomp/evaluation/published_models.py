@@ -21,7 +21,7 @@ import numpy as np
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.flagfiles import split_lines
 from tfcomp.config.run_config import LOCATION_FLAGS, RunConfig, make_config
-from tfcomp.config.run_flags import parse_lines
+from tfcomp.config.run_flags import parse_record
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.models.config_checks import list_announcements
@@ -83,7 +83,7 @@ def parse_published_flags(content: bytes, name: str) -> RunConfig:
     for line in lines:
         if not re.match(r"--\w+=", line) or line.startswith("--flagfile="):
             raise RunError(f"{FLAGS_FILE} has a line {line[:60]!a}")
-    flags = parse_lines(lines)
+    flags = parse_record(lines)
     kept = {k: v for k, v in flags.items() if k not in LOCATION_FLAGS}
     config = make_config(kept | {"run_name": make_run_name(name)})
     check_publishable(config)

@@ -1,9 +1,8 @@
 """Reads and writes files that others may have prepared to do harm.
 
-A file is either absent or complete. Everything that tfcomp writes goes through
-`write_whole`, `replace_folder` or `open_log`, into folders that `make_folder`
-and `make_subfolder` make. No link is followed below the folder that the user
-named.
+Everything that tfcomp writes goes through `write_whole`, `replace_folder` or
+`open_log`: a file is either absent or complete. No link is followed below the
+folder that the user named.
 """
 
 from __future__ import annotations
@@ -80,10 +79,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
-    """Reads what `write_csv` or `write_table` wrote.
-
-    DamagedFileError if a row is cut off, or the file is no such table.
-    """
+    """Reads a table; DamagedFileError if it is none or a row is cut off."""
     text = read_text(path)
     try:
         rows = list(csv.DictReader(io.StringIO(text, newline="")))
@@ -96,10 +92,7 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 
 
 def read_xz(path: Path) -> bytes:
-    """Returns what an xz file holds.
-
-    Raises DamagedFileError if it is none, or holds more than `MAX_UNPACKED`.
-    """
+    """Returns what an xz file holds, `MAX_UNPACKED` bytes at most."""
     check_file(path, MAX_UNPACKED)
     decompressor = lzma.LZMADecompressor(memlimit=MAX_UNPACKED)
     try:
@@ -159,10 +152,7 @@ def write_whole(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def replace_folder(parent: Path, name: str) -> Iterator[Path]:
-    """Yields a new folder that replaces `parent / name` when the block ends.
-
-    If the block fails, `parent / name` is unchanged.
-    """
+    """Yields a new folder that replaces `parent / name` if all goes well."""
     final = parent / name
     refuse_links_between(parent, final)
     make_folder(parent)
@@ -178,19 +168,13 @@ def replace_folder(parent: Path, name: str) -> Iterator[Path]:
 
 
 def make_folder(folder: Path) -> Path:
-    """Makes a folder that the user named, unless it exists; returns its path.
-
-    It may be a link, such as a scratch folder of a cluster.
-    """
+    """Makes a folder that the user named, which may be a link; returns it."""
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def make_subfolder(parent: Path, name: str | Path) -> Path:
-    """Makes a folder for our files, unless it exists; returns its path.
-
-    Raises a LinkError if a folder below `parent` is a link.
-    """
+    """Makes and returns a folder; LinkError if one below `parent` is a link."""
     folder = parent / name
     refuse_links_between(parent, folder)
     return make_folder(folder)
@@ -210,10 +194,7 @@ def refuse_link(path: Path) -> None:
 
 
 def refuse_links_between(root: Path, path: Path) -> None:
-    """Raises a LinkError if a path below a root leads through a link.
-
-    The root itself may be a link: the user has named it.
-    """
+    """Raises a LinkError if a path below a root leads through a link."""
     for part in (path, *path.parents):
         if part == root:
             break

@@ -16,7 +16,6 @@ from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.settings import CONTROLS, NO_CONTROLS
 from tfcomp.storage.files import PARTIAL, make_folder, make_partial_name
 
-MAX_NAME_BYTES = 255  # of one part of a path, in the usual file systems
 LOCK_FILE = ".lock"
 
 
@@ -33,9 +32,6 @@ def check_folder(flag: str, path: str) -> None:
     if CONTROLS.search(path):
         raise ConfigError(flag, NO_CONTROLS, path)
     absolute = Path(path).absolute()
-    if max(len(os.fsencode(p)) for p in absolute.parts) > MAX_NAME_BYTES:
-        rule = f"must have names of at most {MAX_NAME_BYTES} bytes"
-        raise ConfigError(flag, rule, path)
     nearest = next(filter(os.path.lexists, [absolute, *absolute.parents]))
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
         raise ConfigError(flag, "must name a folder that can be written", path)

@@ -1,13 +1,8 @@
 """Lists the files of published models and checks their hashes.
 
-<source>/<name>/README.md      the card
-<source>/<name>/run.flags      every flag of the training
-<source>/<name>/metrics.json   scores of what the weights draw
-<source>/<name>/weights.npz    the weights: numbers alone
-<source>/<name>/SHA256SUMS     a hash of each file, for `sha256sum -c`, too
-
-A source is a folder. Its files are read, never run; each has a size limit, and
-its hash is compared before it is used.
+<source>/<name>/ has the card, the flags and scores of a run, and weights. Files
+are read, never run; each has a size limit, and its hash is compared before it
+is used.
 """
 
 from __future__ import annotations
@@ -24,7 +19,9 @@ from typing import Any
 from tfcomp.config.errors import ConfigError, RunError, suggest
 from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, select_scores
 
-CARD_FILE, WEIGHTS_FILE, SUMS_FILE = "README.md", "weights.npz", "SHA256SUMS"
+CARD_FILE = "README.md"
+WEIGHTS_FILE = "weights.npz"  # numbers alone
+SUMS_FILE = "SHA256SUMS"  # a hash of each file, for `sha256sum -c`, too
 FILES = (CARD_FILE, METRICS_FILE, FLAGS_FILE, WEIGHTS_FILE)
 # Bytes of a file at most.
 LIMITS = {
@@ -54,11 +51,7 @@ class Published:
 
 
 def find_source(source: str = "") -> str:
-    """Returns the folder of published models.
-
-    The default is `saved_models/published` in the working directory, then in
-    the clone that tfcomp runs from.
-    """
+    """Returns the folder of models, by default here or in the clone."""
     if source:
         return os.path.expanduser(source).rstrip("/")
     for folder in (DEFAULT, CLONE / DEFAULT):
@@ -89,9 +82,8 @@ def list_published(source: str = "") -> list[Published]:
 
 
 def _describe(name: str, model: Path) -> Published:
-    metrics = parse_metrics(
-        _read(str(model), METRICS_FILE), str(model / METRICS_FILE)
-    )
+    content = _read(str(model), METRICS_FILE)
+    metrics = parse_metrics(content, f"{model}/{METRICS_FILE}")
     return Published(
         name=name,
         size=sum((model / f).stat().st_size for f in (*FILES, SUMS_FILE)),
@@ -111,10 +103,6 @@ def read_model(
         source: A folder of models.
         name: The model; empty if the source is the model itself.
         sha256: The hash that `SHA256SUMS` must have, if given.
-
-    Raises:
-        RunError: There is no such model, or a file is missing, too large or
-            differs from its hash.
     """
     if name:
         check_name(name)

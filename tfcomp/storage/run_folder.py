@@ -102,10 +102,11 @@ def check_run(path: str | Path) -> RunConfig:
     files.check_file(path / MODEL_FILE)
     for name in (METRICS_FILE, MODEL_FILE):
         if not (path / name).exists():
+            state = f"is not finished, it has no {name}: go on with "
+            state += describe_resume(path)
             if is_locked(path):
-                raise RunError(f"--run={path} is running, it has no {name} yet")
-            state = f"is not finished, it has no {name}: go on with"
-            raise RunError(f"--run={path} {state} {describe_resume(path)}")
+                state = f"is running, it has no {name} yet"
+            raise RunError(f"--run={path} {state}")
     return dataclasses.replace(config, log_dir=str(path.parent))
 
 
@@ -121,12 +122,8 @@ def describe_resume(path: Path) -> str:
 
 
 def read_flags(path: Path) -> dict[str, Any]:
-    """Returns the flags in the `run.flags` of a run folder.
-
-    Raises a RunError or a ConfigError if a flag or value is not known.
-    """
-    read_flags_text(path)
-    return parse_record(path / FLAGS_FILE)
+    """Returns the flags in the `run.flags` of a run folder."""
+    return parse_record(split_lines(read_flags_text(path)))
 
 
 def read_flags_text(path: Path) -> str:
@@ -146,12 +143,11 @@ def read_metrics(path: Path) -> dict[str, Any]:
     metrics = files.read_json(path / METRICS_FILE)
     # A list of stages and a name; all else are dictionaries.
     plain = ("differences", "reference")
-    parts = [v for k, v in metrics.items() if k not in plain]
-    is_whole = all(isinstance(part, dict) for part in parts) and all(
-        isinstance(row, dict)
-        for name in ("layers", "channels")
-        for row in metrics.get(name, {}).values()
-    )
+    parts = [part for name, part in metrics.items() if name not in plain]
+    for name in ("layers", "channels"):
+        if isinstance(entry := metrics.get(name), dict):
+            parts += entry.values()
+    is_whole = all(isinstance(part, dict) for part in parts)
     if not (is_whole and select_scores(metrics)):
         raise DamagedFileError(path / METRICS_FILE, "it has no scores")
     return metrics
@@ -167,16 +163,28 @@ def find_metrics(path: Path) -> dict[str, Any] | None:
 
 def is_finished(path: Path) -> bool:
     """Checks whether a run has its scores and its model, both undamaged."""
-    return find_metrics(path) is not None and _is_archive(path / MODEL_FILE)
+    if find_metrics(path) is None:
+        return False
+    try:
+        check_model(path / MODEL_FILE)
+        with zipfile.ZipFile(path / MODEL_FILE) as archive:
+            return archive.testzip() is None
+    except Exception:  # a damaged file raises errors of many kinds
+        return False
 
 
 def select_scores(metrics: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Returns the sets of scores of metrics: `id`, `ood`, `ood_plus` etc."""
-    return {
-        subset: scores
-        for subset, scores in metrics.items()
-        if subset.startswith(("id", "ood"))
-    }
+    return {k: v for k, v in metrics.items() if k.startswith(("id", "ood"))}
+
+
+def check_model(path: Path) -> None:
+    """Raises an error for a `model.keras` that would fill the memory."""
+    files.check_file(path)
+    with zipfile.ZipFile(path) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    if size > MAX_RATIO * path.stat().st_size:
+        raise DamagedFileError(path, f"it unpacks to {size >> 20:,} MB")
 
 
 def _check_owner(path: Path, config: RunConfig) -> None:
@@ -208,47 +216,22 @@ def _check_owner(path: Path, config: RunConfig) -> None:
             f"{', '.join(shown)}: choose another --run_name, or replace that "
             "run by --overwrite"
         )
-    if not config.resume and (state := _describe_state(path)):
-        raise RunError(
-            f"--run_name={config.run_name} exists in {config.log_dir} and "
-            f"{state}: add --resume, or choose another --run_name"
-        )
-
-
-def _describe_state(path: Path) -> str:
-    """Returns the reason why a run is not finished; else empty."""
-    if is_finished(path):
-        return ""
+    if config.resume or is_finished(path):
+        return
+    state = "is running" if is_locked(path) else "was interrupted"
     if (path / METRICS_FILE).exists():
-        return f"its {METRICS_FILE} or {MODEL_FILE} is missing or damaged"
-    return "is running" if is_locked(path) else "was interrupted"
+        state = f"its {METRICS_FILE} or {MODEL_FILE} is missing or damaged"
+    raise RunError(
+        f"--run_name={config.run_name} exists in {config.log_dir} and "
+        f"{state}: add --resume, or choose another --run_name"
+    )
 
 
 def _empty(path: Path) -> None:
     """Removes all files of a run but its lock; `run.flags`, its owner, last."""
-    kept = {LOCK_FILE, FLAGS_FILE}
-    for part in [p for p in path.iterdir() if p.name not in kept]:
-        if part.is_dir() and not part.is_symlink():
+    for part in path.iterdir():
+        if part.is_dir():
             shutil.rmtree(part)
-        else:
+        elif part.name not in (LOCK_FILE, FLAGS_FILE):
             part.unlink()
     (path / FLAGS_FILE).unlink(missing_ok=True)
-
-
-def check_model(path: Path) -> None:
-    """Raises an error for a `model.keras` that would fill the memory."""
-    files.check_file(path)
-    with zipfile.ZipFile(path) as archive:
-        size = sum(member.file_size for member in archive.infolist())
-    if size > MAX_RATIO * path.stat().st_size:
-        raise DamagedFileError(path, f"it unpacks to {size >> 20:,} MB")
-
-
-def _is_archive(path: Path) -> bool:
-    """Checks whether a model is complete; its index ends the file."""
-    try:
-        check_model(path)
-        with zipfile.ZipFile(path) as archive:
-            return archive.testzip() is None
-    except Exception:  # a damaged file raises errors of many kinds
-        return False
