@@ -11,7 +11,6 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.certificate import certify
 from tfcomp.datasets.notes import describe_order
-from tfcomp.datasets.row_space import PRIME, RowSpace
 from tfcomp.datasets.solvable import (
     certify_dataset,
     explain_images,
@@ -61,7 +60,7 @@ def draw_split(seed: int) -> tuple[np.ndarray, np.ndarray]:
     return every[rng.random(len(every)) < share], every
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(10))
 def test_random_splits_equal_an_svd(seed: int) -> None:
     train, every = draw_split(seed)
     for order in (1, 2, 3):
@@ -77,7 +76,7 @@ def test_random_splits_equal_an_svd(seed: int) -> None:
         assert len(again.images) == 0
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_no_smaller_set_of_images_certifies_everything(seed: int) -> None:
     rng = np.random.default_rng(seed)
     every = np.indices((3, 2, 2)).reshape(3, -1).T
@@ -131,7 +130,7 @@ def test_noise_of_published_splits(
     assert found["noise_max"] == pytest.approx(most, abs=0.06)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("order", [1, 2])
 def test_noise_equals_the_variance_of_least_squares(
     seed: int, order: int
@@ -216,32 +215,6 @@ def test_marks_are_of_the_points_of_the_grid() -> None:
     }
     for point, mark in zip(splits.grid.tolist(), marks, strict=True):
         assert np.isnan(mark) or mark == every[tuple(point)]
-
-
-def test_row_space_equals_elimination_over_fractions(rng) -> None:
-    rows = rng.integers(-3, 4, (90, 6)) @ rng.integers(-2, 3, (6, 40))
-    space = RowSpace(40)
-    for part in np.array_split(rows, 3):
-        space.add(part.astype(float))
-    assert len(space.pivots) == np.linalg.matrix_rank(rows) == 6
-    null = space.draw_null(2, rng)
-    assert not (rows @ null % PRIME).any()
-    assert null.any(axis=0).all()
-
-
-@pytest.mark.parametrize("code", ["one_hot", "ramp"])
-def test_codes_that_relate_values_are_named(
-    code: str, capsys: pytest.CaptureFixture
-) -> None:
-    flags = [
-        "--flagfile=smoke.flags",
-        f"--encoding={code}",
-        "--region=gap:x:3-5",
-    ]
-    assert command.main(["tfcomp solvable", *flags]) == 0
-    text = capsys.readouterr().out
-    assert ("relates values" in text) == (code == "ramp")
-    assert "determined: if what adds up can be read off an image\n" in text
 
 
 def test_the_command_prints_json_alone(capsys: pytest.CaptureFixture) -> None:

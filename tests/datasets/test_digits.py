@@ -10,7 +10,6 @@ import scipy.ndimage
 import tensorflow_datasets as tfds
 
 import tfcomp
-from tfcomp import train
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, digits, make_dataset
@@ -125,15 +124,3 @@ def test_damaged_directory_is_one_line(info: str, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="cannot be read") as caught:
         digits.load_digit(tmp_path, 4, 0)
     assert "\n" not in str(caught.value)
-
-
-def test_command_without_data(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    flags = ("--flagfile=rotated_mnist.flags", f"--data_dir={tmp_path / 'no'}")
-    with pytest.raises(RunError, match="^--data_dir: no MNIST in ") as caught:
-        train.main(["tfcomp train", *flags])
-    line = str(caught.value)
-    assert "t.load('mnist'" in line and "stand_in" in line
-    assert not list(tmp_path.iterdir())

@@ -60,7 +60,7 @@ def test_levels() -> None:
     values = np.array([4, 0, 1, np.nan, 3.5])
     assert NAMES.to_index(values).tolist() == [2, 0, 1, -1, 2]
     assert MIXED.ordered == (0, 1)
-    with pytest.raises(ValueError, match="2 levels and names"):
+    with pytest.raises(ValueError, match="must have 2 levels"):
         Factor("x", 2, 0.0, 1.0, levels=(0.0, 0.5, 1.0))
     with pytest.raises(ValueError, match="must rise"):
         Factor("x", 2, 0.0, 1.0, levels=(1.0, 0.0))

@@ -38,13 +38,6 @@ def test_planes_show_held_out_and_known_points() -> None:
         assert 0 < mask[plane.index].sum() < mask[plane.index].size
 
 
-def test_two_factors_have_one_plane() -> None:
-    mask = np.eye(6, 4) > 0
-    (plane,) = list_planes(TILES.factors[:2], mask, ~mask)
-    assert (plane.name, plane.held) == ("x_size", "")
-    np.testing.assert_array_equal(mask[plane.index], mask)
-
-
 def test_maps_carry_their_factors(rng: np.random.Generator) -> None:
     values = rng.random(SHAPE)
     mask = values > 0.9

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tfcomp import materialize as command
-from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset, materialized
@@ -137,13 +136,3 @@ def test_damaged_files(stored: RunConfig, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="cannot be .* remove it") as caught:
         attach(stored)
     assert "\n" not in str(caught.value)
-
-
-def test_command_needs_a_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    rule = "^--examples_dir must name a folder, got ''$"
-    with pytest.raises(ConfigError, match=rule):
-        command.main(["tfcomp materialize", *SMALL])
-    assert not list(tmp_path.iterdir())

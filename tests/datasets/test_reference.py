@@ -52,16 +52,6 @@ def test_the_mean_training_image_scores_one(
     assert scores["id"]["r2"] == pytest.approx(0, abs=1e-6)
 
 
-def test_the_order_of_images_changes_nothing() -> None:
-    images, blank = draw_discs(0.35), np.full((16, 16, 1), 0.4)
-    images[0, :2] = images[0, -2:] = 255  # whose corners are bright
-    there, back = (
-        score(images[order], CLASSES[order], blank).scores
-        for order in (slice(None), slice(None, None, -1))
-    )
-    assert there == back
-
-
 def test_r2_is_one_less_the_error_over_the_variance() -> None:
     images, truth = draw_discs(0.5), draw_discs(0.5) / 255
     shown = truth[0] + 0.1

@@ -22,7 +22,6 @@ from tfcomp.datasets.materialized import attach_examples, materialize
 from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.solvable import certify_dataset, measure_coverage
 from tfcomp.datasets.table_factors import TableError
-from tfcomp.evaluation.reference_scores import score_references
 from tfcomp.train import train_run
 
 RNG = np.random.default_rng(0)
@@ -98,12 +97,6 @@ def test_scores_are_means_over_images() -> None:
         variance = truth[chosen].var(axis=0).mean()
         r2 = 1 - slow["mse"] / variance
         assert scores["r2"] == pytest.approx(r2, abs=1e-5)
-
-
-def test_the_mean_image_reaches_the_floor() -> None:
-    table = make_table()
-    scores = tfcomp.evaluate(table.draw, table, REGION).scores["ood"]
-    assert scores["mse"] == pytest.approx(scores["floor_mse"], rel=1e-6)
 
 
 def write(kind: str, folder: Path) -> list[str]:
@@ -255,13 +248,6 @@ def test_maps_coverage_and_certificates_are_of_bins() -> None:
     coverage = measure_coverage(dataset)
     assert coverage["combinations"] == pytest.approx((~is_ood).mean())
     assert coverage["values"] == 1.0
-
-
-def test_references_draw_only_points_that_exist() -> None:
-    dataset = tfcomp.evaluate(draw, make_places(), "corner:4.5").dataset
-    scores = score_references(dataset, dataset.grid_images)
-    assert {"mean_image", "additive", "nearest_id"} == {*scores}
-    assert scores["nearest_id"]["id"] < scores["mean_image"]["id"]
 
 
 def is_in_hull(point: np.ndarray, known: np.ndarray) -> bool:

@@ -64,8 +64,8 @@ def test_levels_by_name(shapes: tfcomp.ModelReport) -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda r: r.draw(z=1), "must be among x, y"),
-        (lambda r: r.draw(x=1), "missing y"),
+        (lambda r: r.draw(z=1), "must be all of x, y"),
+        (lambda r: r.draw(x=1), "must be all of x, y"),
         (lambda r: r.draw([1, 2, 3]), r"must be \[n, 2\] \(x, y\)"),
         (lambda r: r.draw([1, 2], x=1), "given once"),
         (lambda r: r.draw(x=[1, 2], y=[1, 2, 3]), "one length"),

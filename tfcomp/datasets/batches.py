@@ -34,16 +34,12 @@ def make_batches(
     first_step: int = 0,
     num_steps: int | None = None,
 ) -> tf.data.Dataset:
-    """Batches of (factors [B, F], images [B, *image_shape]), with noise.
-
-    The arguments are those of `make_row_batches`.
-    """
+    """Batches of (factors [B, F], images [B, *image_shape]), with noise."""
     table = tf.constant(dataset.splits.train)
     stored = dataset.train_images
     num_bytes = 4 * len(table) * math.prod(dataset.image_shape)
     if stored is None and num_bytes <= MAX_STORED:
-        with tf.device("CPU"):
-            stored = dataset.render_training(np.arange(len(table)))
+        stored = _render_all(dataset)
     if stored is not None:
         stored = tf.constant(stored)
 
@@ -70,11 +66,7 @@ def make_row_batches(
     first_step: int = 0,
     num_steps: int | None = None,
 ) -> tf.data.Dataset:
-    """Batches of rows [B] of the training table.
-
-    The batch size B is the global one. Batches start at `first_step`. There are
-    `num_steps` of them, or (None) no end.
-    """
+    """Batches of rows [B] of the training table; B is the global size."""
     shown = _list_shown(dataset)
     end = tf.int64.max // batch_size
     if num_steps is not None:
@@ -91,10 +83,7 @@ def make_row_batches(
 def make_row_sampler(
     dataset: Dataset, batch_size: int, seed: int, num_steps: int
 ) -> Callable[[int], tf.Tensor]:
-    """Returns a function from a first step to the rows [K, B] of K steps.
-
-    These are the batches of `make_row_batches`, computed at once.
-    """
+    """Returns a function from a first step to the rows [K, B] of K steps."""
     shown = _list_shown(dataset)
 
     @tf.function(autograph=False)
@@ -109,13 +98,15 @@ def make_row_sampler(
 
 def make_training_table(dataset: Dataset) -> tuple[tf.Tensor, tf.Tensor]:
     """Factors [n, F] and images [n, *image_shape], with noise, as tensors."""
-    table = dataset.splits.train
-    with tf.device("CPU"):
-        images = dataset.render_training(np.arange(len(table)))
-    images = tf.convert_to_tensor(images, tf.float32)
-    rows = tf.range(len(table), dtype=tf.int64)
+    images = tf.convert_to_tensor(_render_all(dataset), tf.float32)
+    rows = tf.range(len(images), dtype=tf.int64)
     noisy = _add_noise(images, rows, dataset.noise)
-    return tf.constant(table, tf.float32), noisy
+    return tf.constant(dataset.splits.train, tf.float32), noisy
+
+
+def _render_all(dataset: Dataset) -> np.ndarray:
+    with tf.device("CPU"):
+        return dataset.render_training(np.arange(len(dataset.splits.train)))
 
 
 def _do_not_tune() -> tf.data.Options:
@@ -162,11 +153,7 @@ def _list_shown(dataset: Dataset) -> np.ndarray:
 
 
 def _repeat_by_weight(weights: np.ndarray) -> np.ndarray:
-    """Returns row i about w_i / mean(w) * `SHARES` times, sorted.
-
-    Numbers are rounded such that none adds up to more than one image; a pass
-    over the table is `SHARES` times as long.
-    """
+    """Returns row i about w_i / mean(w) * `SHARES` times, sorted."""
     ends = np.cumsum(weights) / np.sum(weights)
     count = SHARES * len(weights)
     rows = np.searchsorted(ends, (np.arange(count) + 0.5) / count)
@@ -176,9 +163,7 @@ def _repeat_by_weight(weights: np.ndarray) -> np.ndarray:
 def repeat_rare(space: FactorSpace, table: np.ndarray) -> np.ndarray:
     """Returns rows of a table, repeated so that values are about as frequent.
 
-    A row is repeated as often as its rarest value is rarer than the average
-    value of the factor, at most `MAX_REPEATS` times. Absent values (NaN) are
-    not rare.
+    A row comes as often as its rarest value is rarer than the average one.
     """
     times = np.ones(len(table))
     for index in space.to_index(table).T:

@@ -7,6 +7,7 @@ a factor apart whose training images are equal.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -44,8 +45,7 @@ class Copies:
 def find_copies(render: Render, space: FactorSpace, splits: Splits) -> Copies:
     """Compares all held-out and training images, by hashes of their pixels."""
     every = splits.all
-    codes = np.stack([number(column) for column in splits.train.T], axis=1)
-    distinct = np.unique(number_rows(codes), return_index=True)[1]
+    distinct = np.unique(number_rows(splits.train), return_index=True)[1]
     train, is_copy = splits.train[distinct], every.is_ood.copy()
     compared = np.concatenate([train, every.factors[is_copy]])
     images = _number_images(render, compared)
@@ -54,7 +54,7 @@ def find_copies(render: Render, space: FactorSpace, splits: Splits) -> Copies:
     is_repeated = np.bincount(images)[images] > 1
     if not is_copy.any() and not is_repeated.any():
         return Copies(is_copy, {})
-    aliases, partial = _list_aliases(space, train, codes[distinct], images)
+    aliases, partial = _list_aliases(space, train, images)
     summary = {
         "num_copies": int(is_copy.sum()),
         "num_held_out": int(every.is_ood.sum()),
@@ -66,41 +66,27 @@ def find_copies(render: Render, space: FactorSpace, splits: Splits) -> Copies:
 
 
 def _number_images(render: Render, table: np.ndarray) -> np.ndarray:
-    """Returns equal numbers for equal images, [n].
-
-    Compares two random sums of pixels modulo 2^64, by 32 bits each: two
-    different images have equal ones with a chance of at most 2^-66.
-    """
-    rng, sums = np.random.default_rng(0), []
-    weights = np.zeros((2, 0), np.uint64)
+    """Returns equal numbers for equal images, [n], by hashes of 64 bits."""
+    hashes: list[int] = []
     for part in np.array_split(table, len(table) // BLOCK + 1):
-        images = render(part)
+        images = np.ascontiguousarray(render(part))
         if images.dtype.kind == "f":
             # Adding 1 rounds away the last bits of pixels near 0.
             images = images.astype(np.float32) + np.float32(1)
-        rows = np.ascontiguousarray(images).reshape(len(part), -1)
-        bits = rows.view(np.uint8)
-        bits = np.pad(bits, ((0, 0), (0, -bits.shape[1] % 4)))
-        lanes = bits.view(np.uint32).astype(np.uint64)
-        if not weights.size:
-            shape = (2, lanes.shape[1])
-            weights = rng.integers(0, 2**64, shape, np.uint64) | np.uint64(1)
-        sums.append([np.einsum("ij,j->i", lanes, w) for w in weights])
-    first, second = np.concatenate(sums, axis=1)
-    return number_rows(np.stack([first, second], axis=1))
+        for image in images:
+            digest = hashlib.blake2b(image.data, digest_size=8).digest()
+            hashes.append(int.from_bytes(digest, "little"))
+    return number(np.array(hashes, np.uint64))
 
 
 def _list_aliases(
-    space: FactorSpace,
-    train: np.ndarray,
-    codes: np.ndarray,
-    images: np.ndarray,
+    space: FactorSpace, train: np.ndarray, images: np.ndarray
 ) -> tuple[Aliases, Aliases]:
     """Returns `aliases` and `partial_aliases` from the numbers of images."""
     aliases: Aliases = {}
     partial: Aliases = {}
     for place, factor in enumerate(space):
-        context = number_rows(np.delete(codes, place, axis=1))
+        context = number_rows(np.delete(train, place, axis=1))
         same = number_rows(np.stack([context, images], axis=1))
         is_equal = np.bincount(same)[same] > 1
         values = np.unique(train[is_equal, place])

@@ -138,18 +138,17 @@ class Dataset:
         return self._sample_training().mean(axis=0, dtype=np.float64)
 
     @property
+    def reference_name(self) -> str:
+        """The reference within a sentence."""
+        blank, mean = "a blank image", "the mean training image"
+        return blank if self.has_background else mean
+
+    @property
     def reference_label(self) -> str:
         """The reference as `metrics.json` names it."""
         if self.has_background:
             return f"blank {self.ground:g}"
-        return "mean training image"
-
-    @property
-    def reference_name(self) -> str:
-        """The reference within a sentence."""
-        if self.has_background:
-            return "a blank image"
-        return "the mean training image"
+        return self.reference_name.removeprefix("the ")
 
     def _sample_training(self) -> np.ndarray:
         rows = choose_rows(len(self.splits.train), MAX_AVERAGED)

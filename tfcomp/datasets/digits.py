@@ -23,7 +23,6 @@ from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.splits import draw_training_table
 
 SIZE = 28
-Point = tuple[float, float]  # row, column
 NOTE = (
     "stand-in digits: drawn strokes, not MNIST; results do not compare with "
     "the paper's (--digit_source=mnist does)"
@@ -97,8 +96,7 @@ def _parse_classes(data: DataConfig) -> list[int]:
     if not data.digit_classes:
         return [data.digit_class]
     parts = [part.strip() for part in data.digit_classes.split(",")]
-    known = set("0123456789")
-    if not set(parts) <= known or len(set(parts)) < max(len(parts), 2):
+    if not {*parts} <= {*"0123456789"} or len({*parts}) < max(len(parts), 2):
         rule = "must be at least two different digits, as 0,1,4"
         raise ConfigError("digit_classes", rule, data.digit_classes)
     return sorted(map(int, parts))
@@ -115,8 +113,7 @@ def _make_renderer(load: Callable[[], Any], space: FactorSpace) -> Render:
             digits = load()
         rows = tf.zeros(tf.shape(factors)[:1], tf.int32)
         if len(space) > 1:
-            levels = space["digit"].values()
-            distance = tf.abs(factors[:, :1] - levels)  # [n, digits]
+            distance = tf.abs(factors[:, :1] - space["digit"].values())
             rows = tf.argmin(distance, axis=1, output_type=tf.int32)
         chosen = tf.gather(tf.constant(digits), rows)
         return rotate_images(chosen, factors[:, -1])
@@ -126,27 +123,20 @@ def _make_renderer(load: Callable[[], Any], space: FactorSpace) -> Render:
 
 def draw_stand_in(digit: int) -> np.ndarray:
     """Draws a digit, float32 [28, 28] in [0, 1], row 0 at the top."""
-    segments = [_measure_distance(*_SEGMENTS[name]) for name in _LIT[digit]]
-    distance = np.min(segments, axis=0)
-    return np.clip(_HALF_WIDTH + 0.5 - distance, 0.0, 1.0).astype(np.float32)
-
-
-def _measure_distance(start: Point, end: Point) -> np.ndarray:
     pixels = np.moveaxis(np.mgrid[:SIZE, :SIZE], 0, -1).astype(float)
-    along = np.subtract(end, start)
-    place = (pixels - start) @ along / (along @ along)
-    nearest = start + np.clip(place, 0.0, 1.0)[..., None] * along
-    return np.linalg.norm(pixels - nearest, axis=-1)
-
-
-def has_mnist(folder: Path) -> bool:
-    """Returns True if MNIST is in a TFDS data directory."""
-    return bool(list(folder.glob("mnist/*/dataset_info.json")))
+    distances = []
+    for start, end in (_SEGMENTS[name] for name in _LIT[digit]):
+        along = np.subtract(end, start)
+        place = (pixels - start) @ along / (along @ along)
+        nearest = start + np.clip(place, 0.0, 1.0)[..., None] * along
+        distances.append(np.linalg.norm(pixels - nearest, axis=-1))
+    share = _HALF_WIDTH + 0.5 - np.min(distances, axis=0)
+    return np.clip(share, 0.0, 1.0).astype(np.float32)
 
 
 @functools.lru_cache(maxsize=32)
 def load_digit(folder: Path, digit: int, index: int) -> np.ndarray:
-    """Returns a training image, float32 [28, 28] in [0, 1], row 0 at the top.
+    """Returns a training image of MNIST as `draw_stand_in` does.
 
     The index counts the training examples of the class, in TFDS order.
 
@@ -155,7 +145,7 @@ def load_digit(folder: Path, digit: int, index: int) -> np.ndarray:
         ConfigError: If the class has fewer examples.
     """
     # Checked first, without the time that importing TFDS takes.
-    if not has_mnist(folder):
+    if not [*folder.glob("mnist/*/dataset_info.json")]:
         raise RunError(
             f"--data_dir: no MNIST in {folder}; get it with python -c "
             "\"import tensorflow_datasets as t; t.load('mnist', "
@@ -166,10 +156,10 @@ def load_digit(folder: Path, digit: int, index: int) -> np.ndarray:
     except Exception as error:  # whatever a damaged file leads to
         # TensorFlow puts the names of graph nodes around the message.
         text = re.sub(r"(?s)\{\{.*?\}\}|\[Op:.*", "", str(error))
-        reason = first_line(error, text)
         raise RunError(
-            f"--data_dir: MNIST in {folder} cannot be read ({reason}); "
-            f"remove {folder / 'mnist'} and get it again"
+            f"--data_dir: MNIST in {folder} cannot be read "
+            f"({first_line(error, text)}); remove {folder / 'mnist'} and get "
+            "it again"
         ) from error
     if image is None:
         rule = f"must be less than the number of training examples of {digit}"
@@ -194,7 +184,5 @@ def _find_image(folder: Path, digit: int, index: int) -> np.ndarray | None:
     same = examples.filter(lambda example: example["label"] == digit)
     for example in same.skip(index).take(1):
         pixels = np.asarray(tf.io.decode_image(example["image"], channels=1))
-        if pixels.shape != (SIZE, SIZE, 1):
-            raise ValueError(f"an image of shape {pixels.shape}")
-        return pixels[..., 0].astype(np.float32) / 255.0
+        return pixels.reshape(SIZE, SIZE).astype(np.float32) / 255.0
     return None

@@ -9,15 +9,19 @@ images   [n, H, W] or [n, H, W, C], optional, to show
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from tfcomp.datasets.copies import Copies
 from tfcomp.datasets.dataset import Dataset, Render
 from tfcomp.datasets.factor_table import FactorTable
-from tfcomp.datasets.table_factors import TableError
-from tfcomp.datasets.table_files import OPTIONS, open_npz, read_options
+from tfcomp.datasets.table_files import (
+    OPTIONS,
+    open_npz,
+    read_options,
+    tabulate,
+)
 
 _BLOCK = 256  # vectors whose distances are held at a time
 
@@ -33,7 +37,6 @@ class VectorDataset(Dataset):
 
     pictures: Render | None = None
     is_pixels: ClassVar[bool] = False
-    reference_label = "mean training embedding"
     reference_name = "the mean training embedding"
 
     @cached_property
@@ -85,27 +88,3 @@ def read_embeddings(path: str) -> tuple[FactorTable, dict[str, np.ndarray]]:
         table = tabulate({name: read(name) for name in names}, images)
     layers = {n: a.load() for n, a in arrays.items() if len(a.shape) > 1}
     return table, layers
-
-
-def tabulate(columns: Any, images: Any = None) -> FactorTable:
-    """Returns the table of columns [n] of numbers or text, one per factor.
-
-    The columns are a mapping by name, or a DataFrame.
-    """
-    if not len(columns):
-        rule = "must be given, as classes [n, F] or columns [n]"
-        raise TableError("factors", rule, "none")
-    classes, values, levels = [], [], []
-    for name, column in columns.items():
-        array = np.asarray(column)
-        is_number = array.dtype.kind in "buif"
-        if is_number and not np.isfinite(array).all():
-            raise TableError(f"the column {name}", "must have no gaps", "NaN")
-        given = array.astype(float) if is_number else array.astype(str)
-        known, codes = np.unique(given, return_inverse=True)
-        classes.append(codes.reshape(-1))
-        values.append(known if is_number else None)
-        levels.append(None if is_number else known.tolist())
-    names = [str(name) for name in columns]
-    index = np.stack(classes, axis=1)
-    return FactorTable(images, index, values, names=names, levels=levels)

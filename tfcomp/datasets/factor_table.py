@@ -2,10 +2,9 @@
 
     table = tfcomp.FactorTable(images, classes, names=["shape", "angle"])
 
-Every image shows a combination of factors; combinations may be missing, and
-have several images, which differ in columns that are no factors (*nuisance*) or
-in nothing that is named. Images keep their type in memory, a byte per pixel,
-and are made float32 from 0 to 1 when they are drawn (`table_images`).
+Combinations may be missing, and have several images, which differ in columns
+that are no factors (*nuisance*) or in nothing that is named. Images keep their
+type in memory, and are made float32 from 0 to 1 when they are drawn.
 """
 
 from __future__ import annotations
@@ -16,14 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.datasets.factors import Factor, FactorSpace, number_rows
+from tfcomp.datasets.factors import FactorSpace, number_rows
 from tfcomp.datasets.table_factors import CONTINUOUS, TableError, make_factors
 from tfcomp.datasets.table_images import (
     LazyImages,
     check_images,
     choose_divisor,
     note_faint,
-    scan_pixels,
     to_array,
 )
 
@@ -87,7 +85,7 @@ class FactorTable:
         bins: int = 8,
     ) -> None:
         self._source = None if images is None else check_images(images)
-        shape = self._source.shape if self._source is not None else (0, 0)
+        shape = (0, 0) if self._source is None else self._source.shape
         self.image_shape: tuple[int, int, int] = (*shape[1:], 1, 0)[:3]
         if names is None and hasattr(classes, "columns"):
             names = [str(column) for column in classes.columns]
@@ -99,36 +97,37 @@ class FactorTable:
             "levels": levels,
             "units": units,
         }
-        self._given = to_array(classes), dict(options)
-        if names is None and factors is not None:
-            rule = "must be given to name factors"
-            raise TableError("names", rule, None)
+        classes = to_array(classes)
+        self._given = classes, dict(options)
         if factors is not None:
-            options["kinds"] = _set_kinds(options, factors)
-        count = len(self._given[0]) if images is None else shape[0]
-        made, index, values = make_factors(self._given[0], count, options, bins)
-        named = [name.partition(":")[0] for name in factors or ()]
-        chosen = [not named or factor.name in named for factor in made]
-        varies = np.ptp(index, axis=0) > 0
-        if not (varies & chosen).any():
+            options["kinds"] = _set_kinds(names, kinds, factors)
+        count = len(classes) if images is None else shape[0]
+        made, index, exact = make_factors(classes, count, options, bins)
+        varies = np.flatnonzero(np.ptp(index, axis=0) > 0)
+        named = {name.partition(":")[0] for name in factors or options["names"]}
+        keep = [i for i in varies if made[i].name in named]
+        if not keep:
             raise TableError("classes", "must vary", index[0].tolist())
-        self.notes = _note_columns(made, varies, np.array(chosen))
-        keep = np.flatnonzero(varies & chosen)
         self.space = FactorSpace(tuple(made[i] for i in keep))
         kinds = options["kinds"] or [""] * len(made)
         self.is_continuous = any(
             str(kinds[i]).startswith(CONTINUOUS) for i in keep
         )
-        self.notes += _note_numbering(self.space, index[:, keep])
-        self._sort(values[:, keep])
-        self._num_notes = len(self.notes)
+        self.notes: tuple[str, ...] = tuple(
+            f"left out: {factor.name}, which has a single value"
+            for i, factor in enumerate(made)
+            if i not in varies
+        )
+        others = [made[i] for i in varies if i not in keep]
+        if others:
+            nuisance = (f"{factor.name} ({factor.size})" for factor in others)
+            self.notes += (f"nuisance: {', '.join(nuisance)}",)
+        self._sort(exact[:, keep])
 
     def select(self, factors: Sequence[str]) -> FactorTable:
         """Returns the table with these columns as factors, all others not."""
         classes, options = self._given
-        table = FactorTable(self._source, classes, **options, factors=factors)
-        table.notes += self.notes[self._num_notes :]  # those of the file
-        return table
+        return FactorTable(self._source, classes, **options, factors=factors)
 
     def _sort(self, values: np.ndarray) -> None:
         """Sorts images by their combinations, in the order of the grid."""
@@ -163,24 +162,15 @@ class FactorTable:
         return source.load() if isinstance(source, LazyImages) else source
 
     @cached_property
-    def _range(self) -> tuple[float, float]:
-        return scan_pixels(self.images)
-
-    @cached_property
     def scale(self) -> float:
         """Number that pixels are divided by; 1 for 0/1 images and floats."""
-        high = self._range[1]
-        is_float = self.images.dtype.kind == "f"
-        return 1.0 if is_float else float(choose_divisor(int(high)))
+        return choose_divisor(self.images)
 
     def inspect(self) -> tuple[str, ...]:
         """Reads and checks all images; returns notes on them."""
         if self._source is None:
             return ()
-        notes = note_faint(*self._range, self.scale)
-        if isinstance(self._source, LazyImages):
-            notes += tuple(self._source.notes)
-        return notes
+        return note_faint(float(self.images.max()), self.scale)
 
     @property
     def polarity(self) -> str:
@@ -191,11 +181,11 @@ class FactorTable:
 
     def __repr__(self) -> str:
         factors = ", ".join(f"{f.name} ({f.size})" for f in self.space)
-        size = " x ".join(map(str, self.image_shape))
-        count = f"{len(self._order):,} rows"
+        kind = "rows"
         if self.has_images:
-            count = f"{len(self._order):,} images of {size}"
-        return "; ".join([f"FactorTable of {count}", factors, *self.notes])
+            kind = f"images of {' x '.join(map(str, self.image_shape))}"
+        count = f"FactorTable of {len(self._order):,} {kind}"
+        return "; ".join([count, factors, *self.notes])
 
     def find(self, images: np.ndarray | Callable) -> np.ndarray:
         """Returns a mask of `points` [n] for a mask or numbers of images.
@@ -212,18 +202,15 @@ class FactorTable:
                 rule = f"must return {len(self.points)} bools, one for each row"
                 raise TableError("region", rule, f"{mask.dtype} {mask.shape}")
             return mask
-        given, count = np.asarray(images), len(self._order)
-        if given.dtype != bool or given.shape != (count,):
-            is_list = given.dtype.kind in "ui" and given.ndim == 1
-            if not (is_list and given.size) or not (
-                0 <= given.min() <= given.max() < count
-            ):
-                rule = (
-                    f"must be text, a function, a bool for each of the {count} "
-                    "images, or their numbers"
-                )
-                raise TableError("region", rule, repr(images))
-            given = np.isin(np.arange(count), given)
+        given = np.zeros(len(self._order), bool)
+        try:
+            given[np.asarray(images)] = True
+        except IndexError:
+            rule = (
+                f"must be text, a function, a bool for each of the {len(given)}"
+                " images, or their numbers"
+            )
+            raise TableError("region", rule, repr(images)) from None
         return np.logical_or.reduceat(given[self._order], self._starts)
 
     def find_points(self, factors: np.ndarray) -> np.ndarray:
@@ -243,14 +230,14 @@ class FactorTable:
         return np.where(self._places[rows] == places, rows, -1)
 
     @cached_property
-    def _places(self) -> np.ndarray:
-        return self.space.to_place(self.points)
-
-    @cached_property
     def _tree(self) -> Any:
         from scipy.spatial import cKDTree
 
         return cKDTree(self.points / [factor.step for factor in self.space])
+
+    @cached_property
+    def _places(self) -> np.ndarray:
+        return self.space.to_place(self.points)
 
     def draw(self, factors: np.ndarray) -> np.ndarray:
         """Returns the images of factor values in float32, means of several.
@@ -282,23 +269,17 @@ class FactorTable:
 
         Returns the mean and the standard deviation of the MSE, [n] each.
         """
-        parts = [np.zeros((0, 2))]
+        means, spreads = np.zeros((2, len(factors)))
         for start in range(0, len(factors), SAMPLE):
             rows = slice(start, start + SAMPLE)
             truth, starts = self._take(factors[rows])
             counts = np.diff([*starts, len(truth)])
             wrong = np.repeat(images[rows].astype(float), counts, 0) - truth
             errors = np.square(wrong).mean(axis=(1, 2, 3))
-            mean = np.add.reduceat(errors, starts) / counts
-            around = np.square(errors - np.repeat(mean, counts))
-            spread = np.sqrt(np.add.reduceat(around, starts) / counts)
-            parts.append(np.stack([mean, spread], axis=1))
-        mean, spread = np.concatenate(parts).T
-        return mean, spread
-
-    def list_training(self, is_known: np.ndarray) -> np.ndarray:
-        """Returns numbers for `draw_images`, of images of some points."""
-        return np.flatnonzero(np.repeat(is_known, self.counts))
+            means[rows] = np.add.reduceat(errors, starts) / counts
+            around = np.square(errors - np.repeat(means[rows], counts))
+            spreads[rows] = np.sqrt(np.add.reduceat(around, starts) / counts)
+        return means, spreads
 
     def draw_images(self, numbers: np.ndarray) -> np.ndarray:
         """Returns images in float32 by their numbers, sorted by points."""
@@ -316,50 +297,28 @@ class FactorTable:
 
     def _find(self, factors: np.ndarray) -> np.ndarray:
         rows = self.find_points(factors)
-        absent = np.flatnonzero(rows < 0)
-        if absent.size:
-            index = self.space.to_index(np.asarray(factors)[absent[:1]])
-            row = self.space.name_point(index[0])
-            raise TableError("images", "must contain the combination", row)
+        if (rows < 0).any():
+            absent = np.asarray(factors)[[rows.argmin()]]
+            point = self.space.name_point(self.space.to_index(absent)[0])
+            raise TableError("images", "must contain the combination", point)
         return rows
 
 
 def _set_kinds(
-    options: dict[str, Any], factors: Sequence[str]
+    names: Sequence[str] | None,
+    kinds: Sequence[str] | None,
+    factors: Sequence[str],
 ) -> list[str | None]:
     """Returns the kinds of all columns, with those of `x:continuous`."""
-    names, kinds = options["names"], options["kinds"]
-    found = dict(zip(names, kinds or [None] * len(names), strict=False))
+    if names is None:
+        raise TableError("names", "must be given to name factors", None)
+    known: dict[str, str | None]
+    known = dict.fromkeys(names)
+    known |= dict(zip(names, kinds or (), strict=False))
     for factor in factors:
         name, _, kind = factor.partition(":")
-        if name not in found:
-            known = ", ".join(map(str, names)) or "none"
-            raise TableError("factors", f"must be among {known}", name)
-        found[name] = kind or found[name]
-    return list(found.values())
-
-
-def _note_columns(
-    factors: Sequence[Factor], varies: np.ndarray, is_chosen: np.ndarray
-) -> tuple[str, ...]:
-    single = [f.name for f, v in zip(factors, varies, strict=True) if not v]
-    nuisance = [
-        f"{factor.name} ({factor.size})"
-        for factor, kept in zip(factors, is_chosen | ~varies, strict=True)
-        if not kept
-    ]
-    notes = [f"left out: {name}, which has a single value" for name in single]
-    if nuisance:
-        notes.append(f"nuisance: {', '.join(nuisance)}")
-    return tuple(notes)
-
-
-def _note_numbering(space: FactorSpace, classes: np.ndarray) -> tuple[str, ...]:
-    if len(space) == 1:
-        return ()
-    return tuple(
-        f"every image has its own value of {factor.name}; if it is a number of "
-        "the image and no factor, leave it out"
-        for factor, column in zip(space, classes.T, strict=True)
-        if len(np.unique(column)) == len(column)
-    )
+        if name not in known:
+            rule = f"must be among {', '.join(map(str, names)) or 'none'}"
+            raise TableError("factors", rule, name)
+        known[name] = kind or known[name]
+    return list(known.values())

@@ -43,30 +43,25 @@ class Factor:
     names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        # Lists where it comes from JSON; equal factors must be equal.
-        object.__setattr__(self, "levels", tuple(self.levels))
-        object.__setattr__(self, "names", tuple(self.names))
-        for attribute in (self.levels, self.names):
-            if len(attribute) not in (0, self.size):
-                raise ValueError(
-                    f"the factor {self.name} must have {self.size} levels and "
-                    f"names, or none, got {attribute}"
-                )
+        for name in ("levels", "names"):  # lists where it comes from JSON
+            entries = tuple(getattr(self, name))
+            object.__setattr__(self, name, entries)
+            if len(entries) not in (0, self.size):
+                rule = f"must have {self.size} {name}, or none, got {entries}"
+                raise ValueError(f"the factor {self.name} {rule}")
         if any(np.diff(self.levels) <= 0):
             raise ValueError(f"levels of {self.name} must rise")
         if self.size < 1 or not self.low < self.high:
-            raise ValueError(
-                f"the factor {self.name} must have a size of at least 1 and "
-                f"low < high, got {self.size}, {self.low}, {self.high}"
-            )
+            got = f"{self.size}, {self.low}, {self.high}"
+            rule = f"must have a size of at least 1 and low < high, got {got}"
+            raise ValueError(f"the factor {self.name} {rule}")
 
     def values(self) -> np.ndarray:
         """All grid values, float32 [size]."""
         if self.levels:
             return np.array(self.levels, np.float32)
-        points = np.linspace(
-            self.low, self.high, self.size, endpoint=not self.periodic
-        )
+        ends = self.low, self.high
+        points = np.linspace(*ends, self.size, endpoint=not self.periodic)
         return points.astype(np.float32)
 
     @property
@@ -117,10 +112,7 @@ class Factor:
         return 9  # which tell apart all numbers of 32 bits
 
     def find_value(self, value: float) -> int:
-        """Returns the index of the grid value that this number is, or -1.
-
-        The number may be rounded, to four digits or a thousandth of a step.
-        """
+        """Returns the index of the grid value that this is, rounded, or -1."""
         if np.isnan(value):
             return -1
         distances = np.abs(self.values().astype(np.float64) - value)
@@ -277,28 +269,22 @@ def read_points(
     Raises:
         ConfigError: If a factor or level is missing or unknown.
     """
+    names = ", ".join(space.names)
     if factors is None or hasattr(factors, "keys"):
-        named = {} if factors is None else dict(factors)
-        return _join(space, {**named, **by_name})
-    if by_name:
+        by_name = {**dict(() if factors is None else factors), **by_name}
+    elif by_name:
         rule = "must be given once, as an array or by name"
         raise ConfigError("factors", rule, sorted(by_name))
-    table = np.atleast_2d(np.asarray(factors, np.float32))
-    if table.ndim != 2 or table.shape[1] != len(space):
-        rule = f"must be [n, {len(space)}] ({', '.join(space.names)})"
-        raise ConfigError("factors", rule, list(np.shape(factors)))
-    return table
-
-
-def _join(space: FactorSpace, by_name: Mapping[str, Any]) -> np.ndarray:
-    known = ", ".join(space.names)
-    for name in by_name:
-        if name not in space.names:
-            rule = f"must be among {known}{suggest(name, space.names)}"
-            raise ConfigError("factors", rule, name)
-    missing = [name for name in space.names if name not in by_name]
-    if missing:
-        rule = f"must all be given: {known}; missing {', '.join(missing)}"
+    else:
+        table = np.atleast_2d(np.asarray(factors, np.float32))
+        if table.ndim != 2 or table.shape[1] != len(space):
+            rule = f"must be [n, {len(space)}] ({names})"
+            raise ConfigError("factors", rule, list(np.shape(factors)))
+        return table
+    unknown = [name for name in by_name if name not in space.names]
+    if unknown or len(by_name) < len(space):
+        hint = suggest(unknown[0], space.names) if unknown else ""
+        rule = f"must be all of {names}{hint}"
         raise ConfigError("factors", rule, sorted(by_name))
     columns = [_to_values(factor, by_name[factor.name]) for factor in space]
     try:
@@ -309,7 +295,6 @@ def _join(space: FactorSpace, by_name: Mapping[str, Any]) -> np.ndarray:
 
 
 def _to_values(factor: Factor, given: Any) -> np.ndarray:
-    """Returns values of one factor, [n]; names of levels become values."""
     levels = dict(zip(factor.names, factor.values().tolist(), strict=False))
     items = np.atleast_1d(np.asarray(given)).tolist()
     try:

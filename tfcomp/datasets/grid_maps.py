@@ -73,13 +73,16 @@ def list_planes(
     """Returns a plane for every pair of ordered factors that vary.
 
     Fixes the other factors where the plane has most held-out and known points,
-    and nearest to their middle. A point may be neither held out nor known.
+    and nearest to their middle.
     """
     ordered = [
         i for i, f in enumerate(factors) if f.size > 1 and not f.categorical
     ]
-    pairs = itertools.combinations(ordered, 2)
-    return [_choose_plane(factors, held_out, known, pair) for pair in pairs]
+    return [
+        # Numbers of points, [*sizes of the others].
+        _choose_plane(factors, held_out.sum(pair), known.sum(pair), pair)
+        for pair in itertools.combinations(ordered, 2)
+    ]
 
 
 def _choose_plane(
@@ -88,8 +91,6 @@ def _choose_plane(
     known: np.ndarray,
     pair: tuple[int, int],
 ) -> Plane:
-    # Numbers of points, [*sizes of the others].
-    held_out, known = held_out.sum(axis=pair), known.sum(axis=pair)
     others = [i for i in range(len(factors)) if i not in pair]
     middle = [(factors[i].size - 1) // 2 for i in others]
 

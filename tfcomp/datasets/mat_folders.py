@@ -27,10 +27,8 @@ NORB_TYPES: dict[int, np.dtype[Any]] = {
 
 def read_mat_folder(files: list[Path]) -> FactorTable:
     """Returns the table of a folder of Cars3D or of smallNORB."""
-    kinds = {file: file.stem.rpartition("-")[2] for file in files}
-    if norb := [file for file, kind in kinds.items() if kind in NORB_KINDS]:
-        return _read_norb(norb)
-    return _read_cars(files)
+    norb = [f for f in files if f.stem.rpartition("-")[2] in NORB_KINDS]
+    return _read_norb(norb) if norb else _read_cars(files)
 
 
 def _read_cars(files: list[Path]) -> FactorTable:
@@ -53,7 +51,6 @@ def _read_cars(files: list[Path]) -> FactorTable:
         LazyImages((count, *pixels), first.dtype, load),
         np.stack(np.unravel_index(np.arange(count), sizes), axis=1),
         names=["elevation", "azimuth", "type"],
-        sizes=sizes,
         kinds=["ordered", "periodic", "categorical"],
         levels=[None, None, [file.stem for file in files]],
     )
@@ -85,10 +82,8 @@ def _unpack(file: Path) -> bytes:
     order = "big" if content[126:128] == b"MI" else "little"
     unpacked, start = content[:MAT_HEAD], MAT_HEAD
     while content[start : start + 8]:
-        kind, size = (
-            int.from_bytes(content[start + at : start + at + 4], order)
-            for at in (0, 4)
-        )
+        kind = int.from_bytes(content[start : start + 4], order)
+        size = int.from_bytes(content[start + 4 : start + 8], order)
         part = content[start : start + 8 + size]
         start += len(part)
         if kind == COMPRESSED:
@@ -101,10 +96,7 @@ def _unpack(file: Path) -> bytes:
 
 
 def _read_norb(files: list[Path]) -> FactorTable:
-    """Reads the training or testing part of smallNORB, or both.
-
-    Each scene has two pictures, of which this takes the first.
-    """
+    """Reads parts of smallNORB; of two pictures of a scene, the first."""
     parts: dict[str, dict[str, np.ndarray]] = {}
     for file in files:
         prefix, _, kind = file.stem.rpartition("-")
@@ -116,19 +108,11 @@ def _read_norb(files: list[Path]) -> FactorTable:
     )
     classes[:, 3] //= 2  # azimuths are 0, 2, 4 ... 34
     images = [part["dat"][:, 0] for part in parts.values()]
-    lazy = LazyImages(
-        (len(classes), *images[0].shape[1:]),
-        images[0].dtype,
-        lambda: np.concatenate(images),
-    )
+    shape, dtype = (len(classes), *images[0].shape[1:]), images[0].dtype
     known = describe_published("smallNORB")
-    column = known["names"].index("instance")
-    classes[:, column], known["levels"][column] = drop_absent(
-        classes[:, column]
-    )
-    table = FactorTable(lazy, classes, **known)
-    table.notes += ("the first picture of each stereo pair",)
-    return table
+    drop_absent(classes, known, "instance")
+    lazy = LazyImages(shape, dtype, lambda: np.concatenate(images))
+    return FactorTable(lazy, classes, **known)
 
 
 def _map_norb(file: Path) -> np.ndarray:

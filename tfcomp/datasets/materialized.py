@@ -50,10 +50,6 @@ def materialize(config: RunConfig, examples_dir: str | Path) -> Path:
     """Writes the examples of a run unless they exist; returns their folder.
 
     Of several processes at once, one writes and the others wait.
-
-    Raises:
-        RunError: If the data that examples are rendered from cannot be read
-            or the folder cannot be written.
     """
     parent = Path(examples_dir)
     folder = _name_folder(config, parent)
@@ -76,9 +72,7 @@ def materialize(config: RunConfig, examples_dir: str | Path) -> Path:
 def attach_examples(config: RunConfig, dataset: Dataset) -> Dataset:
     """Returns the dataset with the images of `--examples_dir`, if it is set.
 
-    Raises:
-        RunError: If they are absent, damaged or differ from the examples that
-            the flags describe, down to the last bit of every factor.
+    They must be the examples that the flags describe, to the last bit.
     """
     folder = config.data.examples_dir
     if not folder:
@@ -95,11 +89,7 @@ def attach_examples(config: RunConfig, dataset: Dataset) -> Dataset:
 def load_split(
     config: RunConfig, examples_dir: str | Path, split: str
 ) -> Examples:
-    """Returns a split on disk, `train` or `ood`, without checking its content.
-
-    Raises:
-        RunError: If it is absent or cannot be read.
-    """
+    """Returns a split on disk, `train` or `ood`."""
     name = name_examples(config)
     folder = _name_folder(config, Path(examples_dir))
     if not _is_written(folder):
@@ -108,7 +98,21 @@ def load_split(
             f"{examples_dir}; write them {REMEDY}"
         )
     try:
-        return _load(folder, make_dataset(config).space.names, split)
+        check_features(folder)
+        with start_tensorflow():
+            import tensorflow_datasets as tfds
+
+            examples = tfds.builder_from_directory(folder).as_dataset(
+                split=split,
+                batch_size=-1,
+                shuffle_files=False,
+                # Small data sets are cached, which costs time here.
+                read_config=tfds.ReadConfig(try_autocache=False),
+            )
+            table = tfds.as_numpy(examples)
+        names = make_dataset(config).space.names
+        columns = [table[f"value_{name}"] for name in names]
+        return Examples(np.stack(columns, axis=1), table["image"])
     except Exception as error:  # whatever a damaged file leads to
         raise RunError(
             f"--examples_dir: {name} in {examples_dir} cannot be read "
@@ -117,10 +121,7 @@ def load_split(
 
 
 def select_settings(config: RunConfig) -> dict[str, Any]:
-    """Returns the settings that decide examples and are no defaults.
-
-    The seed is one of them where examples are drawn at random.
-    """
+    """Returns the settings that decide examples and are no defaults."""
     data = config.data
     settings: dict[str, Any] = {"dataset": data.dataset}
     for field in dataclasses.fields(DataConfig):
@@ -197,20 +198,3 @@ def _list_examples(
             example[f"label_{name}"] = int(labels[row, column])
             example[f"value_{name}"] = table[row, column]
         yield row, example
-
-
-def _load(folder: Path, names: tuple[str, ...], split: str) -> Examples:
-    check_features(folder)
-    with start_tensorflow():
-        import tensorflow_datasets as tfds
-
-        examples = tfds.builder_from_directory(folder).as_dataset(
-            split=split,
-            batch_size=-1,
-            shuffle_files=False,
-            # Small data sets are cached, which costs time here.
-            read_config=tfds.ReadConfig(try_autocache=False),
-        )
-        table = tfds.as_numpy(examples)
-    columns = [table[f"value_{name}"] for name in names]
-    return Examples(np.stack(columns, axis=1), table["image"])

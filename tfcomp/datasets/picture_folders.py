@@ -3,7 +3,6 @@
 import os
 import warnings
 from collections import Counter
-from collections.abc import Hashable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.table_factors import TableError
-from tfcomp.datasets.table_files import find_classes
+from tfcomp.datasets.table_files import tabulate
 from tfcomp.datasets.table_images import LazyImages
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ SEPARATORS = ",;\t"
 ENDINGS = (".csv", ".tsv")
 # Pillow also opens formats that start other programs (EPS).
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
-BLACK, WHITE = 0, 255
 
 
 def list_files(folder: Path, *endings: str) -> list[Path]:
@@ -46,20 +44,16 @@ def read_csv_folder(folder: Path, table: Path) -> FactorTable:
     frame, separator = _read_cells(table)
     files = frame.pop(next(name for name in FILES if name in frame))
     images = _find_images(folder, table.name, files.tolist())
-    columns, notes = [], []
-    for place, head in enumerate(frame):
-        if str(head).startswith("Unnamed:"):
-            notes.append(f"left out: column {place + 1}, which has no name")
-        else:
-            columns.append(_read_column(table.name, frame[head], separator))
-    if not columns:
+    heads = [head for head in frame if not str(head).startswith("Unnamed:")]
+    if not heads:
         raise TableError(table.name, "must have a column per factor", "none")
-    classes, *options = zip(*columns, strict=True)
-    keys = ("names", "kinds", "values", "levels")
-    known: dict[str, Any] = dict(zip(keys, options, strict=True))
-    found = FactorTable(images, np.stack(classes, axis=1), **known)
-    found.notes += tuple(notes)
-    return found
+    columns, kinds = {}, []
+    for head in heads:
+        name, _, kind = str(head).partition(":")
+        cells = frame[head]
+        columns[name] = _read_column(table.name, name, kind, cells, separator)
+        kinds.append(kind or None)
+    return tabulate(columns, images, kinds=kinds)
 
 
 def _read_cells(table: Path) -> "tuple[pd.DataFrame, str]":
@@ -75,15 +69,9 @@ def _read_cells(table: Path) -> "tuple[pd.DataFrame, str]":
     else:
         rule = f"must have rows and columns {FILES[0]} and one per factor"
         raise TableError(table.name, rule, head[:100] or "nothing")
-    frame = pd.read_csv(
-        table,
-        sep=separator,
-        dtype=str,
-        keep_default_na=False,
-        index_col=False,
-        encoding="utf-8-sig",
-    ).fillna("")
-    frame = frame.apply(lambda cells: cells.str.strip())
+    options: Any = {"sep": separator, "dtype": str, "keep_default_na": False}
+    frame = pd.read_csv(table, index_col=False, encoding="utf-8-sig", **options)
+    frame = frame.fillna("").apply(lambda cells: cells.str.strip())
     frame.columns = frame.columns.str.strip().str.replace(" ", "_")
     if frame.empty:
         raise TableError(table.name, "must have rows", "a head alone")
@@ -91,35 +79,24 @@ def _read_cells(table: Path) -> "tuple[pd.DataFrame, str]":
 
 
 def _read_column(
-    table: str, cells: "pd.Series[str]", separator: str
-) -> tuple[np.ndarray, str, str, np.ndarray | None, list[Hashable] | None]:
-    """Returns classes, name, kind, values and levels of a factor."""
+    table: str, name: str, kind: str, cells: "pd.Series[str]", separator: str
+) -> np.ndarray:
+    """Returns a column as numbers if it has no text, else as text."""
     import pandas as pd
 
-    name, _, kind = str(cells.name).partition(":")
     # Semicolons go with decimal commas.
     texts = cells.str.replace(",", ".") if separator == ";" else cells
     numbers = pd.to_numeric(texts, errors="coerce").to_numpy(float)
     is_missing = texts.str.lower().isin(["", "nan"]) | np.isinf(numbers)
-    if is_missing.any():
-        row = int(is_missing.argmax())
-        rule = f"must have a value in every row of {name}"
-        raise TableError(table, rule, _show_cell(cells, row))
     is_text = np.isnan(numbers)
-    if not is_text.any():
-        classes, (values,) = find_classes(numbers[:, None])
-        return classes[:, 0], name, kind or "ordered", values, None
-    if kind != "categorical" and is_text.mean() <= 0.5:
-        rule = (
-            f"must have numbers alone in {name}, or the head {name}:categorical"
-        )
-        raise TableError(table, rule, _show_cell(cells, int(is_text.argmax())))
-    codes, levels = pd.factorize(cells)
-    return codes, name, kind or "categorical", None, list(levels)
-
-
-def _show_cell(cells: "pd.Series[str]", row: int) -> str:
-    return f"{cells.iloc[row]!r} in row {row + 2}"
+    rule, odd = f"must have a value in every row of {name}", is_missing
+    if not odd.any() and kind != "categorical" and is_text.mean() <= 0.5:
+        cure = f"the head {name}:categorical"
+        rule, odd = f"must have numbers alone in {name}, or {cure}", is_text
+    if odd.any():
+        row = int(odd.argmax())
+        raise TableError(table, rule, f"{cells.iloc[row]!r} in row {row + 2}")
+    return cells.to_numpy(str) if is_text.any() else numbers
 
 
 def _find_images(folder: Path, table: str, names: list[str]) -> LazyImages:
@@ -131,44 +108,24 @@ def _find_images(folder: Path, table: str, names: list[str]) -> LazyImages:
     name, count = Counter(names).most_common(1)[0]
     if count > 1:
         raise TableError(table, "must name each image once", name)
-    return find_pictures([folder / name for name in names])
-
-
-def find_pictures(files: list[Path]) -> LazyImages:
-    """Returns pictures of one size; transparent pixels show a background.
-
-    It is black, or white if the pictures would be equal on black.
-    """
-    first, _ = _open_picture(files[0], BLACK)
-    notes: list[str] = []
+    first = _read_picture(folder / names[0])
 
     def load() -> np.ndarray:
-        images, is_clear = _read_pictures(files, BLACK)
-        background = "black"
-        if is_clear and (images == images[0]).all():
-            background, (images, _) = "white", _read_pictures(files, WHITE)
-        if is_clear:
-            notes[:] = [f"transparent pixels of pictures are {background}"]
+        images = np.empty((len(names), *first.shape), first.dtype)
+        for number, name in enumerate(names):
+            image = _read_picture(folder / name)
+            if image.shape != first.shape:
+                got = f"{list(image.shape)} in {name}"
+                rule = f"must all be {list(first.shape)}"
+                raise TableError("images", rule, got)
+            images[number] = image
         return images
 
-    return LazyImages((len(files), *first.shape), first.dtype, load, notes)
+    return LazyImages((len(names), *first.shape), first.dtype, load)
 
 
-def _read_pictures(
-    files: list[Path], background: int
-) -> tuple[np.ndarray, bool]:
-    """Returns all pictures, and True if any has transparent pixels."""
-    opened = [_open_picture(file, background) for file in files]
-    shape = opened[0][0].shape
-    for file, (image, _) in zip(files, opened, strict=True):
-        if image.shape != shape:
-            got = f"{list(image.shape)} in {file.name}"
-            raise TableError("images", f"must all be {list(shape)}", got)
-    return np.stack([image for image, _ in opened]), any(c for _, c in opened)
-
-
-def _open_picture(file: Path, background: int) -> tuple[np.ndarray, bool]:
-    """Returns the pixels, and True if some of them are transparent."""
+def _read_picture(file: Path) -> np.ndarray:
+    """Returns the pixels; transparent ones show a black ground."""
     import PIL.Image as pil
 
     try:
@@ -185,9 +142,7 @@ def _open_picture(file: Path, background: int) -> tuple[np.ndarray, bool]:
         mode = "L" if picture.mode in ("1", "L", "LA") else "RGB"
         if "A" in picture.getbands() or "transparency" in picture.info:
             layers = picture.convert("RGBA")
-            if np.asarray(layers)[..., 3].min() < WHITE:
-                color = (background, background, background, WHITE)
-                below = pil.new("RGBA", picture.size, color)
-                flat = pil.alpha_composite(below, layers).convert("RGB")
-                return np.asarray(flat.convert(mode)), True
-        return np.asarray(picture.convert(mode)), False
+            ground = pil.new("RGBA", picture.size, (0, 0, 0, 255))
+            flat = pil.alpha_composite(ground, layers).convert("RGB")
+            return np.asarray(flat.convert(mode))
+        return np.asarray(picture.convert(mode))

@@ -59,11 +59,11 @@ def parse_region(
         ConfigError: If the spec is malformed or does not fit the space.
     """
     try:
-        if spec.startswith("hull:"):
-            inner = _parse(spec.removeprefix("hull:"), space)
-            every = space.grid() if points is None else points
-            return Region(spec, _leave_hull(inner, every, space))
-        return Region(spec, _parse(spec, space))
+        if not spec.startswith("hull:"):
+            return Region(spec, _parse(spec, space))
+        every = space.grid() if points is None else points
+        inner = _parse(spec.removeprefix("hull:"), space)
+        return Region(spec, _leave_hull(inner, every, space))
     except ConfigError:
         raise
     except ValueError as error:
@@ -171,16 +171,19 @@ def make_diagonal(arguments: str, space: FactorSpace) -> Predicate:
 @REGIONS.register("box")
 def make_box(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out named factors in their intervals, as `x:6-22,y:0-9`."""
-    tests = []
-    named = [part.partition(":") for part in arguments.split(",")]
-    if len({name for name, _, _ in named}) < len(named):
+    parts = [part.partition(":") for part in arguments.split(",")]
+    names = [name for name, _, _ in parts]
+    if len({*names}) < len(names):
         raise ValueError("must name each factor once")
-    for name, _, interval in named:
-        if name not in space.names:
-            known = ", ".join(space.names)
-            raise ValueError(f"must name factors among: {known}")
-        tests.append(_interval_test(space.names.index(name), interval, space))
-    return _all_of(tests)
+    if not {*names} <= {*space.names}:
+        known = ", ".join(space.names)
+        raise ValueError(f"must name factors among: {known}")
+    return _all_of(
+        [
+            _interval_test(space.names.index(name), interval, space)
+            for name, _, interval in parts
+        ]
+    )
 
 
 def _interval_tests(text: str, space: FactorSpace) -> list[Predicate]:
@@ -192,61 +195,52 @@ def _interval_tests(text: str, space: FactorSpace) -> list[Predicate]:
 
 def _interval_test(column: int, text: str, space: FactorSpace) -> Predicate:
     factor = space.factors[column]
-    low, high, is_class = _parse_bounds(text, factor)
-    wraps = low > high
-    if wraps and not factor.periodic:
-        raise ValueError("must have its lower bound first")
-
-    def test(values: np.ndarray) -> np.ndarray:
-        column_values = values[:, column]
-        if is_class:
-            is_absent = np.isnan(column_values)
-            index = factor.to_index(column_values)
-            column_values = np.where(is_absent, np.nan, index)
-        above, below = column_values >= low, column_values <= high
-        return above | below if wraps else above & below
-
-    return test
-
-
-def _parse_bounds(text: str, factor: Factor) -> tuple[float, float, bool]:
-    """Returns both bounds, and True if they are classes."""
     if text in factor.names:
-        number = factor.names.index(text)
-        return number, number, True
+        text = f"#{factor.names.index(text)}"
     is_class = text.startswith("#")
     match = (_CLASSES if is_class else _BOUNDS).fullmatch(text)
     if match is None:
         names = f", or one of {', '.join(factor.names)}" if factor.names else ""
         raise ValueError(f"must have bounds of the form LOW-HIGH{names}")
-    low, dash, high = match.groups()
-    high = (high or "max") if dash else low
+    first, dash, last = match.groups()
+    last = (last or "max") if dash else first
     read = _read_class if is_class else _read_value
-    return read(low, factor), read(high, factor), is_class
+    low, high = read(first, factor), read(last, factor)
+    wraps = low > high
+    if wraps and not factor.periodic:
+        raise ValueError("must have its lower bound first")
+
+    def test(values: np.ndarray) -> np.ndarray:
+        given = values[:, column]
+        if is_class:
+            index = factor.to_index(given)
+            given = np.where(index < 0, np.nan, index)
+        above, below = given >= low, given <= high
+        return above | below if wraps else above & below
+
+    return test
 
 
 def _read_class(text: str, factor: Factor) -> float:
     last = factor.size - 1
     number = last if text == "max" else int(text)
     if number > last:
-        raise ValueError(
-            f"must lie in the range of {factor.name}, #0 to #{last}"
-        )
+        ends = f"#0 to #{last}"
+        raise ValueError(f"must lie in the range of {factor.name}, {ends}")
     return number
 
 
 def _read_value(text: str, factor: Factor) -> float:
-    ends = {"min": factor.low, "max": factor.high}
-    bound = ends[text] if text in ends else float(text)
+    low, high = factor.low, factor.high
+    bound = {"min": low, "max": high}.get(text)
+    bound = float(text) if bound is None else bound
     if (index := factor.find_value(bound)) >= 0:
         return float(factor.values()[index])
-    if factor.low <= bound <= factor.high:
-        return bound
-    end = factor.low if bound < factor.low else factor.high
-    if factor.periodic or abs(bound - end) >= factor.step / 2:
-        ends_text = f"{factor.low:g} to {factor.high:g}"
-        rule = f"must lie in the range of {factor.name}, {ends_text}"
-        raise ValueError(rule)
+    end = float(np.clip(bound, low, high))
+    slack = 0.0 if factor.periodic else factor.step / 2
+    if bound != end and abs(bound - end) >= slack:
+        ends = f"{low:g} to {high:g}"
+        raise ValueError(f"must lie in the range of {factor.name}, {ends}")
     return end
 
 

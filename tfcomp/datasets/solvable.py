@@ -19,7 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.datasets.certificate import Certificate, certify
+from tfcomp.datasets.certificate import (
+    Certificate,
+    certify,
+    make_products,
+    number_effects,
+)
 from tfcomp.datasets.dataset import Dataset, choose_rows
 
 MAX_ORDER = 3
@@ -46,7 +51,7 @@ def certify_dataset(
     """Returns certificates of points [n, F], by order from 1 to 3.
 
     By default of all existing combinations. Each counts as the nearest one of
-    the grid. None where the equations would take too much memory.
+    the grid.
     """
     space = dataset.space
     every = dataset.splits.all.factors if points is None else points
@@ -124,27 +129,18 @@ def measure_noise(
     Tables are classes, int [t, F] and [n, F], all of whose rows differ; an
     absent factor (-1) adds nothing. None for a large design.
     """
-    from scipy import sparse
-
-    codes, count = _number_effects(np.concatenate([train, points]), order)
+    codes, count = number_effects(np.concatenate([train, points]), order)
     if count > MAX_COLUMNS:
         return None
-    known, asked = codes[: len(train)], codes[len(train) :]
-    rows, subsets = np.nonzero(known >= 0)
-    ones = np.ones(len(rows)), (rows, known[rows, subsets])
-    design = sparse.csr_array(ones, shape=(len(train), count))
-    products = (design.T @ design).toarray()
+    products = make_products(codes[: len(train)], count)
     inverse = np.linalg.pinv(products, rcond=RANK, hermitian=True)
     inverse = np.pad(inverse, (0, 1))  # the place of absent effects, -1
-    pairs = itertools.product(asked.T, repeat=2)
+    pairs = itertools.product(codes[len(train) :].T, repeat=2)
     return np.sum([inverse[a, b] for a, b in pairs], axis=0)
 
 
 def explain_training(dataset: Dataset) -> dict[str, float]:
-    """Returns R^2 of training images from the others, by order from 1 to 3.
-
-    Of orders at which this can be told (`explain_images`).
-    """
+    """Returns R^2 of training images from the others, by order from 1 to 3."""
     train = dataset.space.to_index(dataset.splits.train)
     rows = np.unique(train, axis=0, return_index=True)[1]
     limit = min(MAX_EXPLAINED, MAX_NUMBERS // math.prod(dataset.image_shape))
@@ -167,7 +163,7 @@ def explain_images(
     are int [n, F], images [n, ...]. None for a large design, or if the others
     leave most images open.
     """
-    codes, count = _number_effects(train, order)
+    codes, count = number_effects(train, order)
     if count > MAX_COLUMNS:
         return None
     design = np.zeros((len(train), count + 1))
@@ -184,26 +180,6 @@ def explain_images(
     errors = errors[is_open] / left[is_open, None]
     spread = np.sum((flat - flat.mean(axis=0))[is_open] ** 2)
     return float(1 - np.sum(errors**2) / spread) if spread else None
-
-
-def _number_effects(table: np.ndarray, order: int) -> tuple[np.ndarray, int]:
-    """Returns columns of the effects in each row [n, S], -1 where absent.
-
-    Effects of `order` factors, and of fewer where some factor is absent.
-    """
-    factors = table.shape[1]
-    least = 1 if (table < 0).any() else min(order, factors)
-    columns, count = [], 0
-    for size in range(least, min(order, factors) + 1):
-        for subset in itertools.combinations(range(factors), size):
-            part = table[:, subset]
-            shape = part.max(axis=0, initial=0) + 1
-            is_absent = (part < 0).any(axis=1)
-            place = np.ravel_multi_index(np.maximum(part, 0).T, shape)
-            _, number = np.unique(place, return_inverse=True)
-            columns.append(np.where(is_absent, -1, number + count))
-            count += int(number.max(initial=-1)) + 1
-    return np.stack(columns, axis=1), count
 
 
 def measure_coverage(dataset: Dataset) -> dict[str, float]:

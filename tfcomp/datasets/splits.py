@@ -1,7 +1,6 @@
 """Training table and evaluation points, with their invariants.
 
-ID and OOD partition the combinations that exist, which are the whole grid or,
-of a table of images, a part of it; no training example lies in the region.
+ID and OOD partition the combinations that exist: the grid or a part of it.
 """
 
 from __future__ import annotations
@@ -176,9 +175,7 @@ def draw_training_table(
 ) -> np.ndarray:
     """Draws the training positions of a run, [n, F], by its seed.
 
-    They lie outside of the region, unless `--train_all` includes it. Grid
-    coordinates: all these cells, or `num_train` of them without repetition.
-    Continuous ones: uniform outside the region.
+    They lie outside of the region, unless `--train_all` includes it.
     """
     if config.data.train_all:
         region = parse_region("none", space)

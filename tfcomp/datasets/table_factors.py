@@ -1,5 +1,6 @@
 """Columns of classes, checked and made into factors."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ MAX_TEXT = 100  # characters of a name
 # Values closer than this part of the range differ by rounding alone.
 ROUNDING = 1e-7
 ONE_HOT = 3  # columns of a one-hot code, at least
+_FORMULA = re.compile(r"(?![-+]?[\d.]+(e[-+]?\d+)?$)[=@+-]")
 
 
 class TableError(ValueError):
@@ -35,80 +37,53 @@ def make_factors(
     classes, and of continuous factors as they were given.
     """
     _check_shape(classes, num_images)
-    count = classes.shape[1]
     if columns["names"] is None:
-        columns["names"] = [f"factor_{i}" for i in range(count)]
-    values = columns["values"]
-    is_by_image = getattr(values, "shape", None) == classes.shape
+        columns["names"] = [f"factor_{i}" for i in range(classes.shape[1])]
+    is_by_image = getattr(columns["values"], "shape", None) == classes.shape
     if is_by_image:
-        columns["values"] = values.T
-    entries = [_list_entries(k, column, count) for k, column in columns.items()]
-    rows = [
-        dict(zip(columns, r, strict=True)) for r in zip(*entries, strict=True)
-    ]
-    _check_names([str(row["names"]) for row in rows])
+        columns["values"] = columns["values"].T
+    rows = _transpose(columns, classes.shape[1])
+    names = [str(row["names"]) for row in rows]
+    _check_names(names)
+    _check_texts("units", [str(row["units"] or "") for row in rows])
     factors, numbers, exact = [], [], []
     for number, (column, row) in enumerate(zip(classes.T, rows, strict=True)):
         kind, _, size = str(row["kinds"]).partition(":")
         if kind == CONTINUOUS:
-            found = _find_numbers(column, row, is_by_image)
-            factor = _make_continuous(found, row, size or str(bins))
-            index = factor.to_index(found)
+            values = _find_numbers(column, row, is_by_image)
+            factor = _make_continuous(values, row, size or str(bins))
+            index = factor.to_index(values)
         else:
             index = _check_classes(column, number)
             factor = _make_factor(index, row, is_by_image)
-            found = factor.values()[index]
+            values = factor.values()[index]
         factors.append(factor)
         numbers.append(index)
-        exact.append(found)
+        exact.append(values)
     table = np.stack(numbers, axis=1)
-    _check_one_hot([str(row["names"]) for row in rows], table)
+    _check_one_hot(names, table)
     return factors, table, np.stack(exact, axis=1).astype(np.float32)
 
 
-def _find_numbers(
-    column: np.ndarray, row: dict[str, Any], is_by_image: bool
-) -> np.ndarray:
-    """Returns the numbers of a continuous factor, by image."""
-    given = row["values"]
-    if given is None or is_by_image:
-        numbers = np.asarray(column if given is None else given)
-    else:
-        numbers = np.asarray(given)[_check_classes(column, 0)]
-    name, numbers = row["names"], numbers.astype(float)
-    if not np.isfinite(numbers).all() or np.ptp(numbers) == 0:
-        got = "NaN" if np.isnan(numbers).any() else numbers[0]
-        raise TableError("values", f"of {name} must be finite and differ", got)
-    return numbers
+def _transpose(columns: dict[str, Any], count: int) -> list[dict[str, Any]]:
+    """Returns the entries of each factor, by column."""
+    rows: list[dict[str, Any]] = [dict.fromkeys(columns) for _ in range(count)]
+    for field, given in columns.items():
+        if given is None:
+            continue
+        _check_list(field, "must be a list", given)
+        if len(given) != count:
+            rule = f"must have one entry for each of the {count} factors"
+            raise TableError(field, rule, len(given))
+        for row, entry in zip(rows, given, strict=True):
+            row[field] = entry
+    return rows
 
 
-def _make_continuous(
-    numbers: np.ndarray, row: dict[str, Any], size: str
-) -> Factor:
-    """Returns a factor whose grid has evenly spaced values, its bins."""
-    if not size.isdecimal() or not 2 <= int(size) <= SPARSE:
-        rule = f"of {row['names']} must be 2 to {SPARSE}"
-        raise TableError("bins", rule, size)
-    low, high = (float(np.float32(f(numbers))) for f in (np.min, np.max))
-    unit = "" if row["units"] is None else str(row["units"])
-    _check_texts("units", [unit])
-    return Factor(str(row["names"]), int(size), low, high, unit)
-
-
-def _list_entries(field: str, given: Any, count: int) -> list[Any]:
-    if given is None:
-        return [None] * count
-    if not _is_list(given):
-        raise TableError(field, "must be a list", repr(given))
-    if len(given) != count:
-        rule = f"must have one entry for each of the {count} factors"
-        raise TableError(field, rule, len(given))
-    return list(given)
-
-
-def _is_list(given: Any) -> bool:
+def _check_list(field: str, rule: str, given: Any) -> None:
     has_length = hasattr(given, "__len__") and not isinstance(given, str)
-    return has_length and getattr(given, "ndim", 1) > 0
+    if not has_length or not getattr(given, "ndim", 1):
+        raise TableError(field, rule, repr(given))
 
 
 def _check_shape(classes: np.ndarray, num_images: int) -> None:
@@ -122,6 +97,26 @@ def _check_shape(classes: np.ndarray, num_images: int) -> None:
     if classes.dtype.kind not in "buif":
         rule = "must be integers, names of classes go to levels"
         raise TableError("classes", rule, classes.dtype)
+
+
+def _check_names(names: Sequence[str]) -> None:
+    _check_texts("names", names)
+    for number, name in enumerate(names):
+        if not name or name in names[:number] or set(name) & set(",:/ \n"):
+            rule = "must differ and be words without spaces, commas and colons"
+            raise TableError("names", rule, repr(name))
+
+
+def _check_texts(field: str, texts: Sequence[str]) -> None:
+    """Refuses names that a terminal or a spreadsheet would interpret."""
+    rule = (
+        f"must have at most {MAX_TEXT} characters, no control characters, and "
+        "not begin with =, @, + or - unless it is a number"
+    )
+    for text in texts:
+        is_odd = CONTROLS.search(text) or _FORMULA.match(text)
+        if is_odd or len(text) > MAX_TEXT:
+            raise TableError(field, rule, repr(text[:MAX_TEXT]))
 
 
 def _check_classes(classes: np.ndarray, column: int) -> np.ndarray:
@@ -160,71 +155,46 @@ def _check_one_hot(names: Sequence[str], classes: np.ndarray) -> None:
                 raise TableError("classes", rule, got)
 
 
-def _check_texts(field: str, texts: Sequence[str]) -> None:
-    """Refuses names that a terminal or a spreadsheet would interpret."""
-    rule = (
-        f"must have at most {MAX_TEXT} characters, no control characters, and "
-        "not begin with =, @, + or - unless it is a number"
-    )
-    for text in texts:
-        is_odd = CONTROLS.search(text) or _is_formula(text)
-        if is_odd or len(text) > MAX_TEXT:
-            raise TableError(field, rule, repr(text[:MAX_TEXT]))
-
-
-def _is_formula(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return text.startswith(("=", "@", "+", "-"))
-    return False
-
-
-def _check_names(names: Sequence[str]) -> None:
-    _check_texts("names", names)
-    for number, name in enumerate(names):
-        if not name or name in names[:number] or set(name) & set(",:/ \n"):
-            rule = "must differ and be words without spaces, commas and colons"
-            raise TableError("names", rule, repr(name))
-
-
-def _find_values(
-    values: np.ndarray, classes: np.ndarray, name: str, size: int
-) -> np.ndarray | None:
-    """Returns the value of each class from the values of images."""
-    present, first, place = np.unique(
-        classes, return_index=True, return_inverse=True
-    )
-    found = values[first]
-    finite = values[np.isfinite(values)]
-    rounding = ROUNDING * np.ptp(finite) if finite.size else 0.0
-    differs = ~(np.abs(values - found[place]) <= rounding)  # NaN differs
-    if differs.any():
-        row = int(differs.argmax())
-        rule = f"of {name} must be one for class {classes[row]}"
-        got = f"{found[place][row]} and {values[row]} (image {row})"
+def _find_numbers(
+    column: np.ndarray, row: dict[str, Any], is_by_image: bool
+) -> np.ndarray:
+    """Returns the numbers of a continuous factor, by image."""
+    given = row["values"]
+    if given is None or is_by_image:
+        numbers = np.asarray(column if given is None else given, float)
+    else:
+        numbers = np.asarray(given, float)[_check_classes(column, 0)]
+    if not np.isfinite(numbers).all() or np.ptp(numbers) == 0:
+        rule = f"of {row['names']} must be finite and differ"
+        got = "NaN" if np.isnan(numbers).any() else numbers[0]
         raise TableError("values", rule, got)
-    if len(present) == size:
-        return found
-    if not np.array_equal(found, present):  # unknown for absent classes
-        rule = f"of {name} must be given for all {size} classes"
-        raise TableError("values", rule, f"{len(present)} in the images")
-    return None
+    return numbers
+
+
+def _make_continuous(
+    numbers: np.ndarray, row: dict[str, Any], size: str
+) -> Factor:
+    """Returns a factor whose grid has evenly spaced values, its bins."""
+    if not size.isdecimal() or not 2 <= int(size) <= SPARSE:
+        rule = f"of {row['names']} must be 2 to {SPARSE}"
+        raise TableError("bins", rule, size)
+    low, high = (float(np.float32(f(numbers))) for f in (np.min, np.max))
+    name, unit = str(row["names"]), str(row["units"] or "")
+    return Factor(name, int(size), low, high, unit)
 
 
 def _make_factor(
     classes: np.ndarray, row: dict[str, Any], is_by_image: bool
 ) -> Factor:
-    name, size = str(row["names"]), _read_size(classes, row)
+    name, unit = str(row["names"]), str(row["units"] or "")
+    size = _read_size(classes, row)
     names = _read_levels(size, row)
     values = _read_values(size, row, classes if is_by_image else None)
-    unit = "" if row["units"] is None else str(row["units"])
-    _check_texts("units", [unit])
     default = "categorical" if names and values is None else "ordered"
-    kind, _, period_text = str(row["kinds"] or default).partition(":")
+    kind, _, text = str(row["kinds"] or default).partition(":")
     if kind not in KINDS:
         raise TableError("kinds", f"of {name} must be one of {KINDS}", kind)
-    is_periodic, period = kind == "periodic", _read_period(name, period_text)
+    is_periodic, period = kind == "periodic", _read_period(name, text)
     if kind == "categorical" and values is not None:
         if not (np.diff(values) > 0).all():  # names that happen to be numbers
             names, values = names or tuple(f"{v:g}" for v in values), None
@@ -232,19 +202,30 @@ def _make_factor(
         # A period is divided among the classes.
         is_divided = is_periodic and period
         values = np.arange(size) * (period / size if is_divided else 1.0)
-    _check_values(name, values)
+    # In float32 as well, in which models get them.
+    steps = np.diff(values.astype(np.float32))
+    falls = np.flatnonzero(~(np.isfinite(steps) & (steps > 0)))
+    if falls.size:
+        rule = f"of {name} must be finite and rise with its classes"
+        pair = f"{values[falls[0]]:g}, then {values[falls[0] + 1]:g}"
+        raise TableError("values", rule, pair)
     low = float(values[0])
     if size == 1:  # `FactorTable` leaves it out
         return Factor(name, 1, low, low + 1, unit)
-    high = _find_end(name, values, period) if is_periodic else values[-1]
+    high, step = float(values[-1]), np.diff(values).min()
+    if is_periodic:  # the value that equals the first one
+        end = low + period if period else high + (high - low) / (size - 1)
+        if end < high - 1e-6 * abs(high):
+            rule = f"of {name} must have a period that its values do not exceed"
+            raise TableError("kinds", rule, f"{period:g}")
+        high = end
     even = np.linspace(low, high, size, endpoint=not is_periodic)
-    step = np.diff(values).min()
     is_even = np.allclose(values, even, rtol=0, atol=1e-4 * step)
     return Factor(
         name,
         size,
         low,
-        float(high),
+        high,
         unit,
         periodic=is_periodic,
         categorical=kind == "categorical",
@@ -269,14 +250,12 @@ def _read_levels(size: int, row: dict[str, Any]) -> tuple[str, ...]:
     name, levels = row["names"], row["levels"]
     if levels is None:
         return ()
-    if not _is_list(levels):
-        raise TableError("levels", f"of {name} must be a list", repr(levels))
+    _check_list("levels", f"of {name} must be a list", levels)
     names = tuple(map(str, levels))
     _check_texts("levels", names)
     if len(names) not in (0, size):
-        raise TableError(
-            "levels", f"of {name} must be {size} names", len(names)
-        )
+        rule = f"of {name} must be {size} names"
+        raise TableError("levels", rule, len(names))
     return names
 
 
@@ -300,35 +279,37 @@ def _read_values(
     return values
 
 
-def _check_values(name: str, values: np.ndarray) -> None:
-    if (odd := values[~np.isfinite(values)]).size:
-        raise TableError("values", f"of {name} must be finite", odd[0])
-    # In float32 as well, in which models get them.
-    falls = np.flatnonzero(np.diff(values.astype(np.float32)) <= 0)
-    if falls.size:
-        rule = f"of {name} must rise with its classes"
-        pair = f"{values[falls[0]]:g}, then {values[falls[0] + 1]:g}"
-        raise TableError("values", rule, pair)
-
-
-def _find_end(name: str, values: np.ndarray, period: float) -> float:
-    """Returns the value of a periodic factor that equals the first one."""
-    if not period:
-        return values[-1] + (values[-1] - values[0]) / (len(values) - 1)
-    end = values[0] + period
-    if not end >= values[-1] - 1e-6 * abs(values[-1]):
-        rule = f"of {name} must have a period that its values do not exceed"
-        raise TableError("kinds", rule, f"{period:g}")
-    return end
+def _find_values(
+    values: np.ndarray, classes: np.ndarray, name: str, size: int
+) -> np.ndarray | None:
+    """Returns the value of each class from the values of images."""
+    present, first, place = np.unique(
+        classes, return_index=True, return_inverse=True
+    )
+    found = values[first]
+    finite = np.nan_to_num(values, posinf=0.0, neginf=0.0)
+    rounding = ROUNDING * np.ptp(finite)
+    differs = ~(np.abs(values - found[place]) <= rounding)  # NaN differs
+    if differs.any():
+        row = int(differs.argmax())
+        rule = f"of {name} must be one for class {classes[row]}"
+        got = f"{found[place][row]} and {values[row]} (image {row})"
+        raise TableError("values", rule, got)
+    if len(present) == size:
+        return found
+    if not np.array_equal(found, present):  # unknown for absent classes
+        rule = f"of {name} must be given for all {size} classes"
+        raise TableError("values", rule, f"{len(present)} in the images")
+    return None
 
 
 def _read_period(name: str, text: str) -> float:
     """Returns the number behind `periodic:`, 0 if there is none."""
     try:
-        number = float(text or 0)
+        period = float(text or 0)
     except ValueError:
-        number = np.nan
-    if text and not 0 < number < np.inf:
+        period = np.nan
+    if text and not 0 < period < np.inf:
         rule = f"of {name} must have a positive number as its period"
         raise TableError("kinds", rule, text)
-    return number
+    return period

@@ -39,9 +39,8 @@ def read_npz(path: str) -> FactorTable:
 def open_npz(path: str) -> tuple[list[str], Read, Find]:
     """Opens an `.npz` file without reading its arrays.
 
-    Returns:
-        The names of its members, a function that reads one, and a function
-        that finds one, to be read later.
+    Returns the names of its members, a function that reads one, and a function
+    that finds one, to be read later.
     """
 
     def read(name: str) -> np.ndarray:
@@ -53,14 +52,16 @@ def open_npz(path: str) -> tuple[list[str], Read, Find]:
             return archive[name]
 
     def find(name: str) -> LazyImages:
-        form, member = np.lib.format, f"{name}.npy"
-        with zipfile.ZipFile(path) as archive, archive.open(member) as file:
+        form = np.lib.format
+        with (
+            zipfile.ZipFile(path) as archive,
+            archive.open(f"{name}.npy") as file,
+        ):
+            read_head = form.read_array_header_2_0
             if form.read_magic(file) == (1, 0):
-                shape, _, dtype = form.read_array_header_1_0(file)
-            else:
-                shape, _, dtype = form.read_array_header_2_0(file)
-        _check_stored(name, path, shape, dtype)
-        return LazyImages(shape, dtype, lambda: load(name))
+                read_head = form.read_array_header_1_0
+            shape, _, dtype = read_head(file)
+        return _postpone(name, path, shape, dtype, load)
 
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
@@ -80,9 +81,8 @@ def read_h5(path: str) -> FactorTable:
             return images
 
     def find(name: str) -> LazyImages:
-        shape, dtype = members[name].shape, members[name].dtype
-        _check_stored(name, path, shape, dtype)
-        return LazyImages(shape, dtype, lambda: load(name))
+        member = members[name]
+        return _postpone(name, path, member.shape, member.dtype, load)
 
     def read(name: str) -> np.ndarray:
         member = members[name]
@@ -105,10 +105,7 @@ def read_h5(path: str) -> FactorTable:
 
 
 def _list_arrays(group: Any) -> dict[str, Any]:
-    """Returns the arrays of a group; refuses links to other files.
-
-    A file from somebody else could use them to show private data as images.
-    """
+    """Returns the arrays of a group; links could show private files."""
     import h5py
 
     arrays = {}
@@ -123,8 +120,24 @@ def _list_arrays(group: Any) -> dict[str, Any]:
     return arrays
 
 
+def _postpone(
+    name: str, path: str, shape: tuple[int, ...], dtype: Any, load: Read
+) -> LazyImages:
+    """Refuses arrays that claim to be larger than their file can hold."""
+    size, stored = math.prod(shape) * dtype.itemsize, os.path.getsize(path)
+    if size > MAX_RATIO * stored + 2**20:
+        rule = f"must be in the file, which has {stored / 2**20:,.1f} MB"
+        raise TableError(name, rule, f"{size >> 20:,} MB")
+    return LazyImages(shape, dtype, lambda: load(name))
+
+
+def _check_bytes(name: str, size: int) -> None:
+    if size > MAX_BYTES:
+        rule = f"must take at most {MAX_BYTES >> 20:,} MB"
+        raise TableError(name, rule, f"{size >> 20:,} MB")
+
+
 def _make_table(names: Collection[str], read: Read, find: Find) -> FactorTable:
-    """Makes the table of a file with members of these names."""
     for latents in ("latents_", "latents/"):
         if "imgs" in names and f"{latents}classes" in names:
             known = describe_published("dSprites")
@@ -138,58 +151,13 @@ def _make_table(names: Collection[str], read: Read, find: Find) -> FactorTable:
     if "classes" in names:
         options = read_options(names, read)
         return FactorTable(images, read("classes"), **options)
-    if "labels" in names:
-        return _make_3dshapes(images, read("labels"))
-    return _make_mpi3d(images)
-
-
-def read_options(names: Collection[str], read: Read) -> dict[str, Any]:
-    """Returns the optional members, as arguments of `FactorTable`."""
-    return {name: _read_option(name, read) for name in OPTIONS if name in names}
-
-
-def _read_option(name: str, read: Read) -> Any:
-    option = read(name)
-    if name not in TEXTS:
-        return option
-    if option.dtype.kind not in "SUO" or option.ndim != 1:
-        got = f"{option.dtype} {list(option.shape)}"
-        raise TableError(name, "must be a list of texts", got)
-    texts = option.astype(str).tolist()
-    if name == "levels":
-        return [text.split(",") if text else None for text in texts]
-    return texts
-
-
-def find_classes(labels: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Returns classes [n, F] and the values of each factor, from values.
-
-    Values that differ by rounding alone, as 0.1 and 0.1 + 1e-9, are one.
-    """
-    if not np.isfinite(labels).all():
-        row = np.argwhere(~np.isfinite(labels))[0, 0]
-        raise TableError("labels", "must be finite", f"NaN for image {row}")
-    classes, levels = [], []
-    for column in labels.T:
-        values, index = np.unique(column, return_inverse=True)
-        is_next = np.diff(values) > ROUNDING * np.ptp(values)
-        classes.append(np.cumsum([0, *is_next])[index.reshape(-1)])
-        levels.append(values[np.flatnonzero([1, *is_next])])
-    return np.stack(classes, axis=1), levels
-
-
-def drop_absent(classes: np.ndarray) -> tuple[np.ndarray, list[str]]:
-    """Returns classes without those that never occur, and their numbers."""
-    present, index = np.unique(classes, return_inverse=True)
-    return index.reshape(-1), [f"{number:g}" for number in present]
-
-
-def _make_3dshapes(images: LazyImages, labels: np.ndarray) -> FactorTable:
-    known = describe_published("3DShapes")
+    if "labels" not in names:
+        return _make_mpi3d(images)
+    labels, known = read("labels"), describe_published("3DShapes")
     if labels.ndim != 2 or labels.shape[1] != len(known["names"]):
         raise TableError("labels", "must be [n, 6]", list(labels.shape))
-    classes, values = find_classes(labels)
-    return FactorTable(images, classes, values, **known)
+    columns = dict(zip(known.pop("names"), labels.T, strict=True))
+    return tabulate(columns, images, **known)
 
 
 def _make_mpi3d(images: LazyImages) -> FactorTable:
@@ -209,6 +177,66 @@ def _make_mpi3d(images: LazyImages) -> FactorTable:
     return FactorTable(images, classes, sizes=sizes, **known)
 
 
+def read_options(names: Collection[str], read: Read) -> dict[str, Any]:
+    """Returns the optional members, as arguments of `FactorTable`."""
+    options: dict[str, Any] = {n: read(n) for n in OPTIONS if n in names}
+    for name in {*options} & {*TEXTS}:
+        option = options[name]
+        if option.dtype.kind not in "SUO" or option.ndim != 1:
+            got = f"{option.dtype} {list(option.shape)}"
+            raise TableError(name, "must be a list of texts", got)
+        options[name] = option.astype(str).tolist()
+    if "levels" in options:
+        texts = options["levels"]
+        options["levels"] = [t.split(",") if t else None for t in texts]
+    return options
+
+
+def tabulate(
+    columns: Any, images: LazyImages | None = None, **options: Any
+) -> FactorTable:
+    """Returns the table of columns [n] of numbers or text, one per factor.
+
+    The columns are a mapping by name, or a DataFrame.
+    """
+    if not len(columns):
+        rule = "must be given, as classes [n, F] or columns [n]"
+        raise TableError("factors", rule, "none")
+    names = [str(name) for name in columns]
+    arrays = [np.asarray(columns[name]) for name in columns]
+    classes, values, levels = zip(*map(_classify, names, arrays), strict=True)
+    table, options = np.stack(classes, axis=1), {"levels": levels} | options
+    return FactorTable(images, table, values, names, **options)
+
+
+def _classify(name: str, column: np.ndarray) -> tuple[np.ndarray, Any, Any]:
+    """Returns classes [n], and the values or the names of the classes.
+
+    Values that differ by rounding alone, as 0.1 and 0.1 + 1e-9, are one.
+    """
+    if column.dtype.kind not in "buif":
+        import pandas as pd
+
+        codes, levels = pd.factorize(column.astype(str))
+        return codes, None, levels.tolist()
+    if not np.isfinite(column).all():
+        raise TableError(f"the column {name}", "must have no gaps", "NaN")
+    values, index = np.unique(column.astype(float), return_inverse=True)
+    is_next = np.diff(values) > ROUNDING * np.ptp(values)
+    classes = np.cumsum([0, *is_next])[index.reshape(-1)]
+    return classes, values[np.flatnonzero([1, *is_next])], None
+
+
+def drop_absent(
+    classes: np.ndarray, known: dict[str, Any], factor: str
+) -> None:
+    """Numbers the classes that occur; their own numbers become names."""
+    column = known["names"].index(factor)
+    present, index = np.unique(classes[:, column], return_inverse=True)
+    classes[:, column] = index.reshape(-1)
+    known["levels"][column] = [f"{number:g}" for number in present]
+
+
 def describe_published(name: str) -> dict[str, Any]:
     """Returns the published facts of a data set's factors for `FactorTable`."""
     factors = PUBLISHED[name]["factors"]
@@ -220,20 +248,3 @@ def describe_published(name: str) -> dict[str, Any]:
         "levels": [factor.get("levels") for factor in factors],
         "units": [factor.get("unit", "") for factor in factors],
     }
-
-
-def _check_stored(
-    name: str, path: str, shape: tuple[int, ...], dtype: np.dtype[Any]
-) -> None:
-    """Refuses arrays that claim to be larger than their file can hold."""
-    size, stored = math.prod(shape) * dtype.itemsize, os.path.getsize(path)
-    if size > MAX_RATIO * stored + 2**20:
-        rule = f"must be in the file, which has {stored / 2**20:,.1f} MB"
-        raise TableError(name, rule, f"{size >> 20:,} MB")
-
-
-def _check_bytes(name: str, size: int) -> None:
-    """Refuses a large array before memory is taken for it."""
-    if size > MAX_BYTES:
-        rule = f"must take at most {MAX_BYTES >> 20:,} MB"
-        raise TableError(name, rule, f"{size >> 20:,} MB")

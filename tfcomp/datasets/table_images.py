@@ -7,7 +7,7 @@ Floating point numbers stay what they are.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,6 @@ class LazyImages:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     load: Callable[[], np.ndarray]
-    notes: list[str] = field(default_factory=list)  # filled by `load`
 
 
 def to_array(given: Any) -> Any:
@@ -68,17 +67,8 @@ def check_images(given: Any) -> np.ndarray | LazyImages:
     return images
 
 
-def choose_divisor(largest: int) -> int:
-    """Returns the number that integers up to the largest are divided by."""
-    if largest >= 2**MAX_BITS:
-        raise TableError(
-            "images", f"must be at most {2**MAX_BITS - 1}", largest
-        )
-    return 1 if largest <= 1 else 2 ** max(8, largest.bit_length()) - 1
-
-
-def scan_pixels(images: np.ndarray) -> tuple[float, float]:
-    """Returns the smallest and the largest pixel.
+def choose_divisor(images: np.ndarray) -> float:
+    """Returns the number that pixels are divided by.
 
     Checks that pixels are finite and in range, that images differ and that
     their channels vary.
@@ -91,38 +81,23 @@ def scan_pixels(images: np.ndarray) -> tuple[float, float]:
         raise TableError("images", rule, int(is_finite.argmin()))
     _check_range(low, high, images.dtype.kind)
     if len(images) > 1 and (lowest == highest).all():
-        raise TableError(
-            "images", "must differ", f"{len(images)} times the same"
-        )
+        got = f"{len(images)} times the same"
+        raise TableError("images", "must differ", got)
     if images.ndim == 4 and images.shape[3] == 4:
         if lowest[..., 3].min() == highest[..., 3].max():
             rule = "must have channels that vary (images[..., :3] has no alpha)"
             raise TableError("images", rule, "a constant fourth channel")
-    return low, high
-
-
-def note_faint(low: float, high: float, divisor: float) -> tuple[str, ...]:
-    """Returns a note on images that are dark everywhere after scaling.
-
-    Raises:
-        TableError: They are too dark for float32: their squares vanish.
-    """
-    if high <= 0 or high / divisor >= FAINT:
-        return ()
-    if high / divisor < TOO_DARK:
-        rule = f"must reach {TOO_DARK:g} (images / images.max() reach 1)"
-        raise TableError("images", rule, f"at most {high / divisor:.2g}")
-    scaled = f", {high:g} divided by {divisor:g}" if divisor > 1 else ""
-    return (
-        f"dark: pixels are from {low / divisor:.2g} to {high / divisor:.2g}"
-        f"{scaled}; if this is not meant, scale them (images / {high:g})",
-    )
+    if images.dtype.kind == "f" or high <= 1:
+        return 1.0
+    return 2.0 ** max(8, int(high).bit_length()) - 1
 
 
 def _check_range(low: float, high: float, kind: str) -> None:
-    if kind == "i" and low < 0:
+    if kind != "f" and low < 0:
         rule = "must not be negative (images - images.min())"
         raise TableError("images", rule, f"{low:g}")
+    if kind != "f" and high >= 2**MAX_BITS:
+        raise TableError("images", f"must be at most {2**MAX_BITS - 1}", high)
     if kind == "f" and not -TOLERANCE <= low <= high <= 1 + TOLERANCE:
         cure = "(images - images.min()) / np.ptp(images)"
         if low >= 0:
@@ -131,3 +106,17 @@ def _check_range(low: float, high: float, kind: str) -> None:
             cure = "(images + 1) / 2"
         rule = f"must be from 0 to 1 if they are floats ({cure})"
         raise TableError("images", rule, f"{low:g} to {high:g}")
+    if 0 < high < TOO_DARK:  # squares of such numbers vanish in float32
+        rule = f"must reach {TOO_DARK:g} (images / images.max() reach 1)"
+        raise TableError("images", rule, f"at most {high:.2g}")
+
+
+def note_faint(high: float, divisor: float) -> tuple[str, ...]:
+    """Returns a note on images that are dark everywhere after scaling."""
+    if high <= 0 or high / divisor >= FAINT:
+        return ()
+    scaled = f", {high:g} divided by {divisor:g}" if divisor > 1 else ""
+    return (
+        f"dark: no pixel is above {high / divisor:.2g}{scaled}; if this is "
+        f"not meant, scale them (images / {high:g})",
+    )

@@ -31,19 +31,18 @@ def make_table(config: RunConfig) -> Dataset:
     data = config.data
     if not data.data:
         raise ConfigError("data", "must name a file for the dataset table", "")
-    found = hash_data(data.data, data.data_dir)
-    if found != data.data_hash:
+    digest = hash_data(data.data, data.data_dir)
+    if digest != data.data_hash:
         raise RunError(
             f"--data={data.data} is not what the run was made with: its hash "
-            f"is {found}, not {data.data_hash} (--data_hash= accepts it)"
+            f"is {digest}, not {data.data_hash} (--data_hash= accepts it)"
         )
-    if found not in _read:
-        _read.clear()
-        with explain_damage(data.data):
-            _read[found] = read_table(data.data, data.data_dir)
-    table = _read[found]
-    if data.factors:
-        with explain_damage(data.data):
+    with explain_damage(data.data):
+        if digest not in _read:
+            _read.clear()
+            _read[digest] = read_table(data.data, data.data_dir)
+        table = _read[digest]
+        if data.factors:
             table = table.select(data.factors.split(","))
     return make_table_dataset(config, table)
 
@@ -93,7 +92,8 @@ def make_table_dataset(
     region = region or parse_region(data.region, table.space, table.points)
     if table.is_repeated:
         is_known = ~region.contains(table.points) | data.train_all
-        numbers = table.list_training(is_known)
+        # Of images, sorted by points.
+        numbers = np.flatnonzero(np.repeat(is_known, table.counts))
         rng = np.random.default_rng([config.training.seed, 0])
         count = data.num_train or len(numbers)
         numbers = draw_cells(numbers, count, "num_train", rng)
@@ -112,7 +112,6 @@ def make_table_dataset(
         region,
         cells=table.points,
         render=render,
-        **others,
         image_shape=table.image_shape,
         polarity=polarity,
         has_position=None if has_pixels else False,
@@ -120,6 +119,7 @@ def make_table_dataset(
         prepare=prepare,
         notes=table.notes,
         size_flag="eval_points",
+        **others,
     )
 
 
@@ -161,14 +161,12 @@ def explain_damage(data: str, flag: str = "data") -> Iterator[None]:
     try:
         yield
     except TableError as error:
-        raise RunError(f"--{flag}={data}: {_show(str(error))}") from error
+        reason = str(error)
     except (ConfigError, RunError):
         raise
     except Exception as error:  # whatever a damaged file leads to
-        reason = f"cannot be read ({_show(first_line(error))})"
-        raise RunError(f"--{flag}={data} {reason}") from error
-
-
-def _show(text: str) -> str:
-    """Escapes control characters for a terminal."""
-    return CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
+        reason = f"cannot be read ({first_line(error)})"
+    else:
+        return
+    shown = CONTROLS.sub(lambda match: ascii(match[0])[1:-1], reason)
+    raise RunError(f"--{flag}={data}: {shown}")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,38 +41,28 @@ def read_tfds(name: str, data_dir: str) -> FactorTable:
         is_class = tfds.features.ClassLabel
     features = builder.info.features or {}
     labels = _find_labels(features, is_class)
-    factors, options = _describe(builder.name, list(labels))
-    labels = {factor: labels[factor] for factor in factors}
-    classes = _read_columns(builder, [*labels.values()])
-    if "instance" in factors and "levels" in options:  # a part of smallNORB
-        column = factors.index("instance")
-        classes[:, column], options["levels"][column] = drop_absent(
-            classes[:, column]
-        )
+    known = _describe(builder.name, list(labels))
+    factors = known["names"]
+    classes = _read_columns(builder, [labels[factor] for factor in factors])
+    if "instance" in factors and "levels" in known:  # a part of smallNORB
+        drop_absent(classes, known, "instance")
     values = [f"{VALUE}{factor}" for factor in factors]
     if {*values} <= {*features}:
-        options["values"] = _read_columns(builder, values)
+        known["values"] = _read_columns(builder, values)
     pixels = features["image"]
     if None in pixels.shape:
         raise TableError("image", "must have one size", list(pixels.shape))
 
     def load() -> np.ndarray:
-        images = np.empty((len(classes), *pixels.shape), pixels.np_dtype)
-        start = 0
-        for batch in _read_batches(builder, ["image"]):
-            images[start : start + len(batch["image"])] = batch["image"]
-            start += len(batch["image"])
-        return images
+        return _read_columns(builder, ["image"])[:, 0]
 
     shape = (len(classes), *pixels.shape)
     images = LazyImages(shape, np.dtype(pixels.np_dtype), load)
-    return FactorTable(images, classes, names=factors, **options)
+    return FactorTable(images, classes, **known)
 
 
-def _read_batches(
-    builder: Any, keys: Sequence[str]
-) -> Iterator[dict[str, np.ndarray]]:
-    """Yields some features of all examples, always in the same order."""
+def _read_columns(builder: Any, keys: list[str]) -> np.ndarray:
+    """Returns some features of all examples, [n, K, ...], in one order."""
     import tensorflow_datasets as tfds
 
     examples = builder.as_dataset(
@@ -84,15 +72,9 @@ def _read_batches(
         # Small data sets are cached, which costs time here.
         read_config=tfds.ReadConfig(try_autocache=False),
     )
-    return examples.batch(TFDS_BATCH).as_numpy_iterator()
-
-
-def _read_columns(builder: Any, keys: Sequence[str]) -> np.ndarray:
+    batches = examples.batch(TFDS_BATCH).as_numpy_iterator()
     return np.concatenate(
-        [
-            np.stack([batch[key] for key in keys], axis=1)
-            for batch in _read_batches(builder, keys)
-        ]
+        [np.stack([batch[key] for key in keys], axis=1) for batch in batches]
     )
 
 
@@ -107,21 +89,16 @@ def _find_labels(features: dict[str, Any], is_class: type) -> dict[str, str]:
     return named | {key: key for key in others if key not in labels}
 
 
-def _describe(
-    name: str, factors: list[str]
-) -> tuple[list[str], dict[str, Any]]:
-    """Returns the factors of a TFDS dataset in order, and known facts."""
-    data = PUBLISHED_NAMES.get(name)
-    known = describe_published(data) if data else {}
-    names = [SYNONYMS.get(n, n) for n in known.pop("names", ())]
-    if not set(factors) <= set(names):
-        return factors, {}
-    is_there = [name in factors for name in names]
-    options = {
-        key: list(itertools.compress(column, is_there))
-        for key, column in known.items()
-    }
-    return list(itertools.compress(names, is_there)), options
+def _describe(name: str, factors: list[str]) -> dict[str, Any]:
+    """Returns names of the factors in order, and published facts of them."""
+    if name not in PUBLISHED_NAMES:
+        return {"names": factors}
+    known = describe_published(PUBLISHED_NAMES[name])
+    known["names"] = [SYNONYMS.get(n, n) for n in known["names"]]
+    if not {*factors} <= {*known["names"]}:
+        return {"names": factors}
+    places = [i for i, n in enumerate(known["names"]) if n in factors]
+    return {key: [column[i] for i in places] for key, column in known.items()}
 
 
 def check_features(folder: Path) -> None:

@@ -11,17 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.splits import Points, sample_rows
+from tfcomp.datasets.splits import sample_rows
 
 MAX_EXPLORED = 4096  # combinations
 
 
 def to_contrast(dataset: Dataset, images: np.ndarray) -> np.ndarray:
-    """Returns images as contrast to the background, [n, pixels].
-
-    Bumps have height 1 on 0. Without a background, the contrast is to the mean
-    training image.
-    """
+    """Returns images as contrast to the background or the mean, [n, pixels]."""
     sign, reference = _find_origin(dataset)
     return sign * (images.reshape(len(images), -1) - reference)
 
@@ -42,8 +38,7 @@ def _find_origin(dataset: Dataset) -> tuple[float, float | np.ndarray]:
 def restore(dataset: Dataset, bright: np.ndarray) -> np.ndarray:
     """Returns visible images [n, H, W, C] of contrasts [n, pixels].
 
-    Scales each to its own maximum, since outputs can be faint; without a
-    background it adds the mean training image.
+    Scales each to its own maximum, or adds the mean training image.
     """
     images = bright.reshape(-1, *dataset.image_shape)
     if dataset.ground is None:
@@ -67,14 +62,9 @@ def subsample_levels(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
     exist at these levels.
     """
     every = dataset.splits.all
-    if len(every) > limit:
-        return dataset.at_points(every[_choose_rows(dataset, every, limit)])
-    if dataset.splits.existing is None:
-        return dataset
-    return dataset.at_points(every)
-
-
-def _choose_rows(dataset: Dataset, every: Points, limit: int) -> np.ndarray:
+    if len(every) <= limit:
+        is_all = dataset.splits.existing is None
+        return dataset if is_all else dataset.at_points(every)
     index = dataset.space.to_index(every.factors)
     held_out = index[every.is_ood]
     known = [np.unique(column) for column in index.T]
@@ -89,8 +79,8 @@ def _choose_rows(dataset: Dataset, every: Points, limit: int) -> np.ndarray:
             chosen[np.abs(chosen - level).argmin()] = level
         rows = _find_rows(index, levels)
     if not limit // 4 <= len(rows) <= limit:
-        return sample_rows(every.is_ood, limit)
-    return rows
+        rows = sample_rows(every.is_ood, limit)
+    return dataset.at_points(every[rows])
 
 
 def count_levels(sizes: Sequence[int], limit: int) -> list[int]:
@@ -115,8 +105,8 @@ def _choose_levels(
     if count < 2 or not len(others) or not len(of_ood):
         return _spread(known, count)
     share = round(count * len(of_ood) / len(known))
-    share = int(np.clip(share, 1, count - 1))
-    share = min(max(share, count - len(others)), len(of_ood))
+    least, most = max(1, count - len(others)), min(count - 1, len(of_ood))
+    share = min(max(share, least), most)
     return np.union1d(_spread(of_ood, share), _spread(others, count - share))
 
 
