@@ -1,12 +1,10 @@
 """What a training set determines, against a dense SVD and exhaustive search."""
 
 import itertools
-import json
 
 import numpy as np
 import pytest
 
-from tfcomp import solvable as command
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.certificate import certify
@@ -215,15 +213,3 @@ def test_marks_are_of_the_points_of_the_grid() -> None:
     }
     for point, mark in zip(splits.grid.tolist(), marks, strict=True):
         assert np.isnan(mark) or mark == every[tuple(point)]
-
-
-def test_the_command_prints_json_alone(capsys: pytest.CaptureFixture) -> None:
-    flags = [*SPRITES, "--region=wiedemer:diagonal:.4", "--json"]
-    assert command.main(["tfcomp solvable", *flags]) == 0
-    orders = json.loads(capsys.readouterr().out)["orders"]
-    assert list(orders) == ["1", "2", "3"]
-    assert orders["1"]["missing_rank"] == len(orders["1"]["images"]) == 2
-    assert set(orders["1"]["images"][0]) == {
-        *("shape", "scale", "orientation", "x", "y")
-    }
-    assert orders["1"]["images"][0]["shape"] in ("square", "ellipse", "heart")
