@@ -1,4 +1,4 @@
-"""The trainings of a search: what differs between them and what must not."""
+"""Flags of a search, and its trainings: what differs between them."""
 
 import dataclasses
 import math
@@ -8,12 +8,17 @@ import numpy as np
 import pytest
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_config import RunConfig
-from tfcomp.config.run_flags import parse_config
+from tfcomp.config.run_flags import list_flag_lines, parse_config, parse_flags
 from tfcomp.datasets import make_dataset
+from tfcomp.datasets.factors import make_pixel_space
+from tfcomp.datasets.regions import parse_region
 from tfcomp.studies.thresholds import cases as module
-from tfcomp.studies.thresholds.cases import Case, Scores, list_cases
-from tfcomp.studies.thresholds.search_settings import CRITERIA, SearchSettings
+from tfcomp.studies.thresholds.cases import Case, list_cases, scale_region
+from tfcomp.studies.thresholds.search_settings import (
+    SearchSettings,
+    define_search_flags,
+    is_reached,
+)
 
 BASE = parse_config(["--flagfile=donut.flags", "--width=8", "--batch_size=16"])
 
@@ -22,20 +27,79 @@ def make_case(kind: str, region: str = "none", **settings: object) -> Case:
     return Case(kind, region, 16, 3, BASE, SearchSettings(**settings))
 
 
-def test_bumps_are_continuous_and_as_many_as_asked_for() -> None:
-    config = make_case("bumps").make_config(37)
-    train = make_dataset(config).splits.train
-    assert train.shape == (37, 2)
-    assert 0 <= train.min() and train.max() <= 15
-    assert np.abs(train - train.round()).max() > 0.1
+@pytest.mark.parametrize(
+    ("flag", "value", "message"),
+    [
+        ("grid_sizes", "16,x", "--grid_sizes must be positive integers"),
+        ("grid_sizes", "", "--grid_sizes must be different values"),
+        ("grid_sizes", "16,16", "--grid_sizes must be different values"),
+        ("kinds", "stripes", "--kinds must be among: bumps"),
+        ("regions", "none,", "--regions must be different values"),
+        ("regions", '"none', "--regions must be quoted as in CSV"),
+        ("criterion", "mse", "--criterion must be among"),
+        ("target", "0.9,0.9", "--target must have a number above 0 for each"),
+        ("target", "1.5", "--target must have a number above 0 for each"),
+        ("target", "nan", "--target must have a number above 0 for each"),
+        ("tolerance", 1.0, "--tolerance must be greater than 1"),
+    ],
+)
+def test_bad_values(flag: str, value: object, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        SearchSettings(**{flag: value})
 
 
-def test_more_bumps_contain_the_fewer_ones() -> None:
+def test_settings_survive_their_flags() -> None:
+    settings = SearchSettings(regions='"box:x:0-1,y:0-0.5"', tolerance=1.5)
+    values = parse_flags(list_flag_lines(settings), define_search_flags())
+    assert SearchSettings.from_flags(values) == settings
+
+
+@pytest.mark.parametrize(
+    ("criterion", "missed"),
+    [("position_accuracy", 0.49), ("relative_mse", 0.51)],
+)
+def test_reached(criterion: str, missed: float) -> None:
+    scores = (0.5, missed, None)
+    found = [is_reached(criterion, score, 0.5) for score in scores]
+    assert found == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("spec", "pixels"),
+    [
+        ("none", "none"),
+        ("square:0.25-0.75", "square:6.75-20.25"),
+        ("box:x:0-1,y:0.1-0.2", "box:x:0-27,y:2.7-5.4"),
+        ("corner:0.3333333", "corner:8.999999"),
+    ],
+)
+def test_fractions_of_a_grid_of_28(spec: str, pixels: str) -> None:
+    assert scale_region(spec, 28) == pixels
+
+
+@pytest.mark.parametrize("grid_size", [8, 20, 28])
+def test_half_holds_out_the_same_share_of_every_grid(grid_size: int) -> None:
+    space = make_pixel_space(grid_size)
+    for spec in ("corner:0.5", "square:0.25-0.75"):
+        region = parse_region(scale_region(spec, grid_size), space)
+        assert np.mean(region.contains(space.grid())) == 0.25
+
+
+@pytest.mark.parametrize("spec", ["corner:14", "square:0.5-1.5"])
+def test_pixels_are_no_fractions(spec: str) -> None:
+    with pytest.raises(ConfigError, match="--regions must have bounds"):
+        scale_region(spec, 28)
+
+
+def test_bumps_are_continuous_and_more_contain_the_fewer() -> None:
     case = make_case("bumps", "corner:0.5")
     few, many = (
-        make_dataset(case.make_config(n)).splits.train for n in (50, 1500)
+        make_dataset(case.make_config(n)).splits.train for n in (37, 1500)
     )
-    np.testing.assert_array_equal(few, many[:50])
+    assert few.shape == (37, 2)
+    assert 0 <= few.min() and few.max() <= 15
+    assert np.abs(few - few.round()).max() > 0.1
+    np.testing.assert_array_equal(few, many[:37])
 
 
 def test_stripes_are_all_there_and_bumps_outside_the_corner() -> None:
@@ -48,53 +112,21 @@ def test_stripes_are_all_there_and_bumps_outside_the_corner() -> None:
     assert splits.is_ood.sum() == 64
 
 
-def test_steps_do_not_depend_on_the_data_and_other_flags_hold() -> None:
-    case = make_case("bumps", steps=123)
-    for count in (1, 1000):
-        config = case.make_config(count)
-        training = config.training
-        assert (training.epochs, training.steps_per_epoch) == (1, 123)
-        assert (training.batch_size, training.seed) == (16, 3)
-        assert config.model == BASE.model
-        assert config.data.polarity == BASE.data.polarity
-
-
 @pytest.mark.parametrize("kind", ["bumps", "stripes_and_bumps"])
-def test_passes_ask_for_steps_in_proportion_to_examples(kind: str) -> None:
+def test_passes_alone_ask_for_steps_in_proportion_to_examples(
+    kind: str,
+) -> None:
     case = make_case(kind, steps=40, passes=20)
     for count in (2, 50, 90):
         batches = 20 * case.count_examples(count) / 16  # of 16 examples
         training = case.make_config(count).training
         assert training.steps_per_epoch == max(40, math.ceil(batches))
-
-
-class Trainer:
-    """Made-up scores: the position is right from 40 bumps on, all from 200."""
-
-    def __init__(self) -> None:
-        self.counts: list[int] = []
-
-    def __call__(self, config: RunConfig) -> Scores:
-        count = config.data.num_train
-        self.counts.append(count)
-        return {
-            "position_accuracy": 1.0 if count >= 40 else 0.1,
-            "relative_mse": 0.1 if count >= 200 else 0.9,
-        }
-
-
-def test_a_search_has_a_row_for_each_criterion() -> None:
-    settings = {"criterion": "position_accuracy,relative_mse"}
-    case = make_case("bumps", target="0.9,0.5", **settings)
-    trainer = Trainer()
-    right, proper = case.search(trainer)
-    assert len(trainer.counts) == len(set(trainer.counts))
-    assert (right["criterion"], proper["criterion"]) == tuple(CRITERIA)
-    assert 40 <= right["num_bumps"] <= 48
-    assert 200 <= proper["num_bumps"] <= 240
-    assert right["num_examples"] == right["num_bumps"]
-    assert right["reached"] is True
-    assert (right["score"], proper["score"]) == (1.0, 0.1)
+        config = make_case(kind, steps=123).make_config(count)
+        assert config.training.steps_per_epoch == 123
+        assert (config.training.epochs, config.training.seed) == (1, 3)
+        # Other flags hold.
+        assert config.model == BASE.model
+        assert config.data.polarity == BASE.data.polarity
 
 
 def test_a_result_is_named_by_what_decides_it(
@@ -105,6 +137,7 @@ def test_a_result_is_named_by_what_decides_it(
     def find(**settings: object) -> Path:
         chosen = SearchSettings(kinds="bumps", **settings)
         (first, *_) = list_cases(base, chosen)
+        assert list_cases(base, first.settings) == [first]
         return first.path
 
     path = find()
@@ -126,13 +159,19 @@ def test_a_damaged_result_is_made_again(tmp_path: Path, text: str) -> None:
     assert case.read_rows() == []
 
 
-def test_limits() -> None:
-    limits = make_case("bumps").make_limits()
-    assert (limits.minimum, limits.maximum) == (1, 4 * 256)
-    assert 64 <= limits.first <= 128
-    stripes = make_case("stripes_and_bumps", "corner:0.5").make_limits()
-    assert (stripes.minimum, stripes.maximum) == (0, 256 - 64)
-    assert make_case("bumps", max_bumps=10).make_limits().first == 10
+def test_range() -> None:
+    first, largest, least = make_case("bumps").find_range()
+    assert (largest, least) == (4 * 256, 1)
+    stripes = make_case("stripes_and_bumps", "corner:0.5").find_range()
+    assert stripes == (first, 256 - 64, 0)
+    assert make_case("bumps", max_bumps=10).find_range()[0] == 10
+    # Uniform in log scale by the seed, and other for each size.
+    cases = [
+        dataclasses.replace(make_case("bumps"), seed=s) for s in range(500)
+    ]
+    shifts = [math.log2(case.find_range()[0] / 64) for case in cases]
+    assert 0 <= min(shifts) < 0.03 and 0.97 < max(shifts) <= 1
+    assert np.mean(shifts) == pytest.approx(0.5, abs=0.05)
 
 
 @pytest.mark.parametrize(
@@ -141,8 +180,6 @@ def test_limits() -> None:
         ("--plateau_patience=2", "--plateau_patience must be 0"),
         ("--examples_dir=somewhere", "--examples_dir must be empty"),
         ("--region=nope", r"--region is decided by the search .--regions"),
-        ("--grid_size=12", "--grid_size is decided by the search"),
-        ("--seed=3", r"--seed is decided by the search .--first_seed"),
     ],
 )
 def test_flags_that_no_search_can_follow(flag: str, message: str) -> None:

@@ -9,7 +9,11 @@ import pytest
 from tfcomp.figures.exhibits import save_exhibit
 from tfcomp.storage.files import make_folder
 from tfcomp.studies.thresholds.cases import Row
-from tfcomp.studies.thresholds.laws import Law, fit_laws, make_exhibits
+from tfcomp.studies.thresholds.laws import (
+    describe_slope,
+    list_slopes,
+    make_exhibits,
+)
 
 COLUMNS = (
     "kind,region,criterion,grid_size,seed,num_bumps,num_examples,reached,"
@@ -43,9 +47,9 @@ def read_csv(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(path.read_text().splitlines()))
 
 
-def find(laws: list[Law], quantity: str) -> dict[str, object]:
-    (law,) = [law for law in laws if law.quantity == quantity]
-    return law.make_row()
+def find(rows: list[Row], quantity: str) -> Row:
+    (slope,) = [s for s in list_slopes(rows) if s["quantity"] == quantity]
+    return slope
 
 
 @pytest.mark.parametrize(
@@ -65,7 +69,7 @@ def find(laws: list[Law], quantity: str) -> dict[str, object]:
 def test_law_of_bumps(
     rows: list[Row], numbers: tuple[float | None, ...], note: str
 ) -> None:
-    row = find(fit_laws(rows), "num_bumps")
+    row = find(rows, "num_bumps")
     columns = ("slope", "low", "high", "n", "num_sizes", "not_reached")
     found = tuple(row[name] for name in columns)
     assert found == pytest.approx(numbers, abs=1e-6)
@@ -73,10 +77,10 @@ def test_law_of_bumps(
 
 
 def test_law_of_examples() -> None:
-    bumps, examples = (law.make_row() for law in fit_laws(SQUARE))
+    bumps, examples = list_slopes(SQUARE)
     assert examples == {**bumps, "quantity": "num_examples"}
     # Zero bumps have no slope, but the stripes have.
-    alone = find(fit_laws(ALONE), "num_examples")
+    alone = find(ALONE, "num_examples")
     assert alone["slope"] == pytest.approx(1)
     assert alone["note"] == "stripes alone: linear by construction"
 
@@ -85,7 +89,7 @@ def test_laws_are_kept_apart() -> None:
     rows = [*SQUARE, *(make_row(STRIPES, n, 0, 3 * n) for n in SIZES)]
     other = (*STRIPES[:2], "relative_mse")
     rows += [make_row(other, n, 0, 3 * n**3) for n in SIZES]
-    slopes = [law.make_row()["slope"] for law in fit_laws(rows)]
+    slopes = [slope["slope"] for slope in list_slopes(rows)]
     assert slopes[:5] == pytest.approx([2, 2, 1, 1, 3])
     assert 1 < slopes[5] < 3  # 2 N stripes beside the bumps
 
@@ -93,11 +97,11 @@ def test_laws_are_kept_apart() -> None:
 def test_figure(tmp_path: Path, rng: np.random.Generator) -> None:
     rows = [*SQUARE, make_row(STRIPES, 28, 0, 999, False)]
     rows += [make_row(STRIPES, n, s, n + s) for n in SIZES for s in range(2)]
-    found = [law.make_row() for law in fit_laws(rows)]
-    assert [row["quantity"] for row in found] == [
-        *("num_bumps", "num_examples") * 2
-    ]
-    (exhibit,) = make_exhibits(fit_laws(rows))
+    assert describe_slope(list_slopes(rows)[0]) == (
+        "position_accuracy  bumps, region none: num_bumps ~ "
+        "N^2.00 (2.00 to 2.00)"
+    )
+    (exhibit,) = make_exhibits(rows)
     assert exhibit.title == "position accuracy of at least 0.95"
     save_exhibit(exhibit, make_folder(tmp_path / "figures"))
     table = tmp_path / "figures" / "threshold_position_accuracy.csv"

@@ -17,7 +17,7 @@ from tfcomp.statistics.estimates import estimate_geometric, estimate_mean
 from tfcomp.statistics.limits import POSITIVE, REAL, Limits
 from tfcomp.studies.claims.own_checks import SLOPES, choose_study
 from tfcomp.studies.paper.paper_figure import Drawer, Drawn, PaperFigure
-from tfcomp.studies.thresholds.laws import fit_laws, make_exhibits
+from tfcomp.studies.thresholds.laws import make_exhibits
 
 VOLUME = "log_volume_difference"
 # The metric of each stage, the label of its axis, and its description.
@@ -108,7 +108,7 @@ def draw_search(found: PaperFigure, criterion: str) -> Drawn:
             table = study.thresholds
             chosen = (table["kind"] == kind) & (table["criterion"] == criterion)
             rows += table[chosen].to_dict("records")
-    exhibits = make_exhibits(fit_laws(rows))
+    exhibits = make_exhibits(rows)
     return {e.caption: e.figure for e in exhibits if e.figure is not None}
 
 

@@ -33,22 +33,21 @@ FLAGS = {
 def judge(settings: dict[str, Any]) -> int:
     """Judges the networks of one study; prints what predicts.
 
-    Raises:
-        ConfigError: Without such a study, or a folder to write.
+    Raises ConfigError without such a study, or a folder to write.
     """
-    output = Path(settings["output"])
     check_folder("output", settings["output"])
-    table = find_table("runs", settings["runs"])
-    other = settings["fresh"] and find_table("fresh", settings["fresh"])
+    runs = find_table("runs", settings["runs"])
+    fresh = settings["fresh"] and find_table("fresh", settings["fresh"])
     # Imported here: bad flags must be answered without SciPy.
     from tfcomp.studies.prediction.networks import read_networks
     from tfcomp.studies.prediction.report import write_report
 
-    found, fresh = read_networks(table), other and read_networks(other)
-    if fresh and fresh.hyperparameters != found.hyperparameters:
+    found, others = read_networks(runs), fresh and read_networks(fresh)
+    if others and others.hyperparameters != found.hyperparameters:
         rule = "must vary the hyperparameters of --runs, in their order"
         raise ConfigError("fresh", rule, settings["fresh"])
-    lines = write_report(make_folder(output), found, fresh or None)
+    output = make_folder(Path(settings["output"]))
+    lines = write_report(output, found, others or None)
     reached = found.table["reached"].sum()
     print(f"{len(found.table)} networks, {reached} reached the target")
     print("\n".join([*lines, f"tables   {output}"]))
@@ -56,11 +55,7 @@ def judge(settings: dict[str, Any]) -> int:
 
 
 def find_table(flag: str, place: str) -> Path:
-    """Returns the table of the one study of a place.
-
-    Raises:
-        ConfigError: If there is none, or several.
-    """
+    """Returns the table of the one study of a place, else ConfigError."""
     folders = find_folders(split_names(place), lambda names: TABLE in names)
     if len(folders) != 1:
         rule = f"must match one prediction study, not {len(folders)}"

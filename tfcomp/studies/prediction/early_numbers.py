@@ -56,7 +56,8 @@ class Group:
         return table
 
     def _predict(self, new: Array, rng: np.random.Generator | None) -> Array:
-        old, early = ~new, self.early.copy()
+        old, is_known = ~new, np.isfinite(self.early).all(axis=0)  # by depth
+        early = self.early[:, is_known]
         if rng is not None:
             for rows in (old, new):
                 early[rows] = rng.permutation(early[rows])
@@ -67,21 +68,17 @@ class Group:
         return np.stack([self.outcome, found, found + gain], axis=1)[new]
 
 
-def list_groups(found: Networks, with_error: bool = False) -> dict[str, Group]:
-    """Returns the networks that reached the target by decoder and region.
-
-    With `with_error`, the ID error that was reached counts as known.
-    """
+def list_groups(found: Networks) -> dict[str, Group]:
+    """Returns the networks that reached the target by decoder and region."""
     found = found.select(found.table["reached"])
     table, names = found.table, found.hyperparameters
-    known = [_encode(table[name]) for name in names if name not in PAIR]
-    if with_error:
-        known.append(networks.take_log(table[networks.ID_ERROR]))
-    columns = np.column_stack(known)
+    columns = np.column_stack(
+        [_encode(table[name]) for name in names if name not in PAIR]
+    )
     early = []
     for key in map(str, table.filter(like="|")):
         name, time = networks.split_number(key)
-        is_id = name.startswith(networks.ID_ONLY) or name == networks.ID_ERROR
+        is_id = name.startswith("id.") or name == networks.ID_ERROR
         early += [key] * (is_id and time in EARLY)
     products = PolynomialFeatures(2, interaction_only=True, include_bias=False)
     arrays = (
@@ -92,12 +89,10 @@ def list_groups(found: Networks, with_error: bool = False) -> dict[str, Group]:
         table["is_fresh"].to_numpy(bool),
     )
     labels = table[PAIR].apply(", ".join, axis=1).to_numpy()
-    groups = {}
-    for name in np.unique(labels):
-        known, early, *others = (array[labels == name] for array in arrays)
-        early = early[:, np.isfinite(early).all(axis=0)]  # by depth
-        groups[str(name)] = Group(known, early, *others)
-    return groups
+    return {
+        str(name): Group(*(array[labels == name] for array in arrays))
+        for name in np.unique(labels)
+    }
 
 
 def _encode(values: pd.Series) -> Array:
@@ -157,7 +152,7 @@ def judge_forecasts(
     With controls, forecasts from numbers of other networks, there is a verdict.
     """
     scores = _score([*forecasts.values()])  # [2, 2]
-    drawn = np.array([_score(d) for d in _resample(forecasts, groups, DRAWS)])
+    drawn = np.array([_score(d) for d in _resample(forecasts, groups)])
     gains = drawn[:, 1] - drawn[:, 0]
     row: dict[str, Any] = {
         "permuted_gain": None,
@@ -178,24 +173,8 @@ def judge_forecasts(
     return row
 
 
-def describe_trust(name: str, table: Array, group: Group) -> dict[str, Any]:
-    """Returns how often a forecast names the better of two networks."""
-    drawn = _resample({name: table}, {name: group}, DRAWS // 10)
-    ends = np.quantile([_count_right(each)[1] for (each,) in drawn], ENDS)
-    names = "pair networks hyperparameters early early_low early_high".split()
-    values = name, len(table), *_count_right(table), *ends
-    return dict(zip(names, values, strict=True))
-
-
-def _count_right(table: Array) -> Array:
-    """Returns the share of pairs in the right order; ties count half, [2]."""
-    signs = np.sign(table[:, None, :] - table)
-    right = (signs[..., :1] * signs[..., 1:]).sum(axis=(0, 1))
-    return 0.5 + 0.5 * right / max(np.abs(signs[..., 0]).sum(), 1)
-
-
 def _resample(
-    forecasts: Mapping[str, Array], groups: Mapping[str, Group], draws: int
+    forecasts: Mapping[str, Array], groups: Mapping[str, Group]
 ) -> Iterator[list[Array]]:
     """Yields tables with resampled settings."""
     rng, tables = np.random.default_rng(0), []
@@ -203,7 +182,7 @@ def _resample(
         cells, fresh = groups[name].cells, groups[name].is_fresh
         cells = cells[fresh] if fresh.any() else cells
         tables.append([table[cells == cell] for cell in np.unique(cells)])
-    for _ in range(draws):
+    for _ in range(DRAWS):
         yield [
             np.concatenate([t[i] for i in rng.integers(len(t), size=len(t))])
             for t in tables

@@ -7,7 +7,8 @@ prediction across decoders. The half that was held back confirms it by the same
 statistics, at 95 % for all proposed numbers together (Bonferroni).
 
 Intervals come from the jackknife (Quenouille 1956) over blocks of whole
-settings, since the seeds of one setting are not independent.
+settings, since the seeds of one setting are not independent. Statistics are
+arrays [1 + b]: of all networks, then without each block.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,6 @@ from scipy import stats
 from tfcomp.config.quiet import show_progress
 from tfcomp.studies.prediction.early_numbers import deal_folds, fit_ridges
 from tfcomp.studies.prediction.networks import (
-    ALL_POINTS,
     DECODER,
     ID_ERROR,
     Array,
@@ -31,7 +31,6 @@ from tfcomp.studies.prediction.networks import (
 
 LEVEL = 0.95
 BLOCKS = 20
-MAX_SHARED = 2  # hyperparameters that both networks of a pair have
 RIDGE = np.array([1e-2])  # the penalty for each network
 STRENGTHS = (0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9)
 DRAWS = 20
@@ -39,10 +38,7 @@ Row = dict[str, Any]
 
 
 class Order:
-    """Compares orders of networks with the order by their outcome.
-
-    Its statistics are arrays [1 + b]: of all networks, then without each block.
-    """
+    """Compares orders of networks with the order by their outcome."""
 
     def __init__(self, networks: Networks) -> None:
         self.networks, names = networks, networks.hyperparameters
@@ -54,15 +50,15 @@ class Order:
         apart = ~np.eye(len(codes), dtype=bool)
         self._shared = {
             shared: np.logical_and.reduce([apart, *(same[n] for n in shared)])
-            for size in range(MAX_SHARED + 1)
+            for size in range(3)
             for shared in combinations(names, size)
         }
         self._counts = self._sum_pairs(np.ones_like(self._signs))
 
     def compute_taus(self, values: Array) -> dict[tuple[str, ...], Array]:
-        """Returns Kendall's tau with the outcome, by what pairs share.
+        """Returns Kendall's tau with the outcome, by what pairs share, if any.
 
-        A tie is no agreement. Leaves out hyperparameters that no pair shares.
+        A tie is no agreement.
         """
         sums = self._sum_pairs(compare(values) * self._signs)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -72,10 +68,8 @@ class Order:
     def _sum_pairs(self, table: Array) -> Array:
         """Sums a table [n, n] over pairs by what they share, [s, 1 + b]."""
         left_in = self.left_in.astype(np.float32)  # sums of integers are exact
-        sums = [
-            ((left_in @ (table * mask)) * left_in).sum(axis=1)
-            for mask in self._shared.values()
-        ]
+        masks = self._shared.values()
+        sums = [((left_in @ (table * m)) * left_in).sum(axis=1) for m in masks]
         return np.array(sums, float)
 
     def compute_transfer(self, features: Array) -> Array:
@@ -89,9 +83,8 @@ class Order:
             row = []
             for kept in self.left_in:
                 old, new = kept & ~inside, kept & inside
-                found = fit_ridges(
-                    features[old], outcome[old], features[new], RIDGE
-                )
+                x, y = features[old], outcome[old]
+                found = fit_ridges(x, y, features[new], RIDGE)
                 agreement = compare(found[:, 0]) * compare(outcome[new])
                 count = max(len(found) * (len(found) - 1), 1)
                 row.append(agreement.sum(dtype=float) / count)
@@ -104,9 +97,8 @@ class Order:
         Hyperparameters, the ID error at the same time and the same number
         before training are given.
         """
-        (name, _), table = split_number(key), self.networks.table
-        time = key.partition("|")[0]
-        features = [make_features(self.networks)]
+        time, _, name = key.partition("|")
+        features, table = [make_features(self.networks)], self.networks.table
         for other in (f"{time}|{ID_ERROR}", f"0|{name}"):
             if other != key and other in table:
                 features.append(table[other].to_numpy()[:, None])
@@ -121,14 +113,13 @@ class Order:
         taus, (name, time) = self.compute_taus(values), split_number(key)
         sign = sign or float(np.sign(taus[()][0])) or 1.0
         taus = {names: sign * tau for names, tau in taus.items()}
-        given, _ = min(taus.items(), key=lambda pair: pair[1][0])
         row: Row = {
             "measure": name,
             "time": time,
-            "peeks": name.startswith(ALL_POINTS),
+            "peeks": name.startswith("all."),
             "sign": sign,
             "networks": len(values),
-            "given": " ".join(given),
+            "given": " ".join(min(taus, key=lambda names: taus[names][0])),
             "passes": True,
         }
         statistics = {
@@ -181,8 +172,7 @@ def judge_numbers(
     order, rows = Order(networks), {}
     for key in show_progress(keys, "numbers", "number", len(keys)):
         level = 1 - (1 - LEVEL) / len(proposed) if key in proposed else LEVEL
-        values = networks.table[key].to_numpy()
-        sign = None if signs is None else signs[key]
+        values, sign = networks.table[key].to_numpy(), (signs or {}).get(key)
         rows[key] = order.judge(key, values, sign, level)
     return rows
 
@@ -200,38 +190,30 @@ def judge_halves(first: Networks, second: Networks) -> tuple[list[Row], ...]:
     return [*rows.values()], [*again.values()]
 
 
-def measure_power(
-    halves: Sequence[Networks],
-    num_proposed: int,
-    strengths: Sequence[float] = STRENGTHS,
-) -> list[Row]:
+def measure_power(halves: Sequence[Networks], num_proposed: int) -> list[Row]:
     """Returns how often planted predictors of each strength pass both halves.
 
     The level of the second half is shared among the proposed numbers.
     """
     rng, rows, orders = np.random.default_rng(0), [], [*map(Order, halves)]
     levels = LEVEL, 1 - (1 - LEVEL) / num_proposed
-    for strength in strengths:
-        correlations, seen = [], []
+    for strength in STRENGTHS:
+        correlations, passes = [], []
         for _ in range(DRAWS):
-            planted = [_plant(half.outcome, strength, rng) for half in halves]
-            pairs = [*zip(orders, planted, strict=True)]
-            judged = [
-                order.judge("0.1|planted", values, 1.0, level)
-                for (order, values), level in zip(pairs, levels, strict=True)
-            ]
-            seen.append(all(row["passes"] for row in judged))
-            correlations += [
-                stats.spearmanr(values, order.networks.outcome).statistic
-                for order, values in pairs
-            ]
+            for order, level in zip(orders, levels, strict=True):
+                outcome = order.networks.outcome
+                values = _plant(outcome, strength, rng)
+                row = order.judge("0.1|planted", values, 1.0, level)
+                passes.append(row["passes"])
+                correlation = stats.spearmanr(values, outcome).statistic
+                correlations.append(correlation)
+        found = np.all(np.reshape(passes, (DRAWS, -1)), axis=1).mean()
         row = {"spearman": np.mean(correlations), "draws": DRAWS}
-        rows.append(row | {"found": np.mean(seen)})
+        rows.append(row | {"found": found})
     return rows
 
 
 def _plant(outcome: Array, strength: float, rng: np.random.Generator) -> Array:
-    """Returns a predictor with about this Spearman correlation."""
     # Normal variables with this Pearson correlation have that Spearman one.
     linear = 2 * np.sin(np.pi / 6 * strength)
     normal = stats.norm.ppf((stats.rankdata(outcome) - 0.5) / len(outcome))

@@ -5,14 +5,14 @@ seed of bumps, initial weights and the order of batches. Its result, a row for
 each criterion, is one file, whose name is a hash of flags and code.
 """
 
-import functools
 import json
 import math
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig, make_config
@@ -26,11 +26,7 @@ from tfcomp.storage.files import (
     read_json,
     write_text,
 )
-from tfcomp.studies.thresholds.search import Limits, dither, find_threshold
-from tfcomp.studies.thresholds.search_settings import (
-    SearchSettings,
-    is_reached,
-)
+from tfcomp.studies.thresholds.search_settings import SearchSettings
 from tfcomp.sweeps.grid import MAX_ITEMS, compute_hash
 
 # The largest number of bumps for a cell of the grid, unless a flag says so.
@@ -45,12 +41,7 @@ RULES = {
     "grid_size": "is decided by the search (--grid_sizes)",
     "seed": "is decided by the search (--first_seed)",
 }
-SOURCES = [
-    f"tfcomp.studies.thresholds.{n}" for n in ("threshold_trial", "search")
-]
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
-
-Scores = dict[str, float | None]
+SOURCES = ["tfcomp.studies.thresholds.one_search"]
 Row = dict[str, Any]
 
 
@@ -63,12 +54,12 @@ class Case:
     grid_size: int
     seed: int
     base: RunConfig  # whose flags hold for everything else
-    settings: SearchSettings
+    settings: SearchSettings  # which make this search alone
 
     @property
     def name(self) -> str:
         """A name that file systems accept."""
-        region = "".join(c if c.isalnum() else "_" for c in self.region)
+        region = re.sub(r"\W", "_", self.region)
         return f"{self.kind}-{region}-n{self.grid_size}-s{self.seed}"
 
     def describe(self) -> str:
@@ -77,22 +68,10 @@ class Case:
         return f"{self.kind} {where} seed={self.seed}"
 
     @property
-    def own_settings(self) -> SearchSettings:
-        """The settings that make this search alone."""
-        return replace(
-            self.settings,
-            kinds=self.kind,
-            regions=f'"{self.region}"',
-            grid_sizes=str(self.grid_size),
-            first_seed=self.seed,
-            seeds=1,
-        )
-
-    @property
     def path(self) -> Path:
         """The file of its result."""
         code = compute_code_version(self.base.plugins) + hash_modules(SOURCES)
-        name = compute_hash(self.base, f"{code} {self.own_settings!r}")
+        name = compute_hash(self.base, f"{code} {self.settings!r}")
         return Path(self.base.run_dir, "searches", f"{name}.json")
 
     def read_rows(self) -> list[Row]:
@@ -108,12 +87,14 @@ class Case:
         text = json.dumps({"rows": rows}, allow_nan=False)
         write_text(self.path, f"{text}\n")
 
+    def count_examples(self, num_bumps: int) -> int:
+        """Returns the number of training examples, stripes included."""
+        return num_bumps + (0 if self.kind == "bumps" else 2 * self.grid_size)
+
     def make_config(self, num_bumps: int) -> RunConfig:
         """Returns the training with a number of bumps, scored everywhere."""
-        is_alone = self.kind == "bumps"
-        examples = num_bumps + (0 if is_alone else 2 * self.grid_size)
-        flags = self.base.to_flags()
-        passes = self.settings.passes * examples
+        is_alone, flags = self.kind == "bumps", self.base.to_flags()
+        passes = self.settings.passes * self.count_examples(num_bumps)
         batches = math.ceil(passes / self.base.training.batch_size)
         flags |= {
             "dataset": "gaussian_bumps" if is_alone else "stripes",
@@ -129,46 +110,20 @@ class Case:
         }
         return make_config(flags)
 
-    def count_examples(self, num_bumps: int) -> int:
-        """Returns the number of training examples, stripes included."""
-        return len(make_dataset(self.make_config(num_bumps)).splits.train)
+    def find_range(self) -> tuple[int, int, int]:
+        """Returns the first number of bumps to try, the largest, and the least.
 
-    def make_limits(self) -> Limits:
-        """Returns the range, which starts at a bump for every 2 to 4 cells."""
+        The first one is a bump for every 2 to 4 cells, uniform in log scale by
+        the seed, so that the rounding of thresholds to a geometric grid
+        averages out over searches.
+        """
         cells = self.grid_size**2
-        maximum = self.settings.max_bumps or MAX_DENSITY * cells
-        minimum = 0 if self.kind == "stripes_and_bumps" else 1
-        if minimum == 0:
+        least, largest = 1, self.settings.max_bumps or MAX_DENSITY * cells
+        if self.kind == "stripes_and_bumps":
             splits = make_dataset(self.make_config(0)).splits
-            maximum = min(maximum, int(splits.is_id.sum()))
-        first = min(dither(cells / 4, self.seed, self.grid_size), maximum)
-        return Limits(first, maximum, minimum, self.settings.tolerance)
-
-    def search(self, train: Callable[[RunConfig], Scores]) -> list[Row]:
-        """Searches for every criterion, and returns a row for each."""
-        scores = functools.cache(lambda n: train(self.make_config(n)))
-        return [self._search(name, scores) for name in self.settings.targets]
-
-    def _search(self, criterion: str, scores: Callable[[int], Scores]) -> Row:
-        target = self.settings.targets[criterion]
-
-        def reaches(count: int) -> bool:
-            return is_reached(criterion, scores(count)[criterion], target)
-
-        found = find_threshold(reaches, self.make_limits())
-        return {
-            "kind": self.kind,
-            "region": self.region,
-            "criterion": criterion,
-            "grid_size": self.grid_size,
-            "seed": self.seed,
-            "num_bumps": found.count,
-            "num_examples": self.count_examples(found.count),
-            "reached": found.reached,
-            "score": scores(found.count)[criterion],
-            "target": target,
-            "num_trainings": len(found.answers),
-        }
+            least, largest = 0, min(largest, int(splits.is_id.sum()))
+        shift = np.random.default_rng((self.seed, self.grid_size)).uniform()
+        return min(round(cells / 4 * 2.0**shift), largest), largest, least
 
 
 def list_cases(base: RunConfig, settings: SearchSettings) -> list[Case]:
@@ -184,12 +139,16 @@ def list_cases(base: RunConfig, settings: SearchSettings) -> list[Case]:
     if kinds * settings.seeds > MAX_ITEMS:
         rule = f"must make at most {MAX_ITEMS} searches with {kinds} cases"
         raise ConfigError("seeds", rule, settings.seeds)
-    return [
-        Case(kind, region, size, seed, base, settings)
-        for kind, region in settings.variants
-        for size in settings.sizes
-        for seed in settings.all_seeds
-    ]
+    cases = []
+    for kind, region in settings.variants:
+        text = f'"{region}"'
+        one = replace(settings, kinds=kind, regions=text, seeds=1)
+        for size in settings.sizes:
+            one = replace(one, grid_sizes=str(size))
+            for seed in settings.all_seeds:
+                own = replace(one, first_seed=seed)
+                cases.append(Case(kind, region, size, seed, base, own))
+    return cases
 
 
 def scale_region(spec: str, grid_size: int) -> str:
@@ -209,4 +168,5 @@ def scale_region(spec: str, grid_size: int) -> str:
         return f"{bound:.6f}".rstrip("0").rstrip(".")
 
     kind, bounds = split_region(spec)
-    return f"{kind}:{_NUMBER.sub(scale, bounds)}" if bounds else kind
+    bounds = re.sub(r"\d+(?:\.\d+)?", scale, bounds)
+    return f"{kind}:{bounds}" if bounds else kind

@@ -49,13 +49,13 @@ class ThresholdSearches(Workload):
         return sorted(super().list_missing(), key=lambda c: -c.grid_size)
 
     def is_finished(self, case: Case) -> bool:
-        """Checks whether the result of a search is recorded."""
+        """Returns True if the result of a search is recorded."""
         return bool(case.read_rows())
 
     def make_call(self, case: Case) -> tuple[TaskFunction, list[str]]:
         """Returns the function that runs one search, and its arguments."""
         lines = run_flags.list_flag_lines(case.base)
-        lines += run_flags.list_flag_lines(case.own_settings)
+        lines += run_flags.list_flag_lines(case.settings)
         return one_search.main, lines
 
     def get_config(self, case: Case) -> RunConfig:
@@ -64,13 +64,11 @@ class ThresholdSearches(Workload):
 
     def describe_result(self, case: Case) -> str:
         """Returns a search and its result in one line."""
-        found = ", ".join(
-            f"{row['criterion']} "
-            f"{'from' if row['reached'] else 'not reached up to'} "
-            f"{row['num_bumps']} bumps"
-            for row in case.read_rows()
-        )
-        return f"{case.describe()}: {found}" if found else case.describe()
+        words = [case.describe()]
+        for row in case.read_rows():
+            start = "from" if row["reached"] else "not reached up to"
+            words.append(f"{row['criterion']} {start} {row['num_bumps']} bumps")
+        return ", ".join(words)
 
     def list_rows(self) -> list[Row]:
         """Returns the rows of all finished searches."""
@@ -79,26 +77,23 @@ class ThresholdSearches(Workload):
     def write_tables(self, failures: Mapping[str, str]) -> None:
         """Writes the tables of finished searches; nothing without any."""
         if rows := self.list_rows():
-            slopes = [law.make_row() for law in laws.fit_laws(rows)]
             write_csv(self.folder / "thresholds.csv", rows)
-            write_csv(self.folder / "slopes.csv", slopes)
+            write_csv(self.folder / "slopes.csv", laws.list_slopes(rows))
 
     def write_reports(self) -> None:
         """Writes the figures and the means that they show."""
         from tfcomp.figures.exhibits import save_exhibit
 
-        found = laws.fit_laws(self.list_rows())
         figures = make_subfolder(self.folder, "figures")
-        for exhibit in laws.make_exhibits(found):
+        for exhibit in laws.make_exhibits(self.list_rows()):
             save_exhibit(exhibit, figures)
 
 
 def search_thresholds(values: dict[str, Any]) -> int:
     """Runs the missing searches, and writes tables and figures."""
     searches, failures = run_as_asked(make_searches, values)
-    found = laws.fit_laws(searches.list_rows())
-    print("\n".join(["", *(law.describe() for law in found)]))
-    folder = searches.folder
+    slopes, folder = laws.list_slopes(searches.list_rows()), searches.folder
+    print("\n".join(["", *map(laws.describe_slope, slopes)]))
     print(f"\ntables   {folder}\nfigures  {folder / 'figures'}")
     for line in searches.describe_failures(failures):
         print(f"failed   {line}", file=sys.stderr)
@@ -118,14 +113,13 @@ def make_searches(values: dict[str, Any]) -> ThresholdSearches:
     Raises ConfigError if a flag breaks a rule for any of the grid sizes.
     """
     base, settings = make_config(values), SearchSettings.from_flags(values)
-    cases, notes = list_cases(base, settings), list[str]()
-    # Seeds differ in nothing that is checked, and there may be thousands.
-    for case in (c for c in cases if c.seed == settings.first_seed):
-        counts = [1] * (case.kind != "bumps") + [case.make_limits().maximum]
-        for config in map(case.make_config, counts):
-            notes += list_announcements(config, is_here(values))
-    for note in dict.fromkeys(notes):
-        print(note)
+    cases, notes = list_cases(base, settings), dict[str, None]()
+    for case in cases:
+        # Seeds differ in nothing that is checked, and there may be thousands.
+        if case.seed == settings.first_seed:
+            config = case.make_config(case.find_range()[1])
+            notes |= dict.fromkeys(list_announcements(config, is_here(values)))
+    print(*notes, sep="\n", end="\n" if notes else "")
     lines = [*run_flags.list_flag_lines(settings), ""]
     text = run_flags.format_flags(base) + "\n".join(lines)
     return ThresholdSearches(Path(base.run_dir), cases, text)

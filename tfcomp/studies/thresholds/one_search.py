@@ -1,16 +1,28 @@
-"""One search, in a worker: its trainings share TensorFlow's start."""
+"""One search, in a worker: its trainings share TensorFlow's start.
 
+It makes hundreds of trainings in one process, without run folder, checkpoint,
+picture or export. None depends on those before it.
+"""
+
+import functools
+import gc
+import math
 import time
+from collections.abc import Callable
 
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import parse_flags
-from tfcomp.studies.thresholds.cases import Scores, list_cases
+from tfcomp.datasets import make_dataset
+from tfcomp.studies.thresholds.cases import Case, Row, list_cases
 from tfcomp.studies.thresholds.search_settings import (
     SearchSettings,
     define_search_flags,
+    is_reached,
 )
+
+Scores = dict[str, float | None]
 
 
 def main(argv: list[str]) -> None:
@@ -19,15 +31,117 @@ def main(argv: list[str]) -> None:
     base = make_config(values)
     import_plugins(base.plugins)
     with start_tensorflow():
-        from tfcomp.studies.thresholds.threshold_trial import train_and_score
+        for case in list_cases(base, SearchSettings.from_flags(values)):
+            case.write_rows(search(case, train_and_score))
 
-    def train(config: RunConfig) -> Scores:
+
+def search(case: Case, train: Callable[[RunConfig], Scores]) -> list[Row]:
+    """Searches for every criterion, and returns a row for each."""
+
+    @functools.cache
+    def score(count: int) -> Scores:
         start = time.monotonic()
-        scores = train_and_score(config)
-        count = config.data.num_train + config.data.num_bumps
+        scores = train(case.make_config(count))
         seconds = time.monotonic() - start
         print(f"{count:>6} bumps  {scores}  {seconds:.1f} s", flush=True)
         return scores
 
-    for case in list_cases(base, SearchSettings.from_flags(values)):
-        case.write_rows(case.search(train))
+    rows = []
+    for criterion, target in case.settings.targets.items():
+        count, answers = find_threshold(
+            lambda n, name=criterion, least=target: is_reached(
+                name, score(n)[name], least
+            ),
+            *case.find_range(),
+            tolerance=case.settings.tolerance,
+        )
+        row = {
+            "kind": case.kind,
+            "region": case.region,
+            "criterion": criterion,
+            "grid_size": case.grid_size,
+            "seed": case.seed,
+            "num_bumps": count,
+            "num_examples": case.count_examples(count),
+            "reached": answers[count],
+            "score": score(count)[criterion],
+            "target": target,
+            "num_trainings": len(answers),
+        }
+        rows.append(row)
+    return rows
+
+
+def find_threshold(
+    reaches: Callable[[int], bool],
+    first: int,
+    maximum: int,
+    minimum: int = 1,
+    tolerance: float = 1.2,
+) -> tuple[int, dict[int, bool]]:
+    """Brackets the threshold by doubling or halving, then bisects its log.
+
+    Returns the smallest count tried that reaches, else the maximum; and all
+    answers by count, in their order. For any answers, a count below the
+    returned one by at most the tolerance (or by 1) does not reach, unless it is
+    the minimum, 0 or 1. No count is tested twice: each is a long training.
+    """
+    answers: dict[int, bool] = {}
+
+    def ask(count: int) -> bool:
+        if count not in answers:
+            answers[count] = bool(reaches(count))
+        return answers[count]
+
+    if minimum == 0 and ask(0):
+        return 0, answers
+    low = high = first
+    if ask(first):
+        low = first // 2
+        while low and ask(low):  # 0 fails, or makes no sense
+            low, high = low // 2, low
+    while not ask(high):
+        if high >= maximum:
+            return maximum, answers
+        low, high = high, min(2 * high, maximum)
+    while high - low > 1 and high > tolerance * low:
+        middle = round(math.sqrt(max(low, 1) * high))
+        middle = min(max(middle, low + 1), high - 1)
+        low, high = (low, middle) if ask(middle) else (middle, high)
+    return high, answers
+
+
+def train_and_score(config: RunConfig) -> Scores:
+    """Trains the decoder of a run without a pause; scores what it draws.
+
+    Scores are as in `tfcomp.analysis.scores`, over the held-out grid points, or
+    over all if the region is `none`. A training that diverges has an accuracy
+    of 0 and no errors. Raises ConfigError if this machine cannot follow the
+    settings.
+    """
+    import keras
+    import tensorflow as tf
+
+    from tfcomp.analysis.jacobians import evaluate_in_batches
+    from tfcomp.evaluation.point_scores import score_subsets
+    from tfcomp.training.fit import fit_without_pause
+    from tfcomp.training.prepared_models import make_model, make_training_model
+    from tfcomp.training.strategy import make_strategy
+
+    dataset = make_dataset(config)
+    strategy = make_strategy(config.training.num_replicas)
+    model = make_training_model(config, dataset, strategy)
+    fit_without_pause(model, dataset, config)
+    # Scored in float32, whatever the precision of the training.
+    observed = make_model(config, dataset, "float32")
+    observed.set_weights(model.get_weights())
+    splits = dataset.splits
+    predict = tf.function(lambda factors: {"image": observed(factors)})
+    images = evaluate_in_batches(predict, splits.grid)["image"]
+    truth = dataset.render_array(splits.grid)
+    scored = splits.is_ood if splits.is_ood.any() else splits.is_id
+    scores = score_subsets(dataset, images, truth, {"all": scored})["all"]
+    # Else every model would stay in memory until the last one.
+    keras.backend.clear_session()
+    gc.collect()
+    return scores

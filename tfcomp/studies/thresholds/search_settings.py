@@ -107,11 +107,17 @@ class SearchSettings(SeedSettings):
     def targets(self) -> dict[str, float]:
         """The target of each criterion."""
         names = split_list("criterion", self.criterion, CRITERIA)
-        texts = self.target.split(",")
-        if len(texts) != len(names):
-            rule = f"must have a number for each criterion, {len(names)} in all"
+        try:
+            numbers = map(float, self.target.split(","))
+            targets = dict(zip(names, numbers, strict=True))
+        except ValueError:
+            targets = {}
+        is_finite = all(0 < target < math.inf for target in targets.values())
+        if not targets or not is_finite or targets.get(ACCURACY, 1.0) > 1:
+            rule = "must have a number above 0 for each criterion, at most 1 "
+            rule += f"for {ACCURACY}"
             raise ConfigError("target", rule, self.target)
-        return dict(zip(names, map(_parse_target, names, texts), strict=True))
+        return targets
 
 
 def define_search_flags() -> flags.FlagValues:
@@ -135,21 +141,6 @@ def split_list(flag: str, text: str, known: Collection[str] = ()) -> list[str]:
     if not values or not all(values) or len(set(values)) < len(values):
         rule = "must be different values, separated by commas"
         raise ConfigError(flag, rule, text)
-    for value in values:
-        if known and value not in known:
-            rule = f"must be among: {', '.join(known)}"
-            raise ConfigError(flag, rule, value)
+    if known and not set(values).issubset(known):
+        raise ConfigError(flag, f"must be among: {', '.join(known)}", text)
     return values
-
-
-def _parse_target(criterion: str, text: str) -> float:
-    highest = 1.0 if criterion == ACCURACY else math.inf
-    try:
-        target = float(text)
-    except ValueError:
-        target = math.nan
-    if not 0 < target <= highest or math.isinf(target):
-        top = "at most 1" if criterion == ACCURACY else "finite"
-        rule = f"must be greater than 0 and {top} for {criterion}"
-        raise ConfigError("target", rule, text)
-    return target
