@@ -47,7 +47,7 @@ def plant(
     salt: int = 0,
     **columns: Any,
 ) -> Networks:
-    """Returns networks of two decoders and regions, measured at five times."""
+    """Returns networks of two decoders and regions."""
     rng = np.random.default_rng(salt)
     grid = {"model": ("cnn", "mlp"), "region": ("square:1-2", "corner:3")}
     table = make_table({**grid, "depth": (2, 3, 4), "rate": rates}, seeds)

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.linear_model import Ridge
@@ -19,44 +18,45 @@ from tests.studies.prediction.planted import (
 from tfcomp.studies.prediction import early_numbers, rules
 from tfcomp.studies.prediction.early_numbers import (
     Group,
-    describe_trust,
     fit_ridges,
     judge_forecasts,
     list_groups,
 )
-from tfcomp.studies.prediction.networks import Networks
-from tfcomp.studies.prediction.report import list_baselines, write_report
+from tfcomp.studies.prediction.report import (
+    judge_early_numbers,
+    list_baselines,
+    write_report,
+)
 
 
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(early_numbers, "DRAWS", 80)
     monkeypatch.setattr(early_numbers, "PERMUTATIONS", 9)
-
-
-def plant_fresh(read: Plant) -> Networks:
-    """Networks with other learning rates, which nothing was chosen on."""
-    return plant(read, rates=(2e-3, 5e-3), salt=11)
+    monkeypatch.setattr(rules, "DRAWS", 1)
+    monkeypatch.setattr(rules, "STRENGTHS", (0.9,))
 
 
 @pytest.mark.parametrize("read", [read_well, read_nothing])
-def test_early_numbers_help_if_they_know_more(
-    read: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(rules, "DRAWS", 1)
-    monkeypatch.setattr(rules, "STRENGTHS", (0.9,))
-    lines = write_report(tmp_path, plant(read), plant_fresh(read))
-    verdicts = [line for line in lines if line.startswith("early numbers, fr")]
-    assert verdicts[0].endswith(": they help") is (read is read_well)
-    assert sum("the better of two networks" in line for line in lines) == 4
-    table = pd.read_csv(tmp_path / "one_decoder.csv", index_col="case")
-    fresh = table.loc["fresh networks"]
+def test_early_numbers_help_if_they_know_more(read: Plant) -> None:
+    # Networks with other learning rates, which nothing was chosen on.
+    new = plant(read, rates=(2e-3, 5e-3), salt=11)
+    left_out, fresh = judge_early_numbers(plant(read), new)
     assert fresh["networks"] == 2 * 2 * 3 * 2 * 3
+    assert fresh["helps"] is (read is read_well)
     assert fresh["permuted_gain"] < 0.3
     assert (fresh["spearman_gain_low"] > 0.3) is np.bool(read is read_well)
     # `all.peeks` is the outcome itself, and no help.
-    left_out = table.loc["settings left out"]
     assert (left_out["spearman_gain"] < 0.15) is np.bool(read is read_nothing)
+
+
+def test_tables_of_a_study(tmp_path: Path) -> None:
+    lines = write_report(tmp_path, plant(read_well))
+    assert "all.peeks at 5% predicts" in " ".join(lines)
+    (line,) = [line for line in lines if line.startswith("early numbers")]
+    assert not line.endswith("help")  # there is no control
+    names = "explore confirm power baselines one_decoder"
+    assert {p.stem for p in tmp_path.iterdir()} == set(names.split())
 
 
 def test_a_setting_is_predicted_from_others_alone() -> None:
@@ -90,10 +90,6 @@ def test_scores_agree_with_scipy(rng: np.random.Generator) -> None:
     rest = sum(((t[:, 1] - t[:, 0]) ** 2).sum() for t in tables)
     around = sum(((t[:, 0] - t[:, 0].mean()) ** 2).sum() for t in tables)
     assert row["r2_hyperparameters"] == pytest.approx(1 - rest / around)
-    table = forecasts["a"]
-    tau = stats.kendalltau(table[:, 2], table[:, 0]).statistic
-    trust = describe_trust("a", table, group)
-    assert trust["early"] == pytest.approx((1 + tau) / 2)
 
 
 def test_baselines() -> None:
@@ -104,8 +100,6 @@ def test_baselines() -> None:
         for row in list_baselines(networks)
     }
     assert rows["networks that missed the target", "cnn"] == 18
-    assert rows["networks that are not trained yet", "the look at 5%"] == 1
-    assert rows["networks that are not trained yet", "the look at 10%"] == 0
     met = networks.select(networks.table["reached"])
     model = met.table["model"].to_numpy()
     means = np.array([met.outcome[model == name].mean() for name in model])

@@ -8,7 +8,7 @@ import pytest
 from tfcomp.config.errors import ConfigError
 from tfcomp.storage.files import DamagedFileError
 from tfcomp.studies.prediction.command import main
-from tfcomp.studies.prediction.networks import Networks, read_networks
+from tfcomp.studies.prediction.networks import read_networks
 from tfcomp.studies.prediction.rules import Row, judge_numbers
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -21,27 +21,19 @@ KEYS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def study() -> Networks:
-    return read_networks(DOCS / "predict_evidence/networks.csv.xz")
-
-
-def test_numbers_of_networks_are_those_of_the_page(study: Networks) -> None:
+def test_page_shows_what_the_networks_give() -> None:
+    study = read_networks(DOCS / "predict_evidence/networks.csv.xz")
     assert len(study.table) == 1152 and study.table["reached"].sum() == 1046
-    halves = map(study.get_half, ("explore", "confirm"))
-    assert [len(half.table) for half in halves] == [508, 538]
-    assert len(study.get_half("explore").list_numbers()) == 460
     names = study.hyperparameters
     assert names[0] == "model" and names[-1] == "region" and len(names) == 7
-
-
-def test_page_shows_what_the_networks_give(study: Networks) -> None:
+    explored, half = map(study.get_half, ("explore", "confirm"))
+    assert (len(explored.table), len(half.table)) == (508, 538)
+    assert len(explored.list_numbers()) == 460
     page = (DOCS / "predict.md").read_text("utf-8").replace("−", "-")
-    first = judge_numbers(study.get_half("explore"), KEYS)
+    first = judge_numbers(explored, KEYS)
     rows = list(first.values())
     assert [row["passes"] for row in rows] == [False, False, True]
     signs = {key: row["sign"] for key, row in first.items()}
-    half = study.get_half("confirm")
     for row in rows + [*judge_numbers(half, KEYS, signs, KEYS[2:]).values()]:
         for name in ("tau", "conditional_tau", "gain"):
             assert format_interval(row, name) in page

@@ -113,13 +113,14 @@ class Order:
         taus, (name, time) = self.compute_taus(values), split_number(key)
         sign = sign or float(np.sign(taus[()][0])) or 1.0
         taus = {names: sign * tau for names, tau in taus.items()}
+        given, _ = min(taus.items(), key=lambda pair: pair[1][0])
         row: Row = {
             "measure": name,
             "time": time,
             "peeks": name.startswith("all."),
             "sign": sign,
             "networks": len(values),
-            "given": " ".join(min(taus, key=lambda names: taus[names][0])),
+            "given": " ".join(given),
             "passes": True,
         }
         statistics = {

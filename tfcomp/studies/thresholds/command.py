@@ -64,11 +64,11 @@ class ThresholdSearches(Workload):
 
     def describe_result(self, case: Case) -> str:
         """Returns a search and its result in one line."""
-        words = [case.describe()]
+        words = []
         for row in case.read_rows():
             start = "from" if row["reached"] else "not reached up to"
             words.append(f"{row['criterion']} {start} {row['num_bumps']} bumps")
-        return ", ".join(words)
+        return case.describe() + (f": {', '.join(words)}" if words else "")
 
     def list_rows(self) -> list[Row]:
         """Returns the rows of all finished searches."""

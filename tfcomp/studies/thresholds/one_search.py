@@ -46,15 +46,15 @@ def search(case: Case, train: Callable[[RunConfig], Scores]) -> list[Row]:
         print(f"{count:>6} bumps  {scores}  {seconds:.1f} s", flush=True)
         return scores
 
-    rows = []
-    for criterion, target in case.settings.targets.items():
-        count, answers = find_threshold(
-            lambda n, name=criterion, least=target: is_reached(
-                name, score(n)[name], least
-            ),
-            *case.find_range(),
-            tolerance=case.settings.tolerance,
-        )
+    rows, targets = [], case.settings.targets
+    for criterion in targets:
+
+        def reaches(count: int, name: str = criterion) -> bool:
+            return is_reached(name, score(count)[name], targets[name])
+
+        tolerance = case.settings.tolerance
+        found = find_threshold(reaches, *case.find_range(), tolerance=tolerance)
+        count, answers = found
         row = {
             "kind": case.kind,
             "region": case.region,
@@ -65,7 +65,7 @@ def search(case: Case, train: Callable[[RunConfig], Scores]) -> list[Row]:
             "num_examples": case.count_examples(count),
             "reached": answers[count],
             "score": score(count)[criterion],
-            "target": target,
+            "target": targets[criterion],
             "num_trainings": len(answers),
         }
         rows.append(row)
