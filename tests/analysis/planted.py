@@ -4,10 +4,18 @@ import itertools
 
 import numpy as np
 
+from tfcomp.datasets.factors import Factor, FactorSpace
+
 
 def make_grid(*sizes: int) -> np.ndarray:
     """Every combination of integers below the sizes, [n, F], last fastest."""
     return np.array(list(itertools.product(*map(range, sizes))), np.float32)
+
+
+def make_space(*sizes: int) -> FactorSpace:
+    """The space of that grid."""
+    pairs = zip("xyz", sizes, strict=False)
+    return FactorSpace(tuple(Factor(n, s, 0.0, s - 1.0) for n, s in pairs))
 
 
 def hold_out(grid: np.ndarray, first: int, last: int) -> np.ndarray:

@@ -7,10 +7,17 @@ held-out positions, having learned true bumps of sigma 1 everywhere else.
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-from tests.analysis.planted import hold_out, make_bumps, make_grid, superpose
+from tests.analysis.planted import (
+    hold_out,
+    make_bumps,
+    make_grid,
+    make_space,
+    superpose,
+)
 
 SIZE = 28
 FULL_GRID = make_grid(SIZE, SIZE)
+SPACE = make_space(SIZE, SIZE)
 HOLE = hold_out(FULL_GRID, 6, 22)
 # Every second held-out position is enough to tell, as on a chess board.
 KEPT = ~HOLE | (FULL_GRID.sum(axis=1) % 2 == 0)

@@ -1,6 +1,7 @@
 """Manifolds: planted components, curves with and without a jump, UMAP."""
 
-from __future__ import annotations
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from tfcomp.analysis.manifolds import (
     compute_gap_statistics,
     compute_steps,
     compute_umaps,
+    embed_elsewhere,
+    has_umap,
 )
 
 NUM_POINTS = 72
@@ -154,10 +157,50 @@ def test_dead_stage_is_not_embedded() -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_umap_keeps_neighbors_and_is_reproducible(umap: None) -> None:
-    pytest.importorskip("umap")
+    if not has_umap():
+        pytest.skip("umap-learn is not installed")
     points = embed(CIRCLE[::2], 40)
-    first = compute_umaps({"": compute_pca(points)})[""]
+    pca = compute_pca(points)
+    first, again = compute_umaps({"one": pca, "other": pca}).values()
     assert first.shape == (36, 2) and np.isfinite(first).all()
     assert trustworthiness(points, first, n_neighbors=4) > 0.95
-    again = compute_umaps({"": compute_pca(points)})[""]
     np.testing.assert_array_equal(again, first)
+
+
+FAKE = """
+import os, sys
+
+class UMAP:
+    def __init__(self, **_):
+        pass
+    def fit_transform(self, features):
+        print("a library says something")
+        assert sys.modules["tensorflow"] is None
+        if features[0, 0] == 7:
+            print("LLVM ERROR: inconsistency", file=sys.stderr, flush=True)
+            os.abort()
+        return features[:, :2] + os.getpid()
+"""
+
+
+@pytest.fixture
+def fake_umap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "umap.py").write_text(FAKE)
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path / "umap.py"
+
+
+def test_one_process_serves_all(fake_umap: Path) -> None:
+    points = np.arange(20, dtype=np.float32).reshape(5, 4)
+    first, second = embed_elsewhere([points, points + 1])
+    np.testing.assert_array_equal(second, first + 1)
+    assert (first[0, 0] - points[0, 0]) not in (0, os.getpid())
+
+
+def test_its_end_is_an_error_of_one_line(fake_umap: Path) -> None:
+    points = np.full((5, 4), 7, np.float32)
+    with pytest.raises(OSError, match="ended: LLVM ERROR: inconsistency"):
+        embed_elsewhere([points])
+    fake_umap.write_text("raise ImportError('no UMAP here')")
+    with pytest.raises(OSError, match="ended: ImportError: no UMAP here"):
+        embed_elsewhere([np.eye(5, dtype=np.float32)])

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from tests.analysis import planted_donut as donut
-from tfcomp.analysis.gram import compute_cosine_gram
-from tfcomp.analysis.kernels import summarize_best_alignment
+from tfcomp.analysis.kernels import (
+    compute_cosine_gram,
+    summarize_best_alignment,
+)
 from tfcomp.analysis.scores import count_own_peaks
 from tfcomp.analysis.sharing import compute_sharing, summarize_sharing
 from tfcomp.statistics.verdicts import Verdict
@@ -19,7 +21,7 @@ from tfcomp.studies.claims.controls import Control, Kind
 @functools.cache
 def summarize(name: str) -> dict[str, float | None]:
     outputs = donut.plant(name)
-    r2 = compute_sharing(donut.GRID, outputs, donut.IS_OOD)
+    r2 = compute_sharing(donut.GRID, outputs, donut.IS_OOD, donut.SPACE)
     return summarize_sharing(r2, donut.DISTANCE)
 
 

@@ -47,8 +47,8 @@ def compute_slowly(features: np.ndarray, targets: np.ndarray) -> list[float]:
     return [r2_score(known, found), r2_score(targets[IS_OOD], transferred)]
 
 
-@pytest.mark.parametrize("units", [3, 30, 100, 160, 161, 500])
-@pytest.mark.parametrize("noise", [0.0, 0.1, 20.0])
+@pytest.mark.parametrize("units", [3, 100, 160, 161, 500])
+@pytest.mark.parametrize("noise", [0.0, 20.0])
 def test_scores_are_those_of_separate_fits(units: int, noise: float) -> None:
     features = np.tanh(make_linear(units) / 9) + noise * make_noise(units)
     features = features.astype(float)

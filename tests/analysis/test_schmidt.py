@@ -7,7 +7,7 @@ import pytest
 
 from tests.analysis.planted import make_bumps, make_grid
 from tfcomp.analysis import kernels, schmidt
-from tfcomp.analysis.gram import compute_cosine_gram
+from tfcomp.analysis.kernels import compute_cosine_gram
 
 
 def make_gram(n: int) -> np.ndarray:

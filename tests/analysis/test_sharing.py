@@ -8,12 +8,14 @@ from tests.analysis.planted import (
     hold_out,
     make_bumps,
     make_grid,
+    make_space,
     superpose,
 )
 from tfcomp.analysis.sharing import SETS, compute_sharing, summarize_sharing
 
 SIZE = 14
 GRID = make_grid(SIZE, SIZE)
+SPACE = make_space(SIZE, SIZE)
 IS_OOD = hold_out(GRID, 4, 9)
 BUMPS = make_bumps(GRID, SIZE)
 
@@ -23,7 +25,7 @@ def test_scores_equal_their_definition(
     rng: np.random.Generator, centered: bool
 ) -> None:
     outputs = BUMPS + 0.1 * rng.random(BUMPS.shape)
-    r2 = compute_sharing(GRID, outputs, IS_OOD, centered=centered)
+    r2 = compute_sharing(GRID, outputs, IS_OOD, SPACE, centered=centered)
     flat, known = outputs.reshape(len(GRID), -1), np.flatnonzero(~IS_OOD)
     row = 8  # x = 5, y = 6
     target = flat[IS_OOD][row]
@@ -56,7 +58,7 @@ def test_what_has_no_score() -> None:
     lacks = np.zeros(len(GRID), bool)
     lacks[[blank, even, broken]] = True
     lacks |= GRID[:, 0] == 9
-    r2 = compute_sharing(GRID, outputs, IS_OOD)
+    r2 = compute_sharing(GRID, outputs, IS_OOD, SPACE)
     np.testing.assert_array_equal(np.isnan(r2["sharing"]), lacks[IS_OOD])
     numbers = summarize_sharing(r2, np.zeros(IS_OOD.sum()))
     assert numbers["sharing_far_r2"] is None
@@ -68,7 +70,7 @@ def test_no_rival_explains_nothing() -> None:
     grid = make_grid(3, 3)
     outputs = np.eye(9)
     is_ood = grid.sum(axis=1) == 4
-    r2 = compute_sharing(grid, outputs, is_ood)
+    r2 = compute_sharing(grid, outputs, is_ood, make_space(3, 3))
     assert r2["rival"][0] <= 0
 
 
@@ -78,18 +80,18 @@ def test_a_free_constant_takes_an_even_gray(gray: float) -> None:
     shares = {0: 1.0, 1: 1.0}
     outputs = superpose(BUMPS, GRID, IS_OOD, shares)
     outputs[IS_OOD] += gray
-    plain = compute_sharing(GRID, outputs, IS_OOD)["sharing"]
-    found = compute_sharing(GRID, outputs, IS_OOD, centered=True)
+    plain = compute_sharing(GRID, outputs, IS_OOD, SPACE)["sharing"]
+    found = compute_sharing(GRID, outputs, IS_OOD, SPACE, centered=True)
     assert plain.mean() < 0.97  # .77 and .96
     assert found["sharing"] == pytest.approx(np.ones(IS_OOD.sum()))
     assert found["rival"].max() < 0.01 and found["single"].max() < 0.5
 
 
 def test_a_free_constant_explains_no_bump() -> None:
-    found = compute_sharing(GRID, BUMPS + 0.1, IS_OOD, centered=True)
+    found = compute_sharing(GRID, BUMPS + 0.1, IS_OOD, SPACE, centered=True)
     inner = hold_out(GRID[IS_OOD], 6, 7)
     assert found["sharing"][inner].max() < 0.5
     even = np.where(IS_OOD[:, None, None], BUMPS, 0.3)  # no memory of any use
-    assert compute_sharing(GRID, even, IS_OOD, centered=True)[
+    assert compute_sharing(GRID, even, IS_OOD, SPACE, centered=True)[
         "sharing"
     ] == pytest.approx(0)

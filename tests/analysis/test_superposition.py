@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+import scipy.optimize
 
 from tests.analysis.planted import (
     copy_nearest,
     hold_out,
     make_bumps,
     make_grid,
+    make_space,
     superpose,
 )
 from tests.own_factors import TILES
@@ -16,6 +18,7 @@ from tfcomp.datasets.factors import FactorSpace
 
 SIZE = 16
 GRID = make_grid(SIZE, SIZE)
+SPACE = make_space(SIZE, SIZE)
 CUBE = make_grid(4, 4, 4)
 IS_OOD = hold_out(GRID, 3, 12)
 BUMPS = make_bumps(GRID, SIZE)
@@ -29,7 +32,7 @@ def compute(
     grid: np.ndarray,
     outputs: np.ndarray,
     is_ood: np.ndarray,
-    space: FactorSpace | None = None,
+    space: FactorSpace = SPACE,
 ) -> sp.SuperpositionScores:
     targets = [np.reshape(outputs, (len(grid), -1))[is_ood]]
     (found,) = sp.compute_superposition(grid, outputs, targets, is_ood, space)
@@ -130,7 +133,7 @@ def test_scores_equal_plain_least_squares(rng: np.random.Generator) -> None:
 def test_other_images_are_compared_with_the_same_outputs() -> None:
     flat = SUPERPOSED.reshape(len(GRID), -1)
     targets = [flat[IS_OOD], BUMPS.reshape(len(GRID), -1)[IS_OOD]]
-    own, true = sp.compute_superposition(GRID, flat, targets, IS_OOD)
+    own, true = sp.compute_superposition(GRID, flat, targets, IS_OOD, SPACE)
     np.testing.assert_equal(own.r2, compute(GRID, SUPERPOSED, IS_OOD).r2)
     np.testing.assert_equal(true.r2, compute(GRID, BUMPS, IS_OOD).r2)
 
@@ -185,7 +188,8 @@ def test_any_number_of_shared_factors(
     grid: np.ndarray, is_ood: np.ndarray, weights: dict[int, float]
 ) -> None:
     outputs = superpose(np.eye(len(grid)), grid, is_ood, weights)
-    scores = compute(grid, outputs, is_ood)
+    space = SPACE if grid is GRID else make_space(4, 4, 4)
+    scores = compute(grid, outputs, is_ood, space)
     np.testing.assert_allclose(scores.r2["superposition"], 1)
 
 
@@ -214,7 +218,41 @@ def test_images_that_are_superposed(rng: np.random.Generator) -> None:
             else np.nan
         )
         np.testing.assert_allclose(r2[i], share, atol=1e-5)
-    scores = compute(index.astype(float), outputs, is_ood)
+    scores = compute(index.astype(float), outputs, is_ood, make_space(4, 5))
     np.testing.assert_allclose(
         r2[is_ood], scores.r2["superposition"], atol=1e-6
     )
+
+
+# Sums with nonnegative weights
+
+
+def explain(known: np.ndarray, target: np.ndarray) -> float:
+    """R^2 by nonnegative least squares of all pixels."""
+    error = scipy.optimize.nnls(known.T, target)[1] ** 2
+    return 1 - error / (target @ target)
+
+
+def test_spans_are_those_of_direct_least_squares(
+    rng: np.random.Generator,
+) -> None:
+    # Twice the same output, a blank one, and many more pixels than outputs.
+    known = rng.random((12, 300))
+    known[3], known[5] = known[8], 0.0
+    rows = [0, 3, 5, 8, 11]
+    target = rng.random(300)
+    expected = pytest.approx(explain(known[rows], target), abs=1e-12)
+    assert sp.make_span(known[rows])(target) == expected
+    assert sp.make_span(known[[5]])(target) == 0.0
+    assert np.isnan(sp.make_span(known[rows])(np.full(300, np.inf)))
+
+
+@pytest.mark.parametrize("apart", [1.0, 1e-3, 1e-5, 1e-6, 1e-9, 0.0])
+def test_outputs_that_hardly_differ(
+    rng: np.random.Generator, apart: float
+) -> None:
+    """On both sides of where inner products are as good as singular."""
+    known = rng.random(200) + apart * rng.random((20, 200))
+    target = rng.random(200) + known[0]
+    found = sp.make_span(known)(target)
+    assert found == pytest.approx(explain(known, target), abs=1e-4)

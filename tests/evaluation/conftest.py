@@ -48,7 +48,7 @@ def draw_two_memories(dataset) -> np.ndarray:
 
 def draw_fading(dataset) -> np.ndarray:
     """True images that fade with the distance from ID."""
-    from tfcomp.analysis.border import compute_border_distance
+    from tfcomp.analysis.distances import compute_border_distance
 
     distance = compute_border_distance(dataset.splits.is_ood, dataset.space)
     weight = 1 - distance / (distance.max() + 1)

@@ -11,7 +11,12 @@ import keras
 import numpy as np
 import pytest
 
-from tests.analysis.planted import hold_out, make_bumps, make_grid
+from tests.analysis.planted import (
+    hold_out,
+    make_bumps,
+    make_grid,
+    make_space,
+)
 from tfcomp.analysis import scores
 from tfcomp.analysis.geometry import (
     compute_chance,
@@ -67,7 +72,7 @@ def make_random_metrics(units: int) -> np.ndarray:
 def share(outputs: np.ndarray) -> dict[str, float | None]:
     """Of OOD outputs in place of true ones; distances are all far."""
     shown = np.where(IS_OOD[:, None, None], outputs, BUMPS)
-    r2 = compute_sharing(GRID, shown, IS_OOD)
+    r2 = compute_sharing(GRID, shown, IS_OOD, make_space(14, 14))
     far = np.full(IS_OOD.sum(), 9.0)
     return summarize_sharing(r2, far, find_faint(shown, IS_OOD))
 

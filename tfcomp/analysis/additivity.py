@@ -5,10 +5,9 @@ codes of all factors gives parts a_i(f_i) and the share that they explain:
 
     y = mean + sum_i a_i(f_i) + rest        R^2 = 1 - |rest|^2 / |y - mean|^2
 
-Everything follows from second moments, which are collected in blocks of rows:
-with one-hot codes X, these are X^T X, X^T Y and Y^T Y. Three sets of rows are
-kept apart: ID rows that probes are fitted to, ID rows that test them, and OOD
-rows.
+Everything follows from second moments X^T X, X^T Y and Y^T Y with one-hot codes
+X, which are collected in blocks of rows, for three sets of rows: ID rows that
+probes are fitted to, ID rows that test them, and OOD rows.
 
     additive_r2            the share above, fitted to all rows
     additive_r2_whitened   its mean over principal components, each weighted
@@ -25,16 +24,18 @@ The same numbers with permuted classes are the chance level.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg, sparse
 
-from tfcomp.analysis.effective_rank import compute_effective_rank
-from tfcomp.analysis.features import finite_or_none
+from tfcomp.analysis.features import (
+    Scores,
+    compute_effective_rank,
+    finite_or_none,
+)
 
 MAX_UNITS = 4096
 TEST_SHARE = 5  # every fifth ID row tests the probes
@@ -45,7 +46,15 @@ SHRINKAGE = 1e-3  # of a covariance toward a multiple of the identity
 # Share of a part's variance in the directions that angles compare.
 KEPT = 0.99
 _BLOCK_BYTES = 2**27
-Numbers = dict[str, float | None]
+
+
+@dataclass(frozen=True)
+class Additivity:
+    """Numbers of one layer: its scores, and tables of factors and pairs."""
+
+    scores: Scores
+    parts: list[Scores]  # by factor
+    pairs: list[Scores]  # by pair of factors
 
 
 @dataclass(frozen=True)
@@ -74,20 +83,11 @@ class _Moments:
         squares = self.squares - both - both.T
         squares += self.count * np.outer(mean, mean)
         cross = self.cross - self.counts[:, None] * mean
-        return dataclasses.replace(self, cross=cross, squares=squares)
+        return replace(self, cross=cross, squares=squares)
 
     def fit(self) -> np.ndarray:
         """Fits the parts of centered moments, [K, d]; 0 for absent values."""
         return np.linalg.pinv(self.design, hermitian=True) @ self.cross
-
-
-@dataclass(frozen=True)
-class Additivity:
-    """Numbers of one layer: its scores, and tables of factors and pairs."""
-
-    scores: Numbers
-    parts: list[Numbers]  # by factor
-    pairs: list[Numbers]  # by pair of factors
 
 
 @dataclass(frozen=True)
@@ -118,23 +118,21 @@ class _Layer:
             codes = sparse.csr_array(data, (len(block), sum(self.sizes)))
             yield index, codes, self.values[block].astype(np.float64)
 
-    def collect(self, squares: Sequence[np.ndarray] = ()) -> list[_Moments]:
-        """Collects the moments of all sets.
-
-        Products of embeddings are not computed again if they are given.
-        """
+    def collect(self, known: Sequence[_Moments] = ()) -> list[_Moments]:
+        """Collects the moments of all sets, but products that are known."""
         width, units = sum(self.sizes), self.values.shape[1]
         moments = []
         for number in SETS:
             design, cross = np.zeros((width, width)), np.zeros((width, units))
-            known = squares[number] if squares else np.zeros((units, units))
+            squares = np.zeros((units, units))
             for _, codes, values in self.iterate(number):
                 design += (codes.T @ codes).toarray()
                 cross += codes.T @ values
-                if not squares:
-                    known += values.T @ values
+                if not known:
+                    squares += values.T @ values
+            squares = known[number].squares if known else squares
             count = int(np.sum(self.sets == number))
-            moments.append(_Moments(count, design, cross, known))
+            moments.append(_Moments(count, design, cross, squares))
         return moments
 
 
@@ -157,8 +155,8 @@ def measure_additivity(
     layer = _Layer(_reduce_units(values), index, sizes, split_rows(is_ood))
     moments = layer.collect()
     order = np.random.default_rng(seed).permutation(len(index))
-    permuted = dataclasses.replace(layer, index=index[order])
-    chance = permuted.collect([part.squares for part in moments])
+    permuted = replace(layer, index=index[order])
+    chance = permuted.collect(moments)
     return _summarize(layer, moments), _summarize(permuted, chance)
 
 
@@ -198,7 +196,7 @@ def _summarize(layer: _Layer, moments: Sequence[_Moments]) -> Additivity:
     weights, accuracy = _probe(layer, moments)
     axes, lengths, _ = np.linalg.svd(weights, full_matrices=False)
     axes = axes[:, lengths > 1e-6 * lengths.max(initial=0.0)]
-    scores: Numbers = {
+    scores: Scores = {
         "additive_r2": _explain(rest, squares),
         "additive_r2_whitened": _explain_whitened(rest, whole),
         "additive_r2_probes": _explain(
@@ -230,11 +228,11 @@ def _explain_whitened(rest: np.ndarray, whole: _Moments) -> float | None:
     return finite_or_none(1 - shares.mean())
 
 
-def _compose(moments: Sequence[_Moments]) -> Numbers:
+def _compose(moments: Sequence[_Moments]) -> Scores:
     """Rates the parts of ID rows by the error of the ID mean."""
     known = moments[ID] + moments[ID_TEST]
     parts = known.about(known.mean).fit()
-    numbers: Numbers = {}
+    numbers: Scores = {}
     for name, part in (("id", known), ("ood", moments[OOD])):
         part = part.about(known.mean)
         total = np.trace(part.squares)
@@ -250,8 +248,7 @@ def _probe(
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Fits linear discriminants of all factors to ID rows.
 
-    Returns:
-        Their weights [d, K], and the accuracy [F] on ID_TEST and OOD rows.
+    Returns their weights [d, K], and the accuracy [F] on ID_TEST and OOD rows.
     """
     known = moments[ID].about(moments[ID].mean)
     fits = [_fit_discriminant(known, part) for part in layer.slices]
@@ -284,12 +281,12 @@ def _fit_discriminant(
 
 def _compare_parts(
     layer: _Layer, whole: _Moments, parts: np.ndarray
-) -> tuple[list[Numbers], list[Numbers]]:
+) -> tuple[list[Scores], list[Scores]]:
     """Returns share and rank of each part, and the angles of all pairs."""
     total = max(np.trace(whole.squares), 1e-300)
     matrices, bases = [], []
-    rows: list[Numbers] = []
-    pairs: list[Numbers] = []
+    rows: list[Scores] = []
+    pairs: list[Scores] = []
     for columns in layer.slices:
         counts, part = whole.counts[columns], parts[columns]
         part = part - counts @ part / counts.sum()

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tfcomp.analysis.features import finite_or_none
+from tfcomp.analysis.features import Scores, finite_or_none
 
 MAX_ROWS = 2000  # of DCI and of support vector machines
 NUM_BINS = 20
@@ -37,7 +37,7 @@ def measure_codes(
     index: np.ndarray,
     is_ordered: Sequence[bool],
     seed: int = 0,
-) -> dict[str, float | None]:
+) -> Scores:
     """Returns all scores by name, on a random sample of rows for DCI and SAP.
 
     Args:
@@ -100,19 +100,16 @@ def compute_mig(codes: np.ndarray, index: np.ndarray) -> float:
     """Returns the mutual information gap."""
     from sklearn.metrics import mutual_info_score
 
-    gaps = []
-    bins = [_to_bins(code) for code in codes.T]
+    gaps, bins = [], []
+    for code in codes.T:
+        edges = np.linspace(code.min(), code.max(), NUM_BINS + 1)
+        bins.append(np.digitize(code, edges[1:-1]))
     for labels in index.T:
         entropy = mutual_info_score(labels, labels)
         if entropy > 0:
             shared = [mutual_info_score(labels, code) for code in bins]
             gaps.append(_find_gap(shared) / entropy)
     return float(np.mean(gaps))
-
-
-def _to_bins(code: np.ndarray) -> np.ndarray:
-    edges = np.linspace(code.min(), code.max(), NUM_BINS + 1)
-    return np.digitize(code, edges[1:-1])
 
 
 def _find_gap(values: Sequence[float]) -> float:
@@ -125,26 +122,22 @@ def compute_sap(
     codes: np.ndarray, index: np.ndarray, is_ordered: Sequence[bool]
 ) -> float:
     """Returns the separated attribute predictability."""
-    gaps = []
-    for labels, ordered in zip(index.T, is_ordered, strict=True):
-        if np.ptp(labels) > 0:
-            predict = _correlate if ordered else _classify
-            gaps.append(_find_gap([predict(code, labels) for code in codes.T]))
+    gaps = [
+        _find_gap([_predict(code, labels, ordered) for code in codes.T])
+        for labels, ordered in zip(index.T, is_ordered, strict=True)
+        if np.ptp(labels) > 0
+    ]
     return float(np.mean(gaps))
 
 
-def _correlate(code: np.ndarray, labels: np.ndarray) -> float:
-    if np.ptp(code) == 0:
-        return 0.0
-    return float(np.corrcoef(code, labels)[0, 1] ** 2)
-
-
-def _classify(code: np.ndarray, labels: np.ndarray) -> float:
-    """Returns the accuracy on the last quarter of a machine on the others."""
+def _predict(code: np.ndarray, labels: np.ndarray, is_ordered: bool) -> float:
+    """Returns R^2, or the accuracy of a machine on the last quarter."""
     from sklearn.svm import LinearSVC
 
     if np.ptp(code) == 0:
         return 0.0
+    if is_ordered:
+        return float(np.corrcoef(code, labels)[0, 1] ** 2)
     cut = 3 * len(code) // 4
     column = ((code - code.mean()) / code.std())[:, None]
     model = LinearSVC(C=0.01, class_weight="balanced", max_iter=10_000)
@@ -171,6 +164,5 @@ def compute_factor_vae(
         code = scaled[batch].var(axis=0).argmin()
         votes[number % 2, code, factor] += 1
     train, test = votes
-    return float(test[np.arange(len(test)), train.argmax(axis=1)].sum()) / (
-        test.sum()
-    )
+    hits = test[np.arange(len(test)), train.argmax(axis=1)].sum()
+    return float(hits / test.sum())

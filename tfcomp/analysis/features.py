@@ -8,7 +8,15 @@ Normalization: activations are centered by their mean over ID points and
 divided by one number, the root mean square length of a centered ID row. So
 penalties mean the same in every stage, and units keep their relative sizes.
 
-The helpers of all analyses are here, too: numbers for JSON, and one thread.
+Helpers of all analyses are here, too: numbers for JSON, one thread, and ranks
+of a spectrum of weights w_k >= 0 with shares p_k = w_k / sum w:
+
+    effective rank         exp(-sum p_k log p_k)
+    participation ratio    1 / sum p_k^2
+
+Weights are squared singular values of a matrix or of a kernel, or eigenvalues
+of the covariance of a stage over points. Ranks of a stage do not exceed the
+number of points less one: compare sets of a size.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,8 +26,35 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 BLOCK_UNITS = 4096
+# Variance of a subset over that of all points up to which it is dead.
+SPREAD_FLOOR = 1e-6
+Scores = dict[str, float | None]
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
+
+
+def finite_or_none(value: float | None) -> float | None:
+    """Returns a plain float, or None for a number that does not exist."""
+    if value is None or not np.isfinite(value):
+        return None
+    return float(value)
+
+
+def mean_or_none(values: np.ndarray) -> float | None:
+    """Returns the mean; None without values or if one is not finite."""
+    return finite_or_none(np.mean(values)) if np.size(values) else None
+
+
+def median_or_none(values: np.ndarray) -> float | None:
+    """Returns the median; None without values or if it is not finite."""
+    return finite_or_none(np.median(values)) if np.size(values) else None
+
+
+def single_threaded(
+    function: Callable[Given, Result],
+) -> Callable[Given, Result]:
+    """Limits the linear algebra library to one thread during the calls."""
+    return threadpool_limits.wrap(limits=1, user_api="blas")(function)
 
 
 def compute_rows(flat: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
@@ -70,25 +105,37 @@ def _center(block: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
     return shifted - mean.astype(shifted.dtype)
 
 
-def finite_or_none(value: float | None) -> float | None:
-    """Returns a plain float, or None for a number that does not exist."""
-    if value is None or not np.isfinite(value):
+def compute_effective_rank(weights: np.ndarray) -> np.ndarray:
+    """Returns effective ranks [...] of weights [..., m]; 0 for zeros."""
+    from scipy.special import entr  # here: the help of a command needs none
+
+    weights = np.asarray(weights, np.float64)
+    total = weights.sum(axis=-1, keepdims=True)
+    shares = weights / np.where(total == 0, 1.0, total)
+    rank = np.exp(entr(shares).sum(axis=-1))
+    return np.where(total[..., 0] == 0, 0.0, rank)
+
+
+@single_threaded
+def compute_participation(rows: np.ndarray, chosen: np.ndarray) -> float | None:
+    """Returns the participation ratio of chosen rows of `compute_rows`.
+
+    None where the points do not differ, there are fewer than two, or some are
+    not finite.
+    """
+    if chosen.sum() < 2 or not np.isfinite(rows).all():
         return None
-    return float(value)
-
-
-def mean_or_none(values: np.ndarray) -> float | None:
-    """Returns the mean; None without values or if one is not finite."""
-    return finite_or_none(np.mean(values)) if np.size(values) else None
-
-
-def median_or_none(values: np.ndarray) -> float | None:
-    """Returns the median; None without values or if it is not finite."""
-    return finite_or_none(np.median(values)) if np.size(values) else None
-
-
-def single_threaded(
-    function: Callable[Given, Result],
-) -> Callable[Given, Result]:
-    """Limits the linear algebra library to one thread during the calls."""
-    return threadpool_limits.wrap(limits=1, user_api="blas")(function)
+    is_gram = rows.shape[1] >= len(rows)
+    part = rows[np.ix_(chosen, chosen)] if is_gram else rows[chosen]
+    product = part - part.mean(axis=0)
+    if is_gram:
+        product = product - product.mean(axis=1, keepdims=True)
+    elif product.shape[0] < product.shape[1]:
+        product = product @ product.T
+    else:
+        product = product.T @ product
+    # Rows have a mean square length of one.
+    trace = np.trace(product)
+    if trace <= SPREAD_FLOOR * len(part):
+        return None
+    return float(trace**2 / np.sum(product**2))

@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tfcomp.analysis.features import iterate_units, mean_or_none
+from tfcomp.analysis.features import Scores, iterate_units, mean_or_none
 from tfcomp.statistics.limits import SHARE, Limits
 from tfcomp.statistics.metric import Chart, computes
 
@@ -140,10 +140,8 @@ def compute_gradient_metrics(
     for part in iterate_units(activations, _BLOCK_UNITS):
         maps = part.reshape(*shape, -1).astype(np.float64)
         slopes = [
-            np.gradient(maps, axis=axis)
-            if shape[axis] > 1
-            else np.zeros_like(maps)
-            for axis in axes
+            np.gradient(maps, axis=a) if shape[a] > 1 else np.zeros_like(maps)
+            for a in axes
         ]
         for i, j in itertools.product(range(len(axes)), repeat=2):
             product = np.einsum("...u,...u->...", slopes[i], slopes[j])
@@ -182,9 +180,7 @@ def compute_gradient_metrics(
     dead_fraction="share of dead points: share of the points at which some "
     "factor moves nothing",
 )
-def summarize_geometry(
-    g: np.ndarray, is_ood: np.ndarray
-) -> dict[str, float | None]:
+def summarize_geometry(g: np.ndarray, is_ood: np.ndarray) -> Scores:
     """Returns means of the scores of one layer; `is_ood` [n] marks OOD points.
 
     `factorization`, `cosine_factorization` and `dead_fraction` are over all
@@ -209,7 +205,7 @@ def _finite(g: np.ndarray) -> np.ndarray:
 
 
 def _pairs(g: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    # (g_xx, g_yy, g_xy), each [n], of every pair of factors.
+    """Returns g_xx, g_yy and g_xy, each [n], of every pair of factors."""
     g = _finite(g)
     pairs = itertools.combinations(range(g.shape[1]), 2)
     return [(g[:, i, i], g[:, j, j], g[:, i, j]) for i, j in pairs]

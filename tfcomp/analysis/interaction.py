@@ -23,7 +23,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfcomp.analysis import jacobians
-from tfcomp.analysis.features import finite_or_none, mean_or_none
+from tfcomp.analysis.features import Scores, finite_or_none, mean_or_none
 from tfcomp.analysis.geometry import is_dead
 
 # Second derivatives over first ones up to which a stage is linear.
@@ -53,9 +53,8 @@ def compute_jet_products(
 
     # Each column by itself, as those of pairs i > j are then never computed.
     def differentiate(values: tf.Tensor) -> jacobians.StageDict:
-        for name, jacobian in jacobian_fn(stage_fn, values).items():
-            count = jacobian.shape[-1]
-            columns[name] = [jacobian[:, :, i] for i in range(count)]
+        for name, j in jacobian_fn(stage_fn, values).items():
+            columns[name] = [j[:, :, i] for i in range(j.shape[-1])]
         return {
             f"{name}/{i}": column
             for name, slopes in columns.items()
@@ -128,7 +127,7 @@ class Interaction:
         det = np.where(is_flat, np.nan, det)
         return bend / det, np.sqrt(det)
 
-    def summarize(self) -> dict[str, float | None]:
+    def summarize(self) -> Scores:
         """Returns `mixed_share`, means of `contrast` and `relative_contrast`.
 
         For two factors also `gaussian_curvature`, the median over points that

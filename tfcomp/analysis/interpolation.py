@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tfcomp.analysis.features import finite_or_none, mean_or_none
+from tfcomp.analysis.features import Scores, finite_or_none, mean_or_none
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def interpolate_edges(
     return images
 
 
-def summarize_interpolation(scores: Interpolation) -> dict[str, float | None]:
+def summarize_interpolation(scores: Interpolation) -> Scores:
     """Returns means and the least R^2; None if not finite."""
     linear = np.stack([1 - scores.fraction, scores.fraction], axis=1)
     spread = np.sum((linear - 0.5) ** 2) or np.nan

@@ -51,37 +51,25 @@ def compute_stage_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
 
 
 def compute_difference_jacobians(
-    stage_fn: StageFn,
-    factors: tf.Tensor,
-    low: Sequence[float],
-    high: Sequence[float],
-    step: float | Sequence[float] = 1.0,
-    levels: Sequence[Sequence[float]] = (),
+    stage_fn: StageFn, factors: tf.Tensor, values: Sequence[np.ndarray]
 ) -> StageDict:
     """Returns Jacobians [n, units, F] by differences over the grid.
 
-    They are for stages that are steps, as a one-hot code. Differences are
-    central, and one-sided where a neighbor would leave the range, from `low` to
-    `high` of each factor; zeros in a column where a point has no neighbor.
-    Values are one `step` apart (for all factors or one each), or are given by
-    `levels` where these are not empty.
+    They are for stages that are steps, as a one-hot code. The differences are
+    between the neighbors of the nearest of the `values` of each factor, central
+    inside of the grid and one-sided at its border; zeros in the column of a
+    factor with one value.
     """
     factors = tf.convert_to_tensor(factors)
-    steps = np.broadcast_to(step, len(low)).tolist()
     columns = []
-    ranges = zip(low, high, steps, strict=True)
-    for i, (lowest, highest, size) in enumerate(ranges):
-        value = factors[:, i]  # [n]
-        if levels and len(levels[i]):
-            before, after = _find_neighbors(value, levels[i])
-        else:
-            # Tolerant, as 0.9 + 0.1 exceeds 1.0 in float32.
-            slack = 1e-3 * size
-            after = tf.where(value + size <= highest + slack, size, 0.0)
-            before = tf.where(value - size >= lowest - slack, size, 0.0)
-        shift = tf.one_hot(i, len(low), dtype=factors.dtype)  # [F]
-        after = tf.cast(after, factors.dtype)[:, None]  # [n, 1]
-        before = tf.cast(before, factors.dtype)[:, None]  # [n, 1]
+    for i, known in enumerate(values):
+        levels, value = tf.constant(known, factors.dtype), factors[:, i]
+        nearest = tf.argmin(tf.abs(value[:, None] - levels), axis=1)
+        low = tf.gather(levels, tf.maximum(nearest - 1, 0))
+        high = tf.gather(levels, tf.minimum(nearest + 1, len(known) - 1))
+        before = tf.maximum(value - low, 0.0)[:, None]  # [n, 1]
+        after = tf.maximum(high - value, 0.0)[:, None]
+        shift = tf.one_hot(i, len(values), dtype=factors.dtype)  # [F]
         above = stage_fn(factors + after * shift)
         below = stage_fn(factors - before * shift)
         column = {}
@@ -91,17 +79,6 @@ def compute_difference_jacobians(
             column[name] = tf.math.divide_no_nan(flat, width)
         columns.append(column)
     return _stack_columns(columns)
-
-
-def _find_neighbors(
-    value: tf.Tensor, levels: Sequence[float]
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns distances [n] to the values below and above; 0 without one."""
-    values = tf.constant(levels, value.dtype)
-    nearest = tf.argmin(tf.abs(value[:, None] - values), axis=1)
-    below = tf.gather(values, tf.maximum(nearest - 1, 0))
-    above = tf.gather(values, tf.minimum(nearest + 1, len(levels) - 1))
-    return tf.maximum(value - below, 0.0), tf.maximum(above - value, 0.0)
 
 
 def compute_stage_metrics(
@@ -165,8 +142,10 @@ def _compute_metric(jacobian: tf.Tensor) -> tf.Tensor:
     }
     # Each pair once and mirrored, so that g is symmetric to the last bit.
     places = range(len(rows))
-    mirrored = [[dots[min(i, j), max(i, j)] for j in places] for i in places]
-    lines = [tf.concat(line, axis=2) for line in mirrored]
+    lines = [
+        tf.concat([dots[min(i, j), max(i, j)] for j in places], axis=2)
+        for i in places
+    ]
     return tf.concat(lines, axis=1)  # [n, F, F]
 
 

@@ -31,7 +31,7 @@ import itertools
 
 import numpy as np
 
-from tfcomp.analysis.features import finite_or_none
+from tfcomp.analysis.features import Scores, finite_or_none
 from tfcomp.analysis.schmidt import arrange_grid
 
 # Share of what varies in a kernel up to which it is the rounding of a constant.
@@ -40,9 +40,7 @@ FLOOR = 1e-12
 ROUNDING = 1e-10
 
 
-def summarize_anova(
-    gram: np.ndarray, factors: np.ndarray
-) -> dict[str, float | None]:
+def summarize_anova(gram: np.ndarray, factors: np.ndarray) -> Scores:
     """Returns the shares of a kernel's terms in its variance, by order.
 
     The matrix [n, n] is symmetric, the factors [n, F] as for `arrange_grid`.
@@ -85,8 +83,7 @@ def _keep(blocks: np.ndarray, factors: list[int]) -> np.ndarray:
 
 def remove_marginals(images: np.ndarray) -> np.ndarray:
     """Removes row and column means of images [n, H, W(, C)]; [n, H, W]."""
-    maps = np.asarray(images, np.float64)
-    maps = maps.mean(axis=-1) if maps.ndim == 4 else maps
+    maps = _average_channels(images)
     maps = maps - maps.mean(axis=(1, 2), keepdims=True)
     maps = maps - maps.mean(axis=1, keepdims=True)
     return maps - maps.mean(axis=2, keepdims=True)
@@ -101,19 +98,16 @@ def compute_interaction_r2(
     """
     drawn, true = remove_marginals(images), remove_marginals(truth)
     energy, total = float(np.sum(drawn**2)), float(np.sum(true**2))
-    whole = np.asarray(images, np.float64)
-    spread = float(np.sum((whole - whole.mean()) ** 2)) if whole.size else 0.0
     if not (np.isfinite(energy) and total > ROUNDING * np.size(truth)):
         return None
-    if energy <= ROUNDING * spread:
+    whole = np.asarray(images, np.float64)
+    if energy <= ROUNDING * np.sum((whole - whole.mean()) ** 2):
         return 0.0
     product = max(float(np.vdot(drawn, true)), 0.0)  # or a negative image
     return finite_or_none(min(product**2 / (energy * total), 1.0))
 
 
-def compute_interaction_size(
-    images: np.ndarray, truth: np.ndarray
-) -> dict[str, float | None]:
+def compute_interaction_size(images: np.ndarray, truth: np.ndarray) -> Scores:
     """Returns how large the interaction part of images is.
 
     `amplitude` is its norm over that of the true part, `variance` its share of
@@ -123,8 +117,7 @@ def compute_interaction_size(
     drawn, within = _sum_squares(images)
     true, true_within = _sum_squares(truth)
     if not (np.isfinite(drawn) and true > ROUNDING * np.size(truth)):
-        names = ("amplitude", "variance", "truth_variance")
-        return dict.fromkeys(names)
+        return dict.fromkeys(("amplitude", "variance", "truth_variance"))
     return {
         "amplitude": float(np.sqrt(drawn / true)),
         "variance": drawn / within if drawn else 0.0,
@@ -134,9 +127,13 @@ def compute_interaction_size(
 
 def _sum_squares(images: np.ndarray) -> tuple[float, float]:
     """Returns sums of squares of the interaction part, and about the mean."""
-    maps = np.asarray(images, np.float64)
-    maps = maps.mean(axis=-1) if maps.ndim == 4 else maps
+    maps = _average_channels(images)
     part = float(np.sum(remove_marginals(maps) ** 2))
     within = np.sum((maps - maps.mean((1, 2), keepdims=True)) ** 2)
     is_rounding = part <= ROUNDING * np.sum(maps**2)
     return 0.0 if is_rounding else part, float(within)
+
+
+def _average_channels(images: np.ndarray) -> np.ndarray:
+    maps = np.asarray(images, np.float64)
+    return maps.mean(axis=-1) if maps.ndim == 4 else maps

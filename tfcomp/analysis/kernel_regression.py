@@ -25,7 +25,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from tfcomp.analysis.features import finite_or_none, single_threaded
-from tfcomp.analysis.kernels import convert_to_steps
 from tfcomp.datasets.dataset import choose_rows
 
 KERNELS = ("additive", "product", "radial")
@@ -59,10 +58,7 @@ class KernelFit:
 def make_kernel(
     kernel: str, rows: np.ndarray, columns: np.ndarray, scales: Sequence[float]
 ) -> np.ndarray:
-    """Returns a kernel [n, m] of coordinates [n, F] and [m, F].
-
-    Every factor has a scale.
-    """
+    """Returns a kernel [n, m] of coordinates [n, F] and [m, F]."""
     difference = rows.T[:, :, None] - columns.T[:, None, :]  # [F, n, m]
     squares = (difference / np.reshape(scales, (-1, 1, 1))) ** 2
     if kernel == "additive":
@@ -74,81 +70,83 @@ def make_kernel(
 
 
 @single_threaded
-def _fit(
-    kernel: str,
-    factors: np.ndarray,
-    outputs: Sequence[np.ndarray],
-    is_ood: np.ndarray,
-) -> list[KernelFit]:
-    """Fits ridge regressions with one kernel, from ID to OOD outputs.
+def fit_kernels(
+    factors: np.ndarray, outputs: Mapping[str, np.ndarray], is_ood: np.ndarray
+) -> dict[str, dict[str, KernelFit]]:
+    """Fits every kernel to outputs [n, ...] by name, at factor values [n, F].
 
-    The intercept (an output) is not penalized. Every combination of `SCALES`
-    over factors takes an eigendecomposition.
+    They are ridge regressions from ID to OOD outputs, with an intercept (an
+    output) that is not penalized. Every combination of `SCALES` over factors
+    takes an eigendecomposition, which outputs share. Returns the fits of each
+    output by kernel.
     """
     is_ood = np.asarray(is_ood, bool)
-    points = convert_to_steps(factors)
+    points = _convert_to_steps(factors)
     rows = np.flatnonzero(~is_ood)
     rows = rows[choose_rows(len(rows), MAX_POINTS)]
-    known = points[rows]  # [n_id, F]
-    flat = [np.reshape(o, (len(o), -1)).astype(np.float64) for o in outputs]
+    known, unseen = points[rows], points[is_ood]  # [n_id, F], [n_ood, F]
+    flat = {
+        name: np.reshape(values, (len(values), -1)).astype(np.float64)
+        for name, values in outputs.items()
+    }
     targets = {
-        i: values[rows]
-        for i, values in enumerate(flat)
+        name: values[rows]
+        for name, values in flat.items()
         if len(rows) >= MIN_POINTS and np.isfinite(values[rows]).all()
     }
-    fits = [KernelFit(kernel, (), float("nan"), None, None)] * len(flat)
-    for i, (error, scales, ridge) in _choose(kernel, known, targets).items():
-        target, ood = targets[i], flat[i][is_ood]
-        parts = np.linalg.eigh(make_kernel(kernel, known, known, scales))
-        ((weights, intercept, _),) = _solve(parts, target, [ridge])
-        predicted = make_kernel(kernel, points[is_ood], known, scales) @ weights
-        left, mean = ood - predicted - intercept, target.mean(axis=0)
-        r2_id = _compute_r2(error, target - mean, target)
-        r2_ood = _compute_r2(np.sum(left**2), ood - mean, ood)
-        fits[i] = KernelFit(kernel, scales, ridge, r2_id, r2_ood)
+    fits = {
+        name: {k: KernelFit(k, (), float("nan"), None, None) for k in KERNELS}
+        for name in outputs
+    }
+    for kernel in KERNELS:
+        best = _choose(kernel, known, targets)
+        for name, (error, scales, ridge) in best.items():
+            target, ood = targets[name], flat[name][is_ood]
+            parts = np.linalg.eigh(make_kernel(kernel, known, known, scales))
+            ((weights, intercept, _),) = _solve(parts, target, [ridge])
+            predicted = make_kernel(kernel, unseen, known, scales) @ weights
+            left, mean = ood - predicted - intercept, target.mean(axis=0)
+            r2_id = _compute_r2(error, target - mean, target)
+            r2_ood = _compute_r2(np.sum(left**2), ood - mean, ood)
+            fits[name][kernel] = KernelFit(kernel, scales, ridge, r2_id, r2_ood)
     return fits
 
 
+def _convert_to_steps(factors: np.ndarray) -> np.ndarray:
+    """Converts values [n, F] to steps of the mean spacing of their values."""
+    columns = []
+    for values in np.asarray(factors, np.float64).T:
+        distinct = np.unique(values)
+        spacing = np.ptp(distinct) / max(len(distinct) - 1, 1)
+        columns.append((values - distinct[0]) / (spacing or 1.0))
+    return np.stack(columns, axis=1)
+
+
 def _choose(
-    kernel: str, known: np.ndarray, targets: Mapping[int, np.ndarray]
-) -> dict[int, tuple[float, tuple[float, ...], float]]:
+    kernel: str, known: np.ndarray, targets: Mapping[str, np.ndarray]
+) -> dict[str, tuple[float, tuple[float, ...], float]]:
     """Returns the least leave-one-out error, its scales and its ridge."""
     rotated = dict(targets)
-    for i, values in targets.items():
+    for name, values in targets.items():
         # Squared errors do not change under a rotation of pixel space, of which
         # n targets span n dimensions: the rest would be multiplied for nothing.
         if values.shape[1] > len(values):
-            rotated[i] = np.asarray(np.linalg.qr(values.T, mode="r")).T
+            rotated[name] = np.asarray(np.linalg.qr(values.T, mode="r")).T
     # A radial kernel has one scale; broadcasting serves all factors.
     count = 1 if kernel == "radial" else known.shape[1]
-    best: dict[int, tuple[float, tuple[float, ...], float]] = {}
+    best: dict[str, tuple[float, tuple[float, ...], float]] = {}
     for scales in itertools.product(SCALES, repeat=count) if targets else ():
         parts = np.linalg.eigh(make_kernel(kernel, known, known, scales))
-        for i, values in rotated.items():
+        for name, values in rotated.items():
             solutions = _solve(parts, values, RIDGES)
             for ridge, solution in zip(RIDGES, solutions, strict=True):
                 # Exact: the residual of the full fit is ridge * a_i and the
                 # share of a point in its own prediction is 1 - ridge * M_ii.
                 errors = solution[0] / solution[2][:, None]
                 error = float(np.vdot(errors, errors))
-                if i not in best or error < best[i][0]:
-                    best[i] = error, scales, ridge
+                if name not in best or error < best[name][0]:
+                    best[name] = error, scales, ridge
     return best
-
-
-def fit_kernels(
-    factors: np.ndarray, outputs: Mapping[str, np.ndarray], is_ood: np.ndarray
-) -> dict[str, dict[str, KernelFit]]:
-    """Fits every kernel to outputs [n, ...] by name, at factor values [n, F].
-
-    Outputs share the decompositions of kernels. Returns the fits of each output
-    by kernel.
-    """
-    fits = {k: _fit(k, factors, [*outputs.values()], is_ood) for k in KERNELS}
-    return {
-        name: {kernel: found[i] for kernel, found in fits.items()}
-        for i, name in enumerate(outputs)
-    }
 
 
 def _solve(

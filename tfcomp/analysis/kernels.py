@@ -1,13 +1,20 @@
-"""Ideal kernels over factors, and their agreement with a Gram matrix.
+"""Gram matrices of outputs over a grid, and ideal kernels of factors.
 
-With deltas d_f = 1 where two points have the same value of factor f, else 0:
+A Gram matrix [n, n], float64, is the similarity of every pair of outputs [n,
+...] (paper section 3.3, eq. 2 and 34; appendix F.1): cosine, L2 distance or
+pixel overlap. Outputs are expected *bright*, a bump of 1 on a background of 0:
+pass `1 - images` for dark ones. A *blank* output (all zeros) has no direction
+and no bright pixel: its cosine and overlap are 0 with every output, itself
+included. An output that is not finite makes its row and column NaN.
+
+With deltas d_f = 1 where two points have the same value of factor f, else 0,
+the ideal kernels are (eq. 32 for more factors)
 
     binary factorized   k = mean over factors of d_f     (eq. 3, 4: d/2 + d/2)
     conjunctive         k = product over factors of d_f
     constant            k = 1
 
-(paper section 3.3; eq. 32 for more factors.) Agreement with a measured Gram
-matrix is the centered kernel alignment
+and agreement with a Gram matrix is the centered kernel alignment
 
     A(K, L) = <HKH, HLH> / (|HKH| |HLH|),      H = I - 11^T / n
 
@@ -16,17 +23,96 @@ bumps have A = 0.41 and 0.42 with the first two, as deltas have no width; with
 the `width` of the bumps the conjunctive kernel *is* their cosine.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tfcomp.analysis.features import finite_or_none
-from tfcomp.datasets.factors import Factor, FactorSpace
+from tfcomp.analysis.features import Scores, finite_or_none, single_threaded
 
+# Half of the height of a bump: absolute, so that faint outputs count as blank.
+THRESHOLD = 0.5
 # Relative norm below which a centered kernel is the rounding of a constant one.
 FLOOR = 1e-6
 # Widths among which the best one is chosen, in units of the factors.
 WIDTHS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+
+
+@single_threaded
+def compute_cosine_gram(outputs: np.ndarray) -> np.ndarray:
+    """Returns cosine similarities of all pairs, in [-1, 1], to about 1e-6."""
+    flat = _scale_rows(flatten_outputs(outputs))
+    unit = flat.astype(np.float32)  # for a product that is twice as fast
+    gram = (unit @ unit.T).astype(np.float64)
+    return np.clip(gram, -1, 1, out=gram)
+
+
+def compute_neighbor_cosines(
+    outputs: np.ndarray, periodic: bool = False
+) -> np.ndarray:
+    """Returns cosines of outputs with the next, [n - 1]; [n] if periodic."""
+    flat = _scale_rows(flatten_outputs(outputs))
+    cosines = np.einsum("ij,ij->i", flat, np.roll(flat, -1, axis=0))
+    return np.clip(cosines if periodic else cosines[:-1], -1, 1)
+
+
+@single_threaded
+def compute_distance_gram(outputs: np.ndarray) -> np.ndarray:
+    """Returns L2 distances of all pairs over all pixels, 0 to itself."""
+    flat = flatten_outputs(outputs)
+    is_finite = np.isfinite(flat).all(axis=1)
+    # |a|^2 + |b|^2 - 2 ab cancels: hence without the common part, in float64.
+    if is_finite.any():
+        flat -= flat[is_finite].mean(axis=0)
+    gram = flat @ flat.T
+    squared_lengths = np.diagonal(gram).copy()
+    gram *= -2
+    gram += squared_lengths[:, None]
+    gram += squared_lengths
+    gram[is_finite, is_finite] = 0
+    return np.sqrt(np.maximum(gram, 0, out=gram), out=gram)
+
+
+def convert_to_similarity(distances: np.ndarray) -> np.ndarray:
+    """Returns 1 - distance / largest distance; 1 without a distance.
+
+    Once centered it is positive semidefinite, as minus a Euclidean distance is.
+    """
+    largest = np.fmax.reduce(distances, axis=None, initial=0)
+    return 1 - distances / (largest if largest > 0 else 1)
+
+
+@single_threaded
+def compute_overlap_gram(outputs: np.ndarray) -> np.ndarray:
+    """Returns intersection over union of bright pixels, of all pairs."""
+    flat = flatten_outputs(outputs)
+    is_finite = np.isfinite(flat).all(axis=1)
+    bright = (flat > THRESHOLD).astype(np.float32)
+    # Counts of pixels, which float32 holds exactly up to 2^24.
+    intersection = (bright @ bright.T).astype(np.float64)
+    counts = np.diagonal(intersection).copy()
+    union = counts[:, None] + counts - intersection
+    overlap = np.divide(intersection, _one_if_zero(union), out=intersection)
+    overlap[~is_finite] = np.nan
+    overlap[:, ~is_finite] = np.nan
+    return overlap
+
+
+def flatten_outputs(outputs: np.ndarray) -> np.ndarray:
+    """Returns a float64 copy [n, pixels]; rows that are not finite are NaN."""
+    flat = np.array(outputs, np.float64).reshape(len(outputs), -1)
+    flat[~np.isfinite(flat).all(axis=1)] = np.nan
+    return flat
+
+
+def _scale_rows(flat: np.ndarray) -> np.ndarray:
+    # In place; by the largest entry first, since squares of 1e-200 underflow.
+    flat /= _one_if_zero(np.abs(flat).max(axis=1, keepdims=True, initial=0))
+    flat /= _one_if_zero(np.linalg.norm(flat, axis=1, keepdims=True))
+    return flat
+
+
+def _one_if_zero(values: np.ndarray) -> np.ndarray:
+    return np.where(values == 0, 1.0, values)
 
 
 def make_factorized_kernel(
@@ -34,9 +120,9 @@ def make_factorized_kernel(
 ) -> np.ndarray:
     """Returns the binary factorized kernel of values [n, F], [n, n].
 
-    Its numbers are shares of factors that agree; an absent one (NaN) agrees
-    with none. With a width, in units of the factors, the overlap
-    exp(-distance^2 / 4 width^2) of two bumps replaces each delta.
+    An absent value (NaN) agrees with none. With a width, in units of the
+    factors, the overlap exp(-distance^2 / 4 width^2) of two bumps replaces each
+    delta.
     """
     return np.mean(list(_similarities(factors, width)), axis=0)
 
@@ -74,18 +160,12 @@ def compute_alignment(gram: np.ndarray, kernel: np.ndarray) -> float:
 
 def summarize_alignment(
     gram: np.ndarray, factors: np.ndarray, rows: np.ndarray, width: float = 0.0
-) -> dict[str, float | None]:
-    """Returns the alignment with each ideal kernel, on some points.
+) -> Scores:
+    """Returns the alignment with each ideal kernel, as `alignment_factorized`.
 
-    Args:
-        gram: Similarities of all points, [n, n].
-        factors: Values at all points, [n, F].
-        rows: Which points count, bool [n]: OOD ones in the paper's fig. 1e.
-        width: Of the bumps that replace deltas.
-
-    Returns:
-        Numbers by name as `alignment_factorized`; None where there are no
-        points or a value is not finite.
+    Of similarities [n, n] at values [n, F], only those of some rows, bool [n],
+    count: OOD points in the paper's fig. 1e. None where there are no points or
+    a value is not finite.
     """
     block, points = gram[np.ix_(rows, rows)], factors[rows]
     numbers = {}
@@ -97,7 +177,7 @@ def summarize_alignment(
 
 def summarize_best_alignment(
     gram: np.ndarray, factors: np.ndarray, rows: np.ndarray
-) -> dict[str, float | None]:
+) -> Scores:
     """Returns the alignment with kernels of the best width of `WIDTHS`.
 
     Outputs are often wider than a bump, and of two kernels the one with their
@@ -107,7 +187,7 @@ def summarize_best_alignment(
     distance. Arguments and None are as in `summarize_alignment`.
     """
     block, points = gram[np.ix_(rows, rows)], factors[rows]
-    numbers: dict[str, float | None] = {}
+    numbers: Scores = {}
     for name, make_kernel in (
         ("additive", make_factorized_kernel),
         ("radial", make_conjunctive_kernel),
@@ -121,43 +201,6 @@ def summarize_best_alignment(
         numbers[f"alignment_{name}_best"] = value
         numbers[f"alignment_{name}_width"] = width
     return numbers
-
-
-def convert_to_steps(
-    factors: np.ndarray, space: FactorSpace | None = None
-) -> np.ndarray:
-    """Converts finite factor values to grid steps from the first, [n, F].
-
-    A step is the mean spacing of the values that occur, so the table must be on
-    a grid; with a space, steps are between its values.
-    """
-    factors = np.asarray(factors, np.float64)
-    if space is not None:
-        return space.to_index(factors).astype(np.float64)
-    columns = []
-    for values in factors.T:
-        distinct = np.unique(values)
-        spacing = np.ptp(distinct) / max(len(distinct) - 1, 1)
-        columns.append((values - distinct[0]) / (spacing or 1.0))
-    return np.stack(columns, axis=1)
-
-
-def compute_offsets(
-    points: np.ndarray, point: np.ndarray, space: Iterable[Factor] | None = None
-) -> np.ndarray:
-    """Returns grid steps from one point [F] to others by factor, [n, F].
-
-    A periodic factor goes on behind its last value, and any other class of a
-    categorical one is one step away; without a space, factors are neither.
-    """
-    # Rounded, so that equal distances are equal numbers.
-    offsets = np.abs(points - point).round(6)
-    for column, factor in zip(offsets.T, space or (), strict=False):
-        if factor.categorical:
-            column[:] = column > 0
-        elif factor.periodic:
-            np.minimum(column, factor.size - column, out=column)
-    return offsets
 
 
 def _similarities(factors: np.ndarray, width: float) -> Iterator[np.ndarray]:

@@ -12,16 +12,25 @@ may hide or invent a jump:
 Steps at held-out points are compared with the others by ratios of medians (is
 the gap crossed faster?) and of maxima (is there one jump?): 1 for a curve that
 does not know of the gap, whatever the scale of the activations.
+
+UMAP compiles with its own copy of LLVM, which can crash a process in which
+TensorFlow has loaded another one. So `python -m tfcomp.analysis.manifolds` is a
+process that replaces the arrays [n, k] in an `.npz` file by their embeddings.
 """
 
 import importlib.util
-from collections.abc import Callable, Mapping
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from tfcomp.analysis.features import finite_or_none, single_threaded
-from tfcomp.analysis.umap_process import embed_elsewhere
+from tfcomp.analysis.features import Scores, finite_or_none, single_threaded
 
 UMAP_HINT = "UMAP is left out: pip install 'tfcomp[umap]' adds it."
 # UMAP starts from eigenvectors of a graph, which needs a few points.
@@ -104,6 +113,38 @@ def compute_umaps(stages: Mapping[str, Components]) -> dict[str, np.ndarray]:
     return constant | dict(zip(differ, embedded, strict=True))
 
 
+def embed_elsewhere(features: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Returns UMAP embeddings [n, 2] of points [n, k], by another process."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = str(Path(folder, "points.npz"))
+        np.savez(file, *features)
+        path = os.pathsep.join(filter(None, sys.path))
+        process = subprocess.run(
+            [sys.executable, "-P", "-m", "tfcomp.analysis.manifolds", file],
+            capture_output=True,
+            env=os.environ | {"PYTHONPATH": path},
+        )
+        if process.returncode:
+            lines = process.stderr.decode(errors="replace").split("\n")
+            reason = [line for line in lines if line.strip()][-1:]
+            status = f"status {process.returncode}"
+            raise OSError(f"its process has ended: {(*reason, status)[0]}")
+        with np.load(file) as arrays:
+            return list(arrays.values())
+
+
+def _embed(features: np.ndarray) -> np.ndarray:
+    import umap  # type: ignore[import-untyped]
+
+    reducer = umap.UMAP(  # as in the published notebook
+        n_neighbors=min(15, len(features) - 1),
+        min_dist=0.1,
+        random_state=42,
+        n_jobs=1,  # implied by a seed, with a warning if it is not given
+    )
+    return np.asarray(reducer.fit_transform(features))
+
+
 def compute_steps(
     activations: np.ndarray, periodic: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -133,7 +174,7 @@ def compute_steps(
 
 def compute_gap_statistics(
     activations: np.ndarray, is_ood: np.ndarray, periodic: bool = False
-) -> dict[str, float | None]:
+) -> Scores:
     """Compares a curve [n, ...] in a held-out region with the rest of it.
 
     A step or an angle belongs to the region if one of its points is held out,
@@ -161,3 +202,13 @@ def _compare(
     if not (inside.size and outside.size and reduce(outside) > 0):
         return None
     return finite_or_none(reduce(inside) / reduce(outside))
+
+
+if __name__ == "__main__":
+    # UMAP warns of its other libraries, and of manifolds in several pieces.
+    warnings.simplefilter("ignore")
+    # UMAP imports TensorFlow for a class that is not used here.
+    sys.modules["tensorflow"] = None  # type: ignore[assignment]
+    with np.load(sys.argv[1]) as points:
+        found = [_embed(values) for values in points.values()]
+    np.savez(sys.argv[1], *found)

@@ -24,8 +24,12 @@ explained fraction of the first m terms is p_1 + ... + p_m.
 import numpy as np
 import scipy
 
-from tfcomp.analysis.effective_rank import compute_effective_rank
-from tfcomp.analysis.features import finite_or_none, single_threaded
+from tfcomp.analysis.features import (
+    Scores,
+    compute_effective_rank,
+    finite_or_none,
+    single_threaded,
+)
 
 # Of the largest number of a kernel: what centering a constant one leaves.
 ROUNDING = 1e-12
@@ -36,8 +40,7 @@ def compute_schmidt_values(gram: np.ndarray, factors: np.ndarray) -> np.ndarray:
     """Returns singular values of a symmetric Gram matrix between two factors.
 
     The matrix is [n, n] over a full grid of factors [n, 2]. Values are
-    [min(Nx^2, Ny^2)], largest first; NaN if the matrix is not finite. A 64 x 64
-    grid takes about 0.4 GB beside K (0.13 GB).
+    [min(Nx^2, Ny^2)], largest first; NaN if the matrix is not finite.
     """
     blocks = arrange_grid(gram, factors)
     nx, ny = blocks.shape[:2]
@@ -60,10 +63,8 @@ def compute_explained_fraction(values: np.ndarray) -> np.ndarray:
     return np.cumsum(squares / squares.sum())
 
 
-def summarize_schmidt(
-    gram: np.ndarray, factors: np.ndarray
-) -> dict[str, float | None]:
-    """Returns the numbers of the decomposition, by arguments of these values.
+def summarize_schmidt(gram: np.ndarray, factors: np.ndarray) -> Scores:
+    """Returns the numbers of the decomposition.
 
     `schmidt_effective_rank`, and the shares `schmidt_explained_1` of the best
     product kernel and `schmidt_explained_2` of the best two terms. None for a
@@ -74,9 +75,7 @@ def summarize_schmidt(
     return _summarize(gram, factors, "schmidt") | centered
 
 
-def summarize_centered_schmidt(
-    gram: np.ndarray, factors: np.ndarray
-) -> dict[str, float | None]:
+def summarize_centered_schmidt(gram: np.ndarray, factors: np.ndarray) -> Scores:
     """Returns the numbers of the centered kernel alone."""
     return _summarize(center_kernel(gram), factors, "schmidt_centered")
 
@@ -96,9 +95,7 @@ def center_kernel(gram: np.ndarray) -> np.ndarray:
     return centered * largest * (np.abs(centered).max(initial=0.0) > ROUNDING)
 
 
-def _summarize(
-    gram: np.ndarray, factors: np.ndarray, name: str
-) -> dict[str, float | None]:
+def _summarize(gram: np.ndarray, factors: np.ndarray, name: str) -> Scores:
     values = compute_schmidt_values(gram, factors)
     explained = compute_explained_fraction(values)
     rank = float(compute_effective_rank(_square(values)))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
-from tfcomp.analysis.features import finite_or_none, mean_or_none
+from tfcomp.analysis.features import Scores, finite_or_none, mean_or_none
 from tfcomp.statistics.limits import AT_MOST_ONE, POSITIVE, SHARE
 from tfcomp.statistics.metric import computes
 
@@ -28,14 +28,13 @@ POSITION_TOLERANCE = 1.0  # px, in each axis
 PEAK_THRESHOLD = 0.5  # half of the height of a bump
 PEAK_DISTANCE = 3.0  # px, between the peaks of a superposition
 FAINT = 0.1  # of the height of a bump: the least height of an own peak
-
 # Share of the error of the reference: an image that is further off is no hit.
 HIT_ERROR = 0.5
-
 TINY = 1e-9  # share of a variance that rounding leaves of equal images
 
 _BLOCK = 64  # images that are compared at a time
-# Connections over [n, H, W] that never join two images.
+# Neighbors over [n, H, W]; connections never join two images.
+_NEIGHBORS = (1, 3, 3)
 _CONNECTED = np.zeros((3, 3, 3), bool)
 _CONNECTED[1] = True
 
@@ -195,7 +194,7 @@ def score_images(
 
 def average_scores(
     each: Mapping[str, ArrayLike], offset: float | None = None
-) -> dict[str, float | None]:
+) -> Scores:
     """Averages the results of `score_images` over a set of images.
 
     Args:
@@ -219,38 +218,19 @@ def average_scores(
 def _find_peaks(bright: FloatArray, threshold: FloatArray) -> NDArray:
     """Returns first pixels of maxima above thresholds, in flattened images."""
     bright[~np.isfinite(bright).all(axis=(1, 2))] = 0.0
-    highest = _find_highest(bright)
+    highest = ndimage.maximum_filter(bright, _NEIGHBORS)
     is_top = (bright == highest) & (bright > threshold[:, None, None])
     labels, num_labels = ndimage.label(is_top, _CONNECTED)
     # No neighbor of a top is higher, but a neighbor of an equally high one may
     # be: such a plateau is a step on a slope (a shoulder) and no peak.
     others = np.where(is_top, -np.inf, bright)
-    beside = _find_highest(others)
+    beside = ndimage.maximum_filter(others, _NEIGHBORS)
     is_peak = np.ones(num_labels + 1, bool)
     is_peak[labels[is_top & (beside == bright)]] = False
     is_peak[0] = False  # the label of all other pixels
     pixels = np.flatnonzero(is_top)
     tops, first = np.unique(labels[is_top], return_index=True)
     return pixels[first[is_peak[tops]]]
-
-
-def _find_highest(images: FloatArray) -> FloatArray:
-    """Returns the largest of each pixel `[n, H, W]` and its neighbors.
-
-    (`scipy.ndimage.maximum_filter` takes three times as long.)
-    """
-    for axis in (1, 2):
-        size = images.shape[axis]
-        highest = images.copy()
-        inner, outer = (
-            [slice(None)] * axis + [part]
-            for part in (slice(size - 1), slice(1, None))
-        )
-        for here, there in ((inner, outer), (outer, inner)):
-            part = highest[tuple(here)]
-            np.maximum(part, images[tuple(there)], out=part)
-        images = highest
-    return images
 
 
 def _compute_offsets(

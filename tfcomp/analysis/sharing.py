@@ -22,16 +22,12 @@ is itself a sum of images that share a factor, as of several objects, a perfect
 network has .80; and ghosts of .002 of a bump have 1, so none is counted.
 """
 
-import functools
-
 import numpy as np
-import scipy
 
 from tfcomp.analysis import superposition
-from tfcomp.analysis.features import mean_or_none, single_threaded
-from tfcomp.analysis.gram import flatten_outputs
-from tfcomp.analysis.kernels import compute_offsets, convert_to_steps
-from tfcomp.analysis.spans import normalize_outputs
+from tfcomp.analysis.distances import compute_offsets
+from tfcomp.analysis.features import Scores, mean_or_none, single_threaded
+from tfcomp.analysis.kernels import flatten_outputs
 from tfcomp.datasets.factors import FactorSpace
 
 SETS = ("sharing", "rival", "single")
@@ -48,45 +44,41 @@ def compute_sharing(
     factors: np.ndarray,
     outputs: np.ndarray,
     is_ood: np.ndarray,
-    space: FactorSpace | None = None,
+    space: FactorSpace,
     centered: bool = False,
 ) -> dict[str, np.ndarray]:
     """Returns R^2 of every OOD output on each of `SETS`, at most 1, [n_ood].
 
-    If `centered`, the fit has a free constant.
-
-    Outputs [n, ...] are bright, factor values [n, F] on a grid; points of
-    different classes are clear of each other. NaN where the output is faint or
-    the same in all pixels, an output in use is not finite, no ID point shares a
-    value, or a point was not chosen (see `superposition`).
+    If `centered`, the fit has a free constant. Outputs [n, ...] are bright,
+    factor values [n, F] on a grid; points of different classes are clear of
+    each other. NaN where the output is faint or the same in all pixels, an
+    output in use is not finite, no ID point shares a value, or a point was not
+    chosen (see `superposition`).
     """
     is_ood = np.asarray(is_ood, bool)
-    flat = flatten_outputs(outputs)
+    flat, index = flatten_outputs(outputs), space.to_index(factors)
     known, unseen = flat[~is_ood], flat[is_ood]
-    explain = functools.partial(_explain, centered=centered)
-    points = convert_to_steps(factors, space)
-    least = [0.0 if f.categorical else CLEAR for f in space or ()] or CLEAR
+    least = [0.0 if factor.categorical else CLEAR for factor in space]
     r2 = {name: np.full(len(unseen), np.nan) for name in SETS}
-    scored = superposition.choose_scored(len(unseen), points.shape[1])
+    scored = superposition.choose_scored(len(unseen), len(space))
     scored &= ~superposition.find_blank(unseen, known, FAINT)
     for i in np.flatnonzero(scored):
-        target, point = unseen[i], points[is_ood][i]
-        offsets = compute_offsets(points[~is_ood], point, space)
+        offsets = compute_offsets(index[~is_ood], index[is_ood][i], space)
         shares = offsets == 0
         if not shares.any():
             continue
         distances = np.linalg.norm(offsets, axis=1).round(6)
         sharing = superposition.choose_memories(shares, distances)
         clear = np.flatnonzero((offsets > least).all(axis=1))
-        order = np.argsort(distances[clear], kind="stable")
-        single = [
+        nearest = np.argsort(distances[clear], kind="stable")[: len(sharing)]
+        sets = [sharing, clear[nearest]] + [
             superposition.choose_memories(mask[:, None], distances)
             for mask in shares.T
             if mask.any()
         ]
-        r2["sharing"][i] = explain(target, known[sharing])
-        r2["rival"][i] = explain(target, known[clear[order[: len(sharing)]]])
-        r2["single"][i] = max(explain(target, known[rows]) for rows in single)
+        found = [_explain(unseen[i], known[rows], centered) for rows in sets]
+        r2["sharing"][i], r2["rival"][i] = found[:2]
+        r2["single"][i] = max(found[2:])
     return r2
 
 
@@ -100,7 +92,7 @@ def summarize_sharing(
     r2: dict[str, np.ndarray],
     distance: np.ndarray,
     is_faint: np.ndarray | None = None,
-) -> dict[str, float | None]:
+) -> Scores:
     """Averages over OOD points at least `FAR` grid steps from ID, and others.
 
     Returns `<set>_far_r2` and `<set>_near_r2`, None where there is nothing to
@@ -121,23 +113,14 @@ def summarize_sharing(
 
 def _explain(target: np.ndarray, memories: np.ndarray, centered: bool) -> float:
     """Returns R^2 about the mean of the target, with nonnegative weights."""
-    energy = np.sum(target**2)
-    spread = np.sum((target - target.mean()) ** 2)
-    is_finite = np.isfinite(energy) and np.isfinite(memories).all()
-    if not is_finite or spread <= EVEN * energy:
+    shifted = target - target.mean()
+    energy, spread = np.sum(target**2), np.sum(shifted**2)
+    if not np.isfinite(energy) or spread <= EVEN * energy:
         return float("nan")
     if centered:
-        target, memories = target - target.mean(), _center(memories)
-    error = np.linalg.norm(target) / np.sqrt(energy)
-    if len(memories):  # without any, SciPy would abort the process
-        unit = target / np.sqrt(energy)
-        error = scipy.optimize.nnls(normalize_outputs(memories).T, unit)[1]
-    return float(1 - error**2 * energy / spread)
-
-
-def _center(memories: np.ndarray) -> np.ndarray:
-    """Subtracts means over pixels [k, pixels]; even memories become zero."""
-    centered = memories - memories.mean(axis=1, keepdims=True)
-    spread = np.sum(centered**2, axis=1, keepdims=True)
-    energy = np.sum(memories**2, axis=1, keepdims=True)
-    return np.where(spread > EVEN * energy, centered, 0.0)
+        contrast = memories - memories.mean(axis=1, keepdims=True)
+        spreads, energies = ((m**2).sum(axis=1) for m in (contrast, memories))
+        contrast[spreads <= EVEN * energies] = 0.0  # even memories
+        return superposition.make_span(contrast)(shifted)
+    share = superposition.make_span(memories)(target)
+    return float(1 - (1 - share) * energy / spread)

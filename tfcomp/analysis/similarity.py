@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tfcomp.analysis.features import finite_or_none, single_threaded
+from tfcomp.analysis.features import Scores, finite_or_none, single_threaded
 
 # Singular values of every permutation take the third power of this.
 MAX_POINTS = 128
@@ -79,9 +79,7 @@ def compare_shapes(
 
 
 @single_threaded
-def summarize_similarity(
-    first: Shape, second: Shape, seed: int = 0
-) -> dict[str, float | None]:
+def summarize_similarity(first: Shape, second: Shape, seed: int = 0) -> Scores:
     """Returns the metrics, and their null distribution.
 
     `<name>_null` is the mean over permutations, `<name>_p` the share of
@@ -90,7 +88,7 @@ def summarize_similarity(
     rng, count = np.random.default_rng(seed), len(first.gram)
     orders = [rng.permutation(count) for _ in range(NUM_PERMUTATIONS)]
     nulls = [compare_shapes(first, second, order) for order in orders]
-    numbers: dict[str, float | None] = {}
+    numbers: Scores = {}
     for name, value in compare_shapes(first, second).items():
         null = np.array([values[name] for values in nulls])
         is_worse = null > value if name == "procrustes" else null < value

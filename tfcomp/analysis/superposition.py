@@ -25,16 +25,16 @@ blank prediction, and independent of the scale of the output. *Blank* outputs,
 which are rounding noise, have no score.
 """
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+import scipy
 
-from tfcomp.analysis.features import mean_or_none, single_threaded
-from tfcomp.analysis.gram import flatten_outputs
-from tfcomp.analysis.kernels import compute_offsets, convert_to_steps
-from tfcomp.analysis.spans import Spans, normalize_outputs, project
+from tfcomp.analysis.distances import compute_offsets
+from tfcomp.analysis.features import Scores, mean_or_none, single_threaded
+from tfcomp.analysis.kernels import flatten_outputs
 from tfcomp.datasets.factors import FactorSpace
 
 PREDICTORS = (
@@ -43,7 +43,6 @@ PREDICTORS = (
     "conjunctive",
     "conjunctive_span",
 )
-Explain = Callable[[np.ndarray], float]  # from a target [pixels] to R^2
 # In grid steps: from here on no bump of an ID neighbor (of sigma 1) reaches.
 FAR = 4.0
 # Of more ID points that share a factor, those that share most of them.
@@ -52,6 +51,8 @@ MAX_MEMORIES = 256
 MAX_POINTS = 256
 # Length, relative to the median ID output, up to which an output is rounding.
 BLANK = 1e-4
+# Relative to the largest eigenvalue of inner products: below is rounding.
+_RANK = 1e-13
 
 
 @dataclass(frozen=True)
@@ -74,24 +75,22 @@ def compute_superposition(
     outputs: np.ndarray,
     targets: Sequence[np.ndarray],
     is_ood: np.ndarray,
-    space: FactorSpace | None = None,
+    space: FactorSpace,
 ) -> list[SuperpositionScores]:
     """Scores sets of bright images at the OOD points, [n_ood, pixels] each.
 
     They are the outputs there, or other images. Outputs [n, ...] are bright,
-    factor values [n, F] on a grid; the space says which factors are periodic or
-    categorical.
+    factor values [n, F] on the grid of the space.
     """
-    points = convert_to_steps(factors, space)
+    index = space.to_index(factors)
     known = flatten_outputs(outputs)[~is_ood]
-    spans = Spans(known)
     targets = [np.asarray(unseen, np.float64) for unseen in targets]
     blank = [find_blank(unseen, known) for unseen in targets]
     shape = len(targets), len(PREDICTORS), int(is_ood.sum())
     r2, distance = np.full(shape, np.nan), np.full(shape[-1], np.inf)
-    scored = choose_scored(shape[-1], points.shape[1])
-    for i, point in enumerate(points[is_ood]):
-        offsets = compute_offsets(points[~is_ood], point, space)
+    scored = choose_scored(shape[-1], len(space))
+    for i, point in enumerate(index[is_ood]):
+        offsets = compute_offsets(index[~is_ood], point, space)
         distances = np.linalg.norm(offsets, axis=1).round(6)
         distance[i] = distances.min(initial=np.inf)
         shares = offsets == 0
@@ -99,20 +98,16 @@ def compute_superposition(
             continue
         sharing = choose_memories(shares, distances)
         nearest = np.argsort(distances, kind="stable")[: len(sharing)]
-        means = [
-            spans.average(k, point[k], mask)
-            for k, mask in enumerate(shares.T)
-            if mask.any()
-        ]
+        means = [known[mask].mean(axis=0) for mask in shares.T if mask.any()]
         shells = [
             known[distances == distance].mean(axis=0)
-            for distance in np.unique(distances)[: points.shape[1]]
+            for distance in np.unique(distances)[: len(space)]
         ]
-        explain: list[Explain] = [  # in the order of PREDICTORS
-            functools.partial(project, regressors=np.stack(means)),
-            spans.span(sharing),
-            functools.partial(project, regressors=np.stack(shells)),
-            spans.span(nearest),
+        explain = [  # in the order of PREDICTORS
+            partial(project, regressors=np.stack(means)),
+            make_span(known[sharing]),
+            partial(project, regressors=np.stack(shells)),
+            make_span(known[nearest]),
         ]
         for k, unseen in enumerate(targets):
             if not blank[k][i]:
@@ -122,13 +117,56 @@ def compute_superposition(
     return [SuperpositionScores(*pair, distance) for pair in pairs]
 
 
+def make_span(regressors: np.ndarray) -> Callable[[np.ndarray], float]:
+    """Returns R^2 of targets on rows [k, pixels] with nonnegative weights.
+
+    By inner products, since there are more pixels than rows.
+    """
+    unit = normalize_outputs(regressors)
+    if not np.isfinite(unit).all():
+        return lambda target: float("nan")
+    values, vectors = np.linalg.eigh(unit @ unit.T)
+    kept = values > _RANK * values.max(initial=0)  # none of blank ones
+    roots, vectors = np.sqrt(values[kept]), vectors[:, kept]
+    root = (vectors * roots).T  # R^T R is the matrix of inner products
+
+    def explain(target: np.ndarray) -> float:
+        if not np.isfinite(target).all():
+            return float("nan")
+        if not len(root):  # SciPy would abort the process
+            return 0.0
+        inside = unit @ normalize_outputs(target[None])[0] @ vectors / roots
+        error = scipy.optimize.nnls(root, inside)[1] ** 2
+        # What is outside of their span is not explained.
+        return float(np.clip(inside @ inside - error, 0, 1))
+
+    return explain
+
+
+def project(target: np.ndarray, regressors: np.ndarray) -> float:
+    """Returns R^2 of a target [pixels] on rows with weights of either sign."""
+    if not (np.isfinite(target).all() and np.isfinite(regressors).all()):
+        return float("nan")
+    unit = normalize_outputs(target[None])[0]
+    regressors = normalize_outputs(regressors)
+    weights = np.linalg.lstsq(regressors.T, unit, rcond=1e-9)[0]
+    error = np.sum((unit - weights @ regressors) ** 2)
+    return float(np.clip(1 - error, 0, 1))
+
+
+def normalize_outputs(rows: np.ndarray) -> np.ndarray:
+    """Scales outputs [n, pixels] to length one; blank ones stay."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(lengths > 0, lengths, 1)
+
+
 @single_threaded
 def superpose(
     index: np.ndarray, outputs: np.ndarray, is_ood: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns images of the predictor `superposition`, and R^2 on them.
 
-    Both are at all points, with grid indices [n, F] and bright outputs [n,
+    Both are at all points, of grid indices [n, F] and bright outputs [n,
     pixels]; an ID point is predicted from the others. Points that share no
     level with another have zeros and NaN.
     """
@@ -195,7 +233,7 @@ def score_combinations(
 
 def summarize_superposition(
     scores: SuperpositionScores, min_distance: float
-) -> dict[str, float | None]:
+) -> Scores:
     """Averages over OOD points at least that far from ID (see `FAR`).
 
     `<name>_r2` of each predictor, and `blank_fraction`; None without points.

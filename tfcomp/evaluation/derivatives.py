@@ -51,10 +51,7 @@ def list_jacobians(
     ordered = [space.factors[column] for column in space.ordered]
     differences = functools.partial(
         jacobians.compute_difference_jacobians,
-        low=[factor.low for factor in ordered],
-        high=[factor.values()[-1] for factor in ordered],
-        step=[factor.step for factor in ordered],
-        levels=[factor.levels for factor in ordered],
+        values=[factor.values() for factor in ordered],
     )
     fallback = _fix_classes(differences, space)
     layers = {layer.name: layer for layer in model.layers}

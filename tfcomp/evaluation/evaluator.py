@@ -10,8 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.analysis.effective_rank import compute_effective_rank
-from tfcomp.analysis.features import compute_rows
+from tfcomp.analysis.features import compute_effective_rank, compute_rows
 from tfcomp.analysis.geometry import compute_log_volume, summarize_geometry
 from tfcomp.analysis.jacobians import compute_stage_metrics, evaluate_in_batches
 from tfcomp.analysis.probes import Scores, probe_rows, score_fitted

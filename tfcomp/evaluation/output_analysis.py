@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from tfcomp.analysis import interpolation
-from tfcomp.analysis.border import compute_border_distance
+from tfcomp.analysis.distances import compute_border_distance
 from tfcomp.analysis.features import mean_or_none
 from tfcomp.analysis.kernel_regression import KernelFit, fit_kernels
 from tfcomp.analysis.kernels import summarize_alignment

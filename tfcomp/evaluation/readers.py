@@ -18,8 +18,8 @@ import keras
 import numpy as np
 import pandas as pd
 
+from tfcomp.analysis.distances import find_nearest
 from tfcomp.analysis.jacobians import evaluate_in_batches
-from tfcomp.analysis.reference_predictors import find_nearest
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import make_config
 from tfcomp.datasets.dataset import Dataset, choose_rows

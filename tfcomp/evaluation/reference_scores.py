@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfcomp.analysis import reference_predictors as predictors
+from tfcomp.analysis import distances as predictors
 from tfcomp.analysis.scores import TINY, compute_mse_per_image
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.certificate import Certificate

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from tfcomp.analysis import additivity, disentanglement
-from tfcomp.analysis.gram import compute_cosine_gram
-from tfcomp.analysis.kernels import summarize_alignment
-from tfcomp.analysis.reference_predictors import find_nearest
+from tfcomp.analysis.distances import find_nearest
+from tfcomp.analysis.kernels import compute_cosine_gram, summarize_alignment
 from tfcomp.analysis.tuning import compute_tuning, summarize_tuning
 from tfcomp.datasets.dataset import choose_rows
 from tfcomp.datasets.factors import FactorSpace

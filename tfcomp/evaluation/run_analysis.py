@@ -12,8 +12,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tfcomp.analysis import similarity
-from tfcomp.analysis.effective_rank import compute_participation
-from tfcomp.analysis.features import compute_gram, compute_rows
+from tfcomp.analysis.features import (
+    compute_gram,
+    compute_participation,
+    compute_rows,
+)
 from tfcomp.analysis.geometry import (
     compute_gradient_metrics,
     compute_log_volume,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfcomp.analysis.features import mean_or_none
-from tfcomp.analysis.gram import compute_neighbor_cosines
+from tfcomp.analysis.kernels import compute_neighbor_cosines
 from tfcomp.analysis.similarity import summarize_similarity
 from tfcomp.analysis.tuning import NO_TYPES, summarize_tuning
 from tfcomp.evaluation.image_metrics import Lists, Numbers, average

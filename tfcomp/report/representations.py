@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tfcomp.analysis.reference_predictors import fit_effects, make_design
+from tfcomp.analysis.distances import fit_effects, make_design
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.dataset import Dataset, build_dataset, choose_rows
 from tfcomp.datasets.embeddings import VectorDataset

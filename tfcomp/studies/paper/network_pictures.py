@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tfcomp.analysis.gram import compute_cosine_gram
-from tfcomp.analysis.kernels import make_factorized_kernel
+from tfcomp.analysis.kernels import compute_cosine_gram, make_factorized_kernel
 from tfcomp.datasets.views import restore
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.pictures import (

@@ -1,0 +1,134 @@
+"""Distances over the grid of factors, and predictors from known images.
+
+They are baselines for a decoder, beside the mean image:
+
+additive     the mean image and an effect of every value of every factor, per
+             pixel: least squares over training images, of all solutions
+             the shortest (a value that they lack adds nothing)
+nearest_id   a training image: of those with the fewest differing factors
+             the first one whose grid steps have the least sum
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import scipy
+
+from tfcomp.analysis.features import single_threaded
+from tfcomp.datasets.factors import Factor, FactorSpace
+
+_BLOCK = 64  # points whose distances are held at a time
+
+
+def compute_offsets(
+    points: np.ndarray, point: np.ndarray, space: Iterable[Factor]
+) -> np.ndarray:
+    """Returns grid steps from one index [F] to others by factor, [n, F].
+
+    A periodic factor goes on behind its last value, and any other class of a
+    categorical one is one step away.
+    """
+    offsets = np.abs(points - point)
+    for column, factor in zip(offsets.T, space, strict=True):
+        if factor.categorical:
+            column[:] = column > 0
+        elif factor.periodic:
+            np.minimum(column, factor.size - column, out=column)
+    return offsets
+
+
+def find_nearest(
+    index: np.ndarray, known: np.ndarray, space: FactorSpace
+) -> np.ndarray:
+    """Returns rows of the nearest known grid indices [n, F], for [m, F]."""
+    nearest = []
+    for start in range(0, len(index), _BLOCK):
+        block = index[start : start + _BLOCK]
+        distances = np.zeros((len(block), len(known)))
+        for column, factor in enumerate(space):
+            # Values are compared, not points: many points share them.
+            values, rows = np.unique(block[:, column], return_inverse=True)
+            others = known[:, column, None]
+            for number, value in enumerate(values):
+                steps = compute_offsets(others, value, (factor,))[:, 0]
+                # A differing factor is more than all steps.
+                steps += sum(space.shape) * (steps > 0)
+                distances[rows == number] += steps
+        nearest.append(distances.argmin(axis=1))
+    return np.concatenate(nearest)
+
+
+@single_threaded
+def fit_effects(
+    index: np.ndarray, sizes: Sequence[int], images: np.ndarray
+) -> np.ndarray:
+    """Fits the mean of images [n, ...] at grid indices [n, F], and effects.
+
+    Rows of `make_design` times these, [1 + sum(sizes), pixels], are images.
+    """
+    flat = images.reshape(len(images), -1).astype(np.float64)
+    mean = flat.mean(axis=0)
+    design = make_design(index, sizes)[:, 1:]
+    inverse = np.linalg.pinv(design.T @ design, hermitian=True)
+    return np.vstack([mean, inverse @ (design.T @ (flat - mean))])
+
+
+def make_design(index: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
+    """Returns ones for the mean and for values, [n, 1 + sum(sizes)]."""
+    pairs = zip(sizes, index.T, strict=True)
+    codes = [np.eye(size)[column] for size, column in pairs]
+    return np.hstack([np.ones((len(index), 1)), *codes])
+
+
+def compute_border_distance(
+    is_ood: np.ndarray, space: FactorSpace
+) -> np.ndarray:
+    """Returns grid steps from every grid point to the nearest ID point.
+
+    Some codes generalize near the border of the region, where bumps overlap
+    with trained ones (section 3.2 of the paper). The distance is the largest
+    along a factor, by `compute_offsets`. Both arrays are [prod(space.shape)];
+    ID points have 0, and all points infinity if none is ID.
+    """
+    ordered = list(space.ordered)
+    names = [i for i in range(len(space)) if i not in ordered]
+    mask = np.asarray(is_ood, bool).reshape(space.shape)
+    slices = mask.transpose(names + ordered)
+    sizes = slices.shape[len(names) :]
+    # One copy of the grid on either side of a periodic factor is enough.
+    before = [
+        size if space.factors[i].periodic else 0
+        for i, size in zip(ordered, sizes, strict=True)
+    ]
+    pairs = zip(before, sizes, strict=True)
+    inner = tuple(slice(start, start + size) for start, size in pairs)
+    steps = np.full(slices.shape, np.inf)
+    for point in np.ndindex(slices.shape[: len(names)]):
+        if slices[point].all():
+            continue
+        steps[point] = 0.0
+        if ordered:
+            wrapped = np.pad(slices[point], [(n, n) for n in before], "wrap")
+            steps[point] = scipy.ndimage.distance_transform_cdt(
+                wrapped, "chessboard"
+            )[inner]
+    # Through another class: the shortest way of all, but at least one step.
+    classes = tuple(range(len(names)))
+    others = np.maximum(steps.min(axis=classes, keepdims=True), 1.0)
+    steps = np.where(slices, np.minimum(steps, others), 0.0)
+    return steps.transpose(np.argsort(names + ordered)).ravel()
+
+
+def correlate_with_distance(
+    error: np.ndarray, distance: np.ndarray
+) -> float | None:
+    """Returns the rank correlation of OOD error and distance to ID, [n] each.
+
+    None for fewer than three OOD points, equal numbers, or one not finite.
+    """
+    chosen = distance > 0
+    error, distance = error[chosen], distance[chosen]
+    is_known = len(error) > 2 and np.isfinite([error, distance]).all()
+    if not is_known or np.ptp(error) == 0 or np.ptp(distance) == 0:
+        return None
+    return float(scipy.stats.spearmanr(distance, error).statistic)
