@@ -6,12 +6,12 @@ from matplotlib.figure import Figure
 
 from tests.figures.looks import get_image_axes, get_legend
 from tfcomp.datasets.factors import Factor
-from tfcomp.figures.embedding_plots import (
+from tfcomp.figures.exhibits import figure_to_png
+from tfcomp.figures.manifold_plots import (
     draw_embeddings,
     draw_profiles,
     draw_spectrum,
 )
-from tfcomp.figures.exhibits import figure_to_png
 
 FACTOR = Factor("x", 5, 0.0, 300.0, "km", periodic=True)
 

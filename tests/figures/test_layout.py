@@ -23,7 +23,7 @@ MASK = np.pad(np.ones((2, 2), bool), 2)
 
 def draw_map(seed: int, high: float = 1.0) -> Figure:
     values = np.random.default_rng(seed).random((6, 6))
-    maps = {f"stage_{seed}": GridMap(values=values, factors=FACTORS, mask=MASK)}
+    maps = {"stage": GridMap(values=values, factors=FACTORS, mask=MASK)}
     return draw_maps(maps, label="volume", title="maps", limits=(0, high))
 
 
@@ -31,7 +31,7 @@ def draw_samples(seed: int, x: float = 2.0) -> Figure:
     images = np.random.default_rng(seed).random((3, 6, 6))
     rows = {"truth": images, "model": images / 2}
     positions = [[x, 1], [3, 4], [5, 5]]
-    return draw_rows(rows, positions, MASK, title=f"epoch {seed}")
+    return draw_rows(rows, positions, MASK, title="samples")
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import pytest
 from tfcomp.report.findings import (
     describe_border,
     describe_course,
-    describe_errors,
     describe_gaps,
     describe_kernels,
     describe_ranks,
@@ -132,16 +131,6 @@ def test_border(rho: float | None, said: str) -> None:
     row = {"run": "a", "border_rank_correlation": rho}
     found = describe_border([row])
     assert said in found and bool(said) == bool(found)
-
-
-def test_errors() -> None:
-    rows = [
-        {"run": "a", "subset": subset, "relative_mse": error}
-        for subset, error in (("id", 0.012), ("ood", 0.8), ("id_test", 0.5))
-    ]
-    said = "The relative error is 0.012 over ID and 0.8 over OOD."
-    assert describe_errors(rows) == said
-    assert describe_errors(rows[2:]) == ""
 
 
 def test_ranks() -> None:

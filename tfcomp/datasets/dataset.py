@@ -287,12 +287,13 @@ def build_dataset(
     region: Region | None = None,
     train: np.ndarray | None = None,
     cells: np.ndarray | None = None,
+    kind: type[Dataset] = Dataset,
     **others: Any,
 ) -> Dataset:
     """Builds a dataset with the splits of a configuration.
 
     The flags set region, training table and existing combinations unless they
-    are given; the other arguments go to `Dataset`.
+    are given; the other arguments go to the `kind` of dataset.
     """
     region = region or parse_region(config.data.region, space, cells)
     if train is None:
@@ -303,7 +304,7 @@ def build_dataset(
         others["weights"] = weights = weigh(train, space, pairs)
         note = f"correlated: {pairs}, {describe_weights(weights)}"
         others["notes"] = (*others.get("notes", ()), note)
-    return Dataset(config.data.dataset, space, region, splits, **others)
+    return kind(config.data.dataset, space, region, splits, **others)
 
 
 def choose_rows(count: int, limit: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.datasets.grid_maps import Plane, find_interval, list_curves
 from tfcomp.evaluation.evaluator import EmbeddingAnalysis
 from tfcomp.evaluation.point_scores import Evaluation, compute_error_ratio
-from tfcomp.figures import embedding_plots
+from tfcomp.figures import manifold_plots
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.map_plots import draw_maps
@@ -199,15 +199,15 @@ def picture_embedding(
     """Plots all matrices of an embedding, and profiles or singular values."""
     title = f"embedding of {factor.name}"
     levels = [factor.describe(value) for value in factor.values()]
-    matrices = embedding_plots.draw_embeddings(
+    matrices = manifold_plots.draw_embeddings(
         embedding.matrices, levels, factor_label=factor.label, title=title
     )
     if embedding.profiles:
-        drawn = embedding_plots.draw_profiles(
+        drawn = manifold_plots.draw_profiles(
             embedding.profiles, factor=factor, title=title
         )
         return {"embedding": matrices, "profiles": drawn}
-    drawn = embedding_plots.draw_spectrum(
+    drawn = manifold_plots.draw_spectrum(
         embedding.spectrum, embedding.effective_rank, title=title
     )
     return {"embedding": matrices, "spectrum": drawn}

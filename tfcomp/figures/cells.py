@@ -32,17 +32,12 @@ _DEGREES = (1, 1.5, 3, 4.5, 6, 9, 10)
 
 
 def compute_outline(mask: ArrayLike) -> list[Segment]:
-    """Returns the border of a region, closed also where the grid ends.
-
-    The mask `[nx, ny]` is True inside. Cell `(i, j)` covers `i - 0.5 ... i +
-    0.5` in x and `j - 0.5 ... j + 0.5` in y, as in `imshow`. Segments `((x0,
-    y0), (x1, y1))` along y, then along x, are as long as their line goes on.
-    """
+    """Returns the segments around the cells `[nx, ny]` that are True."""
     padded = np.pad(np.asarray(mask, bool), 1)
     along_y = np.diff(padded, axis=0)[:, 1:-1]  # [nx + 1, ny]
     along_x = np.diff(padded, axis=1)[1:-1].T  # [ny + 1, nx]
-    upright = [((x, y0), (x, y1)) for x, y0, y1 in _find_runs(along_y)]
-    return upright + [((x0, y), (x1, y)) for y, x0, x1 in _find_runs(along_x)]
+    upright = [((x, y0), (x, y1)) for x, y0, y1 in find_runs(along_y)]
+    return upright + [((x0, y), (x1, y)) for y, x0, x1 in find_runs(along_x)]
 
 
 def draw_outline(axes: Axes, mask: ArrayLike, linewidth: float = 1.8) -> None:
@@ -56,6 +51,7 @@ def draw_outline(axes: Axes, mask: ArrayLike, linewidth: float = 1.8) -> None:
         # Half of a line along the end of the grid lies outside of the axes.
         clip_on=False,
         zorder=3,
+        in_layout=False,
     )
     axes.add_collection(lines, autolim=False)
 
@@ -65,15 +61,7 @@ def shade_interval(axes: Axes, low: float, high: float) -> None:
     axes.axvspan(low, high, label=OUTLINE_LABEL, **SHADE)
 
 
-def shade_values(axes: Axes, is_held_out: ArrayLike) -> None:
-    """Shades places along x, counted from 0; none where all are held out."""
-    is_held_out = np.asarray(is_held_out, bool)
-    if not is_held_out.all():
-        for _, start, stop in _find_runs(is_held_out[np.newaxis]):
-            shade_interval(axes, start, stop)
-
-
-def _find_runs(edges: NDArray[np.bool_]) -> list[tuple[float, float, float]]:
+def find_runs(edges: NDArray[np.bool_]) -> list[tuple[float, float, float]]:
     """Finds runs of True in `[lines, cells]`: (line, start, stop)."""
     changes = np.diff(np.pad(edges, ((0, 0), (1, 1))), axis=1)
     lines, places = np.nonzero(changes)  # a start and a stop in turn

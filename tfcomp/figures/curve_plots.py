@@ -18,10 +18,7 @@ _PANEL_WIDTH = 3.4  # inches
 
 @dataclass(frozen=True)
 class BandCurve:
-    """Means at positions x and the ends of their intervals, `[n]` each.
-
-    An end is NaN or None where it is unknown.
-    """
+    """Means at positions x, and the ends of their intervals (NaN: unknown)."""
 
     x: ArrayLike
     mean: ArrayLike
@@ -40,18 +37,12 @@ def draw_curves(
     shaded: tuple[float, float] | None = None,
     bands: Mapping[str, line_style.Band] | None = None,
 ) -> Figure:
-    """Draws curves over one variable in one pair of axes.
+    """Draws curves over one variable; numbers that are not finite leave gaps.
 
-    Args:
-        x: Where the curves are known, `[n]`, finite.
-        series: Name of a curve to its numbers, `[n]`. A number that is not
-            finite leaves a gap; for `logy`, so does one that is not above 0.
-        shaded: Ends of the interval of x that was held out from training.
-        bands: Name of a curve to the ends of its intervals, `[n]` each.
+    The interval `shaded` was held out; `bands` has the ends of intervals.
     """
     figure = layout.make_figure((5.6, 3.6), layout="constrained")
     axes = figure.subplots()
-    axes.set_yscale("log" if logy else "linear")
     for index, (name, numbers) in enumerate(series.items()):
         label = line_style.choose_label(name, series)
         y = to_numbers(numbers)
@@ -78,9 +69,8 @@ def draw_curve_panels(
 ) -> Figure:
     """Draws curves with bands, one panel a quantity.
 
-    A line of one name looks the same in every panel. Panels in `log` have a
-    logarithmic scale: numbers that are not above 0 leave gaps, and a band that
-    reaches 0 reaches the bottom. Those in `floors` show nothing below a number.
+    In a logarithmic panel a band that reaches 0 reaches the bottom. Panels in
+    `floors` show nothing below a number.
     """
     names = list(dict.fromkeys(n for curves in panels.values() for n in curves))
     size = (_PANEL_WIDTH * len(panels) + 0.4, 3.2)
@@ -129,18 +119,9 @@ def draw_stage_panels(
 ) -> Figure:
     """Draws numbers over the stages of models, one line a model or a score.
 
-    Models of different depths have different stages. A stage has one place on
-    the x axis, in an order that agrees with all lines (see `merge_stages`): a
-    shorter line begins at the left and still ends at `image`. It joins the
-    stages of its own model, whatever places lie between. Panels share their
-    axes, and a line of the same name looks the same in all of them.
-
-    Args:
-        panels: Title of a panel to its lines: the name of a line to a number
-            per stage. None, NaN and infinity leave a gap.
-        stages: Name of every line to the names of its stages in order.
-        errors: As `panels`, how far intervals reach below and above, [n, 2].
-        limits: Least and largest possible number, the ends of the axis.
+    Errors are how far intervals reach below and above, [n, 2]; limits are the
+    ends of the axis. Models of different depths share places by
+    `merge_stages`, so a shorter line still ends at `image`.
     """
     names = list(dict.fromkeys(name for s in panels.values() for name in s))
     places = merge_stages([stages[name] for name in names])
@@ -179,9 +160,6 @@ def merge_stages(lists: Sequence[Sequence[str]]) -> list[str]:
 
     The longest list comes first. A stage that it lacks goes right before the
     stage that follows it in its own list, or to the end if none does.
-
-    Raises:
-        ValueError: If two lists disagree on an order or a name is repeated.
     """
     merged: list[str] = []
     for stages in sorted(lists, key=len, reverse=True):  # stable

@@ -34,9 +34,7 @@ def draw_forest(
 ) -> Figure:
     """Draws seeds as dots, and means as diamonds on their intervals.
 
-    Panels, by the quantity that they show, stand side by side with the same
-    rows, which are named once: a row is found by its label. Panels in `log`
-    have a logarithmic scale.
+    Panels of quantities share rows, which are found by their labels.
     """
     labels = [*dict.fromkeys(r.label for rs in panels.values() for r in rs)]
     width = 2.8 * len(panels) + 0.085 * max(map(len, labels))
@@ -75,14 +73,10 @@ def _draw_row(axes: Axes, place: int, row: ForestRow) -> None:
 
 @dataclass(frozen=True)
 class Scaling:
-    """One quantity over sizes; all numbers are above 0.
+    """One quantity over sizes: repeats, means with intervals, a power law.
 
-    Attributes:
-        points: Pairs of size and count, one a repeat.
-        means: Size, mean, and the ends of its interval, which may be None.
-        missed: Pairs of size and a count that the quantity exceeds.
-        line: Constant and exponent of a power law through the points. Without
-            one, the means are joined.
+    `missed` has sizes with counts that the quantity exceeds; the `line` is a
+    constant and an exponent.
     """
 
     points: Points = ()
@@ -96,9 +90,7 @@ def draw_power_laws(
 ) -> Figure:
     """Draws training examples over the size of the grid (figure 4c).
 
-    Single counts are faint, means over repeats are large, and sizes that were
-    not reached are open triangles. Guides, from their name to an exponent, are
-    lines to compare slopes with, from below the least count at the least size.
+    Guides are lines of these exponents to compare slopes with.
     """
     points = [p for s in series.values() for p in (*s.points, *s.missed)]
     figure = layout.make_figure((5.6, 4.2), layout="constrained")

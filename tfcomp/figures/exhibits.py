@@ -26,11 +26,7 @@ _PDF_METADATA = {"CreationDate": None, "Creator": None, "Producer": None}
 def figure_to_png(
     figure: Figure, num_colors: int | None = None, dpi: int = FILE_DPI
 ) -> bytes:
-    """Renders a figure, which is left as it was, as a PNG file.
-
-    A palette of at most 256 colors makes files of lines and text a third as
-    large; None keeps every color.
-    """
+    """Renders a figure as a PNG file, with a palette of `num_colors` or all."""
     picture = Image.fromarray(figure_to_array(figure, dpi))
     if small := num_colors is not None:
         picture = picture.convert("RGB").quantize(

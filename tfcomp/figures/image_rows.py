@@ -29,19 +29,10 @@ def draw_rows(
     first_row: str = "bottom",
     column_titles: Sequence[str] | None = None,
 ) -> Figure:
-    """Draws rows of images that belong together column by column.
+    """Draws rows of images [n, H, W, ...] that belong together by column.
 
-    All images share one scale from 0 (black) to 1 (white); see
-    `arrange_channels`.
-
-    Args:
-        rows: Label of a row to its images, `[n, H, W]` or `[n, H, W, C]`, from
-            the top row down.
-        positions: True positions (x, y) in pixels, `[n, 2]`. They title the
-            columns and are circled, unless a coordinate is absent (NaN).
-        mask: True inside the region to outline, `[W, H]`.
-        first_row: Where row 0 of an image is: "bottom" or "top".
-        column_titles: What the columns are, where they have no position.
+    True positions [n, 2] title the columns and are circled; a stripe has NaN
+    in one coordinate. The region of the mask [W, H] is outlined.
     """
     stacks = {label: arrange_channels(images) for label, images in rows.items()}
     first = next(iter(stacks.values()))
@@ -118,11 +109,7 @@ def _mark_position(column: Sequence[Axes], position: ArrayLike) -> None:
     if np.isnan([x, y]).any():  # a stripe is no point
         return
     # Wide enough to leave the peak in sight, and whole at the border.
-    look: dict[str, Any] = {
-        "color": "#ff7f0e",
-        "fillstyle": "none",
-        "markersize": layout.scale_text(16),
-    }
-    look |= {"label": "true position", "clip_on": False, "zorder": 4}
+    look: dict[str, Any] = dict(clip_on=False, in_layout=False, zorder=4)
+    look |= dict(color="#ff7f0e", fillstyle="none", label="true position")
     for axes in column:
-        axes.plot(x, y, "o", **look)
+        axes.plot(x, y, "o", markersize=layout.scale_text(16), **look)

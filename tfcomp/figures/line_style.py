@@ -41,12 +41,7 @@ def draw_line(
     axes.plot(x, y, label=label, linewidth=1.6, markersize=5, **style)
     if band is not None:
         # The edge keeps the interval of a point between two gaps in sight.
-        look: dict[str, Any] = {
-            "color": style["color"],
-            "alpha": 0.18,
-            "linewidth": 1,
-        }
-        axes.fill_between(x, *band, **look)
+        axes.fill_between(x, *band, color=style["color"], alpha=0.18, lw=1)
 
 
 def choose_label(name: str, names: Collection[str]) -> str:

@@ -1,5 +1,6 @@
-"""Manifolds: activations of every stage in two dimensions (figure 9b)."""
+"""Manifolds of stages in two dimensions, and embeddings in pixel space."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,13 +10,15 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from tfcomp.datasets.factors import Factor
-from tfcomp.figures import layout
-from tfcomp.figures.cells import OUTLINE_COLOR, OUTLINE_LABEL
+from tfcomp.figures import cells, layout
+from tfcomp.figures.line_style import LINE_COLORS, finish_axes
 
-PANEL_SIZE = 2.3  # inches
+PANEL_SIZE = 2.3  # inches, of a manifold
+MATRIX_SIZE = 0.8  # inches
 MAX_COLUMNS = 6
 # The ends of the cyclic colors are nearly white.
 _EDGES: dict[str, Any] = {"linewidths": 0.25, "edgecolors": "0.3"}
@@ -29,18 +32,10 @@ def draw_manifolds(
     space: Sequence[Factor],
     title: str = "",
 ) -> Figure:
-    """Draws every stage: one factor as a curve, several as colored points.
+    """Draws points [n, 2] of every stage: a curve, or colored by factors.
 
-    Several factors have a block of panels each, in which the same points have
-    the colors of that factor, cyclic ones if it is periodic.
-
-    Args:
-        embeddings: Name of a stage to the places of its points, `[n, 2]`;
-            points that are not finite, as in a dead stage, are left out.
-        factors: Factor values of the points, `[n, F]`; of one factor rising.
-        is_ood: Whether each point lies in the held-out region, `[n]`: the
-            steps of a curve to and from it are underlaid, points are diamonds.
-        space: The factors. The curve of a periodic one is closed.
+    Of several factors each has a block of panels. Steps of a curve to and from
+    held-out points are underlaid, held-out points are diamonds.
     """
     places = {name: np.asarray(e, float) for name, e in embeddings.items()}
     factors, is_ood = np.asarray(factors, float), np.asarray(is_ood, bool)
@@ -64,9 +59,7 @@ def draw_manifolds(
             else:
                 _draw_points(axes, points, shades, is_ood)
             if not np.isfinite(points).any():
-                look: dict[str, Any] = {"ha": "center", "va": "center"}
-                look["transform"] = axes.transAxes
-                axes.text(0.5, 0.5, "no variance", **look)
+                axes.set_xlabel("no variance")
             if i == 0:
                 layout.add_panel_title(axes, stage, PANEL_SIZE)
         bar = figure.colorbar(colors, ax=panels, label=factor.label, pad=0.01)
@@ -91,7 +84,7 @@ def _draw_points(
 ) -> None:
     for label, rows, marker, size in (
         ("training region", ~is_ood, "o", 6),
-        (OUTLINE_LABEL, is_ood, "D", 18),
+        (cells.OUTLINE_LABEL, is_ood, "D", 18),
     ):
         look: dict[str, Any] = {"marker": marker, "s": size, **_EDGES}
         if rows.any():
@@ -114,15 +107,130 @@ def _draw_curve(
     if not periodic:
         steps, touches = steps[:-1], touches[:-1]
     if touches.any():
-        look: dict[str, Any] = {
-            "linewidths": 7,
-            "alpha": 0.35,
-            "capstyle": "round",
-        }
-        look |= {"colors": OUTLINE_COLOR, "label": OUTLINE_LABEL}
+        look: dict[str, Any] = dict(lw=7, alpha=0.35, capstyle="round")
+        look |= dict(color=cells.OUTLINE_COLOR, label=cells.OUTLINE_LABEL)
         axes.add_collection(LineCollection(list(steps[touches]), **look))
-    axes.add_collection(
-        LineCollection(list(steps), colors="0.45", linewidths=0.8)
-    )
+    axes.add_collection(LineCollection(list(steps), color="0.45", lw=0.8))
     x, y = points.T
     axes.scatter(x, y, c=shades, s=10, zorder=3, **_EDGES)
+
+
+def draw_embeddings(
+    matrices: ArrayLike,
+    values: Sequence[str] | Sequence[float] | np.ndarray,
+    *,
+    factor_label: str,
+    title: str = "",
+) -> Figure:
+    """Draws the matrices [V, rows, columns] of a factor on one color scale.
+
+    The scale ends at the largest absolute entry; if that is more than twice
+    the 99.9 % quantile, at this quantile, and the color bar says how much lies
+    beyond.
+    """
+    matrices = np.asarray(matrices, float)
+    limit = _choose_limit(matrices)
+    count, num_rows, num_columns = matrices.shape
+    # The fullest grid at most twice as wide as high, of those the squarest.
+    most = int(math.sqrt(2.0 * count))
+    sizes = range(math.ceil(math.sqrt(count)), most + 1)
+    wide = min(sizes, key=lambda n: (-count % n, n))
+    high = math.ceil(count / wide)
+    panel = MATRIX_SIZE * min(2.0, max(0.5, num_rows / num_columns))
+    width = max(4.0, wide * MATRIX_SIZE + 1.2)
+    height = max(2.6, high * (panel + 0.19) + 0.4 + 0.3 * bool(title))
+    # With 64 panels a layout engine takes seconds.
+    figure = layout.make_figure((width, height))
+    places = {
+        "left": 0.1 / width,
+        "right": 1.0 - 1.1 / width,
+        "bottom": 0.35 / height,
+        "top": 1.0 - (0.25 + 0.3 * bool(title)) / height,
+        "wspace": 0.05,
+        "hspace": 0.19 / panel,
+    }
+    grid = figure.subplots(high, wide, squeeze=False, gridspec_kw=places)
+    panels, norm = layout.keep_panels(grid, count), Normalize(-limit, limit)
+    for axes, matrix, value in zip(panels, matrices, values, strict=True):
+        image = cells.show_cells(axes, matrix, norm, "RdBu_r")
+        title_of = value if isinstance(value, str) else f"{value:.3g}"
+        axes.set_title(title_of, fontsize=layout.scale_text(8), pad=2)
+        axes.set(xticks=[], yticks=[])
+        axes.spines[:].set(linewidth=0.5, color="0.5")
+    finite = matrices[np.isfinite(matrices)]
+    bar: dict[str, Any] = {"label": "entry"}
+    if num_beyond := (np.abs(finite) > limit).sum():
+        share = f"{100 * num_beyond / finite.size:.2g} %"
+        bar = {"label": f"entry ({share} beyond the scale)", "extend": "both"}
+    span = places["top"] - places["bottom"]
+    beside = (1.0 - 0.95 / width, places["bottom"], 0.15 / width, span)
+    figure.colorbar(image, cax=figure.add_axes(beside), **bar)
+    # One line of text: a legend would lie on top of it.
+    note = "" if finite.size == matrices.size else "; gray: no finite value"
+    text = f"one matrix per value of {factor_label}{note}"
+    figure.supxlabel(text, fontsize=layout.scale_text(10))
+    layout.finish_figure(figure, title)
+    return figure
+
+
+def draw_spectrum(
+    singular_values: ArrayLike, effective_rank: ArrayLike, *, title: str = ""
+) -> Figure:
+    """Draws singular values [V, R] relative to the largest of their matrix."""
+    # Largest first, [V, R].
+    spectrum = -np.sort(-np.asarray(singular_values, float), axis=1)
+    is_drawn = np.isfinite(spectrum).all(axis=1) & (spectrum[:, 0] > 0)
+    relative = spectrum[is_drawn] / spectrum[is_drawn, :1]
+    figure = layout.make_figure((5.0, 3.4), layout="constrained")
+    axes = figure.subplots()
+    axes.set_yscale("log", nonpositive="clip")  # 0 is below, not a gap
+    ranks = np.arange(1, spectrum.shape[1] + 1)
+    label = f"one of {len(relative)} values"
+    for line in relative:
+        axes.plot(ranks, line, color="0.6", lw=0.6, alpha=0.7, label=label)
+    if len(relative):
+        mean = np.mean(np.asarray(effective_rank, float))
+        axes.plot(
+            ranks,
+            np.median(relative, axis=0),
+            "o-" if len(ranks) <= 16 else "-",
+            color=LINE_COLORS[0],
+            lw=2.4,
+            ms=4,
+            label=f"median (mean effective rank {mean:.3g})",
+        )
+    axes.set(xlim=(0.5, len(ranks) + 0.5), ylim=(1e-4, 1.5))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.set_xlabel("index of the singular value")
+    axes.set_ylabel("singular value / largest")
+    finish_axes(axes)
+    layout.finish_figure(figure, title)
+    return figure
+
+
+def draw_profiles(
+    profiles: Mapping[str, ArrayLike], *, factor: Factor, title: str = ""
+) -> Figure:
+    """Draws profiles [V, length] by axis of the image, a row for each value."""
+    arrays = {name: np.asarray(p, float) for name, p in profiles.items()}
+    limit = max(_choose_limit(array) for array in arrays.values())
+    size, norm = (3.0 * len(arrays) + 1.6, 3.4), Normalize(-limit, limit)
+    figure, grid = layout.make_panels((1, len(arrays)), size, pad=0.08)
+    for axes, (name, array) in zip(grid[0], arrays.items(), strict=True):
+        image = cells.show_cells(axes, array, norm, "RdBu_r")
+        label = f"number along the {name}"
+        axes.set(xlabel=label, ylabel=factor.label, title=name)
+        cells.label_values(axes.yaxis, factor)
+    figure.colorbar(image, ax=list(grid[0]), label="profile", aspect=25)
+    layout.finish_figure(figure, title)
+    return figure
+
+
+def _choose_limit(matrices: np.ndarray) -> float:
+    finite = np.abs(matrices[np.isfinite(matrices)])
+    if not finite.any():
+        return 1.0
+    # Single entries beyond twice of it would bleach all the others.
+    quantile = np.quantile(finite, 0.999)
+    is_outlier = 0 < 2.0 * quantile < finite.max()
+    return float(quantile if is_outlier else finite.max())

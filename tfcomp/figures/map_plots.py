@@ -30,13 +30,7 @@ def draw_maps(
     limits: tuple[float, float] | None = None,
     cmap: str = "viridis",
 ) -> Figure:
-    """Draws maps over the factor grid, x to the right and y upwards.
-
-    All share one color scale, by default from the smallest to the largest of
-    all values; the label says what it means, with units. What is not finite is
-    gray, and the region of held-out points is outlined. Signed numbers want
-    limits on both sides of 0, and colors that diverge from it, as `RdBu_r`.
-    """
+    """Draws maps of two factors on one color scale; not finite is gray."""
     arrays = [np.ravel(found.values) for found in maps.values()]
     numbers = np.concatenate(arrays, dtype=float)
     finite = numbers[np.isfinite(numbers)]
@@ -71,12 +65,7 @@ def draw_maps(
 def draw_tuning(
     units: Mapping[str, GridMap], plane: Plane, *, title: str = ""
 ) -> Figure:
-    """Draws a row per unit: its map, and its mean as a function of a factor.
-
-    Maps show a plane, and each has a color scale of its own; the marginals of
-    a unit share one axis. What is not finite is gray, and what was held out is
-    outlined or, on marginals, shaded.
-    """
+    """Draws a row per unit: its map, and its mean as a function of a factor."""
     factors = next(iter(units.values())).factors
     nx, ny = (factor.size for factor in plane.factors)
     width = ROW_HEIGHT * cells.get_map_aspect((nx, ny))
@@ -118,8 +107,9 @@ def _draw_marginals(panels: Sequence[Axes], unit: GridMap) -> None:
         style = "o" if factor.categorical else "-"  # names have no order
         axes.plot(np.arange(len(values)), values, style, color=LINE_COLORS[0])
         axes.set_xlim(-0.5, len(values) - 0.5)
-        if marginal.mask is not None:
-            cells.shade_values(axes, marginal.mask)
+        if marginal.mask is not None and not marginal.mask.all():
+            for _, low, high in cells.find_runs(marginal.mask[np.newaxis]):
+                cells.shade_interval(axes, low, high)
         finish_axes(axes)
         cells.label_values(axes.xaxis, factor)
         axes.yaxis.set_major_locator(MaxNLocator(4))
@@ -136,10 +126,9 @@ def draw_gram_matrices(
     title: str = "",
     names: Sequence[str] = (),
 ) -> Figure:
-    """Draws Gram matrices side by side, each from 0 (dark) to 1.
+    """Draws Gram matrices [n, n] from 0 (dark) to 1, ID points first.
 
-    All are of one size [n, n], the first point at the upper left, with ID
-    points before OOD points and a line between, or with names of all points.
+    A line is between ID and OOD points, or ticks have the names of points.
     """
     arrays = {name: np.asarray(m, float) for name, m in matrices.items()}
     count = len(next(iter(arrays.values())))
@@ -175,10 +164,8 @@ def draw_score_table(
 ) -> Figure:
     """Draws a cell for each row and column, colored from 0 to 1.
 
-    The label says what the color means. Values and texts are by row and
-    column: a cell is gray where its value is NaN, white where there is none.
-    In the name of a column a space starts a new line, and so does the first
-    colon of a word that is wider than its cell.
+    A cell is gray where its value is NaN, white where there is none. In the
+    name of a column a space starts a new line.
     """
     size = 1.15 * len(columns) + 3.0, 0.34 * len(rows) + 1.6
     figure = layout.make_figure(size, layout="constrained")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 
 from tfcomp.analysis import superposition
 from tfcomp.analysis.features import mean_or_none
@@ -47,8 +48,7 @@ def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
     if edged:
         exhibits.append(_make_border(edged, border))
     exhibits.append(make_exhibit("all_scores", rows=rows, scores=about))
-    said = findings.describe_border(border) or findings.describe_errors(rows)
-    return make_section("errors", exhibits, said)
+    return make_section("errors", exhibits, findings.describe_border(border))
 
 
 def make_landscapes(analyses: Sequence[RunAnalysis]) -> Exhibit:
@@ -78,16 +78,12 @@ def _make_border(
             _list_distances(analysis), row["border_relative_mse"], strict=True
         )
     ]
-    errors = {
-        (row["run"], row["distance"]): row["relative_mse"] for row in rows
-    }
-    distances = sorted({row["distance"] for row in rows})
+    table = pd.DataFrame(rows, dtype=object).pivot(
+        index="distance", columns="run", values="relative_mse"
+    )
     figure = draw_curves(
-        distances,
-        {
-            name: [errors.get((name, distance)) for distance in distances]
-            for name in dict.fromkeys(row["run"] for row in rows)
-        },
+        table.index.astype(float),
+        {row["run"]: table[row["run"]] for row in border},
         xlabel="distance to the nearest ID grid point (grid steps)",
         ylabel=label_error(analyses[0].dataset),
     )
@@ -111,7 +107,7 @@ def make_superposition(analyses: Sequence[RunAnalysis]) -> Section:
     )
     return make_section(
         "superposition",
-        [table] if rows else [],
+        [table],
         findings.describe_superposition(rows),
         points=superposition.MAX_POINTS,
     )

@@ -19,11 +19,7 @@ Data = dict[str, Any]
 
 
 class Sprite:
-    """Images of one size in one picture, from which a page cuts them.
-
-    Equal images are one tile. Tiles stand row by row, from left to right,
-    turned over unless `upright`.
-    """
+    """Images of one size in one picture; equal ones are one tile."""
 
     def __init__(self, upright: bool) -> None:
         self._upright = upright

@@ -19,10 +19,7 @@ MAX_NAMED = 3
 
 
 def _tell_runs(say: Callable[..., str]) -> Callable[..., str]:
-    """Makes one line on several runs from a function of the rows of one.
-
-    Several runs are named, the first `MAX_NAMED` of them.
-    """
+    """Makes one line on several runs from a function of the rows of one."""
 
     @functools.wraps(say)
     def describe(rows: Sequence[Row], *words: str) -> str:
@@ -137,17 +134,6 @@ def describe_border(rows: Sequence[Row]) -> str:
     how = "hardly depends on" if abs(rho) < WEAK else how
     rank = f"(rank correlation {rho:.2f})"
     return f"the OOD error {how} the distance to ID {rank}"
-
-
-@_tell_runs
-def describe_errors(rows: Sequence[Row]) -> str:
-    """Describes the relative errors over ID and over OOD points."""
-    known = [
-        f"{row['relative_mse']:.2g} over {row['subset'].upper()}"
-        for row in rows
-        if row["subset"] in ("id", "ood") and row["relative_mse"] is not None
-    ]
-    return f"the relative error is {' and '.join(known)}" if known else ""
 
 
 @_tell_runs

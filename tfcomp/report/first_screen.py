@@ -39,10 +39,7 @@ def make_answer(
     compared: str,
     with_map: bool,
 ) -> Answer:
-    """Makes the first screen; without an explorer it has a map of errors.
-
-    The sentence `compared` is on differences of settings.
-    """
+    """Makes the first screen; without an explorer it has a map of errors."""
     shown = [make_samples(group) for group in group_runs(analyses)]
     if with_map:
         mapped = [analysis for analysis in analyses if analysis.has_map]
@@ -121,10 +118,7 @@ def _make_scores(analysis: RunAnalysis) -> Exhibit:
 
 
 def make_samples(analyses: Sequence[RunAnalysis]) -> Exhibit:
-    """Shows true images and outputs at eight points, five of them held out.
-
-    Of a setting the first run is shown.
-    """
+    """Shows eight points, five held out, of the first run of each setting."""
     splits = analyses[0].splits
     first = {analysis.setting: analysis for analysis in reversed(analyses)}
     analyses = [a for a in analyses if a is first[a.setting]]
@@ -147,10 +141,8 @@ def make_output_rows(
 ) -> Exhibit:
     """Shows the truth in the first row, then a row for each run.
 
-    The labels are names of the runs by default. The points are rows of the
-    grid, by default held-out ones. The table has the scores of every run
-    against each truth: of stripes and bumps, the bump (`ood`) and the plus of
-    two stripes.
+    The table has the scores against each truth: of stripes and bumps, the bump
+    (`ood`) and the plus of two stripes.
     """
     first = analyses[0]
     splits, data = first.splits, first.dataset

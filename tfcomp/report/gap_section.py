@@ -56,7 +56,8 @@ def make_gaps(analyses: Sequence[RunAnalysis]) -> Section:
     for gap in gaps:
         exhibits += [make_images(*gap), _make_weights(*gap)]
     if gaps:
-        exhibits = [_make_table(rows), *exhibits, _make_jumps(gaps)]
+        table = make_exhibit("interpolation", rows=rows)
+        exhibits = [table, *exhibits, _make_jumps(gaps)]
     return make_section("gaps", exhibits, describe_gaps(rows))
 
 
@@ -138,21 +139,6 @@ def summarize_curve(
         **interpolation.summarize_interpolation(scores),
         "ood_mse": float(error.mean()),
     }
-
-
-def _make_table(rows: Sequence[Row]) -> Exhibit:
-    rising = sorted(rows, key=lambda row: row["gap_width"])
-    widths = np.array([row["gap_width"] for row in rising])
-    figure = None
-    if len(set(widths.round(3))) > 1:
-        labels = R2_NAMES.items()
-        figure = draw_curves(
-            widths,
-            {text: [row[name] for row in rising] for name, text in labels},
-            xlabel="distance of the edges (unit of the factor)",
-            ylabel="mean R² over the gap",
-        )
-    return make_exhibit("interpolation", figure, rows)
 
 
 def _make_jumps(gaps: Sequence[Gap]) -> Exhibit:

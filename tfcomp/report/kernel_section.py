@@ -43,7 +43,7 @@ def make_kernels(analyses: Sequence[RunAnalysis]) -> Section:
     ]
     return make_section(
         "kernels",
-        [*(table for table in tables if table.rows), *exhibits],
+        [*tables, *exhibits],
         describe_kernels(alignment),
         points=FEW_POINTS,
     )

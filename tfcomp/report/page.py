@@ -32,13 +32,7 @@ class Links(str):
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page; links use its anchor.
-
-    Attributes:
-        introduction: The question of the section, in a sentence or two.
-        finding: The answer of its numbers, visible while it is folded.
-        texts: Preformatted texts by their headings.
-    """
+    """A part of a page: its finding is visible while it is folded."""
 
     anchor: str
     title: str
@@ -54,7 +48,6 @@ class Answer:
 
     sentences: Sequence[str]
     exhibits: Sequence[Exhibit]
-    title: str = "Answer"
 
 
 def render_page(
@@ -68,8 +61,7 @@ def render_page(
 ) -> str:
     """Returns a page as HTML, without empty sections.
 
-    The folder has the pictures, and lies at a place beside the page, as
-    `figures/`; the explorer is HTML of `explorer_fragment`.
+    The folder has the pictures, and lies at a place beside the page.
     """
     return render_template(
         TEMPLATES / "page.html",
@@ -88,8 +80,8 @@ def render_template(path: Path, **values: Any) -> str:
     loader = jinja2.FileSystemLoader([path.parent, TEMPLATES])
     environment = jinja2.Environment(loader=loader, autoescape=True)
     tools = (encode, find_width, format_cell, keep_filled)
-    environment.globals.update({tool.__name__: tool for tool in tools})
-    environment.globals["shown_rows"] = SHOWN_ROWS
+    named = {tool.__name__: tool for tool in tools}
+    environment.globals.update(named, shown_rows=SHOWN_ROWS)
     return environment.get_template(path.name).render(**values)
 
 

@@ -1,7 +1,7 @@
 """Builds a report: computes all numbers, then draws and writes the page."""
 
 import dataclasses
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,50 +14,40 @@ from tfcomp.datasets.notes import describe_sample
 from tfcomp.evaluation.projector import MAX_COMPONENTS, write_projector
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import save_exhibit
-from tfcomp.report.error_section import make_errors, make_superposition
+from tfcomp.report import (
+    error_section,
+    gap_section,
+    kernel_section,
+    manifold_section,
+    stage_section,
+    table_sections,
+)
 from tfcomp.report.explorer import explorer_fragment
 from tfcomp.report.first_screen import make_answer, score_runs
-from tfcomp.report.gap_section import make_gaps
-from tfcomp.report.kernel_section import make_kernels
-from tfcomp.report.manifold_section import (
-    make_embeddings,
-    make_manifolds,
-    make_umap,
-)
 from tfcomp.report.page import Section, render_page
 from tfcomp.report.run_exhibits import name_values, rename_runs
 from tfcomp.report.run_names import describe_common
 from tfcomp.report.score_table import compare_with_first
 from tfcomp.report.sections import choose_sections, make_user_sections
-from tfcomp.report.stage_section import (
-    make_interactions,
-    make_layers,
-    make_tuning,
-)
-from tfcomp.report.table_sections import (
-    make_readings,
-    make_representations,
-    make_runs,
-)
 from tfcomp.storage.files import make_folder, write_text
 from tfcomp.storage.output_folders import check_folder
 
 # Functions from analyses to a section, by its name in `sections.SECTIONS`. A
 # section that does not apply to the runs has no exhibits.
 MAKERS: dict[str, Callable[[Sequence[RunAnalysis]], Section]] = {
-    "representations": make_representations,
-    "readings": make_readings,
-    "errors": make_errors,
-    "gaps": make_gaps,
-    "superposition": make_superposition,
-    "kernels": make_kernels,
-    "layers": make_layers,
-    "interactions": make_interactions,
-    "tuning": make_tuning,
-    "manifolds": make_manifolds,
-    "umap": make_umap,
-    "embeddings": make_embeddings,
-    "runs": make_runs,
+    "representations": table_sections.make_representations,
+    "readings": table_sections.make_readings,
+    "errors": error_section.make_errors,
+    "gaps": gap_section.make_gaps,
+    "superposition": error_section.make_superposition,
+    "kernels": kernel_section.make_kernels,
+    "layers": stage_section.make_layers,
+    "interactions": stage_section.make_interactions,
+    "tuning": stage_section.make_tuning,
+    "manifolds": manifold_section.make_manifolds,
+    "umap": manifold_section.make_umap,
+    "embeddings": manifold_section.make_embeddings,
+    "runs": table_sections.make_runs,
 }
 # Sections of outputs that are images.
 OF_IMAGES = ("gaps", "superposition", "kernels")
@@ -66,15 +56,7 @@ OF_IMAGES = ("gaps", "superposition", "kernels")
 def build_report(
     analyses: Sequence[RunAnalysis], folder: Path, sections: Sequence[str]
 ) -> list[Path]:
-    """Writes the named sections, a page, and the projector data of runs.
-
-    Returns:
-        All files that were written into the folder, the page first.
-
-    Raises:
-        ConfigError: If the folder cannot be written, names of runs are not
-            unique, or there is no such section.
-    """
+    """Writes a report and projector data; returns files, the page first."""
     check_folder("output", str(folder))
     names = choose_sections(sections)
     runs = [analysis.name for analysis in analyses]
@@ -102,7 +84,12 @@ def build_report(
     files = [p for exhibit in progress for p in save_exhibit(exhibit, folder)]
     page = folder / "report.html"
     title = f"Analysis of {_name_settings(analyses)}"
-    made = [_leave_out(section, first) for section in made]
+    made = [
+        dataclasses.replace(
+            s, exhibits=[e for e in s.exhibits if e.name not in first]
+        )
+        for s in made
+    ]
     subtitle = _describe_data(analyses)
     text = render_page(title, subtitle, answer, made, folder, explorer)
     write_text(page, text)
@@ -121,12 +108,6 @@ def _make_sections(
         for name in show_progress(makers, "report", "section", len(makers))
     ]
     return made + make_user_sections(analyses, names)
-
-
-def _leave_out(section: Section, shown: Collection[str]) -> Section:
-    """Returns a section without the exhibits that the first screen shows."""
-    exhibits = [e for e in section.exhibits if e.name not in shown]
-    return dataclasses.replace(section, exhibits=exhibits)
 
 
 def _name_settings(analyses: Sequence[RunAnalysis]) -> str:
@@ -165,20 +146,14 @@ def write_projections(analysis: RunAnalysis) -> None:
     components = analysis.components
     inner = [s for s in [*components][1:-1] if components[s].explained.any()]
     order = dict.fromkeys([*inner[-1:], *components])
-    write_projector(
-        folder,
-        {
-            f"{place:02d} {stage}": components[stage].features[
-                :, :MAX_COMPONENTS
-            ]
-            for place, stage in enumerate(order, 1)
-        },
-        {
-            "split": np.where(splits.is_ood, "OOD", "ID"),
-            **name_values(analysis.dataset.space, splits.grid),
-        },
-        _tint(splits.grid[:, 0], pixels if upright else pixels[:, ::-1]),
-    )
+    shown = {
+        f"{place:02d} {stage}": components[stage].features[:, :MAX_COMPONENTS]
+        for place, stage in enumerate(order, 1)
+    }
+    labels = {"split": np.where(splits.is_ood, "OOD", "ID")}
+    labels |= name_values(analysis.dataset.space, splits.grid)
+    images = _tint(splits.grid[:, 0], pixels if upright else pixels[:, ::-1])
+    write_projector(folder, shown, labels, images)
 
 
 def _tint(values: np.ndarray, pixels: np.ndarray) -> np.ndarray:

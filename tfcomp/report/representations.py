@@ -6,7 +6,6 @@ print(result.tables["layers"])
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -176,11 +175,13 @@ def _report(
     """Reports on the composition of the last layer, whose rows are points."""
     *_, last = layers
     units, space = layers[last].shape[1], table.space
-    base = build_dataset(
+    dataset = build_dataset(
         config,
         space,
         region,
         cells=table.points,
+        kind=VectorDataset,
+        pictures=pictures,
         render=lambda f: look_up(np.asarray(f))[last].reshape(-1, 1, units, 1),
         image_shape=(1, units, 1),
         has_background=False,
@@ -189,9 +190,6 @@ def _report(
         notes=table.notes,
         size_flag="eval_points",
     )
-    fields = dataclasses.fields(base)
-    given = {field.name: getattr(base, field.name) for field in fields}
-    dataset = VectorDataset(**given, pictures=pictures)
     known = np.flatnonzero(~dataset.region.contains(points))
     known = known[choose_rows(len(known), MAX_FITTED)]
     index = space.to_index(points[known])

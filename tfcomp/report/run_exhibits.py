@@ -102,8 +102,7 @@ def draw_stage_rows(
 ) -> Figure:
     """Draws columns of a table, by the titles of panels, against the stage.
 
-    The rows, one a stage, are in the order of the data flow. Those with equal
-    `run` and, where they have one, equal `curve` make a line.
+    Rows with equal `run` and, where they have one, equal `curve` make a line.
     """
     stages: dict[str, list[str]] = {}
     numbers: dict[str, dict[str, list]] = {title: {} for title in panels}

@@ -21,10 +21,9 @@ MAX_FLAGS = 2  # that replace the name which the user gave to a run
 
 
 def name_runs(configs: Sequence[RunConfig]) -> list[tuple[str, str]]:
-    """Returns the name of each run, and of the setting that it is a seed of.
+    """Returns the name of each run, as `depth 2, seed 0`, and of its setting.
 
-    Flags that differ make the name, as `depth 2, seed 0`. Runs keep the names
-    that users gave them if more than two flags differ.
+    Runs keep the names that users gave them if more than two flags differ.
     """
     flags = [config.identity() for config in configs]
     own = [(config.run_name, config.run_name) for config in configs]

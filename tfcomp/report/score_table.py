@@ -35,10 +35,7 @@ IGNORED = "one factor ignored"
 
 @dataclass(frozen=True)
 class ScoredRun:
-    """The relative errors of a run by subset, and OOD errors of predictors.
-
-    The predictors are columns of the table; the link leads from a page.
-    """
+    """The relative errors of a run by subset, and OOD errors by column."""
 
     setting: str
     seed: int
@@ -97,10 +94,7 @@ def _group_settings(runs: Sequence[ScoredRun]) -> dict[str, list[ScoredRun]]:
 
 
 def compare_with_first(runs: Sequence[ScoredRun]) -> Section:
-    """Compares OOD errors of the first setting with others, at equal seeds.
-
-    The section has no table if nothing can be tested.
-    """
+    """Compares OOD errors of the first setting with others, at equal seeds."""
     if len({run.setting for run in runs}) < 2:
         return make_paired([], "")
     table = pd.DataFrame(
@@ -122,7 +116,7 @@ def compare_with_first(runs: Sequence[ScoredRun]) -> Section:
 def make_paired(rows: Sequence[Row], finding: str) -> Section:
     """Makes the section of comparisons, with the sentence of the answer."""
     table = make_exhibit("paired", rows=[*map(dict, rows)])
-    return make_section("paired", [table] if rows else [], finding)
+    return make_section("paired", [table], finding)
 
 
 def describe_fits(runs: Sequence[ScoredRun]) -> str:
@@ -152,13 +146,7 @@ def describe_fits(runs: Sequence[ScoredRun]) -> str:
 
 
 def describe_tests(rows: Sequence[Row], reference: str = "") -> str:
-    """Describes the paired tests of OOD errors.
-
-    Args:
-        rows: Pairs with `a` and `b`, the settings, and the numbers of
-            `compare_settings`; `difference` is b less a.
-        reference: The setting `a` of all pairs, if it is one.
-    """
+    """Describes paired tests of OOD errors of the settings `a` and `b`."""
     tested = [row for row in rows if row["p_holm"] is not None]
     if not tested:
         return "Differences are not tested: that needs two seeds or more."

@@ -44,9 +44,10 @@ def make_section(
     texts: Mapping[str, str] | None = None,
     **values: object,
 ) -> Section:
-    """Makes a built-in section; the values are filled into its words."""
+    """Makes a built-in section of what is not empty; fills in the values."""
     words = _TEXTS["sections"][name]
     question = _fill(words["question"], values)
+    exhibits = [e for e in exhibits if e.figure or e.rows]
     return Section(
         name, words["title"], question, exhibits, finding, texts or {}
     )
@@ -60,10 +61,7 @@ def make_exhibit(
     name: str = "",
     **values: object,
 ) -> Exhibit:
-    """Makes an exhibit, named by its kind unless it has a name of its own.
-
-    The values are filled into its words.
-    """
+    """Makes an exhibit with the words of its kind; values are filled in."""
     words = _TEXTS["exhibits"][kind]
     title, caption = (_fill(words[key], values) for key in ("title", "caption"))
     return Exhibit(name or kind, title, caption, figure, rows)
@@ -74,11 +72,7 @@ def _fill(text: str, values: Mapping[str, object]) -> str:
 
 
 def choose_sections(names: Sequence[str]) -> list[str]:
-    """Returns the names in the order of a report; by default the usual ones.
-
-    Raises:
-        ConfigError: If there is no such section.
-    """
+    """Returns the names in the order of a report; by default the usual ones."""
     known = [*SECTIONS, *_USER_SECTIONS]
     if not names:
         return [name for name in known if name not in ASKED_FOR]

@@ -85,14 +85,13 @@ def _make_chart(
     others: Sequence[str],
     ylabel: str,
 ) -> Exhibit:
-    panels, texts, zeros = {}, [chart.text], []
-    for m in metrics:
-        # Mixed derivatives are 0 of a network that is linear between kinks.
-        if not any(abs(row[m.name] or 0.0) > ROUNDING for row in rows):
-            zeros.append(f"{m.label}: 0 in every stage.")
-            continue
-        panels[m.label] = m.name
-        texts += [f"{m.label}: {m.about}."] if m.about else []
+    # Mixed derivatives are 0 of a network that is linear between kinks.
+    shown = [
+        m
+        for m in metrics
+        if any(abs(row[m.name] or 0.0) > ROUNDING for row in rows)
+    ]
+    texts = [chart.text, *(f"{m.label}: {m.about}." for m in shown if m.about)]
     ends = (
         min(m.limits.low for m in metrics),
         max(m.limits.high for m in metrics),
@@ -101,13 +100,16 @@ def _make_chart(
     if limits:
         whole = "{:g} to {:g}".format(*limits)
         texts.append(f"The axis has the whole range, {whole}.")
+    zeros = (m.label for m in metrics if m not in shown)
+    texts += [f"{label}: 0 in every stage." for label in zeros]
+    panels = {m.label: m.name for m in shown}
     draw = run_exhibits.draw_stage_rows
     figure = draw(rows, panels, ylabel, limits) if panels else None
     columns = ["run", "stage", *(m.name for m in metrics), *others]
     return Exhibit(
         chart.name,
         chart.title,
-        " ".join([*texts, *zeros]).strip(),
+        " ".join(texts).strip(),
         figure,
         [{column: row[column] for column in columns} for row in rows],
     )

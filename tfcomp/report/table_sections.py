@@ -9,6 +9,7 @@ from tfcomp.figures.exhibits import Exhibit
 from tfcomp.models.model_rules import POSE_TERMS, describe_pose_terms
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import Row, draw_stage_rows
+from tfcomp.report.run_names import describe_common
 from tfcomp.report.sections import make_exhibit, make_section
 
 PANELS = {
@@ -23,13 +24,10 @@ SETTINGS = "dataset encoding model depth width epochs seed".split()
 
 def make_representations(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows how far layers are sums of parts, and their disentanglement."""
-    tables = [
-        _show_table(analyses, name)
-        for name in ("layers", "parts", "pairs", "codes")
-    ]
+    names = ("layers", "parts", "pairs", "codes")
+    tables = [_show_table(analyses, name) for name in names]
     said = " ".join(map(describe_layers, analyses)).strip()
-    exhibits = [table for table in tables if table.rows]
-    return make_section("representations", exhibits, said)
+    return make_section("representations", tables, said)
 
 
 def make_readings(analyses: Sequence[RunAnalysis]) -> Section:
@@ -43,8 +41,7 @@ def make_readings(analyses: Sequence[RunAnalysis]) -> Section:
         if row["level"] == "any" and row["factor"] == "all"
     ]
     table = _show_table(analyses, "readings")
-    exhibits = [table] if table.rows else []
-    return make_section("readings", exhibits, " ".join(said))
+    return make_section("readings", [table], " ".join(said))
 
 
 def describe_layers(analysis: RunAnalysis) -> str:
@@ -95,22 +92,10 @@ def make_runs(analyses: Sequence[RunAnalysis]) -> Section:
     ]
     return make_section(
         "runs",
-        [table for table in tables if table.rows],
-        _describe_settings(settings),
+        tables,
+        describe_common(settings),
         {analysis.name: analysis.run.description for analysis in analyses},
     )
-
-
-def _describe_settings(rows: Sequence[Row]) -> str:
-    """Describes a run, or the settings in which several differ."""
-    first, names = rows[0], list(rows[0])[1:]
-    if len(rows) == 1:
-        known = [n for n in names if first[n] not in (None, "")]
-        text = ", ".join(f"{name} {first[name]}" for name in known)
-        return f"{text[:1].upper()}{text[1:]}."
-    varied = [n for n in names if any(row[n] != first[n] for row in rows)]
-    text = f"differ in {', '.join(varied)}" if varied else "have equal flags"
-    return f"The runs {text}."
 
 
 def _list_settings(analyses: Sequence[RunAnalysis]) -> list[Row]:
