@@ -72,8 +72,10 @@ def make_job(name: str, compiled: str) -> Job:
 
     from tfcomp.datasets import make_dataset
     from tfcomp.training.fit import fit_without_pause
-    from tfcomp.training.prepared_models import make_training_model
-    from tfcomp.training.strategy import make_strategy
+    from tfcomp.training.prepared_models import (
+        make_strategy,
+        make_training_model,
+    )
 
     config = parse_config(
         [

@@ -1,39 +1,148 @@
-"""The pipeline: the steps and their order.
+"""The pipeline and its steps, for the Kubeflow Pipelines SDK.
 
     example_gen -> example_validator -> trainer -> evaluator
         -> (blessed?) -> infra_validator -> pusher
                          trainer -> report
 
-Importing this runs nothing and needs no cluster.
+The SDK copies the body of a component into a process of its own, so each
+imports its module of `pipelines.steps`, which does the work. `profile` is the
+profile as JSON; `work_dir` is a folder that outlives this run of the pipeline,
+or empty. Importing this runs nothing and needs no cluster.
 """
 
+import functools
 from collections.abc import Callable
 
 from kfp import dsl
 
-from pipelines.components import (
-    BASE_IMAGE,
-    evaluator,
-    example_gen,
-    example_validator,
-    infra_validator,
-    pusher,
-    report,
-    trainer,
+# Built from `pipelines/Dockerfile`; `python -m pipelines.compile` can name
+# another one. It has kfp and tfcomp: steps install nothing.
+BASE_IMAGE = "tfcomp-python:latest"
+component = functools.partial(
+    dsl.component, base_image=BASE_IMAGE, install_kfp_package=False
 )
 
-NAME = "tfcomp"
+
+@component()
+def example_gen(profile: str, work_dir: str, examples: dsl.Output[dsl.Dataset]):
+    """Writes TFDS datasets, each once for all trials that share it."""
+    from pipelines.steps import examples as step
+
+    step.generate(profile, work_dir, examples)
+
+
+@component()
+def example_validator(
+    profile: str,
+    examples: dsl.Input[dsl.Dataset],
+    anomalies: dsl.Output[dsl.Artifact],
+):
+    """Fails for leaks, wrong splits and wrong pixels, listed in a JSON file."""
+    from pipelines.steps import examples as step
+
+    step.validate(profile, examples.path, anomalies.path)
+
+
+@component()
+def trainer(
+    profile: str,
+    examples: dsl.Input[dsl.Dataset],
+    work_dir: str,
+    workers: int,
+    scheduler: str,
+    runs: dsl.Output[dsl.Artifact],
+):
+    """Runs the sweeps and searches; a trial that fails does not stop others.
+
+    `runs` has run folders in `logs/` and SavedModels in `saved_models/`.
+    """
+    from pipelines.steps import training
+
+    training.train(profile, examples.path, work_dir, workers, scheduler, runs)
+
+
+@component()
+def evaluator(
+    profile: str,
+    examples: dsl.Input[dsl.Dataset],
+    runs: dsl.Input[dsl.Artifact],
+    export_dir: str,
+    work_dir: str,
+    evaluation: dsl.Output[dsl.Artifact],
+    metrics: dsl.Output[dsl.Metrics],
+) -> bool:
+    """Compares scores with thresholds and with the model pushed before.
+
+    `evaluation` is a JSON file with the candidate and all checks. Returns
+    True if the candidate may be pushed. This is the only output, since
+    locally a condition on one of several is always false.
+    """
+    from pipelines.steps import evaluator
+
+    digest = examples.metadata.get("digest", "")
+    return evaluator.run(
+        profile, runs.path, export_dir, digest, work_dir, evaluation, metrics
+    )
+
+
+@component()
+def infra_validator(
+    profile: str,
+    runs: dsl.Input[dsl.Artifact],
+    evaluation: dsl.Input[dsl.Artifact],
+):
+    """Queries every signature of the candidate; a wrong answer fails."""
+    from tfcomp.config.quiet import start_tensorflow
+
+    with start_tensorflow():
+        from pipelines.steps import release
+
+    release.validate(profile, runs.path, evaluation.path)
+
+
+@component()
+def pusher(
+    profile: str,
+    examples: dsl.Input[dsl.Dataset],
+    runs: dsl.Input[dsl.Artifact],
+    evaluation: dsl.Input[dsl.Artifact],
+    export_dir: str,
+    pushed: dsl.Output[dsl.Model],
+):
+    """Copies a new SavedModel to `<export_dir>/<name>/<next version>/`."""
+    from tfcomp.config.quiet import start_tensorflow
+
+    with start_tensorflow():
+        from pipelines.steps import release
+
+    digest = examples.metadata.get("digest", "")
+    release.push(
+        profile, runs.path, evaluation.path, export_dir, digest, pushed
+    )
+
+
+@component()
+def report(
+    profile: str,
+    runs: dsl.Input[dsl.Artifact],
+    work_dir: str,
+    folder: dsl.Output[dsl.Artifact],
+    page: dsl.Output[dsl.HTML],
+):
+    """Judges the paper's claims by the runs.
+
+    `folder` has page, tables and figures; `page` is the page alone, for the
+    dashboard of a cluster.
+    """
+    from pipelines.steps import training
+
+    training.report(profile, runs.path, work_dir, folder, page.path)
 
 
 def make_pipeline(profile: str = "", base_image: str = BASE_IMAGE) -> Callable:
-    """Makes the pipeline, to compile or to call.
+    """Makes the pipeline; its parameter `profile` has this default, as JSON."""
 
-    Args:
-        profile: Default of the parameter `profile`, as JSON.
-        base_image: Image of the steps, with tfcomp, its pipelines and kfp.
-    """
-
-    @dsl.pipeline(name=NAME, description="From examples to a pushed model.")
+    @dsl.pipeline(name="tfcomp", description="From examples to a pushed model.")
     def pipeline(
         profile: str = profile,
         export_dir: str = "saved_models",
@@ -52,7 +161,8 @@ def make_pipeline(profile: str = "", base_image: str = BASE_IMAGE) -> Callable:
         evaluated = evaluator(
             **common, examples=examples, runs=runs, export_dir=export_dir
         )
-        reported = report(**common, runs=runs)
+        steps = [generated, validated, trained, evaluated]
+        steps.append(report(**common, runs=runs))
         candidate = {
             "profile": profile,
             "runs": runs,
@@ -65,15 +175,7 @@ def make_pipeline(profile: str = "", base_image: str = BASE_IMAGE) -> Callable:
             ).after(queried)
         # The SDK's cache compares inputs alone. Steps also look at datasets,
         # finished trials and pushed models, and repeat no work.
-        for step in (
-            generated,
-            validated,
-            trained,
-            evaluated,
-            queried,
-            pushed,
-            reported,
-        ):
+        for step in (*steps, queried, pushed):
             step.set_caching_options(False)
             step.set_container_image(base_image)
 

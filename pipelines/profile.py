@@ -8,24 +8,35 @@ A profile is a folder with
 
 or, in `profile.toml`, `flagfiles`: a folder of flagfiles that tfcomp ships. The
 steps receive one JSON string in which every flag is resolved.
+
+An ID error alone chooses the candidate. A choice by an OOD score would use the
+held-out combinations to select the model, which makes its OOD scores invalid.
 """
+
+from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_origin, get_type_hints
 
-from pipelines.rules import Rules, choose_setting, make_rules
 from tfcomp.config import flagfiles
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.plugins import TRUST_FLAG
 from tfcomp.config.run_config import split_names
+from tfcomp.statistics.verdicts import Rule
 from tfcomp.storage.code_version import hash_modules
 from tfcomp.sweeps.sweep_run import Sweep
 from tfcomp.sweeps.workload import Workload
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 PROFILE_FLAG = {
     "profile": (
@@ -37,6 +48,102 @@ PROFILE_FLAG = {
 SHIPPED = Path(__file__).parent / "profiles"
 LIBRARIES = ("tensorflow", "keras", "tensorflow-datasets", "numpy", "kfp")
 RULES_FILE = "profile.toml"
+CHOOSE_BY = "id_relative_mse"
+KINDS = {str: "a string", dict: "a table", int: "an integer"}
+
+
+@dataclass(frozen=True)
+class Rules:
+    """When a model may be pushed, to `<export_dir>/<push_as>/<version>`.
+
+    The candidate is a trial of the sweep. It has the flags of `setting`, or,
+    if that is empty, the setting with the lowest mean ID error.
+    """
+
+    push_as: str
+    sweep: str
+    thresholds: dict[str, dict[str, float]]  # for means over seeds
+    setting: dict[str, Any] = field(default_factory=dict)
+    min_seeds: int = 1  # finished trials that a setting must have
+
+    def list_thresholds(self) -> dict[str, Rule]:
+        """Returns the rule of each score, in the order of the file."""
+        return {
+            score: Rule(
+                bounds.get("above", -math.inf), bounds.get("below", math.inf)
+            )
+            for score, bounds in self.thresholds.items()
+        }
+
+
+def make_rules(content: Mapping[str, Any]) -> Rules:
+    """Makes rules from `profile.toml`; a RunError names what is invalid."""
+    try:
+        rules = Rules(**content)
+    except TypeError as error:  # names that are missing or unknown
+        reason = str(error).removeprefix("Rules.__init__() ")
+        raise RunError(f"--profile: profile.toml: {reason}") from error
+    for name, hint in get_type_hints(Rules).items():
+        kind, value = get_origin(hint) or hint, getattr(rules, name)
+        if not isinstance(value, kind):
+            rule = f"{name} must be {KINDS[kind]}, got {value!r}"
+            raise RunError(f"--profile: {rule}")
+    if not rules.push_as.strip(".") or set(rules.push_as) & set("/\\\0"):
+        rule = f"must be a plain name without a path, got {rules.push_as!r}"
+        raise RunError(f"--profile: push_as {rule}")
+    bounds = rules.thresholds.values()
+    if not bounds or not all(map(_is_bounds, bounds)):
+        rule = "must name scores with bounds, as {id_mse = {below = 0.05}}"
+        raise RunError(f"--profile: thresholds {rule}, got {rules.thresholds}")
+    return rules
+
+
+def _is_bounds(bounds: object) -> bool:
+    return (
+        isinstance(bounds, dict)
+        and bool(bounds)
+        and set(bounds) <= {"below", "above"}
+        and all(isinstance(bound, int | float) for bound in bounds.values())
+    )
+
+
+def choose_setting(trials: DataFrame, rules: Rules) -> DataFrame:
+    """Returns the finished trials of the declared or the best setting.
+
+    The first row is the candidate, the trial with the lowest ID error. A
+    RunError says why there is none.
+    """
+    wanted = {name: _read_value(x) for name, x in rules.setting.items()}
+    settings = [
+        {name: _read_value(x) for name, x in setting.items()}
+        for setting in trials["setting"]
+    ]
+    rows = trials[[wanted.items() <= found.items() for found in settings]]
+    if rows.empty:
+        rule = f"has no trials with {rules.setting}"
+        raise RunError(f"the sweep {rules.sweep} {rule}")
+    rows = rows.assign(error=rows.get(CHOOSE_BY, math.nan))
+    rows = rows[(rows["status"] == "finished") & rows["error"].notna()]
+    groups = [g for _, g in rows.groupby(rows["setting"].map(repr), sort=False)]
+    complete = [group for group in groups if len(group) >= rules.min_seeds]
+    if not complete:
+        most = max(map(len, groups), default=0)
+        reasons = [reason for reason in trials["reason"] if reason]
+        raise RunError(
+            f"min_seeds is {rules.min_seeds}, but a setting of {rules.sweep} "
+            f"has at most {most} finished trials with {CHOOSE_BY}"
+            + (f"; one failed: {reasons[0]}" if reasons else "")
+        )
+    best = min(complete, key=lambda group: group["error"].mean())
+    return best.sort_values("error", kind="stable")
+
+
+def _read_value(value: object) -> float | str:
+    # A number in a profile is text in a table: 0 and 0.0 are equal.
+    try:
+        return float(str(value))
+    except ValueError:
+        return str(value)
 
 
 @dataclass(frozen=True)
@@ -52,36 +159,42 @@ class Profile:
         return json.dumps(dataclasses.asdict(self))
 
 
-def load_profile(name: str, trust: bool = False) -> Profile:
-    """Reads and checks a shipped profile or the one of a folder.
+def parse_profile(text: str) -> Profile:
+    """Parses the result of `Profile.to_json`."""
+    fields = json.loads(text)
+    return Profile(**{**fields, "rules": make_rules(fields["rules"])})
 
-    Raises:
-        ConfigError: There is no such profile, or a flag is invalid.
-        RunError: A file is invalid, or names plugins that are not trusted.
-    """
-    folder = find_profile(name)
-    file = folder / RULES_FILE
+
+def load_profile(name: str, trust: bool = False) -> Profile:
+    """Reads and checks a shipped profile or the one of a folder."""
+    file = _find_rules(name)
     try:
         content = tomllib.loads(file.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise RunError(f"--profile: {file} cannot be read: {error}") from error
     shipped = content.pop("flagfiles", None)
-    files = flagfiles.SHIPPED / str(shipped) if shipped else folder
+    files = flagfiles.SHIPPED / str(shipped) if shipped else file.parent
     parts: dict[str, list[str]] = {}
     for path in sorted(files.glob("*.flags")):
         parts[path.stem] = flagfiles.expand_flagfiles([f"--flagfile={path}"])
         if trust:  # forgets that a file has set them
             parts[path.stem] = list(map(str, parts[path.stem]))
-    profile = Profile(folder.name, parts, make_rules(content))
+    profile = Profile(file.parent.name, parts, make_rules(content))
     sources = hash_modules(["tfcomp", "pipelines", *check_profile(profile)])
     code = " ".join([sources, *map(version, LIBRARIES)])
     return dataclasses.replace(profile, code=code)
 
 
-def parse_profile(text: str) -> Profile:
-    """Parses the result of `Profile.to_json`."""
-    fields = json.loads(text)
-    return Profile(**{**fields, "rules": make_rules(fields["rules"])})
+def _find_rules(name: str) -> Path:
+    # `smoke` is a shipped one, `./smoke` and `smoke/` are the user's.
+    folders = [Path(name)] if os.sep in name else [SHIPPED / name, Path(name)]
+    for folder in folders:
+        # Not `Path.is_file`, which raises for a name that is too long.
+        if name and os.path.isfile(folder / RULES_FILE):
+            return folder.resolve() / RULES_FILE
+    shipped = ", ".join(sorted(path.name for path in SHIPPED.iterdir()))
+    rule = f"must be one of {shipped}, or a folder with a {RULES_FILE}"
+    raise ConfigError("profile", rule, name)
 
 
 def check_profile(profile: Profile) -> list[str]:
@@ -95,21 +208,18 @@ def check_profile(profile: Profile) -> list[str]:
             f"--profile: the candidate's sweep must be one of "
             f"{', '.join(sweeps)}, got {profile.rules.sweep!r}"
         )
-    _check_candidate(sweeps[profile.rules.sweep], profile.rules)
-    configs = [trial.config for s in sweeps.values() for trial in s.items]
-    return sorted({n for c in configs for n in split_names(c.plugins)})
-
-
-def _check_candidate(sweep: Sweep, rules: Rules) -> None:
-    """Checks that a sweep has a candidate if all of its trials finish."""
     import pandas as pd
 
-    finished = {"status": "finished", "reason": "", rules.choose_by: 0.0}
-    trials = [{"setting": t.setting, **finished} for t in sweep.items]
+    # There must be a candidate if all trials finish.
+    finished = {"status": "finished", "reason": "", CHOOSE_BY: 0.0}
+    trials = sweeps[profile.rules.sweep].items
+    table = pd.DataFrame([{"setting": t.setting, **finished} for t in trials])
     try:
-        choose_setting(pd.DataFrame(trials), rules)
+        choose_setting(table, profile.rules)
     except RunError as error:
         raise RunError(f"--profile: {error}") from error
+    configs = [trial.config for s in sweeps.values() for trial in s.items]
+    return sorted({n for c in configs for n in split_names(c.plugins)})
 
 
 def make_works(
@@ -117,37 +227,14 @@ def make_works(
 ) -> list[Workload]:
     """Makes the sweeps and searches of a profile.
 
-    Args:
-        places: Flags for all of them, as `--log_dir=logs`.
-        data: `--examples_dir` of sweeps; searches choose their data as they go.
+    All get the flags `places`, as `--log_dir=logs`. Sweeps read their data in
+    the folder `data`; searches choose their data as they go.
     """
     from tfcomp.studies.study import SEARCH, make_work
 
-    return [
-        make_work(
-            name,
-            [*flags, *places, f"--examples_dir={data}"]
-            if data and not name.startswith(SEARCH)
-            else [*flags, *places],
-        )
-        for name, flags in profile.parts.items()
-    ]
-
-
-def make_sweeps(profile: Profile) -> list[Sweep]:
-    """Makes the sweeps of a profile alone."""
-    works = make_works(profile)
-    return [work for work in works if isinstance(work, Sweep)]
-
-
-def find_profile(name: str) -> Path:
-    """Returns the folder of a profile; ConfigError if there is none."""
-    # `smoke` is a shipped one, `./smoke` and `smoke/` are the user's.
-    folders = [Path(name)] if os.sep in name else [SHIPPED / name, Path(name)]
-    for folder in folders:
-        # Not `Path.is_file`, which raises for a name that is too long.
-        if name and os.path.isfile(folder / RULES_FILE):
-            return folder.resolve()
-    shipped = ", ".join(sorted(path.name for path in SHIPPED.iterdir()))
-    rule = f"must be one of {shipped}, or a folder with a {RULES_FILE}"
-    raise ConfigError("profile", rule, name)
+    works = []
+    for name, flags in profile.parts.items():
+        is_read = bool(data) and not name.startswith(SEARCH)
+        examples = [f"--examples_dir={data}"] if is_read else []
+        works.append(make_work(name, [*flags, *places, *examples]))
+    return works

@@ -11,14 +11,9 @@ evaluation and report.
 import inspect
 import os
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from pipelines.profile import (
-    PROFILE_FLAG,
-    Profile,
-    load_profile,
-    make_works,
-)
+from pipelines.profile import PROFILE_FLAG, Profile, load_profile, make_works
 from tfcomp.config.command import exit_on_user_error, make_main
 from tfcomp.config.errors import RunError, explain_failure
 from tfcomp.config.quiet import quiet_startup
@@ -61,25 +56,15 @@ def check_and_run(settings: dict[str, Any]) -> int:
     name = settings["pipeline_root"] or f"pipeline_runs/{profile.name}"
     check_folder("pipeline_root", name)
     root = Path(name).absolute()
-    print(f"profile  {describe_profile(profile)}", flush=True)
-    with claim_root(root):
-        run_pipeline(profile, root / "work", settings["export_dir"], scheduler)
-    return 0
-
-
-def describe_profile(profile: Profile) -> str:
-    """Formats what a profile trains, as `smoke: smoke_low_rank (2 trials)`."""
     works = [
         f"{work.folder.name} ({len(work.items)} {work.noun})"
         for work in make_works(profile)
     ]
-    return f"{profile.name}: {', '.join(works)}"
-
-
-def claim_root(root: Path) -> IO[bytes]:
-    """Locks the folder of a pipeline; closing the result releases it."""
+    print(f"profile  {profile.name}: {', '.join(works)}", flush=True)
     refuse_links(make_folder(root))
-    return lock_folder(root)
+    with lock_folder(root):
+        run_pipeline(profile, root / "work", settings["export_dir"], scheduler)
+    return 0
 
 
 def run_pipeline(
@@ -89,7 +74,7 @@ def run_pipeline(
     with quiet_startup():
         from kfp import dsl
 
-        from pipelines import components
+        from pipelines import pipeline
 
     artifacts = "examples anomalies runs evaluation metrics pushed folder page"
     inputs: dict[str, Any] = {
@@ -109,7 +94,7 @@ def run_pipeline(
 
     def call(step: str) -> bool:
         """Calls a step; False if it failed, or blessed no candidate."""
-        function = getattr(components, step).python_func
+        function = getattr(pipeline, step).python_func
         names = inspect.signature(function).parameters
         try:
             if function(**{name: inputs[name] for name in names}) is not False:

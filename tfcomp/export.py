@@ -44,7 +44,7 @@ def export_formats(settings: dict[str, Any]) -> int:
     check_formats(names)
     with start_tensorflow():
         from tfcomp.evaluation.loading import load_run
-        from tfcomp.training.card import format_hub_card
+        from tfcomp.training.export import format_hub_card
 
         run = load_run(path)
         for name in names:

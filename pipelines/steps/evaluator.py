@@ -12,20 +12,26 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.profile import parse_profile
-from pipelines.rules import Rules, choose_setting, read_trials
-from pipelines.running_step import place, run_step
-from pipelines.steps.pusher import LINEAGE
-from pipelines.steps.trainer import LOGS
+from pipelines.profile import Rules, choose_setting, parse_profile
+from pipelines.steps import place, run_step
+from pipelines.steps.training import LOGS
 from tfcomp.config.errors import RunError
 from tfcomp.statistics.seed_statistics import compute_statistics
-from tfcomp.statistics.verdicts import Rule, above, below
-from tfcomp.storage.files import DamagedFileError, read_json, write_text
+from tfcomp.statistics.verdicts import above, below
+from tfcomp.storage.files import (
+    DamagedFileError,
+    read_csv,
+    read_json,
+    write_text,
+)
 from tfcomp.storage.output_folders import list_versions
 
 if TYPE_CHECKING:
     from kfp import dsl
     from pandas import DataFrame
+
+LINEAGE = Path("assets.extra") / "lineage.json"  # of a pushed model
+TOLERANCE = 0.1  # how much worse than the last model, relatively
 
 
 @dataclass(frozen=True)
@@ -97,14 +103,7 @@ def run(
 def judge_candidate(
     rules: Rules, runs_dir: Path, export_dir: str | Path, digest: str
 ) -> Evaluation:
-    """Judges the candidate of a sweep.
-
-    Args:
-        rules: The rules of the profile.
-        runs_dir: The output of the trainer.
-        export_dir: Where models are pushed to.
-        digest: Hash of the examples.
-    """
+    """Judges the candidate of a sweep; `digest` is the hash of the examples."""
     try:
         trials = read_trials(runs_dir / LOGS / rules.sweep / "trials.csv")
         setting = choose_setting(trials, rules)
@@ -120,16 +119,32 @@ def judge_candidate(
     return Evaluation(name, run, checks, compared, before, reasons)
 
 
+def read_trials(path: Path) -> DataFrame:
+    """Reads a `trials.csv`: flags as `setting`, scores as numbers."""
+    import pandas as pd
+
+    try:
+        table = pd.DataFrame(read_csv(path))
+    except OSError as error:
+        raise RunError(f"no table of trials: {error}") from error
+    end = table.columns.get_loc("seed")
+    flags, scores = table.columns[3:end], table.columns[end:]
+    table[scores] = table[scores].apply(pd.to_numeric)
+    table["setting"] = pd.Series(table[flags].to_dict("records"))
+    return table[["trial", "status", "reason", "setting", *scores]]
+
+
 def check_thresholds(setting: DataFrame, rules: Rules) -> list[Check]:
     """Compares means over seeds with the thresholds."""
     checks = []
     for score, rule in rules.list_thresholds().items():
-        values = _get_values(setting, score)
+        values = list(setting.get(score, [None]))
         result = compute_statistics(values)  # None if a seed lacks its score
-        mean = result.mean if result else None
-        spread = result.half_width if result else None
-        passed = mean is not None and rule.accepts(mean)
-        row = (score, str(rule), mean, spread, len(values), passed)
+        mean, spread, passed = None, None, False
+        if result:
+            mean, spread = result.mean, result.half_width
+            passed = rule.accepts(mean)
+        row = (score, str(rule), mean, spread, len(setting), passed)
         checks.append(Check(*row))
     return checks
 
@@ -152,29 +167,17 @@ def compare_with_pushed(
     for name, rule in rules.list_thresholds().items():
         subset, _, short = name.partition("_")
         old = scores.get(subset, {}).get(short)
-        new = _get_values(setting, name)[0]
-        if old is None or new is None:
+        new = setting[name].iloc[0] if name in setting else math.nan
+        if old is None or new != new:
             continue  # the thresholds judge missing scores
         words = (
             f"not worse than {old:.4g} of {pushed.parent.name}/{pushed.name} "
-            f"by more than {rules.tolerance:.0%}"
+            f"by more than {TOLERANCE:.0%}"
         )
-        passed = not _is_worse(rule, new, old, rules.tolerance)
-        checks.append(Check(name, words, new, None, 1, passed))
+        slack = TOLERANCE * abs(old)
+        worse = [
+            above(old + slack).accepts(new) and math.isfinite(rule.high),
+            below(old - slack).accepts(new) and math.isfinite(rule.low),
+        ]
+        checks.append(Check(name, words, float(new), None, 1, not any(worse)))
     return checks
-
-
-def _get_values(setting: DataFrame, score: str) -> list[float | None]:
-    """Returns a score of each trial, None where it is missing."""
-    if score not in setting:
-        return [None] * len(setting)
-    return [None if value != value else value for value in setting[score]]
-
-
-def _is_worse(rule: Rule, new: float, old: float, tolerance: float) -> bool:
-    """Returns True if a score moved to a bound by more than a tolerance."""
-    slack = tolerance * abs(old)
-    rises = math.isfinite(rule.high) and above(old + slack).accepts(new)
-    return rises or (
-        math.isfinite(rule.low) and below(old - slack).accepts(new)
-    )

@@ -14,12 +14,13 @@ import tfcomp
 from tests.sweeps.pool_here import PoolHere
 from tfcomp import sweep
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.sweeps import sweep_reports as reports
 from tfcomp.sweeps import sweep_run, workload
+from tfcomp.sweeps.grid import Trial
 from tfcomp.sweeps.sweep_run import Sweep
 
 ROOT = Path(__file__).parents[2]
 FAKE_SWEEP = ROOT / "tests" / "sweeps" / "fake_sweep.py"
+WRITE_REPORTS = sweep_run.write_reports
 COMMAND = ("sweep", "--flagfile=smoke.flags", "--run_name=s")
 Start = Callable[..., int]
 POOL = PoolHere()
@@ -47,7 +48,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
 @pytest.fixture
 def draw(start: Start, monkeypatch: pytest.MonkeyPatch) -> Start:
     """The same, with statistics and figures."""
-    monkeypatch.setattr(sweep_run, "write_reports", reports.write_reports)
+    monkeypatch.setattr(sweep_run, "write_reports", WRITE_REPORTS)
     return start
 
 
@@ -214,10 +215,14 @@ def test_failures_do_not_stop_the_rest(
     assert {row["status"] for row in read("trials.csv")} == {"finished"}
 
 
+def make_nothing(_: Sweep, trial: Trial) -> tuple:
+    return trial.config, print, []
+
+
 def test_trials_that_wrote_nothing(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Sweep, "make_call", lambda *arguments: (print, []))
+    monkeypatch.setattr(Sweep, "make_call", make_nothing)
     assert start() == 1
     (row,) = read("trials.csv")
     assert row["reason"].startswith("wrote no results")

@@ -18,7 +18,7 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.evaluation.adapters import _load
 from tfcomp.evaluation.loading import load_run
 from tfcomp.storage.run_folder import check_run, is_finished
-from tfcomp.training.history import read_history
+from tfcomp.training.monitor import read_history
 
 
 @pytest.fixture

@@ -100,9 +100,7 @@ def write_profile(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def make_profile(
-    write_profile: Callable[..., Path],
-) -> Callable[..., Profile]:
+def make_profile(write_profile: Callable[..., Path]) -> Callable[..., Profile]:
     """The profile that `write_profile` writes, loaded."""
     return lambda *flags, **changes: load_profile(
         str(write_profile(*flags, **changes)), trust=True

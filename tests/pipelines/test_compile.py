@@ -1,7 +1,8 @@
-"""The compiled pipeline: valid, complete, free of this machine."""
+"""The commands of the pipelines, and the compiled one: complete, portable."""
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ from kfp import components
 
 from pipelines.compile import main
 from pipelines.run_local import STEPS
-from tfcomp.config.errors import ConfigError
+from pipelines.run_local import main as run_local
+from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.storage.output_folders import lock_folder
 
 
 @pytest.fixture(scope="module")
@@ -70,11 +73,59 @@ def test_mistakes(tmp_path: Path) -> None:
         main(["", f"--output={tmp_path / 'file' / 'p.yaml'}"])
 
 
-def test_importing_the_pipeline_runs_nothing(tmp_path: Path) -> None:
+WRITABLE = "must name a folder that can be written"
+
+
+@pytest.mark.parametrize(
+    ("flag", "rule"),
+    [
+        (
+            "--profile=nix",
+            "must be one of campaign, paper, quick, smoke, or a folder with a "
+            "profile.toml, got 'nix'",
+        ),
+        ("--workers=-1", "must be at least 0, got -1"),
+        ("--export_dir=", "must name a folder, got ''"),
+        ("--pipeline_root=/dev/null", f"{WRITABLE}, got '/dev/null'"),
+        (
+            "--scheduler=nowhere",
+            "must be the address of a scheduler, as tcp://host:8786, got "
+            "'nowhere'",
+        ),
+        ("--profil=smoke", "is not a flag, did you mean --profile?"),
+    ],
+)
+def test_bad_flags(flag: str, rule: str, working_folder: Path) -> None:
+    with pytest.raises((ConfigError, RunError)) as caught:
+        run_local(["", flag])
+    assert str(caught.value) == f"{flag.partition('=')[0]} {rule}"
+    assert getattr(caught.value, "status", 2) == 2
+    assert not list(working_folder.iterdir())
+
+
+def test_folder_in_use(tmp_path: Path) -> None:
+    with lock_folder(tmp_path):
+        with pytest.raises(RunError, match="another process is working"):
+            run_local(["", f"--pipeline_root={tmp_path}"])
+
+
+def test_help_is_fast_and_needs_no_sdk(tmp_path: Path) -> None:
     code = (
-        "import sys, pipelines.pipeline\n"
+        "import sys\n"
+        "from pipelines import compile, run_local\n"
+        "for module in (compile, run_local):\n"
+        "    assert module.main(['', '--help']) == 0\n"
+        "heavy = {'kfp', 'tensorflow', 'matplotlib', 'pandas', 'keras'}\n"
+        "found = heavy & set(sys.modules)\n"
+        "assert not found, found\n"
+        "import pipelines.pipeline\n"
         "assert 'tensorflow' not in sys.modules\n"
     )
+    start = time.monotonic()
     command = [sys.executable, "-c", code]
-    assert subprocess.check_output(command, cwd=tmp_path) == b""
-    assert not list(tmp_path.iterdir())
+    result = subprocess.run(
+        command, capture_output=True, text=True, cwd=tmp_path
+    )
+    assert result.returncode == 0, result.stderr
+    assert "--pipeline_root=" in result.stdout
+    assert time.monotonic() - start < 30

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from kfp import dsl
 
-from pipelines.components import (
+from pipelines.pipeline import (
     evaluator,
     example_gen,
     example_validator,
@@ -18,9 +19,11 @@ from pipelines.components import (
     pusher,
     trainer,
 )
-from pipelines.profile import Profile
+from pipelines.profile import Profile, make_works
+from pipelines.steps.training import report_runs
 from tests.sweeps.pool_here import PoolHere
 from tfcomp.config.errors import RunError
+from tfcomp.config.run_config import RunConfig
 from tfcomp.sweeps import workload
 
 Inputs = dict[str, Any]
@@ -151,3 +154,27 @@ def test_model_with_other_weights_is_refused(trained: Inputs) -> None:
     model.save(path)
     with pytest.raises(RunError, match="differs from the network's"):
         call(infra_validator, trained)
+
+
+def test_trials_of_other_flags_or_code_are_left_out(
+    tiny_profile: Profile, smoke_run: RunConfig, tmp_path: Path
+) -> None:
+    logs = f"--log_dir={tmp_path / 'runs' / 'logs'}"
+    (trial,) = make_works(tiny_profile, logs)[0].items
+    stale = trial.path.with_name("0123456789abcdef")
+    for folder in (trial.path, stale):
+        folder.mkdir(parents=True)
+        for name in ("run.flags", "metrics.json"):
+            shutil.copy(Path(smoke_run.run_dir) / name, folder)
+    text = (trial.path / "run.flags").read_text()
+    (stale / "run.flags").write_text(text.replace("--seed=0", "--seed=1"))
+    report_runs(tiny_profile.to_json(), tmp_path / "runs", tmp_path / "report")
+    page = (tmp_path / "report" / "report.md").read_text()
+    assert "used of 1 found" in page
+
+
+def test_report_of_nothing(tiny_profile: Profile, tmp_path: Path) -> None:
+    profile = tiny_profile.to_json()
+    report = report_runs(profile, tmp_path / "runs", tmp_path / "report")
+    verdicts = [str(result.verdict) for result in report.results]
+    assert verdicts == ["not run"] * 22

@@ -10,10 +10,10 @@ from pipelines.profile import (
     SHIPPED,
     Profile,
     load_profile,
-    make_sweeps,
+    make_works,
     parse_profile,
 )
-from pipelines.steps.example_gen import list_datasets
+from pipelines.steps.examples import list_datasets
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.flagfiles import list_flagfiles
 
@@ -99,7 +99,7 @@ def test_plugins_of_a_profile_are_asked_for(
 
 def test_data_sets_are_shared_by_trials(make_profile: MakeProfile) -> None:
     profile = make_profile("--grid=depth=2,3", "--grid=sigma=1,2", "--seeds=3")
-    assert len(make_sweeps(profile)[0].items) == 12
+    assert len(make_works(profile)[0].items) == 12
     assert [c.data.sigma for c in list_datasets(profile)] == [1.0, 2.0]
 
 
@@ -116,19 +116,15 @@ def test_unknown_profile(name: str) -> None:
     ("key", "value", "message"),
     [
         ("push_as", "", "cannot be read"),
-        ("push_as", None, "missing .* 'push_as'"),
         ("thresholds", None, "missing .* 'thresholds'"),
         ("push_as", '"a/b"', "a plain name without a path, got 'a/b'"),
         ("sweep", '"b"', "candidate's sweep must be one of tiny, got 'b'"),
         ("extra", "1", "unexpected keyword argument 'extra'"),
-        ("choose_by", '"ood_mse"', "choose_by must be an ID score"),
-        ("setting", "2", "setting must be a table of flags"),
+        ("setting", "2", "setting must be a table, got 2"),
         ("setting", "{depth = 9}", "tiny has no trials with {'depth': 9}"),
         ("min_seeds", '"a"', "min_seeds must be an integer, got 'a'"),
         ("min_seeds", "2", "min_seeds is 2, but .* tiny has at most 1 "),
-        ("tolerance", '"a"', "tolerance must be a number"),
         ("thresholds", "{id_mse = 1}", BOUNDS_ARE_NAMED),
-        ("thresholds", "{id_mse = {at = 1}}", BOUNDS_ARE_NAMED),
     ],
 )
 def test_wrong_rules(
@@ -138,17 +134,11 @@ def test_wrong_rules(
         make_profile(rules=write_rules(**{key: value}))
 
 
-@pytest.mark.parametrize(
-    ("kind", "flagfile"),
-    [("own", "smoke"), ("threshold", "threshold_quick")],
-)
-def test_two_of_one_name(
-    kind: str, flagfile: str, write_profile: WriteProfile
-) -> None:
+def test_two_of_one_name(write_profile: WriteProfile) -> None:
     folder = write_profile()
-    for number in (1, 2):
+    for kind, flagfile in (("own", "smoke"), ("threshold", "threshold_quick")):
         text = f"--flagfile={flagfile}.flags\n--run_name=same\n"
-        (folder / f"{kind}_{number}.flags").write_text(text)
+        (folder / f"{kind}.flags").write_text(text)
     with pytest.raises(
         RunError, match="two flagfiles have the same --run_name"
     ):
@@ -163,10 +153,3 @@ def test_a_path_is_not_the_shipped_profile(
     write_profile(name="smoke")
     assert load_profile(name).rules.sweep == "tiny"
     assert load_profile("smoke").rules.sweep == "smoke_low_rank"
-
-
-def test_profile_without_a_sweep(write_profile: WriteProfile) -> None:
-    folder = write_profile()
-    (folder / "tiny_sweep.flags").unlink()
-    with pytest.raises(RunError, match="sweep must be one of"):
-        load_profile(str(folder))

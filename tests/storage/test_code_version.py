@@ -25,8 +25,8 @@ def test_a_training_imports_nothing_else(tmp_path: Path) -> None:
         "import json, sys\n"
         "import tfcomp.figures.layout\n"
         "tfcomp.figures.layout.MAX_LAYOUT_STEPS = 0\n"  # half the time
-        "from tfcomp.sweeps import one_trial\n"
-        "one_trial.run_trial(sys.argv)\n"
+        "from tfcomp.sweeps import worker_task\n"
+        "worker_task.run_trial(sys.argv)\n"
         "names = {'.'.join(n.split('.')[:2]) for n in sys.modules}\n"
         "print(json.dumps([n for n in names if n.startswith('tfcomp')]))\n"
     )

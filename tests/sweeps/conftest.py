@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from tests.sweeps.fake_slurm import FakeSlurm
-from tfcomp.sweeps import job_cluster, scheduling
+from tfcomp.sweeps import clusters, scheduling
 
 PATIENCE = 200  # seconds, for a machine that is busy
 
@@ -46,7 +46,7 @@ def slurm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[FakeSlurm]:
     """A cluster that is asked often, and whose jobs are soon given up."""
-    job_cluster._import_dask_jobqueue()  # its settings, before those below
+    clusters.import_slurm()  # its settings, before those below
     (tmp_path / "slurm").mkdir()
     fake = FakeSlurm(tmp_path / "slurm")
     monkeypatch.setenv("PATH", f"{fake.folder}/bin:{os.environ['PATH']}")

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 NUM_TRIALS = 4
-TINY = ("--width=8", "--epochs=3", "--steps_per_epoch=5", "--eval_every=1")
+TINY = ("--model=mlp", "--width=8", "--epochs=3", "--eval_every=1")
 
 
 def make_command(folder: Path, *flags: str) -> list[str]:
@@ -15,7 +15,10 @@ def make_command(folder: Path, *flags: str) -> list[str]:
         sys.executable,
         "-m",
         "tfcomp.sweep",
-        "--flagfile=sweep_smoke.flags",
+        "smoke",
+        "--run_name=s",
+        "--grid=depth=2,3",
+        "--seeds=2",
         f"--log_dir={folder / 'logs'}",
         f"--export_dir={folder / 'models'}",
         "--workers=2",
@@ -33,7 +36,7 @@ def test_a_sweep(tmp_path: Path) -> None:
     command = make_command(tmp_path, "--measure")
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
-    sweep = tmp_path / "logs" / "sweep_smoke"
+    sweep = tmp_path / "logs" / "s"
     rows = read(sweep / "trials.csv")
     assert [row["status"] for row in rows] == ["finished"] * NUM_TRIALS
     for row in rows:

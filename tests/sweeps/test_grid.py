@@ -1,9 +1,34 @@
-"""Grids: what they mean, and every way to get them wrong."""
+"""Grids, trials and sweeps: what they mean, and every mistake."""
+
+import os
+import time
+from pathlib import Path
 
 import pytest
 
+from tfcomp import sweep
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.sweeps.grid import parse_grid
+from tfcomp.config.flagfiles import list_flagfiles
+from tfcomp.config.run_flags import define_run_flags, parse_flags
+from tfcomp.studies.thresholds import command as threshold
+from tfcomp.sweeps import grid as grid_module
+from tfcomp.sweeps import scheduler_options
+from tfcomp.sweeps.grid import Trial, make_trials, parse_grid
+from tfcomp.sweeps.scheduler_options import (
+    SchedulerOptions,
+    count_threads,
+    list_gpus,
+)
+
+NUM_TRIALS = {
+    "sweep_ablation.flags": 60,
+    "sweep_depth.flags": 50,
+    "sweep_encodings.flags": 80,
+    "sweep_hard_rendering.flags": 40,
+    "sweep_mlp_depth.flags": 50,
+    "sweep_smoke.flags": 4,
+    "sweep_stripes.flags": 20,
+}
 
 
 def test_number_of_trials_is_bounded() -> None:
@@ -82,3 +107,128 @@ def test_mistakes(spec: str, message: str) -> None:
 def test_names_that_are_no_flags_of_a_run(spec: str, message: str) -> None:
     with pytest.raises(RunError, match=message):
         parse_grid([spec])
+
+
+def make(
+    settings: list[dict], seeds: list[int], *flags: str
+) -> tuple[list[Trial], list[str]]:
+    arguments = ["--flagfile=smoke.flags", "--run_name=sweep", *flags]
+    return make_trials(
+        parse_flags(arguments, define_run_flags()), settings, seeds
+    )
+
+
+def name(*flags: str, **setting: object) -> str:
+    return make([setting], [0], *flags)[0][0].name
+
+
+def test_trials_are_settings_times_seeds() -> None:
+    trials, notes = make([{"depth": 2}, {"depth": 3}], [4, 5])
+    described = [trial.describe() for trial in trials]
+    assert described == [
+        "depth=2 seed=4",
+        "depth=2 seed=5",
+        "depth=3 seed=4",
+        "depth=3 seed=5",
+    ]
+    assert [t.config.model.depth for t in trials] == [2, 2, 3, 3]
+    assert [t.config.training.seed for t in trials] == [4, 5, 4, 5]
+    assert len({trial.name for trial in trials}) == 4
+    assert notes == []
+
+
+def test_folders_of_a_trial() -> None:
+    (trial,), _ = make([{}], [0], "--log_dir=logs", "--export_dir=models")
+    assert trial.path == Path("logs/sweep/trials") / trial.name
+    assert trial.config.export_path == f"models/sweep/{trial.name}"
+    assert len(trial.name) == 16 and int(trial.name, 16) >= 0
+    assert trial.config.resume
+
+
+def test_the_name_follows_from_what_is_computed() -> None:
+    same = name()
+    assert same == name("--run_name=other", "--log_dir=elsewhere")
+    assert same == name("--data_dir=/data", "--resume", "--pictures")
+    assert same == name("--seed=7")  # the seed is the sweep's
+    assert same == name(depth=2)  # as the flagfile has it
+    others = {name(depth=3), name(learning_rate=1e-4), name(width=17)}
+    assert len(others | {same}) == 4
+
+
+def test_the_name_follows_from_the_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = name()
+    monkeypatch.setattr(
+        grid_module, "compute_code_version", lambda plugins: "other"
+    )
+    assert name() != before
+
+
+def test_every_combination_is_checked() -> None:
+    with pytest.raises(ConfigError, match="--region must lie in the range"):
+        make([{"grid_size": 12}, {"grid_size": 8}], [0])
+    with pytest.raises(ConfigError, match="--depth must be at least 2"):
+        make([{"depth": 1}], [0])
+    with pytest.raises(ConfigError, match="--encoding must be one of"):
+        make([{"encoding": "morse"}], [0])
+
+
+def test_shipped_sweeps(capsys: pytest.CaptureFixture) -> None:
+    found = {}
+    for name in (n for n in list_flagfiles() if n.startswith("sweep_")):
+        flags = parse_flags([f"--flagfile={name}"], sweep.define_flags())
+        made = sweep.make_sweep(flags)
+        found[name] = len({trial.name for trial in made.items})
+        assert made.folder.name == name.removesuffix(".flags")
+    assert found == NUM_TRIALS
+    assert capsys.readouterr().out == ""  # no region hides a value
+
+
+def test_processes_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduler_options, "count_memory", lambda: 4 * 10**9)
+    assert SchedulerOptions(workers=8).workers == 8
+    with pytest.raises(ConfigError, match="must be at most 8, as many as"):
+        SchedulerOptions(workers=9)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("--seeds=1000000000", "--seeds must be at most 10000"),
+        ("--seeds=9999 --grid_sizes=8,12,16,20,24,28", "at most 100000 sear"),
+        ("--grid_sizes=100000", "--grid_size must be at most 1024"),
+        (f"--grid_sizes={'9' * 5000}", "--grid_sizes must be positive int"),
+        ("--max_bumps=1000000000000", "--max_bumps must be at most 10000000"),
+    ],
+)
+def test_searches_are_counted_before_they_are_made(
+    flags: str, message: str
+) -> None:
+    start = time.monotonic()
+    values = parse_flags(flags.split(), threshold.define_flags())
+    with pytest.raises(ConfigError, match=message):
+        threshold.make_searches(values)
+    assert time.monotonic() - start < 5
+
+
+def test_cores_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)))
+    assert [count_threads(n) for n in (1, 2, 3, 8, 20)] == [8, 4, 2, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("visible", "expected"),
+    [
+        ("", []),
+        ("-1", []),
+        ("0,2", ["0", "2"]),
+        ("1,-1,2", ["1"]),
+        ("GPU-8a,GPU-9b", ["GPU-8a", "GPU-9b"]),
+    ],
+)
+def test_gpus_that_the_environment_allows(
+    visible: str, expected: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert list_gpus() == expected

@@ -20,7 +20,7 @@ from tensorboard.plugins.hparams.backend_context import Context
 
 from tfcomp.config.run_flags import parse_config
 from tfcomp.sweeps.grid import Trial
-from tfcomp.sweeps.sweep_reports import write_experiment
+from tfcomp.sweeps.sweep_run import write_experiment
 
 
 @pytest.fixture

@@ -81,22 +81,6 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return results
 
 
-def test_a_killed_worker(
-    undisturbed: dict[str, bytes],
-    tmp_path: Path,
-    wait_for: Wait,
-    is_running: IsRunning,
-) -> None:
-    process = start(tmp_path, 1.0)
-    wait_for(lambda: len(read_starts(tmp_path)) == 2)
-    os.kill(read_starts(tmp_path)[0], signal.SIGKILL)
-    finish(process)
-    assert read_results(tmp_path) == undisturbed
-    starts = read_starts(tmp_path)
-    assert len(starts) == NUM_TRIALS + 1
-    assert not any(map(is_running, starts))
-
-
 def test_a_trial_that_kills_its_worker_fails_and_is_run_by_the_next_start(
     undisturbed: dict[str, bytes],
     tmp_path: Path,

@@ -14,7 +14,7 @@ from tfcomp.studies.claims.packed_evidence import copy_text
 from tfcomp.studies.thresholds.cases import list_cases
 from tfcomp.studies.thresholds.search_settings import SearchSettings
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.sweep_reports import write_reports
+from tfcomp.sweeps.sweep_run import write_reports
 from tfcomp.sweeps.workload import Workload, run_missing
 
 OPTIONS = SchedulerOptions(workers=1)
@@ -29,9 +29,6 @@ class Finished(Workload):
         return True
 
     def make_call(self, item: Any) -> Any:
-        raise NotImplementedError
-
-    def get_config(self, item: Any) -> RunConfig:
         raise NotImplementedError
 
     def write_tables(self, failures: Mapping[str, str]) -> None:
@@ -58,8 +55,7 @@ def sweep(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["logs", "trials", "figures", "searches", "trials/a", "logs/a.log"],
+    "name", ["logs", "trials", "figures", "searches", "trials/a", "logs/a.log"]
 )
 def test_a_sweep_with_a_link_is_refused(
     name: str, sweep: Path, letter: Path
@@ -90,6 +86,8 @@ def test_linked_figures_are_not_removed(sweep: Path, letter: Path) -> None:
     (sweep / "figures").symlink_to(letter.parent)
     trial = SimpleNamespace(name="a", setting={"depth": 2}, folder=sweep)
     settings = SimpleNamespace(interval="t", pairs=False)
+    (sweep / "trials.csv").touch()
+    (sweep / "sweep.flags").touch()
     with pytest.raises(RunError, match="figures is a link"):
         write_reports(sweep, cast(Any, [trial]), {}, cast(Any, settings))
     assert letter.read_text() == "Dear"

@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tfcomp.sweeps.local_cluster import start_local_cluster
+from tfcomp.sweeps.clusters import start_local_cluster
 
 NOBODY = 65534
 # Runs as the other user: swaps what it can, and plants a module everywhere.
@@ -84,7 +84,7 @@ def list_dask_places() -> list[tuple[str, int]]:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs a second user")
 def test_a_stranger_is_not_imported(attacked: Path) -> None:
-    with start_local_cluster(1) as (_, client):
+    with start_local_cluster(1) as client:
         places = client.submit(list_dask_places).result(60)
         assert places and {mode for _, mode in places} == {0o700}
         assert client.submit(import_decoy, pure=False).result(60) == ""

@@ -12,7 +12,7 @@ import pytest
 from tfcomp.config.run_config import RunConfig
 from tfcomp.statistics.seed_statistics import compute_interval
 from tfcomp.sweeps.sweep_numbers import compute_numbers
-from tfcomp.training.history import History
+from tfcomp.training.monitor import History
 
 
 def write_trial(folder: Path, losses: dict[int, float]) -> Any:
@@ -24,11 +24,7 @@ def write_trial(folder: Path, losses: dict[int, float]) -> Any:
     for epoch, loss in losses.items():
         History(folder).add(epoch, {"train/loss": loss, "id/mse": 9.0})
     return SimpleNamespace(
-        setting={"depth": 3},
-        seed=0,
-        path=folder,
-        name="t",
-        config=RunConfig(),
+        setting={"depth": 3}, seed=0, path=folder, name="t", config=RunConfig()
     )
 
 

@@ -14,7 +14,7 @@ from tfcomp.statistics.seed_statistics import compute_interval, summarize
 from tfcomp.statistics.seed_tests import compare_settings
 from tfcomp.sweeps.sweep_numbers import SweepNumbers
 from tfcomp.sweeps.sweep_page import draw_lines, make_page
-from tfcomp.sweeps.sweep_reports import write_page
+from tfcomp.sweeps.sweep_run import write_page
 
 Planted = dict[int, tuple[list[float], list[float]]]
 

@@ -13,8 +13,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.training.fit import fit_model
-from tfcomp.training.prepared_models import make_training_model
-from tfcomp.training.strategy import make_strategy
+from tfcomp.training.prepared_models import make_strategy, make_training_model
 
 
 @pytest.fixture(scope="session")
@@ -22,9 +21,7 @@ def fit() -> Callable[..., keras.Model]:
     """Trains what flags describe, with the state in a folder."""
 
     def train(
-        flags: Iterable[str],
-        folder: Path,
-        *callbacks: keras.callbacks.Callback,
+        flags: Iterable[str], folder: Path, *callbacks: keras.callbacks.Callback
     ) -> keras.Model:
         config = parse_config([*flags, "--checkpoint_seconds=0"])
         dataset = make_dataset(config)

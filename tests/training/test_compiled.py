@@ -6,6 +6,7 @@ XLA needs seconds for the smallest convolution on a CPU, so networks are tiny.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.training.test_resume import StopAfter, check_equal
+from tests.training.test_resume import check_equal
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset
@@ -23,8 +24,8 @@ from tfcomp.datasets.batches import make_training_table
 from tfcomp.models import MODELS, value_embedding
 from tfcomp.models.value_embedding import LowRankEmbedding
 from tfcomp.training import compiled
-from tfcomp.training.prepared_models import make_training_model
-from tfcomp.training.strategy import make_strategy
+from tfcomp.training.fit import fit_without_pause
+from tfcomp.training.prepared_models import make_strategy, make_training_model
 
 TINY = ("--epochs=5", "--steps_per_epoch=10", "--batch_size=8", "--width=2")
 CNN = ("--flagfile=smoke.flags", "--grid_size=8", "--region=square:3-4", *TINY)
@@ -157,22 +158,11 @@ def test_calls_end_where_weights_are_read(
     assert compiled.count_span([reader], epochs, 600) == 1
 
 
-def test_a_killed_run_resumes_to_the_same_bits(
-    fit_once: Fit, fit: Fit, tmp_path: Path
-) -> None:
-    flags = (*LOW_RANK, "--compiled=always")
-    with pytest.raises(KeyboardInterrupt):
-        fit(flags, tmp_path, StopAfter(2))
-    check_equal(fit_once(flags)[0], fit(flags, tmp_path))
-
-
 def test_equal_shapes_compile_once(fit_once: Fit) -> None:
     """A second training of one model, from another seed, traces nothing."""
     model, _ = fit_once((*LOW_RANK, "--compiled=always"))
-    config = parse_config([*LOW_RANK, "--seed=1"])
-    compiled.fit_compiled(
-        model, make_dataset(config), config.training, 10, 0, []
-    )
+    config = parse_config([*LOW_RANK, "--compiled=always", "--seed=1"])
+    fit_without_pause(model, make_dataset(config), config)
     assert model._tfcomp_program.experimental_get_tracing_count() == 1
 
 
@@ -191,8 +181,9 @@ def test_every_decoder_becomes_a_program(name: str) -> None:
 
 def test_products_are_exact_without_tensor_float_32() -> None:
     """What a GPU is told: no factor is rounded to ten bits."""
-    program = compiled.make_program(make_tiny("cnn")[0])
-    table = make_training_table(make_tiny("cnn")[1])
+    model, dataset = make_tiny("cnn")
+    program = compiled.make_program(model)
+    table = make_training_table(dataset)
     rows = tf.zeros([1, 2, 4], tf.int64)
     before = tf.config.experimental.tensor_float_32_execution_enabled()
     try:
@@ -200,11 +191,7 @@ def test_products_are_exact_without_tensor_float_32() -> None:
         text = program.experimental_get_compiler_ir(rows, *table)(stage="hlo")
     finally:
         tf.config.experimental.enable_tensor_float_32_execution(before)
-    products = [
-        line
-        for line in text.splitlines()
-        if " convolution(" in line or " dot(" in line
-    ]
+    products = re.findall(r".* (?:convolution|dot)\(.*", text)
     assert products
     assert all("highest,highest" in line for line in products)
 

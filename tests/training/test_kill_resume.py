@@ -19,7 +19,7 @@ from tfcomp.training.experiment import train_and_evaluate
 
 FLAGS = (
     "--flagfile=smoke.flags",
-    "--epochs=12",
+    "--epochs=6",
     "--steps_per_epoch=10",
     "--eval_every=3",
     "--layerwise_every=0",
@@ -68,9 +68,7 @@ def kill_later(process: BaseProcess, folder: Path, seconds: float) -> bool:
     return process.exitcode != 0
 
 
-def read_result(
-    folder: Path,
-) -> tuple[list[np.ndarray], dict[str, bytes]]:
+def read_result(folder: Path) -> tuple[list[np.ndarray], dict[str, bytes]]:
     """The weights, and the curves and images, of a run with one SavedModel."""
     run = folder / "logs" / "smoke"
     model = keras.models.load_model(run / "model.keras")
@@ -78,7 +76,7 @@ def read_result(
     assert version.name == "1"
     files = [run / "history.csv", *sorted(run.glob("outputs/*"))]
     kept = {file.name: file.read_bytes() for file in files}
-    assert list(kept)[1:] == ["epoch_4.npz", "epoch_8.npz"]
+    assert list(kept)[1:] == ["epoch_2.npz", "epoch_4.npz"]
     return model.get_weights(), kept
 
 
@@ -87,7 +85,7 @@ def read_result(
     # From a checkpoint to a kill, at most. The end of a run takes as long as
     # the second.
     [
-        (3, 0.3),
+        (2, 0.2),
         pytest.param(
             20, 4.0, marks=[pytest.mark.slow, pytest.mark.timeout(3600)]
         ),

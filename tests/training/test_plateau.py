@@ -1,13 +1,15 @@
-"""What changes the steps of a training: plateaus, clipping, the loss."""
+"""What changes the steps of a training: rates, clipping, the loss."""
 
-from collections.abc import Callable
-from pathlib import Path
+import math
 
 import keras
 import numpy as np
+import pytest
 
-from tfcomp.training.fit import make_loss
-from tfcomp.training.plateau import PlateauSchedule
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.network_config import TrainingConfig
+from tfcomp.training.fit import compile_model, make_loss
+from tfcomp.training.plateau import FinalDecay, PlateauSchedule, make_rate
 
 
 def follow(losses: list[float], patience: int) -> list[float]:
@@ -34,26 +36,50 @@ def test_hardly_better_is_not_better() -> None:
     assert follow([1.0, 0.9995, 0.999], patience=1) == [1, 1, 1]
 
 
-def test_rate_does_not_vanish() -> None:
-    assert follow([1.0] * 60, patience=1)[-1] > 1e-8
-
-
-def test_clipping_and_l1_change_training(
-    fit: Callable[..., keras.Model], tmp_path: Path
-) -> None:
-    def train(*flags: str) -> np.ndarray:
-        tiny = ("--flagfile=smoke.flags", "--epochs=1", "--steps_per_epoch=5")
-        return fit([*tiny, *flags], tmp_path / "".join(flags)).get_weights()[0]
-
-    base = train()
-    assert not np.array_equal(base, train("--clip_norm=1e-3"))
-    assert not np.array_equal(base, train("--l1_weight=1"))
-
-
-def test_loss_against_numpy(rng: np.random.Generator) -> None:
+def test_loss_against_numpy_and_clipping(rng: np.random.Generator) -> None:
     truth, images = rng.random((2, 3, 4, 4, 1)).astype(np.float32)
     loss = np.asarray(make_loss(0.1)(truth, images))
     error = images - truth
     expected = (error**2 + 0.1 * np.abs(error)).mean(axis=-1)
     np.testing.assert_allclose(loss, expected, rtol=1e-6)
-    assert make_loss(0.0) == "mean_squared_error"
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    compile_model(model, TrainingConfig(clip_norm=0.5), 3)
+    assert model.optimizer.global_clipnorm == 0.5
+    assert model.optimizer.learning_rate == TrainingConfig().learning_rate
+    assert model.loss == make_loss(0.0) == "mean_squared_error"
+
+
+def test_rates_by_hand() -> None:
+    config = TrainingConfig(epochs=5, learning_rate=2.0, decay="linear")
+    rates = [float(make_rate(config, 4)(step)) for step in range(20)]
+    np.testing.assert_allclose(rates, [2] * 16 + [2, 1.5, 1, 0.5])
+    cosine = FinalDecay(2.0, 16, 20, "cosine")
+    expected = [1 + math.cos(math.pi * part / 4) for part in range(4)]
+    found = [float(cosine(step)) for step in range(16, 20)]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert float(cosine(25)) == pytest.approx(0, abs=1e-6)
+
+
+def test_steps_beyond_float32_are_told_apart() -> None:
+    rate = FinalDecay(1.0, 2**30, 2**30 + 4, "linear")
+    assert float(rate(2**30 + 1)) == 0.75
+
+
+@pytest.mark.parametrize("share", [1e-9, 1.0])
+def test_extreme_shares_train(share: float) -> None:
+    config = TrainingConfig(epochs=2, decay="cosine", decay_share=share)
+    rates = [float(make_rate(config, 3)(step)) for step in range(6)]
+    assert rates[0] == pytest.approx(1e-3)
+    assert min(rates) > 0
+
+
+def test_configuration_round_trip() -> None:
+    rate = FinalDecay(1.0, 2, 8, "cosine")
+    data = keras.optimizers.schedules.serialize(rate)
+    again = keras.optimizers.schedules.deserialize(data)
+    assert float(again(5)) == float(rate(5)) == pytest.approx(0.5)
+
+
+def test_one_schedule_at_a_time() -> None:
+    with pytest.raises(ConfigError, match="--decay must be none with"):
+        TrainingConfig(decay="linear", plateau_patience=2)

@@ -12,24 +12,25 @@ import pytest
 
 from tests.conftest import make_smoke_config
 from tfcomp.config.run_config import RunConfig
-from tfcomp.config.run_flags import list_flag_lines, parse_config
+from tfcomp.config.run_flags import list_flag_lines
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.run_metrics import make_analysis, measure_run
-from tfcomp.sweeps import one_trial
+from tfcomp.sweeps.worker_task import run_trial
 from tfcomp.training import plateau, prepared_models
 from tfcomp.training.experiment import train_and_evaluate
 from tfcomp.training.prepared_models import (
     PreparedModels,
     list_evaluators,
+    make_strategy,
     prepare_models,
 )
-from tfcomp.training.strategy import make_strategy
 
 KINDS = {
-    "cnn": ("--precision=mixed_bfloat16", "--weight_decay=0.1"),
     "mlp": (
         "--model=mlp",
+        "--precision=mixed_bfloat16",
+        "--weight_decay=0.1",
         "--width=16",
         "--plateau_patience=1",
         "--coordinates=continuous",
@@ -91,7 +92,7 @@ def test_same_bits(
 def test_what_observes_is_kept_for_the_same_network(
     make_smoke: Callable[..., RunConfig], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not the trained model; nor anything for another network or grid."""
+    """Not the trained model; nor for another network, grid or plugin."""
     monkeypatch.setattr(prepared_models, "_kept", {})
 
     def prepare(*flags: str) -> PreparedModels:
@@ -106,6 +107,10 @@ def test_what_observes_is_kept_for_the_same_network(
     assert other.trained is not first.trained
     for flags in (("--width=8",), ("--grid_size=16",)):
         assert prepare(*flags).evaluator is not first.evaluator
+    plugin = dataclasses.replace(make_smoke(), plugins="json")
+    with prepare_models(plugin, make_dataset(plugin), make_strategy()):
+        pass
+    assert not prepared_models._kept
 
 
 def test_a_trial_is_measured_by_what_observed_it(
@@ -115,7 +120,7 @@ def test_a_trial_is_measured_by_what_observed_it(
     monkeypatch.setattr(prepared_models, "_kept", {})
     config = make_smoke("--epochs=1", "--steps_per_epoch=5")
     flags = [*list_flag_lines(config), "--measure"]
-    one_trial.run_trial(["one_trial", *flags])
+    run_trial(["run_trial", *flags])
     (evaluator,) = list_evaluators()
     run = load_run(config.run_dir)
     assert make_analysis(run, [evaluator]).run.model is evaluator.model
@@ -127,16 +132,3 @@ def test_a_trial_is_measured_by_what_observed_it(
     file.write_text(json.dumps(metrics))
     measure_run(config.run_dir)
     assert file.read_bytes() == measured
-
-
-@pytest.mark.parametrize("plugins", ["", "json"])
-def test_models_of_plugins_are_not_kept(
-    plugins: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(prepared_models, "_kept", {})
-    config = parse_config(["--flagfile=smoke.flags"])
-    config = dataclasses.replace(config, plugins=plugins)
-    dataset, strategy = make_dataset(config), make_strategy()
-    with prepare_models(config, dataset, strategy):
-        assert not prepared_models._kept
-    assert bool(prepared_models._kept) == (not plugins)

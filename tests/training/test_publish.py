@@ -156,10 +156,7 @@ def test_damaged_files_are_named(copy: Path, file: str) -> None:
     ],
 )
 def test_foreign_flags(
-    copy: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    flags: Change,
-    words: str,
+    copy: Path, monkeypatch: pytest.MonkeyPatch, flags: Change, words: str
 ) -> None:
     monkeypatch.chdir(copy)
     Path("evil.py").write_text("import pathlib; pathlib.Path('ran').touch()")

@@ -11,10 +11,7 @@ from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.published_models import load_published_run
 from tfcomp.models.acting import clear_candidates
 from tfcomp.storage.published_folder import DEFAULT, list_published
-from tfcomp.training.experiment import (
-    describe_environment,
-    train_and_evaluate,
-)
+from tfcomp.training.experiment import describe_environment, train_and_evaluate
 from tfcomp.training.publish import check_scores, score_stored
 
 FOLDER = str(Path(__file__).parents[2] / DEFAULT)

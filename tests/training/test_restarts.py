@@ -1,7 +1,7 @@
 """Trainings that miss their ID target start again; kills change nothing."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import keras
@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from tfcomp.config.run_config import RunConfig
-from tfcomp.training.experiment import train_and_evaluate
+from tfcomp.training.experiment import derive_seed, train_and_evaluate
 from tfcomp.training.monitor import Monitor
-from tfcomp.training.restarts import derive_seed
 
 FLAGS = ("--epochs=2", "--steps_per_epoch=4", "--checkpoint_seconds=0")
+FLAGS += ("--layerwise_every=0", "--nopictures", "--noexport")
 MISSED = (*FLAGS, "--id_target=1e-9", "--restarts=1")
 Smoke = Callable[..., RunConfig]
 
@@ -30,10 +30,35 @@ def run(config: RunConfig) -> tuple[list[np.ndarray], dict, str]:
     return model.get_weights(), metrics, curves
 
 
-def test_the_best_is_kept_and_recorded(
-    make_smoke: Smoke, capsys: pytest.CaptureFixture
+@pytest.fixture
+def interrupted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Ends trainings after as many epochs as the list has entries."""
+    on_epoch_end, left = Monitor.on_epoch_end, list[int]()
+
+    def interrupt(self: Monitor, epoch: int, logs: dict | None = None) -> None:
+        if not left:
+            raise KeyboardInterrupt
+        left.pop()
+        on_epoch_end(self, epoch, logs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Monitor, "on_epoch_end", interrupt)
+        yield left
+
+
+def test_restarts(
+    make_smoke: Smoke, interrupted: list[int], capsys: pytest.CaptureFixture
 ) -> None:
-    weights, metrics, curves = run(make_smoke(*MISSED))
+    """The best attempt is kept; killed in each of them, a run ends the same."""
+    for _ in range(3):  # an epoch in each session: the second one restarts
+        interrupted.append(1)
+        with pytest.raises(KeyboardInterrupt):
+            run(make_smoke(*MISSED, "--resume"))
+    interrupted += [1] * 100
+    resumed = run(make_smoke(*MISSED, "--resume"))
+    weights, metrics, curves = run(make_smoke(*MISSED, "--run_name=whole"))
+    check_equal(weights, resumed[0])
+    assert (metrics, curves) == resumed[1:]
     attempts = metrics["train"]["attempts"]
     seeds = [derive_seed(0, number) for number in range(2)]
     assert [a["seed"] for a in attempts] == seeds
@@ -45,32 +70,11 @@ def test_the_best_is_kept_and_recorded(
     # The same as a run of that seed by itself, which is good enough here.
     flags = (f"--seed={best['seed']}", "--id_target=100", "--run_name=alone")
     alone = run(make_smoke(*FLAGS, *flags))
-    for one, other in zip(weights, alone[0], strict=True):
-        np.testing.assert_array_equal(one, other)
+    check_equal(weights, alone[0])
     assert curves == alone[2]
     assert alone[1]["train"]["attempts"] == [best]
 
 
-def test_resumed_restarts_end_the_same(
-    make_smoke: Smoke, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Killed in the first training, right after it, and in the second."""
-    whole = run(make_smoke(*MISSED, "--run_name=whole"))
-    on_epoch_end = Monitor.on_epoch_end
-    left = []
-
-    def interrupt(self: Monitor, epoch: int, logs: dict | None = None) -> None:
-        if not left:
-            raise KeyboardInterrupt
-        on_epoch_end(self, epoch, left.pop() and logs)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Monitor, "on_epoch_end", interrupt)
-        for _ in range(3):  # an epoch in each session
-            left.append(True)
-            with pytest.raises(KeyboardInterrupt):
-                run(make_smoke(*MISSED, "--resume"))
-    weights, metrics, curves = run(make_smoke(*MISSED, "--resume"))
-    for one, other in zip(weights, whole[0], strict=True):
+def check_equal(first: list[np.ndarray], second: list[np.ndarray]) -> None:
+    for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one, other)
-    assert (metrics, curves) == whole[1:]

@@ -92,6 +92,8 @@ def test_resume_is_exact(
         with pytest.raises(KeyboardInterrupt):
             fit(flags, tmp_path, StopAfter(epochs))
     check_equal(fit_whole(flags), fit(flags, tmp_path))
+    if flags == FALLING_RATE:  # the plateau is reached
+        assert fit_whole(flags).optimizer.learning_rate.numpy() < 0.5
 
 
 def test_what_is_finished_trains_no_more_and_must_be_whole(
@@ -103,10 +105,6 @@ def test_what_is_finished_trains_no_more_and_must_be_whole(
         file.write_bytes(file.read_bytes()[:100])
     with pytest.raises(RunError, match="cannot be read"):
         fit(SMOKE, tmp_path)
-
-
-def test_rate_is_reduced_while_it_is_resumed(fit_whole: Fit) -> None:
-    assert float(fit_whole(FALLING_RATE).optimizer.learning_rate.numpy()) < 0.5
 
 
 class Weaken(keras.callbacks.Callback):
@@ -154,10 +152,8 @@ def interrupted(fit: Fit, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("interrupted")
     with pytest.raises(KeyboardInterrupt):
         fit(SMOKE, folder, StopAfter(3))
-    assert {file.stem for file in folder.glob("*.index")} == {
-        "ckpt-2",
-        "ckpt-3",
-    }
+    stems = {file.stem for file in folder.glob("*.index")}
+    assert stems == {"ckpt-2", "ckpt-3"}
     (folder / "ckpt-4_temp").mkdir()  # of a kill
     (folder / "ckpt-4_temp" / "part-0.data").touch()
     return folder
@@ -166,9 +162,7 @@ def interrupted(fit: Fit, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("name", "content", "epochs"),
     [
-        ("checkpoint", b"", [4]),
         ("checkpoint", bytes(range(256)), [4]),
-        ("ckpt-3.index", b"", [3, 4]),
         ("ckpt-3.data-00000-of-00001", b"short", [3, 4]),
     ],
 )

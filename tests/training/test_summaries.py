@@ -1,6 +1,5 @@
-"""TensorBoard: tags and contents, read back from the event files."""
+"""TensorBoard and `history.csv`: tags and contents, read back."""
 
-import dataclasses
 import io
 import json
 from collections.abc import Callable
@@ -16,9 +15,9 @@ from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from tensorboard.util import tensor_util
 
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import make_dataset
+from tfcomp.evaluation.metrics import list_metrics
 from tfcomp.training.experiment import train_and_evaluate
-from tfcomp.training.summaries import RunSummaries, list_charted
+from tfcomp.training.monitor import History, read_history
 
 STAGES = ["code", "stage_0", "stage_1", "stage_2", "image"]
 
@@ -53,7 +52,9 @@ def test_scalar_tags_are_few_and_grouped(
     # TensorBoard sorts them: the scores stand above the stages.
     watched = {name for row in metrics["layers"].values() for name in row}
     watched |= {"mixed_share", "relative_contrast", "total_curvature"}
-    for group in (*watched & set(list_charted()), "log_volume_map"):
+    declared = list_metrics("stage", "stages")
+    charted = {m.name for m in declared if m.chart is not None}
+    for group in (*watched & charted, "log_volume_map"):
         assert groups.pop(f"stage_{group}") == set(STAGES)
     first = {"errors", "map", "samples_id", "samples_ood"}
     # TensorBoard opens on the first group that it shows.
@@ -69,37 +70,6 @@ def test_samples_are_also_a_file(smoke_run: RunConfig) -> None:
         assert file.width > 1000 and file.height > 600
 
 
-@pytest.mark.parametrize("tag", ["ood/relative_mse", "id/mse"])
-def test_smoothed_curves_end_at_the_final_metrics(
-    events: EventAccumulator, metrics: dict, tag: str
-) -> None:
-    """By TensorBoard's default, an average with the weight 0.6, debiased."""
-    subset, name = tag.split("/")
-    smoothed, weight = 0.0, 0.0
-    for value in read(events, tag).values():  # one for each step, as there
-        smoothed = 0.6 * smoothed + 0.4 * value
-        weight = 0.6 * weight + 0.4
-    expected = metrics[subset][name]
-    assert smoothed / weight == pytest.approx(expected, rel=1e-6)
-
-
-def test_many_points_are_a_curve(
-    smoke_run: RunConfig, tmp_path: Path, read_events: Callable
-) -> None:
-    training = dataclasses.replace(smoke_run.training, epochs=20)
-    config = dataclasses.replace(
-        smoke_run, log_dir=str(tmp_path), training=training
-    )
-    summaries = RunSummaries(config, make_dataset(smoke_run))
-    for epoch in (10, 19, 20):
-        summaries.write_scalars(epoch, {"id/mse": 0.5}, every=1)
-        summaries.write_scalars(epoch, {"ood/mse": 0.5}, every=2)
-    summaries.close()
-    events = read_events(config)
-    assert list(read(events, "id/mse")) == [10, 19, 20]
-    assert list(read(events, "ood/mse")) == [20]
-
-
 def test_hyperparameters_are_those_that_say_something(
     smoke_run: RunConfig, events: EventAccumulator
 ) -> None:
@@ -108,14 +78,6 @@ def test_hyperparameters_are_those_that_say_something(
     shown = set(data.session_start_info.hparams)
     assert {"region", "encoding", "model", "seed", "epochs"} <= shown
     assert "adam_epsilon" not in shown and len(shown) < 25
-
-
-@pytest.mark.parametrize("tag", ["errors", "samples_ood", "map"])
-def test_pictures_have_the_size_of_a_card(
-    events: EventAccumulator, tag: str
-) -> None:
-    width, height = map(int, read(events, f"answer/{tag}")[2][:2])
-    assert width == 640 and height < 0.65 * width  # twice the pixels of a card
 
 
 def test_last_scalars_are_the_final_metrics(
@@ -160,15 +122,44 @@ def test_pictures_can_be_left_out(
     assert not [tag for tag in tags if tag.startswith("answer/")]
 
 
-def test_numbers_beyond_float32_are_left_out_and_named(
-    smoke_run: RunConfig,
-    tmp_path: Path,
-    read_events: Callable,
-    capsys: pytest.CaptureFixture,
+def test_numbers_are_those_of_tensorboard(
+    smoke_run: RunConfig, events: EventAccumulator
 ) -> None:
-    config = dataclasses.replace(smoke_run, log_dir=str(tmp_path))
-    summaries = RunSummaries(config, make_dataset(smoke_run))
-    summaries.write_scalars(1, {"id/mse": 1e60, "ood/mse": 0.5, "id/r2": -1e39})
-    summaries.close()
-    assert "note: id/mse, id/r2" in capsys.readouterr().err
-    assert read(read_events(config), "ood/mse") == {1: 0.5}
+    rows = read_history(Path(smoke_run.run_dir) / "history.csv")
+    assert list(rows) == [1, 2, 3, 4]
+    for tag in ("train/loss", "id/relative_mse", "ood/relative_mse"):
+        # Few scores are one point in TensorBoard.
+        first = 1 if tag == "train/loss" else 4
+        curve = read(events, tag)
+        assert {e: row[tag] for e, row in rows.items() if e >= first} == curve
+
+
+@pytest.mark.parametrize("content", [b"", b"epoch,a\n1,", b"\xff"])
+def test_a_damaged_file_is_named_and_begun_anew(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    file = tmp_path / "history.csv"
+    file.write_bytes(content)
+    History(tmp_path).add(3, {"train/loss": 0.5})
+    assert read_history(file) == {3: {"train/loss": 0.5}}
+    assert f"no curves from {file}" in capsys.readouterr().err
+
+
+def test_a_resumed_run_ends_in_the_same_file(tmp_path: Path) -> None:
+    def train(history: History, first: int, last: int) -> None:
+        for epoch in range(first, last + 1):
+            history.add(epoch, {"train/loss": 1 / epoch})
+            if epoch % 2 == 0:
+                history.add(epoch, {"id/mse": 0.1 * epoch, "ood/mse": None})
+
+    whole, parts = folders = [tmp_path / "whole", tmp_path / "parts"]
+    for folder in folders:
+        folder.mkdir()
+    train(History(whole), 1, 6)
+    train(History(parts), 1, 4)  # ends after the checkpoint of epoch 2
+    train(History(parts), 3, 3)
+    assert list(read_history(parts / "history.csv")) == [1, 2, 3]
+    train(History(parts), 3, 6)
+    first, second = ((f / "history.csv").read_bytes() for f in folders)
+    assert first == second
+    assert b"\n1,1.0,\n" in first  # no score at this epoch

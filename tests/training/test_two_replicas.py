@@ -1,4 +1,4 @@
-"""Two replicas see, and do, what one does."""
+"""What devices train on: two replicas see, and do, what one does."""
 
 import subprocess
 import sys
@@ -11,6 +11,8 @@ from tests.training.two_replicas import SMOKE
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.batches import make_batches
+from tfcomp.training.fit import give_to_devices
+from tfcomp.training.prepared_models import make_strategy
 
 SCRIPT = Path(__file__).with_name("two_replicas.py")
 
@@ -52,3 +54,13 @@ def test_a_low_rank_layer_is_the_same(found: dict[str, np.ndarray]) -> None:
     )
     for name in names:
         np.testing.assert_allclose(two[name], one[name], rtol=0, atol=1e-6)
+
+
+def test_one_device_gets_all_batches_in_order() -> None:
+    dataset = make_dataset(parse_config(SMOKE))
+    batches = make_batches(dataset, 16, seed=3, first_step=5, num_steps=7)
+    given = list(give_to_devices(batches, make_strategy()))
+    assert len(given) == 7
+    for some, others in zip(given, batches, strict=True):
+        for one, other in zip(some, others, strict=True):
+            np.testing.assert_array_equal(one, other)

@@ -25,8 +25,7 @@ from tfcomp.datasets import make_dataset
 from tfcomp.datasets.batches import make_batches
 from tfcomp.models.regularizers import EntropyRegularizer, VarianceRegularizer
 from tfcomp.models.value_embedding import LowRankEmbedding
-from tfcomp.training.prepared_models import make_training_model
-from tfcomp.training.strategy import make_strategy
+from tfcomp.training.prepared_models import make_strategy, make_training_model
 
 SMOKE = ("--flagfile=smoke.flags", "--steps_per_epoch=10")
 

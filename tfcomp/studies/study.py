@@ -17,8 +17,7 @@ from tfcomp.studies.paper import command as paper
 from tfcomp.studies.prediction import command as prediction
 from tfcomp.studies.thresholds import command as thresholds
 from tfcomp.sweeps import sweep_run
-from tfcomp.sweeps.sweep_progress import format_seconds
-from tfcomp.sweeps.workload import Workload
+from tfcomp.sweeps.workload import Workload, format_seconds
 from tfcomp.tables.flatten import hash_setting
 
 _COMMANDS = (claims, decoders, prediction, thresholds, paper)

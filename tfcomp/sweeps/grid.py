@@ -7,12 +7,12 @@ import itertools
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import LOCATION_FLAGS, RunConfig, make_config
 from tfcomp.config.run_flags import (
     define_run_flags,
@@ -20,9 +20,12 @@ from tfcomp.config.run_flags import (
     parse_flags,
 )
 from tfcomp.config.settings import Settings, setting
+from tfcomp.evaluation.metrics import adopt_metrics
 from tfcomp.models.config_checks import list_announcements
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.sweeps.scheduler_options import is_here
+from tfcomp.tables.flatten import ALL, END, Row
+from tfcomp.tables.read import read_run
 
 GRID: dict[str, tuple[list[str], str]] = {
     "grid": (
@@ -42,15 +45,8 @@ def parse_grid(
 
     A value that contains a comma is quoted as in CSV:
     `region="box:x:6-22,y:0-9",corner:14`. The values of flags that are
-    varied together cannot contain a slash.
-
-    Returns:
-        Every combination, flag name to value; the last axis varies fastest.
-
-    Raises:
-        ConfigError: An axis is invalid, empty or repeats a flag or value, or
-            there are too many trials.
-        RunError: A flag is not known.
+    varied together cannot contain a slash. Returns every combination, flag
+    name to value; the last axis varies fastest.
     """
     axes = [_parse_axis(spec, plugins) for spec in specs]
     names = [name for linked, _ in axes for name in linked]
@@ -67,10 +63,7 @@ def parse_grid(
 
 
 def split_cells(flag: str, text: str) -> list[str]:
-    """Splits a flag's value at commas outside of quotes, as in CSV.
-
-    Raises ConfigError if the quotes are invalid.
-    """
+    """Splits a flag's value at commas outside of quotes, as in CSV."""
     try:
         rows = list(csv.reader([text], strict=True, skipinitialspace=True))
     except csv.Error as error:
@@ -138,21 +131,31 @@ class Trial:
         return " ".join(f"{name}={value}" for name, value in named.items())
 
 
+def read_result(trial: Trial, history: bool = False) -> list[Row]:
+    """Reads the numbers of a trial; none if it is unfinished or damaged."""
+    try:
+        run = read_run(trial.path, history)
+    except (OSError, ValueError, RunError):
+        return []
+    adopt_metrics(run.own_metrics)
+    return run.numbers
+
+
+def list_scores(rows: Iterable[Row]) -> dict[str, float]:
+    """Returns scores such as `ood_mse`, and measures that are one number."""
+    return {
+        name if subset == ALL else f"{subset}_{name}": value
+        for when, subset, stage, name, value in rows
+        if when == END and not stage and (subset != ALL or "/" not in name)
+    }
+
+
 def make_trials(
     flags: Mapping[str, Any],
     settings: Sequence[dict[str, Any]],
     seeds: Sequence[int],
 ) -> tuple[list[Trial], list[str]]:
-    """Returns all trials, setting by setting, and lines for the user.
-
-    Args:
-        flags: Of the sweep.
-        settings: As of `parse_grid`.
-        seeds: Of every setting.
-
-    Raises:
-        ConfigError: A combination breaks a rule that needs no TensorFlow.
-    """
+    """Returns all trials, setting by setting, and lines for the user."""
     base = make_config(dict(flags))
     folder = Path(base.run_dir) / "trials"
     exports = os.path.join(base.export_dir, base.run_name)

@@ -2,9 +2,12 @@
 
 import os
 import re
+import shlex
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tfcomp.config.errors import ConfigError
@@ -20,6 +23,7 @@ _FORMS = {
         "the address of a scheduler, as tcp://host:8786",
     ),
 }
+JOB_DEFAULTS: dict[str, Any] = {"cores": 1, "memory": "4GB"}
 # Of a process that has imported TensorFlow.
 WORKER_BYTES = 500 * 10**6
 
@@ -75,15 +79,6 @@ class SchedulerOptions(Settings):
         minimum=0,
         maximum=1024,
     )
-    # A worker starts within seconds, or half a minute on a busy machine. Users
-    # who submit their own workers as jobs ask for more.
-    worker_timeout: int = setting(
-        300,
-        "Seconds without a single worker, or job that waits in the queue, "
-        "after which the command gives up the rest and ends with the trials "
-        "that it has. With 0 it waits for ever.",
-        minimum=0,
-    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -138,3 +133,49 @@ def list_gpus() -> list[str]:
     except (OSError, subprocess.SubprocessError):
         return []  # a driver that is absent or silent cannot train either
     return found.stdout.split()
+
+
+def describe_jobs(options: SchedulerOptions, folder: Path) -> dict[str, Any]:
+    """Returns resources of jobs: by flags, Dask's file, or `JOB_DEFAULTS`."""
+    flags = {
+        "cores": options.job_cores,
+        "memory": options.job_memory,
+        "walltime": options.job_time,
+        "queue": options.job_partition,
+    }
+    asked: dict[str, Any] = {n: value for n, value in flags.items() if value}
+    for name, value in JOB_DEFAULTS.items():
+        asked.setdefault(name, read_jobqueue(name) or value)
+    if options.job_gpus:
+        others = read_jobqueue("job-extra-directives") or []
+        gpus = f"--gres=gpu:{options.job_gpus}"
+        asked["job_extra_directives"] = [*others, gpus]
+    logs = str(folder.absolute() / "logs/jobs")
+    python = read_jobqueue("python") or shlex.quote(sys.executable)
+    return {
+        **asked,
+        "processes": 1,
+        "job_name": "tfcomp",
+        # Without a shell between, the signal that ends the job reaches Dask.
+        "python": f"exec {python}",
+        # One task at a time, whose memory the cluster limits.
+        "worker_extra_args": (
+            "--nthreads 1 --memory-limit 0 --no-dashboard".split()
+        ),
+        "log_directory": read_jobqueue("log-directory") or logs,
+    }
+
+
+def count_job_threads(options: SchedulerOptions) -> int:
+    """Returns the threads of a trial, one for each core of its job."""
+    cores: int = (
+        options.job_cores or read_jobqueue("cores") or JOB_DEFAULTS["cores"]
+    )
+    return cores
+
+
+def read_jobqueue(name: str) -> Any:
+    """Returns a setting of Dask's configuration, None if there is none."""
+    import dask
+
+    return dask.config.get(f"jobqueue.slurm.{name}", None)

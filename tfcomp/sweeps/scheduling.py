@@ -7,27 +7,25 @@ same tfcomp installed.
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import time
 import uuid
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from tfcomp.config.errors import ConfigError, first_line
 from tfcomp.storage.code_version import OVERRIDE, compute_code_version
-from tfcomp.sweeps import job_cluster
-from tfcomp.sweeps.local_cluster import silence_dask, start_local_cluster
+from tfcomp.sweeps import clusters
 from tfcomp.sweeps.scheduler_options import (
     SchedulerOptions,
+    count_job_threads,
     count_threads,
     list_gpus,
 )
-from tfcomp.sweeps.sweep_progress import format_seconds, say
 from tfcomp.sweeps.worker_task import KEY, Setup, TaskFunction, run_task
 
 if TYPE_CHECKING:
@@ -50,8 +48,7 @@ class Task:
     max_threads: int = 0  # that it can use; 0 is any number
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The end of a task."""
 
     name: str
@@ -70,13 +67,10 @@ class Pool:
     def __init__(
         self, options: SchedulerOptions, folder: Path = Path()
     ) -> None:
-        self._options = options
-        self._folder = folder
-        self._gpus: tuple[str, ...] = ()
+        self._options, self._folder = options, folder
         self._threads = options.threads
-        self._cluster: Any = None
+        self._gpus: tuple[str, ...] = ()
         self._exits = contextlib.ExitStack()
-        self._patience = options.worker_timeout or math.inf
         self.workers = options.workers  # tasks at a time
 
     def __enter__(self) -> Pool:
@@ -87,18 +81,18 @@ class Pool:
             self.workers = self._count_workers()
             return self
         if options.cluster:
-            opened = job_cluster.start_job_cluster(options, self._folder)
-            threads = job_cluster.count_job_threads(options)
+            opened = clusters.start_job_cluster(options, self._folder)
+            threads = count_job_threads(options)
         else:
             self._gpus = tuple(list_gpus())
             self.workers = options.workers or len(self._gpus) or 1
             if self._gpus and self.workers > len(self._gpus):
                 rule = f"must be at most {len(self._gpus)}, one for each GPU"
                 raise ConfigError("workers", rule, self.workers)
-            opened = start_local_cluster(self.workers)
+            opened = clusters.start_local_cluster(self.workers)
             threads = count_threads(self.workers)
         self._threads = options.threads or threads
-        self._cluster, self._client = self._exits.enter_context(opened)
+        self._client = self._exits.enter_context(opened)
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -109,18 +103,13 @@ class Pool:
         self._exits.close()
 
     def run(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
-        """Runs tasks, the first ones first; yields outcomes as they end.
-
-        Without a worker, or a job in the queue, for the time that the options
-        allow, the rest fails. RunError if the first job is refused.
-        """
+        """Runs tasks, the first ones first; yields outcomes as they end."""
         if self._options.cluster:
-            job_cluster.submit_jobs(self._options, self._cluster)
+            clusters.submit_jobs(self._options, self._client.cluster)
         batch = uuid.uuid4().hex[:8]  # keys of an earlier start may live on
         waiting = deque(tasks)
         running: dict[Future, tuple[str, float]] = {}
         outcomes: list[Outcome] = []
-        seen = time.monotonic()  # a worker, or a job in the queue
         try:
             while waiting or running or outcomes:
                 # A task for each worker: tasks that wait on a worker would
@@ -130,21 +119,10 @@ class Pool:
                     future = self._submit(task, batch)
                     running[future] = task.name, time.monotonic()
                 yield from outcomes  # while tasks run on all workers
-                ended = _wait(running) if running else []
+                ended = _wait(list(running)) if running else []
                 outcomes = [_end(f, *running.pop(f)) for f in ended]
-                if ended or self._has_worker():
-                    seen = time.monotonic()
-                elif time.monotonic() - seen > self._patience:
-                    break
                 if self._options.scheduler:  # its workers come and go
                     self.workers = self._count_workers()
-            left = [name for name, _ in running.values()]
-            left += [task.name for task in waiting]
-            if left:
-                seconds = format_seconds(self._patience)
-                reason = f"no worker for {seconds} (--worker_timeout)"
-                say(f"{reason}: giving up {len(left)} of {len(tasks)}")
-                yield from (Outcome(name, reason) for name in left)
         finally:
             self._client.cancel(list(running), force=True)
 
@@ -177,17 +155,10 @@ class Pool:
         except (OSError, RuntimeError, ValueError):
             return 0  # the scheduler is gone, too
 
-    def _has_worker(self) -> bool:
-        """Checks for a worker, or a job in the queue of a cluster."""
-        if self._count_workers():
-            return True
-        is_cluster = bool(self._options.cluster)
-        return is_cluster and job_cluster.are_jobs_queued(self._cluster)
-
     def _connect(self) -> Client:
         from distributed import Client
 
-        silence_dask()
+        clusters.silence_dask()
         address = self._options.scheduler
         try:
             return Client(address, timeout=_CONNECT_SECONDS)
@@ -198,31 +169,27 @@ class Pool:
             raise ConfigError("scheduler", rule, address) from error
 
 
-def _wait(running: Iterable[Future]) -> list[Future]:
+def _wait(running: Sequence[Future]) -> list[Future]:
     """Waits until a task ends; returns those that have ended, if any."""
     from distributed import wait
 
     with contextlib.suppress(TimeoutError, CancelledError):
-        wait(list(running), _WAIT_SECONDS, return_when="FIRST_COMPLETED")
+        wait(running, _WAIT_SECONDS, return_when="FIRST_COMPLETED")
     return [future for future in running if future.done()]
 
 
 def _end(future: Future, name: str, start: float) -> Outcome:
-    outcome = Outcome(name, _explain(future), time.monotonic() - start)
-    future.release()
-    return outcome
-
-
-def _explain(future: Future) -> str:
-    """Returns why a task failed, in one line; empty if it did not."""
+    """Returns how a task has ended, with the reason of a failure."""
     from distributed import KilledWorker
 
-    if future.status == "finished":
-        return ""
+    reason = ""
     if future.cancelled():
-        return "cancelled, or its scheduler is gone"
-    error = future.exception()
-    if isinstance(error, KilledWorker):
-        deaths = error.allowed_failures + 1
-        return f"its worker died {deaths} times (see its log)"
-    return first_line(error)
+        reason = "cancelled, or its scheduler is gone"
+    elif future.status != "finished":
+        error = future.exception()
+        reason = first_line(error)
+        if isinstance(error, KilledWorker):
+            deaths = error.allowed_failures + 1
+            reason = f"its worker died {deaths} times (see its log)"
+    future.release()
+    return Outcome(name, reason, time.monotonic() - start)

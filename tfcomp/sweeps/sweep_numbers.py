@@ -10,12 +10,12 @@ import pandas as pd
 
 from tfcomp.evaluation.metrics import find_limits, list_leading
 from tfcomp.report.run_names import describe_common
-from tfcomp.report.score_table import RIVALS, ScoredRun, read_scored
+from tfcomp.report.score_table import ScoredRun, read_scored
 from tfcomp.statistics.seed_statistics import summarize
 from tfcomp.statistics.seed_tests import compare_settings
 from tfcomp.statistics.setting_table import choose_flags, make_label
-from tfcomp.sweeps.grid import SweepSettings, Trial
-from tfcomp.sweeps.sweep_tables import list_scores, read_result
+from tfcomp.storage.run_folder import read_metrics
+from tfcomp.sweeps.grid import SweepSettings, Trial, list_scores, read_result
 from tfcomp.tables.flatten import ALL, END, Row
 
 QUANTITIES = {
@@ -28,32 +28,19 @@ MAX_EPOCHS = 200  # of a curve
 
 @dataclass(frozen=True)
 class SweepNumbers:
-    """The numbers of a sweep, seed by seed and over seeds.
-
-    Attributes:
-        flags: Those that tell the settings apart.
-        seeds: One row a setting, seed and score.
-        scores: One row a setting and score: mean, sd, low, high (95 %), n.
-        curves: The same by `quantity` and `epoch`.
-        layers: The same by `quantity` and `stage`, a position.
-        paired: Pairs of settings at equal seeds.
-        method: How intervals of scores were made.
-        planned: How many trials the sweep has.
-        runs: The errors of finished trials, setting by setting.
-        common: Data and model that all trials share, in a sentence.
-    """
+    """The numbers of a sweep, seed by seed and over seeds."""
 
     title: str
-    flags: Sequence[str]
-    seeds: pd.DataFrame
-    scores: pd.DataFrame
-    curves: pd.DataFrame
-    layers: pd.DataFrame
-    paired: pd.DataFrame
-    method: str
-    planned: int
-    runs: Sequence[ScoredRun] = ()
-    common: str = ""
+    flags: Sequence[str]  # that tell the settings apart
+    seeds: pd.DataFrame  # a row for each setting, seed and score
+    scores: pd.DataFrame  # for each setting and score: mean, sd, low, high, n
+    curves: pd.DataFrame  # the same by `quantity` and `epoch`
+    layers: pd.DataFrame  # the same by `quantity` and `stage`, a position
+    paired: pd.DataFrame  # pairs of settings at equal seeds
+    method: str  # of the intervals of scores
+    planned: int  # trials
+    runs: Sequence[ScoredRun] = ()  # errors of finished trials
+    common: str = ""  # data and model that all trials share, in a sentence
 
 
 def compute_numbers(
@@ -94,31 +81,18 @@ def compute_numbers(
         compare_settings(seeds, flags, method, settings.pairs),
         method,
         len(trials),
-        [_score(trial, rows, varied) for trial, rows in results if rows],
+        [
+            read_scored(
+                make_label(trial.setting, varied),
+                trial.seed,
+                read_metrics(trial.path),
+                f"trials/{trial.name}/",
+            )
+            for trial, found in results
+            if found
+        ],
         describe_common([trial.config.identity() for trial in trials]),
     )
-
-
-def _score(
-    trial: Trial, rows: Sequence[Row], flags: Sequence[str]
-) -> ScoredRun:
-    """Returns the errors of a trial."""
-    numbers = {
-        name if subset == ALL else f"{subset}/{name}": value
-        for when, subset, stage, name, value in rows
-        if when == END and not stage
-    }
-    metrics = {
-        "id": {"relative_mse": numbers.get("id/relative_mse")},
-        "ood": {"relative_mse": numbers.get("ood/relative_mse")},
-        "untrained": {"ood": numbers.get("untrained/ood")},
-        "references": {
-            name: {"ood": numbers.get(f"references/{name}/ood")}
-            for name in RIVALS
-        },
-    }
-    setting = make_label(trial.setting, flags)
-    return read_scored(setting, trial.seed, metrics, f"trials/{trial.name}/")
 
 
 def _list_numbers(

@@ -6,29 +6,66 @@ sweep.flags      every resolved flag; `--flagfile` of it repeats the sweep
 trials/<hash>/   run folders
 logs/<hash>.log  the output of trials
 trials.csv       one row for each trial
-summary.csv      statistics over seeds, and figures (see `sweep_reports`)
+summary.csv      every setting and score: mean, sd, low, high, n
+paired.csv       pairs of settings at equal seeds
+report.html      the results in sentences, and all figures
+figures/         curves and scores (PNG, PDF, CSV)
+events...        the tab HParams of TensorBoard: every trial is a session, and
+                 these events name the settings that vary
+
+The last five are made again when scores, flags or code have changed.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from absl import flags
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.plugins.hparams import summary_v2 as hparams
+from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tfcomp.config import run_flags
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.evaluation.metric_files import is_measured
-from tfcomp.storage.code_version import compute_code_version
+from tfcomp.storage.code_version import compute_code_version, hash_files
+from tfcomp.storage.files import (
+    make_subfolder,
+    refuse_link,
+    write_bytes,
+    write_csv,
+    write_table,
+    write_text,
+)
 from tfcomp.storage.run_folder import is_finished
-from tfcomp.sweeps import grid
-from tfcomp.sweeps.one_trial import run_trial
+from tfcomp.sweeps.grid import (
+    GRID,
+    SweepSettings,
+    Trial,
+    list_scores,
+    make_trials,
+    parse_grid,
+    read_result,
+)
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.sweep_reports import write_reports
-from tfcomp.sweeps.sweep_tables import read_result, write_trials
-from tfcomp.sweeps.worker_task import TaskFunction
+from tfcomp.sweeps.worker_task import TaskFunction, run_trial
 from tfcomp.sweeps.workload import Workload
-from tfcomp.tables.flatten import Row
+from tfcomp.tables.flatten import ALL, END, Row
+
+if TYPE_CHECKING:
+    from tfcomp.sweeps.sweep_numbers import SweepNumbers
+
+# Numbers of finished trials, by their names.
+Results = Mapping[str, Sequence[Row]]
+PAGE, STAMP_FILE = "report.html", ".reports"
+# Settings that a figure can tell apart, with a row of an inch for each five.
+MAX_DRAWN = 200
+# TensorBoard knows an event file by a part of its name.
+EVENTS_FILE = "events.out.tfevents.0.hparams"
 
 
 @dataclass(frozen=True)
@@ -39,28 +76,40 @@ class Sweep(Workload):
     noun = "trials"
     flags_name = "sweep.flags"
 
-    items: Sequence[grid.Trial]
-    settings: grid.SweepSettings
-    _finished: dict[str, list[Row]] = field(default_factory=dict)
+    items: Sequence[Trial]
+    settings: SweepSettings
 
-    def is_finished(self, trial: grid.Trial) -> bool:
+    def is_finished(self, trial: Trial) -> bool:
         """Returns True if all files of a trial are there and undamaged."""
         if not is_finished(trial.path):
             return False
         return not self.settings.measure or is_measured(trial.path)
 
-    def make_call(self, trial: grid.Trial) -> tuple[TaskFunction, list[str]]:
-        """Returns the call of `run_trial`."""
+    def make_call(
+        self, trial: Trial
+    ) -> tuple[RunConfig, TaskFunction, list[str]]:
         measure = ["--measure"] if self.settings.measure else []
-        return run_trial, run_flags.list_flag_lines(trial.config) + measure
-
-    def get_config(self, trial: grid.Trial) -> RunConfig:
-        """Returns the run of a trial."""
-        return trial.config
+        lines = run_flags.list_flag_lines(trial.config)
+        return trial.config, run_trial, lines + measure
 
     def write_tables(self, failures: Mapping[str, str]) -> None:
-        """Writes `trials.csv`."""
-        write_trials(self.folder, self.items, self._read_results(), failures)
+        """Writes `trials.csv`: settings, seeds, scores, reasons of failures."""
+        rows: list[dict[str, Any]] = []
+        results = self._read_results()
+        for trial in self.items:
+            result = results.get(trial.name, ())
+            status = "finished" if result else "missing"
+            row = {
+                "trial": trial.name,
+                "status": "failed" if trial.name in failures else status,
+                "reason": failures.get(trial.name, ""),
+                **trial.setting,
+                "seed": trial.seed,
+            }
+            scores = list_scores(result).items()
+            rows.append(row | {n: x for n, x in scores if x == x})  # no NaN
+        empty = dict.fromkeys((name for row in rows for name in row), "")
+        write_csv(self.folder / "trials.csv", [empty | row for row in rows])
 
     def write_reports(self) -> None:
         """Writes statistics, figures and the page."""
@@ -68,35 +117,28 @@ class Sweep(Workload):
         write_reports(self.folder, self.items, results, self.settings)
 
     def _read_results(self) -> dict[str, list[Row]]:
-        """Reads the numbers of trials; of finished trials once."""
-        results = {}
-        for trial in self.items:
-            rows = self._finished.get(trial.name) or read_result(trial)
-            if rows:
-                results[trial.name] = rows
-                if trial.name not in self._finished and self.is_finished(trial):
-                    self._finished[trial.name] = rows
-        return results
+        results = {t.name: read_result(t) for t in self.items}
+        return {name: rows for name, rows in results.items() if rows}
 
 
 def define_flags() -> flags.FlagValues:
     """Returns the flags of a run, of a sweep, and of its workers."""
-    values = run_flags.make_flags(grid.GRID, run_flags.define_run_flags())
+    values = run_flags.make_flags(GRID, run_flags.define_run_flags())
     # A hundred trials need no pictures and no SavedModels, which take half of
     # the time of a short run outside training.
     values.set_default("pictures", False)
     values.set_default("export", False)
-    run_flags.define_settings(grid.SweepSettings.list_settings(), values)
+    run_flags.define_settings(SweepSettings.list_settings(), values)
     run_flags.define_settings(SchedulerOptions.list_settings(), values)
     return values
 
 
 def make_sweep(values: dict[str, Any]) -> Sweep:
     """Returns the sweep that the flags describe; writes nothing."""
-    settings = grid.SweepSettings.from_flags(values)
+    settings = SweepSettings.from_flags(values)
     config = make_config(values)
-    points = grid.parse_grid(values["grid"], settings.seeds, config.plugins)
-    trials, notes = grid.make_trials(values, points, settings.all_seeds)
+    points = parse_grid(values["grid"], settings.seeds, config.plugins)
+    trials, notes = make_trials(values, points, settings.all_seeds)
     for note in notes:
         print(note)
     version = compute_code_version(config.plugins)
@@ -105,3 +147,93 @@ def make_sweep(values: dict[str, Any]) -> Sweep:
     text = f"# code version: {version}\n{run_flags.format_flags(config)}"
     text += "".join(f"{line}\n" for line in lines)
     return Sweep(Path(config.run_dir), trials, text, settings)
+
+
+def write_reports(
+    folder: Path,
+    trials: Sequence[Trial],
+    results: Results,
+    settings: SweepSettings,
+) -> None:
+    """Writes summary, comparisons, figures and HParams, unless up to date."""
+    made_of = [folder / name for name in ("trials.csv", "sweep.flags")]
+    version = hash_files((file.name, file) for file in made_of)
+    stamp = folder / STAMP_FILE
+    tables = [folder / f"{name}.csv" for name in ("summary", "paired")]
+    is_known = stamp.exists() and stamp.read_bytes() == version.encode()
+    if is_known and tables[0].exists():
+        return
+    refuse_link(folder / "figures")
+    # Until they are complete, reports can be wrong.
+    old = [stamp, folder / PAGE, *(folder / "figures").glob("*.*"), *tables]
+    for path in old:
+        path.unlink(missing_ok=True)
+    # A late import: a command with nothing to report should not wait for it.
+    from tfcomp.sweeps.sweep_numbers import compute_numbers
+
+    sweep = compute_numbers(folder.name, trials, settings)
+    for path, table in zip(tables, (sweep.scores, sweep.paired), strict=True):
+        if len(table):
+            write_table(path, table)
+    write_experiment(folder, trials, list_tags(results))
+    if len({tuple(trial.setting.values()) for trial in trials}) > MAX_DRAWN:
+        print(f"no figures of more than {MAX_DRAWN} settings")
+    elif results:
+        write_page(folder, sweep)
+    write_text(stamp, version)
+
+
+def write_page(folder: Path, sweep: SweepNumbers) -> None:
+    """Writes `figures/`, and the page that shows them."""
+    from tfcomp.figures.exhibits import save_exhibit
+    from tfcomp.report.page import render_page
+    from tfcomp.sweeps.sweep_page import make_page
+
+    answer, sections = make_page(sweep, folder)
+    figures = make_subfolder(folder, "figures")
+    for exhibit in [
+        *answer.exhibits,
+        *(e for s in sections for e in s.exhibits),
+    ]:
+        save_exhibit(exhibit, figures)
+    title = f"Sweep {sweep.title}"
+    page = render_page(
+        title, sweep.common, answer, sections, figures, place="figures/"
+    )
+    write_text(folder / PAGE, page)
+
+
+def list_tags(results: Results) -> list[str]:
+    """Returns TensorBoard's names of scores; it shows the first ones."""
+    tags = dict.fromkeys(
+        f"{subset}/{name}"
+        for rows in results.values()
+        for when, subset, _, name, _ in rows
+        if when == END and subset != ALL
+    )
+    first = ("ood/relative_mse", "id/relative_mse")
+    return sorted(
+        tags, key=lambda tag: (tag not in first, not tag.startswith("ood"))
+    )
+
+
+def write_experiment(
+    folder: Path, trials: Sequence[Trial], tags: Collection[str]
+) -> None:
+    """Writes the domains of varied flags, and tags of scores, as `ood/mse`."""
+    settings = [{**trial.setting, "seed": trial.seed} for trial in trials]
+    domains = [
+        hparams.HParam(
+            name, hparams.Discrete({setting[name] for setting in settings})
+        )
+        for name in settings[0]
+    ]
+    # Equal sweeps have equal files, so there is no time in it.
+    metrics = map(hparams.Metric, tags)
+    summary = hparams.hparams_config_pb(domains, metrics, 0.0)
+    content = BytesIO()
+    writer = RecordWriter(content)
+    head = Event(wall_time=0.0, file_version="brain.Event:2")
+    for event in (head, Event(wall_time=0.0, step=0, summary=summary)):
+        writer.write(event.SerializeToString())
+    write_bytes(folder / EVENTS_FILE, content.getvalue())

@@ -1,4 +1,4 @@
-"""Runs a task inside of a Dask worker.
+"""Runs a task, such as a trial, inside of a Dask worker.
 
 A worker runs one task at a time, in one process that imports TensorFlow once
 and keeps traced models for the next task (`training.prepared_models`). Plugins,
@@ -20,11 +20,15 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfcomp.config.errors import RunError, explain_failure
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.process import IsStopped, StopRequested, stop_when
+from tfcomp.config.quiet import start_tensorflow
+from tfcomp.config.run_config import make_config
+from tfcomp.config.run_flags import define_run_flags, make_flags, parse_flags
+from tfcomp.models.config_checks import check_config
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.files import LinkError, make_subfolder, open_log
 
@@ -69,13 +73,10 @@ class _Process:
 def run_task(
     function: TaskFunction, arguments: Sequence[str], log: str, setup: Setup
 ) -> None:
-    """Calls a function with arguments, and appends its output to a log.
+    """Calls a function, and appends its output to a log; RunError if it fails.
 
     The task stops when its result is no longer wanted or its worker is about
     to end; another worker then continues it.
-
-    Raises:
-        RunError: It failed, with the reason in one line.
     """
     from distributed import Reschedule, get_worker
 
@@ -114,14 +115,22 @@ def _make_stop_check(worker: Worker) -> IsStopped:
 
 
 def _prepare(setup: Setup, worker: Worker) -> None:
-    """Sets this process up, or replaces it; RunError without a nanny."""
+    """Sets this process up, or replaces it."""
     import psutil
+    import threadpoolctl
 
     if _Process.setup is None:
         os.chdir(setup.folder)
         os.environ.update(_choose_environment(setup, worker.name))
-        _limit_loaded_libraries(setup.threads)
-        _separate_random_states()
+        if setup.threads:
+            import numpy  # noqa: F401  its library must be there to be limited
+
+            threadpoolctl.threadpool_limits(setup.threads)
+        # Keras seeds initial weights from `random`, which threads of Dask use.
+        for name, module in [*sys.modules.items()]:
+            is_dask = name.startswith(("dask.", "distributed.", "tornado."))
+            if is_dask and getattr(module, "random", None) is random:
+                vars(module)["random"] = random.Random()
         _Process.setup = setup
     is_large = psutil.Process().memory_info().rss > MAX_BYTES
     if _Process.setup != setup or _Process.is_spent or is_large:
@@ -143,49 +152,15 @@ def _replace_process(worker: Worker) -> None:
 
 
 def _choose_environment(setup: Setup, worker: str | int) -> dict[str, str]:
-    """Returns variables that TensorFlow reads at its start.
-
-    The name of a worker ends with its number on this machine.
-    """
+    """Returns variables that TensorFlow reads at its start."""
     chosen: dict[str, str] = {}
     if setup.threads:
         chosen = dict.fromkeys(THREAD_VARIABLES, str(setup.threads))
     if setup.gpus:
-        number = re.search(r"\d+$", str(worker))
+        number = re.search(r"\d+$", str(worker))  # on this machine
         place = int(number[0]) if number else 0
         chosen["CUDA_VISIBLE_DEVICES"] = setup.gpus[place % len(setup.gpus)]
     return chosen
-
-
-def _limit_loaded_libraries(threads: int) -> None:
-    """Limits the threads of libraries that Dask has loaded already."""
-    import numpy  # noqa: F401  its library must be there to be limited
-    import threadpoolctl
-
-    if threads:
-        threadpoolctl.threadpool_limits(threads)
-
-
-class _RandomState(threading.local):
-    def __init__(self) -> None:
-        self.generator = random.Random()
-
-
-def _separate_random_states() -> None:
-    """Gives every thread a state of `random` of its own.
-
-    Keras seeds initial weights from it, while threads of Dask draw from it.
-    """
-    state = _RandomState()
-
-    def make(name: str) -> Callable[..., Any]:
-        return lambda *args, **kwargs: getattr(state.generator, name)(
-            *args, **kwargs
-        )
-
-    for name in random.__all__:
-        if hasattr(random.Random, name):
-            setattr(random, name, make(name))
 
 
 @contextlib.contextmanager
@@ -227,3 +202,30 @@ def _call(
             print(f"error: {line}", file=sys.stderr)
         return " ".join(line.split())[:_MAX_REASON]
     return ""
+
+
+def run_trial(argv: list[str]) -> None:
+    """Trains and scores a run, or resumes it, if it is not finished.
+
+    --measure measures it, even if it is finished.
+    """
+    text = "Also add the measures of the claims to metrics.json."
+    values = make_flags({"measure": (False, text)}, define_run_flags())
+    settings = parse_flags(argv[1:], values)
+    measure = settings.pop("measure")
+    config = make_config(settings | {"resume": True})
+    dataset = check_config(config)
+    with start_tensorflow():
+        import keras
+
+        from tfcomp.training.experiment import train_and_evaluate
+
+    # Layers are numbered through the life of a process, and their names are
+    # saved: the names must not depend on earlier trials.
+    keras.backend.clear_session()
+    train_and_evaluate(config, dataset)
+    if measure:
+        from tfcomp.evaluation.run_metrics import measure_run
+        from tfcomp.training.prepared_models import list_evaluators
+
+        measure_run(Path(config.run_dir), list_evaluators())

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import Any, ClassVar
 
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
@@ -20,7 +20,6 @@ from tfcomp.storage.output_folders import check_run_folders, lock_folder
 from tfcomp.storage.run_folder import FLAGS_FILE
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.scheduling import Pool, Task
-from tfcomp.sweeps.sweep_progress import Progress, say
 from tfcomp.sweeps.worker_task import TaskFunction
 
 PAUSE = 20  # between writes of the tables, in times of a write
@@ -37,21 +36,16 @@ class Workload(ABC):
     noun: ClassVar[str]  # the items, in the plural
     flags_name: ClassVar[str]  # of the file with the flags
 
-    @property
-    def logs(self) -> Path:
-        return self.folder / "logs"
-
     @abstractmethod
     def is_finished(self, item: Any) -> bool:
         """Returns True if all results of an item are there."""
 
     @abstractmethod
-    def make_call(self, item: Any) -> tuple[TaskFunction, list[str]]:
-        """Returns the function that a worker calls, and its arguments."""
+    def make_call(self, item: Any) -> tuple[RunConfig, TaskFunction, list[str]]:
+        """Returns the function that a worker calls, and its arguments.
 
-    @abstractmethod
-    def get_config(self, item: Any) -> RunConfig:
-        """Returns the run of an item, or a run like those that it makes."""
+        They stand behind the run of the item, or a run like those of it.
+        """
 
     @abstractmethod
     def write_tables(self, failures: Mapping[str, str]) -> None:
@@ -78,36 +72,6 @@ class Workload(ABC):
         ]
 
 
-def run_missing(work: Workload, options: SchedulerOptions) -> dict[str, str]:
-    """Runs the items that are not finished, and writes tables and reports.
-
-    If none is missing, no worker is started.
-
-    Returns:
-        The reasons of the items that failed, by name.
-
-    Raises:
-        ConfigError: No workers can be started.
-        RunError: The same; or the folder is a run, in use, or not writable.
-    """
-    _check_folder(work.folder)
-    failures: dict[str, str] = {}
-    with contextlib.ExitStack() as stack:
-        pool = None
-        if work.list_missing():
-            pool = stack.enter_context(Pool(options, work.folder))
-        stack.enter_context(_claim(work))
-        write_text(work.folder / work.flags_name, work.flags)
-        try:
-            if pool is not None:
-                _run(work, pool, failures)
-                pool.close()  # reports need no workers
-        finally:  # also if it is told to stop
-            work.write_tables(failures)
-        work.write_reports()
-    return failures
-
-
 def run_as_asked(
     make: Callable[[dict[str, Any]], Any], values: dict[str, Any]
 ) -> tuple[Any, dict[str, str]]:
@@ -122,62 +86,102 @@ def run_all(works: Sequence[Workload], options: SchedulerOptions) -> list[str]:
     lines = []
     for number, work in enumerate(works, 1):
         name = work.folder.name
-        say(f"{work.kind} {name} ({number} of {len(works)})")
+        _say(f"{work.kind} {name} ({number} of {len(works)})")
         failed = run_missing(work, options)
         lines += [f"{name} {line}" for line in work.describe_failures(failed)]
     return lines
 
 
-def _check_folder(folder: Path) -> None:
-    if (folder / FLAGS_FILE).exists():
-        rule = f"--run_name must name a sweep, {folder} is a single run"
+def run_missing(work: Workload, options: SchedulerOptions) -> dict[str, str]:
+    """Runs the items that are not finished, and writes tables and reports.
+
+    If none is missing, no worker is started. Returns the reasons of the items
+    that failed, by name.
+    """
+    if (work.folder / FLAGS_FILE).exists():
+        rule = f"--run_name must name a sweep, {work.folder} is a single run"
         raise RunError(rule)
     # Tasks write into the folders in it; a trial checks its own.
-    refuse_links(folder, depth=2)
+    refuse_links(work.folder, depth=2)
+    failures: dict[str, str] = {}
+    with contextlib.ExitStack() as stack:
+        pool = None
+        if work.list_missing():
+            pool = stack.enter_context(Pool(options, work.folder))
+        logs = make_subfolder(work.folder, "logs")
+        stack.enter_context(lock_folder(work.folder))
+        write_text(work.folder / work.flags_name, work.flags)
+        try:
+            if pool is not None:
+                _run(work, pool, logs, failures)
+                pool.close()  # reports need no workers
+        finally:  # also if it is told to stop
+            work.write_tables(failures)
+        work.write_reports()
+    return failures
 
 
-def _claim(work: Workload) -> IO[bytes]:
-    """Creates the folder and locks it until the returned file is closed."""
-    _check_folder(work.folder)
-    make_subfolder(work.folder, work.logs.name)
-    return lock_folder(work.folder)
-
-
-def _run(work: Workload, pool: Pool, failures: dict[str, str]) -> None:
+def _run(
+    work: Workload, pool: Pool, logs: Path, failures: dict[str, str]
+) -> None:
     """Runs the missing items, and adds those that fail to `failures`."""
     # Looked for again: from now on the folder is locked.
     missing = {item.name: item for item in work.list_missing()}
     done = len(work.items) - len(missing)
     kept = f", {done} are finished already" if done else ""
-    say(
-        f"{len(missing)} {work.noun} to run, {pool.workers} at a time{kept}; "
-        f"logs in {work.logs}"
-    )
-    progress = Progress(len(missing))
-    tasks = [_make_task(work, item) for item in missing.values()]
-    due = 0.0
-    for outcome in pool.run(tasks):
-        item, reason = missing[outcome.name], outcome.reason
+    count = f"{len(missing)} {work.noun} to run, {pool.workers} at a time"
+    _say(f"{count}{kept}; logs in {logs}")
+    tasks = []
+    for name, item in missing.items():
+        config, function, arguments = work.make_call(item)
+        setup = config.plugins, config.training.num_replicas
+        log, most = logs / f"{name}.log", choose_threads(config)
+        tasks.append(Task(name, function, arguments, log, *setup, most))
+    progress, due = Progress(len(missing)), 0.0
+    for name, reason, seconds in pool.run(tasks):
+        item = missing[name]
         if not reason and not work.is_finished(item):
             reason = "wrote no results (is the folder shared with workers?)"
         if reason:
-            failures[item.name] = reason
-        progress.report(work.describe_result(item), outcome.seconds, reason)
+            failures[name] = reason
+        progress.report(work.describe_result(item), seconds, reason)
         if (start := time.monotonic()) >= due:
             work.write_tables(failures)
             end = time.monotonic()
             due = end + PAUSE * (end - start)
 
 
-def _make_task(work: Workload, item: Any) -> Task:
-    config = work.get_config(item)
-    function, arguments = work.make_call(item)
-    return Task(
-        item.name,
-        function,
-        arguments,
-        work.logs / f"{item.name}.log",
-        config.plugins,
-        config.training.num_replicas,
-        choose_threads(config),
-    )
+class Progress:
+    """Prints a line for every trial or search that ends."""
+
+    def __init__(self, total: int) -> None:
+        self._total, self._done, self._failed = total, 0, 0
+        self._start = time.monotonic()
+
+    def report(self, name: str, seconds: float, reason: str) -> None:
+        """Prints the item that ended, and the reason if it failed."""
+        self._done += 1
+        self._failed += bool(reason)
+        elapsed = time.monotonic() - self._start
+        left = elapsed / self._done * (self._total - self._done)
+        rest = f"about {format_seconds(left)} left"
+        if not left:
+            rest = f"all in {format_seconds(elapsed)}"
+        failed = f"{self._failed} failed, " if self._failed else ""
+        why = f"  FAILED: {reason}" if reason else ""
+        place = f"[{self._done:>{len(str(self._total))}}/{self._total}]"
+        took = format_seconds(seconds)
+        _say(f"{place} {name}  {took}{why}  ({failed}{rest})")
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)  # log files are up to date
+
+
+def format_seconds(seconds: float) -> str:
+    """Formats a duration as `48 s`, `12 min` or `3.5 h`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 100 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

@@ -24,15 +24,13 @@ _INDEX = re.compile(r"ckpt-(\d{1,18})\.index", re.ASCII)
 
 
 class TrainingState:
-    """The state of a compiled model with a built optimizer, and its files.
-
-    `seconds` is the training time of all sessions of the run.
-    """
+    """The state of a compiled model with a built optimizer, and its files."""
 
     def __init__(
         self, model: keras.Model, folder: str, **schedules: tf.train.Checkpoint
     ) -> None:
         self._epoch = tf.Variable(0, dtype=tf.int64, trainable=False)
+        # The training time of all sessions of the run.
         self.seconds = tf.Variable(0.0, dtype=tf.float64, trainable=False)
         self._checkpoint = tf.train.Checkpoint(
             model=model,
@@ -60,9 +58,6 @@ class TrainingState:
         """Loads the latest readable checkpoint; returns its epoch, or 0.
 
         TensorFlow's list of checkpoints is ignored: it is not flushed to disk.
-
-        Raises:
-            RunError: There are checkpoints, and none can be read.
         """
         for left in self._folder.glob("ckpt-*_temp"):
             shutil.rmtree(left)  # left by a kill
@@ -96,20 +91,14 @@ def list_epochs(folder: Path) -> list[int]:
 class SaveState(keras.callbacks.Callback):
     """Saves after the last epoch, and after each `every_seconds`.
 
-    Adds up the training time (of `EpochTimer`) over all sessions of the run.
     If one call trains `span` epochs from the `first` one on, saves after calls.
     """
 
     def __init__(
-        self,
-        state: TrainingState,
-        every_seconds: float,
-        first: int = 0,
-        span: int = 1,
+        self, state: TrainingState, every_seconds: float, first: int, span: int
     ) -> None:
         super().__init__()
-        self._state = state
-        self._every_seconds = every_seconds
+        self._state, self._every_seconds = state, every_seconds
         self._first, self._span = first, span
 
     def on_train_begin(self, logs: Any = None) -> None:

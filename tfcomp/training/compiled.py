@@ -8,8 +8,9 @@ callbacks, checkpoints and the order of batches are the same as in `fit`.
 XLA makes convolutions slower on a CPU, so this is for GPUs.
 """
 
+import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import keras
 import numpy as np
@@ -21,7 +22,6 @@ from tfcomp.config.process import count_memory
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.batches import make_row_sampler, make_training_table
 from tfcomp.models.value_embedding import use_products
-from tfcomp.training.strategy import give_to_devices
 
 # Share of the memory of the device that the training table may fill.
 SHARE = 4
@@ -32,11 +32,7 @@ MOST_STEPS = 1000
 def is_compiled(
     config: TrainingConfig, dataset: Dataset, strategy: tf.distribute.Strategy
 ) -> bool:
-    """Checks whether the steps of an epoch run as one program (`--compiled`).
-
-    Raises:
-        ConfigError: `always` is impossible here.
-    """
+    """Applies `--compiled`; ConfigError if `always` is impossible here."""
     if config.compiled == "never":
         return False
     images = 4 * len(dataset.splits.train) * math.prod(dataset.image_shape)
@@ -67,9 +63,7 @@ def count_device_memory() -> int:
 
 
 def count_span(
-    callbacks: Sequence[keras.callbacks.Callback],
-    epochs: range,
-    steps: int,
+    callbacks: Sequence[keras.callbacks.Callback], epochs: range, steps: int
 ) -> int:
     """Returns the number of epochs that one call of the program trains.
 
@@ -89,22 +83,25 @@ def count_span(
     return max(n for n in range(1, min(most, gap) + 1) if not gap % n)
 
 
-def fit_compiled(
+@contextlib.contextmanager
+def use_program(
     model: keras.Model,
     dataset: Dataset,
     config: TrainingConfig,
     steps: int,
     first_epoch: int,
-    callbacks: list[keras.callbacks.Callback],
-    span: int = 1,
-) -> None:
-    """Trains a compiled model, each `span` epochs of `steps` steps as one call.
+    span: int,
+) -> Iterator[tf.data.Dataset]:
+    """Lets `fit`, in one step, train an epoch of `steps` steps.
 
-    Callbacks of the epochs in between see their losses, and weights of the end.
-    A second call with the same model and equal shapes compiles nothing.
+    Yields the batches that `fit` wants; rows are sampled at once instead. One
+    call of the program trains `span` epochs: callbacks in between see their
+    losses, and weights of the end. Equal shapes are compiled once for a model.
     """
     table = make_training_table(dataset)
-    _build_loss(model, table)
+    factors, images = (part[:1] for part in table)
+    with model.distribute_strategy.scope():  # `fit` would use row numbers
+        model.compute_loss(x=factors, y=images, y_pred=model(factors))
     program = getattr(model, "_tfcomp_program", None) or make_program(model)
     model._tfcomp_program = program
 
@@ -121,22 +118,12 @@ def fit_compiled(
             trained += span
         return {"loss": losses.pop(0)}
 
-    # `fit` wants batches. The rows of a call are sampled at once instead.
-    ignored = tf.data.Dataset.from_tensors(0).repeat()
     before = model.steps_per_execution, model.train_function
     model.steps_per_execution, model.train_function = 1, train_epoch
     # The program does both. On mirrored variables they take longer than it.
     model.reset_metrics, model.get_metrics_result = lambda: None, dict
     try:
-        model.fit(
-            give_to_devices(ignored, model.distribute_strategy),
-            epochs=config.epochs,
-            initial_epoch=first_epoch,
-            steps_per_epoch=1,  # an epoch is one call of `train_epoch`
-            shuffle=False,
-            verbose=0,
-            callbacks=callbacks,
-        )
+        yield tf.data.Dataset.from_tensors(0).repeat()
     finally:
         model.steps_per_execution, model.train_function = before
         del model.reset_metrics, model.get_metrics_result
@@ -151,7 +138,7 @@ def make_program(
     [n, F] and images [n, H, W, C]. It returns the mean loss of each epoch, [E].
     """
     strategy = model.distribute_strategy
-    kind = type(model)  # `fit_compiled` replaces methods of the model
+    kind = type(model)  # `use_program` replaces methods of the model
 
     def train(
         rows: tf.Tensor, factors: tf.Tensor, images: tf.Tensor
@@ -182,10 +169,3 @@ def make_program(
         return losses.stack()
 
     return tf.function(train, autograph=False, jit_compile=jit_compile)
-
-
-def _build_loss(model: keras.Model, table: tuple[tf.Tensor, tf.Tensor]) -> None:
-    """Builds the loss: `fit` would build it from row numbers."""
-    factors, images = (part[:1] for part in table)
-    with model.distribute_strategy.scope():
-        model.compute_loss(x=factors, y=images, y_pred=model(factors))

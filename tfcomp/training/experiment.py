@@ -1,11 +1,19 @@
 """One run, from configuration to files: the recipe.
 
 dataset -> model -> training -> evaluation -> export -> metrics.json
+
+Trainings that miss an ID target start again with another seed. On resume,
+finished attempts are replayed from their last checkpoints, so the number of the
+attempt is not stored.
 """
 
+import dataclasses
 import json
 import os
+import shutil
+import sys
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +31,18 @@ from tfcomp.datasets.materialized import attach_examples
 from tfcomp.datasets.solvable import measure_coverage
 from tfcomp.evaluation.metrics import USER_METRICS, describe_user_metrics
 from tfcomp.evaluation.user_metrics import try_metrics
+from tfcomp.models.axis_embedding import AxisEmbedding
 from tfcomp.storage import run_folder
 from tfcomp.storage.files import write_text, write_whole
-from tfcomp.storage.run_folder import METRICS_FILE, MODEL_FILE
+from tfcomp.storage.run_folder import HISTORY_FILE, METRICS_FILE, MODEL_FILE
 from tfcomp.training.export import export_scored
+from tfcomp.training.fit import fit_model
 from tfcomp.training.monitor import Monitor
-from tfcomp.training.prepared_models import prepare_models
-from tfcomp.training.restarts import train_to_target
-from tfcomp.training.strategy import make_strategy
+from tfcomp.training.prepared_models import (
+    PreparedModels,
+    make_strategy,
+    prepare_models,
+)
 from tfcomp.training.summaries import RunSummaries
 
 
@@ -39,13 +51,8 @@ def train_and_evaluate(
 ) -> dict[str, Any]:
     """Runs one experiment and returns the content of `metrics.json`.
 
-    A finished run is not trained again. Of a run that has lost its scores or
-    its model, they are made again from the last checkpoint.
-
-    Raises:
-        ConfigError: Settings are impossible on this machine.
-        RunError: The run folder cannot be used.
-        DivergedError: The loss is not finite.
+    A finished run is not trained again. If a run has lost its scores or its
+    model, they are made again from the last checkpoint.
     """
     dataset = dataset or make_dataset(config)
     notes = dataset.prepare()
@@ -96,6 +103,82 @@ def _run(
             end(metrics)
     write_text(folder / METRICS_FILE, f"{text}\n")
     return metrics
+
+
+def train_to_target(
+    config: RunConfig,
+    dataset: Dataset,
+    models: PreparedModels,
+    monitor: Monitor,
+    user_callbacks: Sequence[keras.callbacks.Callback],
+) -> dict[str, Any]:
+    """Trains until the ID target is met, or as often as is allowed.
+
+    The models end with the weights of the best attempt: the lowest ID error,
+    if possible among attempts in which all axes are decided.
+
+    Returns the result of `fit_model`; with a target also the `seed` of the best
+    and all `attempts` (`seed`, `id_relative_mse`, `decided`).
+    """
+    run, callbacks = Path(config.run_dir), [monitor, *user_callbacks]
+    target, most = config.training.id_target, config.training.restarts
+    checkpoints = run / "checkpoints"
+    if not target:
+        model, folder = models.trained, str(checkpoints)
+        return fit_model(model, dataset, config, folder, callbacks)
+
+    def train(number: int) -> tuple[dict[str, Any], dict[str, float]]:
+        seed = derive_seed(config.training.seed, number)
+        training = dataclasses.replace(config.training, seed=seed)
+        restarted = dataclasses.replace(config, training=training)
+        folder = checkpoints / (f"restart_{number}" * bool(number))
+        models.restart(restarted, dataset)
+        monitor.history.copy(run)
+        cost = fit_model(
+            models.trained, dataset, restarted, str(folder), callbacks
+        )
+        # The next attempt overwrites the history file of the run.
+        if not (folder / HISTORY_FILE).exists():
+            shutil.copyfile(run / HISTORY_FILE, folder / HISTORY_FILE)
+        monitor.history.copy(folder)
+        models.observed.set_weights(models.trained.get_weights())
+        error = models.evaluator.evaluate().scores["id"]["relative_mse"]
+        axes = [
+            x for x in models.trained.layers if isinstance(x, AxisEmbedding)
+        ]
+        is_decided = all(layer.find_axis() is not None for layer in axes)
+        attempt = {"seed": seed, "id_relative_mse": error}
+        return {**attempt, "decided": is_decided}, cost
+
+    attempts, costs = [], []
+    for number in range(most + 1):
+        attempt, cost = train(number)
+        attempts.append(attempt)
+        costs.append(cost)
+        if attempt["decided"] and attempt["id_relative_mse"] <= target:
+            break
+        if number < most:
+            error = f"ID relative MSE {attempt['id_relative_mse']:.3g}"
+            axes = "" if attempt["decided"] else ", axes not decided"
+            again = f"restart {number + 1} of at most {most}"
+            print(f"note: {error}{axes}: {again}", file=sys.stderr)
+    ranks = [(not a["decided"], a["id_relative_mse"]) for a in attempts]
+    best = ranks.index(min(ranks))
+    if best < number:
+        train(best)
+    return {
+        **costs[best],
+        "seconds": sum(cost["seconds"] for cost in costs),
+        "seed": attempts[best]["seed"],
+        "attempts": attempts,
+    }
+
+
+def derive_seed(seed: int, number: int) -> int:
+    """Returns the seed of the initial weights and batches of an attempt."""
+    if not number:
+        return seed
+    return int(np.random.SeedSequence([seed, number]).generate_state(1)[0] >> 1)
 
 
 def describe_environment() -> str:

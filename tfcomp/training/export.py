@@ -6,7 +6,7 @@
     activations       factors [n, F] -> {stage: activation [n, ...]}
     geometry          factors [n, F] -> {stage: metric tensor [n, F, F]}
 
-`card.md` beside them describes the model.
+`card.md` beside them describes the model; on hubs it is `README.md`.
 """
 
 import hashlib
@@ -14,20 +14,43 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import jinja2
 import keras
 import tensorflow as tf
+import yaml
 
+from tfcomp import __version__
 from tfcomp.analysis.jacobians import compute_stage_metrics
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.evaluation.derivatives import choose_jacobian
-from tfcomp.evaluation.loading import load_run
+from tfcomp.evaluation.loading import LoadedRun
+from tfcomp.models.model_rules import describe_pose_terms
 from tfcomp.models.stages import make_stage_model
 from tfcomp.storage.output_folders import add_version
-from tfcomp.training.card import CARD_FILE, format_card
+from tfcomp.storage.run_folder import select_scores
 
+CARD_FILE = "card.md"
+TEMPLATE = Path(__file__).with_name("templates") / CARD_FILE
 # Hash of the architecture and the weights, in a version's folder.
 FINGERPRINT = Path("assets.extra") / "weights.sha256"
+
+
+def export_scored(
+    model: keras.Model,
+    config: RunConfig,
+    dataset: Dataset,
+    metrics: Mapping[str, Any],
+    folder: str | Path = "",
+    steps: Sequence[str] | None = None,
+) -> Path:
+    """Exports a model with its card, by default to the run's export folder.
+
+    The stages without derivatives are `steps`; by default, they are looked for.
+    """
+    jacobian_fn = choose_jacobian(model, dataset.space, steps)
+    card = format_card(config, dataset, metrics)
+    return export_model(model, folder or config.export_path, jacobian_fn, card)
 
 
 def export_model(
@@ -38,14 +61,8 @@ def export_model(
 ) -> Path:
     """Exports the next version, unless the last one is the same model.
 
-    Args:
-        model: A float32 model with named stages.
-        folder: The parent of the versions.
-        jacobian_fn: Computes the derivatives of the stages.
-        card: The text of `card.md`.
-
-    Returns:
-        The folder of the version that has the model.
+    Returns the folder of the version. The model is of float32, and has named
+    stages, whose derivatives `jacobian_fn` computes.
     """
     digest = hashlib.sha256(model.to_json().encode())
     for weight in model.get_weights():
@@ -67,41 +84,14 @@ def export_model(
     return version
 
 
-def export_run(run: Path, folder: Path) -> Path:
-    """Exports a finished run; errors are those of `load_run`."""
-    loaded = load_run(run)
-    return export_scored(
-        loaded.model, loaded.config, loaded.dataset, loaded.metrics, folder
-    )
-
-
-def export_scored(
-    model: keras.Model,
-    config: RunConfig,
-    dataset: Dataset,
-    metrics: Mapping[str, Any],
-    folder: str | Path = "",
-    steps: Sequence[str] | None = None,
-) -> Path:
-    """Exports a model with its card, by default to the run's export folder.
-
-    The stages without derivatives are `steps`; by default, they are looked for.
-    """
-    jacobian_fn = choose_jacobian(model, dataset.space, steps)
-    card = format_card(config, dataset, metrics)
-    return export_model(model, folder or config.export_path, jacobian_fn, card)
-
-
 def write_archive(
     model: keras.Model, folder: Path, jacobian_fn: Callable
 ) -> None:
     """Writes a SavedModel with its three signatures."""
     stages = make_stage_model(model)
-
     width = model.inputs[0].shape[-1]
 
     def check(factors: tf.Tensor) -> tf.Tensor:
-        """Returns the factors; fails if columns are missing or too many."""
         message = f"factors must be [n, {width}]"
         shape = tf.shape(factors)
         rule = tf.debugging.assert_equal(shape[1], width, message)
@@ -112,22 +102,85 @@ def write_archive(
         metrics = compute_stage_metrics(stages, check(factors), jacobian_fn)
         return {name: tf.cast(m, tf.float32) for name, m in metrics.items()}
 
+    endpoints = {
+        "serving_default": lambda factors: {"image": model(check(factors))},
+        "activations": lambda factors: dict(stages(check(factors))),
+        "geometry": measure_geometry,
+    }
     # TensorFlow does not check the shapes of arguments, but `check` does.
     signature = tf.TensorSpec((None, width), name="factors")
     # Functions with a signature, as those of Keras, are traced again to be
     # saved, but concrete ones are not.
-    archive = tf.Module()
-    functions = {
-        name: tf.function(endpoint, autograph=False).get_concrete_function(
-            signature
-        )
-        for name, endpoint in {
-            "serving_default": lambda factors: {"image": model(check(factors))},
-            "activations": lambda factors: dict(stages(check(factors))),
-            "geometry": measure_geometry,
-        }.items()
-    }
-    for name, function in functions.items():
-        setattr(archive, name, function)
+    archive, functions = tf.Module(), {}
+    for name, endpoint in endpoints.items():
+        function = tf.function(endpoint, autograph=False)
+        functions[name] = function.get_concrete_function(signature)
+        setattr(archive, name, functions[name])
     archive.weights = [function.variables for function in functions.values()]
     tf.saved_model.save(archive, str(folder), functions)
+
+
+def format_card(
+    config: RunConfig,
+    dataset: Dataset,
+    metrics: Mapping[str, Any],
+    calls: Sequence[str] = (),
+) -> str:
+    """Formats the card in Markdown, the same for the same run anywhere.
+
+    `calls` is code that calls each format, by default the SavedModel's.
+    """
+    environment = jinja2.Environment(
+        trim_blocks=True, keep_trailing_newline=True
+    )
+    environment.filters |= {"number": _format_number, "percent": _percent}
+    template = environment.from_string(TEMPLATE.read_text("utf-8"))
+    return template.render(
+        config=config,
+        dataset=dataset,
+        num_ood=int(dataset.splits.all.is_ood.sum()),
+        scores=select_scores(metrics),
+        coverage=metrics.get("coverage", {}),
+        channels=describe_pose_terms(metrics.get("channels", {})),
+        version=__version__,
+        calls=calls,
+        r2=metrics.get("r2", {}),
+    )
+
+
+def _format_number(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, int | float) else "–"
+
+
+def _percent(share: object) -> str:
+    return f"{100 * share:.1f} %" if isinstance(share, int | float) else "–"
+
+
+def format_hub_card(run: LoadedRun, calls: Sequence[str]) -> str:
+    """Formats the card below the header for hubs, which names no license."""
+    data, subsets = run.config.data, select_scores(run.metrics)
+    results = [
+        {
+            "task": {"type": "other", "name": "decoding of factors"},
+            "dataset": {
+                "type": f"tfcomp/{data.dataset}",
+                "name": f"{data.dataset}, {data.region} held out",
+                "split": subset,
+            },
+            "metrics": [
+                {"type": name, "value": value}
+                for name, value in scores.items()
+                if value is not None
+            ],
+        }
+        for subset, scores in subsets.items()
+    ]
+    header = {
+        "library_name": "tfcomp",
+        "tags": ["tfcomp", "compositional-generalization", "decoder"],
+        "datasets": [f"tfcomp/{data.dataset}"],
+        "metrics": sorted({n for s in subsets.values() for n in s}),
+        "model-index": [{"name": run.name, "results": results}],
+    }
+    card = format_card(run.config, run.dataset, run.metrics, calls)
+    return f"---\n{yaml.safe_dump(header, sort_keys=False)}---\n\n{card}"

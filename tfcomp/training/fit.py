@@ -17,18 +17,14 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.batches import make_batches
 from tfcomp.training.checkpoints import EpochTimer, SaveState, TrainingState
-from tfcomp.training.compiled import count_span, fit_compiled, is_compiled
+from tfcomp.training.compiled import count_span, is_compiled, use_program
 from tfcomp.training.plateau import PlateauSchedule, PruneAxes, make_rate
-from tfcomp.training.strategy import give_to_devices
 
 
 def compile_model(
     model: keras.Model, config: TrainingConfig, steps: int
 ) -> None:
-    """Compiles with AdamW and `make_loss`, for epochs of `steps` steps.
-
-    Must run in the scope of the strategy that built the model.
-    """
+    """Compiles with AdamW and `make_loss`, in the scope of its strategy."""
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
     # Several steps per call save a third of the time of tiny models, but
     # fail with more than one replica.
@@ -80,14 +76,7 @@ def fit_model(
     """Trains a compiled model, from its latest checkpoint if there is one.
 
     Callbacks run before an epoch is saved, so that a resumed run lacks none of
-    their files.
-
-    Returns:
-        The cost of all sessions of the run.
-
-    Raises:
-        DivergedError: The loss is not finite.
-        RunError: No checkpoint can be read.
+    their files. Returns the cost of all sessions of the run.
     """
     training, schedules, states = config.training, [], {}
     if training.plateau_patience:
@@ -103,15 +92,24 @@ def fit_model(
         if is_compiled(training, dataset, model.distribute_strategy):
             epochs = range(epoch, training.epochs)
             span = count_span(callbacks, epochs, steps)
-        progress = ProgressBar(training.epochs, epoch, config.run_name)
+        # (TqdmCallback reads the numbers of every batch.)
+        options = {"initial": epoch, "leave": True, "delay": 0}
+        bar = show_progress(
+            None, config.run_name, "epoch", training.epochs, **options
+        )
+
+        def show(_: int, logs: dict[str, Any]) -> None:
+            bar.set_postfix_str(f"loss {logs['loss']:.3g}", refresh=False)
+            bar.update()
+
         callbacks = [
             EpochTimer(epoch, span),
-            StopIfDiverged(),
+            keras.callbacks.LambdaCallback(on_epoch_end=_check_loss),
             *callbacks,
             SaveState(state, config.checkpoint_seconds, epoch, span),
-            progress,
+            keras.callbacks.LambdaCallback(on_epoch_end=show),
         ]
-        with contextlib.closing(progress):
+        with contextlib.closing(bar):  # an error starts a new line
             fit_without_pause(model, dataset, config, callbacks, epoch, span)
     seconds = float(state.seconds.numpy())
     examples = training.epochs * steps * training.batch_size
@@ -132,68 +130,60 @@ def fit_without_pause(
 ) -> None:
     """Trains a compiled model from an epoch on, without checkpoints.
 
-    `span` is an argument of `fit_compiled`.
+    One call of a program (`use_program`) trains `span` epochs.
     """
-    training = config.training
+    training, strategy = config.training, model.distribute_strategy
     steps = count_steps(training, dataset)
-    callbacks = [*callbacks, StopIfAsked()]
-    if is_compiled(training, dataset, model.distribute_strategy):
-        fit_compiled(
-            model, dataset, training, steps, first_epoch, callbacks, span
-        )
-        return
-    batches = make_batches(
-        dataset,
-        training.batch_size,
-        training.seed,
-        first_step=first_epoch * steps,
-        num_steps=(training.epochs - first_epoch) * steps,
-    )
-    model.fit(
-        give_to_devices(batches, model.distribute_strategy),
-        epochs=training.epochs,
-        initial_epoch=first_epoch,
-        steps_per_epoch=steps,
-        shuffle=False,
-        verbose=0,
-        callbacks=callbacks,
-    )
-
-
-class StopIfAsked(keras.callbacks.Callback):
-    """Ends a training on request (`config.process`)."""
-
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        check_stop()
-
-
-class StopIfDiverged(keras.callbacks.Callback):
-    """Ends a training whose loss is not finite."""
-
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
-        if not math.isfinite(logs["loss"]):
-            raise DivergedError(
-                f"training diverged: the loss is {logs['loss']} in epoch "
-                f"{epoch + 1}; try a smaller --learning_rate"
+    stop = keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: check_stop())
+    with contextlib.ExitStack() as stack:
+        if is_compiled(training, dataset, strategy):
+            program = use_program(
+                model, dataset, training, steps, first_epoch, span
             )
+            batches, steps = stack.enter_context(program), 1
+        else:
+            batches = make_batches(
+                dataset,
+                training.batch_size,
+                training.seed,
+                first_step=first_epoch * steps,
+                num_steps=(training.epochs - first_epoch) * steps,
+            )
+        model.fit(
+            give_to_devices(batches, strategy),
+            epochs=training.epochs,
+            initial_epoch=first_epoch,
+            steps_per_epoch=steps,
+            shuffle=False,
+            verbose=0,
+            callbacks=[*callbacks, stop],
+        )
 
 
-class ProgressBar(keras.callbacks.Callback):
-    """Shows epochs, loss and remaining time, with earlier sessions.
+def give_to_devices(
+    batches: tf.data.Dataset, strategy: tf.distribute.Strategy
+) -> tf.data.Dataset | tf.distribute.DistributedDataset:
+    """Distributes batches; on one CPU device, without a buffer.
 
-    (`tqdm.keras.TqdmCallback` slows short steps: it reads the numbers of every
-    batch.)
+    The tuning thread of TensorFlow's buffer sleeps for up to a minute, and the
+    end of a training may wait for it.
     """
+    gpus = tf.config.list_logical_devices("GPU")
+    if gpus or strategy.num_replicas_in_sync > 1:
+        return batches
+    modes = tf.distribute.InputReplicationMode
+    options = tf.distribute.InputOptions(
+        experimental_fetch_to_device=False,
+        experimental_replication_mode=modes.PER_REPLICA,
+    )
+    return strategy.distribute_datasets_from_function(
+        lambda context: batches, options
+    )
 
-    def __init__(self, epochs: int, done: int, name: str) -> None:
-        super().__init__()
-        options = {"initial": done, "leave": True, "delay": 0}
-        self._bar = show_progress(None, name, "epoch", epochs, **options)
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
-        self._bar.set_postfix_str(f"loss {logs['loss']:.3g}", refresh=False)
-        self._bar.update()
-
-    def close(self) -> None:
-        """Ends the line, so that an error starts a new one."""
-        self._bar.close()
+def _check_loss(epoch: int, logs: dict[str, Any]) -> None:
+    if not math.isfinite(logs["loss"]):
+        raise DivergedError(
+            f"training diverged: the loss is {logs['loss']} in epoch "
+            f"{epoch + 1}; try a smaller --learning_rate"
+        )

@@ -1,11 +1,19 @@
 """Writes a model in the formats of other programs, by `keras.Model.export`.
 
 A file takes `factors` [n, F], float32 and any n, and has one output per stage,
-by its name; the last one is `image` [n, H, W, C].
+by its name; the last one is `image` [n, H, W, C]. Keras has one backend per
+process, and tfcomp uses TensorFlow, so PyTorch has a process of its own:
+
+    KERAS_BACKEND=torch python -m tfcomp.training.formats IN.keras OUT.pt2
 """
 
 from __future__ import annotations
 
+import importlib
+import os
+import subprocess
+import sys
+import tempfile
 import tomllib
 import warnings
 from collections.abc import Sequence
@@ -14,7 +22,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.run_config import split_names
 from tfcomp.storage.files import replace_folder
 
 if TYPE_CHECKING:
@@ -46,34 +55,62 @@ def check_formats(names: Sequence[str]) -> None:
 
 
 def write_format(run: LoadedRun, name: str, folder: Path) -> Path:
-    """Writes a run's model to `folder / name`; returns the path of the file.
+    """Writes `folder / name`, and returns the file; RunError if Keras fails."""
+    from tfcomp.evaluation.derivatives import choose_jacobian
+    from tfcomp.models.stages import make_stage_model
+    from tfcomp.training.export import write_archive
 
-    Raises:
-        RunError: Keras cannot write the model in this format.
-    """
     file = FORMATS[name].file
     with replace_folder(folder, name) as partial:
-        _write(run, name, partial / file)
+        path = partial / file
+        if name == "saved_model":
+            jacobian_fn = choose_jacobian(run.model, run.dataset.space)
+            write_archive(run.model, path, jacobian_fn)
+        elif name == "keras":
+            run.model.save(path)
+        elif name == "torch":
+            _start_torch(run, path)
+        else:
+            stages = make_stage_model(run.model)
+            stages(run.dataset.splits.grid[:1])  # Keras exports what was called
+            with warnings.catch_warnings(action="ignore"):  # of the converters
+                stages.export(str(path), format=name, verbose=False)
     return folder / name / file
 
 
-def _write(run: LoadedRun, name: str, path: Path) -> None:
-    from tfcomp.evaluation.derivatives import choose_jacobian
-    from tfcomp.models.stages import make_stage_model
-    from tfcomp.training import export, torch_file
+def _start_torch(run: LoadedRun, path: Path) -> None:
+    """Starts the process that writes a PyTorch program."""
+    # "" is the current folder, in which plugins are looked for last.
+    places = os.pathsep.join(place or os.getcwd() for place in sys.path)
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "model.keras")
+        run.model.save(source)
+        process = subprocess.run(
+            [sys.executable, "-P", "-m", "tfcomp.training.formats"]
+            + [source, path, *split_names(run.config.plugins)],
+            env=os.environ | {"PYTHONPATH": places, "KERAS_BACKEND": "torch"},
+            capture_output=True,
+            text=True,
+        )
+    if process.returncode:
+        lines = process.stderr.strip().splitlines() or ["no reason given"]
+        rule = f"Keras cannot write it ({lines[-1][:150]})"
+        raise RunError(f"--format=torch: {rule}")
 
-    if name == "saved_model":
-        jacobian_fn = choose_jacobian(run.model, run.dataset.space)
-        export.write_archive(run.model, path, jacobian_fn)
-    elif name == "keras":
-        run.model.save(path)
-    elif name == "torch":
-        torch_file.write_torch(run, path)
-    else:
-        stages = make_stage_model(run.model)
-        stages(run.dataset.splits.grid[:1])  # Keras exports what was called
-        with warnings.catch_warnings(action="ignore"):  # of the converters
-            stages.export(str(path), format=name, verbose=False)
+
+def write_torch(source: str, path: str, *plugins: str) -> None:
+    """Converts a Keras file to a PyTorch program (`.pt2`)."""
+    import keras
+    import torch
+
+    for module in ("tfcomp.models.keras_objects", *plugins):
+        importlib.import_module(module)
+    stages = importlib.import_module("tfcomp.models.stages")
+    model = keras.models.load_model(source, compile=False)
+    sizes = {0: torch.export.Dim("n", min=1)}
+    stages.make_stage_model(model).export(
+        path, format="torch", verbose=False, dynamic_shapes=sizes
+    )
 
 
 _TABLE = Path(__file__).with_name("templates") / "formats.toml"
@@ -81,3 +118,5 @@ FORMATS = {
     name: Format(**row)
     for name, row in tomllib.loads(_TABLE.read_text("utf-8")).items()
 }
+if __name__ == "__main__":
+    write_torch(*sys.argv[1:])

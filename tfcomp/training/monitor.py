@@ -1,5 +1,7 @@
 """Evaluation during training: a Keras callback that writes summaries."""
 
+import sys
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +23,60 @@ from tfcomp.evaluation.point_scores import Evaluation
 from tfcomp.evaluation.preview import write_preview
 from tfcomp.evaluation.reference_scores import score_certified, score_references
 from tfcomp.models.acting import measure_pose_terms
+from tfcomp.storage.files import DamagedFileError, open_log, read_csv, write_csv
+from tfcomp.storage.run_folder import HISTORY_FILE
 from tfcomp.training.fit import count_steps
-from tfcomp.training.history import History
 from tfcomp.training.prepared_models import PreparedModels
 from tfcomp.training.summaries import RunSummaries
+
+
+class History:
+    """`history.csv`, loss and scores by epoch; a resumed run continues it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / HISTORY_FILE
+        self._tags: Set[str] = frozenset()  # columns of what was written
+        self.rows = read_history(self._path)
+
+    def copy(self, source: Path) -> None:
+        """Replaces the curves by those in another folder."""
+        self.rows = read_history(source / HISTORY_FILE)
+        self._tags = frozenset()
+
+    def add(self, epoch: int, numbers: Mapping[str, float | None]) -> None:
+        """Adds the float32 numbers of TensorBoard, and drops later rows."""
+        known = {tag: x for tag, x in numbers.items() if x is not None}
+        row = {tag: float(np.float32(x)) for tag, x in known.items()}
+        # Writing all rows after each of a thousand epochs would take seconds.
+        is_next = epoch > max(self.rows, default=epoch)
+        if is_next and self._tags >= row.keys():
+            self.rows[epoch] = row
+            cells = [str(row.get(tag, "")) for tag in self._tags]
+            with open_log(self._path) as file:
+                file.write(f"{epoch},{','.join(cells)}\n".encode())
+            return
+        self.rows = {e: old for e, old in self.rows.items() if e <= epoch}
+        self.rows[epoch] = self.rows.get(epoch, {}) | row
+        tags = (tag for row in self.rows.values() for tag in row)
+        empty = dict.fromkeys(tags)
+        self._tags = empty.keys()
+        table = [{"epoch": e, **empty, **row} for e, row in self.rows.items()]
+        write_csv(self._path, table)
+
+
+def read_history(path: Path) -> dict[int, dict[str, float]]:
+    """Reads numbers by epoch and tag; warns and returns none if damaged."""
+    try:
+        rows = read_csv(path) if path.exists() else []
+        return {
+            int(row.pop("epoch")): {
+                tag: float(x) for tag, x in row.items() if x
+            }
+            for row in rows
+        }
+    except (DamagedFileError, KeyError, ValueError) as error:
+        print(f"note: no curves from {path} ({error})", file=sys.stderr)
+        return {}
 
 
 class Monitor(keras.callbacks.Callback):
@@ -42,15 +94,12 @@ class Monitor(keras.callbacks.Callback):
         summaries: RunSummaries,
     ) -> None:
         super().__init__()
-        self._config = config
-        self._dataset = dataset
-        self._observed = models.observed
-        self._evaluator = models.evaluator
+        self._config, self._dataset = config, dataset
+        self._observed, self._evaluator = models.observed, models.evaluator
         self._summaries = summaries
         self.history = History(Path(config.run_dir))
         training = config.training
-        steps = count_steps(training, dataset)
-        self._examples = steps * training.batch_size
+        self._examples = count_steps(training, dataset) * training.batch_size
         self._kept = list_kept_epochs(training.epochs, config.keep_outputs)
 
     def reads_weights(self, done: int) -> bool:
@@ -130,7 +179,8 @@ class Monitor(keras.callbacks.Callback):
         self._summaries.write_scalars(epoch, _flatten(evaluation), every)
         metrics: dict[str, Any] = dict(evaluation.scores)
         if with_layers:
-            self._summaries.write_pictures(epoch, evaluation)
+            rows = self.history.rows
+            self._summaries.write_pictures(epoch, evaluation, rows)
             geometry = self._evaluator.measure_geometry()
             steps = list(self._evaluator.nondifferentiable)
             analysis = self._evaluator.analyze_layers(geometry)

@@ -35,8 +35,8 @@ class PlateauSchedule(keras.callbacks.Callback):
     """Halves the learning rate after more than `patience` bad epochs.
 
     Works like PyTorch's ReduceLROnPlateau, which the published rotation
-    experiment used. (The callback of Keras loses its state in a kill.) Must
-    come before the callback that saves the training `state`.
+    experiment used; the callback of Keras loses its state in a kill. Must come
+    before the callback that saves the training `state`.
     """
 
     def __init__(self, patience: int) -> None:
@@ -63,11 +63,7 @@ class PlateauSchedule(keras.callbacks.Callback):
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class FinalDecay(keras.optimizers.schedules.LearningRateSchedule):
-    """Falls from `rate`, up to step `start`, to 0 at step `end`.
-
-    The shape is `"linear"` or `"cosine"`. A training of `end` steps does not
-    reach the rate 0.
-    """
+    """Falls from `rate`, up to step `start`, to 0 at step `end`."""
 
     def __init__(self, rate: float, start: int, end: int, shape: str) -> None:
         super().__init__()
@@ -98,9 +94,8 @@ def make_rate(config: TrainingConfig, steps: int) -> float | FinalDecay:
 class PruneAxes(keras.callbacks.Callback):
     """Prunes the weaker axis of a factor when it is far below the other.
 
-    Acts at the end of epochs, once the training examples are partly fitted.
-    Must come before the callback that saves the training state. `below` is the
-    argument of `AxisEmbedding.prune`.
+    Waits until the training examples are partly fitted. Must come before the
+    callback that saves the training state.
     """
 
     def __init__(self, below: float, dataset: Dataset) -> None:
@@ -110,7 +105,6 @@ class PruneAxes(keras.callbacks.Callback):
 
     @staticmethod
     def applies(model: keras.Model) -> bool:
-        """Returns True if the model has axes."""
         return any(isinstance(x, AxisEmbedding) for x in model.layers)
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The models of a run at its start, ready for training and evaluation.
+"""The devices and models of a run, ready for training and evaluation.
 
 Tracing them takes most of a short run. If two runs in a row differ only in
 their seeds, the second reuses the models of the first with its own initial
@@ -14,11 +14,43 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.process import count_cores, keep_freed_memory
+from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.models.initial_model import make_model
 from tfcomp.training.fit import compile_model, count_steps
+
+
+def make_strategy(num_replicas: int = 0) -> tf.distribute.MirroredStrategy:
+    """Mirrors variables over all GPUs, or over logical CPU devices.
+
+    0 replicas mean one on every GPU, or one on the CPU. Tests split the CPU,
+    which must happen before TensorFlow uses a device. On GPUs, kernels are
+    deterministic: the same flags give the same bits.
+    """
+    keep_freed_memory()
+    with quiet_startup():
+        gpus = tf.config.list_physical_devices("GPU")
+    available = len(gpus) or count_cores()
+    if num_replicas > available:
+        kind = "GPUs" if gpus else "CPU cores"
+        rule = f"must be at most the {available} {kind} of this machine"
+        raise ConfigError("num_replicas", rule, num_replicas)
+    count = num_replicas or len(gpus) or 1
+    if gpus:
+        tf.config.experimental.enable_op_determinism()
+    elif count > 1:
+        cpu = tf.config.list_physical_devices("CPU")[0]
+        known = tf.config.get_logical_device_configuration(cpu) or []
+        if len(known) < count:
+            tf.config.set_logical_device_configuration(
+                cpu, [tf.config.LogicalDeviceConfiguration()] * count
+            )
+    kind = "GPU" if gpus else "CPU"
+    return tf.distribute.MirroredStrategy([f"{kind}:{n}" for n in range(count)])
 
 
 @dataclass(frozen=True)

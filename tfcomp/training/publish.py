@@ -18,13 +18,13 @@ from tfcomp.models.acting import clear_candidates
 from tfcomp.storage import published_folder
 from tfcomp.storage.files import replace_folder
 from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, select_scores
-from tfcomp.training.card import format_hub_card
+from tfcomp.training.export import format_hub_card
 
 # Entries of `metrics.json` that a published model keeps.
 KEPT = ("coverage", "points", "channels")
 COSTS = ("epochs", "weights")
-# Relative, of scores that another machine computes from the same weights.
-TOLERANCE = 1e-3
+# Of scores that another machine computes from the same weights.
+TOLERANCE = {"rel_tol": 1e-3, "abs_tol": 1e-7}
 CALL = """\
 import tfcomp
 
@@ -35,23 +35,11 @@ stages = {{stage: run.activations(stage, factors) for stage in run.stages}}"""
 
 
 def publish_run(path: Path, name: str, folder: Path) -> Path:
-    """Packs a finished run as a model of a folder of published ones.
+    """Packs a finished run in a folder of published models; returns its own.
 
     The files are read back as users read them, and their scores are computed
-    again. A model of the same name is replaced.
-
-    Args:
-        path: The run folder.
-        name: The name, such as `sprites/acting/montero_range`.
-        folder: The folder of published models.
-
-    Returns:
-        The folder of the model.
-
-    Raises:
-        RunError: The run cannot be loaded, its weights are not finite, or its
-            model does not have the recorded scores.
-        ConfigError: The run needs code or files, or the name is invalid.
+    again; they must be the recorded ones. A model of the same name, such as
+    `sprites/acting/montero_range`, is replaced.
     """
     published_folder.check_name(name)
     run = load_run(path)
@@ -102,22 +90,17 @@ def check_scores(
     for subset, scores in select_scores(recorded).items():
         for name, value in scores.items():
             other = computed.get(subset, {}).get(name)
-            if not is_close(value, other):
+            is_known = value is not None and other is not None
+            if value != other and not (
+                is_known and math.isclose(value, other, **TOLERANCE)
+            ):
                 raise RunError(
                     f"the model of this run has {subset}/{name}={other}, its "
                     f"{METRICS_FILE} has {value}"
                 )
 
 
-def is_close(value: float | None, other: float | None) -> bool:
-    """Checks that two computations of a score agree."""
-    if value is None or other is None:
-        return value is other
-    return math.isclose(value, other, rel_tol=TOLERANCE, abs_tol=1e-7)
-
-
 def _format_flags(run: LoadedRun) -> str:
-    """Formats the flags, below the versions that the run has recorded."""
     header = [ln for ln in run.description.splitlines() if ln.startswith("# ")]
     config = dataclasses.replace(
         run.config,

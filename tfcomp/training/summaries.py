@@ -11,9 +11,8 @@ TensorBoard smooths curves: the last of a few points is drawn far from its value
 """
 
 import math
-import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import keras
@@ -36,8 +35,7 @@ from tfcomp.figures import layout
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import figure_to_array, stack_to_png
 from tfcomp.storage.files import write_bytes
-from tfcomp.storage.run_folder import HISTORY_FILE, SAMPLES_FILE
-from tfcomp.training.history import read_history
+from tfcomp.storage.run_folder import SAMPLES_FILE
 
 ERRORS = {"ID": "id/relative_mse", "OOD": "ood/relative_mse"}
 MIN_POINTS = 20  # the donut has 50 scores, a smoke 6
@@ -46,7 +44,6 @@ CARD = 3.2, 1.55  # inches, without the legend
 CARD_DPI, CARD_SAMPLES = 200, 4
 # Flags of HParams, beside those that do not have their default.
 SETTINGS = "dataset region encoding model depth width epochs seed".split()
-LARGEST = float(np.finfo(np.float32).max)
 
 
 class RunSummaries:
@@ -54,8 +51,7 @@ class RunSummaries:
 
     def __init__(self, config: RunConfig, dataset: Dataset) -> None:
         self._writer = tf.summary.create_file_writer(config.run_dir)
-        self._config = config
-        self._dataset = dataset
+        self._config, self._dataset = config, dataset
         is_complete = dataset.splits.is_complete
         self._has_maps = is_complete and bool(dataset.planes)
         self._has_curves = is_complete and bool(list_curves(dataset.space))
@@ -76,28 +72,28 @@ class RunSummaries:
     def write_scalars(
         self, epoch: int, numbers: Mapping[str, float | None], every: int = 0
     ) -> None:
-        """Writes numbers by tag, such as `ood/mse`; skips None.
+        """Writes numbers by tag, such as `ood/mse`, that are not None.
 
-        Numbers that are computed every few epochs, and too seldom for a
-        curve, are written at the last epoch alone.
+        If they are computed too seldom for a curve, writes the last ones alone.
         """
         epochs = self._config.training.epochs
         if epoch < epochs < MIN_POINTS * every:
             return
-        known = {tag: v for tag, v in numbers.items() if v is not None}
-        large = [tag for tag, v in known.items() if abs(v) > LARGEST]
-        if large:
-            rule = "is beyond what TensorBoard's files hold, and left out"
-            print(f"note: {', '.join(large)} {rule}", file=sys.stderr)
         summary = Summary()
-        for tag in (t for t in known if t not in large):
-            summary.MergeFrom(scalar_pb(tag, known[tag]))
+        for tag, value in numbers.items():
+            if value is not None:
+                summary.MergeFrom(scalar_pb(tag, value))
         # `tf.summary.scalar` takes 3 ms for each number.
         with self._writer.as_default(step=epoch):
             content = summary.SerializeToString()
             tf.summary.experimental.write_raw_pb(content)
 
-    def write_pictures(self, epoch: int, evaluation: Evaluation) -> None:
+    def write_pictures(
+        self,
+        epoch: int,
+        evaluation: Evaluation,
+        history: Mapping[int, Mapping[str, float]],
+    ) -> None:
         """Writes errors so far, samples, and the error landscape.
 
         More samples of the last epoch are written as a PNG file.
@@ -108,7 +104,8 @@ class RunSummaries:
         subsets = {"id": splits.is_id, "ood": splits.is_ood}
         names = [name for name, chosen in subsets.items() if chosen.any()]
         with self._writer.as_default(step=epoch), layout.fit_width(*CARD):
-            write_figure("answer/errors", self._draw_errors(epoch, evaluation))
+            errors = self._draw_errors(epoch, evaluation, history)
+            write_figure("answer/errors", errors)
             for name in names:
                 title = f"{name.upper()}: truth above output"
                 figure = pictures.picture_samples(
@@ -125,22 +122,23 @@ class RunSummaries:
                 figure = pictures.picture_error_curve(dataset, evaluation)
                 write_figure("answer/curve", figure)
         if epoch == self._config.training.epochs:
-            self._write_samples(names, evaluation)
+            samples = []
+            for name in names:
+                title = f"{self._config.run_name}, {name.upper()}"
+                figure = pictures.picture_samples(
+                    dataset, evaluation, name, title
+                )
+                samples.append(figure_to_array(figure))
+            path = Path(self._config.run_dir, SAMPLES_FILE)
+            write_bytes(path, stack_to_png(samples))
 
-    def _write_samples(
-        self, names: Sequence[str], evaluation: Evaluation
-    ) -> None:
-        samples = []
-        for name in names:
-            title = f"{self._config.run_name}, {name.upper()}"
-            shown = self._dataset, evaluation, name, title
-            samples.append(figure_to_array(pictures.picture_samples(*shown)))
-        path = Path(self._config.run_dir, SAMPLES_FILE)
-        write_bytes(path, stack_to_png(samples))
-
-    def _draw_errors(self, epoch: int, evaluation: Evaluation) -> Figure:
+    def _draw_errors(
+        self,
+        epoch: int,
+        evaluation: Evaluation,
+        history: Mapping[int, Mapping[str, float]],
+    ) -> Figure:
         """Draws ID and OOD errors in two colors, with their last values."""
-        history = read_history(Path(self._config.run_dir, HISTORY_FILE))
         rows = {e: row for e, row in history.items() if e < epoch}
         rows[epoch] = {
             f"{subset}/{name}": math.nan if value is None else value
@@ -177,9 +175,11 @@ class RunSummaries:
         self, epoch: int, summary: Mapping[str, Mapping[str, float | None]]
     ) -> None:
         """Writes numbers by stage, of metrics with a chart."""
+        metrics = list_metrics("stage", "stages")
         numbers = {
-            f"stage_{name}/{stage}": found.get(name)
-            for name in list_charted()
+            f"stage_{metric.name}/{stage}": found.get(metric.name)
+            for metric in metrics
+            if metric.chart is not None
             for stage, found in summary.items()
         }
         self.write_scalars(epoch, numbers, self._config.layerwise_every)
@@ -228,10 +228,3 @@ def describe_run(
         f"combinations, {len(splits.train)} training examples.\n{notes}\n"
         f"Made with\n\n{code}\n\nFlags\n\n{flags}\n"
     )
-
-
-def list_charted() -> list[str]:
-    """Returns the names of stage metrics with a chart, in order."""
-    return [
-        m.name for m in list_metrics("stage", "stages") if m.chart is not None
-    ]

@@ -1,4 +1,4 @@
-"""The evaluator: thresholds over seeds, and the model pushed before."""
+"""The evaluator: the candidate, thresholds, and the model pushed before."""
 
 import json
 import shutil
@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pandas import DataFrame
 from scipy import stats
 
-from pipelines.rules import Rules, read_trials
+from pipelines.profile import Rules, choose_setting
 from pipelines.steps.evaluator import (
+    LINEAGE,
     Evaluation,
     check_thresholds,
     judge_candidate,
+    read_trials,
 )
-from pipelines.steps.pusher import LINEAGE
-from pipelines.steps.trainer import find_model
+from pipelines.steps.training import find_candidate
 from tfcomp.config.errors import RunError
 from tfcomp.storage.files import write_csv
 from tfcomp.training.export import FINGERPRINT
@@ -97,16 +99,80 @@ def test_no_candidate_is_a_reason(tmp_path: Path) -> None:
 
 def test_the_model_of_a_candidate_is_made(runs_dir: Path) -> None:
     """Trials write no SavedModels; this one comes from the training."""
-    made = find_model(runs_dir / RUN)
+    evaluation = runs_dir / "evaluation.json"
+    evaluation.write_text(json.dumps({"run": RUN}))
+    places = str(runs_dir), str(evaluation)
+    run, made = find_candidate(*places)
     fingerprint = (made / FINGERPRINT).read_text()
     shutil.rmtree(runs_dir / "saved_models")
-    again = find_model(runs_dir / RUN)
-    assert again == made
-    assert (again / FINGERPRINT).read_text() == fingerprint
-    shutil.rmtree(runs_dir / "saved_models")
-    (runs_dir / RUN / "model.keras").unlink()
-    with pytest.raises(RunError, match=r"has no model.keras"):
-        find_model(runs_dir / RUN)
+    assert find_candidate(*places) == (runs_dir / RUN, made)
+    assert (made / FINGERPRINT).read_text() == fingerprint
+
+
+# The choice of the candidate
+
+
+# Depth 2 is better in distribution, depth 3 out of it.
+SCORES = {
+    ("2", 0): (0.3, 9.0),
+    ("2", 1): (0.1, 8.0),
+    ("3", 0): (0.4, 0.1),
+    ("3", 1): (0.5, 0.2),
+}
+
+
+@pytest.fixture
+def trials(tmp_path: Path) -> DataFrame:
+    """The table of a sweep, as the command writes it; a score is missing."""
+    rows = [
+        {"trial": f"{depth}-{seed}", "status": "finished", "reason": ""}
+        | {"depth": depth, "encoding": "bump", "seed": seed}
+        | dict(zip(("id_relative_mse", "ood_mse"), scores, strict=True))
+        for (depth, seed), scores in SCORES.items()
+    ]
+    rows[1]["ood_mse"] = ""
+    write_csv(tmp_path / "trials.csv", rows)
+    return read_trials(tmp_path / "trials.csv")
+
+
+def fail(trials: DataFrame, *rows: int) -> None:
+    trials.loc[list(rows), ["status", "reason"]] = "failed", "it diverged"
+    trials.loc[list(rows), ["id_relative_mse", "ood_mse"]] = float("nan")
+
+
+def choose(trials: DataFrame, **changes: object) -> list[str]:
+    rules = Rules("a", "tiny", LENIENT, **changes)
+    return list(choose_setting(trials, rules)["trial"])
+
+
+def test_best_setting_and_trial_by_id_error(trials: DataFrame) -> None:
+    assert trials["setting"][1] == {"depth": "2", "encoding": "bump"}
+    assert trials["id_relative_mse"][1] == 0.1 and trials["ood_mse"].isna()[1]
+    assert choose(trials) == ["2-1", "2-0"]
+
+
+@pytest.mark.parametrize("depth", [3, 3.0, "3"])
+def test_declared_setting(trials: DataFrame, depth: object) -> None:
+    assert choose(trials, setting={"depth": depth}) == ["3-0", "3-1"]
+
+
+def test_failed_trials_are_not_chosen(trials: DataFrame) -> None:
+    fail(trials, 1)
+    assert choose(trials) == ["2-0"]
+    assert choose(trials, min_seeds=2) == ["3-0", "3-1"]
+
+
+def test_nothing_to_choose(trials: DataFrame) -> None:
+    for absent in ({"depth": 9}, {"depth": 3, "encoding": "ramp"}):
+        with pytest.raises(RunError, match=f"has no trials with {absent}"):
+            choose(trials, setting=absent)
+    with pytest.raises(
+        RunError, match="at most 0 finished trials with id_relative_mse"
+    ):
+        choose(trials.drop(columns="id_relative_mse"))
+    fail(trials, 0, 1, 2, 3)
+    with pytest.raises(RunError, match="at most 0 finished .*: it diverged"):
+        choose(trials)
 
 
 # The model that was pushed before

@@ -52,15 +52,13 @@ class ThresholdSearches(Workload):
         """Returns True if the result of a search is recorded."""
         return bool(case.read_rows())
 
-    def make_call(self, case: Case) -> tuple[TaskFunction, list[str]]:
-        """Returns the function that runs one search, and its arguments."""
+    def make_call(
+        self, case: Case
+    ) -> tuple[RunConfig, TaskFunction, list[str]]:
+        """Returns a run like its trainings, and the call of one search."""
         lines = run_flags.list_flag_lines(case.base)
         lines += run_flags.list_flag_lines(case.settings)
-        return one_search.main, lines
-
-    def get_config(self, case: Case) -> RunConfig:
-        """Returns a run like its trainings."""
-        return case.base
+        return case.base, one_search.main, lines
 
     def describe_result(self, case: Case) -> str:
         """Returns a search and its result in one line."""

@@ -126,7 +126,7 @@ def train_and_score(config: RunConfig) -> Scores:
     from tfcomp.evaluation.point_scores import score_subsets
     from tfcomp.training.fit import fit_without_pause
     from tfcomp.training.prepared_models import make_model, make_training_model
-    from tfcomp.training.strategy import make_strategy
+    from tfcomp.training.prepared_models import make_strategy
 
     dataset = make_dataset(config)
     strategy = make_strategy(config.training.num_replicas)

@@ -1,6 +1,6 @@
-"""The infra validator: a model is asked where tfcomp does not exist."""
+"""The candidate is queried where tfcomp does not exist; pushed once."""
 
-import shutil
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,17 +9,20 @@ import numpy as np
 import pytest
 
 from pipelines.steps.canary import BLOCKED, SIGNATURES
-from pipelines.steps.infra_validator import (
+from pipelines.steps.evaluator import LINEAGE
+from pipelines.steps.release import (
     CANARY,
+    EVIDENCE,
     compare_answers,
     make_answers,
     make_requests,
+    push_model,
     query_model,
 )
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.loading import load_run
+from tfcomp.storage.output_folders import list_versions
 
 Arrays = dict[str, np.ndarray]
 
@@ -30,28 +33,12 @@ def expected(smoke_run: RunConfig) -> Arrays:
     return make_answers(run, make_requests(run.dataset))
 
 
-@pytest.fixture
-def model(smoke_run: RunConfig, tmp_path: Path) -> Path:
-    """A copy of the exported model, to be damaged."""
-    source = Path(smoke_run.export_path) / "1"
-    return Path(shutil.copytree(source, tmp_path / "model"))
-
-
 def test_all_signatures_are_asked(expected: Arrays) -> None:
     """The canary is, too: `test_components` compares its answers with these."""
     asked = {name.split("/")[0] for name in expected}
     assert asked == set(SIGNATURES)
     requests = {name.split("/")[1] for name in expected}
     assert requests == {"one", "id", "ood"}
-
-
-def test_model_that_cannot_be_loaded(model: Path, smoke_run: RunConfig) -> None:
-    data = next((model / "variables").glob("*.data*"))
-    data.write_bytes(data.read_bytes()[:100])
-    requests = make_requests(make_dataset(smoke_run))
-    with pytest.raises(RunError, match="with TensorFlow alone") as caught:
-        query_model(model, requests)
-    assert "\n" not in str(caught.value)
 
 
 def test_model_is_asked_where_there_is_no_keras() -> None:
@@ -86,9 +73,6 @@ def test_signature_that_is_missing(tmp_path: Path) -> None:
         query_model(tmp_path / "m", {"one": np.zeros((1, 2), np.float32)})
 
 
-# Wrong answers
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -111,3 +95,62 @@ def test_missing_and_surplus_answers(expected: Arrays) -> None:
         compare_answers(fewer, expected)
     with pytest.raises(RunError, match=f"{name} .*, the network with None"):
         compare_answers(expected, fewer)
+
+
+@pytest.fixture
+def evaluation(tmp_path: Path) -> Path:
+    path = tmp_path / "evaluation.json"
+    path.write_text("{}")
+    return path
+
+
+def make_model(folder: Path, weights: str) -> Path:
+    """What looks like an exported model."""
+    (folder / "variables").mkdir(parents=True)
+    (folder / "variables" / "data").write_text(weights)
+    (folder / "assets.extra").mkdir()
+    (folder / "assets.extra" / "weights.sha256").write_text(weights)
+    return folder
+
+
+def test_same_model_is_pushed_once(tmp_path: Path, evaluation: Path) -> None:
+    out = tmp_path / "out" / "name"
+    models = [make_model(tmp_path / name, name) for name in "ab"]
+    # Back to an earlier model is a new version: the last one counts.
+    order = [models[0], models[0], models[1], models[0]]
+    pushes = [push_model(model, out, evaluation, {}) for model in order]
+    versions = [version for version, _ in pushes]
+    assert versions == [out / number for number in "1123"]
+    assert [is_new for _, is_new in pushes] == [True, False, True, True]
+    assert list_versions(out) == [out / number for number in "123"]
+    for version, model in zip(versions, order, strict=True):
+        assert (version / "variables" / "data").read_text() == model.name
+        assert (version / EVIDENCE).read_text() == "{}"
+    lineages = [
+        json.loads((v / LINEAGE).read_text()) for v in list_versions(out)
+    ]
+    parents = [lineage["parents"] for lineage in lineages]
+    assert [[p["version"] for p in found] for found in parents] == [
+        [],
+        ["1"],
+        ["2"],
+    ]
+    assert len({found[0]["sha256"] for found in parents[1:]}) == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["variables/data", "variables/more", "card.md"]
+)
+def test_damaged_version_is_no_copy(
+    name: str, tmp_path: Path, evaluation: Path
+) -> None:
+    model = make_model(tmp_path / "a", "a")
+    (model / "variables" / "more").write_text("more")
+    (model / "card.md").write_text("card")
+    first, _ = push_model(model, tmp_path / "out", evaluation, {})
+    if name == "variables/more":
+        (first / name).unlink()
+    else:
+        (first / name).write_text("b")
+    again, is_new = push_model(model, tmp_path / "out", evaluation, {})
+    assert is_new and again.name == "2"

@@ -1,23 +1,37 @@
-"""Queries a SavedModel with TensorFlow alone; compares it with its network."""
+"""Steps `infra_validator` and `pusher`: queries a SavedModel, and copies it."""
 
+from __future__ import annotations
+
+import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pipelines.profile import check_profile, parse_profile
-from pipelines.running_step import run_step
-from pipelines.steps.trainer import find_candidate, find_model
+from pipelines.steps import list_files, run_step
+from pipelines.steps.evaluator import LINEAGE
+from pipelines.steps.training import find_candidate
 from tfcomp.analysis.jacobians import compute_stage_metrics
 from tfcomp.config.errors import RunError
 from tfcomp.datasets import Dataset
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.loading import LoadedRun, load_run
 from tfcomp.models.stages import make_stage_model
+from tfcomp.storage.code_version import hash_files
+from tfcomp.storage.output_folders import add_version, is_copy, list_versions
+from tfcomp.storage.run_folder import FLAGS_FILE, read_metrics, select_scores
 
+if TYPE_CHECKING:
+    from kfp import dsl
+
+EVIDENCE = Path("assets.extra") / "evaluation.json"
 CANARY = Path(__file__).parent / "canary.py"
 TIMEOUT = 600  # seconds
 NUM_POINTS = 5
@@ -25,17 +39,17 @@ TOLERANCE = 1e-4  # of the largest answer: kernels differ between processes
 Arrays = dict[str, np.ndarray]
 
 
-def run(profile: str, runs_dir: str, evaluation: str) -> None:
-    """Queries the SavedModel of the candidate.
+def validate(profile: str, runs_dir: str, evaluation: str) -> None:
+    """Queries the candidate's SavedModel with TensorFlow alone.
 
-    A RunError names the first wrong answer.
+    A RunError names the first answer that is not its network's.
     """
     with run_step("infra_validator") as step:
         check_profile(parse_profile(profile))  # imports its plugins
-        path = find_candidate(runs_dir, evaluation)
+        path, model = find_candidate(runs_dir, evaluation)
         loaded = load_run(path)
         requests = make_requests(loaded.dataset)
-        answers = query_model(find_model(path), requests)
+        answers = query_model(model, requests)
         compare_answers(answers, make_answers(loaded, requests))
         step.note = f"{len(answers)} answers equal the network's"
 
@@ -43,10 +57,12 @@ def run(profile: str, runs_dir: str, evaluation: str) -> None:
 def make_requests(dataset: Dataset) -> Arrays:
     """Makes tables of factors: one point, and several, ID and OOD."""
     splits = dataset.splits
-    known = splits.grid[splits.is_id]
-    requests = {"one": known[:1], "id": _pick(known)}
-    if splits.is_ood.any():
-        requests["ood"] = _pick(splits.grid[splits.is_ood])
+    known, held_out = splits.grid[splits.is_id], splits.grid[splits.is_ood]
+    requests = {"one": known[:1]}
+    for name, points in (("id", known), ("ood", held_out)):
+        if len(points):
+            rows = np.linspace(0, len(points) - 1, min(NUM_POINTS, len(points)))
+            requests[name] = points[rows.astype(int)]
     return requests
 
 
@@ -56,14 +72,8 @@ def query_model(version: Path, requests: Arrays) -> Arrays:
         names = ("requests.npz", "answers.npz")
         asked, answers = (os.path.join(folder, name) for name in names)
         np.savez(asked, **requests)  # type: ignore[arg-type]
-        command = [
-            sys.executable,
-            "-I",
-            str(CANARY),
-            str(version),
-            asked,
-            answers,
-        ]
+        program = [sys.executable, "-I", str(CANARY)]
+        command = [*program, str(version), asked, answers]
         try:
             result = subprocess.run(
                 command, capture_output=True, text=True, timeout=TIMEOUT
@@ -115,6 +125,50 @@ def compare_answers(answers: Arrays, expected: Arrays) -> None:
             )
 
 
-def _pick(points: np.ndarray) -> np.ndarray:
-    rows = np.linspace(0, len(points) - 1, min(NUM_POINTS, len(points)))
-    return points[rows.astype(int)]
+def push(
+    profile: str,
+    runs_dir: str,
+    evaluation: str,
+    export_dir: str,
+    digest: str,
+    pushed: dsl.Model,
+) -> None:
+    """Pushes the candidate with its lineage."""
+    with run_step("pusher") as step:
+        parsed = parse_profile(profile)
+        path, model = find_candidate(runs_dir, evaluation)
+        lineage = {
+            "profile": parsed.name,
+            "code": parsed.code,
+            "data": digest,
+            "flags": (path / FLAGS_FILE).read_text("utf-8").splitlines(),
+            "metrics": select_scores(read_metrics(path)),
+        }
+        folder = Path(export_dir, parsed.rules.push_as)
+        version, is_new = push_model(model, folder, Path(evaluation), lineage)
+        pushed.uri, pushed.metadata["version"] = str(version), version.name
+        word = "pushed" if is_new else "nothing new, the model is"
+        step.note = f"{word} {version}"
+
+
+def push_model(
+    model: Path, folder: Path, evaluation: Path, lineage: Mapping[str, Any]
+) -> tuple[Path, bool]:
+    """Copies a SavedModel to the next version, unless it is the last one.
+
+    A version appears when it is complete, with the evaluation and the lineage,
+    which names the version before it (`parents`). Returns the version that has
+    the model, and whether it is new.
+    """
+
+    def write(partial: Path) -> None:
+        shutil.copytree(model, partial)
+        shutil.copyfile(evaluation, partial / EVIDENCE)
+        parents = [
+            {"version": last.name, "sha256": hash_files(list_files(last))}
+            for last in list_versions(folder)[-1:]
+        ]
+        text = json.dumps({**lineage, "parents": parents}, indent=1) + "\n"
+        (partial / LINEAGE).write_text(text, "utf-8")
+
+    return add_version(folder, write, lambda last: is_copy(last, model))
