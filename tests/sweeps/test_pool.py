@@ -80,7 +80,7 @@ def remote() -> Iterator[str]:
     with LocalCluster(
         n_workers=1,
         threads_per_worker=2,
-        dashboard_address="127.0.0.1:0",
+        scheduler_kwargs={"dashboard": False},
         silence_logs=logging.CRITICAL,
     ) as cluster:
         yield cluster.scheduler_address
