@@ -125,8 +125,11 @@ def train_and_score(config: RunConfig) -> Scores:
     from tfcomp.analysis.jacobians import evaluate_in_batches
     from tfcomp.evaluation.point_scores import score_subsets
     from tfcomp.training.fit import fit_without_pause
-    from tfcomp.training.prepared_models import make_model, make_training_model
-    from tfcomp.training.prepared_models import make_strategy
+    from tfcomp.training.prepared_models import (
+        make_model,
+        make_strategy,
+        make_training_model,
+    )
 
     dataset = make_dataset(config)
     strategy = make_strategy(config.training.num_replicas)
