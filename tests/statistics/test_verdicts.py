@@ -12,12 +12,18 @@ from tfcomp.statistics.verdicts import (
     above,
     below,
     combine,
-    differs,
     judge,
-    near,
 )
 
 REPRODUCED, REFUTED, UNDECIDED, NOT_RUN, _ = Verdict
+
+
+def near(value: float, margin: float) -> Rule:
+    return Rule(value - margin, value + margin)
+
+
+def differs(margin: float = 0.0) -> Rule:
+    return Rule(-margin, margin, outside=True)
 
 
 def interval(low: float, high: float, count: int = 5) -> Estimate:

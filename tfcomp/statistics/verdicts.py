@@ -92,16 +92,6 @@ def below(bound: float) -> Rule:
     return Rule(high=bound)
 
 
-def near(value: float, margin: float) -> Rule:
-    """Returns the rule of numbers within a margin of a value."""
-    return Rule(value - margin, value + margin)
-
-
-def differs(margin: float = 0.0) -> Rule:
-    """Returns the rule of numbers farther from 0 than a margin."""
-    return Rule(-margin, margin, outside=True)
-
-
 def judge(estimate: Estimate | None, rule: Rule) -> tuple[Verdict, str]:
     """Returns the verdict on a number, and the reason if it needs one."""
     if estimate is None:

@@ -15,24 +15,16 @@ from tfcomp.config.command import run_command
 
 @dataclass(frozen=True)
 class Study:
-    """A study: its command, and the runs that it needs.
-
-    Attributes:
-        purpose: The first lines of its help.
-        judge: Runs the command, given the values of its flags and the whole
-            line as `command`; returns the exit status.
-        plan: Flagfiles, and flags that follow them, in their order; patterns
-            match shipped ones. Names of threshold searches begin with
-            `threshold`; all others are sweeps.
-        first: The command to try first, printed if no flag is given.
-    """
+    """A study: its command, and the runs that it needs."""
 
     name: str
-    purpose: str | None
+    purpose: str | None  # the first lines of its help
     make_flags: Callable[[], flags.FlagValues]
-    judge: Callable[[dict[str, Any]], int]
+    judge: Callable[[dict[str, Any]], int]  # of flags, and the line `command`
+    # Flagfiles, and flags that follow them; patterns match shipped ones. Names
+    # of threshold searches begin with `threshold`; all others are sweeps.
     plan: Sequence[str] = ()
-    first: str = ""
+    first: str = ""  # the command to try first, printed if no flag is given
 
     def main(self, argv: list[str]) -> int:
         """Runs the command; returns its exit status."""

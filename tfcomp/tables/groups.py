@@ -62,14 +62,14 @@ class Group:
 
         ID scores, which decide whether a run counts, stay.
         """
-        start = {key: v for key, v in self.columns.items() if key[0] == START}
-        scores = {
-            (when, path): numbers
-            for (when, path), numbers in self.columns.items()
-            if when == END and path.startswith("id/")
-        }
-        end = {(END, path): numbers for (_, path), numbers in start.items()}
-        return dataclasses.replace(self, columns=start | end | scores)
+        columns: Columns = {}
+        for (when, path), numbers in self.columns.items():
+            if when == START:
+                columns[START, path] = numbers
+                columns.setdefault((END, path), numbers)
+            elif when == END and path.startswith("id/"):
+                columns[END, path] = numbers
+        return dataclasses.replace(self, columns=columns)
 
     def get(self, path: str, when: str = END) -> Series:
         """Returns a number by seed, as `ood/mse`; NaN where a run lacks it."""

@@ -5,16 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from tfcomp.statistics.verdicts import (
-    Rule,
-    Verdict,
-    above,
-    below,
-    differs,
-    judge,
-    near,
-)
+from tfcomp.statistics.verdicts import Rule, Verdict, above, below, judge
 from tfcomp.studies.claims.claim_pictures import AT_FAULT, list_rows, to_margins
+
+NEAR, DIFFERS = Rule(2.5, 3.5), Rule(-0.1, 0.1, outside=True)
 
 
 def make_result(verdict: Verdict, *parts: SimpleNamespace) -> SimpleNamespace:
@@ -44,11 +38,11 @@ def make_part(low: float, mean: float, high: float, rule: Rule, **more):
         (-0.06, below(-0.02), 2.0),
         (0.0, below(-0.02), -1.0),
         (0.25, below(0.5), 0.5),
-        (3.0, near(3, 0.5), 1.0),
-        (2.5, near(3, 0.5), 0.0),
-        (1.0, near(3, 0.5), -3.0),
-        (0.0, differs(0.1), -1.0),
-        (-0.3, differs(0.1), 2.0),
+        (3.0, NEAR, 1.0),
+        (2.5, NEAR, 0.0),
+        (1.0, NEAR, -3.0),
+        (0.0, DIFFERS, -1.0),
+        (-0.3, DIFFERS, 2.0),
         (0.1, above(0.0), 0.1),
     ],
 )
@@ -56,7 +50,7 @@ def test_distances(number: float, rule: Rule, expected: float) -> None:
     assert to_margins(number, rule) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("rule", [above(0.5), below(-0.02), near(3, 0.5)])
+@pytest.mark.parametrize("rule", [above(0.5), below(-0.02), NEAR])
 def test_a_row_lies_where_its_verdict_says(rule: Rule) -> None:
     bounds = [b for b in (rule.low, rule.high) if math.isfinite(b)]
     for bound in bounds:
@@ -74,9 +68,9 @@ def test_a_row_lies_where_its_verdict_says(rule: Rule) -> None:
     ("ends", "rule", "expected"),
     [
         # Both ends are what the claim says, and what lies between is not.
-        ((-1.16, -0.36, 0.44), differs(0.1), (-1.0, 10.6)),
+        ((-1.16, -0.36, 0.44), DIFFERS, (-1.0, 10.6)),
         # Neither end is, and what lies between is.
-        ((2.0, 2.8, 4.0), near(3, 0.5), (-1.0, 1.0)),
+        ((2.0, 2.8, 4.0), NEAR, (-1.0, 1.0)),
     ],
 )
 def test_an_open_interval_lies_on_both_sides(

@@ -8,15 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from tfcomp.statistics.estimates import Estimate
-from tfcomp.statistics.verdicts import (
-    MIN_SEEDS,
-    Rule,
-    Verdict,
-    above,
-    below,
-    differs,
-    near,
-)
+from tfcomp.statistics.verdicts import MIN_SEEDS, Rule, Verdict, above, below
 from tfcomp.studies.claims import settings
 from tfcomp.studies.claims.cases import AUTHORS_LENGTH, is_full_length
 from tfcomp.studies.claims.claim import FITTED, Case, Gate, Number, OwnCheck
@@ -33,10 +25,14 @@ from tfcomp.tables.selection import list_differences
 # Log-volumes that differ by less are the same for our purpose: 10 % of the
 # volume.
 VOLUME_MARGIN = 0.1
+DIFFERS = Rule(-VOLUME_MARGIN, VOLUME_MARGIN, outside=True)
 # Slopes this close to a whole number are called near it.
 SLOPE_MARGIN = 0.5
 SLOPES = {"bumps": 3.0, "stripes_and_bumps": 1.0}
-RULES = {kind: near(slope, SLOPE_MARGIN) for kind, slope in SLOPES.items()}
+RULES = {
+    kind: Rule(slope - SLOPE_MARGIN, slope + SLOPE_MARGIN)
+    for kind, slope in SLOPES.items()
+}
 # The paper counts examples by position.
 CRITERION = "position_accuracy"
 # Flags of a search that say how much is run, not what.
@@ -62,7 +58,7 @@ def judge_signs(evidence: Evidence) -> list[Part]:
                 for make in (settings.make_cnn, settings.make_mlp)
             )
             case = Case(f"CNN, {code}{words}", [cnns])
-            cnn = _measure_shift(case, differs(VOLUME_MARGIN), gates)
+            cnn = _measure_shift(case, DIFFERS, gates)
             is_known = cnn.verdict is Verdict.REPRODUCED
             problem = "" if is_known else "the sign for the CNN is not known"
             rule = below(-VOLUME_MARGIN)

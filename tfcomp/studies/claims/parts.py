@@ -128,7 +128,7 @@ def measure(
         Part(
             f"{case.label}, {number.name}" if number.name else case.label,
             number.quantity,
-            estimate(number, groups, tried),
+            _estimate(number, groups, tried),
             number.rule,
             groups,
             fitted=fitted,
@@ -143,21 +143,15 @@ def measure(
     ]
 
 
-def estimate(
-    number: Number,
-    groups: Sequence[Group],
-    tried: Sequence[Group] | None = None,
+def _estimate(
+    number: Number, groups: Sequence[Group], tried: Sequence[Group]
 ) -> Estimate | None:
-    """Estimates a number over the seeds that all groups have.
-
-    In a share of successes, the runs that were tried and are not among the
-    fitted ones count as failures.
-    """
+    """Estimates a number over the seeds that all groups have."""
     limits = number.limits
     if limits is None:
         limits = find_limits(str(number.column)) if number.is_plain else REAL
     values = number.read(groups)
-    if tried and number.is_share:
+    if number.is_share:  # runs that are not fitted failed
         (group,) = tried
         values = {**dict.fromkeys(group.seeds, 0.0), **values}
     return number.by(values, limits)
