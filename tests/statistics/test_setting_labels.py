@@ -15,14 +15,6 @@ def test_flags_that_follow_from_others_are_left_out() -> None:
     assert labels[0] == "encoding bump, depth 2" and len(set(labels)) == 4
 
 
-def test_an_axis_that_is_no_product() -> None:
-    """Two flags of which neither tells the settings apart alone."""
-    points = [("a", 1), ("a", 2), ("b", 1)]
-    settings = [{"model": m, "rank": r} for m, r in points]
-    flags = choose_flags(settings)
-    assert len({make_label(setting, flags) for setting in settings}) == 3
-
-
 def test_a_flag_is_named_though_others_together_tell_it() -> None:
     """As the code of one row of a table of many small changes."""
     rows = [("one_hot", 3, 0.0), ("bump", 1, 0.0), ("one_hot", 1, 0.1)]

@@ -2,7 +2,6 @@
 
 from tfcomp.tables.groups import Group, Record, group_records
 from tfcomp.tables.selection import (
-    Arms,
     Setting,
     find_series,
     read_setting,
@@ -73,9 +72,7 @@ def test_only_matching_runs() -> None:
     assert len(find(corner, ramp)) == 0
     other = make(3, "--region=square:8-20")
     assert find(corner, ramp, other).differences == ("region=square:8-20",)
-
-
-def test_bookkeeping_flags_do_not_split_a_setting() -> None:
+    # Flags of bookkeeping do not split a setting.
     runs = make(2, "--eval_every=7") + make(2, first=2)
     assert find(runs).seeds == [0, 1, 2, 3]
 
@@ -122,11 +119,3 @@ def test_series_of_one_setting() -> None:
     assert is_made_of(series[6], deep)
     assert series[6].differences == ()
     assert find_series([], DONUT, "depth") == {}
-
-
-def test_mismatch() -> None:
-    first, second = gather(make(2), make(2, "--depth=6"))
-    assert Arms({}, ["depth"]).find_mismatch(first, second) == ""
-    reason = "not comparable: only one has depth=6"
-    assert Arms({}, []).find_mismatch(first, second) == reason
-    assert Arms({}, []).find_mismatch(first, Group()) == ""
