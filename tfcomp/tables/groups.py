@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
 
 from tfcomp.tables.flatten import (
     ALL,
@@ -76,11 +75,8 @@ class Group:
         import pandas as pd
 
         values = self.columns.get((when, path), {}).get("", {})
-        return pd.Series(
-            [values.get(seed, np.nan) for seed in self.runs],
-            index=self.seeds,
-            dtype=float,
-        )
+        numbers = [values.get(seed, math.nan) for seed in self.runs]
+        return pd.Series(numbers, self.seeds, dtype=float)
 
     def get_stages(self, name: str, when: str = END) -> DataFrame:
         """Returns a number of every stage [seeds, stages]; empty without it."""
@@ -88,11 +84,11 @@ class Group:
 
         stages = self.columns.get((when, name), {})
         columns = {
-            stage: [values.get(seed, np.nan) for seed in self.runs]
+            stage: [values.get(seed, math.nan) for seed in self.runs]
             for stage, values in stages.items()
             if stage
         }
-        return pd.DataFrame(columns, index=self.seeds, dtype=float)
+        return pd.DataFrame(columns, self.seeds, dtype=float)
 
     @property
     def num_restarted(self) -> int:
@@ -106,7 +102,7 @@ class Group:
         columns: dict[int, Series] = {}
         while (END, path := f"{name}/{len(columns)}") in self.columns:
             columns[len(columns)] = self.get(path)
-        return pd.DataFrame(columns, index=self.seeds)
+        return pd.DataFrame(columns, self.seeds)
 
 
 def group_runs(runs: Iterable[Run]) -> list[Group]:

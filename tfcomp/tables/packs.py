@@ -58,20 +58,12 @@ def find_packs(patterns: Sequence[str]) -> list[Path]:
         patterns, lambda names: any(n.endswith(ENDING) for n in names)
     )
     found += [folder / n for folder in folders for n in os.listdir(folder)]
-    return sorted(
-        {
-            path.resolve()
-            for path in found
-            if path.name.endswith(ENDING) and path.name not in OTHERS
-        }
-    )
+    packs = {path.resolve() for path in found if path.name.endswith(ENDING)}
+    return sorted(path for path in packs if path.name not in OTHERS)
 
 
 def read_pack(path: Path) -> list[Run]:
-    """Reads the runs of a packed file.
-
-    Raises DamagedFileError if the file is no such table.
-    """
+    """Reads the runs of a packed file; DamagedFileError if it is none."""
     try:
         text = io.StringIO(read_xz(path).decode(), newline="")
         head, *lines = csv.reader(text, strict=True)
@@ -117,22 +109,16 @@ def write_pack(
 ) -> tuple[Path, bool]:
     """Writes the runs of a study; returns its file, and False if it was there.
 
-    The same runs give the same bytes. Raises OSError.
+    The same runs give the same bytes.
     """
-    import pandas as pd
-
     runs, numbers = tables
     # Deep networks first, whose columns have the stages of others in order.
     counts = numbers.groupby("run")["stage"].transform("nunique")
-    numbers = numbers.loc[
-        counts.sort_values(ascending=False, kind="stable").index
-    ]
+    order = counts.sort_values(ascending=False, kind="stable").index
+    numbers = numbers.loc[order]
     column = numbers[KEYS[1]].str.cat(numbers[KEYS[2:]], sep="|")
     texts = numbers["value"].map(repr).where(numbers["value"].notna(), NULL)
-    wide = pd.DataFrame(
-        {"run": numbers["run"], "column": column, "text": texts}
-    )
-    wide = wide.set_index(["run", "column"])["text"].unstack(sort=False)
+    wide = texts.set_axis([numbers["run"], column]).unstack(sort=False)
     runs = runs.set_index("run").drop(columns=DERIVED[1:])
     table = runs.join(wide).fillna("").sort_values("name")
     text = table.to_csv(index=False, lineterminator="\n")

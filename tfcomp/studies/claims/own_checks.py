@@ -144,13 +144,9 @@ def _judge_kind(studies: Sequence[ThresholdStudy], kind: str) -> list[Part]:
             for other in studies
             if other is not study and (other.slopes["kind"] == kind).any()
         ]
-        sizes = _count_seeds(study, kind)
         table = study.slopes[study.slopes["kind"] == kind].astype(object)
         rows: list[Any] = table.where(table.notna(), None).to_dict("records")
-        for row in rows:
-            seeds = _count_seeds(study, kind, row["criterion"])
-            problem = _find_gap(row, seeds, sizes)
-            parts.append(_judge_slope(row, seeds, notes, problem))
+        parts = [_judge_slope(study, row, notes) for row in rows]
     if not any(part.decides for part in parts):
         words = "slope of the number of examples"
         parts.append(Part(kind.replace("_", " "), words, None, RULES[kind]))
@@ -158,14 +154,12 @@ def _judge_kind(studies: Sequence[ThresholdStudy], kind: str) -> list[Part]:
 
 
 def _judge_slope(
-    row: Mapping[str, Any],
-    seeds: Mapping[float, int],
-    notes: Sequence[str],
-    problem: str,
+    study: ThresholdStudy, row: Mapping[str, Any], notes: Sequence[str]
 ) -> Part:
-    """Judges one row of a table of slopes; `seeds` counts them by size."""
+    """Judges one row of a table of slopes."""
     words = [row["kind"], row["region"], f"by {row['criterion']}"]
     quantity = str(row["quantity"]).removeprefix("num_")
+    seeds = _count_seeds(study, row["kind"], row["criterion"])
     slope, low, high, count = row["slope"], row["low"], row["high"], len(seeds)
 
     def test(bound: float) -> float:
@@ -186,7 +180,7 @@ def _judge_slope(
         RULES[row["kind"]],
         num_runs=min(seeds.values(), default=0),
         note=", ".join([*filter(None, [row["note"]]), *notes]),
-        problem=problem,
+        problem=_find_gap(row, seeds, _count_seeds(study, row["kind"])),
         decides=row["criterion"] == CRITERION and row["quantity"] == TOTAL,
     )
 
