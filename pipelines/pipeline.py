@@ -52,10 +52,7 @@ def trainer(
     scheduler: str,
     runs: dsl.Output[dsl.Artifact],
 ):
-    """Runs the sweeps and searches; a trial that fails does not stop others.
-
-    `runs` has run folders in `logs/` and SavedModels in `saved_models/`.
-    """
+    """Runs sweeps and searches: `logs/` and `saved_models/` in `runs`."""
     from pipelines.steps import training
 
     training.train(profile, examples.path, work_dir, workers, scheduler, runs)
@@ -73,8 +70,7 @@ def evaluator(
 ) -> bool:
     """Compares scores with thresholds and with the model pushed before.
 
-    `evaluation` is a JSON file with the candidate and all checks. Returns
-    True if the candidate may be pushed. This is the only output, since
+    Returns True if the candidate may be pushed. This is the only output, since
     locally a condition on one of several is always false.
     """
     from pipelines.steps import evaluator
@@ -129,11 +125,7 @@ def report(
     folder: dsl.Output[dsl.Artifact],
     page: dsl.Output[dsl.HTML],
 ):
-    """Judges the paper's claims by the runs.
-
-    `folder` has page, tables and figures; `page` is the page alone, for the
-    dashboard of a cluster.
-    """
+    """Judges the paper's claims by the runs; dashboards show the `page`."""
     from pipelines.steps import training
 
     training.report(profile, runs.path, work_dir, folder, page.path)

@@ -108,11 +108,7 @@ def _is_bounds(bounds: object) -> bool:
 
 
 def choose_setting(trials: DataFrame, rules: Rules) -> DataFrame:
-    """Returns the finished trials of the declared or the best setting.
-
-    The first row is the candidate, the trial with the lowest ID error. A
-    RunError says why there is none.
-    """
+    """Returns the trials of the chosen setting, the candidate first."""
     wanted = {name: _read_value(x) for name, x in rules.setting.items()}
     settings = [
         {name: _read_value(x) for name, x in setting.items()}
@@ -225,11 +221,7 @@ def check_profile(profile: Profile) -> list[str]:
 def make_works(
     profile: Profile, *places: str, data: str | Path = ""
 ) -> list[Workload]:
-    """Makes the sweeps and searches of a profile.
-
-    All get the flags `places`, as `--log_dir=logs`. Sweeps read their data in
-    the folder `data`; searches choose their data as they go.
-    """
+    """Makes sweeps and searches, with flags for all; sweeps read `data`."""
     from tfcomp.studies.study import SEARCH, make_work
 
     works = []

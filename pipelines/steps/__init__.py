@@ -44,10 +44,7 @@ def run_step(name: str) -> Iterator[RunningStep]:
 
 
 def place(artifact: dsl.Artifact, work_dir: str, name: str) -> Path:
-    """Moves an output to `<work_dir>/<name>`, if there is a `work_dir`.
-
-    The next run, to which the SDK gives other folders, continues there.
-    """
+    """Moves an output to `<work_dir>/<name>`, where the next run continues."""
     if work_dir:
         artifact.uri = os.path.join(work_dir, name)
     path = Path(artifact.path)

@@ -1,7 +1,6 @@
 """Judges the candidate by thresholds and by the model pushed before.
 
-The mean over seeds is compared with a threshold. Its 95 % interval is recorded
-beside it; it does not decide, since a profile may have two seeds.
+The mean over seeds decides; its 95 % interval is recorded beside it.
 """
 
 from __future__ import annotations
@@ -152,10 +151,7 @@ def check_thresholds(setting: DataFrame, rules: Rules) -> list[Check]:
 def compare_with_pushed(
     setting: DataFrame, pushed: Path, digest: str, rules: Rules
 ) -> list[Check]:
-    """Compares the candidate's scores with the record of a pushed model.
-
-    Scores on other examples, or without a record, cannot be compared.
-    """
+    """Compares the candidate with a record of scores on the same examples."""
     try:
         lineage = read_json(pushed / LINEAGE)
         scores = lineage["metrics"]

@@ -49,10 +49,7 @@ def train(
 
 
 def find_candidate(runs_dir: str, evaluation: str) -> tuple[Path, Path]:
-    """Returns the run and the SavedModel of the trial in `evaluation.json`.
-
-    Exports the model if the trial has none.
-    """
+    """Returns the run of the candidate, and its SavedModel, made if needed."""
     run = Path(runs_dir, read_json(Path(evaluation))["run"])
     folder = Path(runs_dir, MODELS, run.parents[1].name, run.name)
     if versions := list_versions(folder):

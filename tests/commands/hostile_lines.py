@@ -73,7 +73,7 @@ VALUES = f"""
     box:x:1-2,y:3-4 box:x:1-2,x:1-2 diagonal:-1 diagonal:{HUGE} none:3 : gap:
     cnn mlp low_rank rotation stripes rotated_digits gaussian_bumps circle
     hard_rendering find x:rows,y:columns x:rows linear cosine published
-    one_hot bump ramp positional continuous stand_in bootstrap relative_mse
+    one_hot bump ramp positional continuous stand_in relative_mse
     id ood/mse id/mse,ood/mse tcp://h:1 tls://h:1 ucx://h:1 tcp://:99999999
     os no.such.module os.path:join smoke quick donut flags/binary profile
     flags/broken_profile runs runs/* runs/smoke,runs/smoke runs/smoke/run.flags

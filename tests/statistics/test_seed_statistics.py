@@ -24,22 +24,10 @@ def test_student_interval(count: int, rng: np.random.Generator) -> None:
     assert compute_interval(values) == pytest.approx(expected)
 
 
-def test_bootstrap_interval(rng: np.random.Generator) -> None:
-    values = rng.exponential(size=200)
-    low, high = compute_interval(values, "bootstrap")
-    student = compute_interval(values)
-    assert (low, high) == pytest.approx(student, rel=0.05)
-    # Of skewed numbers it is not symmetric: longer on the side of the tail.
-    assert high - values.mean() > values.mean() - low
-    assert compute_interval(values, "bootstrap") == (low, high)
-
-
-@pytest.mark.parametrize("method", ["student", "bootstrap"])
-def test_degenerate_intervals(method: str) -> None:
-    assert compute_interval([], method) is None
-    assert compute_interval([1.0], method) is None
-    assert compute_interval([0.3, 0.3, 0.3], method) is None
-    low, high = compute_interval([1.0, 1.0, 1.0, 2.0], method)
+def test_degenerate_intervals() -> None:
+    for values in ([], [1.0], [0.3, 0.3, 0.3]):
+        assert compute_interval(values) is None
+    low, high = compute_interval([1.0, 1.0, 1.0, 2.0])
     assert low < 1.25 < high
 
 

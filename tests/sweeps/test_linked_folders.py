@@ -85,7 +85,7 @@ def test_linked_figures_are_not_removed(sweep: Path, letter: Path) -> None:
     """Before, a report removed the files that the link leads to."""
     (sweep / "figures").symlink_to(letter.parent)
     trial = SimpleNamespace(name="a", setting={"depth": 2}, folder=sweep)
-    settings = SimpleNamespace(interval="t", pairs=False)
+    settings = SimpleNamespace(pairs="first")
     (sweep / "trials.csv").touch()
     (sweep / "sweep.flags").touch()
     with pytest.raises(RunError, match="figures is a link"):

@@ -29,7 +29,7 @@ def write_trial(folder: Path, losses: dict[int, float]) -> Any:
 
 
 def summarize_curves(trials: list[Any]) -> pd.DataFrame:
-    settings = SimpleNamespace(interval="student", pairs="first")
+    settings = SimpleNamespace(pairs="first")
     return compute_numbers("s", trials, cast(Any, settings)).curves
 
 

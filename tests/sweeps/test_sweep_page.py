@@ -38,7 +38,7 @@ def plant(numbers: Planted, planned: int = 6) -> SweepNumbers:
     scores = summarize(seeds, ["depth", "score"], find_limits)
     nothing, paired = pd.DataFrame(), compare_settings(seeds, flags)
     tables = (seeds, scores, nothing, nothing, paired)
-    return SweepNumbers("planted", flags, *tables, "student", planned, runs)
+    return SweepNumbers("planted", flags, *tables, planned, runs)
 
 
 def say(numbers: Planted, planned: int = 6) -> list[str]:

@@ -37,7 +37,7 @@ PATHS = (
     "profile embeddings"
 ).split()
 # Lines of runs of earlier versions, whose flags are gone.
-RETIRED = ("--orthogonal=false",)
+RETIRED = ("--orthogonal=false", "--interval=student")
 DEFINE: dict[type, Callable[..., Any]] = {
     bool: flags.DEFINE_boolean,
     int: flags.DEFINE_integer,

@@ -60,11 +60,11 @@ def read_scored(
     return ScoredRun(setting, seed, errors, others, link)
 
 
-def make_table(runs: Sequence[ScoredRun], method: str = "student") -> Exhibit:
+def make_table(runs: Sequence[ScoredRun]) -> Exhibit:
     """Makes the table of settings, one row each."""
     groups = _group_settings(runs)
     means = {
-        setting: {s: _summarize(group, s, method) for s in SUBSETS}
+        setting: {s: _summarize(group, s) for s in SUBSETS}
         for setting, group in groups.items()
     }
     digits = {
@@ -123,7 +123,7 @@ def describe_fits(runs: Sequence[ScoredRun]) -> str:
     """Counts settings that fit, and names the best of them on held-out data."""
     means: dict[str, dict[str, float]] = {}
     for setting, group in _group_settings(runs).items():
-        found = {s: _summarize(group, s, "student") for s in SUBSETS}
+        found = {s: _summarize(group, s) for s in SUBSETS}
         means[setting] = {s: f.mean for s, f in found.items() if f is not None}
     known = {setting: m for setting, m in means.items() if "id" in m}
     if not known:
@@ -173,12 +173,10 @@ def _describe_pair(row: Row) -> str:
     )
 
 
-def _summarize(
-    runs: Sequence[ScoredRun], subset: str, method: str
-) -> Statistics | None:
+def _summarize(runs: Sequence[ScoredRun], subset: str) -> Statistics | None:
     values = [run.errors.get(subset) for run in runs]
     limits = find_limits(f"{subset}_relative_mse")
-    return compute_statistics(values, method, limits)
+    return compute_statistics(values, limits)
 
 
 def _choose_digits(found: Sequence[Statistics | None]) -> int:

@@ -1,7 +1,6 @@
 """Means over seeds: runs that differ in nothing but their seed.
 
-A bootstrap assumes less than Student's interval, but is too narrow for a
-handful of seeds. Tables have a row for each number: the flags of its setting,
+Tables have a row for each number: the flags of its setting,
 its `seed`, its name (as `score`), and its `value`.
 """
 
@@ -45,9 +44,7 @@ class Statistics:
 
 
 def compute_statistics(
-    values: Sequence[float | None],
-    method: str = "student",
-    limits: Limits = REAL,
+    values: Sequence[float | None], limits: Limits = REAL
 ) -> Statistics | None:
     """Computes mean, spread and interval of one value a seed.
 
@@ -57,31 +54,22 @@ def compute_statistics(
     if not len(sample) or np.isnan(sample).any():
         return None
     deviation = float(sample.std(ddof=1)) if len(sample) > 1 else None
-    ends = compute_interval(sample.tolist(), method, limits)
+    ends = compute_interval(sample.tolist(), limits)
     low, high = ends or (None, None)
     return Statistics(float(sample.mean()), deviation, low, high, len(sample))
 
 
 def compute_interval(
-    values: Sequence[float], method: str = "student", limits: Limits = REAL
+    values: Sequence[float], limits: Limits = REAL
 ) -> tuple[float, float] | None:
-    """Computes the 95 % interval of the mean of finite numbers.
+    """Computes Student's 95 % interval of the mean of finite numbers.
 
-    `student` stays within the limits, which are ignored if a number is outside;
-    `bootstrap` is bias-corrected and accelerated, of 9999 resamples that are
-    the same in every call. None for fewer than two numbers, or if all are
-    equal: their spread is unknown.
+    It stays within the limits, which are ignored if a number is outside. None
+    for fewer than two numbers, or if all are equal: their spread is unknown.
     """
     sample = np.asarray(values, float)  # [n]
     if len(sample) < 2 or np.ptp(sample) == 0:
         return None
-    if method == "bootstrap":
-        from scipy import stats
-
-        rng = np.random.default_rng(0)
-        found = stats.bootstrap((sample,), np.mean, random_state=rng)
-        low, high = found.confidence_interval
-        return float(low), float(high)
     from scipy.special import stdtrit  # a tenth of the time of scipy.stats
 
     limits = limits.widen(sample.tolist())
@@ -97,7 +85,6 @@ def summarize(
     table: pd.DataFrame,
     keys: Sequence[str],
     find_limits: Callable[[str], Limits],
-    method: str = "student",
 ) -> pd.DataFrame:
     """Computes mean, spread and interval of numbers with equal keys.
 
@@ -114,7 +101,7 @@ def summarize(
         found = None
         if len(values) == len(group):
             limits = find_limits(str(key[named[0]])) if named else REAL
-            found = compute_statistics(values.tolist(), method, limits)
+            found = compute_statistics(values.tolist(), limits)
         rows.append([*key, *list_numbers(found), len(values)])
     columns = [*keys, "mean", "sd", "low", "high", "n"]
     return pd.DataFrame(rows, columns=columns, dtype=object)

@@ -26,10 +26,7 @@ NUMBERS = (
 
 
 def compare_settings(
-    table: pd.DataFrame,
-    flags: Sequence[str],
-    method: str = "student",
-    pairs: str = "first",
+    table: pd.DataFrame, flags: Sequence[str], pairs: str = "first"
 ) -> pd.DataFrame:
     """Compares pairs of settings at equal seeds, for every score.
 
@@ -54,7 +51,7 @@ def compare_settings(
         family = [
             dict(zip(names, [*a[:-1], *b[:-1]], strict=True))
             | {"score": score}
-            | _compare(first, second, str(score), method)
+            | _compare(first, second, str(score))
             for (a, first), (b, second) in chosen
         ]
         adjusted = adjust_by_holm([row["p"] for row in family])
@@ -76,16 +73,14 @@ def adjust_by_holm(p_values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
-def _compare(
-    first: pd.Series, second: pd.Series, score: str, method: str
-) -> dict[str, Any]:
+def _compare(first: pd.Series, second: pd.Series, score: str) -> dict[str, Any]:
     """Compares the values of two settings, given by seed."""
     seeds = first.index.intersection(second.index).sort_values()
     a, b = first[seeds].to_numpy(), second[seeds].to_numpy()  # [n]
-    found = compute_statistics(b - a, method)
+    found = compute_statistics(b - a)
     ratio = None
     if score.endswith(RATIO_ENDINGS) and len(seeds) and min(*a, *b) > 0:
-        ratio = compute_statistics(np.log(b) - np.log(a), method)
+        ratio = compute_statistics(np.log(b) - np.log(a))
     mean, _, low, high = list_numbers(ratio)
     numbers = [*list_numbers(found), len(seeds), _test(b - a), None]
     numbers += [x if x is None else float(np.exp(x)) for x in (mean, low, high)]

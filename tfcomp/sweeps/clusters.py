@@ -1,11 +1,9 @@
 """Dask clusters: workers on this machine, or in jobs of SLURM.
 
-Each worker is a process, which its nanny starts again when it dies. All speak
-through TLS, since others on a shared machine could have them run code as us.
-Their files are in a folder that only this user can enter: Dask imports modules
-from `dask-scratch-space`, which another user may have made before. Jobs, which
-dask-jobqueue writes, submits, replaces and cancels, read keys in that folder,
-which all nodes share; the scheduler of Dask runs here.
+All speak through TLS, since others on a shared machine could have them run code
+as us. Their files are in a folder that only this user can enter: Dask imports
+modules from `dask-scratch-space`, which another user may have made before. Jobs
+read their keys there, so that all nodes must share it.
 """
 
 from __future__ import annotations
@@ -98,11 +96,7 @@ def start_local_cluster(num_workers: int) -> Iterator[Client]:
 def _open_cluster(
     make: Callable[[], Any], settings: dict[str, Any], problem: str
 ) -> Iterator[Client]:
-    """Opens a cluster and its client, and closes both at the end.
-
-    The settings hold all the time: Dask reads some of them only when a worker
-    is lost, or started again.
-    """
+    """Opens a cluster and its client; the settings hold until both close."""
     import dask
     from distributed import Client
 
@@ -120,10 +114,7 @@ def _open_cluster(
 
 
 def silence_dask() -> None:
-    """Hides Dask's logs, mostly tracebacks of lost workers, from users.
-
-    `silence_logs` ends with the cluster, while connections still close.
-    """
+    """Hides Dask's logs, mostly tracebacks of lost workers, from users."""
     import distributed  # noqa: F401  sets the levels as it is imported
 
     for name in ("", ".client", ".gc"):
@@ -140,10 +131,7 @@ def _shorten(error: Exception) -> str:
 
 @contextlib.contextmanager
 def _hold_back_interrupts() -> Iterator[None]:
-    """Lets threads and processes that start in the block ignore Ctrl-C.
-
-    Workers get it from a terminal as well, and would die with a traceback.
-    """
+    """Lets workers, which start in the block, ignore Ctrl-C."""
     # Started later, this helper of multiprocessing would let them through.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -212,10 +200,7 @@ def start_job_cluster(
 
 
 def submit_jobs(options: SchedulerOptions, cluster: Any) -> None:
-    """Submits the first job, and lets Dask submit more as there is work.
-
-    Raises a RunError if the first job is refused.
-    """
+    """Submits the first job, and lets Dask submit more as there is work."""
 
     async def submit_first() -> None:
         # `scale` alone would lose the error of the job in a callback.

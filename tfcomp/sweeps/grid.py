@@ -44,9 +44,8 @@ def parse_grid(
     """Reads axes such as `depth=2,3` and `encoding/epochs=bump/50,ramp/100`.
 
     A value that contains a comma is quoted as in CSV:
-    `region="box:x:6-22,y:0-9",corner:14`. The values of flags that are
-    varied together cannot contain a slash. Returns every combination, flag
-    name to value; the last axis varies fastest.
+    `region="box:x:6-22,y:0-9",corner:14`. Returns every combination, flag name
+    to value; the last axis varies fastest.
     """
     axes = [_parse_axis(spec, plugins) for spec in specs]
     names = [name for linked, _ in axes for name in linked]
@@ -210,13 +209,6 @@ class SweepSettings(SeedSettings):
         False,
         "Also compute the metrics that the paper's claims are judged by, and "
         "add them to metrics.json of every trial.",
-    )
-    interval: str = setting(
-        "student",
-        "Method of the 95 % interval of a mean over seeds: student assumes "
-        "normal scores, bootstrap does not but is too narrow for a handful of "
-        "seeds.",
-        choices=("student", "bootstrap"),
     )
     pairs: str = setting(
         "first",

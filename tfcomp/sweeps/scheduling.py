@@ -1,8 +1,4 @@
-"""Runs tasks on a Dask cluster: of this machine, of jobs, or of others.
-
-Workers elsewhere must see the same folders under the same names and have the
-same tfcomp installed.
-"""
+"""Runs tasks on a Dask cluster: of this machine, of jobs, or of others."""
 
 from __future__ import annotations
 

@@ -37,7 +37,6 @@ class SweepNumbers:
     curves: pd.DataFrame  # the same by `quantity` and `epoch`
     layers: pd.DataFrame  # the same by `quantity` and `stage`, a position
     paired: pd.DataFrame  # pairs of settings at equal seeds
-    method: str  # of the intervals of scores
     planned: int  # trials
     runs: Sequence[ScoredRun] = ()  # errors of finished trials
     common: str = ""  # data and model that all trials share, in a sentence
@@ -47,7 +46,7 @@ def compute_numbers(
     title: str, trials: Sequence[Trial], settings: SweepSettings
 ) -> SweepNumbers:
     """Computes all statistics of the finished trials of a sweep."""
-    method, flags = settings.interval, list(trials[0].setting)
+    flags = list(trials[0].setting)
     results = [(trial, read_result(trial, history=True)) for trial in trials]
     rows = [
         (*trial.setting.values(), *number)
@@ -71,15 +70,14 @@ def compute_numbers(
         title,
         varied,
         seeds,
-        summarize(seeds, [*flags, "score"], find_limits, method),
+        summarize(seeds, [*flags, "score"], find_limits),
         summarize(_thin(curves), [*flags, "quantity", "epoch"], find_limits),
         summarize(
             layers.dropna(subset="value"),
             [*flags, "quantity", "stage"],
             find_limits,
         ),
-        compare_settings(seeds, flags, method, settings.pairs),
-        method,
+        compare_settings(seeds, flags, settings.pairs),
         len(trials),
         [
             read_scored(

@@ -1,10 +1,4 @@
-"""The page of a sweep: a table of settings, figures, comparisons.
-
-curves   loss, ID and OOD error against the epoch, a line a setting
-layers   factorization and probes against the stage, a line a setting
-by_FLAG  the scores against a number that is varied, as the depth
-scores   the scores of every setting, with intervals
-"""
+"""The page of a sweep: a table of settings, figures, comparisons."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -56,7 +50,7 @@ def make_page(
     ]
     for flag in [flag for flag in sweep.flags if _is_axis(scores[flag])]:
         figures += draw_lines(sweep, by_name, names, flag, f"by_{flag}")
-    shown = [make_table(sweep.runs, sweep.method)]
+    shown = [make_table(sweep.runs)]
     shown += draw_samples(folder, sweep.runs)
     shown += [_draw_scores(sweep, scores, names)] if names else []
     text = "Errors by epoch, numbers of stages, scores by varied numbers."
@@ -128,15 +122,12 @@ def _draw_scores(
         panels[names[row["score"]]].append(shown)
     log = [name for s, name in names.items() if s.endswith(LOGARITHMIC)]
     figure = draw_forest(panels, log)
-    caption = f"Seeds (gray) and means (diamonds). {BAND} ({sweep.method})."
+    caption = f"Seeds (gray) and means (diamonds). {BAND}."
     return Exhibit("scores", "Scores", caption, figure, rows)
 
 
 def draw_samples(folder: Path, runs: Sequence[ScoredRun]) -> list[Exhibit]:
-    """Draws held-out images above the outputs of each setting's first seed.
-
-    Settings on other data have rows of their own.
-    """
+    """Draws held-out images above the outputs of each setting's first seed."""
     first = {run.setting: run for run in reversed(runs)}
     groups: dict[tuple, dict[str, np.ndarray]] = {}
     for setting in dict.fromkeys(run.setting for run in runs):

@@ -1,10 +1,8 @@
 """Runs a task, such as a trial, inside of a Dask worker.
 
-A worker runs one task at a time, in one process that imports TensorFlow once
-and keeps traced models for the next task (`training.prepared_models`). Plugins,
-threads and GPU cannot change in a process: they are its `Setup`. A task that
-needs another setup ends the process, and the nanny of the worker starts a new
-one; so does the first task after a failure.
+Plugins, threads and GPU cannot change in a process: they are its `Setup`. A
+task with another setup, or after a failure, ends the process, and the nanny of
+the worker starts a new one.
 """
 
 from __future__ import annotations
@@ -205,10 +203,7 @@ def _call(
 
 
 def run_trial(argv: list[str]) -> None:
-    """Trains and scores a run, or resumes it, if it is not finished.
-
-    --measure measures it, even if it is finished.
-    """
+    """Trains and scores a run that is not finished; --measure measures it."""
     text = "Also add the measures of the claims to metrics.json."
     values = make_flags({"measure": (False, text)}, define_run_flags())
     settings = parse_flags(argv[1:], values)

@@ -1,8 +1,4 @@
-"""One loop for sweeps and searches: run the items that are not finished.
-
-Finished items are never run again, so that an interrupted command continues
-where it stopped.
-"""
+"""One loop for sweeps and searches: run the items that are not finished."""
 
 import contextlib
 import time
@@ -42,10 +38,7 @@ class Workload(ABC):
 
     @abstractmethod
     def make_call(self, item: Any) -> tuple[RunConfig, TaskFunction, list[str]]:
-        """Returns the function that a worker calls, and its arguments.
-
-        They stand behind the run of the item, or a run like those of it.
-        """
+        """Returns a run like those of the item, and the call for a worker."""
 
     @abstractmethod
     def write_tables(self, failures: Mapping[str, str]) -> None:
@@ -93,11 +86,7 @@ def run_all(works: Sequence[Workload], options: SchedulerOptions) -> list[str]:
 
 
 def run_missing(work: Workload, options: SchedulerOptions) -> dict[str, str]:
-    """Runs the items that are not finished, and writes tables and reports.
-
-    If none is missing, no worker is started. Returns the reasons of the items
-    that failed, by name.
-    """
+    """Runs missing items; returns the reasons of failures, by name."""
     if (work.folder / FLAGS_FILE).exists():
         rule = f"--run_name must name a sweep, {work.folder} is a single run"
         raise RunError(rule)

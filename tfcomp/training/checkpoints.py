@@ -1,9 +1,7 @@
 """Checkpoints at the end of epochs, and exact resume from them.
 
-The state of a run is its weights (with the moving averages of batch
-normalization), the optimizer's variables (with its learning rate), the state of
-a schedule, and the epoch: batches are a function of the step (`batches`), and
-no layer draws random numbers.
+The state of a run is its weights, its optimizer with the rate, a schedule, and
+the epoch: batches follow from the step, and no layer draws random numbers.
 """
 
 import re
@@ -55,10 +53,7 @@ class TrainingState:
                 file.unlink()
 
     def restore(self) -> int:
-        """Loads the latest readable checkpoint; returns its epoch, or 0.
-
-        TensorFlow's list of checkpoints is ignored: it is not flushed to disk.
-        """
+        """Loads the latest readable checkpoint; returns its epoch, or 0."""
         for left in self._folder.glob("ckpt-*_temp"):
             shutil.rmtree(left)  # left by a kill
         problems = []
@@ -89,10 +84,7 @@ def list_epochs(folder: Path) -> list[int]:
 
 
 class SaveState(keras.callbacks.Callback):
-    """Saves after the last epoch, and after each `every_seconds`.
-
-    If one call trains `span` epochs from the `first` one on, saves after calls.
-    """
+    """Saves after the last epoch, and every so many seconds between calls."""
 
     def __init__(
         self, state: TrainingState, every_seconds: float, first: int, span: int
@@ -115,11 +107,7 @@ class SaveState(keras.callbacks.Callback):
 
 
 class EpochTimer(keras.callbacks.Callback):
-    """Adds the `seconds` of the training steps to the epoch's logs.
-
-    Must come before the callbacks that read them. If one call trains `span`
-    epochs from the `first` one on, each has its share of the call.
-    """
+    """Adds the `seconds` of the training steps to the logs of epochs."""
 
     def __init__(self, first: int = 0, span: int = 1) -> None:
         super().__init__()

@@ -1,11 +1,8 @@
-"""The training steps of one or more epochs as one XLA program.
+"""The training steps of one or more epochs as one XLA program, for GPUs.
 
-On a GPU, launching kernels takes most of a step of a small network. Here the
-loop over steps, the gradient and the optimizer are one program. The training
-table lies on the device, and the host sends row numbers. Keras `fit`, its
-callbacks, checkpoints and the order of batches are the same as in `fit`.
-
-XLA makes convolutions slower on a CPU, so this is for GPUs.
+There, launching kernels takes most of a step of a small network. The loop over
+steps, the gradient and the optimizer are one program. The training table lies
+on the device, and the host sends row numbers.
 """
 
 import contextlib
@@ -65,11 +62,7 @@ def count_device_memory() -> int:
 def count_span(
     callbacks: Sequence[keras.callbacks.Callback], epochs: range, steps: int
 ) -> int:
-    """Returns the number of epochs that one call of the program trains.
-
-    Calls end where a callback reads weights: by its `reads_weights`, a function
-    of the number of finished epochs, or else after every epoch.
-    """
+    """Returns the epochs of one call: up to where a callback reads weights."""
     readers = [
         getattr(c, "reads_weights", lambda done: True) for c in callbacks
     ]
@@ -92,10 +85,9 @@ def use_program(
     first_epoch: int,
     span: int,
 ) -> Iterator[tf.data.Dataset]:
-    """Lets `fit`, in one step, train an epoch of `steps` steps.
+    """Lets `fit` train an epoch of `steps` steps as one; yields its batches.
 
-    Yields the batches that `fit` wants; rows are sampled at once instead. One
-    call of the program trains `span` epochs: callbacks in between see their
+    One call of the program trains `span` epochs: callbacks in between see their
     losses, and weights of the end. Equal shapes are compiled once for a model.
     """
     table = make_training_table(dataset)

@@ -1,10 +1,7 @@
-"""One run, from configuration to files: the recipe.
-
-dataset -> model -> training -> evaluation -> export -> metrics.json
+"""One run: dataset, model, training, evaluation, export, `metrics.json`.
 
 Trainings that miss an ID target start again with another seed. On resume,
-finished attempts are replayed from their last checkpoints, so the number of the
-attempt is not stored.
+finished attempts are replayed from checkpoints, so their number is not stored.
 """
 
 import dataclasses
@@ -51,8 +48,7 @@ def train_and_evaluate(
 ) -> dict[str, Any]:
     """Runs one experiment and returns the content of `metrics.json`.
 
-    A finished run is not trained again. If a run has lost its scores or its
-    model, they are made again from the last checkpoint.
+    If a finished run lacks its scores or model, they are made again.
     """
     dataset = dataset or make_dataset(config)
     notes = dataset.prepare()
@@ -76,7 +72,7 @@ def _run(
     with prepare_models(config, dataset, strategy) as models:
         model, observed = models.trained, models.observed
         summaries = RunSummaries(config, dataset)
-        summaries.write_description(model, describe_environment())
+        summaries.write_settings()
         monitor = Monitor(config, models, dataset, summaries)
         callbacks = make_callbacks(config)
         untrained = monitor.score_untrained(model)
@@ -114,11 +110,8 @@ def train_to_target(
 ) -> dict[str, Any]:
     """Trains until the ID target is met, or as often as is allowed.
 
-    The models end with the weights of the best attempt: the lowest ID error,
-    if possible among attempts in which all axes are decided.
-
-    Returns the result of `fit_model`; with a target also the `seed` of the best
-    and all `attempts` (`seed`, `id_relative_mse`, `decided`).
+    The models end with the weights of the attempt with the lowest ID error, if
+    possible among those with all axes decided. Returns the cost of training.
     """
     run, callbacks = Path(config.run_dir), [monitor, *user_callbacks]
     target, most = config.training.id_target, config.training.restarts
@@ -198,12 +191,7 @@ def describe_environment() -> str:
 
 
 def make_callbacks(config: RunConfig) -> list[keras.callbacks.Callback]:
-    """Makes the registered callbacks, in the order of their names.
-
-    In `on_epoch_end`, `logs` have the loss and, in epochs that were scored, ID
-    and OOD scores by the names of TensorBoard (`id/mse`). `on_run_end`, where
-    it exists, is called with the content of `metrics.json`.
-    """
+    """Makes the registered callbacks, in the order of their names."""
     made = {n: CALLBACKS.get(n).load()(config) for n in CALLBACKS.names()}
     for name, found in made.items():
         if not isinstance(found, keras.callbacks.Callback):

@@ -44,10 +44,7 @@ def export_scored(
     folder: str | Path = "",
     steps: Sequence[str] | None = None,
 ) -> Path:
-    """Exports a model with its card, by default to the run's export folder.
-
-    The stages without derivatives are `steps`; by default, they are looked for.
-    """
+    """Exports a model with its card, by default to the run's export folder."""
     jacobian_fn = choose_jacobian(model, dataset.space, steps)
     card = format_card(config, dataset, metrics)
     return export_model(model, folder or config.export_path, jacobian_fn, card)
@@ -59,11 +56,7 @@ def export_model(
     jacobian_fn: Callable,
     card: str = "",
 ) -> Path:
-    """Exports the next version, unless the last one is the same model.
-
-    Returns the folder of the version. The model is of float32, and has named
-    stages, whose derivatives `jacobian_fn` computes.
-    """
+    """Exports the next version, unless the last one is the same model."""
     digest = hashlib.sha256(model.to_json().encode())
     for weight in model.get_weights():
         digest.update(weight.tobytes())
@@ -126,10 +119,7 @@ def format_card(
     metrics: Mapping[str, Any],
     calls: Sequence[str] = (),
 ) -> str:
-    """Formats the card in Markdown, the same for the same run anywhere.
-
-    `calls` is code that calls each format, by default the SavedModel's.
-    """
+    """Formats the card, with code that calls formats or the SavedModel."""
     environment = jinja2.Environment(
         trim_blocks=True, keep_trailing_newline=True
     )

@@ -73,11 +73,7 @@ def fit_model(
     checkpoint_dir: str,
     callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> dict[str, float]:
-    """Trains a compiled model, from its latest checkpoint if there is one.
-
-    Callbacks run before an epoch is saved, so that a resumed run lacks none of
-    their files. Returns the cost of all sessions of the run.
-    """
+    """Trains a compiled model from its last checkpoint; returns the cost."""
     training, schedules, states = config.training, [], {}
     if training.plateau_patience:
         schedules = [PlateauSchedule(training.plateau_patience)]
@@ -128,10 +124,7 @@ def fit_without_pause(
     first_epoch: int = 0,
     span: int = 1,
 ) -> None:
-    """Trains a compiled model from an epoch on, without checkpoints.
-
-    One call of a program (`use_program`) trains `span` epochs.
-    """
+    """Trains a compiled model from an epoch on, without checkpoints."""
     training, strategy = config.training, model.distribute_strategy
     steps = count_steps(training, dataset)
     stop = keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: check_stop())
@@ -165,8 +158,7 @@ def give_to_devices(
 ) -> tf.data.Dataset | tf.distribute.DistributedDataset:
     """Distributes batches; on one CPU device, without a buffer.
 
-    The tuning thread of TensorFlow's buffer sleeps for up to a minute, and the
-    end of a training may wait for it.
+    The end of a training may wait a minute for the tuning thread of the buffer.
     """
     gpus = tf.config.list_logical_devices("GPU")
     if gpus or strategy.num_replicas_in_sync > 1:

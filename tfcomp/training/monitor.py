@@ -80,11 +80,7 @@ def read_history(path: Path) -> dict[int, dict[str, float]]:
 
 
 class Monitor(keras.callbacks.Callback):
-    """Scores every `eval_every` epochs, layers every `layerwise_every`.
-
-    `finish` evaluates the last epoch, so that a run that is resumed after it
-    is evaluated as well.
-    """
+    """Scores every `eval_every` epochs, layers every `layerwise_every`."""
 
     def __init__(
         self,

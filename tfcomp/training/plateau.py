@@ -1,7 +1,6 @@
-"""Changes during training: the learning rate, and axes that are pruned.
+"""Learning rates that fall, and axes that are pruned, during training.
 
-Both depend only on the content of a checkpoint, so that a resumed run ends in
-the same bits, and never on held-out combinations.
+Both depend only on the content of a checkpoint, and never on held-out images.
 """
 
 import math
@@ -35,8 +34,7 @@ class PlateauSchedule(keras.callbacks.Callback):
     """Halves the learning rate after more than `patience` bad epochs.
 
     Works like PyTorch's ReduceLROnPlateau, which the published rotation
-    experiment used; the callback of Keras loses its state in a kill. Must come
-    before the callback that saves the training `state`.
+    experiment used; the callback of Keras loses its state in a kill.
     """
 
     def __init__(self, patience: int) -> None:
@@ -92,11 +90,7 @@ def make_rate(config: TrainingConfig, steps: int) -> float | FinalDecay:
 
 
 class PruneAxes(keras.callbacks.Callback):
-    """Prunes the weaker axis of a factor when it is far below the other.
-
-    Waits until the training examples are partly fitted. Must come before the
-    callback that saves the training state.
-    """
+    """Prunes the far weaker axis of factors once examples are partly fitted."""
 
     def __init__(self, below: float, dataset: Dataset) -> None:
         super().__init__()

@@ -1,8 +1,7 @@
-"""The devices and models of a run, ready for training and evaluation.
+"""The devices and models of a run, which the next run may reuse.
 
-Tracing them takes most of a short run. If two runs in a row differ only in
-their seeds, the second reuses the models of the first with its own initial
-weights; if they have the same network, it reuses the evaluator.
+Tracing takes most of a short run. A run that differs only in its seed reuses
+the models of the last one, and a run of the same network its evaluator.
 """
 
 import contextlib
@@ -25,11 +24,10 @@ from tfcomp.training.fit import compile_model, count_steps
 
 
 def make_strategy(num_replicas: int = 0) -> tf.distribute.MirroredStrategy:
-    """Mirrors variables over all GPUs, or over logical CPU devices.
+    """Mirrors variables over all GPUs, or over logical devices of the CPU.
 
-    0 replicas mean one on every GPU, or one on the CPU. Tests split the CPU,
-    which must happen before TensorFlow uses a device. On GPUs, kernels are
-    deterministic: the same flags give the same bits.
+    0 replicas mean one on every GPU, or one on the CPU, which can be split only
+    before TensorFlow uses it. Kernels of GPUs are deterministic.
     """
     keep_freed_memory()
     with quiet_startup():
@@ -86,10 +84,7 @@ _kept: dict[str, PreparedModels] = {}
 def prepare_models(
     config: RunConfig, dataset: Dataset, strategy: tf.distribute.Strategy
 ) -> Iterator[PreparedModels]:
-    """Yields the models of a run, and caches them if the block succeeds.
-
-    Models of plugins are not cached: they may use a seed in any way.
-    """
+    """Yields the models of a run, and caches them if the block succeeds."""
     key = json.dumps(config.identity() | {"seed": None})
     # Taken out while in use, so that no other thread finds them.
     models = _kept.pop(key, None)

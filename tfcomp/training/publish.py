@@ -35,11 +35,9 @@ stages = {{stage: run.activations(stage, factors) for stage in run.stages}}"""
 
 
 def publish_run(path: Path, name: str, folder: Path) -> Path:
-    """Packs a finished run in a folder of published models; returns its own.
+    """Packs a run in a folder of published models; returns the model's.
 
-    The files are read back as users read them, and their scores are computed
-    again; they must be the recorded ones. A model of the same name, such as
-    `sprites/acting/montero_range`, is replaced.
+    The files are read back as users read them, and must give the same scores.
     """
     published_folder.check_name(name)
     run = load_run(path)

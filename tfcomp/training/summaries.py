@@ -1,21 +1,15 @@
 """Writes the TensorBoard summaries of a run (docs/tutorials/donut.md).
 
-Groups: `answer`, pictures that the first tab shows; `train`; scores in `id`,
-`ood` and others; `stage_<metric>` with a tag for each stage;
-`embedding_<number>`; images of stages and embeddings.
-
 TensorBoard smooths curves: the last of a few points is drawn far from its value
 (by a factor of two in a short run). So scores that are computed less than
 `MIN_POINTS` times are written at the last epoch alone; the picture
-`answer/errors` has their curve. Pictures have the width of a card.
+`answer/errors` has their curve.
 """
 
 import math
-import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
-import keras
 import numpy as np
 import tensorflow as tf
 from matplotlib.figure import Figure
@@ -26,7 +20,6 @@ from tensorboard.plugins.scalar.summary_v2 import scalar_pb
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.grid_maps import list_curves
-from tfcomp.datasets.notes import list_notes
 from tfcomp.evaluation import pictures
 from tfcomp.evaluation.evaluator import EmbeddingAnalysis, LayerAnalysis
 from tfcomp.evaluation.metrics import list_metrics
@@ -56,9 +49,8 @@ class RunSummaries:
         self._has_maps = is_complete and bool(dataset.planes)
         self._has_curves = is_complete and bool(list_curves(dataset.space))
 
-    def write_description(self, model: keras.Model, header: str) -> None:
-        """Writes text, and the hyperparameters that are not the default."""
-        text = describe_run(self._config, self._dataset, model, header)
+    def write_settings(self) -> None:
+        """Writes the hyperparameters that are not the default."""
         defaults, name = RunConfig().identity(), self._config.run_name
         settings = {
             flag: value
@@ -66,7 +58,6 @@ class RunSummaries:
             if flag in SETTINGS or value != defaults.get(flag)
         }
         with self._writer.as_default(step=0):
-            tf.summary.text("run", text)
             hparams.hparams(settings, trial_id=name)
 
     def write_scalars(
@@ -210,21 +201,3 @@ class RunSummaries:
 def write_figure(tag: str, figure: Figure) -> None:
     """Writes a matplotlib figure as an image summary."""
     tf.summary.image(tag, figure_to_array(figure, CARD_DPI)[np.newaxis])
-
-
-def describe_run(
-    config: RunConfig, dataset: Dataset, model: keras.Model, header: str
-) -> str:
-    """Describes the run and its software versions in Markdown."""
-    splits, num_ood = dataset.splits, dataset.splits.all.is_ood.sum()
-    notes = "".join(f"\n**Note:** {n}\n" for n in list_notes(dataset))
-    flags = "\n".join(f"    --{k}={v}" for k, v in config.identity().items())
-    code = textwrap.indent(header.rstrip(), "    ")
-    return (
-        f"A **{config.model.model}** decoder ({model.count_params():,} "
-        f"weights) draws **{config.data.dataset}** from a "
-        f"**{config.model.encoding}** code. Region **{config.data.region}** "
-        f"is held out: {len(splits.all) - num_ood} ID and {num_ood} OOD "
-        f"combinations, {len(splits.train)} training examples.\n{notes}\n"
-        f"Made with\n\n{code}\n\nFlags\n\n{flags}\n"
-    )
