@@ -97,25 +97,20 @@ BAD: list[tuple[Make, str]] = [
         change(sizes=[1e9, 2, 4]),
         "sizes of shape must be .* to 1,000, got 1000000000",
     ),
-    (change(sizes=["a", "b", "c"]), "sizes of shape must be an integer"),
-    (change(sizes=[3.5, 2, 4]), "sizes of shape must be an integer"),
     (change(classes=CLASSES[:-1]), "a row for each of the 24 images, got 23"),
     (change(classes=NAN), "that of image 16, factor 0, got nan"),
     (change(values=NAN), "values of shape must be one for class 2"),
     (change(values=-CLASSES.astype(float)), "rise with its classes"),
     (change(values=np.full((24, 3), "a")), "values must be numbers"),
+    (change(images=IMAGES / 255e30), "must reach 1e-06"),
     (change(images=NAN_PIXEL), "must be finite, .* in image, got 3"),
-    (change(images=IMAGES.astype(object)), "images must be integers or"),
     (change(names=OBJECTS), "cannot be read .Object arrays cannot be loaded"),
     (change(names=["a", "b"]), "names must have one entry for each of the 3"),
     (change(kinds=["round", "ordered", "ordered"]), "kinds of shape must be"),
     *((change(**{n: np.array(5)}), f"{n} must be a list") for n in OPTIONS),
-    (change(levels=[1, 2, 3]), "levels must be a list of texts"),
     (change(levels=["a,b\x7f,c", "", ""]), r"got 'b.x7f'"),
     (change(levels=["=1+1,b,c", "", ""]), r"got '=1.1'"),
-    (change(levels=["a,b,-cmd|x", "", ""]), r"got '-cmd.x'"),
     (change(names=["a\u202eb", "y", "x"]), r"got 'a.u202eb'"),
-    (change(names=["a\u200bb", "y", "x"]), r"got 'a.u200bb'"),
     (lambda p: cut(write_own(p)), "cannot be read .File is not a zip"),
     (
         lambda p: claim_size(p, "names", "<U300000000", (3,)),
@@ -150,14 +145,6 @@ def test_damage_inside_of_the_images(tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(RunError, match="cannot be read"):
         load(path)
-
-
-def test_truncated_h5(tmp_path: Path) -> None:
-    with h5py.File(tmp_path / "own.h5", "w") as file:
-        file["images"], file["classes"] = IMAGES, CLASSES
-    cut(tmp_path / "own.h5")
-    with pytest.raises(RunError, match="cannot be read"):
-        load(tmp_path / "own.h5")
 
 
 @pytest.mark.parametrize(
@@ -257,12 +244,3 @@ def test_hdf5_of_any_length_takes_little_memory(
         load(path)
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert after - before < 5e5
-
-
-@pytest.mark.parametrize("factor", [1e-30, 1e-300])
-def test_images_too_dark_for_scores(factor: float, tmp_path: Path) -> None:
-    """Before, an error of 2e59 % was printed, or there was a traceback."""
-    images = IMAGES / 255 * factor
-    with pytest.raises(RunError, match="must reach 1e-06") as caught:
-        load(write_own(tmp_path / "a.npz", images=images))
-    assert "\n" not in str(caught.value)

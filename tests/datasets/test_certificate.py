@@ -74,18 +74,6 @@ def test_random_splits_equal_an_svd(seed: int) -> None:
         assert len(again.images) == 0
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_no_smaller_set_of_images_certifies_everything(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    every = np.indices((3, 2, 2)).reshape(3, -1).T
-    train = every[rng.random(len(every)) < 0.25]
-    found = certify(train, every, 1)
-    fewer = len(found.images) - 1
-    for rows in itertools.combinations(range(len(every)), max(fewer, 0)):
-        more = np.concatenate([train, every[list(rows)]])
-        assert fewer < 0 or not certify_by_svd(more, every, 1)[0].all()
-
-
 @pytest.mark.parametrize(
     ("region", "shares", "missing"),
     [

@@ -77,9 +77,6 @@ def test_stand_ins_are_ten_digits_and_say_so() -> None:
     assert not any("MNIST" in line for line in list_notes(make()))
 
 
-# Several digits
-
-
 # MNIST
 
 
@@ -99,7 +96,6 @@ def test_index_out_of_range(mnist_dir: Path) -> None:
         ConfigError, match="number of training examples of 4.*got 5842"
     ):
         dataset.prepare()
-    make(f"--data_dir={mnist_dir}", "--digit_index=5841").prepare()
 
 
 def test_no_network_is_used(mnist_dir: Path, tmp_path: Path) -> None:
@@ -124,3 +120,5 @@ def test_damaged_directory_is_one_line(info: str, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="cannot be read") as caught:
         digits.load_digit(tmp_path, 4, 0)
     assert "\n" not in str(caught.value)
+    with pytest.raises(RunError, match="^--data_dir: no MNIST in .*stand_in"):
+        digits.load_digit(tmp_path / "none", 4, 0)

@@ -9,7 +9,6 @@ from tfcomp.datasets.factors import (
     Factor,
     FactorSpace,
     make_categories,
-    make_pixel_space,
 )
 from tfcomp.datasets.grid_maps import (
     GridMap,
@@ -70,11 +69,6 @@ def test_a_curve_for_every_name() -> None:
             points = space.grid()[curve.rows]
             np.testing.assert_array_equal(points[:, column], ANGLE.values())
             assert set(points[:, 1 - column]) == {digit}
-
-
-def test_two_ordered_factors_have_a_map_instead() -> None:
-    assert list_curves(make_pixel_space(4)) == []
-    assert list_curves(FactorSpace((DIGITS,))) == []
 
 
 def test_interval_of_a_gap() -> None:

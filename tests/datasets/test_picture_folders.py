@@ -90,14 +90,6 @@ def test_an_odd_cell_is_named(cell: str, words: str, tmp_path: Path) -> None:
     assert words in str(caught.value)
 
 
-def test_the_cure_of_an_odd_cell(tmp_path: Path) -> None:
-    cells = [*HALVES[:2], "0,True", *HALVES[3:]]
-    table = read_table(
-        str(write(tmp_path, number(cells), "file,x,y:categorical"))
-    )
-    assert table.space["y"].names == ("0.0", "0.1", "True", "0.3", "0.2")
-
-
 def test_pictures_that_run_programs_are_not_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

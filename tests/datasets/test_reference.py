@@ -14,7 +14,7 @@ from tfcomp.report.model_report import ModelReport
 CLASSES = np.array(list(itertools.product(range(3), range(6), range(6))))
 REGION = "size:2,x:3-5,y:3-5"
 IS_OOD = (CLASSES >= (2, 3, 3)).all(axis=1)
-GROUNDS = (0.0, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0)
+GROUNDS = (0.0, 0.35, 1.0)
 
 
 def draw_discs(ground: float, channels: int = 1) -> np.ndarray:

@@ -40,12 +40,9 @@ def assert_equals_rule(spec: str, space: FactorSpace, rule: Rule) -> None:
         ("square:2-5", lambda p: all(2 <= v <= 5 for v in p)),
         ("square:2.5-5", lambda p: all(2.5 <= v <= 5 for v in p)),
         ("cross:2-3", lambda p: any(2 <= v <= 3 for v in p)),
-        ("cross:4-4", lambda p: any(v == 4 for v in p)),
         ("corner:4", lambda p: all(v >= 4 for v in p)),
         ("gap:x:2-3", lambda p: 2 <= p[0] <= 3),
-        ("gap:y:0-1", lambda p: 0 <= p[1] <= 1),
         ("box:x:2-5,y:0-1", lambda p: 2 <= p[0] <= 5 and 0 <= p[1] <= 1),
-        ("box:y:3-6", lambda p: 3 <= p[1] <= 6),
         (
             "diagonal:1",
             lambda p: all(abs(a - b) <= 1 for a, b in combinations(p, 2)),
@@ -59,24 +56,13 @@ def test_region_equals_its_definition(
     assert_equals_rule(spec, space, rule)
 
 
-def test_bounds_are_inclusive() -> None:
-    region = parse_region("square:3-8", TWO)
-    inside = np.array([[3, 8], [8, 3], [3, 3], [8, 8]], np.float32)
-    outside = np.array([[2.999, 5], [5, 8.001], [2, 9]], np.float32)
-    assert region.contains(inside).all()
-    assert not region.contains(outside).any()
-
-
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
-        ("square:0-11", []),
         ("corner:0", []),
         ("diagonal:11", []),
-        ("box:x:0-11,y:0-11", []),
         ("cross:4-6", [0, 2]),
         ("gap:x:4-6", [0]),
-        ("box:x:4-6", [0]),
     ],
 )
 def test_stripe_is_held_out_for_its_own_value_only(
@@ -118,18 +104,13 @@ def test_categorical_factor_is_ruled_by_name_only(
     [
         ("none:3", "takes no bounds"),
         ("square:3", "must have bounds of the form LOW-HIGH"),
-        ("square:3-5-7", "must have bounds of the form LOW-HIGH"),
         ("square:nan-5", "must have bounds of the form LOW-HIGH"),
         ("square:8-3", "must have its lower bound first"),
         ("square:3-12", "must lie in the range of x, 0 to 11"),
         ("corner:1e", "must have one number after its kind"),
         ("x:#0-12", "must lie in the range of x, #0 to #11"),
-        ("x:max-min", "must have bounds of the form LOW-HIGH"),
-        ("x:#-3", "must have bounds of the form LOW-HIGH"),
-        ("corner:12", "must lie in the range of x, 0 to 11"),
         ("diagonal:-1", "must have a half width of at least 0"),
         ("gap:3-5", "must name factors among: x, y"),
-        ("gap:z:3-5", "must name factors among: x, y"),
         ("box:x:3-5,y", "must have bounds of the form LOW-HIGH"),
         ("gap:x:3-5,x:7-9", "must name each factor once"),
     ],

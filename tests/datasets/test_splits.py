@@ -118,16 +118,6 @@ def test_hidden_factors_against_a_loop() -> None:
     assert expected  # such seeds exist
 
 
-@pytest.mark.parametrize("coordinates", ["grid", "continuous"])
-def test_table_depends_on_the_seed_alone(coordinates: str) -> None:
-    settings = {"num_train": 30, "coordinates": coordinates}
-    first = make("square:3-8", seed=3, **settings).splits.train
-    again = make("square:3-8", seed=3, sigma=2.0, **settings).splits.train
-    np.testing.assert_array_equal(first, again)
-    other = make("square:3-8", seed=4, **settings).splits.train
-    assert as_rows(first) != as_rows(other)
-
-
 def test_planted_leak() -> None:
     space = make_pixel_space(12)
     region = parse_region("square:3-8", space)
@@ -160,15 +150,6 @@ def test_a_control_trains_on_the_region(flags: list[str]) -> None:
             "y: 2 of 8 values in part, 0 altogether",
         ),
         ("x:2-4", "x: 0 of 8 values in part, 3 altogether"),
-        (
-            "cross:3-4",
-            "x: 6 of 8 values in part, 2 altogether; "
-            "y: 6 of 8 values in part, 2 altogether",
-        ),
-        (
-            "not:x:0-6,y:0-7",
-            "x: 0 of 8 values in part, 1 altogether; y: 8 of 8",
-        ),
         ("random:0.5", ""),
         ("none", ""),
     ],

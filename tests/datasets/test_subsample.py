@@ -54,16 +54,6 @@ def test_counts_are_as_equal_as_can_be(
         assert count == size or count >= max(found) - 1
 
 
-def test_a_sample_of_few_becomes_all_of_them() -> None:
-    data = make({"x": 6, "y": 6}, "square:2-3", eval_points=10)
-    assert len(data.splits.grid) == 10
-    shown = subsample_levels(data, 36).splits
-    np.testing.assert_array_equal(shown.grid, data.space.grid())
-    np.testing.assert_array_equal(
-        shown.is_ood, data.region.contains(shown.grid)
-    )
-
-
 @pytest.mark.parametrize(
     "region", ["box:x:13-13", "box:x:19-19,y:0-0,z:0-0", "box:x:0-18", "none"]
 )

@@ -21,7 +21,6 @@ from tests.datasets.own_tables import (
     write_folder,
     write_own,
 )
-from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.notes import list_notes
 from tfcomp.datasets.table_factors import TableError
@@ -119,16 +118,16 @@ def test_3dshapes(tmp_path: Path) -> None:
     assert_draws(table, images, 255)
 
 
-@pytest.mark.parametrize(("count", "colors"), [(1036800, 6), (460800, 4)])
-def test_mpi3d(count: int, colors: int, tmp_path: Path) -> None:
+def test_complex_mpi3d(tmp_path: Path) -> None:
+    count = 460_800
     images = np.zeros((count, 1, 1, 3), np.uint8)
     images[-1] = 255
     np.savez(tmp_path / "mpi3d.npz", images=images)
     table = read_table(str(tmp_path / "mpi3d.npz"))
-    assert table.space.shape == (colors, colors, 2, 3, 3, 40, 40)
+    assert table.space.shape == (4, 4, 2, 3, 3, 40, 40)
     last = np.array([[f.values()[-1] for f in table.space]])
     assert table.draw(last).tolist() == [[[[1.0, 1.0, 1.0]]]]
-    assert ("cylinder" in table.space["shape"].names) is (colors == 6)
+    assert not table.space["shape"].names
 
 
 def test_cars3d(tmp_path: Path, rng) -> None:
@@ -187,18 +186,6 @@ def test_tfds(tmp_path: Path) -> None:
     assert table.space["x"].values().tolist() == [0, 2, 4, 6]
     expected = IMAGES[..., None] / 255
     np.testing.assert_allclose(table.render(table.space.grid()), expected)
-
-
-def test_hash_names_the_content_and_not_the_place(tmp_path: Path) -> None:
-    first = parse_config([f"--data={write_own(tmp_path / 'a.npz')}"])
-    second = parse_config([f"--data={write_own(tmp_path / 'b.npz')}"])
-    assert first.identity() == second.identity()
-    other = IMAGES.copy()
-    other[12, 3, 3] += 1
-    third = parse_config(
-        [f"--data={write_own(tmp_path / 'b.npz', images=other)}"]
-    )
-    assert first.identity() != third.identity()
 
 
 def test_python_interface_and_missing_combinations() -> None:

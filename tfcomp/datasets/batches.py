@@ -3,8 +3,7 @@
 Example number e = step * batch_size + i is row pi_p(e mod n) of the table,
 where p = e div n counts the passes and pi_p is a pseudo-random permutation
 that depends on (seed, p) alone. (With weights or `--balance` the table has
-images several times.) So nothing is buffered, and a resumed run, with any
-number of replicas, sees the same batches: full ones, which may span two passes.
+images several times.) So a resumed run sees the same batches.
 """
 
 import math
@@ -16,9 +15,8 @@ import tensorflow as tf
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factors import FactorSpace
 
-# Of the cipher that shuffles. With 4, TensorFlow's default, the numbers of
-# the seed are used almost as they are: small ones leave the first pass over
-# a small table nearly in order (23 of 25 rows in their place).
+# Of the cipher that shuffles. TensorFlow's default, 4, leaves the first pass
+# over a small table nearly in order for small seeds.
 ROUNDS = 16
 NOISE_SEED = 0  # independent of the seed of a run
 # Bytes of images that are rendered once rather than for every batch.

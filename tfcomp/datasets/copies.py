@@ -69,11 +69,8 @@ def _number_images(render: Render, table: np.ndarray) -> np.ndarray:
     """Returns equal numbers for equal images, [n], by hashes of 64 bits."""
     hashes: list[int] = []
     for part in np.array_split(table, len(table) // BLOCK + 1):
-        images = np.ascontiguousarray(render(part))
-        if images.dtype.kind == "f":
-            # Adding 1 rounds away the last bits of pixels near 0.
-            images = images.astype(np.float32) + np.float32(1)
-        for image in images:
+        # Adding 1 rounds away the last bits of pixels near 0.
+        for image in render(part).astype(np.float32) + np.float32(1):
             digest = hashlib.blake2b(image.data, digest_size=8).digest()
             hashes.append(int.from_bytes(digest, "little"))
     return number(np.array(hashes, np.uint64))

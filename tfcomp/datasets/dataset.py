@@ -62,8 +62,6 @@ class Dataset:
         compare: From factors [n, F] and images to the mean and the standard
             deviation, [n] each, of their MSE to all images of a combination,
             where one has several.
-        stored: Images of factor values as they are stored, to compare them;
-            by default `render`.
         noise: Standard deviation of Gaussian noise that batches add.
         weights: How often batches have each row of the training table, in
             relation to each other [n]; None for equally often.
@@ -89,7 +87,6 @@ class Dataset:
     train_images: np.ndarray | None = None
     draw_train: Render | None = None
     compare: Callable[..., tuple[np.ndarray, np.ndarray]] | None = None
-    stored: Render | None = None
     noise: float = 0.0
     weights: np.ndarray | None = None
     balance: bool = False
@@ -112,8 +109,7 @@ class Dataset:
     def ground(self) -> float | None:
         """Pixel value of the background, 0 or 1; None if there is none.
 
-        Without a declaration (`has_background`), images of one channel have a
-        background if it fills more than half of each image.
+        Undeclared, it must fill more than half of each image of one channel.
         """
         if self.has_background:
             return 1.0 if self.polarity == "dark" else 0.0
@@ -219,8 +215,7 @@ class Dataset:
     @cached_property
     def copies(self) -> Copies:
         """Held-out images that training contains, and equal training images."""
-        render = self.stored or self.render_array
-        return find_copies(render, self.space, self.splits)
+        return find_copies(self.render_array, self.space, self.splits)
 
     @cached_property
     def subsets(self) -> dict[str, np.ndarray]:
@@ -271,11 +266,7 @@ class Dataset:
 
 
 def make_dataset(config: RunConfig) -> Dataset:
-    """Builds the dataset that the configuration names, without TensorFlow.
-
-    Raises:
-        ConfigError: If its settings are impossible.
-    """
+    """Builds the dataset that the configuration names, without TensorFlow."""
     data = config.data
     dataset = DATASETS.get(data.dataset).load()(config)
     return dataclasses.replace(dataset, noise=data.noise, balance=data.balance)

@@ -77,14 +77,13 @@ class VectorDataset(Dataset):
 
 def read_embeddings(path: str) -> tuple[FactorTable, dict[str, np.ndarray]]:
     """Reads the table and the layers of an `.npz` file; opens no pickle."""
-    members, read, find = open_npz(path)
-    arrays = {name: find(name) for name in members if name not in OPTIONS}
+    members, read = open_npz(path)
+    arrays = {name: read(name, None) for name in members if name not in OPTIONS}
     images = arrays.pop("images", None)
+    columns = {n: array for n, array in arrays.items() if array.ndim == 1}
     if "classes" in arrays:
         options = read_options(members, read)
-        table = FactorTable(images, arrays.pop("classes").load(), **options)
+        table = FactorTable(images, arrays.pop("classes"), **options)
     else:
-        names = [name for name, a in arrays.items() if len(a.shape) == 1]
-        table = tabulate({name: read(name) for name in names}, images)
-    layers = {n: a.load() for n, a in arrays.items() if len(a.shape) > 1}
-    return table, layers
+        table = tabulate(columns, images)
+    return table, {n: a for n, a in arrays.items() if n not in columns}

@@ -18,7 +18,6 @@ import numpy as np
 from tfcomp.datasets.factors import FactorSpace, number_rows
 from tfcomp.datasets.table_factors import CONTINUOUS, TableError, make_factors
 from tfcomp.datasets.table_images import (
-    LazyImages,
     check_images,
     choose_divisor,
     note_faint,
@@ -34,8 +33,7 @@ class FactorTable:
 
     Args:
         images: [n, H, W] or [n, H, W, C], integers or floating point numbers;
-            may be mapped to a file, or `LazyImages`. None for factors alone,
-            as of embeddings.
+            may be mapped to a file. None for factors alone.
         classes: Integers from 0, [n, F]: the value of every factor; of
             continuous factors any numbers.
         values: Values of the classes, rising: a list of numbers (or None) per
@@ -73,7 +71,7 @@ class FactorTable:
 
     def __init__(
         self,
-        images: np.ndarray | LazyImages | None,
+        images: np.ndarray | None,
         classes: np.ndarray,
         values: Sequence[Any] | np.ndarray | None = None,
         names: Sequence[str] | None = None,
@@ -84,8 +82,8 @@ class FactorTable:
         factors: Sequence[str] | None = None,
         bins: int = 8,
     ) -> None:
-        self._source = None if images is None else check_images(images)
-        shape = (0, 0) if self._source is None else self._source.shape
+        self._images = None if images is None else check_images(images)
+        shape = (0, 0) if self._images is None else self._images.shape
         self.image_shape: tuple[int, int, int] = (*shape[1:], 1, 0)[:3]
         if names is None and hasattr(classes, "columns"):
             names = [str(column) for column in classes.columns]
@@ -127,10 +125,9 @@ class FactorTable:
     def select(self, factors: Sequence[str]) -> FactorTable:
         """Returns the table with these columns as factors, all others not."""
         classes, options = self._given
-        return FactorTable(self._source, classes, **options, factors=factors)
+        return FactorTable(self._images, classes, **options, factors=factors)
 
     def _sort(self, values: np.ndarray) -> None:
-        """Sorts images by their combinations, in the order of the grid."""
         numbers = number_rows(values)
         # Rows of images, sorted, and the first one of each combination.
         self._order = np.argsort(numbers, kind="stable")
@@ -151,15 +148,14 @@ class FactorTable:
     @property
     def has_images(self) -> bool:
         """False for a table of factors alone."""
-        return self._source is not None
+        return self._images is not None
 
-    @cached_property
+    @property
     def images(self) -> np.ndarray:
-        """All images as they are given, read when first asked for."""
-        source = self._source
-        if source is None:
+        """All images as they are given."""
+        if self._images is None:
             raise TableError("images", "must be given to be drawn", None)
-        return source.load() if isinstance(source, LazyImages) else source
+        return self._images
 
     @cached_property
     def scale(self) -> float:
@@ -168,7 +164,7 @@ class FactorTable:
 
     def inspect(self) -> tuple[str, ...]:
         """Reads and checks all images; returns notes on them."""
-        if self._source is None:
+        if self._images is None:
             return ()
         return note_faint(float(self.images.max()), self.scale)
 
@@ -192,9 +188,6 @@ class FactorTable:
 
         Of several images of a combination, one is enough. A function from
         factor values [n, F] to a mask [n] is called.
-
-        Raises:
-            TableError: If there is no such image, or the function is wrong.
         """
         if callable(images):
             mask = np.asarray(images(self.points.copy()))
@@ -214,11 +207,7 @@ class FactorTable:
         return np.logical_or.reduceat(given[self._order], self._starts)
 
     def find_points(self, factors: np.ndarray) -> np.ndarray:
-        """Returns rows of `points` for factor values [n, F]; -1 for none.
-
-        The nearest of the grid, but the values themselves of a continuous
-        table.
-        """
+        """Returns rows of `points` for factor values [n, F]; -1 for none."""
         if self.is_continuous:
             steps = np.array([factor.step for factor in self.space])
             asked = np.asarray(factors, float) / steps
@@ -252,10 +241,6 @@ class FactorTable:
         counts = np.diff([*starts, len(images)]).astype(np.float32)
         return sums / counts[:, None, None, None]
 
-    def fetch(self, factors: np.ndarray) -> np.ndarray:
-        """Returns an image of each combination as it was given."""
-        return self.images[self._order[self._starts[self._find(factors)]]]
-
     def number_rows(self) -> np.ndarray:
         """Returns the row of `points` of each image, as they were given."""
         rows = np.empty(len(self._order), int)
@@ -265,10 +250,7 @@ class FactorTable:
     def compare(
         self, factors: np.ndarray, images: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Compares each image with all of its combination.
-
-        Returns the mean and the standard deviation of the MSE, [n] each.
-        """
+        """Returns mean and deviation of the MSE to images of a combination."""
         means, spreads = np.zeros((2, len(factors)))
         for start in range(0, len(factors), SAMPLE):
             rows = slice(start, start + SAMPLE)
@@ -289,19 +271,15 @@ class FactorTable:
 
     def _take(self, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns all images of combinations, and the start of each."""
-        rows = self._find(factors)
-        counts = self.counts[rows]
-        starts = np.cumsum(counts) - counts
-        first = np.repeat(self._starts[rows] - starts, counts)
-        return self.draw_images(first + np.arange(counts.sum())), starts
-
-    def _find(self, factors: np.ndarray) -> np.ndarray:
         rows = self.find_points(factors)
         if (rows < 0).any():
             absent = np.asarray(factors)[[rows.argmin()]]
             point = self.space.name_point(self.space.to_index(absent)[0])
             raise TableError("images", "must contain the combination", point)
-        return rows
+        counts = self.counts[rows]
+        starts = np.cumsum(counts) - counts
+        first = np.repeat(self._starts[rows] - starts, counts)
+        return self.draw_images(first + np.arange(counts.sum())), starts
 
 
 def _set_kinds(

@@ -11,7 +11,7 @@ import numpy as np
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.table_factors import TableError
 from tfcomp.datasets.table_files import describe_published, drop_absent
-from tfcomp.datasets.table_images import LazyImages
+from tfcomp.datasets.table_images import allocate
 
 CAR_BYTES = 2**28  # of a car; those of Cars3D take 5 MB
 MAT_HEAD, COMPRESSED = 128, 15  # bytes, and the type of a compressed variable
@@ -35,21 +35,16 @@ def _read_cars(files: list[Path]) -> FactorTable:
     """Reads Cars3D: a file has `im`, [H, W, C, azimuth, elevation]."""
     first = _load_car(files[0])
     sizes = (*first.shape[:2], len(files))  # elevation, azimuth, type
-    count, pixels = math.prod(sizes), first.shape[2:]
-
-    def load() -> np.ndarray:
-        images = np.empty((*sizes, *pixels), first.dtype)
-        for number, file in enumerate(files):
-            car = _load_car(file)
-            if car.shape != first.shape:
-                rule = f"must have one shape in all files, as {files[0].name}"
-                raise TableError("im", rule, f"another in {file.name}")
-            images[:, :, number] = car
-        return images.reshape(count, *pixels)
-
+    images = allocate((*sizes, *first.shape[2:]), first.dtype)
+    for number, file in enumerate(files):
+        car = _load_car(file)
+        if car.shape != first.shape:
+            rule = f"must have one shape in all files, as {files[0].name}"
+            raise TableError("im", rule, f"another in {file.name}")
+        images[:, :, number] = car
     return FactorTable(
-        LazyImages((count, *pixels), first.dtype, load),
-        np.stack(np.unravel_index(np.arange(count), sizes), axis=1),
+        images.reshape(-1, *first.shape[2:]),
+        np.indices(sizes).reshape(3, -1).T,
         names=["elevation", "azimuth", "type"],
         kinds=["ordered", "periodic", "categorical"],
         levels=[None, None, [file.stem for file in files]],
@@ -107,12 +102,10 @@ def _read_norb(files: list[Path]) -> FactorTable:
         [np.column_stack([p["cat"], p["info"]]) for p in parts.values()]
     )
     classes[:, 3] //= 2  # azimuths are 0, 2, 4 ... 34
-    images = [part["dat"][:, 0] for part in parts.values()]
-    shape, dtype = (len(classes), *images[0].shape[1:]), images[0].dtype
+    images = np.concatenate([part["dat"][:, 0] for part in parts.values()])
     known = describe_published("smallNORB")
     drop_absent(classes, known, "instance")
-    lazy = LazyImages(shape, dtype, lambda: np.concatenate(images))
-    return FactorTable(lazy, classes, **known)
+    return FactorTable(images, classes, **known)
 
 
 def _map_norb(file: Path) -> np.ndarray:

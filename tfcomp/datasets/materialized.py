@@ -2,10 +2,9 @@
 
     <examples_dir>/<dataset>/<dataset>-<hash>/<version>/
 
-The hash covers the settings that decide the examples, which many runs share,
-and the code that renders them. A batch from disk has the bits of a rendered
-one. An example has `image`, `is_ood`, and for each factor `value_<name>` (NaN
-where absent) and `label_<name>` (-1 where absent).
+The hash covers the settings that decide the examples, and the code. A batch
+from disk has the bits of a rendered one. An example has `image`, `is_ood`, and
+for each factor `value_<name>` (NaN where absent) and `label_<name>` (-1).
 """
 
 import dataclasses

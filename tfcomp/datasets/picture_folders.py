@@ -11,7 +11,7 @@ import numpy as np
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.table_factors import TableError
 from tfcomp.datasets.table_files import tabulate
-from tfcomp.datasets.table_images import LazyImages
+from tfcomp.datasets.table_images import allocate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +43,7 @@ def read_csv_folder(folder: Path, table: Path) -> FactorTable:
     """
     frame, separator = _read_cells(table)
     files = frame.pop(next(name for name in FILES if name in frame))
-    images = _find_images(folder, table.name, files.tolist())
+    images = _read_images(folder, table.name, files.tolist())
     heads = [head for head in frame if not str(head).startswith("Unnamed:")]
     if not heads:
         raise TableError(table.name, "must have a column per factor", "none")
@@ -99,7 +99,7 @@ def _read_column(
     return cells.to_numpy(str) if is_text.any() else numbers
 
 
-def _find_images(folder: Path, table: str, names: list[str]) -> LazyImages:
+def _read_images(folder: Path, table: str, names: list[str]) -> np.ndarray:
     absent = [name for name in names if not os.path.isfile(folder / name)]
     if absent:
         rule = "must name images that are in the folder"
@@ -109,19 +109,14 @@ def _find_images(folder: Path, table: str, names: list[str]) -> LazyImages:
     if count > 1:
         raise TableError(table, "must name each image once", name)
     first = _read_picture(folder / names[0])
-
-    def load() -> np.ndarray:
-        images = np.empty((len(names), *first.shape), first.dtype)
-        for number, name in enumerate(names):
-            image = _read_picture(folder / name)
-            if image.shape != first.shape:
-                got = f"{list(image.shape)} in {name}"
-                rule = f"must all be {list(first.shape)}"
-                raise TableError("images", rule, got)
-            images[number] = image
-        return images
-
-    return LazyImages((len(names), *first.shape), first.dtype, load)
+    images = allocate((len(names), *first.shape), first.dtype)
+    for number, name in enumerate(names):
+        image = _read_picture(folder / name)
+        if image.shape != first.shape:
+            got = f"{list(image.shape)} in {name}"
+            raise TableError("images", f"must all be {list(first.shape)}", got)
+        images[number] = image
+    return images
 
 
 def _read_picture(file: Path) -> np.ndarray:

@@ -8,10 +8,9 @@ A region is data, a spec string (docs/experiments.md has all kinds):
     hull:A                   combinations of A outside of the convex hull of
                              the others
 
-Bounds are inclusive factor values. A bound close to a grid value is that
-value, so that printed numbers can be typed. Only `box`, `random`, `random_box`
-and `file` hold out categorical factors. A comparison with an absent factor
-(NaN) is false, so a stripe lies in no square or corner, nor in a complement.
+Bounds are inclusive factor values; one close to a grid value is that value, so
+that printed numbers can be typed. A comparison with an absent factor (NaN) is
+false, so a stripe lies in no square or corner, nor in a complement.
 """
 
 import re

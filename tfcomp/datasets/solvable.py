@@ -1,15 +1,12 @@
 """Combinations that training determines, and the share that it covers.
 
-`tfcomp.datasets.certificate` defines "determined" (or certified), of quantities
-that can be read off an image. An absent factor, as of a stripe, adds nothing,
-and an image of no factor is blank.
+`tfcomp.datasets.certificate` defines "determined" (or certified). An absent
+factor, as of a stripe, adds nothing, and an image of no factor is blank.
 
-A sum of effects that is determined is a weighted sum of the values of training
-images. With an independent error of the same variance in each of these, the
-least squares estimate has the variance a (A^T A)^+ a^T, in units of that of an
-image, for the one-hot rows A of training and the row a of the combination.
-Images are sums of such effects, pixel by pixel, up to the order at which least
-squares predicts training images from the others.
+A determined sum of effects is a weighted sum of training images. With an
+independent error of the same variance in each of these, its least squares
+estimate has the variance a (A^T A)^+ a^T, in units of that of an image, for
+the one-hot rows A of training and the row a of the combination.
 """
 
 import itertools

@@ -143,7 +143,6 @@ def make_splits(
 def _apply(
     region: Region, space: FactorSpace, cells: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the existing combinations, and a mask of held-out ones."""
     every = space.grid() if cells is None else cells
     is_ood = region.contains(every)
     if is_ood.all():

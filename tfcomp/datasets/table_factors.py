@@ -66,7 +66,6 @@ def make_factors(
 
 
 def _transpose(columns: dict[str, Any], count: int) -> list[dict[str, Any]]:
-    """Returns the entries of each factor, by column."""
     rows: list[dict[str, Any]] = [dict.fromkeys(columns) for _ in range(count)]
     for field, given in columns.items():
         if given is None:
@@ -120,7 +119,6 @@ def _check_texts(field: str, texts: Sequence[str]) -> None:
 
 
 def _check_classes(classes: np.ndarray, column: int) -> np.ndarray:
-    """Returns the classes of one factor [n] as integers."""
     is_class = np.isfinite(classes) & (classes == np.floor(classes))
     is_class &= classes >= 0
     if not is_class.all():

@@ -20,73 +20,49 @@ import numpy as np
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.named_splits import PUBLISHED
 from tfcomp.datasets.table_factors import ROUNDING, TableError
-from tfcomp.datasets.table_images import LazyImages
+from tfcomp.datasets.table_images import check_bytes
 
 TEXTS = ("names", "kinds", "levels", "units")
 OPTIONS = ("values", "sizes", *TEXTS)
 MAX_BYTES = 2**28  # of an array that is not the images; dSprites has 35 MB
 MAX_TEXTS = 64  # HDF5 can store one long text in many places
 MAX_RATIO = 1100  # no compression makes images smaller
-Read = Callable[[str], np.ndarray]
-Find = Callable[[str], LazyImages]
+Read = Callable[..., np.ndarray]  # of a name, and the most bytes
 
 
 def read_npz(path: str) -> FactorTable:
-    """Returns the table of an `.npz` file; its images are read later."""
+    """Returns the table of an `.npz` file."""
     return _make_table(*open_npz(path))
 
 
-def open_npz(path: str) -> tuple[list[str], Read, Find]:
-    """Opens an `.npz` file without reading its arrays.
-
-    Returns the names of its members, a function that reads one, and a function
-    that finds one, to be read later.
-    """
-
-    def read(name: str) -> np.ndarray:
-        _check_bytes(name, sizes[name])
-        return load(name)
-
-    def load(name: str) -> np.ndarray:
-        with np.load(path) as archive:
-            return archive[name]
-
-    def find(name: str) -> LazyImages:
-        form = np.lib.format
-        with (
-            zipfile.ZipFile(path) as archive,
-            archive.open(f"{name}.npy") as file,
-        ):
-            read_head = form.read_array_header_2_0
-            if form.read_magic(file) == (1, 0):
-                read_head = form.read_array_header_1_0
-            shape, _, dtype = read_head(file)
-        return _postpone(name, path, shape, dtype, load)
-
+def open_npz(path: str) -> tuple[list[str], Read]:
+    """Returns the names of the members, and a function that reads one."""
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
     sizes = {m.filename.removesuffix(".npy"): m.file_size for m in members}
-    return list(sizes), read, find
+
+    def read(name: str, most: int | None = MAX_BYTES) -> np.ndarray:
+        check_bytes(name, sizes[name], most)
+        with np.load(path) as arrays:
+            return arrays[name]
+
+    return list(sizes), read
 
 
 def read_h5(path: str) -> FactorTable:
-    """Returns the table of an HDF5 file; its images are read later."""
+    """Returns the table of an HDF5 file."""
     import h5py
 
-    def load(name: str) -> np.ndarray:
-        with h5py.File(path) as again:
-            # At once: chunks of dSprites have parts of thousands of images.
-            images = np.empty(again[name].shape, again[name].dtype)
-            again[name].read_direct(images)
-            return images
-
-    def find(name: str) -> LazyImages:
+    def read(name: str, most: int | None = MAX_BYTES) -> np.ndarray:
         member = members[name]
-        return _postpone(name, path, member.shape, member.dtype, load)
-
-    def read(name: str) -> np.ndarray:
-        member = members[name]
-        _check_bytes(name, member.size * member.dtype.itemsize)
+        size, stored = (
+            member.size * member.dtype.itemsize,
+            os.stat(path).st_size,
+        )
+        if size > MAX_RATIO * stored + 2**20:
+            rule = f"must be in the file, which has {stored / 2**20:,.1f} MB"
+            raise TableError(name, rule, f"{size >> 20:,} MB")
+        check_bytes(name, size, most)
         if h5py.check_string_dtype(member.dtype):
             if member.size > MAX_TEXTS:
                 rule = f"must have at most {MAX_TEXTS} texts"
@@ -101,7 +77,7 @@ def read_h5(path: str) -> FactorTable:
         if isinstance(file.get("latents"), h5py.Group):
             latents = _list_arrays(file["latents"])
             members |= {f"latents/{name}": a for name, a in latents.items()}
-        return _make_table(members, read, find)
+        return _make_table(members, read)
 
 
 def _list_arrays(group: Any) -> dict[str, Any]:
@@ -120,34 +96,18 @@ def _list_arrays(group: Any) -> dict[str, Any]:
     return arrays
 
 
-def _postpone(
-    name: str, path: str, shape: tuple[int, ...], dtype: Any, load: Read
-) -> LazyImages:
-    """Refuses arrays that claim to be larger than their file can hold."""
-    size, stored = math.prod(shape) * dtype.itemsize, os.path.getsize(path)
-    if size > MAX_RATIO * stored + 2**20:
-        rule = f"must be in the file, which has {stored / 2**20:,.1f} MB"
-        raise TableError(name, rule, f"{size >> 20:,} MB")
-    return LazyImages(shape, dtype, lambda: load(name))
-
-
-def _check_bytes(name: str, size: int) -> None:
-    if size > MAX_BYTES:
-        rule = f"must take at most {MAX_BYTES >> 20:,} MB"
-        raise TableError(name, rule, f"{size >> 20:,} MB")
-
-
-def _make_table(names: Collection[str], read: Read, find: Find) -> FactorTable:
+def _make_table(names: Collection[str], read: Read) -> FactorTable:
     for latents in ("latents_", "latents/"):
         if "imgs" in names and f"{latents}classes" in names:
             known = describe_published("dSprites")
             if f"{latents}values" in names:
                 known["values"] = read(f"{latents}values")
-            return FactorTable(find("imgs"), read(f"{latents}classes"), **known)
+            images = read("imgs", None)
+            return FactorTable(images, read(f"{latents}classes"), **known)
     if "images" not in names:
         rule = "must have images and classes (docs/data.md has all layouts)"
         raise TableError("members", rule, ", ".join(sorted(names)) or "none")
-    images = find("images")
+    images = read("images", None)
     if "classes" in names:
         options = read_options(names, read)
         return FactorTable(images, read("classes"), **options)
@@ -160,7 +120,7 @@ def _make_table(names: Collection[str], read: Read, find: Find) -> FactorTable:
     return tabulate(columns, images, **known)
 
 
-def _make_mpi3d(images: LazyImages) -> FactorTable:
+def _make_mpi3d(images: np.ndarray) -> FactorTable:
     """Recognizes MPI3D by the number of images, all that its file has."""
     count = images.shape[0] if images.shape else 0
     data, known = PUBLISHED["MPI3D"], describe_published("MPI3D")
@@ -193,7 +153,7 @@ def read_options(names: Collection[str], read: Read) -> dict[str, Any]:
 
 
 def tabulate(
-    columns: Any, images: LazyImages | None = None, **options: Any
+    columns: Any, images: np.ndarray | None = None, **options: Any
 ) -> FactorTable:
     """Returns the table of columns [n] of numbers or text, one per factor.
 

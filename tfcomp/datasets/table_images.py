@@ -6,8 +6,7 @@ Floating point numbers stay what they are.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,18 +21,23 @@ FAINT = 0.1  # images that are nowhere brighter get a note
 TOO_DARK = 1e-6
 
 
-@dataclass(frozen=True)
-class LazyImages:
-    """Images [n, H, W] or [n, H, W, C] that are read when they are needed."""
+def allocate(shape: Sequence[int], dtype: Any) -> np.ndarray:
+    """Returns an empty array of images, if they fit into the memory."""
+    check_bytes("images", math.prod(shape) * dtype.itemsize, None)
+    return np.empty(shape, dtype)
 
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    load: Callable[[], np.ndarray]
+
+def check_bytes(name: str, size: int, most: int | None) -> None:
+    """Refuses arrays above a size, by default that of the memory."""
+    most = count_memory() if most is None else most
+    if size > most:
+        rule = f"must take at most {most >> 20:,} MB"
+        raise TableError(name, rule, f"{size >> 20:,} MB")
 
 
 def to_array(given: Any) -> Any:
     """Returns tensors of PyTorch or TensorFlow and lists as NumPy arrays."""
-    if isinstance(given, np.ndarray | LazyImages):
+    if isinstance(given, np.ndarray):
         return given
     if hasattr(given, "detach"):  # PyTorch
         given = given.detach().cpu()
@@ -41,7 +45,7 @@ def to_array(given: Any) -> Any:
     return np.asarray(given)
 
 
-def check_images(given: Any) -> np.ndarray | LazyImages:
+def check_images(given: Any) -> np.ndarray:
     """Returns images as an array; checks their type, shape and size."""
     images = to_array(given)
     if np.ma.is_masked(images):
@@ -60,10 +64,6 @@ def check_images(given: Any) -> np.ndarray | LazyImages:
         cure = " of one size (np.stack(images))" if is_ragged else ""
         rule = f"must be integers or floating point numbers{cure}"
         raise TableError("images", rule, images.dtype)
-    size = math.prod(shape) * images.dtype.itemsize
-    if isinstance(images, LazyImages) and size > (most := count_memory()):
-        rule = f"must fit into the memory ({most >> 20:,} MB)"
-        raise TableError("images", rule, f"{size >> 20:,} MB")
     return images
 
 

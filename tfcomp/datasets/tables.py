@@ -22,12 +22,7 @@ _read: dict[str, FactorTable] = {}
 
 
 def make_table(config: RunConfig) -> Dataset:
-    """Returns the dataset of `--data`.
-
-    Raises:
-        RunError: If the file cannot be read, breaks a rule, or is another
-            than the one that the run was made with.
-    """
+    """Returns the dataset of `--data`, which must have the hash of the run."""
     data = config.data
     if not data.data:
         raise ConfigError("data", "must name a file for the dataset table", "")
@@ -88,7 +83,7 @@ def make_table_dataset(
         with explain_damage(data.data):
             return table.inspect()
 
-    others: dict[str, Any] = {"stored": table.fetch}
+    others: dict[str, Any] = {}
     region = region or parse_region(data.region, table.space, table.points)
     if table.is_repeated:
         is_known = ~region.contains(table.points) | data.train_all

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from tfcomp.config.quiet import quiet_startup
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.table_factors import TableError
 from tfcomp.datasets.table_files import describe_published, drop_absent
-from tfcomp.datasets.table_images import LazyImages
+from tfcomp.datasets.table_images import allocate
 from tfcomp.storage.files import read_json
 
 TFDS_BATCH = 1024
@@ -52,17 +53,24 @@ def read_tfds(name: str, data_dir: str) -> FactorTable:
     pixels = features["image"]
     if None in pixels.shape:
         raise TableError("image", "must have one size", list(pixels.shape))
-
-    def load() -> np.ndarray:
-        return _read_columns(builder, ["image"])[:, 0]
-
-    shape = (len(classes), *pixels.shape)
-    images = LazyImages(shape, np.dtype(pixels.np_dtype), load)
+    dtype = np.dtype(pixels.np_dtype)
+    images = allocate((len(classes), *pixels.shape), dtype)
+    start = 0
+    for batch in _read_batches(builder, ["image"]):
+        images[start : start + len(batch["image"])] = batch["image"]
+        start += len(batch["image"])
     return FactorTable(images, classes, **known)
 
 
 def _read_columns(builder: Any, keys: list[str]) -> np.ndarray:
-    """Returns some features of all examples, [n, K, ...], in one order."""
+    batches = _read_batches(builder, keys)
+    return np.concatenate(
+        [np.stack([batch[key] for key in keys], axis=1) for batch in batches]
+    )
+
+
+def _read_batches(builder: Any, keys: list[str]) -> Iterator[Any]:
+    """Yields some features of all examples, always in the same order."""
     import tensorflow_datasets as tfds
 
     examples = builder.as_dataset(
@@ -72,10 +80,7 @@ def _read_columns(builder: Any, keys: list[str]) -> np.ndarray:
         # Small data sets are cached, which costs time here.
         read_config=tfds.ReadConfig(try_autocache=False),
     )
-    batches = examples.batch(TFDS_BATCH).as_numpy_iterator()
-    return np.concatenate(
-        [np.stack([batch[key] for key in keys], axis=1) for batch in batches]
-    )
+    return examples.batch(TFDS_BATCH).as_numpy_iterator()
 
 
 def _find_labels(features: dict[str, Any], is_class: type) -> dict[str, str]:

@@ -1,8 +1,7 @@
 """Views of a dataset: images as contrast, and subsamples of combinations.
 
-A random sample of many combinations has hardly two that differ in one factor
-alone, so it cannot be shown as a map. `subsample_levels` chooses levels of each
-factor, some held out, and takes all existing combinations of these levels.
+A random sample has hardly two combinations that differ in one factor alone, as
+maps need them: `subsample_levels` takes all combinations of some levels.
 """
 
 import math
