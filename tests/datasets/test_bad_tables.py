@@ -37,18 +37,6 @@ def cut(path: Path) -> Path:
     return path
 
 
-def encrypt(path: Path) -> Path:
-    """Sets the flag of encryption of every member."""
-    content = bytearray(write_own(path).read_bytes())
-    for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
-        start = content.find(mark)
-        while start >= 0:
-            content[start + place] |= 1
-            start = content.find(mark, start + 4)
-    path.write_bytes(content)
-    return path
-
-
 def claim_size(path: Path, name: str, descr: str, shape: tuple) -> Path:
     """A member that says it is huge, and has a few bytes."""
     write_own(path, **{name: None})
@@ -120,7 +108,6 @@ BAD: list[tuple[Make, str]] = [
         lambda p: claim_size(p, "classes", "<i8", (10**12, 3)),
         "cannot be read .Unable to allocate",
     ),
-    (encrypt, "is encrypted, password required"),
     (lambda p: write_long_name(p.parent), "must name images that are in"),
     (lambda p: write_large_picture(p.parent), "exceeds limit of"),
     (lambda p: break_csv(p.parent), "got 3.png .1 are absent"),
@@ -134,17 +121,6 @@ def test_bad_file_is_one_line(make: Make, words: str, tmp_path: Path) -> None:
         load(path)
     assert str(caught.value).startswith(f"--data={path}")
     assert "\n" not in str(caught.value)
-
-
-def test_damage_inside_of_the_images(tmp_path: Path) -> None:
-    path = write_own(tmp_path / "own.npz", compressed=True)
-    with zipfile.ZipFile(path) as archive:
-        start = archive.getinfo("images.npy").header_offset
-    content = bytearray(path.read_bytes())
-    content[start + 150 : start + 400] = bytes(250)
-    path.write_bytes(content)
-    with pytest.raises(RunError, match="cannot be read"):
-        load(path)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import scipy.ndimage
 import tensorflow_datasets as tfds
 
 import tfcomp
-from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.errors import RunError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, digits, make_dataset
 from tfcomp.datasets.digits import draw_stand_in
@@ -88,14 +88,6 @@ def test_first_four(mnist_dir: Path) -> None:
         image = digits.load_digit(mnist_dir, 4, index)
         expected = fours[index]["image"][..., 0] / np.float32(255)
         np.testing.assert_array_equal(image, expected)
-
-
-def test_index_out_of_range(mnist_dir: Path) -> None:
-    dataset = make(f"--data_dir={mnist_dir}", "--digit_index=5842")
-    with pytest.raises(
-        ConfigError, match="number of training examples of 4.*got 5842"
-    ):
-        dataset.prepare()
 
 
 def test_no_network_is_used(mnist_dir: Path, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ KINDS = ("npz", "compressed", "h5", "folder", "cars", "norb")
 TYPES = ("i1", "u8", "f2", "f8", "c16", "?", "S3", "U3", "M8[s]")
 ODD = (np.nan, np.inf, -1, 1e30, 2**62, 0.5, 10**6)
 # What Python says of a mistake in our own code.
-SLIPS = ("no attribute", "unsized", "ufunc", "not iterable", "unhashable")
+SLIPS = ("no attribute", "unsized", "ufunc", "iterable", "unhash", "index out")
 
 
 @pytest.mark.parametrize(

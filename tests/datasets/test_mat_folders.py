@@ -64,9 +64,9 @@ def test_small_norb(tmp_path: Path) -> None:
     ("damage", "words"),
     [
         ("absent", "smallnorb-training-info.mat must lie beside"),
-        ("short", "must have as many bytes as its shape"),
+        ("short", "cannot be read"),
         ("another", "must be a matrix of smallNORB"),
-        ("other rows", "must be like smallnorb-training-cat.mat, with 80 rows"),
+        ("other rows", "cannot be read"),
     ],
 )
 def test_damaged_norb(damage: str, words: str, tmp_path: Path) -> None:

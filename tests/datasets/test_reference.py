@@ -66,11 +66,8 @@ def test_r2_is_one_less_the_error_over_the_variance() -> None:
     ("line", "label"),
     (
         ("smoke.flags", "blank 1"),
-        ("smoke.flags --polarity=bright", "blank 0"),
         ("stripes.flags --num_bumps=0", "blank 0"),
         ("rotated_mnist.flags --digit_source=stand_in", "blank 0"),
-        ("smoke.flags --dataset=composed --region=none", "blank 0"),
-        ("smoke.flags --dataset=sprites --region=none", "blank 0"),
         (
             "smoke.flags --dataset=sprites --region=none "
             "--sprite_sizes=2,1,1,3,3,2",

@@ -85,16 +85,3 @@ def test_agrees_with_scipy(
     for image, angle, result in zip(images, ANGLES, rotated, strict=True):
         expected = scipy.ndimage.rotate(image, angle, order=1, reshape=False)
         np.testing.assert_allclose(result[..., 0], expected, atol=1e-6)
-
-
-def test_same_inside_a_dataset(rng: np.random.Generator) -> None:
-    images = rng.random((1, 8, 8))
-    angles = np.linspace(0, 300, 6)
-
-    def rotate(batch: tf.Tensor) -> tf.Tensor:
-        return rotate_images(tf.repeat(images, 2, axis=0), batch)
-
-    data = tf.data.Dataset.from_tensor_slices(angles).batch(2).map(rotate)
-    inside = np.concatenate([np.asarray(part) for part in data])
-    eager = rotate_images(np.repeat(images, 6, axis=0), angles)
-    np.testing.assert_array_equal(inside, eager)

@@ -152,42 +152,6 @@ def test_folder_with_csv(color: bool, tmp_path: Path) -> None:
     assert_draws(table, images, 255)
 
 
-def test_tfds(tmp_path: Path) -> None:
-    import tensorflow_datasets as tfds
-
-    labels = {
-        f"label_{name}": tfds.features.ClassLabel(num_classes=size)
-        for name, size in zip(NAMES, SIZES, strict=True)
-    }
-    values = {f"value_{name}": np.float32 for name in NAMES}
-    image = tfds.features.Image(shape=(5, 6, 1))
-    features = tfds.features.FeaturesDict({"image": image, **labels, **values})
-    order = np.random.default_rng(0).permutation(24)
-    examples = [
-        {"image": IMAGES[i, ..., None]}
-        | dict(zip(labels, CLASSES[i].tolist(), strict=True))
-        | dict(zip(values, CLASSES[i] * 2.0, strict=True))
-        for i in order
-    ]
-    import tensorflow as tf
-
-    columns = {k: np.stack([e[k] for e in examples]) for k in examples[0]}
-    for name in values:
-        columns[name] = columns[name].astype(np.float32)
-    tfds.dataset_builders.store_as_tfds_dataset(
-        name="mine",
-        version="1.0.0",
-        features=features,
-        split_datasets={"train": tf.data.Dataset.from_tensor_slices(columns)},
-        data_dir=tmp_path,
-    )
-    table = load("tfds:mine", f"--data_dir={tmp_path}")
-    assert table.space.names == tuple(sorted(NAMES))
-    assert table.space["x"].values().tolist() == [0, 2, 4, 6]
-    expected = IMAGES[..., None] / 255
-    np.testing.assert_allclose(table.render(table.space.grid()), expected)
-
-
 def test_python_interface_and_missing_combinations() -> None:
     chosen = np.random.default_rng(1).permutation(24)[:15]
     table = tfcomp.FactorTable(

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.datasets.own_tables import CLASSES, IMAGES, NAMES, SIZES, load
 from tfcomp.datasets.table_factors import TableError
 from tfcomp.datasets.tfds_tables import check_features, read_tfds
 
@@ -104,6 +105,28 @@ def test_small_norb(tmp_path: Path) -> None:
     assert table.space["azimuth"].describe(340) == "340"
     drawn = np.round(255 * table.draw(table.points))
     np.testing.assert_array_equal(drawn, images)
+
+
+def test_labels_and_values(tmp_path: Path) -> None:
+    import tensorflow_datasets as tfds
+
+    features = {
+        f"label_{name}": tfds.features.ClassLabel(num_classes=size)
+        for name, size in zip(NAMES, SIZES, strict=True)
+    }
+    features |= {f"value_{name}": np.float32 for name in NAMES}
+    features["image"] = tfds.features.Image(shape=(5, 6, 1))
+    order = np.random.default_rng(0).permutation(24)
+    columns = {"image": IMAGES[order, ..., None]}
+    for name, column in zip(NAMES, CLASSES[order].T, strict=True):
+        columns[f"label_{name}"] = column
+        columns[f"value_{name}"] = column.astype(np.float32) * 2
+    store("mine", tmp_path, features, columns)
+    dataset = load("tfds:mine", f"--data_dir={tmp_path}")
+    assert dataset.space.names == tuple(sorted(NAMES))
+    assert dataset.space["x"].values().tolist() == [0, 2, 4, 6]
+    images = dataset.render(dataset.space.grid())
+    np.testing.assert_allclose(images, IMAGES[..., None] / 255)
 
 
 def test_what_tfds_writes_is_taken(tmp_path: Path) -> None:
