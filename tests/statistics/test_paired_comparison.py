@@ -56,17 +56,3 @@ def test_holm_by_hand() -> None:
     assert found == pytest.approx([0.06, None, 0.5, 0.04, 0.06])
     assert adjust_by_holm([0.6, 0.7]) == [1.0, 1.0]
     assert adjust_by_holm([]) == []
-
-
-def test_holm_adjusts_within_a_score(rng: np.random.Generator) -> None:
-    rows = [
-        {"depth": depth, "seed": seed, "score": score, "value": rng.random()}
-        for score in "ab"
-        for depth in (2, 3, 4)
-        for seed in range(3)
-    ]
-    found = compare_settings(pd.DataFrame(rows), ["depth"], pairs="all")
-    assert len(found) == 6
-    for _, family in found.groupby("score"):
-        expected = min(1, 3 * family["p"].min())
-        assert family["p_holm"].min() == pytest.approx(expected)

@@ -4,6 +4,7 @@ import json
 import lzma
 import math
 import os
+import random
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pytest
 
 import tfcomp
 from tfcomp import compare
-from tfcomp.storage.files import DamagedFileError
+from tfcomp.storage import files
+from tfcomp.storage.files import DamagedFileError, read_xz
 from tfcomp.tables import read_results
 from tfcomp.tables.packs import KEYS, read_pack, write_pack
 from tfcomp.tables.read import Results
@@ -84,11 +86,8 @@ def test_every_number_of_a_run(tmp_path: Path, merged: bool) -> None:
     (run,) = runs.to_dict("records")
     assert set(numbers["run"]) == {run["run"]}
     assert (run["seed"], run["round"], run["depth"]) == (105, 1, 3)
-    assert (run["name"], run["study"], run["folder"]) == (
-        "r",
-        "r",
-        str(tmp_path / "r"),
-    )
+    assert run["name"] == run["study"] == "r"
+    assert run["folder"] == str(tmp_path / "r")
     assert (run["tensorflow"], run["measured_with"]) == ("2.21.0", "abc")
     assert run["model"] == "cnn"  # the default
 
@@ -104,6 +103,10 @@ def test_epochs_are_those_of_the_history(tmp_path: Path) -> None:
         ("epoch 1", "id", "", "mse", 0.25),
         ("epoch 2", "all", "", "train/loss", 0.125),
     ]
+    for content in ("{}", "epochs,id/mse\n1,2\n"):
+        (folder / "history.csv").write_text(content)
+        (note,) = read_results([str(tmp_path)]).notes
+        assert "history.csv is damaged" in note and "\n" not in note
 
 
 def test_a_packed_study_has_the_same_numbers(tmp_path: Path) -> None:
@@ -183,6 +186,45 @@ def test_damaged_packs_are_one_line(
     assert "\n" not in str(caught.value)
 
 
+def test_a_file_that_fills_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """92 kB can unpack to 600 MB."""
+    monkeypatch.setattr(files, "MAX_UNPACKED", 2**26)
+    path = tmp_path / "bomb.csv.xz"
+    path.write_bytes(lzma.compress(bytes(2**27), preset=0))
+    with pytest.raises(DamagedFileError, match="it holds more than 64 MB"):
+        read_pack(path)
+
+
+def test_damage_at_any_place(tmp_path: Path) -> None:
+    """Before, corrupt xz data were a traceback (`_lzma.LZMAError`)."""
+    rng = random.Random(0)
+    text = "name,seed,end|id||mse\n" + "".join(
+        f"r{n},{n},{rng.random()}\n" for n in range(200)
+    )
+    content, path = lzma.compress(text.encode()), tmp_path / "a.csv.xz"
+    for trial in range(150):
+        damaged = bytearray(content)
+        for place in rng.sample(range(len(content)), 1 + trial % 3):
+            damaged[place] ^= rng.randrange(1, 256)
+        cut = rng.randrange(len(content)) if trial % 4 == 0 else None
+        path.write_bytes(damaged[:cut])
+        try:
+            # Bytes after the end of the data may differ.
+            assert read_xz(path) == text.encode()
+        except DamagedFileError as error:
+            assert "\n" not in str(error)
+            with pytest.raises(DamagedFileError):
+                read_pack(path)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.csv.xz")
+    with pytest.raises(DamagedFileError, match="it is a pipe or a device"):
+        read_pack(tmp_path / "a.csv.xz")
+
+
 def test_the_command_writes_both_tables(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
@@ -198,28 +240,15 @@ def test_the_command_writes_both_tables(
 
 
 @pytest.mark.skipif(not EVIDENCE.exists(), reason="no evidence is committed")
-def test_the_number_of_a_claim_in_five_lines() -> None:
+def test_the_number_of_a_claim_in_five_lines(monkeypatch) -> None:
     """C6 with bump codes, as its verdict has it (docs/outputs.md)."""
     text = (ROOT / "docs" / "outputs.md").read_text("utf-8")
     (example,) = (
         part for part in text.split("```python\n")[1:] if "fall" in part
     )
     names: dict[str, Any] = {}
-    folder = os.getcwd()
-    os.chdir(ROOT)
-    try:
-        exec(example.partition("```")[0], names)
-    finally:
-        os.chdir(folder)
+    monkeypatch.chdir(ROOT)
+    exec(example.partition("```")[0], names)
     assert names["fall"].count() == 19
     assert f"{names['fall'].mean():.6f}" == "-0.053027"
     assert names["works"].tolist() == [18 / 19, 1.0]
-
-
-@pytest.mark.parametrize("content", ["{}", "epochs,id/mse\n1,2\n"])
-def test_curves_without_epochs_are_named(content: str, tmp_path: Path) -> None:
-    """Before, pandas ended with a TypeError."""
-    folder = write_run(tmp_path / "r")
-    (folder / "history.csv").write_text(content)
-    (note,) = read_results([str(tmp_path)]).notes
-    assert "history.csv is damaged" in note and "\n" not in note

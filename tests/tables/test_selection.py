@@ -3,7 +3,6 @@
 from tfcomp.tables.groups import Group, Record, group_records
 from tfcomp.tables.selection import (
     Setting,
-    find_series,
     read_setting,
     region_is,
 )
@@ -108,14 +107,3 @@ def test_untrained_networks_have_the_numbers_of_the_start() -> None:
     assert start.get("id/mse")[0] == 0.1  # it says whether the run counts
     assert start.get("ood/mse").isna().all()
     assert group.get_stages("f").iloc[0].tolist() == [1.0, 0.5]
-
-
-def test_series_of_one_setting() -> None:
-    shallow, deep = make(3, "--depth=2"), make(3, "--depth=6")
-    stray = make(5, "--depth=3", "--epochs=10")
-    groups = gather(stray, deep, shallow)
-    series = find_series(groups, DONUT, "depth")
-    assert list(series) == [2, 6]
-    assert is_made_of(series[6], deep)
-    assert series[6].differences == ()
-    assert find_series([], DONUT, "depth") == {}

@@ -242,20 +242,14 @@ def test_order_of_preference_of_studies() -> None:
     assert "target=0.5,0.9" in judge_searches(other).parts[0].note
 
 
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        ({"seeds": 2}, "2 of at least 3 seeds at size 16"),
-        ({"sizes": (16, 24)}, "2 of at least 3 sizes"),
-    ],
-)
-def test_a_small_study_decides_nothing(options: dict, reason: str) -> None:
-    result = judge_searches(make_study("study", **options))
-    assert result.verdict is Verdict.UNDECIDED
-    assert result.parts[0].reason == reason
-
-
-def test_slopes_without_a_fit() -> None:
+def test_studies_that_decide_nothing() -> None:
+    for study, reason in (
+        (make_study("study", seeds=2), "2 of at least 3 seeds at size 16"),
+        (make_study("study", sizes=(16, 24)), "2 of at least 3 sizes"),
+    ):
+        result = judge_searches(study)
+        assert result.verdict is Verdict.UNDECIDED
+        assert result.parts[0].reason == reason
     study = make_study("study")
     study.slopes.loc[0, "not_reached"] = 2
     study.slopes.loc[1, ["slope", "low", "high"]] = None

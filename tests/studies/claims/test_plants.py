@@ -30,10 +30,24 @@ from tfcomp.studies.claims.evidence import FIRST_SEED, NEXT_SEED
 REPRODUCED, REFUTED = Verdict.REPRODUCED, Verdict.REFUTED
 
 
-def plant_penalties(errors: dict[str, tuple[float, float]]) -> list[Run]:
-    """Low-rank runs with an ID and an OOD error for each penalty."""
+@pytest.mark.parametrize(
+    ("errors", "paper", "meaning"),
+    [
+        # Nothing composes.
+        ([2.0, 2.0, 2.0, 2.0], False, "not above 0.5 for both (0 of 10)"),
+        # The order of the paper; the stricter test asks that one penalty is
+        # not enough.
+        (
+            [2.2, 0.7, 0.02, 0.01],
+            True,
+            "not below 0.5 for variance alone (10 of 10)",
+        ),
+    ],
+)
+def test_c12_penalties(errors, paper, meaning) -> None:
+    ids = {"_none": 4e-4, "_entropy": 7e-4, "_variance": 6e-3, "": 2e-3}
     runs = []
-    for ending, (inside, outside) in errors.items():
+    for (ending, inside), outside in zip(ids.items(), errors, strict=True):
         numbers = {
             "id/relative_mse": inside,
             "id/mse": inside,
@@ -42,31 +56,9 @@ def plant_penalties(errors: dict[str, tuple[float, float]]) -> list[Run]:
             "ood/position_accuracy": 0.999 if outside < 0.1 else 0.2,
         }
         runs += plant(numbers, LOW_RANK.format(ending))
-    return runs
-
-
-def test_c12_nothing_composes() -> None:
-    ids = {"_none": 4e-4, "_entropy": 7e-4, "_variance": 6e-3, "": 2e-3}
-    runs = plant_penalties({name: (x, 2.0) for name, x in ids.items()})
     result = judge_runs("C12", runs)
-    assert result.verdict is REFUTED
-    assert "not above 0.5 for both (0 of 10)" in result.meaning
-    assert "variance penalty alone composes" not in result.meaning
-    assert result.paper_word != "reproduced"
-
-
-def test_c12_the_order_of_the_paper() -> None:
-    errors = {
-        "_none": (4e-4, 2.2),
-        "_entropy": (7e-4, 0.7),
-        "_variance": (6e-3, 0.02),
-        "": (2e-3, 0.01),
-    }
-    result = judge_runs("C12", plant_penalties(errors))
-    assert result.paper_word == "reproduced"
-    # The stricter test asks that one penalty is not enough.
-    assert result.verdict is REFUTED
-    assert "not below 0.5 for variance alone (10 of 10)" in result.meaning
+    assert result.verdict is REFUTED and meaning in result.meaning
+    assert (result.paper_word == "reproduced") is paper
 
 
 def test_c16_bumps_needed_grow_faster_than_the_cube() -> None:
