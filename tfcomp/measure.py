@@ -16,7 +16,7 @@ from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import split_names
-from tfcomp.evaluation.metric_files import is_measured
+from tfcomp.evaluation.metrics import is_measured
 from tfcomp.storage.run_folder import check_run
 from tfcomp.storage.run_search import find_runs
 

@@ -9,7 +9,7 @@ import pytest
 from tfcomp import measure
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.evaluation import metric_files as files
+from tfcomp.evaluation import metrics as files
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.run_folder import read_metrics
 from tfcomp.storage.run_search import find_runs

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.analysis.planted import superpose
 from tfcomp.config.run_flags import parse_config
 
 # A dark bump on 16 x 16 pixels, the middle held out.
@@ -25,12 +24,6 @@ def draw_truth(dataset) -> np.ndarray:
     sign = -1.0 if dataset.polarity == "dark" else 1.0
     truth = dataset.render_array(dataset.splits.grid)
     return sign * (truth - dataset.ground)
-
-
-def draw_superposed(dataset) -> np.ndarray:
-    """True ID images; OOD, the mean sharing x plus half of that sharing y."""
-    grid, is_ood = dataset.splits.grid, dataset.splits.is_ood
-    return superpose(draw_truth(dataset), grid, is_ood, {0: 1.0, 1: 0.5})
 
 
 def draw_two_memories(dataset) -> np.ndarray:
@@ -68,7 +61,6 @@ def draw_interpolated(dataset) -> np.ndarray:
 # Bright images over the grid, by what they do at held-out points.
 PLANTED = {
     "truth": draw_truth,
-    "superposed": draw_superposed,
     "two memories": draw_two_memories,
     "fading": draw_fading,
     "blank": lambda dataset: np.zeros_like(draw_truth(dataset)),
@@ -76,7 +68,7 @@ PLANTED = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_study() -> Callable:
     """Builds a study from outputs, flags, and stages as functions."""
     import keras
@@ -129,7 +121,7 @@ def make_study() -> Callable:
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_turned(make_study: Callable) -> Callable:
     """Builds a study of a turned digit."""
     return functools.partial(make_study, base=ROTATION)

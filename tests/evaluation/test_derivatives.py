@@ -50,7 +50,9 @@ def test_steps_are_differenced_and_marked(
     step: str, make_study: Callable, capsys: pytest.CaptureFixture
 ) -> None:
     """Exact derivatives are 0, which would be the worst factorization."""
-    study = make_study("truth", code=tf.sin, stage_1=STEPS[step])
+    study = make_study(
+        "truth", code=tf.sin, stage_1=STEPS[step], stage_2=lambda f: 0 * f
+    )
     identity = 4 * np.eye(2)
     np.testing.assert_allclose(study.metrics["stage_1"], [identity] * 256)
     # The others are exact.
@@ -59,10 +61,8 @@ def test_steps_are_differenced_and_marked(
         study.metrics["code"][:, 0, 0], expected, atol=1e-5
     )
     assert study.layers.summary["stage_1"]["factorization"] == 1
-    assert (
-        "stage_1" in study.nondifferentiable
-        and "code" not in study.nondifferentiable
-    )
+    assert "stage_1" in study.nondifferentiable
+    assert not {"code", "stage_2"} & {*study.nondifferentiable}  # 2 is dead
     assert "stage_1" in capsys.readouterr().err
     jacobian_fn = choose_jacobian(study.run.model, study.dataset.space)
     points = tf.constant(study.splits.grid[:3])
@@ -73,14 +73,9 @@ def test_steps_are_differenced_and_marked(
     assert not np.any(exact["stage_1"])
 
 
-def test_a_dead_stage_stays_dead(make_study: Callable) -> None:
-    study = make_study("truth", stage_1=lambda f: 0 * f)
-    assert "stage_1" not in study.nondifferentiable
-    assert not study.metrics["stage_1"].any()
-
-
-@pytest.fixture
-def named_data(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_without_ordered_factors(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     def render(factors: tf.Tensor) -> tf.Tensor:
         which = tf.cast(factors, tf.int32)
         rows = tf.one_hot(which[:, 0], 12)[:, :, None, None]
@@ -90,33 +85,18 @@ def named_data(monkeypatch: pytest.MonkeyPatch) -> None:
         region = parse_region(config.data.region, NAMES)
         grid = NAMES.grid()
         splits = make_splits(NAMES, region, grid[~region.contains(grid)])
-        shape = (12, 12, 1)
-        return Dataset(
-            "names", NAMES, region, splits, render, shape, has_position=False
-        )
+        data = "names", NAMES, region, splits, render, (12, 12, 1)
+        return Dataset(*data, has_position=False)
 
     monkeypatch.setattr(DATASETS, "_entries", dict(DATASETS._entries))
     DATASETS.register("names")(make)
-
-
-def test_a_run_without_ordered_factors(
-    named_data: None, tmp_path: Path
-) -> None:
     keras.utils.clear_session()
-    config = parse_config(
-        [
-            "--flagfile=smoke.flags",
-            "--dataset=names",
-            "--region=box:shape:1-2,color:1-2",
-            "--encoding=one_hot",
-            "--model=mlp",
-            "--epochs=1",
-            "--steps_per_epoch=2",
-            "--pictures=False",
-            f"--log_dir={tmp_path}",
-            f"--export_dir={tmp_path}/models",
-        ]
+    flags = (
+        "--flagfile=smoke.flags --dataset=names --encoding=one_hot --model=mlp "
+        "--region=box:shape:1-2,color:1-2 --epochs=1 --steps_per_epoch=2 "
+        f"--pictures=False --log_dir={tmp_path} --export_dir={tmp_path}/models"
     )
+    config = parse_config(flags.split())
     metrics = train_and_evaluate(config)
     assert metrics["ood"]["mse"] > 0
     for numbers in metrics["layers"].values():

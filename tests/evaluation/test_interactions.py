@@ -36,13 +36,8 @@ def study(make_study: Callable) -> RunAnalysis:
 
 def test_measures_and_report_of_known_stages(study: RunAnalysis) -> None:
     found = stage_metrics.compute_interaction(study)
-    found |= stage_metrics.compute_similarity(study)
-    numbers = {
-        stage: dict(zip(found, values, strict=True))
-        for stage, values in zip(
-            study.stages, zip(*found.values(), strict=True), strict=True
-        )
-    }
+    similarity = stage_metrics.compute_similarity(study)
+    numbers = {stage: found[stage] | similarity[stage] for stage in found}
     added, product, rounded, image = (
         numbers[stage] for stage in ("code", "stage_0", "stage_1", "image")
     )
@@ -72,17 +67,14 @@ def test_measures_and_report_of_known_stages(study: RunAnalysis) -> None:
 
 def test_tracing_and_batches_change_nothing(study: RunAnalysis) -> None:
     points = derivatives.choose_points(study.splits.grid, 20)
-    small, large = (
-        derivatives.make_interaction_fn(
-            study.run.model, study.dataset.space, num_units
-        )
+    model, space = study.run.model, study.dataset.space
+    expected, found = (
+        derivatives.make_interaction_fn(model, space, num_units)(points)
         for num_units in (1, derivatives.MAX_NUMBERS // 50)
     )
-    expected, found = small(points), large(points)
     for stage in ("code", "stage_2"):
-        assert found[stage] == pytest.approx(
-            expected[stage], rel=1e-4, abs=1e-6
-        )
+        same = pytest.approx(expected[stage], rel=1e-4, abs=1e-6)
+        assert found[stage] == same
 
 
 @pytest.mark.parametrize("make", ["make_study", "make_turned"])

@@ -13,10 +13,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.evaluation import kept_outputs
-from tfcomp.evaluation.kept_outputs import (
-    read_outputs,
-    write_outputs,
-)
+from tfcomp.evaluation.kept_outputs import read_outputs, write_outputs
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.models.config_checks import check_config
 from tfcomp.training.experiment import train_and_evaluate
@@ -85,8 +82,3 @@ def test_a_run_keeps_what_it_draws(
     errors = [((images - truth) ** 2).mean() for images in kept.values()]
     errors.append(((run.draw().clip(0, 1) - truth) ** 2).mean())
     assert errors == sorted(errors, reverse=True) and errors[0] > errors[3]
-    # One that ends there has drawn the same.
-    short = make_smoke("--epochs=2", "--run_name=short", "--eval_every=0")
-    train_and_evaluate(short)
-    drawn = tfcomp.load_run(short.run_dir).draw().clip(0, 1)
-    assert np.abs(drawn - kept[2]).max() <= 0.5 / 255 + 1e-6

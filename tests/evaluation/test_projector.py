@@ -36,14 +36,6 @@ IMAGES[:, 0, 0, 0] = np.arange(1, NUM_POINTS + 1) / NUM_POINTS  # lower left
 
 
 @pytest.fixture
-def run_dir(tmp_path: Path) -> Path:
-    folder = tmp_path / "logs" / "run"
-    folder.mkdir(parents=True)
-    EventFileWriter(str(folder)).close()
-    return folder
-
-
-@pytest.fixture
 def stages(rng: np.random.Generator) -> Stages:
     return {
         "code": rng.normal(size=(NUM_POINTS, 3)).astype(np.float32),
@@ -66,36 +58,33 @@ def fetch(log_dir: Path, route: str, **query: str) -> bytes:
 
 
 def test_tensorboard_serves_tensors_metadata_and_sprite(
-    run_dir: Path, stages: Stages
+    tmp_path: Path, stages: Stages
 ) -> None:
-    write_projector(run_dir, stages, METADATA, IMAGES)
-    assert json.loads(fetch(run_dir.parent, "runs")) == ["run"]
-    config = json.loads(fetch(run_dir.parent, "info", run="run"))
+    folder = tmp_path / "run"
+    folder.mkdir()
+    with pytest.raises(RunError, match="event files"):
+        write_projector(folder, stages, METADATA, IMAGES)
+    assert not list(folder.iterdir())
+    EventFileWriter(str(folder)).close()
+    write_projector(folder, stages, METADATA, IMAGES)
+    assert json.loads(fetch(tmp_path, "runs")) == ["run"]
+    config = json.loads(fetch(tmp_path, "info", run="run"))
     infos = {info["tensorName"]: info for info in config["embeddings"]}
     assert list(infos) == list(stages)
-    shapes = {name: info["tensorShape"] for name, info in infos.items()}
-    assert shapes == {"code": [7, 3], "block/1": [7, 7], "dead": [7, 2]}
-    for name in stages:
-        tensor = fetch(run_dir.parent, "tensor", run="run", name=name)
-        found = np.frombuffer(tensor, np.float32).reshape(shapes[name])
-        np.testing.assert_allclose(found, stages[name], rtol=1e-5)
     for name, info in infos.items():
+        assert info["tensorShape"] == [*stages[name].shape]
+        tensor = fetch(tmp_path, "tensor", run="run", name=name)
+        found = np.frombuffer(tensor, np.float32).reshape(stages[name].shape)
+        np.testing.assert_allclose(found, stages[name], rtol=1e-5)
         assert info["sprite"]["singleImageDim"] == [6, 5]  # width, height
-        text = fetch(run_dir.parent, "metadata", run="run", name=name).decode()
+        text = fetch(tmp_path, "metadata", run="run", name=name).decode()
         header, first, *_, last = lines = text.splitlines()
         assert (header, first) == ("x\tregion", "0\tID")
         assert last == "\ttab and line" and len(lines) == 1 + NUM_POINTS
-        png = fetch(run_dir.parent, "sprite_image", run="run", name=name)
+        png = fetch(tmp_path, "sprite_image", run="run", name=name)
         sprite = matplotlib.image.imread(io.BytesIO(png))  # [15, 18, 4]
         expected, _ = make_sprite(IMAGES[..., 0])
         np.testing.assert_allclose(sprite[..., 0] * 255, expected, atol=0.01)
-
-
-def test_single_column_gets_company(run_dir: Path, stages: Stages) -> None:
-    """The browser takes the header of a single column for a point."""
-    write_projector(run_dir, stages, {"x": METADATA["x"]}, IMAGES)
-    text = (run_dir / "projector" / "metadata.tsv").read_text()
-    assert text.splitlines()[:2] == ["x\tindex", "0\t0"]
 
 
 def test_sprite_runs_row_by_row_and_is_upright() -> None:
@@ -110,18 +99,7 @@ def test_sprite_runs_row_by_row_and_is_upright() -> None:
         expected[3, 1] = round(255 * (index + 1) / NUM_POINTS)
         np.testing.assert_array_equal(cell, expected)
     assert not sprite[10:, 6:].any()  # places without an image
-
-
-def test_sprite_stays_within_the_limit_of_browsers() -> None:
-    images = np.full((900, 3, 280), 2.0)  # 30 in a row: 8400 pixels
-    sprite, size = make_sprite(images)
+    # It stays within the limit of browsers: 30 in a row have 8400 pixels.
+    sprite, size = make_sprite(np.full((900, 3, 280), 2.0))
     assert size == (142, 4) and sprite.shape == (120, 4260)
     assert set(np.unique(sprite)) == {FRAME_SHADE, 255}
-
-
-def test_folder_without_event_files_is_refused(
-    tmp_path: Path, stages: Stages
-) -> None:
-    with pytest.raises(RunError, match="event files"):
-        write_projector(tmp_path, stages, METADATA, IMAGES)
-    assert not list(tmp_path.iterdir())

@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from tfcomp import analyze
 from tfcomp.config.run_config import RunConfig
@@ -32,28 +31,19 @@ def test_other_points_have_the_results_of_an_analysis_of_their_own(
         assert units.tolist() == part.shown_units[stage][0].tolist()
         np.testing.assert_allclose(part.shown_units[stage][1], maps, atol=1e-5)
     assert len(analysis.metrics["image"]) == len(analysis.splits.grid)
-
-
-def test_a_complete_grid_is_shown_whole(smoke_run: RunConfig) -> None:
-    analysis = RunAnalysis(loading.load_run(smoke_run.run_dir))
+    # A complete grid is shown whole.
     assert analysis.for_maps is analysis and analysis.for_pairs is analysis
     assert analysis.for_explorer(4096) is analysis
 
 
-@pytest.fixture
-def copy(smoke_run: RunConfig, tmp_path: Path) -> Path:
-    for name in FILES:
-        shutil.copy(Path(smoke_run.run_dir, name), tmp_path / name)
-    return tmp_path
-
-
 def test_no_results_are_written_into_the_run(
-    copy: Path, smoke_run: RunConfig
+    smoke_run: RunConfig, tmp_path: Path
 ) -> None:
     """Only the report, and the data of TensorBoard's projector."""
     (events,) = Path(smoke_run.run_dir).glob("*tfevents*")
-    shutil.copy(events, copy)
-    command = ["analyze", str(copy), "--sections=layers,manifolds,tuning"]
+    for name in (*FILES, events.name):
+        shutil.copy(Path(smoke_run.run_dir, name), tmp_path)
+    command = ["analyze", str(tmp_path), "--sections=layers,manifolds,tuning"]
     assert analyze.main(command) == 0
-    made = {path.name for path in copy.iterdir()} - {*FILES, events.name}
+    made = {path.name for path in tmp_path.iterdir()} - {*FILES, events.name}
     assert made == {"analysis", "projector", "projector_config.pbtxt"}

@@ -2,7 +2,6 @@
 
 import keras
 import numpy as np
-import pytest
 
 from tests.analysis.planted import hold_out, make_grid
 from tfcomp.config.run_flags import parse_config
@@ -45,12 +44,10 @@ def test_a_linear_decoder_superposes_outputs_by_superposed_inputs() -> None:
                 assert np.isnan(image).all()
 
 
-@pytest.mark.parametrize("changes", [{"skips": True}, {"code": "other"}])
-def test_other_decoders_have_none(changes: dict) -> None:
-    assert draw_superposed_inputs(make_decoder(**changes), SPLITS) is None
-
-
-def test_an_index_has_no_mean() -> None:
+def test_other_decoders_have_none() -> None:
+    """Of several inputs, without a code, or with an index as a code."""
+    for changes in ({"skips": True}, {"code": "other"}):
+        assert draw_superposed_inputs(make_decoder(**changes), SPLITS) is None
     config = parse_config(["--flagfile=low_rank.flags"])
     dataset = make_dataset(config)
     model = make_model(config, dataset, "float32")

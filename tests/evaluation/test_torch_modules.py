@@ -26,8 +26,9 @@ def make_decoder(dtype: Any = torch.float32) -> Any:
     return module.to(dtype)
 
 
-@pytest.mark.parametrize("dtype", (torch.float32, torch.float64))
-@pytest.mark.parametrize("inputs", ("values", "unit"))
+@pytest.mark.parametrize(
+    ("dtype", "inputs"), [(torch.float32, "values"), (torch.float64, "unit")]
+)
 def test_geometry_is_exact(dtype: Any, inputs: str) -> None:
     module = make_decoder(dtype)
     result = tfcomp.evaluate(
@@ -48,18 +49,19 @@ def test_geometry_is_exact(dtype: Any, inputs: str) -> None:
     assert result.analysis.interactions == {}
 
 
-def test_categories_have_no_column() -> None:
-    table = FactorTable(IMAGES, CLASSES, kinds=["categorical", "", ""])
-    result = tfcomp.evaluate(make_decoder(), table, stages=["hidden"])
-    assert result.geometry("hidden").shape[1:] == (2, 2)
-
-
 def test_a_module_is_as_before() -> None:
-    module = make_decoder()
+    module = make_decoder(torch.bfloat16)
     module.train()
     module.hidden.eval()
     before = {name: p.clone() for name, p in module.state_dict().items()}
-    tfcomp.evaluate(module, TABLE, stages=["hidden"]).geometry("hidden")
+    table = FactorTable(IMAGES, CLASSES, kinds=["categorical", "", ""])
+    result = tfcomp.evaluate(module, table, stages=["hidden"])
+    # Categories have no column.
+    assert result.geometry("hidden").shape[1:] == (2, 2)
+    call = TorchModule(module, ["hidden"])
+    with pytest.raises(ValueError, match="cannot be called") as caught:
+        call(np.zeros((2, 5), np.float32))
+    assert "\n" not in str(caught.value)
     assert module.training and module.drop.training
     assert not module.hidden.training
     assert all(p.grad is None and p.requires_grad for p in module.parameters())
@@ -68,9 +70,7 @@ def test_a_module_is_as_before() -> None:
     assert not any(part._forward_hooks for part in module.modules())
 
 
-def test_a_module_without_derivatives_has_differences(
-    capsys: pytest.CaptureFixture,
-) -> None:
+def test_a_module_without_derivatives_has_differences() -> None:
     class Steps(torch.nn.Module):
         def forward(self, factors: Any) -> Any:
             return torch.from_numpy(TABLE.draw(factors.numpy()))
@@ -80,17 +80,15 @@ def test_a_module_without_derivatives_has_differences(
     assert result.analysis.nondifferentiable == ["image"]
 
 
-def test_layers_that_do_not_exist() -> None:
+def test_modules_of_other_forms() -> None:
+    class Pair(torch.nn.Module):
+        def forward(self, factors: Any) -> Any:
+            return factors, factors
+
     with pytest.raises(ValueError, match="no layer 'hiden', did you mean hid"):
         tfcomp.evaluate(make_decoder(), TABLE, stages=["hiden"])
-
-
-def test_hooks_go_after_an_error() -> None:
-    module = make_decoder()
-    call = TorchModule(module, ["hidden"])
-    with pytest.raises(ValueError, match="cannot be called"):
-        call(np.zeros((2, 5), np.float32))
-    assert not module.hidden._forward_hooks and module.training
+    with pytest.raises(ValueError, match="2 outputs"):
+        tfcomp.evaluate(Pair(), TABLE)
 
 
 def test_encoders_get_channels_first() -> None:

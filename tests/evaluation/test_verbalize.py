@@ -32,35 +32,26 @@ def say(
 
 @pytest.mark.parametrize(
     ("error", "verdict"),
-    [
-        (0.0501, "is worse on"),
-        (0.5, "is worse on"),
-        (0.05, "draws"),
-        (1.05, "fails on"),
-    ],
+    [(0.0501, "is worse on"), (0.05, "draws"), (1.05, "fails on")],
 )
-def test_the_verdict_is_that_of_the_error(error: float, verdict: str) -> None:
+def test_the_error_decides_on_the_verdict(error: float, verdict: str) -> None:
     sentence = say(0.002, error, 0.12)
     assert f"{verdict} held-out combinations" in sentence
     assert "; 3 of 25 held-out positions" in sentence
-    others = {"is worse on", "draws", "fails on"} - {verdict}
-    assert not any(other in sentence for other in others)
 
 
-@pytest.mark.parametrize("error", [0.051, 0.505, 4.66])
-@pytest.mark.parametrize("held_out", [0.001, 0.83, None])
+@pytest.mark.parametrize("held_out", [0.001, None])
 def test_a_network_that_fits_nothing_is_called_that_first(
-    error: float, held_out: float | None
+    held_out: float | None,
 ) -> None:
-    sentence = say(error, held_out, 0.48)
+    sentence = say(0.051, held_out, 0.48)
     assert sentence.startswith("The network does not fit")
-    assert "and fails" not in sentence and "draws" not in sentence
-    assert "in place" not in sentence
+    assert "draws" not in sentence and "in place" not in sentence
     assert ("on held-out" in sentence) == (held_out is not None)
 
 
-@pytest.mark.parametrize("error", [None, math.nan, math.inf])
-def test_what_is_not_a_number_is_no_error(error: float | None) -> None:
+@pytest.mark.parametrize("error", [None, math.nan])
+def test_missing_numbers_are_no_errors(error: float | None) -> None:
     assert "not a number" in say(error, 0.5)
     assert "OOD error is unknown" in say(0.01, error)
     assert "position" not in say(0.01, 0.7, error)
@@ -71,22 +62,14 @@ def test_claims_that_the_scores_do_not_carry() -> None:
     smear = {"relative_mse": 0.7, "position_accuracy": 0.64, "hit_rate": 0.4}
     assert "; 10 of 25 held-out positions" in say(0.01, 0.7, ood=smear)
     hidden = say(0.01, 0.7, coverage=COVERED | {"values": 0.875})
-    assert "87.5% of the values" in hidden and "composition" in hidden
+    assert "87.5% of the values" in hidden
     few = say(0.02, 0.7, id_test={"relative_mse": 0.9})
     assert "like those that it saw" in few
     whole = say(0.01, None, points={"id": 144, "ood": 0})
     assert "nothing was held out" in whole
     old = {"id": {"relative_mse": 0.01}, "ood": smear | {"hit_rate": None}}
     assert "; 64 % of the held-out positions" in describe_scores(old)
-
-
-def plant(known: float | None, held_out: float | None, **others: float) -> dict:
-    """Scores of a run, and of predictors that need no network."""
-    return {
-        "id": {"relative_mse": known},
-        "ood": {"relative_mse": held_out},
-        "references": {n: {"ood": e, "id": e} for n, e in others.items()},
-    }
+    assert "2.5e+59 %" in say(2.5e57, 2.5e57)
 
 
 @pytest.mark.parametrize(
@@ -97,23 +80,12 @@ def plant(known: float | None, held_out: float | None, **others: float) -> dict:
         (0.7, "is not less than the best sum"),
     ],
 )
-def test_a_network_beside_what_needs_none(error: float, said: str) -> None:
-    others = {"additive": 0.3, "nearest_id": 0.7}
-    sentence = describe_references(plant(0.01, error, **others))
-    assert said in sentence and "single factors (30 %)" in sentence
-    assert describe_references(plant(0.01, 0.2)) == ""
-
-
-def test_the_best_predictor_that_ignores_a_factor() -> None:
-    others = {"additive": 0.3, "without_x": 0.2, "without_y": 0.1}
-    run = plant(0.01, 0.15, **others, modulo_y=0.12)
-    sentence = describe_references(run)
-    assert "(30 %)" in sentence and "20 %" not in sentence
-    assert "not less than the true image with y ignored (10 %)" in sentence
-    run["references"]["modulo_y"]["ood"] = 0.05
-    assert "equal values of y merged (5 %)" in describe_references(run)
-
-
-def test_errors_beyond_words_are_short() -> None:
-    sentence = describe_scores(plant(2.5e57, 2.5e57))
-    assert "2.5e+59 %" in sentence and len(sentence) < 300
+def test_a_network_beside_predictors(error: float, said: str) -> None:
+    others = {"additive": {"ood": 0.3}, "nearest_id": {"ood": 0.7}}
+    run = {"ood": {"relative_mse": error}, "references": others}
+    assert said in describe_references(run)
+    assert describe_references(run | {"references": {}}) == ""
+    others |= {"without_x": {"ood": 0.2}, "modulo_y": {"ood": 0.05}}
+    sentence = describe_references(run)  # the best one that ignores a factor
+    assert "equal values of y merged (5 %)" in sentence
+    assert "20 %" not in sentence

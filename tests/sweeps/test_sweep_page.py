@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tfcomp.evaluation.kept_outputs import read_preview, write_preview
 from tfcomp.evaluation.metrics import find_limits
-from tfcomp.evaluation.preview import read_preview, write_preview
 from tfcomp.report.score_table import ScoredRun
 from tfcomp.statistics.seed_statistics import compute_interval, summarize
 from tfcomp.statistics.seed_tests import compare_settings

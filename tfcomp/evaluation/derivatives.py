@@ -45,8 +45,8 @@ def list_jacobians(
 ) -> tuple[JacobianFn, JacobianFn]:
     """Returns exact Jacobians and differences, a column per *ordered* factor.
 
-    Differences over the grid are central (one-sided at its border), on the same
-    scale. A one-hot code has differences alone.
+    Differences are as by `compute_difference_jacobians`; a one-hot code has
+    them alone.
     """
     ordered = [space.factors[column] for column in space.ordered]
     differences = functools.partial(
@@ -77,8 +77,7 @@ def _find_own(model: keras.Model) -> JacobianFn | None:
 def find_nondifferentiable(model: keras.Model, space: FactorSpace) -> list[str]:
     """Finds stages that move with a factor although their derivative is zero.
 
-    Some points are checked. Such stages are behind a rounding, a stopped
-    gradient, or other software.
+    They are behind a rounding, a stopped gradient, or other software.
     """
     points = space.draw(NUM_CHECKED, np.random.default_rng(0))
     factors, stages = tf.constant(points, tf.float32), make_stage_model(model)
@@ -135,8 +134,7 @@ def make_interaction_fn(
 ) -> Callable[[np.ndarray], Interactions]:
     """Returns a function from points [n, F] to the interactions of stages.
 
-    It uses exact derivatives. It returns nothing for a one-hot code, operations
-    without a second derivative, and fewer than two ordered factors.
+    They are empty without two ordered factors or second derivatives.
     """
     exact, fallback = list_jacobians(model, space)
     ordered = [space.factors[column] for column in space.ordered]

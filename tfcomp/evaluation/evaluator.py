@@ -3,7 +3,7 @@
 import copy
 import functools
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import keras
@@ -16,7 +16,6 @@ from tfcomp.analysis.jacobians import compute_stage_metrics, evaluate_in_batches
 from tfcomp.analysis.probes import Scores, probe_rows, score_fitted
 from tfcomp.config.quiet import show_progress
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.factors import FactorSpace
 from tfcomp.evaluation import derivatives, user_metrics
 from tfcomp.evaluation.point_scores import Evaluation, evaluate_images
 from tfcomp.models.axis_embedding import AxisEmbedding
@@ -52,19 +51,6 @@ class EmbeddingAnalysis:
     profiles: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
-def make_probe_targets(space: FactorSpace, grid: np.ndarray) -> np.ndarray:
-    """Returns ordered factor values [n, T]; cos and sin of periodic ones."""
-    targets = [np.zeros((len(grid), 0))]
-    for column in space.ordered:
-        factor, values = space.factors[column], grid[:, column]
-        if not factor.periodic:
-            targets.append(values)
-            continue
-        unit = (values - factor.low) / (factor.high - factor.low)
-        targets += [np.cos(2 * np.pi * unit), np.sin(2 * np.pi * unit)]
-    return np.column_stack(targets)
-
-
 def analyze_embedding(layer: ValueEmbedding) -> EmbeddingAnalysis:
     """Computes the numbers of one embedding layer."""
     spectrum = np.asarray(layer.spectrum())
@@ -89,8 +75,8 @@ def analyze_embedding(layer: ValueEmbedding) -> EmbeddingAnalysis:
 class Evaluator:
     """Evaluates one model repeatedly while its weights change.
 
-    Every function of the model, a decoder from `factors` to `image` with named
-    stages, is traced once. The seed deals points into the folds of probes.
+    Every function of the model is traced once. The seed deals points into the
+    folds of probes.
     """
 
     # Stages whose geometry came from differences in the last measurement.
@@ -115,7 +101,9 @@ class Evaluator:
             for name in list_stages(model)
         }
         self._make_reader = functools.cache(
-            functools.partial(_make_reader, model)
+            lambda names: tf.function(
+                make_stage_model(model, names), autograph=False
+            )
         )
         num_units = sum(self.stage_sizes.values())
         self._make_interaction_fn = functools.cache(
@@ -154,8 +142,7 @@ class Evaluator:
     ) -> dict[str, np.ndarray]:
         """Returns metric tensors [n, F, F] of every stage, by default all n.
 
-        Stages without useful derivatives have differences, with a note on
-        standard error.
+        A note names the stages whose derivatives are taken by differences.
         """
         grid = self._dataset.splits.grid if points is None else points
         self.nondifferentiable = []
@@ -172,10 +159,7 @@ class Evaluator:
         return tensors
 
     def measure_interactions(self, num_points: int) -> derivatives.Interactions:
-        """Returns the interactions of factors at a sample of the grid.
-
-        They are None where `measure_geometry` found no derivatives.
-        """
+        """Returns the interactions of factors at a sample of the grid."""
         grid = self._dataset.splits.grid
         points = derivatives.choose_points(grid, num_points)
         numbers = self._make_interaction_fn()(points)
@@ -224,27 +208,29 @@ class Evaluator:
             for name in group:
                 yield name, activations.pop(name).reshape(len(points), -1)
 
-    def probe_grid(
-        self, activations: np.ndarray
-    ) -> tuple[float | None, float | None]:
+    def probe_grid(self, activations: np.ndarray) -> Scores:
         """Returns R^2 of probes over the grid, out of fold and where fitted."""
         nothing = np.zeros(len(activations), bool)
         rows = compute_rows(activations, nothing)
-        grid, space = self._dataset.splits.grid, self._dataset.space
-        fitted = score_fitted(rows, make_probe_targets(space, grid))
-        return self._probe(rows, nothing)["probe_r2_id"], fitted
+        unseen = self._probe(rows, nothing)["probe_r2_id"]
+        fitted = score_fitted(rows, self._make_targets())
+        return {"probe_r2_grid": unseen, "probe_r2_fitted": fitted}
 
     def _probe(self, rows: np.ndarray, held_out: np.ndarray) -> Scores:
-        grid = self._dataset.splits.grid
-        targets = make_probe_targets(self._dataset.space, grid)
-        return probe_rows(rows, targets, held_out, self._seed)
+        return probe_rows(rows, self._make_targets(), held_out, self._seed)
 
-
-def _make_reader(
-    model: keras.Model, stages: tuple[str, ...]
-) -> Callable[[tf.Tensor], dict[str, tf.Tensor]]:
-    activate = make_stage_model(model, stages)
-    return tf.function(lambda f: dict(activate(f)), autograph=False)
+    def _make_targets(self) -> np.ndarray:
+        """Returns values of ordered factors [n, T]; cos and sin if periodic."""
+        grid, space = self._dataset.splits.grid, self._dataset.space
+        targets = [np.zeros((len(grid), 0))]
+        for column in space.ordered:
+            factor, values = space.factors[column], grid[:, column]
+            if not factor.periodic:
+                targets.append(values)
+                continue
+            unit = (values - factor.low) / (factor.high - factor.low)
+            targets += [np.cos(2 * np.pi * unit), np.sin(2 * np.pi * unit)]
+        return np.column_stack(targets)
 
 
 def _group_stages(

@@ -16,7 +16,7 @@ from tfcomp.analysis.geometry import (
     compute_ratio_factorization,
     find_floored,
 )
-from tfcomp.evaluation.image_metrics import Lists
+from tfcomp.evaluation.image_metrics import Numbers, Rows
 from tfcomp.statistics.limits import POSITIVE, REAL, SHARE, Limits
 from tfcomp.statistics.metric import computes
 
@@ -37,41 +37,38 @@ if TYPE_CHECKING:
     "log_volume_median_id log_volume_median_ood log_volume_difference",
 )
 @computes("stages", SHARE, "floor_fraction_id floor_fraction_ood", better="low")
-def compute_volume_spread(analysis: RunAnalysis) -> Lists:
+def compute_volume_spread(analysis: RunAnalysis) -> Rows:
     """Tests how evenly a stage spreads the factors (section 3.4, figure 2e).
 
     The spread of log sqrt(det g) is 0 for a manifold that is stretched alike
-    everywhere, whatever its scale. A fold loses volume at some points and gains
-    it at others, so that the deviation shows it and no mean does.
+    everywhere. A fold moves the deviation, and no mean.
     """
     is_id, is_ood = analysis.splits.is_id, analysis.splits.is_ood
-    volumes = list(analysis.log_volume.values())
-    subsets = {"": is_id | is_ood, "_id": is_id, "_ood": is_ood}
-    lists: Lists = {
-        f"log_volume_sd{suffix}": [
-            float(np.std(v[rows])) if rows.any() else None for v in volumes
-        ]
-        for suffix, rows in subsets.items()
-    }
     both = is_id.any() and is_ood.any()
-    lists["log_volume_difference"] = [
-        v[is_ood].mean() - v[is_id].mean() if both else None for v in volumes
-    ]
-    distances = [np.abs(v - np.median(v[is_id])) for v in volumes]
-    tensors = analysis.metrics.values()
-    for name, rows in analysis.subsets.items():
-        far = [distance[rows] for distance in distances]
-        lists |= {
-            f"log_volume_deviation_{name}": [*map(mean_or_none, far)],
-            f"log_volume_median_deviation_{name}": [*map(median_or_none, far)],
-            f"log_volume_median_{name}": [
-                median_or_none(v[rows]) for v in volumes
-            ],
-            f"floor_fraction_{name}": [
-                mean_or_none(find_floored(g[rows])) for g in tensors
-            ],
-        }
-    return lists
+    rows: Rows = {}
+    for stage, v in analysis.log_volume.items():
+        difference = v[is_ood].mean() - v[is_id].mean() if both else None
+        row = _spread("log_volume", v, analysis)
+        row["log_volume_difference"] = difference
+        distance, g = np.abs(v - np.median(v[is_id])), analysis.metrics[stage]
+        for name, chosen in analysis.subsets.items():
+            sd = float(v[chosen].std()) if chosen.any() else None
+            far, floored = distance[chosen], find_floored(g[chosen])
+            row[f"log_volume_sd_{name}"] = sd
+            row[f"log_volume_deviation_{name}"] = mean_or_none(far)
+            row[f"log_volume_median_{name}"] = median_or_none(v[chosen])
+            row[f"floor_fraction_{name}"] = mean_or_none(floored)
+        rows[stage] = row
+    return rows
+
+
+def _spread(name: str, volume: np.ndarray, analysis: RunAnalysis) -> Numbers:
+    """Returns the standard deviation, and the deviations from the ID median."""
+    distance = np.abs(volume - np.median(volume[analysis.splits.is_id]))
+    return {f"{name}_sd": float(volume.std())} | {
+        f"{name}_median_deviation_{subset}": median_or_none(distance[chosen])
+        for subset, chosen in analysis.subsets.items()
+    }
 
 
 @computes(
@@ -86,28 +83,24 @@ def compute_volume_spread(analysis: RunAnalysis) -> Lists:
 @computes("stages", Limits(0.5, 1), "scaled_factorization", better="high")
 @computes("stages", SHARE, "worst_pair_factorization", better="high")
 @computes("stages", SHARE, "chance_factorization")
-def compute_orthogonality(analysis: RunAnalysis) -> Lists:
+def compute_orthogonality(analysis: RunAnalysis) -> Rows:
     """Scores the angles between directions of factors (figures 2a to 2d)."""
     space = analysis.dataset.space
     if len(space.ordered) < 2:
         return {}  # of one direction there is nothing to factorize
-    tensors = analysis.metrics.values()
     factors = [space.factors[column] for column in space.ordered]
     ranges = np.array([factor.high - factor.low for factor in factors])
-    scaled = [g * ranges[:, None] * ranges for g in tensors]
-    sizes = [analysis.stage_sizes[stage] for stage in analysis.metrics]
     return {
-        "factorization": [
-            mean_or_none(compute_factorization(g)) for g in tensors
-        ],
-        "ratio_factorization": [*map(compute_ratio_factorization, tensors)],
-        "scaled_factorization": [
-            mean_or_none(compute_factorization(g)) for g in scaled
-        ],
-        "worst_pair_factorization": [
-            min(compute_pair_scores(g).values()) for g in tensors
-        ],
-        "chance_factorization": [*map(compute_chance, sizes)],
+        stage: {
+            "factorization": mean_or_none(compute_factorization(g)),
+            "ratio_factorization": compute_ratio_factorization(g),
+            "scaled_factorization": mean_or_none(
+                compute_factorization(g * ranges[:, None] * ranges)
+            ),
+            "worst_pair_factorization": min(compute_pair_scores(g).values()),
+            "chance_factorization": compute_chance(analysis.stage_sizes[stage]),
+        }
+        for stage, g in analysis.metrics.items()
     }
 
 
@@ -124,29 +117,20 @@ def compute_orthogonality(analysis: RunAnalysis) -> Lists:
     "log_volume_gradient_sd log_volume_gradient_median_deviation_id "
     "log_volume_gradient_median_deviation_ood",
 )
-def compute_gradient_geometry(analysis: RunAnalysis) -> Lists:
+def compute_gradient_geometry(analysis: RunAnalysis) -> Rows:
     """Scores a geometry without derivatives, to compare with published ones."""
-    tensors = list(analysis.gradient_metrics.values())
-    if not tensors:
-        return {}  # there is no complete grid
-    volumes = [compute_log_volume(g) for g in tensors]
-    is_id = analysis.splits.is_id
-    distances = [np.abs(v - np.median(v[is_id])) for v in volumes]
-    lists: Lists = {"log_volume_gradient_sd": [float(v.std()) for v in volumes]}
-    for name, rows in analysis.subsets.items():
-        lists |= {
-            f"log_volume_gradient_{name}": [
-                mean_or_none(v[rows]) for v in volumes
-            ],
-            f"log_volume_gradient_median_deviation_{name}": [
-                median_or_none(d[rows]) for d in distances
-            ],
-        }
-    if len(analysis.dataset.space.ordered) > 1:
-        lists["factorization_gradient"] = [
-            mean_or_none(compute_factorization(g)) for g in tensors
-        ]
-        lists["factorization_gradient_ratio_of_means"] = [
-            compute_ratio_factorization(g) for g in tensors
-        ]
-    return lists
+    rows: Rows = {}
+    for stage, g in analysis.gradient_metrics.items():  # of a complete grid
+        volume = compute_log_volume(g)
+        row = _spread("log_volume_gradient", volume, analysis)
+        for name, chosen in analysis.subsets.items():
+            row[f"log_volume_gradient_{name}"] = mean_or_none(volume[chosen])
+        if len(analysis.dataset.space.ordered) > 1:
+            scores, ratio = (
+                compute_factorization(g),
+                compute_ratio_factorization(g),
+            )
+            row["factorization_gradient"] = mean_or_none(scores)
+            row["factorization_gradient_ratio_of_means"] = ratio
+        rows[stage] = row
+    return rows

@@ -44,7 +44,7 @@ EDGES = {
     "edge_weight_r2": "weight_r2",
 }
 Numbers = dict[str, float | None]
-Lists = dict[str, list[float | None]]
+Rows = dict[str, Numbers]  # by stage
 
 
 @computes("run", CORRELATION, "border_rank_correlation")
@@ -125,12 +125,10 @@ def compute_image_interaction(analysis: RunAnalysis) -> Numbers:
         return {}
     numbers: Numbers = {}
     for name, rows in analysis.subsets.items():
-        images = analysis.evaluation.images[rows]
-        truth = analysis.evaluation.truth[rows]
-        numbers[f"interaction_r2_{name}"] = compute_interaction_r2(
-            images, truth
-        )
-        for kind, value in compute_interaction_size(images, truth).items():
+        found = analysis.evaluation
+        pair = found.images[rows], found.truth[rows]
+        numbers[f"interaction_r2_{name}"] = compute_interaction_r2(*pair)
+        for kind, value in compute_interaction_size(*pair).items():
             numbers[f"interaction_{kind}_{name}"] = value
     return numbers
 
@@ -176,8 +174,7 @@ def compute_alignment(analysis: RunAnalysis) -> Numbers:
 def compute_interpolation(analysis: RunAnalysis) -> Numbers:
     """Explains outputs in a gap by the images at its edges (figure 9a-d).
 
-    R^2 is about zero in pixel space, and averaged over the curves with a gap. A
-    network that rotates has the R^2 of the true images.
+    R^2 is about zero, and averaged over the curves with a gap.
     """
     if not analysis.gaps:
         return {}
@@ -191,7 +188,7 @@ def compute_interpolation(analysis: RunAnalysis) -> Numbers:
 
 @computes("run", names="curve_values")
 @computes("run", POSITIVE, "curve_mse", better="low")
-def compute_error_curve(analysis: RunAnalysis) -> Lists:
+def compute_error_curve(analysis: RunAnalysis) -> dict[str, list[float]]:
     """Lists the error along the one curve with a gap (figure 9a)."""
     if len(analysis.gaps) != 1:
         return {}

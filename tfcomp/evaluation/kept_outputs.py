@@ -1,47 +1,40 @@
-"""Keeps outputs of a network during its training, in the folder of the run.
+"""Keeps outputs of a network in the folder of its run.
 
 outputs/epoch_<n>.npz has `factors` [n, F] and `images` [n, H, W, C] in 8 bits,
-for the slider over epochs in the explorer of a report.
+for the slider over epochs in the explorer of a report. preview.png has held-out
+images above the last outputs, pixel by pixel: trials of a sweep write no
+pictures, and the page of the sweep shows these.
 """
 
+import json
 import sys
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from tfcomp.evaluation.loading import LoadedRun
+from tfcomp.figures.image_rows import arrange_channels
 from tfcomp.storage.files import check_file, make_subfolder, write_whole
 
-FOLDER = "outputs"
+FOLDER, PREVIEW_FILE = "outputs", "preview.png"
 MAX_BYTES = 2**28  # of a file, unpacked; a run keeps no more in all of them
-
-
-def list_kept_epochs(epochs: int, count: int) -> list[int]:
-    """Returns the epochs after which outputs are kept.
-
-    With the trained network there are `count` outputs, evenly spread.
-    """
-    kept = {round(k * epochs / count) for k in range(1, count)}
-    return sorted(kept - {0, epochs})
 
 
 def write_outputs(
     folder: Path, epoch: int, factors: np.ndarray, images: np.ndarray
 ) -> None:
     """Writes the outputs after an epoch into the folder of a run."""
-    pixels = np.round(np.nan_to_num(images).clip(0, 1) * 255).astype(np.uint8)
     path = make_subfolder(folder, FOLDER) / f"epoch_{epoch}.npz"
     with write_whole(path) as partial, open(partial, "wb") as file:
-        np.savez_compressed(file, factors=factors, images=pixels)
+        np.savez_compressed(file, factors=factors, images=_to_bytes(images))
 
 
 def read_outputs(run: LoadedRun, grid: np.ndarray) -> dict[int, np.ndarray]:
-    """Returns images [n, H, W, C] by epoch, rising.
-
-    A note on standard error names the files that are skipped: damaged ones,
-    and those with other points than the grid [n, F].
-    """
+    """Returns images [n, H, W, C] by epoch; notes files that it skips."""
     images: dict[int, np.ndarray] = {}
     for path in run.path.glob(f"{FOLDER}/epoch_*.npz") if run.path else ():
         try:
@@ -64,3 +57,35 @@ def _read_images(path: Path, grid: np.ndarray) -> np.ndarray:
     if images.ndim != 4 or len(images) != len(grid):
         raise ValueError(f"it has images of shape {images.shape}")
     return images.astype(np.float32) / 255
+
+
+def write_preview(
+    folder: Path, titles: Sequence[str], rows: Sequence[np.ndarray]
+) -> None:
+    """Writes rows of images [n, H, W, C], their first row at the top."""
+    sheet = [np.concatenate([*arrange_channels(row)], axis=1) for row in rows]
+    info = PngInfo()
+    info.add_text("points", json.dumps(list(titles)))
+    with write_whole(folder / PREVIEW_FILE) as partial:
+        image = Image.fromarray(_to_bytes(np.concatenate(sheet)))
+        image.save(partial, "PNG", pnginfo=info)
+
+
+def read_preview(folder: Path) -> tuple[list[str], np.ndarray] | None:
+    """Returns titles [n] and images [2, n, H, W, ...], if there are any."""
+    path = folder / PREVIEW_FILE
+    try:
+        check_file(path)
+        with Image.open(path) as file:
+            titles = json.loads(file.info["points"])
+            pixels = np.asarray(file) / 255
+    except (OSError, ValueError, KeyError):  # of an earlier version, or damaged
+        return None
+    size = len(titles)
+    rows = np.split(pixels, 2)
+    return titles, np.stack([np.stack(np.split(r, size, axis=1)) for r in rows])
+
+
+def _to_bytes(images: np.ndarray) -> np.ndarray:
+    whole = np.round(np.nan_to_num(images).clip(0, 1) * 255)
+    return whole.astype(np.uint8)

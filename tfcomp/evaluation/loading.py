@@ -42,13 +42,7 @@ class LoadedRun:
 
 
 def load_run(path: str | Path) -> LoadedRun:
-    """Loads a finished run.
-
-    Raises:
-        RunError: If there is no finished run, a file is damaged or would run
-            code, or plugins of the run are not imported.
-        OSError: If the system has no room for temporary files.
-    """
+    """Loads a finished run; RunError if a file is missing or damaged."""
     path = Path(path)
     config = run_folder.check_run(path)
     model_file = path / run_folder.MODEL_FILE
@@ -83,13 +77,10 @@ def load_model(path: Path) -> keras.Model:
 
 @contextlib.contextmanager
 def _limit_weights(path: Path) -> Iterator[None]:
-    """Refuses layers whose weights cannot be in a file.
+    """Raises a DamagedFileError for layers with more weights than the file.
 
     Keras builds the layers that a file describes before it reads their weights:
     28 kB can describe layers of 9 GB.
-
-    Raises:
-        DamagedFileError: All weights would have far more bytes than the file.
     """
     most = max(MAX_RATIO * path.stat().st_size, MIN_BYTES)
     total = 0

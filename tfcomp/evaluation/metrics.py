@@ -1,14 +1,18 @@
-"""Lists all metrics: of the modules here, and of users.
+"""Lists all metrics, of the modules here and of users, and records them.
 
 A new metric is one decorated function in one of the modules of `list_shipped`.
-Nothing here imports TensorFlow, and neither do these modules.
+The entry `measures` of `metrics.json` also has `stages` (their names), the
+`version` of the code, and `start` with the same metrics of the untrained
+network. Nothing here imports TensorFlow, and neither do these modules.
 """
 
 import contextlib
 import dataclasses
 import functools
+import json
 import math
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from tfcomp.statistics.limits import REAL, Limits
@@ -20,6 +24,9 @@ from tfcomp.statistics.metric import (
     Of,
     list_declared,
 )
+from tfcomp.storage.code_version import compute_code_version
+from tfcomp.storage.files import write_text
+from tfcomp.storage.run_folder import METRICS_FILE, find_metrics, read_metrics
 
 # The entry of `metrics.json` that describes the metrics of users.
 USER_METRICS = "own_measures"
@@ -32,10 +39,8 @@ unregister_all = REGISTERED.clear
 
 @functools.cache
 def list_shipped() -> dict[str, Metric]:
-    """Returns the metrics of tfcomp by name, as they are computed and shown.
-
-    The modules that declare them import SciPy, which is too slow for `--help`.
-    """
+    """Returns the metrics of tfcomp by name, as they are computed and shown."""
+    # These modules import SciPy, which is too slow for `--help`.
     from tfcomp.analysis import geometry, probes, scores
     from tfcomp.evaluation import geometry_metrics, image_metrics, stage_metrics
 
@@ -56,10 +61,7 @@ def list_metrics(*of: Of) -> list[Metric]:
 
 
 def list_leading(*of: Of) -> dict[str, str]:
-    """Returns the metrics that figures of sweeps show, labels by name.
-
-    For images these are OOD scores, after the ID error.
-    """
+    """Returns labels of the metrics in figures of sweeps, by name."""
     leading = {m.name: m.label for m in list_metrics(*of) if m.is_leading}
     if of != ("image",):
         return leading
@@ -78,11 +80,7 @@ def list_charts(section: str = "") -> dict[Chart, list[Metric]]:
 
 
 def find_metric(path: str) -> Metric | None:
-    """Finds a metric by its name; None if there is none.
-
-    A part of a run may stand before the name: `ood/mse` and `ood_mse`,
-    `layers/stage_0/factorization`.
-    """
+    """Finds a metric by a path: `ood/mse`, `ood_mse`, `layers/code/gain`."""
     metrics = list_shipped() | REGISTERED
     last = path.rpartition("/")[2]
     if last in metrics:
@@ -98,6 +96,20 @@ def find_limits(path: str) -> Limits:
     """Finds the range of a metric by its name; all numbers if unknown."""
     metric = find_metric(path)
     return metric.limits if metric else REAL
+
+
+def is_measured(path: Path) -> bool:
+    """Returns True if a run has the metrics of this version of the code."""
+    entry = (find_metrics(path) or {}).get("measures", {})
+    return entry.get("version") == compute_code_version()
+
+
+def write_run_metrics(path: Path, metrics: Mapping[str, Any]) -> None:
+    """Writes metrics into a run folder, with the version of the code."""
+    entry = {"version": compute_code_version(), **metrics}
+    content = read_metrics(path) | {"measures": entry}
+    text = json.dumps(content, indent=2, allow_nan=False)
+    write_text(path / METRICS_FILE, f"{text}\n")
 
 
 def register_measure(
@@ -159,48 +171,39 @@ def describe_user_metrics() -> dict[str, dict[str, Any]]:
 
 
 def adopt_metrics(recorded: Mapping[str, Mapping[str, Any]]) -> None:
-    """Declares metrics that runs have recorded, without their functions.
-
-    Known metrics stay as they are; invalid entries are skipped.
-    """
+    """Declares metrics that runs have recorded, without their functions."""
     for name, entry in recorded.items():
-        if name in list_shipped() or name in REGISTERED:
-            continue
-        with contextlib.suppress(KeyError, TypeError, ValueError):
-            low, high = entry["range"]
-            low = -math.inf if low is None else low
-            limits = low, math.inf if high is None else high
-            texts = entry["unit"], entry["better"]
-            shown = entry["per"], entry["label"], limits, *texts
-            _add(_make_user_metric(name, *shown))
+        if name not in list_shipped() | REGISTERED:
+            with contextlib.suppress(TypeError, ValueError):
+                _add(_make_user_metric(name, **entry))
 
 
 def _make_user_metric(
     name: str,
     per: str,
     label: str,
-    range: tuple[float, float],
+    range: Any,
     unit: str,
     better: str | None,
 ) -> Metric:
     is_word = name.isascii() and name.isidentifier() and name == name.lower()
     limits = Limits(math.nan)  # in no order
     with contextlib.suppress(TypeError, ValueError):
-        low, high = map(float, range)
-        limits = Limits(low, high)
-    for is_valid, rule in (
-        (is_word, "its name must be small letters, digits and underscores"),
-        (name not in RESERVED, "its name must be no name of another entry"),
-        (per in ("stage", "image"), f"per must be stage or image, got {per!r}"),
-        (
-            better in (None, "low", "high"),
-            f"better must be low, high or None, got {better!r}",
+        low, high = range  # None in files, which have no infinity
+        low = -math.inf if low is None else float(low)
+        limits = Limits(low, math.inf if high is None else float(high))
+    rules = {
+        "its name must be small letters, digits and underscores": is_word,
+        "its name must be no name of another entry": name not in RESERVED,
+        f"per must be stage or image, got {per!r}": per in ("stage", "image"),
+        f"better must be low, high or None, got {better!r}": (
+            better in (None, "low", "high")
         ),
-        (
-            limits.low < limits.high,
-            f"range must be (low, high), low < high, got {range!r}",
+        f"range must be (low, high), low < high, got {range!r}": (
+            limits.low < limits.high
         ),
-    ):
+    }
+    for rule, is_valid in rules.items():
         if not is_valid:
             raise ValueError(f"the measure {name!r}: {rule}")
     metric = Metric(
@@ -222,19 +225,15 @@ def _make_user_metric(
 def _add(metric: Metric) -> None:
     """Adds a metric of a user, unless another function has its name.
 
-    A module that is imported again declares the same metric again, and a plugin
-    declares what a run has recorded of it.
+    Modules are imported again, and plugins declare what a run has recorded.
     """
+
+    def locate(function: Any) -> tuple[Any, ...]:
+        return function.__module__, getattr(function, "__qualname__", function)
+
     known = REGISTERED.get(metric.name)
-    is_same = known is None or (
-        None in (known.function, metric.function)
-        or _locate(known.function) == _locate(metric.function)
-    )
+    pair = (known or metric).function, metric.function
+    is_same = None in pair or locate(pair[0]) == locate(pair[1])
     if metric.name in list_shipped() or not is_same:
         raise ValueError(f"the measure {metric.name!r} is registered already")
     REGISTERED[metric.name] = metric
-
-
-def _locate(function: Any) -> tuple[str, str]:
-    name = getattr(function, "__qualname__", repr(function))
-    return getattr(function, "__module__", ""), name

@@ -33,8 +33,7 @@ TRUTH_POINTS = 32
 class OutputAnalysis:
     """Results that follow from the outputs of a run, computed on first use.
 
-    An evaluator of the run's model traces nothing again; its weights must not
-    change before the last result. `outputs` are the images, if they are known.
+    The weights of a given evaluator must not change before the last result.
     """
 
     def __init__(
@@ -161,12 +160,10 @@ class OutputAnalysis:
         return fit_kernels(self.splits.grid, targets, self.splits.is_ood)
 
     def align(self, gram: np.ndarray) -> dict[str, float | None]:
-        """Computes the agreement of similarities [n, n] with ideal kernels.
+        """Compares similarities [n, n] with ideal kernels, over OOD points.
 
-        It is over OOD points. Over two ordered factors it is also computed
-        with the overlap of two bumps in place of each delta
-        (`alignment_factorized_smooth`); `alignment_radial` is the conjunctive
-        kernel, which then is a Gaussian of the distance alone.
+        Over two ordered factors, also with the overlap of two bumps in place of
+        each delta; the conjunctive kernel then is `alignment_radial`.
         """
         points = (gram, self.splits.grid, self.splits.is_ood)
         if not self.is_plane:

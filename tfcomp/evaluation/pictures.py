@@ -75,10 +75,7 @@ def title_points(dataset: Dataset, rows: np.ndarray) -> list[str]:
 
 
 def label_volume(space: FactorSpace) -> str:
-    """Returns the axis label of log-volumes, as `log(volume / px²)`.
-
-    A factor without a unit has its name there.
-    """
+    """Returns the axis label of log-volumes, as `log(volume / px²)`."""
     factors = [space.factors[i] for i in space.ordered]
     counts = Counter(factor.unit or factor.name for factor in factors)
     units = [u + _POWERS.get(n, f"^{n}") for u, n in counts.items()]
@@ -124,11 +121,9 @@ def picture_maps(
     planes: Sequence[Plane] = (),
     cmap: str = "viridis",
 ) -> Figure:
-    """Plots numbers per grid point as maps, one for every pair of factors.
+    """Plots numbers [n] by title as maps, one for every pair of factors.
 
-    Maps have a number per grid point, [n], by title; of a sample of the grid,
-    per point of `Dataset.at_map_points`. The planes are some planes of the
-    dataset, by default all; other arguments are as in `draw_maps`.
+    The planes are by default all; other arguments are as in `draw_maps`.
     """
     drawn = {}
     for name, values in maps.items():
@@ -150,10 +145,7 @@ def picture_volumes(
     planes: Sequence[Plane] = (),
     limit: float | None = None,
 ) -> Figure:
-    """Plots log-volumes [n] of stages, less their means, as maps on one scale.
-
-    The limit of the scale is by default the largest deviation of these stages.
-    """
+    """Plots log-volumes [n] less their means, as maps on one scale."""
     centered = center_volumes(volumes)
     limit = limit or find_largest(centered)
     label = f"{label_volume(dataset.space)} less its mean"
@@ -214,10 +206,7 @@ def picture_embedding(
 
 
 def choose_spread(rows: np.ndarray, count: int = SHOWN_SAMPLES) -> np.ndarray:
-    """Returns a fixed random sample of rows, in order.
-
-    Evenly spaced rows of a grid would lie on a line.
-    """
+    """Samples rows, in order: evenly spaced ones would lie on a line."""
     return rows[choose_rows(len(rows), count)]
 
 

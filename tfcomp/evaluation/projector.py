@@ -40,16 +40,10 @@ def write_projector(
     metadata: Mapping[str, ArrayLike],
     images: np.ndarray,
 ) -> Path:
-    """Writes the files of one run; returns the main file.
+    """Writes stages [n, k], metadata [n] and images of one run.
 
-    Args:
-        folder: Of the run; RunError if it has no event files.
-        stages: Finite features of every stage, [n, k], k at most
-            `MAX_COMPONENTS`.
-        metadata: Columns with a value per point, [n]; NaN is left empty. The
-            first one that is not numeric is the label of points.
-        images: One per point, gray [n, H, W] or [n, H, W, C], values in [0, 1],
-            row 0 at the bottom.
+    Metadata are at least two columns; the first that is not numeric labels the
+    points. Images [n, H, W, ...] have row 0 at the bottom.
     """
     if not any(folder.glob("*tfevents*")):
         raise RunError(
@@ -85,12 +79,10 @@ def write_projector(
 
 
 def make_sprite(images: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
-    """Returns all images in one, row by row from the top left, and their size.
+    """Returns images [n, H, W, ...] in one, uint8, and the size of each.
 
-    The size is width and height of one image with its gray frame (the page is
-    white). Images are [n, H, W] or [n, H, W, 3] in [0, 1], row 0 at the bottom,
-    thinned to every second, third, ... pixel if the whole would exceed 8192
-    pixels. Values are gray or RGB, uint8, and black behind the last image.
+    They have gray frames (the page is white), and are thinned to every second,
+    third, ... pixel if the whole would exceed 8192 pixels.
     """
     columns = math.ceil(math.sqrt(len(images)))  # nearly a square
     rows = math.ceil(len(images) / columns)
@@ -109,12 +101,8 @@ def make_sprite(images: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
 
 
 def _format_metadata(metadata: Mapping[str, ArrayLike]) -> str:
-    columns = {name: np.ravel(values) for name, values in metadata.items()}
-    if len(columns) < 2:
-        # TensorBoard takes the header of a single column for a point.
-        first = next(iter(columns.values()))
-        columns["index"] = np.arange(len(first))
-    lines = [columns, *zip(*columns.values(), strict=True)]
+    columns = map(np.ravel, metadata.values())
+    lines = [metadata, *zip(*columns, strict=True)]
     return "".join("\t".join(map(_format_cell, line)) + "\n" for line in lines)
 
 

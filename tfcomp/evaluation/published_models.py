@@ -1,9 +1,8 @@
 """Loads published models: builds them from flags, then sets their weights.
 
 No code comes with a model: flags that name plugins or files are refused. The
-weights are an `.npz` archive of 000.npy, 001.npy, ..., in the order of
-`get_weights`, float32 or float16. Its arrays are counted before a network is
-built.
+weights are arrays 000.npy, 001.npy, ... in the order of `get_weights`, which
+are counted before a network is built.
 """
 
 from __future__ import annotations
@@ -43,23 +42,14 @@ _FILE_REGION = re.compile(r"(^|[&|:])file:")
 def load_published_run(
     name: str, source: str = "", sha256: str = ""
 ) -> LoadedRun:
-    """Loads a published model; the arguments are those of `read_model`.
-
-    Raises:
-        RunError: A file is missing, damaged or of another kind.
-        ConfigError: The name is invalid.
-    """
+    """Loads a published model; the arguments are those of `read_model`."""
     source = find_source(source)
     contents = read_model(source, name, sha256)
     return make_published(contents, name or source)
 
 
 def make_published(contents: Mapping[str, bytes], name: str) -> LoadedRun:
-    """Makes a run from the files of a published model.
-
-    Raises:
-        RunError: A file is invalid, or the files do not fit each other.
-    """
+    """Makes a run from the files of a published model."""
     try:
         config = parse_published_flags(contents[FLAGS_FILE], name)
         metrics = parse_metrics(contents[METRICS_FILE], METRICS_FILE)
@@ -71,11 +61,7 @@ def make_published(contents: Mapping[str, bytes], name: str) -> LoadedRun:
 
 
 def parse_published_flags(content: bytes, name: str) -> RunConfig:
-    """Parses the flags of a published model, without its folders.
-
-    Raises:
-        RunError, ConfigError: They are no flags, or name code or files.
-    """
+    """Parses the flags of a published model, without its folders."""
     try:
         lines = split_lines(content.decode())
     except UnicodeDecodeError as error:
@@ -119,7 +105,14 @@ def _make_model(config: RunConfig, content: bytes) -> keras.Model:
         rule = f"has {count:,} numbers, too few for layers of {largest:,}"
         raise RunError(f"{WEIGHTS_FILE} {rule}")
     model = build_model(config, make_dataset(config), "float32")
-    check_shapes(arrays, [tuple(weight.shape) for weight in model.weights])
+    found = [values.shape for values in arrays]
+    shapes = [tuple(weight.shape) for weight in model.weights]
+    if len(found) != len(shapes):
+        raise _damaged(f"must have {len(shapes)} arrays, got {len(found)}")
+    for number, (got, shape) in enumerate(zip(found, shapes, strict=True)):
+        if got != shape:
+            rule = f"must have {list(shape)} in {number:03d}.npy"
+            raise _damaged(f"{rule}, got {list(got)}")
     model.set_weights([values.astype(np.float32) for values in arrays])
     return model
 
@@ -141,12 +134,7 @@ def format_weights(weights: Sequence[np.ndarray]) -> bytes:
 
 
 def read_arrays(content: bytes) -> list[np.ndarray]:
-    """Reads the arrays of an archive, float32 or float16.
-
-    Raises:
-        RunError: The archive is damaged, unpacks to more than `MAX_UNPACKED`
-            bytes, or contains more than finite numbers.
-    """
+    """Reads finite numbers of an archive that is not too large, or damaged."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             size = sum(member.file_size for member in archive.infolist())
@@ -170,18 +158,6 @@ def read_arrays(content: bytes) -> list[np.ndarray]:
         if not np.isfinite(values).all():
             raise _damaged(f"must have finite numbers alone in {name}.npy")
     return list(arrays.values())
-
-
-def check_shapes(
-    arrays: Sequence[np.ndarray], shapes: Sequence[tuple[int, ...]]
-) -> None:
-    """Raises a RunError unless arrays have the shapes of a model's weights."""
-    if len(arrays) != len(shapes):
-        raise _damaged(f"must have {len(shapes)} arrays, got {len(arrays)}")
-    for number, (values, shape) in enumerate(zip(arrays, shapes, strict=True)):
-        if values.shape != tuple(shape):
-            rule = f"must have {list(shape)} in {number:03d}.npy"
-            raise _damaged(f"{rule}, got {list(values.shape)}")
 
 
 def _damaged(rule: str) -> RunError:

@@ -26,12 +26,12 @@ from tfcomp.datasets.dataset import Dataset, choose_rows
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.datasets.tables import make_table_dataset
+from tfcomp.evaluation.reference_scores import sample_known
 
 MAX_IMAGES = 20_000  # that a reader is trained on
 CHECKED = 2000  # true images on which it is rated
 USEFUL = 0.9  # accuracy on true images, at least
 NOISE = 0.1  # standard deviation
-MAX_KNOWN = 2**16  # training points among which the nearest is searched
 Row = dict[str, Any]
 
 
@@ -133,14 +133,11 @@ def train_reader(
         "shifted": np.roll(images, 1, axis=2),
     }
     hits = {n: reader.check(x, points).mean(axis=0) for n, x in kinds.items()}
-    frame = pd.DataFrame({"factor": data.space.names, **hits})
-    reader.accuracy = frame
+    reader.accuracy = pd.DataFrame({"factor": data.space.names, **hits})
     return reader
 
 
 def _stop(model: keras.Model) -> Any:
-    """Ends training after an epoch in which nearly all images were read."""
-
     def end(epoch: int, logs: dict[str, float]) -> None:
         found = [v for name, v in logs.items() if name.endswith("accuracy")]
         model.stop_training = min(found) > 0.999
@@ -168,12 +165,9 @@ def _build(shape: tuple[int, ...], sizes: Sequence[int]) -> keras.Model:
 
 
 def find_levels(dataset: Dataset) -> np.ndarray:
-    """Returns in how many factors grid points differ from the nearest
-    training combination, [n]."""
-    space, splits = dataset.space, dataset.splits
-    train = splits.train[np.isfinite(splits.train).all(axis=1)]
-    known = space.to_index(train[choose_rows(len(train), MAX_KNOWN)])
-    known, index = np.unique(known, axis=0), space.to_index(splits.grid)
+    """Counts factors that differ between points and the nearest ID point."""
+    space, index = dataset.space, dataset.space.to_index(dataset.splits.grid)
+    known = np.unique(space.to_index(sample_known(dataset)), axis=0)
     return (index != known[find_nearest(index, known, space)]).sum(axis=1)
 
 
@@ -184,29 +178,25 @@ def list_readings(
     outputs: np.ndarray,
     samples: int,
 ) -> list[Row]:
-    """Returns the accuracy by factor, split and level, beside the ceiling.
+    """Returns the accuracy by factor (or `all`), split and level, and ceilings.
 
-    Rows of the factor `all` count images all of whose factors are read right.
     `near` also counts values of ordered factors that are one step off.
     """
-    splits, grid = dataset.splits, dataset.splits.grid
-    drawn = [outputs]
+    grid, names, drawn = dataset.splits.grid, dataset.space.names, [outputs]
     for _ in range(1, samples):
         found = evaluate_in_batches(lambda f: {"image": model(f)}, grid)
         drawn.append(found["image"])
-    subsets = np.where(splits.is_ood, "ood", "id")
+    subsets = np.where(dataset.splits.is_ood, "ood", "id")
     levels = find_levels(dataset).astype(str)
-    parts = []
+    truth, parts = [dataset.render_array(grid)], []
     for name, images, steps in (
         ("accuracy", drawn, 0),
-        ("ceiling", [dataset.render_array(grid)], 0),
+        ("ceiling", truth, 0),
         ("near", drawn, 1),
-        ("near_ceiling", [dataset.render_array(grid)], 1),
+        ("near_ceiling", truth, 1),
     ):
         hits = [reader.check(x, grid, steps) for x in images]
-        shares = pd.DataFrame(
-            np.mean(hits, axis=0), columns=dataset.space.names
-        )
+        shares = pd.DataFrame(np.mean(hits, axis=0), columns=names)
         shares["all"] = np.mean([hit.all(axis=1) for hit in hits], axis=0)
         parts.append(pd.concat({name: shares}, axis=1))
     frame = pd.concat(parts, axis=1)
@@ -215,5 +205,7 @@ def list_readings(
         for level in (np.full(len(grid), "any"), levels)
     ]
     table = pd.concat(means).rename_axis(["subset", "level", "factor"])
-    records = table.reset_index().to_dict("records")
-    return [{str(key): v for key, v in row.items()} for row in records]
+    return [
+        {str(key): value for key, value in row.items()}
+        for row in table.reset_index().to_dict("records")
+    ]

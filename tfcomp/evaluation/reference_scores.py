@@ -1,9 +1,8 @@
 """Scores predictors without a network, and certified points.
 
-References that ignore a factor are the true images at other values: with the
-factor at its most frequent training value (`without_<factor>`), and with values
-merged that look the same in training (`modulo_<factor>`, by
-`tfcomp.datasets.copies`). A decoder that is no better has not composed it.
+Predictors that ignore a factor draw it at its most frequent training value
+(`without_<factor>`), or merge the values that look the same in training
+(`modulo_<factor>`). A decoder that is no better has not composed it.
 """
 
 from __future__ import annotations
@@ -30,27 +29,27 @@ MAX_KNOWN = 2**16
 References = dict[str, dict[str, float]]
 
 
-def draw_references(dataset: Dataset) -> dict[str, np.ndarray]:
-    """Returns the images of predictors at every grid point, [n, H, W, C].
+def sample_known(dataset: Dataset) -> np.ndarray:
+    """Returns a fixed random sample of training points without NaN, [m, F]."""
+    train = dataset.splits.train
+    train = train[np.isfinite(train).all(axis=1)]
+    return train[choose_rows(len(train), MAX_KNOWN)]
 
-    Training points that lack a factor, as stripes do, are skipped; of many, a
-    fixed random sample is used. Empty without training points.
-    """
-    splits, space = dataset.splits, dataset.space
-    train = splits.train[np.isfinite(splits.train).all(axis=1)]
-    train = train[choose_rows(len(train), MAX_KNOWN)]
+
+def draw_references(dataset: Dataset) -> dict[str, np.ndarray]:
+    """Returns the images of predictors at every grid point, [n, H, W, C]."""
+    space, train = dataset.space, sample_known(dataset)
     if not len(train):
         return {}
-    known, index = space.to_index(train), space.to_index(splits.grid)
+    known, index = space.to_index(train), space.to_index(dataset.splits.grid)
     rows = choose_rows(len(train), MAX_AVERAGED)
     images = dataset.render_array(train[rows])
     effects = predictors.fit_effects(known[rows], space.shape, images)
     nearest = predictors.find_nearest(index, known, space)
+    design = predictors.make_design(index, space.shape)
     drawn = {
-        "mean_image": np.broadcast_to(
-            effects[0], (len(index), effects.shape[1])
-        ),
-        "additive": predictors.make_design(index, space.shape) @ effects,
+        "mean_image": np.tile(effects[0], (len(index), 1)),
+        "additive": design @ effects,
         "nearest_id": dataset.render_array(train[nearest]),
     }
     shape = dataset.image_shape
@@ -58,18 +57,15 @@ def draw_references(dataset: Dataset) -> dict[str, np.ndarray]:
 
 
 def score_references(dataset: Dataset, truth: np.ndarray) -> References:
-    """Returns scores of predictors by name, for subsets of the grid.
+    """Returns relative MSE and R^2 of predictors, over subsets of the grid.
 
-    `id`, `ood` and `ood_new` (see `Dataset.subsets`) are relative MSE, `id_r2`
-    and the like R^2 about the mean true image of the subset. Predictors that
-    ignore a factor have scores of held-out points alone. Subsets without
-    points, or whose images are all equal, are left out.
+    R^2 is about the mean true image of `id`, `ood` or `ood_new` (see
+    `Dataset.subsets`). Predictors that ignore a factor have OOD scores alone.
     """
     splits, is_copy = dataset.splits, dataset.copies.is_copy
     subsets = {"id": splits.is_id, "ood": splits.is_ood}
     if is_copy.any():
-        is_new = splits.is_ood & ~dataset.select_points(is_copy)
-        subsets["ood_new"] = is_new
+        subsets["ood_new"] = splits.is_ood & ~dataset.select_points(is_copy)
     scores = {
         name: _score(dataset, images, truth, subsets)
         for name, images in draw_references(dataset).items()
@@ -83,10 +79,7 @@ def score_references(dataset: Dataset, truth: np.ndarray) -> References:
 
 
 def list_ignorant(dataset: Dataset) -> Iterator[tuple[str, np.ndarray]]:
-    """Yields names and points that stand for the held-out points, [n_ood, F].
-
-    Skips those that change nothing, or for which some image does not exist.
-    """
+    """Yields names and points that stand for the held-out ones, [n_ood, F]."""
     splits, space = dataset.splits, dataset.space
     points = splits.grid[splits.is_ood]
     train, index = space.to_index(splits.train), space.to_index(points)
@@ -139,12 +132,7 @@ def _score(
 def score_certified(
     dataset: Dataset, evaluation: Evaluation, certificate: Certificate | None
 ) -> dict[str, float | None]:
-    """Returns R^2 (`compute_r2`) over subsets of the grid, for `metrics.json`.
-
-    Subsets are `id`, `ood` and, by a certificate of order 1
-    (`certify_dataset`), the held-out points that are `certified` and the
-    `others`, where there are any.
-    """
+    """Returns R^2 over ID, OOD, and OOD certified at order 1 or not."""
     rows = {"id": dataset.splits.is_id, "ood": dataset.splits.is_ood}
     if certificate is not None:
         marks = mark_certified(dataset, certificate)
@@ -157,10 +145,7 @@ def score_certified(
 
 
 def compute_r2(images: np.ndarray, truth: np.ndarray) -> float | None:
-    """Returns R^2 of images [n, H, W, C] about the mean of the true ones.
-
-    None if the true images are all alike, or an output is not finite.
-    """
+    """Returns R^2 of images about the mean true one; None if it has none."""
     wrong = np.square(images - truth, dtype=np.float64).sum()
     spread = np.square(truth - truth.mean(axis=0), dtype=np.float64).sum()
     if not spread or not np.isfinite(wrong):

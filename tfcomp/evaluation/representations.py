@@ -24,11 +24,7 @@ MAX_KNOWN = 2**16  # training points among which the nearest is searched
 
 
 def read_layers(given: Any, count: int) -> Layers:
-    """Returns embeddings [n, units] by layer, checked.
-
-    Raises:
-        ValueError: If a layer has not `count` rows of finite numbers.
-    """
+    """Returns embeddings [n, units] by layer; checks rows and numbers."""
     named = given if isinstance(given, Mapping) else {"embeddings": given}
     if not named:
         raise ValueError("embeddings must have at least one layer, got none")
@@ -72,22 +68,16 @@ def say_memory(layers: Layers, space: FactorSpace) -> None:
 
 
 def measure_layers(
-    space: FactorSpace,
-    points: np.ndarray,
-    is_ood: np.ndarray,
-    layers: Layers,
+    space: FactorSpace, points: np.ndarray, is_ood: np.ndarray, layers: Layers
 ) -> dict[str, list[Row]]:
-    """Returns the tables `layers`, `parts` and `pairs` of embeddings.
-
-    Rows of the layers [n, units] are those of points [n, F].
-    """
+    """Returns the tables `layers`, `parts` and `pairs` of layers at points."""
     index = space.to_index(points)
-    names = [" and ".join(p) for p in itertools.combinations(space.names, 2)]
+    pairs = map(" and ".join, itertools.combinations(space.names, 2))
+    labels = {"parts": space.names, "pairs": [*pairs]}
     tables: dict[str, list[Row]] = {"layers": [], "parts": [], "pairs": []}
     for layer, values in layers.items():
-        kinds = additivity.measure_additivity(
-            values, index, space.shape, is_ood
-        )
+        shape = space.shape
+        kinds = additivity.measure_additivity(values, index, shape, is_ood)
         extra = {
             "pair_share": _share_pairs(values, index, space),
             "nearest_ood": _rate_nearest(values, index, is_ood, space),
@@ -97,13 +87,10 @@ def measure_layers(
             first: Row = {"layer": layer, "classes": classes}
             known = extra if classes == "given" else dict.fromkeys(extra)
             tables["layers"].append(first | kind.scores | known)
-            for name, labels, rows in (
-                ("parts", space.names, kind.parts),
-                ("pairs", names, kind.pairs),
-            ):
+            for name, rows in (("parts", kind.parts), ("pairs", kind.pairs)):
                 tables[name] += [
                     first | {"factors": label} | row
-                    for label, row in zip(labels, rows, strict=True)
+                    for label, row in zip(labels[name], rows, strict=True)
                 ]
     return tables
 
@@ -121,7 +108,6 @@ def measure_codes(
 def _share_pairs(
     values: np.ndarray, index: np.ndarray, space: FactorSpace
 ) -> float | None:
-    """Returns the share of interactions of two factors, on a whole grid."""
     places = np.ravel_multi_index(index.T, space.shape)
     order = np.argsort(places)
     if not np.array_equal(places[order], np.arange(np.prod(space.shape))):

@@ -26,7 +26,7 @@ from tfcomp.analysis.manifolds import (
     compute_components,
     compute_gap_statistics,
 )
-from tfcomp.analysis.probes import NO_SCORES
+from tfcomp.analysis.probes import NO_SCORES, Scores
 from tfcomp.analysis.tuning import Tuning, compute_tuning, select_units
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.grid_maps import Curve
@@ -65,6 +65,7 @@ class RunAnalysis(OutputAnalysis):
         """Names of the stages in the order of the data flow."""
         return list(self.stage_sizes)
 
+    # The recorded metrics hold for a subsample, but not at other points.
     @cached_property
     def for_maps(self) -> RunAnalysis:
         """The same run evaluated at the points of its maps."""
@@ -77,15 +78,10 @@ class RunAnalysis(OutputAnalysis):
 
     def for_explorer(self, limit: int) -> RunAnalysis:
         """Returns the run at the combinations that an explorer shows."""
-        return self._at_points(
-            subsample_levels(self.dataset, limit), metrics={}
-        )
+        shown = subsample_levels(self.dataset, limit)
+        return self._at_points(shown, metrics={})
 
     def _at_points(self, dataset: Dataset, **changes: Any) -> RunAnalysis:
-        """Returns the run evaluated at other points, itself at its own.
-
-        The recorded `metrics` hold for a subsample, but not elsewhere.
-        """
         if dataset is self.dataset:
             return self
         run = dataclasses.replace(self.run, dataset=dataset, **changes)
@@ -111,10 +107,7 @@ class RunAnalysis(OutputAnalysis):
 
     @cached_property
     def layers(self) -> LayerAnalysis:
-        """Geometry and probes of every stage; recorded probes are not refitted.
-
-        Fitting a stage with thousands of units takes longer than all figures.
-        """
+        """Geometry and probes of every stage; recorded probes are used."""
         recorded = self.run.metrics.get("layers") or {}
         probes = {
             stage: {name: row[name] for name in NO_SCORES}
@@ -188,7 +181,7 @@ class RunAnalysis(OutputAnalysis):
         )
 
     @cached_property
-    def grid_probes(self) -> dict[str, tuple[float | None, float | None]]:
+    def grid_probes(self) -> dict[str, Scores]:
         """R² over the grid of probes of every stage, out of fold and fitted."""
         return self._reduce_stages(self._evaluator.probe_grid)
 
@@ -228,10 +221,7 @@ class RunAnalysis(OutputAnalysis):
         return self._reduce_stages(select)
 
     def compare_gap(self, curve: Curve) -> dict[str, dict[str, float | None]]:
-        """Divides steps and angles in a gap by those outside, by stage.
-
-        The last stage, `TRUTH`, has the true images.
-        """
+        """Divides steps and angles in a gap by those outside, by stage."""
         stages = {
             **dict(self._evaluator.read_points(self.splits.grid[curve.rows])),
             TRUTH: self.bright_truth[curve.rows],

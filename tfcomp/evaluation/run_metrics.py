@@ -1,44 +1,39 @@
 """Computes the metrics of a finished run that `tfcomp measure` adds.
 
-A decorated function (`tfcomp.statistics.metric`) takes an analysis and returns
-numbers by name, or lists with one number per stage; nothing where it does not
-apply. `start` has the same metrics before training.
+`start` has the same metrics before training.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from tfcomp.analysis.features import finite_or_none
-from tfcomp.evaluation import metric_files
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun, load_run
-from tfcomp.evaluation.metric_files import RunMetrics
-from tfcomp.evaluation.metrics import list_metrics
+from tfcomp.evaluation.metrics import (
+    is_measured,
+    list_metrics,
+    write_run_metrics,
+)
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.models.initial_model import make_model
 from tfcomp.statistics.metric import Metric
 
 
 def measure_run(path: str | Path, evaluators: Sequence[Evaluator] = ()) -> None:
-    """Adds the metrics of a finished run to its `metrics.json`.
+    """Adds the metrics of a finished run to its `metrics.json`, once a version.
 
-    A run that this version of the code has measured stays as it is. Evaluators
-    of the same architecture and grid are reused.
-
-    Raises:
-        RunError: If the folder is no finished run, is damaged, or cannot be
-            written.
+    Compatible evaluators are reused. RunError if the run cannot be read.
     """
     path = Path(path)
-    if metric_files.is_measured(path):
+    if is_measured(path):
         return
     run = load_run(path)
     metrics = compute_metrics(make_analysis(run, evaluators))
     start = compute_metrics(make_analysis(_reset(run), evaluators))
     del start["stages"]
-    metric_files.write_run_metrics(path, metrics | {"start": start})
+    write_run_metrics(path, metrics | {"start": start})
 
 
 def make_analysis(
@@ -53,10 +48,18 @@ def make_analysis(
     return RunAnalysis(run)
 
 
-def compute_metrics(analysis: RunAnalysis) -> RunMetrics:
+def compute_metrics(analysis: RunAnalysis) -> dict[str, Any]:
     """Computes all metrics that apply to a run, and the names of its stages."""
-    numbers = _compute(analysis, list_metrics("stages", "run"))
-    return {"stages": analysis.stages, **numbers}
+    numbers: dict[str, Any] = {"stages": analysis.stages}
+    for function in _list_functions(list_metrics("run")):
+        for name, value in function(analysis).items():
+            is_list = isinstance(value, list)
+            plain = map(finite_or_none, value if is_list else [value])
+            numbers[name] = [*plain] if is_list else next(plain)
+    rows = _compute_stages(analysis, list_metrics("stages")).values()
+    for name in dict.fromkeys(name for row in rows for name in row):
+        numbers[name] = [finite_or_none(row.get(name)) for row in rows]
+    return numbers
 
 
 def tabulate_stages(
@@ -66,32 +69,27 @@ def tabulate_stages(
     summary = analysis.layers.summary
     missing = set(names).difference(*summary.values())
     metrics = [m for m in list_metrics("stages") if m.name in missing]
-    columns = _compute(analysis, metrics)
-    rows = {}
-    for place, stage in enumerate(analysis.stages):
-        row = {n: columns[n][place] for n in missing & columns.keys()}
-        row |= summary.get(stage, {})
-        rows[stage] = {name: row.get(name) for name in names}
+    return {
+        stage: {n: finite_or_none((row | summary[stage]).get(n)) for n in names}
+        for stage, row in _compute_stages(analysis, metrics).items()
+    }
+
+
+def _compute_stages(
+    analysis: RunAnalysis, metrics: Sequence[Metric]
+) -> dict[str, dict[str, float | None]]:
+    rows: dict[str, dict[str, float | None]] = {s: {} for s in analysis.stages}
+    for function in _list_functions(metrics):
+        for stage, row in function(analysis).items():
+            rows[stage] |= row
     return rows
 
 
-def _compute(analysis: RunAnalysis, metrics: Sequence[Metric]) -> RunMetrics:
-    numbers: RunMetrics = {}
-    for function in dict.fromkeys(metric.function for metric in metrics):
-        assert function is not None
-        values = function(analysis).items()
-        numbers |= {name: _to_plain(value) for name, value in values}
-    return numbers
-
-
-def _to_plain(value: Any) -> Any:
-    if isinstance(value, list):
-        return [finite_or_none(item) for item in value]
-    return finite_or_none(value)
+def _list_functions(metrics: Sequence[Metric]) -> list[Callable[..., Any]]:
+    return [*dict.fromkeys(m.function for m in metrics if m.function)]
 
 
 def _reset(run: LoadedRun) -> LoadedRun:
-    """Returns a run with its weights before the first step."""
     # A run that was restarted has the seed of the training that was kept.
     seed = run.metrics.get("train", {}).get("seed", run.config.training.seed)
     training = dataclasses.replace(run.config.training, seed=seed)

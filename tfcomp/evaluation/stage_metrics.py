@@ -8,7 +8,7 @@ from tfcomp.analysis.features import mean_or_none
 from tfcomp.analysis.kernels import compute_neighbor_cosines
 from tfcomp.analysis.similarity import summarize_similarity
 from tfcomp.analysis.tuning import NO_TYPES, summarize_tuning
-from tfcomp.evaluation.image_metrics import Lists, Numbers, average
+from tfcomp.evaluation.image_metrics import Numbers, Rows, average
 from tfcomp.statistics.limits import (
     AT_MOST_ONE,
     CORRELATION,
@@ -41,21 +41,14 @@ CURVATURE = Chart(
 
 @computes("stages", AT_MOST_ONE, "probe_r2_grid", better="high")
 @computes("stages", SHARE, "probe_r2_fitted")
-def compute_grid_probes(analysis: RunAnalysis) -> Lists:
+def compute_grid_probes(analysis: RunAnalysis) -> Rows:
     """Scores linear probes of the factors (figures 2, 11 to 14)."""
-    pairs = analysis.grid_probes.values()
-    return {
-        "probe_r2_grid": [unseen for unseen, _ in pairs],
-        "probe_r2_fitted": [fitted for _, fitted in pairs],
-    }
+    return analysis.grid_probes
 
 
 @computes("run", CORRELATION, "neighbor_cosine")
 def compute_neighbors(analysis: RunAnalysis) -> Numbers:
-    """Compares the matrices of neighboring values (figure 3).
-
-    The mean over the values of a factor, then over ordered factors.
-    """
+    """Compares low-rank embeddings of neighboring values (figure 3)."""
     space, means = analysis.dataset.space, []
     for factor in (space.factors[column] for column in space.ordered):
         if factor.name in analysis.embeddings:
@@ -78,31 +71,27 @@ def compute_neighbors(analysis: RunAnalysis) -> Numbers:
     "stages", SHARE, "pair_share pair_share_weighted product_share sum_share"
 )
 @computes("stages", CORRELATION, "product_less_sum")
-def compute_tuning(analysis: RunAnalysis) -> Lists:
-    """Tests whether units answer to one factor or to several (figures 4e, 15).
-
-    Additive shares are 1 for stripes. Types of units exist for two factors,
-    shares of pairs for more.
-    """
+def compute_tuning(analysis: RunAnalysis) -> Rows:
+    """Tests if units answer to one factor or to several (figures 4e, 15)."""
     num_factors = len(analysis.dataset.space)
     if num_factors < 2 or not analysis.splits.is_complete:
         return {}  # of one factor everything is additive
-    summaries = [summarize_tuning(t) for t in analysis.tuning.values()]
-    names = {
-        "additive_share": "additive_share_mean",
-        "additive_share_weighted": "additive_share_weighted",
-    }
-    if num_factors == 2:
-        names |= {name: name for name in NO_TYPES}
-    else:
-        names["pair_share"] = "pair_share_mean"
-        names["pair_share_weighted"] = "pair_share_weighted"
-    lists = {name: [s[key] for s in summaries] for name, key in names.items()}
-    lists["interaction_share"] = [
-        None if share is None else 1 - share
-        for share in lists["additive_share_weighted"]
-    ]
-    return lists
+    rows: Rows = {}
+    for stage, tuning in analysis.tuning.items():
+        found = summarize_tuning(tuning)
+        share = found["additive_share_weighted"]
+        rows[stage] = {
+            "additive_share": found["additive_share_mean"],
+            "additive_share_weighted": share,
+            "interaction_share": None if share is None else 1 - share,
+        }
+        if num_factors == 2:
+            rows[stage] |= {name: found[name] for name in NO_TYPES}
+        else:
+            rows[stage]["pair_share"] = found["pair_share_mean"]
+            pairs = found["pair_share_weighted"]
+            rows[stage]["pair_share_weighted"] = pairs
+    return rows
 
 
 @computes(
@@ -127,11 +116,9 @@ def compute_tuning(analysis: RunAnalysis) -> Lists:
     "its size: 0 for a plane, also a rolled-up one, and 2π for half a sphere. "
     "It sees no kinks either",
 )
-def compute_interaction(analysis: RunAnalysis) -> Lists:
+def compute_interaction(analysis: RunAnalysis) -> Rows:
     """Tests whether a factor changes the effect of another on a stage."""
-    stages = analysis.interactions.values()
-    names = dict.fromkeys(name for numbers in stages for name in numbers)
-    return {name: [numbers[name] for numbers in stages] for name in names}
+    return analysis.interactions
 
 
 @computes("stages", AT_MOST_ONE, "image_cka image_cka_null")
@@ -139,14 +126,19 @@ def compute_interaction(analysis: RunAnalysis) -> Lists:
     "stages", Limits(0.0, 2**0.5), "image_procrustes image_procrustes_null"
 )
 @computes("stages", CORRELATION, "image_rsa image_rsa_null")
-def compute_similarity(analysis: RunAnalysis) -> Lists:
+def compute_similarity(analysis: RunAnalysis) -> Rows:
     """Compares stages with the image, by `tfcomp.analysis.similarity`."""
     image = analysis.shapes.get("image")
     if image is None:
         return {}
-    rows = [summarize_similarity(s, image) for s in analysis.shapes.values()]
-    names = [name for name in rows[0] if not name.endswith("_p")]
-    return {f"image_{name}": [row[name] for row in rows] for name in names}
+    return {
+        stage: {
+            f"image_{name}": value
+            for name, value in summarize_similarity(shape, image).items()
+            if not name.endswith("_p")
+        }
+        for stage, shape in analysis.shapes.items()
+    }
 
 
 @computes(
@@ -154,21 +146,20 @@ def compute_similarity(analysis: RunAnalysis) -> Lists:
     POSITIVE,
     "gap_speed gap_max_speed gap_turning gap_max_turning",
 )
-def compute_gap(analysis: RunAnalysis) -> Lists:
+def compute_gap(analysis: RunAnalysis) -> Rows:
     """Looks for jumps of the curve of a stage in the gap (figure 9b).
 
-    Numbers are 1 for a curve that does not know of the gap; a jump is a longest
-    step far above 1. Means over the curves with a gap.
+    A jump is a longest step far above 1. Means over the curves with a gap.
     """
     if not analysis.gaps:
         return {}
     curves = [analysis.compare_gap(curve) for curve in analysis.gaps]
     return {
-        f"gap_{key}": [
-            average(ratios[stage][f"{key}_ratio"] for ratios in curves)
-            for stage in analysis.stages
-        ]
-        for key in ("speed", "max_speed", "turning", "max_turning")
+        stage: {
+            f"gap_{key}": average(row[stage][f"{key}_ratio"] for row in curves)
+            for key in ("speed", "max_speed", "turning", "max_turning")
+        }
+        for stage in analysis.stages
     }
 
 

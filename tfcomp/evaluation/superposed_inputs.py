@@ -21,9 +21,7 @@ def draw_superposed_inputs(
 
     At an OOD point (x, y), for codes g, they are f(g(x), mean g(y')) and
     f(mean g(x'), g(y)): [n_ood, F, H, W, C], NaN where no ID point shares the
-    value. The mean *outputs* of these points (`tfcomp.analysis.superposition`)
-    are the same for a linear f. None for a model whose image depends on more
-    than the stage `code`, a code that is an index, and too large images.
+    value. None for an index, a model with other inputs, or too large images.
     """
     decode = find_decoder(model)
     size = splits.is_ood.sum() * splits.grid.shape[1]
@@ -35,7 +33,10 @@ def draw_superposed_inputs(
     images = []
     for column in grid.T:
         values, place = np.unique(column, return_inverse=True)
-        means = [_mean(codes[is_id & (column == v)]) for v in values]
+        shared = [codes[is_id & (column == v)] for v in values]
+        means = [
+            c.mean(axis=0) if len(c) else c.sum(axis=0) * np.nan for c in shared
+        ]
         drawn = evaluate_in_batches(decode, np.stack(means))["image"]
         images.append(drawn[place[splits.is_ood]])
     return np.stack(images, axis=1)
@@ -58,7 +59,3 @@ def find_decoder(model: keras.Model) -> tf.types.experimental.Callable | None:
         autograph=False,
         input_signature=[spec],
     )
-
-
-def _mean(codes: np.ndarray) -> np.ndarray:
-    return codes.mean(axis=0) if len(codes) else codes.sum(axis=0) * np.nan

@@ -1,7 +1,4 @@
-"""Calls a module of PyTorch on arrays, with named layers and derivatives.
-
-PyTorch is not imported: whoever passes a module has imported it.
-"""
+"""Calls a module of PyTorch, imported by whoever passes it, on arrays."""
 
 from __future__ import annotations
 
@@ -13,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from tfcomp.config.errors import first_line, suggest
+from tfcomp.datasets.table_images import to_array
 
 MODULE = "torch.nn.modules.module.Module"
-Output = dict[str, np.ndarray]
+OUTPUT = "image"  # what the module itself returns, unless it names it
 
 
 def is_module(model: Any) -> bool:
@@ -27,20 +25,12 @@ def is_module(model: Any) -> bool:
 class TorchModule:
     """A module in evaluation mode, as a function of arrays [n, ...].
 
-    It gets tensors on the device and of the type of its weights. Its modes and
-    hooks are as before after each call.
-
-    Args:
-        module: The module.
-        layers: Names of its layers, as in `named_modules()`.
-        output: Name of what the module itself returns. Its dictionaries keep
-            their own names.
+    Its layers are named as in `named_modules()`; its modes and hooks are as
+    before after each call.
     """
 
-    def __init__(
-        self, module: Any, layers: Sequence[str] = (), output: str = "image"
-    ) -> None:
-        self._module, self._output = module, output
+    def __init__(self, module: Any, layers: Sequence[str] = ()) -> None:
+        self._module = module
         known = dict(module.named_modules()) if layers else {}
         for name in layers:
             if name not in known:
@@ -53,13 +43,10 @@ class TorchModule:
         torch = sys.modules["torch"]
         with self._evaluate(), torch.no_grad():
             outputs = self._run(self._to_tensor(inputs))
-        return _convert(outputs if self._layers else outputs[self._output])
+        return _convert(outputs if self._layers else outputs[OUTPUT])
 
-    def differentiate(self, inputs: np.ndarray) -> Output:
-        """Returns Jacobians of layers and output, [n, units, F].
-
-        One forward pass per factor (`torch.func.jvp`): rows are independent.
-        """
+    def differentiate(self, inputs: np.ndarray) -> dict[str, np.ndarray]:
+        """Returns Jacobians [n, units, F], by one forward pass per factor."""
         torch = sys.modules["torch"]
         values, columns = self._to_tensor(inputs), []
         with self._evaluate(), torch.no_grad():
@@ -91,7 +78,7 @@ class TorchModule:
                 stack.callback(handle.remove)
             result = self._module(values)
         named = isinstance(result, Mapping) and self._layers
-        return outputs | (dict(result) if named else {self._output: result})
+        return outputs | (dict(result) if named else {OUTPUT: result})
 
     def _to_tensor(self, inputs: np.ndarray) -> Any:
         values = sys.modules["torch"].from_numpy(np.array(inputs))
@@ -118,11 +105,6 @@ class TorchModule:
 
 
 def _convert(value: Any) -> Any:
-    """Returns tensors, also in dictionaries, as arrays."""
     if isinstance(value, Mapping):
         return {name: _convert(part) for name, part in value.items()}
-    if not hasattr(value, "cpu"):
-        return value
-    # NumPy has no bfloat16.
-    exact = value.float() if value.is_floating_point() else value
-    return exact.detach().cpu().numpy()
+    return to_array(value) if hasattr(value, "detach") else value

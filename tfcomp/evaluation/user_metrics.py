@@ -42,16 +42,13 @@ def compute_stage_metrics(
     factors: np.ndarray,
     is_ood: np.ndarray,
 ) -> dict[str, dict[str, float | None]]:
-    """Computes the registered metrics of every stage, if there are any.
-
-    A metric that fails is None and noted on standard error, so that the other
-    results of the run are kept.
-    """
+    """Computes the registered metrics of every stage; None where one fails."""
     metrics = list_registered("stage")
     numbers = {}
     for name, activations in read_stages() if metrics else ():
         view = StageView(name, activations, factors, is_ood)
-        numbers[name] = {m.name: _attempt(m, view, name) for m in metrics}
+        found = {m.name: _attempt(m, view, name) for m in metrics}
+        numbers[name] = {n: finite_or_none(value) for n, value in found.items()}
     return numbers
 
 
@@ -66,23 +63,14 @@ def compute_image_metrics(view: ImageView) -> dict[str, np.ndarray]:
 
 
 def try_metrics(dataset: Dataset) -> None:
-    """Calls the registered metrics on a few points before training.
-
-    Stages are random numbers and images are the true ones.
-
-    Raises:
-        RunError: If a metric fails or returns numbers of another shape.
-    """
+    """Calls the registered metrics on true images and random stages."""
     of_stages, of_images = list_registered("stage"), list_registered("image")
     if not of_stages and not of_images:
         return
     splits = dataset.splits
-    rows = np.concatenate(
-        [
-            np.flatnonzero(part)[choose_rows(part.sum(), TRIAL_POINTS)]
-            for part in (splits.is_id, splits.is_ood)
-        ]
-    )
+    subsets = map(np.flatnonzero, (splits.is_id, splits.is_ood))
+    chosen = [part[choose_rows(len(part), TRIAL_POINTS)] for part in subsets]
+    rows = np.concatenate(chosen)
     points = splits.grid[rows], splits.is_ood[rows]
     shape = len(rows), TRIAL_UNITS
     units = np.random.default_rng(0).normal(size=shape).astype(np.float32)
@@ -94,11 +82,7 @@ def try_metrics(dataset: Dataset) -> None:
 
 
 def _compute(metric: Metric, view: StageView | ImageView) -> Any:
-    """Calls a metric; a number (or None) of a stage, or [n] of images.
-
-    Raises:
-        RunError: One line, if it fails or returns something else.
-    """
+    """Calls a metric; a number (or None) of a stage, or [n] of images."""
     name = f"the measure {metric.name!r}"
     assert metric.function is not None
     try:
@@ -125,19 +109,17 @@ def _compute(metric: Metric, view: StageView | ImageView) -> Any:
 
 def _attempt(metric: Metric, view: StageView | ImageView, place: str) -> Any:
     """Calls a metric; notes an error, and numbers outside of its range."""
-    note = ""
-    value: Any = None
-    limits, name = metric.limits, f"the measure {metric.name!r}"
+    low, high = metric.limits.low, metric.limits.high
+    note, name, value = "", f"the measure {metric.name!r}", None
     try:
         value = _compute(metric, view)
     except RunError as error:
         note = f"{error}; it has no value there"
-    if value is not None and not np.isfinite(value).all():
+    found = np.array([] if value is None else value)
+    if not np.isfinite(found).all():
         note = f"{name} is not finite, and has no value there"
-    elif value is not None and not (
-        np.all(limits.low <= value) and np.all(value <= limits.high)
-    ):
-        note = f"{name} leaves its range [{limits.low:g}, {limits.high:g}]"
+    elif ((found < low) | (found > high)).any():
+        note = f"{name} leaves its range [{low:g}, {high:g}]"
     if note:
         print(f"note: {place}: {note}", file=sys.stderr)
-    return finite_or_none(value) if np.ndim(value) == 0 else value
+    return value

@@ -1,7 +1,4 @@
-"""Describes the scores of runs in sentences that claim no more than they show.
-
-A network that does not fit its training data is called that first.
-"""
+"""Describes scores of runs in sentences that claim no more than they show."""
 
 import math
 from collections.abc import Mapping
@@ -26,15 +23,14 @@ IGNORANT = {
 def describe_scores(metrics: Mapping[str, Any]) -> str:
     """Returns one sentence on the content of a `metrics.json`, of any age."""
     known, held_out = (_find_error(metrics, name) for name in ("id", "ood"))
-    seen = "what it saw"
-    if "id_test" in metrics:  # the scores of ID are of more than was trained on
-        seen = "combinations like those that it saw"
+    # With `id_test`, the scores of ID are of more than was trained on.
+    seen = "combinations like those that it saw"
+    seen = seen if "id_test" in metrics else "what it saw"
     if known is None:
         return f"The error of the network on {seen} is not a number."
     if known > FITTED:
-        also = ""
-        if held_out is not None:
-            also = f"; on held-out combinations it is {_percent(held_out)}"
+        also = f"; on held-out combinations it is {_percent(held_out or 0)}"
+        also = "" if held_out is None else also
         return (
             f"The network does not fit {seen}: its relative error there is "
             f"{_percent(known)}, and at most {_percent(FITTED)} would count as "
@@ -63,10 +59,7 @@ def describe_scores(metrics: Mapping[str, Any]) -> str:
 def list_references(
     scores: Mapping[str, Mapping[str, float]], subset: str = "ood"
 ) -> dict[str, str]:
-    """Returns predictors without a network that have scores, in words.
-
-    Of those that ignore a factor the best one, by the relative error.
-    """
+    """Returns predictors with scores, in words; of ignorant ones the best."""
     ignorant = {
         name: found[subset]
         for name, found in scores.items()
@@ -99,34 +92,19 @@ def format_references(
 
 
 def describe_references(metrics: Mapping[str, Any]) -> str:
-    """Compares the error of a run with predictors without a network.
-
-    On held-out combinations, or on all if none is held out; empty if unknown.
-    """
-    error, rivals = _find_rivals(metrics)
-    if error is None or not rivals:
-        return ""
-    beaten = [text for text, rival in rivals.items() if error < rival]
-    texts = [f"{text} ({_percent(rivals[text])})" for text in beaten]
-    others = [
-        f"{t} ({_percent(e)})" for t, e in rivals.items() if t not in beaten
-    ]
-    parts = {"less": texts, "not less": others}
-    told = [f"{how} than {_join(p)}" for how, p in parts.items() if p]
-    return f"The error there is {', but '.join(told)}."
-
-
-def _find_rivals(
-    metrics: Mapping[str, Any],
-) -> tuple[float | None, dict[str, float]]:
+    """Compares the (OOD) error of a run with predictors without a network."""
     subset = "id" if _find_error(metrics, "ood") is None else "ood"
-    scores = metrics.get("references", {})
-    rivals = {
-        text: scores[name].get(subset)
-        for name, text in list_references(scores, subset).items()
-    }
-    known = {text: error for text, error in rivals.items() if error is not None}
-    return _find_error(metrics, subset), known
+    error, scores = _find_error(metrics, subset), metrics.get("references", {})
+    told: dict[str, list[str]] = {"less": [], "not less": []}
+    for name, text in list_references(scores, subset).items():
+        rival = scores[name].get(subset)
+        if error is not None and rival is not None:
+            how = "less" if error < rival else "not less"
+            told[how].append(f"{text} ({_percent(rival)})")
+    parts = [
+        f"{how} than {_join(texts)}" for how, texts in told.items() if texts
+    ]
+    return f"The error there is {', but '.join(parts)}." if parts else ""
 
 
 def _count_places(metrics: Mapping[str, Any]) -> str:

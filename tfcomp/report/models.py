@@ -74,8 +74,6 @@ def evaluate(
 ) -> ModelReport:
     """Scores a model that may come from anywhere.
 
-    Combinations at which its images are not finite are named and left out.
-
     Args:
         model: A Keras model, a module of PyTorch, the path of a SavedModel, a
             Keras file or a run, or any function from factors [n, F], float32,
@@ -103,7 +101,7 @@ def evaluate(
         ConfigError: For an impossible region or name, or a reader that does
             not fit the data or fails on true images.
         ValueError: If the model does not draw such images (see
-            `tfcomp.evaluation.output_contract`), or has no such stage.
+            `tfcomp.evaluation.open_models`), or has no such stage.
 
     Example:
         A model that draws the mean of two bars scores the held-out pair:

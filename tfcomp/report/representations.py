@@ -21,9 +21,9 @@ from tfcomp.datasets.regions import Region
 from tfcomp.datasets.table_files import tabulate
 from tfcomp.datasets.tables import make_table_dataset
 from tfcomp.evaluation import representations
-from tfcomp.evaluation.adapters import IMAGE, check_outputs, wrap_model
-from tfcomp.evaluation.encoders import open_encoder
+from tfcomp.evaluation.adapters import check_outputs, wrap_model
 from tfcomp.evaluation.loading import LoadedRun
+from tfcomp.evaluation.open_models import IMAGE, open_encoder
 from tfcomp.report.model_report import ModelReport
 from tfcomp.report.models import describe_points, make_config
 

@@ -16,7 +16,7 @@ from tfcomp.statistics.limits import REAL, Limits
 
 # What a function takes and returns: images, and a value for each of them (runs
 # have the means over ID and OOD); one stage, and its numbers; an analysis of a
-# run, and a list with a value for each stage (`stages`) or a number (`run`).
+# run, and numbers by stage and name (`stages`), or by name (`run`).
 Of = Literal["image", "stage", "stages", "run"]
 Better = Literal["low", "high"]
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tfcomp.evaluation.kept_outputs import read_preview
 from tfcomp.evaluation.metrics import find_metric, list_leading
-from tfcomp.evaluation.preview import read_preview
 from tfcomp.figures.curve_plots import BandCurve, draw_curve_panels
 from tfcomp.figures.estimate_plots import ForestRow, draw_forest
 from tfcomp.figures.exhibits import Exhibit

@@ -31,7 +31,7 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tfcomp.config import run_flags
 from tfcomp.config.run_config import RunConfig, make_config
-from tfcomp.evaluation.metric_files import is_measured
+from tfcomp.evaluation.metrics import is_measured
 from tfcomp.storage.code_version import compute_code_version, hash_files
 from tfcomp.storage.files import (
     make_subfolder,

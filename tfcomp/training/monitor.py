@@ -18,9 +18,11 @@ from tfcomp.datasets.solvable import (
 from tfcomp.datasets.views import subsample_levels
 from tfcomp.evaluation import pictures
 from tfcomp.evaluation.derivatives import WATCHED_POINTS
-from tfcomp.evaluation.kept_outputs import list_kept_epochs, write_outputs
+from tfcomp.evaluation.kept_outputs import (
+    write_outputs,
+    write_preview,
+)
 from tfcomp.evaluation.point_scores import Evaluation
-from tfcomp.evaluation.preview import write_preview
 from tfcomp.evaluation.reference_scores import score_certified, score_references
 from tfcomp.models.acting import measure_pose_terms
 from tfcomp.storage.files import DamagedFileError, open_log, read_csv, write_csv
@@ -96,7 +98,10 @@ class Monitor(keras.callbacks.Callback):
         self.history = History(Path(config.run_dir))
         training = config.training
         self._examples = count_steps(training, dataset) * training.batch_size
-        self._kept = list_kept_epochs(training.epochs, config.keep_outputs)
+        # Evenly spread; the last outputs are those of the trained network.
+        epochs, count = training.epochs, config.keep_outputs
+        kept = {round(k * epochs / count) for k in range(1, count)}
+        self._kept = kept - {0, epochs}
 
     def reads_weights(self, done: int) -> bool:
         """Returns True if the network is evaluated after `done` epochs."""

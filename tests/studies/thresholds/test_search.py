@@ -1,6 +1,7 @@
 """The search: planted thresholds, ends of the range, its trainings."""
 
 import math
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -146,9 +147,8 @@ def test_region_is_what_is_scored(monkeypatch: pytest.MonkeyPatch) -> None:
         "tfcomp.training.fit.fit_without_pause", lambda *arguments: None
     )
     monkeypatch.setattr(
-        "tfcomp.evaluation.point_scores.score_subsets",
-        lambda *arguments: {"all": arguments[3]},
+        "tfcomp.evaluation.point_scores.evaluate_images",
+        lambda data, _: SimpleNamespace(scores=data.subsets),
     )
     config = make_case("bumps", "corner:0.5").make_config(10)
-    (rows,) = train_and_score(config).values()
-    assert np.sum(rows) == 16  # of 64
+    assert np.sum(train_and_score(config)) == 16  # of 64

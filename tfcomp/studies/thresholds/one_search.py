@@ -122,8 +122,7 @@ def train_and_score(config: RunConfig) -> Scores:
     import keras
     import tensorflow as tf
 
-    from tfcomp.analysis.jacobians import evaluate_in_batches
-    from tfcomp.evaluation.point_scores import score_subsets
+    from tfcomp.evaluation.point_scores import evaluate_images
     from tfcomp.training.fit import fit_without_pause
     from tfcomp.training.prepared_models import (
         make_model,
@@ -138,12 +137,9 @@ def train_and_score(config: RunConfig) -> Scores:
     # Scored in float32, whatever the precision of the training.
     observed = make_model(config, dataset, "float32")
     observed.set_weights(model.get_weights())
-    splits = dataset.splits
     predict = tf.function(lambda factors: {"image": observed(factors)})
-    images = evaluate_in_batches(predict, splits.grid)["image"]
-    truth = dataset.render_array(splits.grid)
-    scored = splits.is_ood if splits.is_ood.any() else splits.is_id
-    scores = score_subsets(dataset, images, truth, {"all": scored})["all"]
+    subsets = evaluate_images(dataset, predict).scores
+    scores = subsets["ood" if dataset.splits.is_ood.any() else "id"]
     # Else every model would stay in memory until the last one.
     keras.backend.clear_session()
     gc.collect()
