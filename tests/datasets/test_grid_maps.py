@@ -47,6 +47,10 @@ def test_maps_carry_their_factors(rng: np.random.Generator) -> None:
     phase, color = plane.index[2:]
     np.testing.assert_array_equal(cut.values, values[:, :, phase, color])
     np.testing.assert_array_equal(cut.mask, mask[:, :, phase, color])
+    marginal = whole.average(3)
+    assert marginal.factors == (TILES["color"],)
+    np.testing.assert_allclose(marginal.values, values.mean(axis=(0, 1, 2)))
+    np.testing.assert_array_equal(marginal.mask, mask.any(axis=(0, 1, 2)))
 
 
 ANGLE = Factor("angle", 6, 0.0, 360.0, periodic=True)

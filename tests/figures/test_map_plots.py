@@ -8,12 +8,13 @@ from matplotlib.patches import Rectangle
 
 from tests.figures.looks import get_image_axes, get_legend, get_outline
 from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.grid_maps import GridMap
+from tfcomp.datasets.grid_maps import GridMap, Plane
 from tfcomp.figures.cells import compute_outline
 from tfcomp.figures.exhibits import figure_to_array
 from tfcomp.figures.map_plots import (
     draw_maps,
     draw_score_table,
+    draw_tuning,
 )
 
 LABELS = {"label": "MSE (1)"}
@@ -115,6 +116,31 @@ def test_axes_show_values_and_names() -> None:
     assert list(ticks[3]) == ["box", "heart"]
     names = [axes.get_xlabel() for axes in get_image_axes(figure)]
     assert names == ["cut (degrees)", "radius"]
+
+
+def test_rows_of_units_hold_a_map_and_both_marginals() -> None:
+    maps = np.stack([VALUES, VALUES + 15])
+    units = {f"unit {i}": label(values, MASK) for i, values in enumerate(maps)}
+    factors = units["unit 0"].factors
+    plane = Plane(factors, (slice(None), slice(None)), "")
+    figure = draw_tuning(units, plane, title="stage_0")
+    rows = np.reshape(figure.axes[:6], (2, 3))
+    for values, row, name in zip(maps, rows, units, strict=True):
+        image = row[0].images[0]
+        np.testing.assert_array_equal(image.get_array(), values.T)
+        assert image.origin == "lower"
+        assert row[0].get_title() == name
+        assert image.get_clim() == (values.min(), values.max())
+        for axes, axis in ((row[1], 1), (row[2], 0)):
+            x, y = axes.lines[0].get_data()
+            np.testing.assert_array_equal(y, values.mean(axis=axis))
+            np.testing.assert_array_equal(x, np.arange(len(y)))
+        assert row[1].get_ylim() == row[2].get_ylim()
+    labels = [axes.get_xlabel() for axes in rows[1]]
+    assert labels == ["x (px)", "x (px)", "y (px)"]
+    titles = [axes.get_title() for axes in rows[0, 1:]]
+    assert titles == ["mean over y", "mean over x"]
+    assert figure.get_suptitle() == "stage_0"
 
 
 def test_every_kind_of_cell_of_a_score_table() -> None:

@@ -25,6 +25,13 @@ class GridMap:
         mask = None if self.mask is None else self.mask[plane.index]
         return GridMap(self.values[plane.index], plane.factors, mask)
 
+    def average(self, axis: int) -> GridMap:
+        """Averages over all other factors; a value with a held-out point is."""
+        others = tuple(a for a in range(len(self.factors)) if a != axis)
+        mask = None if self.mask is None else np.any(self.mask, axis=others)
+        means = self.values.mean(axis=others)
+        return GridMap(means, (self.factors[axis],), mask)
+
 
 def spread(
     space: FactorSpace, points: np.ndarray, values: np.ndarray, empty: Any

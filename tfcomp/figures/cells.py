@@ -36,8 +36,8 @@ def compute_outline(mask: ArrayLike) -> list[Segment]:
     padded = np.pad(np.asarray(mask, bool), 1)
     along_y = np.diff(padded, axis=0)[:, 1:-1]  # [nx + 1, ny]
     along_x = np.diff(padded, axis=1)[1:-1].T  # [ny + 1, nx]
-    upright = [((x, y0), (x, y1)) for x, y0, y1 in _find_runs(along_y)]
-    return upright + [((x0, y), (x1, y)) for y, x0, x1 in _find_runs(along_x)]
+    upright = [((x, y0), (x, y1)) for x, y0, y1 in find_runs(along_y)]
+    return upright + [((x0, y), (x1, y)) for y, x0, x1 in find_runs(along_x)]
 
 
 def draw_outline(axes: Axes, mask: ArrayLike, linewidth: float = 1.8) -> None:
@@ -61,7 +61,7 @@ def shade_interval(axes: Axes, low: float, high: float) -> None:
     axes.axvspan(low, high, label=OUTLINE_LABEL, **SHADE)
 
 
-def _find_runs(edges: NDArray[np.bool_]) -> list[tuple[float, float, float]]:
+def find_runs(edges: NDArray[np.bool_]) -> list[tuple[float, float, float]]:
     """Finds runs of True in `[lines, cells]`: (line, start, stop)."""
     changes = np.diff(np.pad(edges, ((0, 0), (1, 1))), axis=1)
     lines, places = np.nonzero(changes)  # a start and a stop in turn

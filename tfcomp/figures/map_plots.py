@@ -5,15 +5,20 @@ from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
+from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from tfcomp.datasets.grid_maps import GridMap
+from tfcomp.datasets.grid_maps import GridMap, Plane
 from tfcomp.figures import cells, layout
+from tfcomp.figures.line_style import LINE_COLORS, finish_axes
 
 MAX_COLUMNS = 4
+ROW_HEIGHT = 1.75  # inches, of a unit
 GRAM_SIZE = 2.5  # inches, of a similarity matrix
 
 
@@ -55,6 +60,63 @@ def draw_maps(
     gray = None if finite.size == numbers.size else cells.NO_VALUE_COLOR
     layout.finish_figure(figure, title, gray)
     return figure
+
+
+def draw_tuning(
+    units: Mapping[str, GridMap], plane: Plane, *, title: str = ""
+) -> Figure:
+    """Draws a row per unit: its map, and its mean as a function of a factor."""
+    factors = next(iter(units.values())).factors
+    nx, ny = (factor.size for factor in plane.factors)
+    width = ROW_HEIGHT * cells.get_map_aspect((nx, ny))
+    ratios = (width + 0.6, *[2.0] * len(factors))
+    size = sum(ratios) + 1.6, len(units) * (ROW_HEIGHT + 0.3) + 0.7
+    engine = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.06)
+    figure = layout.make_figure(size, layout=engine)
+    shape: dict[str, Any] = {"width_ratios": ratios, "squeeze": False}
+    panels = figure.subplots(len(units), len(ratios), **shape)
+    for row, (name, unit) in zip(panels, units.items(), strict=True):
+        image = cells.show_map(row[0], unit.cut(plane), linewidth=1.2)
+        bar = figure.colorbar(image, ax=row[0], aspect=12, pad=0.04)
+        bar.locator = MaxNLocator(3)
+        bar.update_ticks()
+        layout.add_panel_title(row[0], name, width)
+        _draw_marginals(row[1:], unit)
+        row[0].set_ylabel(plane.factors[1].label)
+    # All rows have the same axes: the outer ones alone are named.
+    for axes in panels[:-1].ravel():
+        axes.tick_params(labelbottom=False)
+    shown = (plane.factors[0], *factors)
+    for axes, factor in zip(panels[-1], shown, strict=True):
+        axes.set_xlabel(factor.label)
+    for axes, factor in zip(panels[0, 1:], factors, strict=True):
+        others = [f.name for f in factors if f != factor]
+        what = others[0] if len(others) == 1 else "the others"
+        axes.set_title(f"mean over {what}", fontsize=layout.scale_text(11))
+    is_finite = all(np.isfinite(unit.values).all() for unit in units.values())
+    layout.finish_figure(
+        figure, title, None if is_finite else cells.NO_VALUE_COLOR
+    )
+    return figure
+
+
+def _draw_marginals(panels: Sequence[Axes], unit: GridMap) -> None:
+    for axis, axes in enumerate(panels):
+        marginal = unit.average(axis)
+        (factor,), values = marginal.factors, marginal.values
+        style = "o" if factor.categorical else "-"  # names have no order
+        axes.plot(np.arange(len(values)), values, style, color=LINE_COLORS[0])
+        axes.set_xlim(-0.5, len(values) - 0.5)
+        if marginal.mask is not None and not marginal.mask.all():
+            for _, low, high in cells.find_runs(marginal.mask[np.newaxis]):
+                cells.shade_interval(axes, low, high)
+        finish_axes(axes)
+        cells.label_values(axes.xaxis, factor)
+        axes.yaxis.set_major_locator(MaxNLocator(4))
+    for axes in panels[1:]:
+        axes.sharey(panels[0])
+        axes.tick_params(labelleft=False)
+    panels[0].autoscale(axis="y")
 
 
 def draw_gram_matrices(

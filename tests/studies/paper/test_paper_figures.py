@@ -108,7 +108,7 @@ def test_what_is_missing_is_listed(tmp_path: Path) -> None:
     assert [str(entry) for entry in entries] == [
         "0 drawn, missing: bump",
         "0 drawn, missing: the threshold study",
-        "not drawn",
+        "a scheme, not drawn",
     ]
 
 
@@ -138,7 +138,7 @@ def test_networks_and_data(smoke_run: RunConfig, tmp_path, capsys) -> None:
     files = [path.name for path in tmp_path.glob("*.png")]
     assert len(files) == sum(counts) and all(name in text for name in files)
     found = FIGURES["1b"].find(read_evidence([smoke_run.run_dir]))
-    for name in EACH.keys() - {"manifold", "errors", "grams"}:
+    for name in EACH.keys() - {"manifold", "errors", "kernel"}:
         drawn = draw_each(found, name)
         has_none = name in ("embeddings", "profiles", "gap")  # of other models
         assert bool(drawn) is not has_none

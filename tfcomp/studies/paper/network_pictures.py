@@ -1,4 +1,4 @@
-"""Pictures of trained networks: exhibits of the analysis report.
+"""Pictures of trained networks: exhibits of the analysis report, and of units.
 
 Imports TensorFlow. Of the seeds of a setting the first is shown, whatever it
 shows.
@@ -8,9 +8,20 @@ import functools
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import numpy as np
+
+from tfcomp.analysis.kernels import compute_cosine_gram, make_factorized_kernel
+from tfcomp.datasets.views import restore
 from tfcomp.evaluation.loading import load_run
+from tfcomp.evaluation.pictures import (
+    choose_spread,
+    describe_points,
+    get_pixel_mask,
+)
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
+from tfcomp.figures.image_rows import draw_rows
+from tfcomp.figures.map_plots import draw_gram_matrices, draw_tuning
 from tfcomp.report import gap_section, kernel_section, manifold_section
 from tfcomp.report.error_section import make_landscapes
 from tfcomp.report.first_screen import make_output_rows
@@ -66,11 +77,103 @@ def _load(folder: Path) -> RunAnalysis:
     return RunAnalysis(load_run(folder))
 
 
+def show_superposition(analysis: RunAnalysis) -> list[Exhibit]:
+    """Shows memorized outputs that share a factor, their sum, the output."""
+    words = (
+        "Rows at held-out positions (titles): the mean ID output with the "
+        "same value of a factor, for each of them, the best combination of "
+        "these, the best combination of outputs for the mean codes of the same "
+        "points (the published form of figure 1d, where the model has a code "
+        "that can be averaged), the model's output, and the truth. Each image "
+        "is scaled to its own maximum, since outputs can be faint; images "
+        "without a background are not."
+    )
+    dataset, splits = analysis.dataset, analysis.splits
+    shown = choose_spread(np.flatnonzero(splits.is_ood))
+    outputs, grid = analysis.bright_outputs, splits.grid
+    images = {
+        f"ID, same {name}": [
+            outputs[splits.is_id & (values == values[row])].mean(axis=0)
+            for row in shown
+        ]
+        for name, values in zip(dataset.space.names, grid.T, strict=True)
+    }
+    means = np.stack([*images.values()], axis=2)  # [rows, pixels, factors]
+    images["superposed"] = list(map(_fit, means, outputs[shown]))
+    if analysis.superposed_inputs is not None:
+        place = np.cumsum(splits.is_ood)[shown] - 1  # among OOD points
+        codes = analysis.superposed_inputs[place].swapaxes(1, 2)
+        images["superposed inputs"] = list(map(_fit, codes, outputs[shown]))
+    images["output"] = outputs[shown]
+    images["truth"] = analysis.bright_truth[shown]
+    figure = draw_rows(
+        {
+            label: restore(dataset, np.stack(stack))
+            for label, stack in images.items()
+        },
+        grid[shown] if dataset.has_position else None,
+        get_pixel_mask(dataset),
+        title=analysis.name,
+        first_row=dataset.first_row,
+        column_titles=describe_points(dataset, shown),
+    )
+    title = "What an output is made of"
+    return [Exhibit("superposition_images", title, words, figure)]
+
+
+def _fit(regressors: np.ndarray, target: np.ndarray) -> np.ndarray:
+    weights = np.linalg.lstsq(regressors, target, rcond=None)[0]
+    return regressors @ weights
+
+
+def show_kernel(analysis: RunAnalysis) -> list[Exhibit]:
+    """Shows similarities of OOD outputs beside the binary factorized kernel."""
+    is_ood, outputs = analysis.splits.is_ood, analysis.bright_outputs
+    grid = analysis.splits.grid[is_ood]
+    grams = {
+        "binary factorized": make_factorized_kernel(grid),
+        "outputs, cosine": compute_cosine_gram(outputs[is_ood]),
+    }
+    figure = draw_gram_matrices(grams, len(grid), title=analysis.name)
+    words = "Similarity of the outputs at all pairs of OOD points, x slowest."
+    return [Exhibit("kernel", "Kernel over OOD", words, figure)]
+
+
+def show_units(analysis: RunAnalysis, *stages: int) -> list[Exhibit]:
+    """Shows the units of some stages (by default all) that vary most."""
+    plane = analysis.dataset.planes[0]
+    place = f" with {plane.held}" if plane.held else ""
+    words = (
+        f"Activation of single units over the grid (left{place}) and its "
+        "mean as a function of each factor. The first is the unit that "
+        "varies most; each further one varies most in what the units "
+        "before it leave unexplained. The held-out region is outlined or "
+        "shaded."
+    )
+    names = [f"stage_{n}" for n in stages] or analysis.stages[1:-1]
+    exhibits = []
+    for stage in filter(analysis.stages.__contains__, names):
+        tuning = analysis.tuning[stage]
+        units = {
+            f"unit {unit}, additive {tuning.additive_share[unit]:.2f}": (
+                analysis.dataset.make_map(values)
+            )
+            for unit, values in zip(*analysis.shown_units[stage], strict=True)
+        }
+        title = f"{analysis.name}, {stage}"
+        figure = draw_tuning(units, plane, title=title) if units else None
+        heading = f"Units of {stage}"
+        exhibits.append(Exhibit(f"tuning_{stage}", heading, words, figure))
+    return exhibits
+
+
 EACH: dict[str, Callable[[RunAnalysis], Iterable[Exhibit]]] = {
     "errors": lambda analysis: [
         make_landscapes([analysis]),
         make_output_rows([analysis]),
     ],
+    "superposition": show_superposition,
+    "kernel": show_kernel,
     "grams": lambda analysis: [
         kernel_section.make_matrices(
             analysis, kernel_section.compute_grams(analysis.bright_outputs)
@@ -83,6 +186,9 @@ EACH: dict[str, Callable[[RunAnalysis], Iterable[Exhibit]]] = {
     "profiles": lambda analysis: [
         show_embedding(analysis, factor)[1] for factor in analysis.embeddings
     ],
+    "units": show_units,
+    "first units": lambda analysis: show_units(analysis, 0),
+    "early and late units": lambda analysis: show_units(analysis, 0, 3),
     "gap": lambda analysis: [
         gap_section.make_images(*gap)
         for gap in gap_section.list_scored_gaps([analysis])

@@ -33,49 +33,67 @@ NEED_NETWORKS = {"each", "rows"}  # kinds of pictures; others need scores
 Drawn = Mapping[str, "Figure"]  # by caption
 Drawer = Callable[..., Drawn]
 Needs = dict[str, Setting]
-FOUND = ("groups", "unfitted", "missing", "files")
 
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure of the paper, as declared in `figures.toml`, and its runs."""
+    """A figure of the paper, as declared in `figures.toml`, and its runs.
+
+    Attributes:
+        pictures: Each is a kind and its arguments, as `{"each": "errors"}`;
+            none where the paper has a scheme.
+        needs: The runs behind it, by their label in the pictures.
+        search: The command that makes the threshold study that it needs.
+        groups: The fitted runs, or all if none is, by label of the need.
+        unfitted: The number of runs that are not fitted, by the same label.
+        missing: The command that makes missing runs, by their description.
+        files: Names of the drawn files, by caption.
+    """
 
     name: str
     shows: str
-    pictures: Sequence[Mapping[str, Any]] = ()  # as {"each": "errors"}
-    needs: Needs = field(default_factory=dict)  # by label in the pictures
-    search: str = ""  # the command of the threshold study that it needs
+    pictures: Sequence[Mapping[str, Any]] = ()
+    needs: Mapping[str, Setting] = field(default_factory=dict)
+    search: str = ""
     evidence: Evidence = field(default_factory=Evidence)
-    # Fitted runs, or all if none is, and the number of unfitted ones.
     groups: dict[str, Group] = field(default_factory=dict)
     unfitted: dict[str, int] = field(default_factory=dict)
-    missing: dict[str, str] = field(default_factory=dict)  # to commands
-    files: dict[str, str] = field(default_factory=dict)  # by caption
+    missing: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
 
     def find(self, evidence: Evidence) -> PaperFigure:
         """Selects runs as claims do, and lists missing ones."""
-        found = replace(self, evidence=evidence, **{n: {} for n in FOUND})
+        groups, unfitted, missing = {}, {}, {}
         if self.search and not evidence.studies:
-            found.missing["the threshold study"] = self.search
+            missing["the threshold study"] = self.search
         for label, need in self.needs.items():
             group = need.find(evidence.groups)
             if not len(group):
-                found.missing[label] = make_command(need)
+                missing[label] = make_command(need)
                 continue
             fitted = select_fitted(group)
-            found.groups[label] = fitted if len(fitted) else group
-            found.unfitted[label] = len(group) - len(fitted)
+            groups[label] = fitted if len(fitted) else group
+            unfitted[label] = len(group) - len(fitted)
+        found = replace(
+            self,
+            evidence=evidence,
+            groups=groups,
+            unfitted=unfitted,
+            missing=missing,
+            files={},
+        )
         if any(NEED_NETWORKS.intersection(p) for p in self.pictures):
-            for label in found.groups.keys() - found.networks.keys():
+            for label in groups.keys() - found.networks.keys():
                 words = f"{label}: a run folder with the network"
-                found.missing[words] = make_command(self.needs[label])
+                missing[words] = make_command(self.needs[label])
         return found
 
     def __str__(self) -> str:
         if not self.pictures:
-            return "not drawn"
-        missing = f", missing: {'; '.join(self.missing)}" * bool(self.missing)
-        return f"{len(self.files)} drawn{missing}"
+            return "a scheme, not drawn"
+        missing = "; ".join(self.missing)
+        text = f"{len(self.files)} drawn"
+        return text + (f", missing: {missing}" if missing else "")
 
     @property
     def networks(self) -> dict[str, Path]:
@@ -132,7 +150,9 @@ NEEDS: dict[str, Needs] = {
     "low rank centre": _compare_penalties("centre"),
     "penalties": {name: make_low_rank(name) for name in PENALTIES},
     "stripes": _vary(STRIPED, "{} bumps", "num_bumps", *NUMBERS),
+    "stripes alone": _vary(STRIPED, "{} bumps", "num_bumps", 0),
     "stripes and bumps": _vary(STRIPED, "{} bumps", "num_bumps", 50),
+    "stripes and many bumps": _vary(STRIPED, "{} bumps", "num_bumps", 100),
     "rotation": {"rotated digit": ROTATED},
     "hard rendering": HARD,
 }
