@@ -2,7 +2,8 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
+def browser() -> Iterator[Any]:
     """The system's Chromium, without a window."""
     playwright = pytest.importorskip(
         "playwright.sync_api", reason="needs playwright, of the extra `test`"
@@ -24,3 +25,18 @@ def browser() -> Iterator[object]:
         chromium = found.chromium.launch(executable_path=paths[0], args=options)
         yield chromium
         chromium.close()
+
+
+@pytest.fixture(scope="module")
+def open_page(browser: Any) -> Callable[..., Any]:
+    """Opens a page, which collects what goes wrong in `problems`."""
+
+    def open_page(url: str, **options: Any) -> Any:
+        page = browser.new_page(**options)
+        page.problems = []
+        page.on("console", lambda message: page.problems.append(message.text))
+        page.on("pageerror", lambda error: page.problems.append(str(error)))
+        page.goto(url)
+        return page
+
+    return open_page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import tfcomp
 from tfcomp.evaluation.kept_outputs import write_outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
 
     from playwright.sync_api import Page
 
@@ -65,15 +66,10 @@ def path(
 
 
 @pytest.fixture(scope="module")
-def opened(browser: Any, path: Path) -> Iterator[Page]:
-    page = browser.new_page()
-    page.problems = []
-    page.on("console", lambda message: page.problems.append(message.text))
-    page.on("pageerror", lambda error: page.problems.append(str(error)))
+def opened(open_page: Callable, path: Path) -> Page:
+    page = open_page(path.as_uri())
     page.on("request", lambda request: page.problems.append(request.url[:40]))
-    page.goto(path.as_uri())
-    yield page
-    page.close()
+    return page
 
 
 @pytest.fixture
@@ -83,21 +79,24 @@ def page(opened: Page) -> Page:
     return opened
 
 
-def read_pixels(page: Page, role: str) -> np.ndarray:
-    """What a canvas shows, [H, W, 3] from 0 to 1."""
-    found = page.evaluate(
+def read_canvas(page: Page, role: str) -> np.ndarray:
+    """What a canvas shows, [H, W, 4]."""
+    height, width, pixels = page.evaluate(
         """role => {
           const canvas = document.querySelector(
             `#explorer canvas[data-role="${role}"]`);
           const {width, height} = canvas;
-          const pen = canvas.getContext("2d");
-          return [height, width, Array.from(
-            pen.getImageData(0, 0, width, height).data)];
+          return [height, width, Array.from(canvas.getContext("2d")
+            .getImageData(0, 0, width, height).data)];
         }""",
         role,
     )
-    height, width, pixels = found
-    pixels = np.array(pixels, float).reshape(height, width, 4)
+    return np.array(pixels).reshape(height, width, 4)
+
+
+def read_pixels(page: Page, role: str) -> np.ndarray:
+    """What a canvas of an image shows, [H, W, 3] from 0 to 1."""
+    pixels = read_canvas(page, role)
     assert (pixels[..., 3] == 255).all()
     return pixels[..., :3] / 255
 
@@ -113,14 +112,11 @@ def selected(page: Page) -> dict[str, Any]:
 def find_cell(page: Page, x: int, y: int) -> tuple[float, float]:
     """The middle of a cell of the map, which starts as shape over x."""
     box = page.locator('#explorer canvas[data-role="map"]').bounding_box()
-    nx, ny = page.evaluate(
-        """() => {
-          const map = document.querySelector('canvas[data-role="map"]');
-          return /over (.*) and (.*);/.exec(map.ariaLabel).slice(1).map(
-            (name) => new Set(window.tfcomp.combinations.map(
-              (c) => c.factors[name])).size);
-        }"""
-    )
+    label = page.locator('canvas[data-role="map"]').get_attribute("aria-label")
+    names = re.search("over (.*) and (.*);", label or "")
+    assert names is not None
+    found = page.evaluate("window.tfcomp.combinations")
+    nx, ny = (len({c["factors"][n] for c in found}) for n in names.groups())
     # Of cells of 48 px at most, below a margin of 8 and right of one of 62.
     assert box["height"] == 8 + 48 * ny + 84
     assert box["width"] >= 62 + 48 * nx
@@ -276,7 +272,7 @@ def test_a_line_draws_the_images_along_it(page: Page) -> None:
     page.mouse.up()
     last = selected(page)["combination"]
     assert strip.is_visible()
-    pixels = read_line(page)
+    pixels = read_canvas(page, "line")
     assert pixels.shape == (2 * 4 + 3, 2 * 6 + 1, 4)
     np.testing.assert_allclose(
         pixels[1:5, 7:12, :3] / 255, IMAGES[last], atol=1 / 255
@@ -289,24 +285,12 @@ def test_a_line_draws_the_images_along_it(page: Page) -> None:
     assert not strip.is_visible()
     page.mouse.click(*find_cell(page, 0, 0))
     page.keyboard.press("Shift+ArrowUp")
-    assert read_line(page).shape[1] == 2 * 6 + 1
+    assert read_canvas(page, "line").shape[1] == 2 * 6 + 1
     page.keyboard.press("Escape")
     page.keyboard.down("Shift")
     page.mouse.click(*find_cell(page, 1, 0))
     page.keyboard.up("Shift")
     assert strip.is_visible()
-
-
-def read_line(page: Page) -> np.ndarray:
-    height, width, pixels = page.evaluate(
-        """() => {
-          const canvas = document.querySelector('canvas[data-role="line"]');
-          const {width, height} = canvas;
-          return [height, width, Array.from(canvas.getContext("2d")
-            .getImageData(0, 0, width, height).data)];
-        }"""
-    )
-    return np.array(pixels).reshape(height, width, 4)
 
 
 def test_in_a_notebook(

@@ -1,42 +1,37 @@
-"""The first screen: a series of runs at the same positions."""
+"""The first screen: runs of several settings at the same positions."""
 
 import dataclasses
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tfcomp.config.run_flags import parse_config
-from tfcomp.evaluation.loading import load_run
+from tfcomp.datasets import make_dataset
+from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.run_analysis import RunAnalysis
+from tfcomp.models.initial_model import make_model
 from tfcomp.report.first_screen import make_answer, score_runs
 from tfcomp.report.run_exhibits import group_runs, rename_runs
-from tfcomp.training.experiment import train_and_evaluate
+from tfcomp.report.score_table import ScoredRun, make_table
 
 
 @pytest.fixture(scope="module")
 def series(tmp_path_factory: pytest.TempPathFactory) -> list[RunAnalysis]:
-    """Runs on stripes and 0 and 3 bumps."""
-    folder = tmp_path_factory.mktemp("series")
-    flags = [
-        "--flagfile=stripes.flags",
-        "--grid_size=12",
-        "--region=corner:8",
-        "--depth=2",
-        "--width=4",
-        "--epochs=1",
-        "--steps_per_epoch=2",
-        "--pictures=false",
-        "--export=false",
-        f"--log_dir={folder / 'logs'}",
-        f"--export_dir={folder / 'models'}",
-    ]
-    studies = []
+    """Networks before training, on stripes and 0 and 3 bumps."""
+    folder, analyses = tmp_path_factory.mktemp("series"), []
     for count in (0, 3):
-        name = [f"--num_bumps={count}", f"--run_name=stripes_{count}"]
-        config = parse_config([*flags, *name])
-        train_and_evaluate(config)
-        studies.append(RunAnalysis(load_run(Path(config.run_dir))))
-    return studies
+        flags = (
+            "--flagfile=stripes.flags --grid_size=12 --region=corner:8 "
+            f"--depth=2 --width=4 --num_bumps={count} --run_name=run_{count}"
+        )
+        config = parse_config(flags.split())
+        data = make_dataset(config)
+        model = make_model(config, data, "float32")
+        metrics = {"untrained": {"id": 1.5, "ood": 2.25 + count}}
+        run = LoadedRun(folder / f"{count}", config, data, model, metrics, "")
+        analyses.append(RunAnalysis(run))
+    return analyses
 
 
 def test_a_series_is_drawn_at_the_same_positions(
@@ -51,24 +46,22 @@ def test_a_series_is_drawn_at_the_same_positions(
     assert list(filter(None, labels)) == ["truth", "num_bumps 0", "num_bumps 3"]
     titles = [axes.get_title() for axes in exhibit.figure.axes]
     assert [t.split()[0] for t in titles[:8]] == ["ID"] * 3 + ["OOD"] * 5
-    found = {(r["run"], r["subset"]): r for r in exhibit.rows}
-    expected = series[1].run.metrics["ood_plus"]["mse"]
-    found = found["num_bumps 3", "ood_plus"]["mse"]
-    assert found == pytest.approx(expected)
     rows = {row["setting"]: row for row in scores.rows}
     assert list(rows) == ["num_bumps 0", "num_bumps 3"]
-    for analysis in runs:
-        for subset in ("id", "ood"):
-            known = analysis.run.metrics[subset]["relative_mse"]
-            shown = rows[analysis.setting][subset.upper()]
-            assert float(shown) == pytest.approx(known, abs=0.006)
-        untrained = float(rows[analysis.setting]["untrained"])
-        known = analysis.run.metrics["untrained"]["ood"]
-        assert untrained == pytest.approx(known, abs=0.006)
-        ignored = float(rows[analysis.setting]["one factor ignored"])
-        found = analysis.run.metrics["references"]
+    for analysis, count in zip(runs, (0, 3), strict=True):
+        row, splits = rows[analysis.setting], analysis.splits
+        truth, images = analysis.evaluation.truth, analysis.evaluation.images
+        errors = np.square(images - truth).mean(axis=(1, 2, 3))
+        blank = np.square(truth).mean(axis=(1, 2, 3))
+        for subset, chosen in (("ID", splits.is_id), ("OOD", splits.is_ood)):
+            expected = errors[chosen].mean() / blank[chosen].mean()
+            assert float(row[subset]) == pytest.approx(expected, abs=0.006)
+        assert float(row["untrained"]) == 2.25 + count
+        found = analysis.references
         expected = min(found["without_x"]["ood"], found["without_y"]["ood"])
-        assert ignored == pytest.approx(expected, abs=0.006)
+        assert float(row["one factor ignored"]) == pytest.approx(
+            expected, abs=0.006
+        )
     ((_, address),) = rows["num_bumps 0"]["seeds"].parts
     assert (tmp_path / address).resolve() == series[0].run.path
 
@@ -82,3 +75,10 @@ def test_runs_on_other_data_are_a_group_of_their_own(
         other.evaluation, truth=other.evaluation.truth + 1e-3
     )
     assert group_runs([*series, other]) == [series, [other]]
+
+
+def test_seeds_of_a_setting_are_in_order() -> None:
+    errors = {"id": 0.01, "ood": 0.5}
+    runs = [ScoredRun("a", seed, errors, link=f"{seed}/") for seed in (2, 0)]
+    (row,) = make_table(runs).rows
+    assert row["seeds"] == "0 2" and row["seeds"].parts[0] == ("0", "0/")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,7 +12,7 @@ from tfcomp.figures.exhibits import Exhibit, save_exhibit
 from tfcomp.report.page import Answer, Section, render_page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from playwright.sync_api import Page
 
@@ -41,14 +41,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def opened(browser: Any, path: Path) -> Iterator[Page]:
-    page = browser.new_page(viewport={"width": 1280, "height": 600})
-    page.problems = []
-    page.on("console", lambda message: page.problems.append(message.text))
-    page.on("pageerror", lambda error: page.problems.append(str(error)))
-    page.goto(path.as_uri())
-    yield page
-    page.close()
+def opened(open_page: Callable, path: Path) -> Page:
+    return open_page(path.as_uri())
 
 
 @pytest.fixture

@@ -69,7 +69,9 @@ def test_rows_are_those_of_the_table(embedded: tfcomp.ModelReport) -> None:
 def test_a_page_of_embeddings(
     embedded: tfcomp.ModelReport, tmp_path: Path
 ) -> None:
-    page = embedded.write_report(tmp_path / "report").read_text("utf-8")
+    sections = ["explorer", "representations", "superposition"]
+    path = embedded.write_report(tmp_path / "report", sections)
+    page = path.read_text("utf-8")
     assert "peer: a sum of parts explains" in page
     assert "Sums of parts, layer by layer" in page
     assert 'href="#section-superposition"' not in page  # which is of images
@@ -79,26 +81,21 @@ def test_a_page_of_embeddings(
     assert set(rows["classes"]) == {"given", "permuted"}
 
 
-def test_pictures_of_the_nearest_items() -> None:
+def test_pictures_and_tables_of_factors_alone() -> None:
     result = tfcomp.evaluate_embeddings(NOISY, TABLE, REGION)
-    data, rows = result.dataset, [0, 77, 150]
+    rows = [0, 77, 150]
     truth = result.analysis.evaluation.truth[rows]
-    np.testing.assert_array_equal(
-        data.to_pictures(truth)[..., 0], make_images()[rows]
-    )
-    shades = tfcomp.evaluate_embeddings(NOISY, FRAME).dataset.to_pictures(truth)
-    assert (
-        shades.shape == (3, 4, 4, 1) and 0 <= shades.min() < shades.max() <= 1
-    )
-
-
-def test_a_table_of_factors_alone() -> None:
+    shown = result.dataset.to_pictures(truth)[..., 0]  # of the nearest items
+    np.testing.assert_array_equal(shown, make_images()[rows])
     table = tfcomp.FactorTable(None, INDEX, names=["shape", "x", "y"])
     assert "192 rows" in repr(table)
     with pytest.raises(ValueError, match="images must be given"):
         table.draw(table.points)
     result = tfcomp.evaluate_embeddings(SUM, table, "x:2,y:3-5")
     assert result.scores["ood"]["relative_mse"] < 1e-9
+    shades = result.dataset.to_pictures(truth)
+    assert shades.shape == (3, 4, 4, 1)
+    assert 0 <= shades.min() < shades.max() <= 1
 
 
 def test_several_rows_of_a_combination() -> None:
@@ -137,12 +134,6 @@ def test_mistakes_are_one_line(embeddings: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words) as caught:
         tfcomp.evaluate_embeddings(embeddings, FRAME)
     assert "\n" not in str(caught.value)
-
-
-def test_what_is_taken_is_said_before(capsys: pytest.CaptureFixture) -> None:
-    tfcomp.evaluate_embeddings(tf.constant(SUM, tf.float16), FRAME)
-    (line,) = capsys.readouterr().err.strip().splitlines()
-    assert line.startswith("192 embeddings of embeddings (16) take 0 MB; ")
 
 
 def make_encoder() -> keras.Model:
@@ -199,29 +190,26 @@ def test_an_autoencoder_in_one_report(tmp_path: Path) -> None:
     assert result.scores["ood"]["mse"] == pytest.approx(0, abs=1e-9)
     codes = result.tables["codes"].set_index("score")["value"]
     assert (codes[["dci_disentanglement", "factor_vae"]] > 0.9).all()
-    page = result.write_report(tmp_path / "report").read_text("utf-8")
+    path = result.write_report(tmp_path / "report", ["representations"])
+    page = path.read_text("utf-8")
     assert "Disentanglement" in page and "in latents" in page
 
 
-def test_interactions_by_order() -> None:
-    """Shares of an analysis of variance by its definition, means of means."""
-    product = np.prod(
-        [p[column] for p, column in zip(PARTS, INDEX.T, strict=True)], axis=0
-    )
-    grid = (SUM + product).reshape(3, 8, 8, 16)
-    grid -= grid.mean(axis=(0, 1, 2))
-    mains = [
-        grid.mean(axis=tuple({0, 1, 2} - {i}), keepdims=True) for i in range(3)
-    ]
-    pairs = 0.0
-    for a, b, other in ((0, 1, 2), (0, 2, 1), (1, 2, 0)):
-        both = grid.mean(axis=other, keepdims=True) - mains[a] - mains[b]
-        pairs += np.square(np.broadcast_to(both, grid.shape)).sum()
+def test_interactions_of_rows_in_any_order(
+    capsys: pytest.CaptureFixture,
+) -> None:
+    """A product of two factors; what is taken is said before."""
+    product = PARTS[1][INDEX[:, 1]] * PARTS[2][INDEX[:, 2]]
     order = np.random.default_rng(0).permutation(len(INDEX))
     values, frame = (SUM + product)[order], FRAME.iloc[order]
-    (row, *_) = tfcomp.evaluate_embeddings(values, frame).run.tables["layers"]
-    total = np.square(grid).sum()
-    assert row["pair_share"] == pytest.approx(pairs / total, rel=1e-4)
+    given = tf.constant(values, tf.float32)
+    (row, *_) = tfcomp.evaluate_embeddings(given, frame).run.tables["layers"]
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert line.startswith("192 embeddings of embeddings (16) take 0 MB; ")
+    grid = product.reshape(3, 8, 8, 16)[0]
+    pairs = grid - grid.mean(0) - grid.mean(1)[:, None] + grid.mean((0, 1))
+    share = 3 * np.square(pairs).sum() / (192 * values.var(axis=0).sum())
+    assert row["pair_share"] == pytest.approx(share, rel=1e-4)
     (row, *_) = tfcomp.evaluate_embeddings(
         values[1:], frame.iloc[1:]
     ).run.tables["layers"]

@@ -15,6 +15,7 @@ from tfcomp.figures.cells import draw_outline, show_cells
 
 PANEL_SIZE = 1.5  # inches
 TITLE_LETTERS = 16  # of a line above a panel
+TITLE_PAD = 9  # points; circles reach beyond panels
 # No shade of the gray scale, so that a model that diverged is not taken for
 # one that draws gray.
 NO_VALUE_COLOR = "#b9a3e3"
@@ -64,7 +65,8 @@ def draw_rows(
         ):
             _mark_position(column, position)
     for axes, text in zip(panels[0], titles, strict=False):
-        axes.set_title(text, fontsize=layout.scale_text(10))
+        size = layout.scale_text(10)
+        axes.set_title(text, fontsize=size, pad=TITLE_PAD)
     is_finite = all(np.isfinite(images).all() for images in stacks.values())
     layout.finish_figure(figure, title, None if is_finite else NO_VALUE_COLOR)
     return figure
@@ -105,7 +107,8 @@ def _mark_position(column: Sequence[Axes], position: ArrayLike) -> None:
     """Circles the true position in all rows and titles the column."""
     x, y = np.asarray(position, float)
     texts = ["\N{EN DASH}" if np.isnan(c) else f"{c:.3g}" for c in (x, y)]
-    column[0].set_title(f"({', '.join(texts)})", fontsize=layout.scale_text(10))
+    title, size = f"({', '.join(texts)})", layout.scale_text(10)
+    column[0].set_title(title, fontsize=size, pad=TITLE_PAD)
     if np.isnan([x, y]).any():  # a stripe is no point
         return
     # Wide enough to leave the peak in sight, and whole at the border.
