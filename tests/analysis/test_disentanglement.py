@@ -47,15 +47,6 @@ def test_random_codes_know_nothing() -> None:
     assert scores["factor_vae"] < 0.6
 
 
-def test_one_code_that_holds_two_factors() -> None:
-    """It is complete but not disentangled; SAP and MIG of it are gaps."""
-    both = INDEX[:, 0] * 4 + INDEX[:, 1]
-    codes = np.stack([both, INDEX[:, 2]], axis=1).astype(float)
-    scores = dis.compute_dci(codes, INDEX)
-    assert scores["dci_completeness"] > 0.9
-    assert scores["dci_disentanglement"] < 0.8
-
-
 def test_dci_by_scikit_learn() -> None:
     noise = np.random.default_rng(3).normal(size=(len(INDEX), 4))
     codes = np.hstack([INDEX + noise[:, :3], noise[:, 3:]])

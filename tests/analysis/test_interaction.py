@@ -153,18 +153,6 @@ def test_contrast(stage_fn: Callable, contrast: float, relative: float) -> None:
     np.testing.assert_allclose(found[1], relative, atol=1e-6)
 
 
-def test_stages_are_computed_once() -> None:
-    """Each call is traced, and takes launches on a GPU."""
-    calls = []
-
-    def stage_fn(f: tf.Tensor) -> dict[str, tf.Tensor]:
-        calls.append(f)
-        return {"h": saddle(f)}
-
-    interaction.compute_jet_products(stage_fn, tf.zeros((3, 2)))
-    assert len(calls) == 1
-
-
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_diverged_stage_has_no_numbers(bad: float) -> None:
     jet = measure(lambda f: bad * f**2)

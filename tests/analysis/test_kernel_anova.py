@@ -13,8 +13,6 @@ from tfcomp.analysis.kernel_anova import (
     remove_marginals,
     summarize_anova,
 )
-from tfcomp.analysis.kernels import compute_cosine_gram
-from tfcomp.analysis.schmidt import summarize_schmidt
 
 NX, NY = 5, 6
 GRID = make_grid(NX, NY)
@@ -73,13 +71,7 @@ def test_additive_kernels_have_a_ratio_of_one(width: float) -> None:
     assert found["anova_first"] > 0.3 < found["anova_second"]
     alone = (GRID[:, 0] == GRID[:, :1]).astype(float)
     assert summarize_anova(alone, GRID)["anova_first"] == pytest.approx(1)
-
-
-def test_one_schmidt_term_is_not_of_low_order() -> None:
     grid = make_grid(16, 16)
-    cosines = compute_cosine_gram(make_bumps(grid, 16))
-    assert summarize_schmidt(cosines, grid)["schmidt_explained_1"] > 0.99
-    assert summarize_anova(cosines, grid)["factorization_ratio"] < 0.5
     equal = summarize_anova(np.eye(256), grid)
     assert equal["factorization_ratio"] == pytest.approx(2 / 17)
 
@@ -120,11 +112,8 @@ def test_marginals_against_loops(rng: np.random.Generator) -> None:
 @pytest.mark.parametrize(
     ("images", "expected"),
     [
-        (BUMPS, 1.0),
         (0.2 * BUMPS + 0.5, 1.0),
         (PLUSES, 0.0),
-        (1 - PLUSES, 0.0),
-        (0 * BUMPS, 0.0),
         (0 * BUMPS + 0.3, 0.0),
         (-BUMPS, 0.0),
         (PLUSES + 0.5 * BUMPS, 1.0),
@@ -156,14 +145,11 @@ def test_a_truth_that_is_a_sum_has_none() -> None:
 @pytest.mark.parametrize(
     ("images", "amplitude", "variance"),
     [
-        (BUMPS, 1, None),
         (0.2 * BUMPS + 0.5, 0.2, None),
-        (-BUMPS, 1, None),
         (PLUSES, 0, 0),
-        (0 * BUMPS + 0.3, 0, 0),
         (PLUSES + 0.001 * BUMPS, 0.001, 1e-8),
     ],
-    ids=["bump", "faint", "negative", "plus", "even", "plus and faint bump"],
+    ids=["faint", "plus", "plus and faint bump"],
 )
 def test_size_of_the_interaction(
     images: np.ndarray, amplitude: float, variance: float | None

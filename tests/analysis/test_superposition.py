@@ -85,12 +85,6 @@ def test_sharers_of_any_factor(
         assert scores.distance[i] == pytest.approx(nearest)
 
 
-def test_many_memories_are_those_that_share_most() -> None:
-    shares = np.array([[1, 0], [0, 0], [1, 1], [0, 1], [0, 1]], bool)
-    distances = np.array([3.0, 0.0, 5.0, 1.0, 2.0])
-    assert sp.choose_memories(shares, distances).tolist() == [0, 2, 3, 4]
-
-
 def test_a_composer_scores_nothing() -> None:
     summary = summarize(BUMPS)
     assert summary["superposition_r2"] < 0.06
@@ -114,28 +108,6 @@ def test_unequal_weights_need_the_span() -> None:
     summary = summarize(outputs)
     assert summary["superposition_span_r2"] == pytest.approx(1)
     assert summary["superposition_r2"] < 0.8
-
-
-def test_scores_equal_plain_least_squares(rng: np.random.Generator) -> None:
-    outputs = BUMPS + 0.1 * rng.normal(size=(len(GRID), SIZE, SIZE))
-    scores = compute(GRID, outputs, IS_OOD)
-    flat = outputs.reshape(len(GRID), -1)
-    means = [superpose(flat, GRID, IS_OOD, {factor: 1}) for factor in (0, 1)]
-    for row in (0, 37, 99):
-        i = OOD_ROWS[row]
-        design = np.stack(means, axis=2)[i]
-        weights = np.linalg.lstsq(design, flat[i], rcond=None)[0]
-        error = np.sum((flat[i] - design @ weights) ** 2)
-        expected = 1 - error / np.sum(flat[i] ** 2)
-        assert scores.r2["superposition"][row] == pytest.approx(expected)
-
-
-def test_other_images_are_compared_with_the_same_outputs() -> None:
-    flat = SUPERPOSED.reshape(len(GRID), -1)
-    targets = [flat[IS_OOD], BUMPS.reshape(len(GRID), -1)[IS_OOD]]
-    own, true = sp.compute_superposition(GRID, flat, targets, IS_OOD, SPACE)
-    np.testing.assert_equal(own.r2, compute(GRID, SUPERPOSED, IS_OOD).r2)
-    np.testing.assert_equal(true.r2, compute(GRID, BUMPS, IS_OOD).r2)
 
 
 def test_nonnegative_spans_do_not_fit_noise(rng: np.random.Generator) -> None:
@@ -247,7 +219,7 @@ def test_spans_are_those_of_direct_least_squares(
     assert np.isnan(sp.make_span(known[rows])(np.full(300, np.inf)))
 
 
-@pytest.mark.parametrize("apart", [1.0, 1e-3, 1e-5, 1e-6, 1e-9, 0.0])
+@pytest.mark.parametrize("apart", [1.0, 1e-6, 0.0])
 def test_outputs_that_hardly_differ(
     rng: np.random.Generator, apart: float
 ) -> None:

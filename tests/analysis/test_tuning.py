@@ -76,12 +76,6 @@ def test_orders_of_three_factors() -> None:
     assert not tuning.factor_shares[:, 3].any()
 
 
-def test_rounding_of_a_constant_unit_is_dead() -> None:
-    activations = to_activations(X, 1 + 1e-7 * X * Y, 1e-3 * Y)
-    tuning = compute_tuning(activations.astype(np.float32), SHAPE)
-    np.testing.assert_array_equal(tuning.is_dead, [False, True, False])
-
-
 def test_summary_weights_units_by_their_variance() -> None:
     activations = to_activations(3 * X, X, PRODUCT, 0 * X)
     summary = summarize_tuning(compute_tuning(activations, SHAPE))
@@ -111,22 +105,10 @@ def test_dead_and_diverged_stages_have_no_share(value: float) -> None:
     assert select_units(activations, tuning.variance, 3).size == 0
 
 
-def test_selected_units_vary_most_and_differ() -> None:
-    # A copy, a scaled and a shifted one, and the sum of two others.
-    product = PRODUCT / 10
-    activations = to_activations(
-        X, 2 * X, 2 * X, -1.9 * X + 4, 0.5 * Y, product, X + 0.5 * Y, 0 * X
-    )
-    variance = compute_tuning(activations, SHAPE).variance
-    for count, expected in ((9, [1, 4, 5]), (1, [1]), (0, [])):
-        assert select_units(activations, variance, count).tolist() == expected
-
-
 def test_selection_is_pivoted_orthogonalization(
     rng: np.random.Generator,
 ) -> None:
     activations = rng.normal(size=(30, 12)) * rng.uniform(1, 2, size=12)
-    tuning = compute_tuning(activations, SHAPE)
     left = activations - activations.mean(axis=0)
     expected = []
     for _ in range(6):
@@ -134,10 +116,13 @@ def test_selection_is_pivoted_orthogonalization(
         pivot = left[:, unit] / np.linalg.norm(left[:, unit])
         left = left - np.outer(pivot, pivot @ left)
         expected.append(unit)
-    assert select_units(activations, tuning.variance, 6).tolist() == expected
+    # Copies, shifted and scaled, and a dead unit are not chosen.
+    more = np.hstack([activations, 0.9 * activations + 4, 0 * activations])
+    variance = compute_tuning(more, SHAPE).variance
+    assert select_units(more, variance, 6).tolist() == expected
 
 
-WIDTHS = (0.5, 1.0, 2.0, 4.0, 8.0)
+WIDTHS = (0.5, 2.0, 8.0)
 PLACES = np.arange(28)
 
 
@@ -151,8 +136,7 @@ def summarize_maps(*maps: np.ndarray) -> dict[str, float | None]:
     return summarize_tuning(compute_tuning(units, (28, 28)))
 
 
-@pytest.mark.parametrize("level", [0.0, 1.0, -0.5])
-@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize(("level", "sign"), [(0.0, 1.0), (-0.5, -1.0)])
 @pytest.mark.parametrize("center", [(14, 14), (3, 20), (0, 0)])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_products_and_sums_of_any_width_are_told_apart(

@@ -83,7 +83,7 @@ def test_starts_differ_between_candidates_in_how_they_turn(
     np.testing.assert_allclose(sizes, np.log(FIRST_SIZE))
 
 
-@pytest.mark.parametrize("count", range(2, 17))
+@pytest.mark.parametrize("count", (2, 3, 7, 8, 16))
 def test_a_periodic_factor_need_not_start_as_a_turn(count: int) -> None:
     rng = np.random.default_rng(count)
     _, moves = draw_numbers("angle", 1, FACTORS, count, None, rng)

@@ -9,25 +9,10 @@ from tfcomp.models.config_checks import list_announcements
 from tfcomp.sweeps.sweep_run import define_flags, make_sweep
 
 
-@pytest.mark.parametrize(
-    ("flags", "flag"),
-    [
-        (["--grid_size=600", "--eval_points=360000"], "grid_size"),
-        (
-            [
-                *("--flagfile=rotated_digits.flags", "--num_angles=99999"),
-                "--eval_points=1000000",
-            ],
-            "num_angles",
-        ),
-    ],
-)
-def test_images_that_no_machine_holds(
-    flags: list[str], flag: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_images_that_no_machine_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config_checks, "count_memory", lambda: 10**8)
-    config = parse_config(flags)
-    with pytest.raises(ConfigError, match=f"--{flag} must be smaller"):
+    config = parse_config(["--grid_size=600", "--eval_points=360000"])
+    with pytest.raises(ConfigError, match="--grid_size must be smaller"):
         list_announcements(config)
     list_announcements(config, here=False)
 

@@ -10,10 +10,10 @@ import tensorflow as tf
 
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
-from tfcomp.models.encodings.base import FactorEncoding
-from tfcomp.models.encodings.codes import (
+from tfcomp.models.encodings import (
     BumpEncoding,
     CircleEncoding,
+    FactorEncoding,
     FactorIndex,
     OneHotEncoding,
     PositionalEncoding,
@@ -55,7 +55,7 @@ def split(code: np.ndarray, encoding: FactorEncoding) -> list[np.ndarray]:
     return np.split(code, np.cumsum(widths(encoding))[:-1], axis=1)
 
 
-@pytest.mark.parametrize("sigma", [0.7, 1.0, 2.0])
+@pytest.mark.parametrize("sigma", [0.7, 2.0])
 def test_bump_against_numpy(sigma: float) -> None:
     turns = np.array([[0, 0, 360], [0, 0, -360]], np.float32)
     table = np.concatenate([TABLE, SPACE.grid(), turns])
@@ -140,18 +140,14 @@ def test_absent_factor_is_zeros(name: str) -> None:
         np.testing.assert_array_equal(silent, np.isnan(ABSENT[:, column]))
 
 
-def compute_jacobian(name: str, table: np.ndarray) -> np.ndarray:
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_gradient_is_that_of_differences(name: str) -> None:
+    table = np.array([[1.3, 0.8, 40.0], [2.6, -1.7, 101.0]], np.float32)
     factors = tf.constant(table)
     with tf.GradientTape() as tape:
         tape.watch(factors)
         code = ALL[name](factors)
-    return tape.batch_jacobian(code, factors).numpy()
-
-
-@pytest.mark.parametrize("name", DIFFERENTIABLE)
-def test_gradient_is_that_of_differences(name: str) -> None:
-    table = np.array([[1.3, 0.8, 40.0], [2.6, -1.7, 101.0]], np.float32)
-    jacobian = compute_jacobian(name, table)
+    jacobian = tape.batch_jacobian(code, factors).numpy()
     for column, factor in enumerate(SPACE):
         step = np.zeros(3, np.float32)
         step[column] = 0.01 * factor.step

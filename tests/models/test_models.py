@@ -19,7 +19,6 @@ LOW_RANK = ["--flagfile=low_rank.flags"]
 HARD = ["--flagfile=hard_rendering.flags"]
 ROTATION = ["--flagfile=rotated_mnist.flags"]
 FACTORS = np.array([[2, 3], [4.5, 6.25], [11, 0]], np.float32)
-EACH_MODEL = pytest.mark.parametrize("name", ["cnn", "mlp"])
 
 
 def make(*flags: str) -> keras.Model:
@@ -33,18 +32,15 @@ def make(*flags: str) -> keras.Model:
     ("flags", "weights"),
     [
         (["--encoding=bump", "--depth=2"], 307_457),
-        (["--encoding=bump", "--depth=3"], 344_385),
         (["--encoding=bump", "--depth=4"], 381_313),
-        (["--encoding=ramp", "--depth=2"], 138_113),
         (["--encoding=ramp", "--depth=3"], 175_041),
-        (["--encoding=ramp", "--depth=4"], 211_969),
-        ([*MLP, "--depth=2"], 281_872),
         ([*MLP, "--depth=3"], 347_664),
         (LOW_RANK, 133_218),
         (HARD, 4_908),
         ([*HARD, "--axes=x:columns,y:rows"], 2_860),
         ([*ROTATION, "--encoding=ramp"], 406_913),
         ([*ROTATION, "--encoding=circle"], 413_185),
+        (["--model=coordinate", "--width=256", "--depth=2"], 146_435),
     ],
 )
 def test_published_sizes(flags: list[str], weights: int) -> None:
@@ -61,14 +57,7 @@ def test_published_sizes(flags: list[str], weights: int) -> None:
             [(7, 7, 8), (14, 14, 8), (28, 28, 8), (28, 28, 8), (28, 28, 8)],
             28,
         ),
-        (["--model=mlp", "--depth=2", "--width=9"], 56, [(9,), (9,)], 28),
         (LOW_RANK, 2, 3 * [(32, 32, 2)], 32),
-        (
-            [*ROTATION, "--width=4"],
-            2,
-            [(7, 7, 8), (14, 14, 8), (28, 28, 4)],
-            28,
-        ),
     ],
 )
 def test_stages(flags: list[str], code: int, hidden: list, size: int) -> None:
@@ -81,31 +70,27 @@ def test_stages(flags: list[str], code: int, hidden: list, size: int) -> None:
     assert {k: v.shape[1:] for k, v in outputs.items()} == shapes
 
 
-SIZED = ["cnn", "mlp", "rotation", "low_rank", "hard_rendering"]
+TILED = (
+    "--dataset=tiles --region=none --encoding=one_hot --width=8 --depth=2 "
+    "--rank=4"
+).split()
 
 
-@pytest.mark.parametrize("name", SIZED)
+@pytest.mark.parametrize(
+    "name", ["cnn", "mlp", "rotation", "low_rank", "hard_rendering"]
+)
 def test_images_are_of_the_size_of_the_data(name: str) -> None:
-    model = make(
-        f"--model={name}",
-        "--dataset=tiles",
-        "--region=none",
-        "--encoding=one_hot",
-        "--width=8",
-        "--depth=2",
-        "--rank=4",
-    )
+    model = make(f"--model={name}", *TILED)
     points = TILES.grid()[::50]
     image = model.predict(points, verbose=0)
     assert image.shape == (len(points), 12, 16, 3)
     assert np.isfinite(image).all()
 
 
-@EACH_MODEL
 def test_output_is_float32_under_mixed_precision(
-    name: str, mixed_precision: None
+    mixed_precision: None,
 ) -> None:
-    model = make(*SMALL, f"--model={name}")
+    model = make(*SMALL)
     assert model.get_layer("stage_0").compute_dtype == "bfloat16"
     assert model.get_layer("stage_0").variable_dtype == "float32"
     outputs = make_stage_model(model)(FACTORS)
@@ -114,9 +99,8 @@ def test_output_is_float32_under_mixed_precision(
     assert outputs["stage_0"].dtype == "bfloat16"
 
 
-@EACH_MODEL
-def test_stage_model_shares_the_weights(name: str) -> None:
-    model = make(*SMALL, f"--model={name}")
+def test_stage_model_shares_the_weights() -> None:
+    model = make(*SMALL, "--model=mlp")
     stages = make_stage_model(model)
     before = stages(FACTORS)["image"]
     np.testing.assert_array_equal(before, model(FACTORS))
@@ -149,10 +133,8 @@ def test_stage_model_shares_the_weights(name: str) -> None:
             [*LOW_RANK, "--encoding=ramp"],
             "--encoding must be one_hot or bump for the model low_rank",
         ),
-        *(
-            ([*HARD, f"--axes={axes}"], "--axes must be find, or give factors")
-            for axes in ("", "x", "z:rows", "x:diagonal", "x:rows,,y:rows")
-        ),
+        ([*HARD, "--axes=z:rows"], "--axes must be find, or give factors"),
+        ([*HARD, "--axes=x:rows,,y:rows"], "--axes must be find, or give"),
     ],
 )
 def test_rules_of_the_models(flags: list[str], message: str) -> None:
@@ -175,16 +157,11 @@ def test_user_chooses_a_model_of_their_own_by_name() -> None:
     assert model.get_layer("stage_0").units == 3
 
 
-@pytest.fixture
-def foreign_model() -> keras.Model:
+def test_stages_of_a_foreign_model_are_given() -> None:
     factors = keras.Input((2,))
     hidden = keras.layers.Dense(3, name="stage_a")(factors)
-    return keras.Model(factors, keras.layers.Dense(4, name="out")(hidden))
-
-
-def test_stages_of_a_foreign_model_are_given(
-    foreign_model: keras.Model,
-) -> None:
+    out = keras.layers.Dense(4, name="out")(hidden)
+    foreign_model = keras.Model(factors, out)
     assert list_stages(foreign_model) == []
     outputs = make_stage_model(foreign_model, ["out", "stage_a"])(FACTORS)
     assert {k: tuple(v.shape) for k, v in outputs.items()} == {

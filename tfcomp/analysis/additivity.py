@@ -29,6 +29,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy import ndarray as Array
 from scipy import linalg, sparse
 
 from tfcomp.analysis.features import (
@@ -62,31 +63,30 @@ class _Moments:
     """Second moments of one-hot codes [K] and embeddings [d] of some rows."""
 
     count: int
-    design: np.ndarray  # [K, K]
-    cross: np.ndarray  # [K, d]
-    squares: np.ndarray  # [d, d]
+    design: Array  # [K, K]
+    cross: Array  # [K, d]
+    squares: Array  # [d, d]
 
     def __add__(self, other: _Moments) -> _Moments:
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
         return _Moments(*(mine + theirs for mine, theirs in pairs))
 
     @property
-    def counts(self) -> np.ndarray:
+    def counts(self) -> Array:
         return np.diagonal(self.design)
 
     @property
-    def mean(self) -> np.ndarray:
+    def mean(self) -> Array:
         return self.cross.sum(axis=0) / max(self.counts.sum(), 1)
 
-    def about(self, mean: np.ndarray) -> _Moments:
+    def about(self, mean: Array) -> _Moments:
         both = np.outer(self.count * self.mean, mean)
         squares = self.squares - both - both.T
         squares += self.count * np.outer(mean, mean)
         cross = self.cross - self.counts[:, None] * mean
         return replace(self, cross=cross, squares=squares)
 
-    def fit(self) -> np.ndarray:
-        """Fits the parts of centered moments, [K, d]; 0 for absent values."""
+    def fit(self) -> Array:
         return np.linalg.pinv(self.design, hermitian=True) @ self.cross
 
 
@@ -94,19 +94,18 @@ class _Moments:
 class _Layer:
     """Embeddings [n, d] with grid indices [n, F] and sets [n] of their rows."""
 
-    values: np.ndarray
-    index: np.ndarray
+    values: Array
+    index: Array
     sizes: Sequence[int]
-    sets: np.ndarray
+    sets: Array
 
     @property
     def slices(self) -> list[slice]:
-        """Columns of the one-hot code of each factor."""
         ends = np.cumsum([0, *self.sizes]).tolist()
         return [slice(a, b) for a, b in itertools.pairwise(ends)]
 
     def iterate(self, number: int) -> Iterator[tuple]:
-        """Yields indices, one-hot codes and embeddings of the rows of a set."""
+        """Yields indices, one-hot codes and embeddings of a set, in blocks."""
         rows = np.flatnonzero(self.sets == number)
         size = max(1, _BLOCK_BYTES // (8 * self.values.shape[1]))
         for start in range(0, len(rows), size):
@@ -137,10 +136,10 @@ class _Layer:
 
 
 def measure_additivity(
-    values: np.ndarray,
-    index: np.ndarray,
+    values: Array,
+    index: Array,
     sizes: Sequence[int],
-    is_ood: np.ndarray,
+    is_ood: Array,
     seed: int = 0,
 ) -> tuple[Additivity, Additivity]:
     """Returns the numbers of embeddings [n, d], and those of permuted classes.
@@ -160,14 +159,14 @@ def measure_additivity(
     return _summarize(layer, moments), _summarize(permuted, chance)
 
 
-def split_rows(is_ood: np.ndarray) -> np.ndarray:
+def split_rows(is_ood: Array) -> Array:
     """Deals rows into ID, ID_TEST (a fixed random fifth of ID) and OOD."""
     order = np.random.default_rng(0).permutation(len(is_ood))
     sets = np.where(order % TEST_SHARE == 0, ID_TEST, ID)
     return np.where(is_ood, OOD, sets)
 
 
-def _reduce_units(values: np.ndarray) -> np.ndarray:
+def _reduce_units(values: Array) -> Array:
     """Returns embeddings [n, d] with at most `MAX_UNITS` units, shifted.
 
     With fewer rows than units they are rotated into their span, which is exact.
@@ -212,12 +211,12 @@ def _summarize(layer: _Layer, moments: Sequence[_Moments]) -> Additivity:
     return Additivity(scores, factors, pairs)
 
 
-def _explain(rest: np.ndarray, squares: np.ndarray) -> float | None:
+def _explain(rest: Array, squares: Array) -> float | None:
     total = np.trace(squares)
     return finite_or_none(1 - np.trace(rest) / total) if total > 0 else None
 
 
-def _explain_whitened(rest: np.ndarray, whole: _Moments) -> float | None:
+def _explain_whitened(rest: Array, whole: _Moments) -> float | None:
     """Averages R^2 over components; None if they are as many as rows allow."""
     values, axes = np.linalg.eigh(whole.squares)
     kept = values > FLOOR * max(values[-1], 0.0)
@@ -245,11 +244,8 @@ def _compose(moments: Sequence[_Moments]) -> Scores:
 
 def _probe(
     layer: _Layer, moments: Sequence[_Moments]
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Fits linear discriminants of all factors to ID rows.
-
-    Returns their weights [d, K], and the accuracy [F] on ID_TEST and OOD rows.
-    """
+) -> tuple[Array, dict[str, Array]]:
+    """Fits discriminants of all factors to ID rows; weights, and accuracies."""
     known = moments[ID].about(moments[ID].mean)
     fits = [_fit_discriminant(known, part) for part in layer.slices]
     weights = np.hstack([weight for weight, _ in fits])
@@ -265,9 +261,7 @@ def _probe(
     return weights, accuracy
 
 
-def _fit_discriminant(
-    moments: _Moments, part: slice
-) -> tuple[np.ndarray, np.ndarray]:
+def _fit_discriminant(moments: _Moments, part: slice) -> tuple[Array, Array]:
     """Returns weights [d, size] and offsets of a linear discriminant."""
     counts = moments.counts[part]
     means = moments.cross[part] / np.maximum(counts, 1)[:, None]
@@ -280,7 +274,7 @@ def _fit_discriminant(
 
 
 def _compare_parts(
-    layer: _Layer, whole: _Moments, parts: np.ndarray
+    layer: _Layer, whole: _Moments, parts: Array
 ) -> tuple[list[Scores], list[Scores]]:
     """Returns share and rank of each part, and the angles of all pairs."""
     total = max(np.trace(whole.squares), 1e-300)

@@ -2,17 +2,16 @@
 
 For codes [n, d] and grid indices of factors [n, F]:
 
-    dci_*        Eastwood and Williams 2018: importances of codes for factors,
-                 here of scikit-learn's `GradientBoostingClassifier` with its
-                 default settings (Locatello et al. 2019), fitted to three
-                 quarters of the rows. Disentanglement and completeness are
-                 entropies of the importances, informativeness is the accuracy
-                 on the other rows.
+    dci_*        Eastwood and Williams 2018, with the importances of
+                 scikit-learn's `GradientBoostingClassifier` (Locatello et al.
+                 2019), fitted to three quarters of the rows. Disentanglement
+                 and completeness are entropies of the importances,
+                 informativeness is the accuracy on the other rows.
     mig          Chen et al. 2018: gap between the two codes (in 20 bins) that
                  share most information with a factor, over its entropy
-    sap          Kumar et al. 2018: the same gap of squared correlations (R^2)
-                 of ordered factors, and of accuracies of a linear support
-                 vector machine on one code for categorical ones
+    sap          Kumar et al. 2018: the same gap of squared correlations of
+                 ordered factors, and of accuracies of a linear support vector
+                 machine on one code for categorical ones
     factor_vae   Kim and Mnih 2018: accuracy of a vote for the factor that was
                  held fixed, from the code with the least variance in a batch
 
@@ -22,6 +21,7 @@ Each is in [0, 1], and 1 is best.
 from collections.abc import Sequence
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.analysis.features import Scores, finite_or_none
 
@@ -33,18 +33,12 @@ DEAD_SPREAD = 1e-4  # standard deviation of a code, over the largest
 
 
 def measure_codes(
-    codes: np.ndarray,
-    index: np.ndarray,
-    is_ordered: Sequence[bool],
-    seed: int = 0,
+    codes: Array, index: Array, is_ordered: Sequence[bool], seed: int = 0
 ) -> Scores:
     """Returns all scores by name, on a random sample of rows for DCI and SAP.
 
-    Args:
-        codes: Codes [n, d].
-        index: Grid indices of the factors, [n, F].
-        is_ordered: Which factors have an order, [F].
-        seed: Chooses rows, batches and boosting.
+    Codes are [n, d], grid indices [n, F]; `is_ordered` says which factors have
+    an order; the seed chooses rows, batches and boosting.
     """
     codes = np.asarray(codes, np.float64)
     rows = np.random.default_rng(seed).permutation(len(codes))[:MAX_ROWS]
@@ -58,13 +52,10 @@ def measure_codes(
     return {name: finite_or_none(value) for name, value in scores.items()}
 
 
-def compute_dci(
-    codes: np.ndarray, index: np.ndarray, seed: int = 0
-) -> dict[str, float]:
+def compute_dci(codes: Array, index: Array, seed: int = 0) -> dict[str, float]:
     """Returns disentanglement, completeness and informativeness.
 
-    The first three quarters of the rows, which should be in random order, are
-    fitted; a factor of one value there is left out.
+    Rows should be in random order. A factor of one value is left out.
     """
     from sklearn.ensemble import GradientBoostingClassifier
 
@@ -88,15 +79,14 @@ def compute_dci(
     }
 
 
-def _entropy(weights: np.ndarray, base: int) -> np.ndarray:
-    """Returns entropies of the columns, in units of log(base)."""
+def _entropy(weights: Array, base: int) -> Array:
     from scipy.special import entr
 
     shares = weights / np.maximum(weights.sum(axis=0), 1e-300)
     return entr(shares).sum(axis=0) / np.log(max(base, 2))
 
 
-def compute_mig(codes: np.ndarray, index: np.ndarray) -> float:
+def compute_mig(codes: Array, index: Array) -> float:
     """Returns the mutual information gap."""
     from sklearn.metrics import mutual_info_score
 
@@ -113,13 +103,13 @@ def compute_mig(codes: np.ndarray, index: np.ndarray) -> float:
 
 
 def _find_gap(values: Sequence[float]) -> float:
-    """Returns the difference of the two largest; of one, the value itself."""
+    """Returns the difference of the two largest values, or the only one."""
     *_, second, first = sorted([0.0, *values])
     return first - second
 
 
 def compute_sap(
-    codes: np.ndarray, index: np.ndarray, is_ordered: Sequence[bool]
+    codes: Array, index: Array, is_ordered: Sequence[bool]
 ) -> float:
     """Returns the separated attribute predictability."""
     gaps = [
@@ -130,7 +120,7 @@ def compute_sap(
     return float(np.mean(gaps))
 
 
-def _predict(code: np.ndarray, labels: np.ndarray, is_ordered: bool) -> float:
+def _predict(code: Array, labels: Array, is_ordered: bool) -> float:
     """Returns R^2, or the accuracy of a machine on the last quarter."""
     from sklearn.svm import LinearSVC
 
@@ -145,9 +135,7 @@ def _predict(code: np.ndarray, labels: np.ndarray, is_ordered: bool) -> float:
     return float(model.score(column[cut:], labels[cut:]))
 
 
-def compute_factor_vae(
-    codes: np.ndarray, index: np.ndarray, seed: int = 0
-) -> float:
+def compute_factor_vae(codes: Array, index: Array, seed: int = 0) -> float:
     """Returns the accuracy of the majority vote on new batches."""
     rng = np.random.default_rng(seed)
     spread = codes.std(axis=0)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import scipy
+from numpy import ndarray as Array
 
 from tfcomp.analysis.features import single_threaded
 from tfcomp.datasets.factors import Factor, FactorSpace
@@ -21,8 +22,8 @@ _BLOCK = 64  # points whose distances are held at a time
 
 
 def compute_offsets(
-    points: np.ndarray, point: np.ndarray, space: Iterable[Factor]
-) -> np.ndarray:
+    points: Array, point: Array, space: Iterable[Factor]
+) -> Array:
     """Returns grid steps from one index [F] to others by factor, [n, F].
 
     A periodic factor goes on behind its last value, and any other class of a
@@ -37,9 +38,7 @@ def compute_offsets(
     return offsets
 
 
-def find_nearest(
-    index: np.ndarray, known: np.ndarray, space: FactorSpace
-) -> np.ndarray:
+def find_nearest(index: Array, known: Array, space: FactorSpace) -> Array:
     """Returns rows of the nearest known grid indices [n, F], for [m, F]."""
     nearest = []
     for start in range(0, len(index), _BLOCK):
@@ -59,9 +58,7 @@ def find_nearest(
 
 
 @single_threaded
-def fit_effects(
-    index: np.ndarray, sizes: Sequence[int], images: np.ndarray
-) -> np.ndarray:
+def fit_effects(index: Array, sizes: Sequence[int], images: Array) -> Array:
     """Fits the mean of images [n, ...] at grid indices [n, F], and effects.
 
     Rows of `make_design` times these, [1 + sum(sizes), pixels], are images.
@@ -73,22 +70,18 @@ def fit_effects(
     return np.vstack([mean, inverse @ (design.T @ (flat - mean))])
 
 
-def make_design(index: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
+def make_design(index: Array, sizes: Sequence[int]) -> Array:
     """Returns ones for the mean and for values, [n, 1 + sum(sizes)]."""
     pairs = zip(sizes, index.T, strict=True)
     codes = [np.eye(size)[column] for size, column in pairs]
     return np.hstack([np.ones((len(index), 1)), *codes])
 
 
-def compute_border_distance(
-    is_ood: np.ndarray, space: FactorSpace
-) -> np.ndarray:
+def compute_border_distance(is_ood: Array, space: FactorSpace) -> Array:
     """Returns grid steps from every grid point to the nearest ID point.
 
-    Some codes generalize near the border of the region, where bumps overlap
-    with trained ones (section 3.2 of the paper). The distance is the largest
-    along a factor, by `compute_offsets`. Both arrays are [prod(space.shape)];
-    ID points have 0, and all points infinity if none is ID.
+    The largest step along a factor counts (section 3.2 of the paper). Both
+    arrays are [prod(space.shape)]; points are infinitely far if none is ID.
     """
     ordered = list(space.ordered)
     names = [i for i in range(len(space)) if i not in ordered]
@@ -119,9 +112,7 @@ def compute_border_distance(
     return steps.transpose(np.argsort(names + ordered)).ravel()
 
 
-def correlate_with_distance(
-    error: np.ndarray, distance: np.ndarray
-) -> float | None:
+def correlate_with_distance(error: Array, distance: Array) -> float | None:
     """Returns the rank correlation of OOD error and distance to ID, [n] each.
 
     None for fewer than three OOD points, equal numbers, or one not finite.

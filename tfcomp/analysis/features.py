@@ -4,25 +4,24 @@ Ridge regression, principal components and distances only depend on inner
 products of rows. With more units than points, these products, the Gram matrix
 [n, n], replace the rows: a stage of 50,000 units becomes one of 784.
 
-Normalization: activations are centered by their mean over ID points and
-divided by one number, the root mean square length of a centered ID row. So
-penalties mean the same in every stage, and units keep their relative sizes.
+Activations are centered by their mean over ID points and divided by one number,
+the root mean square length of a centered ID row. So penalties mean the same in
+every stage, and units keep their relative sizes.
 
-Helpers of all analyses are here, too: numbers for JSON, one thread, and ranks
-of a spectrum of weights w_k >= 0 with shares p_k = w_k / sum w:
+For weights w_k >= 0 with shares p_k = w_k / sum w (squared singular values, or
+eigenvalues of a covariance over points)
 
     effective rank         exp(-sum p_k log p_k)
     participation ratio    1 / sum p_k^2
 
-Weights are squared singular values of a matrix or of a kernel, or eigenvalues
-of the covariance of a stage over points. Ranks of a stage do not exceed the
-number of points less one: compare sets of a size.
+Ranks of a stage do not exceed the number of points less one.
 """
 
 from collections.abc import Callable, Iterator
 from typing import ParamSpec, TypeVar
 
 import numpy as np
+from numpy import ndarray as Array
 from threadpoolctl import threadpool_limits
 
 BLOCK_UNITS = 4096
@@ -40,12 +39,12 @@ def finite_or_none(value: float | None) -> float | None:
     return float(value)
 
 
-def mean_or_none(values: np.ndarray) -> float | None:
+def mean_or_none(values: Array) -> float | None:
     """Returns the mean; None without values or if one is not finite."""
     return finite_or_none(np.mean(values)) if np.size(values) else None
 
 
-def median_or_none(values: np.ndarray) -> float | None:
+def median_or_none(values: Array) -> float | None:
     """Returns the median; None without values or if it is not finite."""
     return finite_or_none(np.median(values)) if np.size(values) else None
 
@@ -57,7 +56,7 @@ def single_threaded(
     return threadpool_limits.wrap(limits=1, user_api="blas")(function)
 
 
-def compute_rows(flat: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
+def compute_rows(flat: Array, is_ood: Array) -> Array:
     """Normalizes a stage [n, units], as its units or as inner products.
 
     OOD points take no part in the normalization. Returns float64 activations
@@ -69,7 +68,7 @@ def compute_rows(flat: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
 
 
 @np.errstate(invalid="ignore", over="ignore")
-def normalize_rows(flat: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
+def normalize_rows(flat: Array, is_ood: Array) -> Array:
     """Returns normalized activations [n, units], float64."""
     features = _center(flat, is_ood).astype(np.float64)
     scale = np.sqrt((features[~is_ood] ** 2).sum(axis=1).mean())
@@ -77,7 +76,7 @@ def normalize_rows(flat: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
 
 
 @np.errstate(invalid="ignore", over="ignore")
-def compute_gram(flat: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
+def compute_gram(flat: Array, is_ood: Array) -> Array:
     """Returns inner products of normalized rows, [n, n]; NaN if not finite."""
     gram = np.zeros((len(is_ood), len(is_ood)))
     for part in iterate_units(flat):
@@ -89,15 +88,13 @@ def compute_gram(flat: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
     return gram / scale if scale > 0 else gram
 
 
-def iterate_units(
-    flat: np.ndarray, count: int = BLOCK_UNITS
-) -> Iterator[np.ndarray]:
+def iterate_units(flat: Array, count: int = BLOCK_UNITS) -> Iterator[Array]:
     """Yields parts of a stage [n, units], so that copies are small."""
     for start in range(0, flat.shape[1], count) or [0]:
         yield flat[:, start : start + count]
 
 
-def _center(block: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
+def _center(block: Array, is_ood: Array) -> Array:
     # A row is taken off first, so that a constant unit is exactly zero and not
     # a rounding error to be scaled up.
     shifted = block - block[0]
@@ -105,7 +102,7 @@ def _center(block: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
     return shifted - mean.astype(shifted.dtype)
 
 
-def compute_effective_rank(weights: np.ndarray) -> np.ndarray:
+def compute_effective_rank(weights: Array) -> Array:
     """Returns effective ranks [...] of weights [..., m]; 0 for zeros."""
     from scipy.special import entr  # here: the help of a command needs none
 
@@ -117,7 +114,7 @@ def compute_effective_rank(weights: np.ndarray) -> np.ndarray:
 
 
 @single_threaded
-def compute_participation(rows: np.ndarray, chosen: np.ndarray) -> float | None:
+def compute_participation(rows: Array, chosen: Array) -> float | None:
     """Returns the participation ratio of chosen rows of `compute_rows`.
 
     None where the points do not differ, there are fewer than two, or some are

@@ -6,16 +6,11 @@ of n points, g [n, F, F]. Per point, for two factors:
 
     log-volume  = log sqrt(det g) = sum of log singular values of J
     F           = 1 - |g_xy| / (g_xx + g_yy)          in [1/2, 1]   (eq. 7)
-    Fc          = 1 - |g_xy| / sqrt(g_xx g_yy)        in [0, 1]
+    Fc          = 1 - |g_xy| / sqrt(g_xx g_yy)       in [0, 1]   (cosine form)
 
-More than two factors: the mean over pairs. One factor: there is no pair, and
-both scores are NaN. No factor: so is the log-volume. A *dead* point, where some
-factor moves nothing, has the worst value of each score (1/2, 0, the floor), and
-one whose metric is not finite (a diverged model) NaN.
-
-The published code takes differences between neighbors on the grid in place of
-derivatives, per step of a factor. For bumps of sigma 1 these have .63 of the
-squared length inside of the grid and 1.24 at its border.
+More than two factors: the mean over pairs; one factor: NaN. A *dead* point,
+where some factor moves nothing, has the worst value of each score (1/2, 0, the
+floor), and one whose metric is not finite (a diverged model) NaN.
 """
 
 import itertools
@@ -23,6 +18,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.analysis.features import Scores, iterate_units, mean_or_none
 from tfcomp.statistics.limits import SHARE, Limits
@@ -50,13 +46,13 @@ VOLUME = Chart(
 )
 
 
-def is_dead(g: np.ndarray) -> np.ndarray:
+def is_dead(g: Array) -> Array:
     """Returns where some length sqrt(g_ii) is at most `FLOOR`, bool [n]."""
     squared_lengths = np.diagonal(_finite(g), axis1=1, axis2=2)  # [n, F]
     return np.asarray((squared_lengths <= FLOOR**2).any(axis=1))
 
 
-def find_floored(g: np.ndarray) -> np.ndarray:
+def find_floored(g: Array) -> Array:
     """Returns where a singular value of J is at most `FLOOR`, bool [n]."""
     g = np.nan_to_num(_finite(g))
     if not g.shape[1]:
@@ -64,11 +60,8 @@ def find_floored(g: np.ndarray) -> np.ndarray:
     return np.linalg.eigvalsh(g)[:, 0] <= FLOOR**2
 
 
-def compute_log_volume(g: np.ndarray) -> np.ndarray:
-    """Returns the logarithm of the volume element sqrt(det g), per point.
-
-    A singular value of J below `FLOOR` counts as that.
-    """
+def compute_log_volume(g: Array) -> Array:
+    """Returns log sqrt(det g), [n]; singular values are at least `FLOOR`."""
     g = _finite(g)
     if not g.shape[1]:
         return np.full(len(g), np.nan)
@@ -80,20 +73,17 @@ def compute_log_volume(g: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(g[:, 0, 0]), np.nan, log_volume)
 
 
-def compute_factorization(g: np.ndarray) -> np.ndarray:
-    """Returns the paper's factorization score (eq. 7), [n] in [1/2, 1].
-
-    1 for orthogonal directions, 1/2 for equally long collinear ones.
-    """
+def compute_factorization(g: Array) -> Array:
+    """Returns the paper's factorization score (eq. 7), [n] in [1/2, 1]."""
     return _average_pairs(g, np.add, worst=0.5)
 
 
-def compute_cosine_factorization(g: np.ndarray) -> np.ndarray:
+def compute_cosine_factorization(g: Array) -> Array:
     """Returns 1 less the absolute cosine of directions, [n] in [0, 1]."""
     return _average_pairs(g, lambda x, y: np.sqrt(x) * np.sqrt(y), worst=0.0)
 
 
-def compute_pair_scores(g: np.ndarray) -> dict[tuple[int, int], float]:
+def compute_pair_scores(g: Array) -> dict[tuple[int, int], float]:
     """Returns the mean cosine form over points, by pair of directions."""
     scores = {}
     for pair in itertools.combinations(range(g.shape[1]), 2):
@@ -111,12 +101,11 @@ def compute_chance(num_units: int) -> float:
     return 1 - math.exp(ratio) / math.sqrt(math.pi)
 
 
-def compute_ratio_factorization(g: np.ndarray) -> float:
+def compute_ratio_factorization(g: Array) -> float:
     """Returns the factorization of a layer as the published code computes it.
 
-    1 - mean |g_xy| / mean (g_xx + g_yy), with means over points, so that points
-    with long directions dominate. 1/2 if all are dead, where the published code
-    has 1.
+    1 - mean |g_xy| / mean (g_xx + g_yy), with means over points. 1/2 if all are
+    dead, where the published code has 1.
     """
     scores = []
     for xx, yy, xy in _pairs(g):
@@ -127,14 +116,15 @@ def compute_ratio_factorization(g: np.ndarray) -> float:
 
 
 def compute_gradient_metrics(
-    activations: np.ndarray, shape: Sequence[int], axes: Sequence[int]
-) -> np.ndarray:
+    activations: Array, shape: Sequence[int], axes: Sequence[int]
+) -> Array:
     """Returns metric tensors [n, F, F] by differences, as the published code.
 
-    Differences between grid points are central, one-sided at the border, and
-    per step. Activations [n, units] are over a complete grid, the last factor
-    fastest; F counts the axes, the ordered factors. A factor with one value has
-    zeros.
+    Differences between neighbors on the grid are central, one-sided at the
+    border, and per step: for bumps of sigma 1, .63 of the squared length of a
+    derivative, and 1.24 at the border. Activations [n, units] are over a
+    complete grid, the last factor fastest; F counts the axes, the ordered
+    factors. A factor with one value has zeros.
     """
     g = np.zeros((len(activations), len(axes), len(axes)))
     for part in iterate_units(activations, _BLOCK_UNITS):
@@ -180,12 +170,11 @@ def compute_gradient_metrics(
     dead_fraction="share of dead points: share of the points at which some "
     "factor moves nothing",
 )
-def summarize_geometry(g: np.ndarray, is_ood: np.ndarray) -> Scores:
+def summarize_geometry(g: Array, is_ood: Array) -> Scores:
     """Returns means of the scores of one layer; `is_ood` [n] marks OOD points.
 
-    `factorization`, `cosine_factorization` and `dead_fraction` are over all
-    points, `log_volume_id` and `log_volume_ood` over subsets. None where there
-    is no such point, no pair of factors, or a metric is not finite.
+    None where there is no such point, no pair of factors, or a metric is not
+    finite.
     """
     is_ood = np.asarray(is_ood, bool)
     log_volume = compute_log_volume(g)
@@ -198,22 +187,20 @@ def summarize_geometry(g: np.ndarray, is_ood: np.ndarray) -> Scores:
     }
 
 
-def _finite(g: np.ndarray) -> np.ndarray:
+def _finite(g: Array) -> Array:
     g = np.asarray(g, np.float64)
     is_finite = np.isfinite(g).all(axis=(1, 2), keepdims=True)  # [n, 1, 1]
     return np.where(is_finite, g, np.nan)
 
 
-def _pairs(g: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def _pairs(g: Array) -> list[tuple[Array, Array, Array]]:
     """Returns g_xx, g_yy and g_xy, each [n], of every pair of factors."""
     g = _finite(g)
     pairs = itertools.combinations(range(g.shape[1]), 2)
     return [(g[:, i, i], g[:, j, j], g[:, i, j]) for i, j in pairs]
 
 
-def _average_pairs(
-    g: np.ndarray, combine: Callable, worst: float
-) -> np.ndarray:
+def _average_pairs(g: Array, combine: Callable, worst: float) -> Array:
     """Averages 1 - |g_xy| / combine(g_xx, g_yy) over pairs."""
     scores = [
         1 - np.abs(xy) / np.maximum(combine(xx, yy), _TINY)

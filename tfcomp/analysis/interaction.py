@@ -11,9 +11,8 @@ inner products over its units:
 
 The sums of the mixed share (interaction asymmetry, Brady et al. 2025) are also
 over points. Contrast: Brady et al. 2023. K is the Gaussian curvature of the
-surface that a stage makes of two factors, by the equation of Gauss: g_ij =
-<h_i, h_j> is its metric, II_ij what h_ij has at right angles to h_1 and h_2.
-What stages of ReLUs have is in `docs/outputs.md`.
+surface of two factors (Gauss): g_ij = <h_i, h_j> is its metric, II_ij what h_ij
+has at right angles to h_1 and h_2.
 """
 
 import itertools
@@ -21,6 +20,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
+from numpy import ndarray as Array
 
 from tfcomp.analysis import jacobians
 from tfcomp.analysis.features import Scores, finite_or_none, mean_or_none
@@ -46,8 +46,8 @@ def compute_jet_products(
     """Returns inner products of all derivatives of stages, float64 [n, K, K].
 
     K counts F first ones, F (F + 1) / 2 second ones (pairs as in `list_pairs`)
-    and F absolute first ones. The second ones are Jacobians of Jacobians, which
-    must be exact: `jacobian_fn` calls its function once, at the factors.
+    and F absolute first ones. `jacobian_fn` must be exact, and call its
+    function once, at the factors.
     """
     columns: dict[str, list[tf.Tensor]] = {}
 
@@ -73,13 +73,13 @@ def compute_jet_products(
 
 
 class Interaction:
-    """Numbers of a stage at n points, from what `compute_jet_products` gives.
+    """Numbers of a stage at n points, from `compute_jet_products`.
 
     Derivatives are by factors in units of their ranges [F]. Points that are not
-    finite are NaN throughout.
+    finite are NaN.
     """
 
-    def __init__(self, products: np.ndarray, ranges: Sequence[float]) -> None:
+    def __init__(self, products: Array, ranges: Sequence[float]) -> None:
         count, scale = len(ranges), np.asarray(ranges, float)
         both = [scale[i] * scale[j] for i, j in list_pairs(count)]
         scales = np.concatenate([scale, both, scale])
@@ -104,7 +104,7 @@ class Interaction:
         mixed = squares[:, is_mixed].sum()
         return float(mixed / total) if mixed > FLOOR**2 * slopes else 0.0
 
-    def contrast(self) -> tuple[np.ndarray, np.ndarray]:
+    def contrast(self) -> tuple[Array, Array]:
         """Returns contrast and relative contrast, [n]; 1 at a dead point."""
         i, j = np.triu_indices(self.count, 1)
         lengths = np.sqrt(np.diagonal(self.first, axis1=1, axis2=2))
@@ -114,7 +114,7 @@ class Interaction:
         is_worst = is_dead(self.first) | (relative > 1)  # by an ulp
         return contrast, np.where(is_worst, 1.0, relative)
 
-    def curvature(self) -> tuple[np.ndarray, np.ndarray]:
+    def curvature(self) -> tuple[Array, Array]:
         """Returns K, NaN without a surface, and sqrt(det g), [n] each."""
         g = self.first
         squares = g[:, 0, 0] * g[:, 1, 1]

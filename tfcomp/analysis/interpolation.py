@@ -5,10 +5,10 @@ gap and the edge images a and b, the last ones before and after the gap:
 
     r2          of o on a and b, the best weights (least squares)
     linear_r2   of o as (1 - t) a + t b, the weights of the claim
+    truth_r2    of the true image on a and b, which overlap
 
-R^2 = 1 - SSE / SST with SST about zero and no intercept, since images have
-background 0. `truth_r2` is R^2 of the *true* image on a and b, which overlap.
-A copy of the nearest edge has an R^2 of 1, too. What tells a blend is
+R^2 = 1 - SSE / SST with SST about zero and no intercept. A copy of the nearest
+edge has an R^2 of 1, too. What tells a blend is
 
     weight_r2   of the best weights on (1 - t, t), over all held-out points
 
@@ -19,6 +19,7 @@ nearest edge, below 0 for copies of one edge.
 from dataclasses import dataclass
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.analysis.features import Scores, finite_or_none, mean_or_none
 
@@ -30,22 +31,22 @@ class Interpolation:
     The first three are the results of `find_edges`; weights are [m, 2].
     """
 
-    rows: np.ndarray
-    edges: np.ndarray
-    fraction: np.ndarray
-    weights: np.ndarray
-    r2: np.ndarray
-    linear_r2: np.ndarray
-    truth_r2: np.ndarray
+    rows: Array
+    edges: Array
+    fraction: Array
+    weights: Array
+    r2: Array
+    linear_r2: Array
+    truth_r2: Array
 
 
 def find_edges(
-    is_ood: np.ndarray, periodic: bool = False
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    is_ood: Array, periodic: bool = False
+) -> tuple[Array, Array, Array]:
     """Finds the known points around every held-out point of a curve.
 
-    Returns rows of the held-out points with an edge on both sides [m], their
-    edges [m, 2], and the fraction of the way between these [m], in (0, 1).
+    Returns rows of the points with an edge on both sides [m], their edges [m,
+    2], and the fraction of the way between these [m], in (0, 1).
     """
     is_ood = np.asarray(is_ood, bool)
     known = np.flatnonzero(~is_ood)
@@ -61,12 +62,9 @@ def find_edges(
 
 
 def compute_interpolation(
-    outputs: np.ndarray,
-    truth: np.ndarray,
-    is_ood: np.ndarray,
-    periodic: bool = False,
+    outputs: Array, truth: Array, is_ood: Array, periodic: bool = False
 ) -> Interpolation:
-    """Compares outputs between two known points with the true images there.
+    """Compares outputs between known points with the true images there.
 
     Both are [n, ...], along one ordered factor, with background 0.
     """
@@ -89,8 +87,8 @@ def compute_interpolation(
 
 
 def interpolate_edges(
-    truth: np.ndarray, is_ood: np.ndarray, periodic: bool = False
-) -> np.ndarray:
+    truth: Array, is_ood: Array, periodic: bool = False
+) -> Array:
     """Interpolates the images [n, ...] between two known ones."""
     rows, edges, fraction = find_edges(is_ood, periodic)
     images = np.array(truth, np.float64)
@@ -114,6 +112,6 @@ def summarize_interpolation(scores: Interpolation) -> Scores:
     }
 
 
-def _compute_r2(target: np.ndarray, prediction: np.ndarray) -> float:
+def _compute_r2(target: Array, prediction: Array) -> float:
     total = np.sum(target**2) or np.nan
     return float(1 - np.sum((target - prediction) ** 2) / total)

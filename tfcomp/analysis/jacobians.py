@@ -2,8 +2,7 @@
 
 For a stage h, mapping factors f to activations (flattened), the Jacobian is
 J = dh/df [units, factors] and the metric that the stage pulls back to the
-factors is g = J^T J (paper section 3.4, appendix B). J is per unit of the
-factor; nothing is divided by the number of units or of pixels.
+factors is g = J^T J (paper section 3.4, appendix B), per unit of the factor.
 
 A `stage_fn` maps a float tensor of factors [n, F] to a dictionary
 `{stage name: tensor [n, ...]}`, as a Keras model with named outputs does.
@@ -14,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
+from numpy import ndarray as Array
 
 StageDict = dict[str, tf.Tensor]
 StageFn = Callable[[tf.Tensor], StageDict]
@@ -27,8 +27,7 @@ def compute_stage_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
     """Returns exact Jacobians [n, units, F] of all stages, in their order.
 
     A stage that does not depend on the factors has zeros. It takes one pass per
-    factor, where `tape.batch_jacobian` needs one per unit, and another one
-    unless in a `tf.function` with a static batch size.
+    factor, where `tape.batch_jacobian` needs one per unit.
     """
     # The inner gradient of sum <u, h> over stages is linear in the cotangents
     # u, so its own gradient with respect to u is a column of the Jacobian.
@@ -51,7 +50,7 @@ def compute_stage_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
 
 
 def compute_difference_jacobians(
-    stage_fn: StageFn, factors: tf.Tensor, values: Sequence[np.ndarray]
+    stage_fn: StageFn, factors: tf.Tensor, values: Sequence[Array]
 ) -> StageDict:
     """Returns Jacobians [n, units, F] by differences over the grid.
 
@@ -93,16 +92,15 @@ def compute_stage_metrics(
 
 def evaluate_in_batches(
     fn: Callable[[tf.Tensor], StageDict],
-    factors: np.ndarray,
+    factors: Array,
     batch_size: int = BATCH_SIZE,
     traced: bool = True,
-) -> dict[str, np.ndarray]:
+) -> dict[str, Array]:
     """Evaluates a function of factors [n, F] over a whole grid, batch by batch.
 
     It maps [b, F] to {name: tensor [b, ...]}, row by row, in float32. All
-    batches have one size, up to `batch_size`, the last one padded by repeating
-    its last row, so there is one trace. Pass a `tf.function` to keep that
-    between calls.
+    batches have one size, the last one padded, so there is one trace. Pass a
+    `tf.function` to keep that between calls.
     """
     num_batches = -(-len(factors) // batch_size)
     size = -(-len(factors) // num_batches)
@@ -111,7 +109,7 @@ def evaluate_in_batches(
     kind = tf.types.experimental.PolymorphicFunction
     fn = tf.function(fn) if traced and not isinstance(fn, kind) else fn
     # Filled batch by batch: joined at the end, they would take twice as much.
-    results: dict[str, np.ndarray] = {}
+    results: dict[str, Array] = {}
     for start in range(0, len(padded), size):
         rows = tf.constant(padded[start : start + size])
         for name, value in fn(rows).items():

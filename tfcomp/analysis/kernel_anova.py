@@ -11,25 +11,25 @@ of arguments. With mean squares as weights (w = |c|^2) the ratio is
 
     eta = (|a|^2 + |b|^2) / (|a|^2 + |b|^2 + |c|^2)         in [0, 1]
 
-1 for an additive kernel, as the binary factorized one of equations 3 and 4,
-and 2 / (N + 1) for one that tells only equal points of an N x N grid, as pure
-memorization does. Of more factors it is the share of the terms of one factor.
+1 for an additive kernel (equations 3 and 4), and 2 / (N + 1) for one that tells
+only equal points of an N x N grid, as pure memorization does. Of more factors
+it is the share of the terms of one factor.
 
-The same holds for images: the interaction part of an image is the image less
-its row and column means, zero for every sum f(x) + g(y), as a plus of two
-stripes. The parts of outputs, o, explain those of true images, t, by
+The interaction part of an image is the image less its row and column means,
+zero for every sum f(x) + g(y), as a plus of two stripes. The parts of outputs,
+o, explain those of true images, t, by
 
     R^2 = 1 - sum |s o - t|^2 / sum |t|^2,     s = sum <o, t> / sum <o, o>
 
-with one scale s for all images of the set, so that a network may draw all too
-faint, but not one of them instead of another. It lies in [0, 1]. A plus with a
-bump of .001 on it has 1 as well, so beside it stand the size of the part, |o| /
-|t|, and its share of the variance over pixels, of outputs and of true images.
+with one scale s for all images. A plus with a bump of .001 on it has 1 as well,
+so beside it stand the size of the part, |o| / |t|, and its share of the
+variance over pixels.
 """
 
 import itertools
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.analysis.features import Scores, finite_or_none
 from tfcomp.analysis.schmidt import arrange_grid
@@ -40,13 +40,12 @@ FLOOR = 1e-12
 ROUNDING = 1e-10
 
 
-def summarize_anova(gram: np.ndarray, factors: np.ndarray) -> Scores:
+def summarize_anova(gram: Array, factors: Array) -> Scores:
     """Returns the shares of a kernel's terms in its variance, by order.
 
-    The matrix [n, n] is symmetric, the factors [n, F] as for `arrange_grid`.
-
-    Of two factors `anova_first` and `anova_second` (the terms of one factor
-    each) and `anova_pairwise` (the rest); of any other number `anova_single`,
+    The matrix [n, n] is symmetric, the factors [n, F] as for `arrange_grid`. Of
+    two factors `anova_first` and `anova_second` (the terms of one factor each)
+    and `anova_pairwise` (the rest); of any other number `anova_single`,
     `anova_pairwise` and `anova_higher`. And `factorization_ratio`, the share of
     all terms of one factor. None for a kernel that does not vary or is not
     finite.
@@ -73,7 +72,7 @@ def summarize_anova(gram: np.ndarray, factors: np.ndarray) -> Scores:
     return {name: finite_or_none(value) for name, value in numbers.items()}
 
 
-def _keep(blocks: np.ndarray, factors: list[int]) -> np.ndarray:
+def _keep(blocks: Array, factors: list[int]) -> Array:
     """Averages over both arguments of all other factors; keeps the axes."""
     count = blocks.ndim // 2
     others = [i for i in range(count) if i not in factors]
@@ -81,7 +80,7 @@ def _keep(blocks: np.ndarray, factors: list[int]) -> np.ndarray:
     return blocks.mean(axis=axes, keepdims=True)
 
 
-def remove_marginals(images: np.ndarray) -> np.ndarray:
+def remove_marginals(images: Array) -> Array:
     """Removes row and column means of images [n, H, W(, C)]; [n, H, W]."""
     maps = _average_channels(images)
     maps = maps - maps.mean(axis=(1, 2), keepdims=True)
@@ -89,9 +88,7 @@ def remove_marginals(images: np.ndarray) -> np.ndarray:
     return maps - maps.mean(axis=2, keepdims=True)
 
 
-def compute_interaction_r2(
-    images: np.ndarray, truth: np.ndarray
-) -> float | None:
+def compute_interaction_r2(images: Array, truth: Array) -> float | None:
     """Returns R^2 of the interaction part of images on the true part.
 
     None if one is not finite or no true image has an interaction part.
@@ -107,12 +104,11 @@ def compute_interaction_r2(
     return finite_or_none(min(product**2 / (energy * total), 1.0))
 
 
-def compute_interaction_size(images: np.ndarray, truth: np.ndarray) -> Scores:
+def compute_interaction_size(images: Array, truth: Array) -> Scores:
     """Returns how large the interaction part of images is.
 
-    `amplitude` is its norm over that of the true part, `variance` its share of
-    the variance over the pixels of an image, `truth_variance` that share in the
-    true images. None as in `compute_interaction_r2`.
+    `amplitude` is its norm over that of the true part, `variance` and
+    `truth_variance` are shares of the variance over pixels.
     """
     drawn, within = _sum_squares(images)
     true, true_within = _sum_squares(truth)
@@ -125,8 +121,7 @@ def compute_interaction_size(images: np.ndarray, truth: np.ndarray) -> Scores:
     }
 
 
-def _sum_squares(images: np.ndarray) -> tuple[float, float]:
-    """Returns sums of squares of the interaction part, and about the mean."""
+def _sum_squares(images: Array) -> tuple[float, float]:
     maps = _average_channels(images)
     part = float(np.sum(remove_marginals(maps) ** 2))
     within = np.sum((maps - maps.mean((1, 2), keepdims=True)) ** 2)
@@ -134,6 +129,6 @@ def _sum_squares(images: np.ndarray) -> tuple[float, float]:
     return 0.0 if is_rounding else part, float(within)
 
 
-def _average_channels(images: np.ndarray) -> np.ndarray:
+def _average_channels(images: Array) -> Array:
     maps = np.asarray(images, np.float64)
     return maps.mean(axis=-1) if maps.ndim == 4 else maps

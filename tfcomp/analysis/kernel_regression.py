@@ -8,14 +8,12 @@ length scale:
     product    k = product over factors of exp(-t_f^2 / 2)
     radial     k = (1 + sqrt(3) r) exp(-sqrt(3) r),   r^2 = sum of t_f^2
 
-The additive kernel superposes knowledge of x and knowledge of y;
-the product kernel needs both to be close; the radial one (Matern 3/2, one
-length scale) sees the distance alone. It is not Gaussian, since a Gaussian
-of the distance *is* the product kernel with equal scales.
+The additive kernel superposes knowledge of x and knowledge of y; the product
+kernel needs both to be close; the radial one (Matern 3/2, one length scale)
+sees the distance alone. It is not Gaussian, as that *is* the product kernel.
 
-Scales and ridge have the smallest leave-one-out error over ID
-points; OOD outputs are used for the final score only. R^2 is 1 - SSE / SST
-over all pixels, with SST about the mean ID output, in ID and OOD alike.
+Scales and ridge have the smallest leave-one-out error over ID points. R^2 is
+1 - SSE / SST over all pixels, with SST about the mean ID output, in ID and OOD.
 """
 
 import itertools
@@ -23,6 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.analysis.features import finite_or_none, single_threaded
 from tfcomp.datasets.dataset import choose_rows
@@ -44,8 +43,8 @@ class KernelFit:
     """One kernel regression: chosen length scales, in grid steps, and ridge.
 
     Empty, and NaN, if nothing could be fitted. R^2 of ID points, left out one
-    by one, and of OOD points are None where outputs are not finite, do not
-    vary, or there are too few points.
+    by one, and of OOD points are None where outputs are not finite or do not
+    vary.
     """
 
     kernel: str
@@ -56,8 +55,8 @@ class KernelFit:
 
 
 def make_kernel(
-    kernel: str, rows: np.ndarray, columns: np.ndarray, scales: Sequence[float]
-) -> np.ndarray:
+    kernel: str, rows: Array, columns: Array, scales: Sequence[float]
+) -> Array:
     """Returns a kernel [n, m] of coordinates [n, F] and [m, F]."""
     difference = rows.T[:, :, None] - columns.T[:, None, :]  # [F, n, m]
     squares = (difference / np.reshape(scales, (-1, 1, 1))) ** 2
@@ -71,14 +70,14 @@ def make_kernel(
 
 @single_threaded
 def fit_kernels(
-    factors: np.ndarray, outputs: Mapping[str, np.ndarray], is_ood: np.ndarray
+    factors: Array, outputs: Mapping[str, Array], is_ood: Array
 ) -> dict[str, dict[str, KernelFit]]:
     """Fits every kernel to outputs [n, ...] by name, at factor values [n, F].
 
-    They are ridge regressions from ID to OOD outputs, with an intercept (an
-    output) that is not penalized. Every combination of `SCALES` over factors
-    takes an eigendecomposition, which outputs share. Returns the fits of each
-    output by kernel.
+    They are ridge regressions with an intercept (an output) that is not
+    penalized. Every combination of `SCALES` over factors takes an
+    eigendecomposition, which outputs share. Returns the fits of each output by
+    kernel.
     """
     is_ood = np.asarray(is_ood, bool)
     points = _convert_to_steps(factors)
@@ -112,7 +111,7 @@ def fit_kernels(
     return fits
 
 
-def _convert_to_steps(factors: np.ndarray) -> np.ndarray:
+def _convert_to_steps(factors: Array) -> Array:
     """Converts values [n, F] to steps of the mean spacing of their values."""
     columns = []
     for values in np.asarray(factors, np.float64).T:
@@ -123,7 +122,7 @@ def _convert_to_steps(factors: np.ndarray) -> np.ndarray:
 
 
 def _choose(
-    kernel: str, known: np.ndarray, targets: Mapping[str, np.ndarray]
+    kernel: str, known: Array, targets: Mapping[str, Array]
 ) -> dict[str, tuple[float, tuple[float, ...], float]]:
     """Returns the least leave-one-out error, its scales and its ridge."""
     rotated = dict(targets)
@@ -150,10 +149,8 @@ def _choose(
 
 
 def _solve(
-    parts: tuple[np.ndarray, np.ndarray],
-    targets: np.ndarray,
-    ridges: Sequence[float],
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    parts: tuple[Array, Array], targets: Array, ridges: Sequence[float]
+) -> Iterator[tuple[Array, Array, Array]]:
     """Solves (K + ridge) a + b = Y, sum a = 0, with K = U diag(w) U^T.
 
     Yields, for every ridge, weights a = M Y [n, pixels], intercept b [pixels],
@@ -177,7 +174,7 @@ def _solve(
 
 
 def _compute_r2(
-    squared_error: float, deviations: np.ndarray, values: np.ndarray
+    squared_error: float, deviations: Array, values: Array
 ) -> float | None:
     total = np.vdot(deviations, deviations)
     # Outputs that only differ by the rounding of their mean do not vary.

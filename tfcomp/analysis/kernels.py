@@ -1,11 +1,10 @@
 """Gram matrices of outputs over a grid, and ideal kernels of factors.
 
 A Gram matrix [n, n], float64, is the similarity of every pair of outputs [n,
-...] (paper section 3.3, eq. 2 and 34; appendix F.1): cosine, L2 distance or
-pixel overlap. Outputs are expected *bright*, a bump of 1 on a background of 0:
-pass `1 - images` for dark ones. A *blank* output (all zeros) has no direction
-and no bright pixel: its cosine and overlap are 0 with every output, itself
-included. An output that is not finite makes its row and column NaN.
+...] (paper section 3.3, eq. 2 and 34; appendix F.1). Outputs are expected
+*bright*, a bump of 1 on a background of 0: pass `1 - images` for dark ones. A
+*blank* output (all zeros) has a cosine and overlap of 0 with every output,
+itself included. An output that is not finite makes its row and column NaN.
 
 With deltas d_f = 1 where two points have the same value of factor f, else 0,
 the ideal kernels are (eq. 32 for more factors)
@@ -19,13 +18,13 @@ and agreement with a Gram matrix is the centered kernel alignment
     A(K, L) = <HKH, HLH> / (|HKH| |HLH|),      H = I - 11^T / n
 
 which ignores the scale of a kernel and a constant added to it. Cosines of true
-bumps have A = 0.41 and 0.42 with the first two, as deltas have no width; with
-the `width` of the bumps the conjunctive kernel *is* their cosine.
+bumps have A = 0.41 and 0.42 with the first two, as deltas have no width.
 """
 
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.analysis.features import Scores, finite_or_none, single_threaded
 
@@ -38,7 +37,7 @@ WIDTHS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 
 
 @single_threaded
-def compute_cosine_gram(outputs: np.ndarray) -> np.ndarray:
+def compute_cosine_gram(outputs: Array) -> Array:
     """Returns cosine similarities of all pairs, in [-1, 1], to about 1e-6."""
     flat = _scale_rows(flatten_outputs(outputs))
     unit = flat.astype(np.float32)  # for a product that is twice as fast
@@ -46,9 +45,7 @@ def compute_cosine_gram(outputs: np.ndarray) -> np.ndarray:
     return np.clip(gram, -1, 1, out=gram)
 
 
-def compute_neighbor_cosines(
-    outputs: np.ndarray, periodic: bool = False
-) -> np.ndarray:
+def compute_neighbor_cosines(outputs: Array, periodic: bool = False) -> Array:
     """Returns cosines of outputs with the next, [n - 1]; [n] if periodic."""
     flat = _scale_rows(flatten_outputs(outputs))
     cosines = np.einsum("ij,ij->i", flat, np.roll(flat, -1, axis=0))
@@ -56,7 +53,7 @@ def compute_neighbor_cosines(
 
 
 @single_threaded
-def compute_distance_gram(outputs: np.ndarray) -> np.ndarray:
+def compute_distance_gram(outputs: Array) -> Array:
     """Returns L2 distances of all pairs over all pixels, 0 to itself."""
     flat = flatten_outputs(outputs)
     is_finite = np.isfinite(flat).all(axis=1)
@@ -72,17 +69,14 @@ def compute_distance_gram(outputs: np.ndarray) -> np.ndarray:
     return np.sqrt(np.maximum(gram, 0, out=gram), out=gram)
 
 
-def convert_to_similarity(distances: np.ndarray) -> np.ndarray:
-    """Returns 1 - distance / largest distance; 1 without a distance.
-
-    Once centered it is positive semidefinite, as minus a Euclidean distance is.
-    """
+def convert_to_similarity(distances: Array) -> Array:
+    """Returns 1 - distance / largest distance; 1 without a distance."""
     largest = np.fmax.reduce(distances, axis=None, initial=0)
     return 1 - distances / (largest if largest > 0 else 1)
 
 
 @single_threaded
-def compute_overlap_gram(outputs: np.ndarray) -> np.ndarray:
+def compute_overlap_gram(outputs: Array) -> Array:
     """Returns intersection over union of bright pixels, of all pairs."""
     flat = flatten_outputs(outputs)
     is_finite = np.isfinite(flat).all(axis=1)
@@ -97,56 +91,52 @@ def compute_overlap_gram(outputs: np.ndarray) -> np.ndarray:
     return overlap
 
 
-def flatten_outputs(outputs: np.ndarray) -> np.ndarray:
+def flatten_outputs(outputs: Array) -> Array:
     """Returns a float64 copy [n, pixels]; rows that are not finite are NaN."""
     flat = np.array(outputs, np.float64).reshape(len(outputs), -1)
     flat[~np.isfinite(flat).all(axis=1)] = np.nan
     return flat
 
 
-def _scale_rows(flat: np.ndarray) -> np.ndarray:
+def _scale_rows(flat: Array) -> Array:
     # In place; by the largest entry first, since squares of 1e-200 underflow.
     flat /= _one_if_zero(np.abs(flat).max(axis=1, keepdims=True, initial=0))
     flat /= _one_if_zero(np.linalg.norm(flat, axis=1, keepdims=True))
     return flat
 
 
-def _one_if_zero(values: np.ndarray) -> np.ndarray:
+def _one_if_zero(values: Array) -> Array:
     return np.where(values == 0, 1.0, values)
 
 
-def make_factorized_kernel(
-    factors: np.ndarray, width: float = 0.0
-) -> np.ndarray:
+def make_factorized_kernel(factors: Array, width: float = 0.0) -> Array:
     """Returns the binary factorized kernel of values [n, F], [n, n].
 
     An absent value (NaN) agrees with none. With a width, in units of the
-    factors, the overlap exp(-distance^2 / 4 width^2) of two bumps replaces each
-    delta.
+    factors, exp(-distance^2 / 4 width^2), the overlap of two bumps, replaces
+    each delta.
     """
     return np.mean(list(_similarities(factors, width)), axis=0)
 
 
-def make_conjunctive_kernel(
-    factors: np.ndarray, width: float = 0.0
-) -> np.ndarray:
+def make_conjunctive_kernel(factors: Array, width: float = 0.0) -> Array:
     """Returns the conjunctive kernel: 1 where all factors agree, else 0."""
     return np.prod(list(_similarities(factors, width)), axis=0)
 
 
-def make_constant_kernel(factors: np.ndarray, width: float = 0.0) -> np.ndarray:
+def make_constant_kernel(factors: Array, width: float = 0.0) -> Array:
     """Returns the kernel of outputs that ignore the factors, ones [n, n]."""
     return np.ones((len(factors), len(factors)))
 
 
-IDEAL_KERNELS: dict[str, Callable[..., np.ndarray]] = {
+IDEAL_KERNELS: dict[str, Callable[..., Array]] = {
     "factorized": make_factorized_kernel,
     "conjunctive": make_conjunctive_kernel,
     "constant": make_constant_kernel,
 }
 
 
-def compute_alignment(gram: np.ndarray, kernel: np.ndarray) -> float:
+def compute_alignment(gram: Array, kernel: Array) -> float:
     """Returns the centered alignment of two kernels [n, n], from -1 to 1.
 
     0 for a kernel that is the same for all rows or columns; NaN for no points
@@ -159,13 +149,12 @@ def compute_alignment(gram: np.ndarray, kernel: np.ndarray) -> float:
 
 
 def summarize_alignment(
-    gram: np.ndarray, factors: np.ndarray, rows: np.ndarray, width: float = 0.0
+    gram: Array, factors: Array, rows: Array, width: float = 0.0
 ) -> Scores:
     """Returns the alignment with each ideal kernel, as `alignment_factorized`.
 
-    Of similarities [n, n] at values [n, F], only those of some rows, bool [n],
-    count: OOD points in the paper's fig. 1e. None where there are no points or
-    a value is not finite.
+    Of similarities [n, n] at values [n, F], only some rows, bool [n], count:
+    OOD points in the paper's fig. 1e. None without points or if not finite.
     """
     block, points = gram[np.ix_(rows, rows)], factors[rows]
     numbers = {}
@@ -176,15 +165,14 @@ def summarize_alignment(
 
 
 def summarize_best_alignment(
-    gram: np.ndarray, factors: np.ndarray, rows: np.ndarray
+    gram: Array, factors: Array, rows: Array
 ) -> Scores:
     """Returns the alignment with kernels of the best width of `WIDTHS`.
 
-    Outputs are often wider than a bump, and of two kernels the one with their
-    width would win whatever they show. `alignment_additive_best` refers to
-    k(x, x') + k(y, y'), with k the overlap of two bumps, and
-    `alignment_radial_best` to the product of the two, a Gaussian of the
-    distance. Arguments and None are as in `summarize_alignment`.
+    Of two kernels the one with the width of the outputs would win whatever they
+    show. `alignment_additive_best` refers to k(x, x') + k(y, y'), with k the
+    overlap of two bumps, `alignment_radial_best` to the product, a Gaussian of
+    the distance.
     """
     block, points = gram[np.ix_(rows, rows)], factors[rows]
     numbers: Scores = {}
@@ -203,8 +191,7 @@ def summarize_best_alignment(
     return numbers
 
 
-def _similarities(factors: np.ndarray, width: float) -> Iterator[np.ndarray]:
-    """Yields a matrix [n, n] for each factor."""
+def _similarities(factors: Array, width: float) -> Iterator[Array]:
     for values in factors.T:
         difference = np.subtract.outer(values, values)
         if width > 0:
@@ -214,8 +201,7 @@ def _similarities(factors: np.ndarray, width: float) -> Iterator[np.ndarray]:
             yield (difference == 0).astype(np.float64)
 
 
-def _center(matrix: np.ndarray) -> np.ndarray:
-    """Removes row and column means, and scales to a norm of one."""
+def _center(matrix: Array) -> Array:
     matrix = matrix.astype(np.float64)
     floor = FLOOR * np.linalg.norm(matrix)
     matrix -= matrix.mean(axis=0)

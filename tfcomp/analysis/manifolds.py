@@ -6,16 +6,14 @@ may hide or invent a jump:
 
     d_i     = h(f_i+1) - h(f_i)
     speed   s_i = |d_i|
-    turning t_i = angle between d_i-1 and d_i, in degrees: 0 goes straight on,
-                  90 is what unrelated steps have
+    turning t_i = angle between d_i-1 and d_i, in degrees: 0 goes straight on
 
 Steps at held-out points are compared with the others by ratios of medians (is
-the gap crossed faster?) and of maxima (is there one jump?): 1 for a curve that
-does not know of the gap, whatever the scale of the activations.
+the gap crossed faster?) and of maxima (is there one jump?).
 
-UMAP compiles with its own copy of LLVM, which can crash a process in which
-TensorFlow has loaded another one. So `python -m tfcomp.analysis.manifolds` is a
-process that replaces the arrays [n, k] in an `.npz` file by their embeddings.
+UMAP's copy of LLVM can crash a process in which TensorFlow has loaded another
+one. So `python -m tfcomp.analysis.manifolds` is a process that replaces the
+arrays [n, k] in an `.npz` file by their embeddings.
 """
 
 import importlib.util
@@ -29,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.analysis.features import Scores, finite_or_none, single_threaded
 
@@ -48,13 +47,13 @@ class Components:
     variance.
     """
 
-    features: np.ndarray
-    explained: np.ndarray
+    features: Array
+    explained: Array
 
 
 @single_threaded
 def compute_components(
-    rows: np.ndarray, num_components: int | None = None
+    rows: Array, num_components: int | None = None
 ) -> Components:
     """Returns principal components from the rows of `compute_rows`.
 
@@ -91,14 +90,13 @@ def has_umap() -> bool:
     return importlib.util.find_spec("umap") is not None
 
 
-def compute_umaps(stages: Mapping[str, Components]) -> dict[str, np.ndarray]:
+def compute_umaps(stages: Mapping[str, Components]) -> dict[str, Array]:
     """Computes UMAP embeddings [n, 2], float32, the same in every call.
 
-    They are made from all components of a stage, n at least 5, and NaN if the
-    points of a stage do not differ.
+    They are of all components of a stage, and NaN if its points do not differ.
 
     Raises:
-        ValueError: If there are too few points.
+        ValueError: If there are fewer than 5 points.
         OSError: If the process of UMAP fails, as without umap-learn.
     """
     features = {s: c.features.astype(np.float32) for s, c in stages.items()}
@@ -113,7 +111,7 @@ def compute_umaps(stages: Mapping[str, Components]) -> dict[str, np.ndarray]:
     return constant | dict(zip(differ, embedded, strict=True))
 
 
-def embed_elsewhere(features: Sequence[np.ndarray]) -> list[np.ndarray]:
+def embed_elsewhere(features: Sequence[Array]) -> list[Array]:
     """Returns UMAP embeddings [n, 2] of points [n, k], by another process."""
     with tempfile.TemporaryDirectory() as folder:
         file = str(Path(folder, "points.npz"))
@@ -133,7 +131,7 @@ def embed_elsewhere(features: Sequence[np.ndarray]) -> list[np.ndarray]:
             return list(arrays.values())
 
 
-def _embed(features: np.ndarray) -> np.ndarray:
+def _embed(features: Array) -> Array:
     import umap  # type: ignore[import-untyped]
 
     reducer = umap.UMAP(  # as in the published notebook
@@ -146,14 +144,14 @@ def _embed(features: np.ndarray) -> np.ndarray:
 
 
 def compute_steps(
-    activations: np.ndarray, periodic: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
+    activations: Array, periodic: bool = False
+) -> tuple[Array, Array]:
     """Returns lengths of steps along a curve, and angles between them.
 
     For points [n, ...] in the order of the factor: speeds [n], entry i from
-    point i to i + 1, the last one NaN unless periodic; and angles [n] in
-    degrees, 0 to 180, between the steps before and after every point, NaN
-    beside a step without length and, unless periodic, at both ends.
+    point i to i + 1, and angles [n] in degrees between the steps before and
+    after every point. NaN at the ends unless periodic, and beside a step
+    without length.
     """
     flat = np.reshape(activations, (len(activations), -1))
     flat = flat.astype(np.result_type(flat, np.float32), copy=False)
@@ -173,14 +171,14 @@ def compute_steps(
 
 
 def compute_gap_statistics(
-    activations: np.ndarray, is_ood: np.ndarray, periodic: bool = False
+    activations: Array, is_ood: Array, periodic: bool = False
 ) -> Scores:
     """Compares a curve [n, ...] in a held-out region with the rest of it.
 
-    A step or an angle belongs to the region if one of its points is held out,
-    so that both borders lie inside. `speed_ratio` and `turning_ratio` are
-    medians, inside over outside, `max_...` maxima. None where one side has no
-    step, does not move, or is not finite.
+    A step or an angle belongs to the region if one of its points is held out.
+    `speed_ratio` and `turning_ratio` are medians, inside over outside,
+    `max_...` maxima. None where one side has no step, does not move, or is not
+    finite.
     """
     is_ood = np.asarray(is_ood, bool)
     step_inside = is_ood | np.roll(is_ood, -1)
@@ -194,9 +192,7 @@ def compute_gap_statistics(
     }
 
 
-def _compare(
-    values: np.ndarray, is_inside: np.ndarray, reduce: Callable
-) -> float | None:
+def _compare(values: Array, is_inside: Array, reduce: Callable) -> float | None:
     exists = ~np.isnan(values)
     inside, outside = values[exists & is_inside], values[exists & ~is_inside]
     if not (inside.size and outside.size and reduce(outside) > 0):

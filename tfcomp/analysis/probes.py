@@ -1,15 +1,13 @@
 """Linear probes, which predict the factors from a layer's activations.
 
 Ridge regression from the activations of one stage to the factors, scored by
-R^2 (uniform average over factors) on points that it was not fitted to, since
-with more units than points it fits even noise: out of fold among ID points, and
-transferred from ID to OOD points.
-
-Activations are normalized as in `features`; the penalty of each fit has the
-least leave-one-out error among the points that the fit sees.
+R^2 (uniform average over factors) on points that it was not fitted to: out of
+fold among ID points, and transferred from ID to OOD points. The penalty of each
+fit has the least leave-one-out error among the points that the fit sees.
 """
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.analysis.features import Scores, single_threaded
 from tfcomp.statistics.limits import AT_MOST_ONE
@@ -56,15 +54,14 @@ PROBES = Chart(
 )
 @single_threaded
 def probe_rows(
-    rows: np.ndarray, targets: np.ndarray, is_ood: np.ndarray, seed: int = 0
+    rows: Array, targets: Array, is_ood: Array, seed: int = 0
 ) -> Scores:
     """Returns cross-validated and transferred R^2 of a linear probe.
 
     It goes from the rows of `compute_rows` to factor values [n, T]. The seed
-    shuffles ID points before they are dealt into folds. R^2 is out of fold over
-    ID points, and over OOD points of a probe fitted to all ID points. None
-    where there are too few points (10 ID, 2 OOD), no target varies, or
-    activations are not finite.
+    shuffles ID points before they are dealt into folds. None where there are
+    too few points (10 ID, 2 OOD), no target varies, or activations are not
+    finite.
     """
     known, unseen = np.flatnonzero(~is_ood), np.flatnonzero(is_ood)
     enough = len(known) >= MIN_POINTS and targets.size
@@ -82,9 +79,7 @@ def probe_rows(
     }
 
 
-def _predict(
-    rows: np.ndarray, truth: np.ndarray, seen: np.ndarray, unseen: np.ndarray
-) -> np.ndarray:
+def _predict(rows: Array, truth: Array, seen: Array, unseen: Array) -> Array:
     """Predicts unseen points by a ridge regression of the seen ones."""
     mean = truth[seen].mean(axis=0)
     basis, squares, others = _decompose(rows, seen, unseen)
@@ -101,12 +96,12 @@ def _predict(
 
 
 def _decompose(
-    rows: np.ndarray, seen: np.ndarray, unseen: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rows: Array, seen: Array, unseen: Array
+) -> tuple[Array, Array, Array]:
     """Returns seen points on their principal axes, squares, and unseen points.
 
-    Centered by the seen points: [n, k], the squared lengths of its columns, and
-    [m, k]. Of units by units or of points by points, whichever is smaller.
+    [n, k], the squared lengths of its columns, and [m, k]: by units or by
+    points, whichever is smaller.
     """
     if rows.shape[1] < len(rows):  # units
         points = rows - rows[seen].mean(axis=0)
@@ -122,12 +117,11 @@ def _decompose(
 
 
 @single_threaded
-def score_fitted(rows: np.ndarray, targets: np.ndarray) -> float | None:
+def score_fitted(rows: Array, targets: Array) -> float | None:
     """Returns R^2 of least squares at the points that it was fitted to.
 
     It goes from the rows of `compute_rows` without OOD points to factor values
-    [n, T], as the probe of the published code. With more units than points it
-    is 1 even for noise.
+    [n, T], as the probe of the published code.
     """
     if not targets.size or not np.isfinite(rows).all():
         return None
@@ -141,7 +135,7 @@ def score_fitted(rows: np.ndarray, targets: np.ndarray) -> float | None:
     return _score(truth, truth - axes @ (axes.T @ truth))
 
 
-def _score(truth: np.ndarray, errors: np.ndarray) -> float | None:
+def _score(truth: Array, errors: Array) -> float | None:
     # A factor that is constant over these points has no variance to explain.
     varies = len(truth) > 1 and np.ptp(truth, axis=0) > 0  # [T]
     if not np.any(varies):

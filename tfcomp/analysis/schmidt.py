@@ -8,14 +8,11 @@ whose s_m are the singular values of K realigned as a matrix
 [(x, x'), (y, y')]. One term (the Schmidt rank, eq. 31, is 1): a product
 kernel, as of true bumps. Two terms: an additive kernel, as the binary
 factorized one (eq. 3): a(x, x') * 1 + 1 * b(y, y'). Many: factors are mixed.
-The first terms are *not* those of low order, which the ratio of appendix A.5
-counts (`kernel_anova`): a product is one term, and of the highest order.
+The first terms are *not* those of low order, which `kernel_anova` counts.
 
-Any activations that are not negative look like one product: random ones have an
-explained fraction of .997 when their mean is as large as their spread. So there
-are *centered* numbers, of the kernel less its means over either argument, as
-of outputs less their mean over the grid. Random features have .21 then, and an
-effective rank of 221, true bumps .98 and 1.1 (on 28 x 28 points).
+Any activations that are not negative look like one product. So there are
+*centered* numbers, of the kernel less its means over either argument, as of
+outputs less their mean over the grid.
 
 With p_m = s_m^2 / sum s^2, the effective rank is exp(-sum p log p), and the
 explained fraction of the first m terms is p_1 + ... + p_m.
@@ -23,6 +20,7 @@ explained fraction of the first m terms is p_1 + ... + p_m.
 
 import numpy as np
 import scipy
+from numpy import ndarray as Array
 
 from tfcomp.analysis.features import (
     Scores,
@@ -36,7 +34,7 @@ ROUNDING = 1e-12
 
 
 @single_threaded
-def compute_schmidt_values(gram: np.ndarray, factors: np.ndarray) -> np.ndarray:
+def compute_schmidt_values(gram: Array, factors: Array) -> Array:
     """Returns singular values of a symmetric Gram matrix between two factors.
 
     The matrix is [n, n] over a full grid of factors [n, 2]. Values are
@@ -57,13 +55,13 @@ def compute_schmidt_values(gram: np.ndarray, factors: np.ndarray) -> np.ndarray:
     return np.sort(np.concatenate(values))[::-1]
 
 
-def compute_explained_fraction(values: np.ndarray) -> np.ndarray:
+def compute_explained_fraction(values: Array) -> Array:
     """Returns shares of the first 1, 2, ... terms; NaN without any."""
     squares = _square(values)
     return np.cumsum(squares / squares.sum())
 
 
-def summarize_schmidt(gram: np.ndarray, factors: np.ndarray) -> Scores:
+def summarize_schmidt(gram: Array, factors: Array) -> Scores:
     """Returns the numbers of the decomposition.
 
     `schmidt_effective_rank`, and the shares `schmidt_explained_1` of the best
@@ -75,16 +73,13 @@ def summarize_schmidt(gram: np.ndarray, factors: np.ndarray) -> Scores:
     return _summarize(gram, factors, "schmidt") | centered
 
 
-def summarize_centered_schmidt(gram: np.ndarray, factors: np.ndarray) -> Scores:
+def summarize_centered_schmidt(gram: Array, factors: Array) -> Scores:
     """Returns the numbers of the centered kernel alone."""
     return _summarize(center_kernel(gram), factors, "schmidt_centered")
 
 
-def center_kernel(gram: np.ndarray) -> np.ndarray:
-    """Returns a kernel [n, n] less its means over either argument.
-
-    Zero where nothing but rounding is left.
-    """
+def center_kernel(gram: Array) -> Array:
+    """Returns a kernel [n, n] less its means; zero if only rounding is left."""
     gram = np.asarray(gram, np.float64)
     largest = np.abs(gram).max(initial=0.0)
     if not np.isfinite(largest):
@@ -95,7 +90,7 @@ def center_kernel(gram: np.ndarray) -> np.ndarray:
     return centered * largest * (np.abs(centered).max(initial=0.0) > ROUNDING)
 
 
-def _summarize(gram: np.ndarray, factors: np.ndarray, name: str) -> Scores:
+def _summarize(gram: Array, factors: Array, name: str) -> Scores:
     values = compute_schmidt_values(gram, factors)
     explained = compute_explained_fraction(values)
     rank = float(compute_effective_rank(_square(values)))
@@ -107,7 +102,7 @@ def _summarize(gram: np.ndarray, factors: np.ndarray, name: str) -> Scores:
     }
 
 
-def arrange_grid(gram: np.ndarray, factors: np.ndarray) -> np.ndarray:
+def arrange_grid(gram: Array, factors: Array) -> Array:
     """Reshapes a Gram matrix [n, n] over a grid to [x, y, ..., x', y', ...].
 
     Raises:
@@ -127,11 +122,8 @@ def arrange_grid(gram: np.ndarray, factors: np.ndarray) -> np.ndarray:
     return np.asarray(gram, np.float64)[np.ix_(order, order)].reshape(shape * 2)
 
 
-def _split(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Splits into even and odd parts.
-
-    The bases are (e_xx' +- e_x'x) / sqrt 2 and e_xx, and the same for y.
-    """
+def _split(blocks: Array) -> tuple[Array, Array]:
+    """Splits into even and odd parts, by (e_xx' +- e_x'x) / sqrt 2 and e_xx."""
     nx, ny = blocks.shape[:2]
     x, x_other = (i[:, None] for i in np.triu_indices(nx))
     y, y_other = np.triu_indices(ny)
@@ -144,7 +136,7 @@ def _split(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return even, odd
 
 
-def _square(values: np.ndarray) -> np.ndarray:
+def _square(values: Array) -> Array:
     # Scaled first, or a faint kernel would underflow; NaN of none.
     values = np.asarray(values, np.float64)
     largest = values.max(initial=0.0)

@@ -5,9 +5,8 @@ positions are `[n, 2]` in pixels, in the order (x, y). Peaks are found in the
 mean over channels. The background of a `bright` image is 0, of a `dark` one 1;
 a bump has height 1.
 
-A model that diverged returns NaN or infinity. Such an image has no peak: its
-position is never right, its number of peaks is 0, and its mean errors are None,
-because a mean over the remaining images would flatter.
+An image that is not finite has no peak: its position is never right, its number
+of peaks is 0, and mean errors are None.
 """
 
 from collections.abc import Mapping
@@ -83,7 +82,6 @@ def count_own_peaks(images: ArrayLike, polarity: str) -> FloatArray:
 
     Local extrema above half of the image's largest value and above `FAINT` of a
     bump, the highest first, each at least `PEAK_DISTANCE` from those before it.
-    So a faint superposition has several, and ripples are none.
     """
     bright = _to_bright(images, polarity)
     is_finite = np.isfinite(bright).all(axis=(1, 2))
@@ -236,10 +234,7 @@ def _find_peaks(bright: FloatArray, threshold: FloatArray) -> NDArray:
 def _compute_offsets(
     images: ArrayLike, positions: ArrayLike, polarity: str
 ) -> FloatArray:
-    """Returns peak minus truth, `[n, 2]`; NaN without a peak.
-
-    An absent coordinate (NaN), as of a stripe along its length, has 0.
-    """
+    """Returns peak minus truth, `[n, 2]`; 0 for an absent coordinate."""
     peaks, positions = compute_peaks(images, polarity), np.asarray(positions)
     is_absent = np.isnan(positions) & ~np.isnan(peaks)
     is_absent &= ~is_absent.all(axis=1, keepdims=True)
@@ -247,7 +242,6 @@ def _compute_offsets(
 
 
 def _drop_channel(images: ArrayLike) -> NDArray[Any]:
-    """Drops a single channel: `[n, H, W, 1]` becomes `[n, H, W]`."""
     images = np.asarray(images)
     is_single = images.ndim == 4 and images.shape[-1] == 1
     return images[..., 0] if is_single else images

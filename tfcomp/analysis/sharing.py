@@ -11,18 +11,16 @@ least squares with nonnegative weights on three sets of ID outputs:
     single    those that share x alone or those that share y alone, whichever
               explains more
 
-R^2 = 1 - SSE / SST in brightness, SST about the mean over the pixels of the
-output, with no intercept among the regressors: a haze earns nothing, and an
-even gray of 5 % on a perfect superposition costs more than all of R^2. So there
-is a *centered* form with a free constant, which every gray leaves as it is: the
-output and the memories less their own means over pixels. A network superposes
-if `sharing` explains its outputs and neither `rival` nor `single`
-does: a copy of the one nearest memory shares a factor, too. But where the truth
-is itself a sum of images that share a factor, as of several objects, a perfect
-network has .80; and ghosts of .002 of a bump have 1, so none is counted.
+R^2 = 1 - SSE / SST about the mean over the pixels of the output, with no
+intercept among the regressors: a haze earns nothing, but 5 % of gray costs
+more than all of R^2. So there is a *centered* form with a free constant. A
+network superposes if `sharing` explains its outputs and neither `rival` nor
+`single` does. But where the truth is itself a sum of images that share a
+factor, a perfect network has .80.
 """
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.analysis import superposition
 from tfcomp.analysis.distances import compute_offsets
@@ -41,19 +39,19 @@ EVEN = 1e-12
 
 @single_threaded
 def compute_sharing(
-    factors: np.ndarray,
-    outputs: np.ndarray,
-    is_ood: np.ndarray,
+    factors: Array,
+    outputs: Array,
+    is_ood: Array,
     space: FactorSpace,
     centered: bool = False,
-) -> dict[str, np.ndarray]:
+) -> dict[str, Array]:
     """Returns R^2 of every OOD output on each of `SETS`, at most 1, [n_ood].
 
     If `centered`, the fit has a free constant. Outputs [n, ...] are bright,
     factor values [n, F] on a grid; points of different classes are clear of
-    each other. NaN where the output is faint or the same in all pixels, an
-    output in use is not finite, no ID point shares a value, or a point was not
-    chosen (see `superposition`).
+    each other. NaN where the output is faint or even, an output in use is not
+    finite, no ID point shares a value, or a point was not chosen (see
+    `superposition`).
     """
     is_ood = np.asarray(is_ood, bool)
     flat, index = flatten_outputs(outputs), space.to_index(factors)
@@ -82,21 +80,19 @@ def compute_sharing(
     return r2
 
 
-def find_faint(outputs: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
+def find_faint(outputs: Array, is_ood: Array) -> Array:
     """Returns which OOD outputs are too faint to be scored, [n_ood]."""
     flat, is_ood = flatten_outputs(outputs), np.asarray(is_ood, bool)
     return superposition.find_blank(flat[is_ood], flat[~is_ood], FAINT)
 
 
 def summarize_sharing(
-    r2: dict[str, np.ndarray],
-    distance: np.ndarray,
-    is_faint: np.ndarray | None = None,
+    r2: dict[str, Array], distance: Array, is_faint: Array | None = None
 ) -> Scores:
     """Averages over OOD points at least `FAR` grid steps from ID, and others.
 
-    Returns `<set>_far_r2` and `<set>_near_r2`, None where there is nothing to
-    average; `faint_far_share` and `faint_near_share` by `find_faint`.
+    Returns `<set>_far_r2`, `<set>_near_r2`, and `faint_far_share` and
+    `faint_near_share` by `find_faint`; None where there is nothing to average.
     """
     is_far = distance >= superposition.FAR
     places = {"far": is_far, "near": ~is_far}
@@ -111,7 +107,7 @@ def summarize_sharing(
     return numbers
 
 
-def _explain(target: np.ndarray, memories: np.ndarray, centered: bool) -> float:
+def _explain(target: Array, memories: Array, centered: bool) -> float:
     """Returns R^2 about the mean of the target, with nonnegative weights."""
     shifted = target - target.mean()
     energy, spread = np.sum(target**2), np.sum(shifted**2)

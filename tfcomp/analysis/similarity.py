@@ -5,7 +5,7 @@ activations; all three are blind to rotations, shifts and a common scale:
 
     cka          debiased linear CKA: HSIC(K, L) / sqrt(HSIC(K, K) HSIC(L, L))
                  with the unbiased HSIC of Song et al. (2012): 0 in the mean
-                 for random features, however many units; at most 1
+                 for random features; at most 1
     procrustes   distance of centered activations X, Y of norm 1 after the best
                  rotation: sqrt(2 - 2 |X^T Y|_*), |.|_* the sum of singular
                  values; 0 for equal shapes, at most sqrt(2)
@@ -17,6 +17,7 @@ The null is the same number after the points of one side were permuted.
 from typing import NamedTuple
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.analysis.features import Scores, finite_or_none, single_threaded
 
@@ -29,17 +30,14 @@ NUM_PERMUTATIONS = 19
 class Shape(NamedTuple):
     """The compared parts of a representation, [n, n] each, of norm 1."""
 
-    gram: np.ndarray  # U-centered inner products
-    roots: np.ndarray  # centered activations up to a rotation
-    ranks: np.ndarray  # centered ranks of distances
+    gram: Array  # U-centered inner products
+    roots: Array  # centered activations up to a rotation
+    ranks: Array  # centered ranks of distances
 
 
 @single_threaded
-def make_shape(gram: np.ndarray) -> Shape:
-    """Makes a shape from inner products [n, n] of at least four points.
-
-    NaN if they are fewer, not finite, or all one.
-    """
+def make_shape(gram: Array) -> Shape:
+    """Makes a shape from inner products [n, n]; NaN if no distances differ."""
     from scipy.stats import rankdata
 
     count, gram = len(gram), np.asarray(gram, np.float64)
@@ -64,7 +62,7 @@ def make_shape(gram: np.ndarray) -> Shape:
 
 
 def compare_shapes(
-    first: Shape, second: Shape, order: np.ndarray | slice = slice(None)
+    first: Shape, second: Shape, order: Array | slice = slice(None)
 ) -> dict[str, float]:
     """Returns the three metrics; the second's points may be reordered."""
     product = first.roots.T @ second.roots[order]
@@ -98,6 +96,6 @@ def summarize_similarity(first: Shape, second: Shape, seed: int = 0) -> Scores:
     return {name: finite_or_none(value) for name, value in numbers.items()}
 
 
-def _scale(values: np.ndarray) -> np.ndarray:
+def _scale(values: Array) -> Array:
     norm = np.linalg.norm(values)
     return values / norm if norm > 0 else np.full_like(values, np.nan)

@@ -13,16 +13,15 @@ point, all of them from ID outputs:
     conjunctive_span     as many ID outputs as superposition_span has, the
                          nearest ones, with nonnegative weights
 
-`superposition` is the main score, and `conjunctive` its rival with equally
-many free parameters. The spans allow unequal weights, for models that superpose
-few memories; signed ones would explain 0.26 of true bumps. Superposers have 1,
-true composers near 0 (0.014, as bumps overlap next to the border; 0.17 in
-superposition_span).
+`superposition` is the main score, and `conjunctive` its rival with as many free
+parameters; the spans are for models that superpose few memories. Superposers
+have 1, true composers .014 (.17 in superposition_span, as bumps overlap next to
+the border).
 
 R^2 = 1 - SSE / SST per point, with SST about zero and no intercept. Outputs
-are *bright* (background 0), so R^2 is a squared cosine: in [0, 1], 0 for a
-blank prediction, and independent of the scale of the output. *Blank* outputs,
-which are rounding noise, have no score.
+are *bright* (background 0), so R^2 is a squared cosine: 0 for a blank
+prediction, and independent of the scale of the output. *Blank* outputs, which
+are rounding noise, have no score.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,6 +30,7 @@ from functools import partial
 
 import numpy as np
 import scipy
+from numpy import ndarray as Array
 
 from tfcomp.analysis.distances import compute_offsets
 from tfcomp.analysis.features import Scores, mean_or_none, single_threaded
@@ -59,22 +59,22 @@ _RANK = 1e-13
 class SuperpositionScores:
     """Scores per OOD point, in the order of the table, each [n_ood].
 
-    R^2 is by name of `PREDICTORS`, NaN at a point that is blank, where an
-    output in use is not finite, no ID point shares a value, or that was not
-    chosen (see `MAX_POINTS`). Distances, in grid steps, are to ID.
+    R^2 is by name of `PREDICTORS`, NaN at a point that is blank, not finite,
+    shares no value, or was not chosen (see `MAX_POINTS`). Distances, in grid
+    steps, are to ID.
     """
 
-    r2: dict[str, np.ndarray]
-    is_blank: np.ndarray
-    distance: np.ndarray
+    r2: dict[str, Array]
+    is_blank: Array
+    distance: Array
 
 
 @single_threaded
 def compute_superposition(
-    factors: np.ndarray,
-    outputs: np.ndarray,
-    targets: Sequence[np.ndarray],
-    is_ood: np.ndarray,
+    factors: Array,
+    outputs: Array,
+    targets: Sequence[Array],
+    is_ood: Array,
     space: FactorSpace,
 ) -> list[SuperpositionScores]:
     """Scores sets of bright images at the OOD points, [n_ood, pixels] each.
@@ -117,11 +117,8 @@ def compute_superposition(
     return [SuperpositionScores(*pair, distance) for pair in pairs]
 
 
-def make_span(regressors: np.ndarray) -> Callable[[np.ndarray], float]:
-    """Returns R^2 of targets on rows [k, pixels] with nonnegative weights.
-
-    By inner products, since there are more pixels than rows.
-    """
+def make_span(regressors: Array) -> Callable[[Array], float]:
+    """Returns R^2 of targets on rows [k, pixels] with nonnegative weights."""
     unit = normalize_outputs(regressors)
     if not np.isfinite(unit).all():
         return lambda target: float("nan")
@@ -130,7 +127,7 @@ def make_span(regressors: np.ndarray) -> Callable[[np.ndarray], float]:
     roots, vectors = np.sqrt(values[kept]), vectors[:, kept]
     root = (vectors * roots).T  # R^T R is the matrix of inner products
 
-    def explain(target: np.ndarray) -> float:
+    def explain(target: Array) -> float:
         if not np.isfinite(target).all():
             return float("nan")
         if not len(root):  # SciPy would abort the process
@@ -143,7 +140,7 @@ def make_span(regressors: np.ndarray) -> Callable[[np.ndarray], float]:
     return explain
 
 
-def project(target: np.ndarray, regressors: np.ndarray) -> float:
+def project(target: Array, regressors: Array) -> float:
     """Returns R^2 of a target [pixels] on rows with weights of either sign."""
     if not (np.isfinite(target).all() and np.isfinite(regressors).all()):
         return float("nan")
@@ -154,7 +151,7 @@ def project(target: np.ndarray, regressors: np.ndarray) -> float:
     return float(np.clip(1 - error, 0, 1))
 
 
-def normalize_outputs(rows: np.ndarray) -> np.ndarray:
+def normalize_outputs(rows: Array) -> Array:
     """Scales outputs [n, pixels] to length one; blank ones stay."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / np.where(lengths > 0, lengths, 1)
@@ -162,8 +159,8 @@ def normalize_outputs(rows: np.ndarray) -> np.ndarray:
 
 @single_threaded
 def superpose(
-    index: np.ndarray, outputs: np.ndarray, is_ood: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+    index: Array, outputs: Array, is_ood: Array
+) -> tuple[Array, Array]:
     """Returns images of the predictor `superposition`, and R^2 on them.
 
     Both are at all points, of grid indices [n, F] and bright outputs [n,
@@ -195,7 +192,7 @@ def superpose(
     return images, np.clip(r2, 0, 1)
 
 
-def choose_scored(count: int, num_factors: int) -> np.ndarray:
+def choose_scored(count: int, num_factors: int) -> Array:
     """Returns which OOD points are scored: all, or some of many factors."""
     chosen = np.ones(count, bool)
     if num_factors > 2 and count > MAX_POINTS:
@@ -204,10 +201,10 @@ def choose_scored(count: int, num_factors: int) -> np.ndarray:
     return chosen
 
 
-def choose_memories(shares: np.ndarray, distances: np.ndarray) -> np.ndarray:
-    """Returns sorted rows of the points that share most factors, then near.
+def choose_memories(shares: Array, distances: Array) -> Array:
+    """Returns sorted rows of `MAX_MEMORIES` points that share most factors.
 
-    At most `MAX_MEMORIES` points that share any factor (`shares` is [n_id, F]).
+    Nearer ones first, of those that share any (`shares` is [n_id, F]).
     """
     counts = shares.sum(axis=1)
     rows = np.flatnonzero(counts)
@@ -217,12 +214,12 @@ def choose_memories(shares: np.ndarray, distances: np.ndarray) -> np.ndarray:
 
 @single_threaded
 def score_combinations(
-    outputs: np.ndarray, regressors: np.ndarray, known: np.ndarray
-) -> np.ndarray:
+    outputs: Array, regressors: Array, known: Array
+) -> Array:
     """Returns R^2 of OOD outputs on images of their own, by least squares.
 
     All are bright: outputs [n_ood, pixels], images [n_ood, k, pixels]. NaN for
-    blank outputs (see `find_blank`) and where an image is not finite.
+    blank outputs and where an image is not finite.
     """
     outputs, known = flatten_outputs(outputs), flatten_outputs(known)
     r2 = np.full(len(outputs), np.nan)
@@ -246,13 +243,8 @@ def summarize_superposition(
     return summary
 
 
-def find_blank(
-    unseen: np.ndarray, known: np.ndarray, share: float = BLANK
-) -> np.ndarray:
-    """Returns which outputs [n_ood, pixels] are blank.
-
-    Their length is at most a share of the median of finite known outputs.
-    """
+def find_blank(unseen: Array, known: Array, share: float = BLANK) -> Array:
+    """Returns which outputs [n_ood, pixels] are blank, beside known ones."""
     energies = (known**2).sum(axis=1)
     energies = energies[np.isfinite(energies)]
     median = float(np.median(energies)) if energies.size else 0.0

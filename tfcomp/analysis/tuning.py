@@ -8,8 +8,7 @@ Per unit, over the full grid of factors f = (f_1 ... f_F):
     share of factor i = Var a_i / Var h
     additive share    = sum_i Var a_i / Var h          in [0, 1]
 
-where m is the mean and a_i the mean over all other factors, less m: the main
-effects of a balanced analysis of variance, which are orthogonal. A sum of
+where m is the mean and a_i the mean over all other factors, less m. A sum of
 stripes has an additive share of 1, a centered product of factors 0. The pair
 share is the share of interactions of two factors.
 
@@ -18,8 +17,7 @@ Gaussians have .11 to .93. The type of a unit of two factors does not: which
 explains more of its variance, the best sum a(x) + b(y) or the best product
 c + a(x) b(y) on its level of rest c (its mean, or the end of its range that is
 nearer to its mean)? A unit is of a type if that explains at least half of its
-variance and by more than `TYPE_MARGIN` of it more than the other does. A
-stripe is both, and so of no type; noise does not count.
+variance and by more than `TYPE_MARGIN` of it more than the other does.
 """
 
 import itertools
@@ -27,6 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.analysis.features import (
     finite_or_none,
@@ -55,25 +54,24 @@ NO_TYPES: dict[str, float | None] = dict.fromkeys(
 class Tuning:
     """Tuning of the units of one stage over a grid, [units] and [units, F].
 
-    Shares in the variance are NaN for dead units (`DEAD_VARIANCE`), for those
-    with activations that are not finite, and of products unless there are two
-    factors.
+    Shares in the variance are NaN for dead units (`DEAD_VARIANCE`), for units
+    that are not finite, and of products unless there are two factors.
     """
 
     shape: tuple[int, ...]
-    variance: np.ndarray
-    factor_shares: np.ndarray
-    pair_share: np.ndarray
-    product_share: np.ndarray
-    is_dead: np.ndarray
+    variance: Array
+    factor_shares: Array
+    pair_share: Array
+    product_share: Array
+    is_dead: Array
 
     @property
-    def additive_share(self) -> np.ndarray:
+    def additive_share(self) -> Array:
         """Sum of the shares of all factors, [units] in [0, 1] or NaN."""
         return np.minimum(self.factor_shares.sum(axis=1), 1.0)  # but for an ulp
 
 
-def compute_tuning(activations: np.ndarray, shape: Sequence[int]) -> Tuning:
+def compute_tuning(activations: Array, shape: Sequence[int]) -> Tuning:
     """Decomposes the variance of every unit over a grid of a shape.
 
     Activations are [prod(shape), ...] of one stage, last factor fastest.
@@ -105,7 +103,7 @@ def summarize_tuning(tuning: Tuning) -> dict[str, float | None]:
     Means and medians of shares count every live unit the same; weighted ones,
     by variance, are shares in the variance of the whole stage. `product_share`
     and `sum_share` are the weighted shares of these types among the units that
-    count, and `product_less_sum` is their difference; None without such a unit.
+    count.
     """
     alive = ~tuning.is_dead
     sums, pairs = tuning.additive_share[alive], tuning.pair_share[alive]
@@ -133,15 +131,11 @@ def summarize_tuning(tuning: Tuning) -> dict[str, float | None]:
 
 
 @single_threaded
-def select_units(
-    activations: np.ndarray, variance: np.ndarray, count: int
-) -> np.ndarray:
-    """Chooses units that vary most and differ from each other.
+def select_units(activations: Array, variance: Array, count: int) -> Array:
+    """Chooses at most `count` units that vary most and differ from each other.
 
     Each has the most variance left that is no linear function of those before,
-    so that shifted and scaled copies appear once. Of activations [n, ...] at
-    every grid point and the variance of each; at most `count` indices, in that
-    order.
+    of activations [n, ...] at every grid point and the variance of each.
     """
     flat = np.reshape(activations, (len(activations), -1))
     variance = np.where(np.isfinite(variance), variance, 0.0)
@@ -163,13 +157,10 @@ def select_units(
     return np.array(chosen, int)
 
 
-def _decompose(
-    block: np.ndarray, shape: tuple[int, ...]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the variance of units [n, block], [block], and of its effects.
+def _decompose(block: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """Returns the variance of units [n, block], and of effects [block, F + 2].
 
-    Effects are [block, F + 2]: the main effects, all interactions of pairs
-    together, and the best product.
+    These are the main effects, all interactions of pairs, and the best product.
     """
     with np.errstate(invalid="ignore", over="ignore"):
         block = block.astype(np.float64)
@@ -194,7 +185,7 @@ def _decompose(
     return variance, np.stack([*parts, pairs, products], axis=1)
 
 
-def _fit_products(maps: np.ndarray) -> np.ndarray:
+def _fit_products(maps: Array) -> Array:
     """Returns the variance of maps [x, y, units] that a product explains."""
     low, high, mean = (f(maps, axis=(0, 1)) for f in (np.min, np.max, np.mean))
     rest = np.where(mean <= (low + high) / 2, low, high)
@@ -206,7 +197,7 @@ def _fit_products(maps: np.ndarray) -> np.ndarray:
     return np.clip(np.max(explained, axis=0), 0.0, total)
 
 
-def _find_first(maps: np.ndarray) -> np.ndarray:
+def _find_first(maps: Array) -> Array:
     """Returns mean squares of the first singular component of maps, [units]."""
     rows = np.argmax((maps**2).sum(axis=1), axis=0)  # the longest, [units]
     right = maps[rows, :, np.arange(maps.shape[2])].T  # [y, units]
@@ -218,14 +209,12 @@ def _find_first(maps: np.ndarray) -> np.ndarray:
     return np.linalg.norm(right, axis=0) / (len(maps) * maps.shape[1])
 
 
-def _average_others(maps: np.ndarray, kept: list[int]) -> np.ndarray:
-    """Averages over the other factors, whose axes keep a length of one."""
+def _average_others(maps: Array, kept: list[int]) -> Array:
     others = tuple(a for a in range(maps.ndim - 1) if a not in kept)
     return maps.mean(axis=others, keepdims=True)
 
 
 @np.errstate(invalid="ignore", over="ignore")
-def _project(flat: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """Projects units on a centered direction, which ignores means, [units]."""
+def _project(flat: Array, direction: Array) -> Array:
     parts = [direction @ p.astype(np.float64) for p in iterate_units(flat)]
     return np.nan_to_num(np.concatenate(parts))

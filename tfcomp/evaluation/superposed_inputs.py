@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from tfcomp.analysis.jacobians import evaluate_in_batches
 from tfcomp.datasets.splits import Splits
-from tfcomp.models.encodings.codes import FactorIndex
+from tfcomp.models.encodings import FactorIndex
 from tfcomp.models.stages import make_stage_model
 
 MAX_SIZE = 2**27  # numbers of images for superposed codes

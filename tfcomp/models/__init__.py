@@ -12,5 +12,4 @@ from an input `factors` [n, F] to a layer named `image`, float32
 `ENCODINGS` has the codes that a decoder may be given.
 """
 
-from tfcomp.models.encodings import ENCODINGS
-from tfcomp.models.model_rules import MODELS
+from tfcomp.models.model_rules import ENCODINGS, MODELS

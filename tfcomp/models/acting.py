@@ -13,11 +13,11 @@ are laid over the background.
 Poses have many poor optima: initial ones are measured (`acting_starts`), and
 `--candidates` trainings run side by side. After `HALVING` of the steps, a
 quarter of them goes on, and one is kept: the lowest training error plus
-`--channel_price` for each pose term that a factor uses. Early on, images and
-targets are blurred, and the error is taken after the best factor of brightness,
-else candidates end blank. While `SHRINKING`, each step shrinks the pose terms
-of a factor towards their mean (the proximal step of a group penalty). The
-remaining terms are then trained without it.
+`--channel_price` for each pose term that a factor uses. Early on, images are
+blurred, and the error is taken after the best factor of brightness, else
+candidates end blank. While `SHRINKING`, each step shrinks the pose terms of a
+factor towards their mean (the proximal step of a group penalty). The remaining
+terms are then trained without it.
 """
 
 from typing import Any, NamedTuple
@@ -31,11 +31,7 @@ from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import Factor, parse_groups
 from tfcomp.models import canvas
 from tfcomp.models.acting_starts import find_background, find_starts
-from tfcomp.models.encodings.base import (
-    make_encoding,
-    make_input,
-    stack_groups,
-)
+from tfcomp.models.encodings import make_encoding, make_input, stack_groups
 from tfcomp.models.factor_transforms import FactorTransforms
 from tfcomp.models.model_rules import parse_pose_terms
 
@@ -106,10 +102,7 @@ def clear_candidates(model: keras.Model) -> None:
 
 
 def measure_pose_terms(model: keras.Model) -> dict[str, dict[str, float]]:
-    """Returns the pose terms in use and the spread of values, by factor.
-
-    The spread is a root mean square, in the units of `canvas`, or in logits.
-    """
+    """Returns the pose terms in use, with their root mean square, by factor."""
     layers = list_transforms(model)
     return {n: c for layer in layers for n, c in layer.measure().items()}
 
@@ -201,11 +194,7 @@ class ActingModel(keras.Model):
         done: tf.Tensor,
         subpixels: int | None = None,
     ) -> tf.Tensor:
-        """Returns relative errors of candidates [R], means over the batch.
-
-        Images are [n, rows, columns, C]; `done` is the share of the training
-        that is over.
-        """
+        """Returns relative errors of candidates [R], means over the batch."""
         plan = self._plan
         codes = keras.tree.flatten(plan.codes(factors))
         acts = [

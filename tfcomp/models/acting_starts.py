@@ -1,8 +1,8 @@
 """Initial weights of the acting decoder.
 
 Images of a single object show its center and its size. The fewest factors that
-explain these moments give the initial poses. Poses that moments do not show, as
-turning, differ between candidates.
+explain these moments give the initial poses. Other poses differ between
+candidates.
 """
 
 import itertools
@@ -67,8 +67,7 @@ def measure_moments(
 ) -> dict[str, np.ndarray]:
     """Returns center and log size of an equally large disc, each [n].
 
-    Images are [n, rows, columns, C] on a background [C]; units are as in
-    `tfcomp.models.canvas`.
+    Images are [n, rows, columns, C] on a background [C].
     """
     drawn = np.abs(images - background).sum(axis=-1)
     drawn = drawn / max(drawn.max(), 1e-9)
@@ -83,9 +82,9 @@ def measure_moments(
 
 
 def fit_moment(codes: Sequence[np.ndarray], moment: np.ndarray) -> Start:
-    """Fits a moment [n] by a sum over the best set of factors.
+    """Fits a moment [n] by a sum over the set of factors with the lowest BIC.
 
-    Each factor has a code [n, V]; the set has the lowest BIC.
+    Each factor has a code [n, V].
     """
     count, mean = len(moment), float(moment.mean())
     numbers = range(min(len(codes), MAX_FACTORS))

@@ -27,8 +27,8 @@ class AxisEmbedding(ValueEmbedding):
     all profiles along an axis, lets one survive. `prune` then removes the
     other, and with it the penalty.
 
-    Weights: `rows [V, rows]` and `columns [V, columns]`, which start normal
-    with a length of about 1, and `kept [A]`, 1 for every axis in use.
+    Weights: `rows [V, rows]`, `columns [V, columns]`, and `kept [A]`, 1 for
+    every axis in use.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Canvases that are turned, scaled, moved and laid over each other.
 
-A spatial transformer (Jaderberg and others 2015): the point of a canvas that
-a pixel shows is found by undoing the pose, and read by bilinear interpolation.
+A spatial transformer (Jaderberg et al. 2015): the point of a canvas that a
+pixel shows is found by undoing the pose, and read by bilinear interpolation.
 """
 
 import functools
@@ -37,7 +37,7 @@ def draw_shares(
 
     The object, logits [n, K, K], is turned and scaled about its middle first,
     and moved last, by a pose [n, 4] of x, y, angle and log size. Of size 1, it
-    covers the shorter side of the image. A pixel is the mean of its samples.
+    covers the shorter side of the image.
     """
     rows, columns = shape
     pixels = tf.constant(make_pixels(rows, columns, subpixels))
@@ -87,8 +87,7 @@ def compose(
 ) -> tf.Tensor:
     """Lays objects over a background [C], the first in front.
 
-    Shares [n, G, rows, columns] and colors [n, G, C] make images [n, rows,
-    columns, C].
+    Shares are [n, G, rows, columns], colors [n, G, C].
     """
     image = tf.zeros_like(shares[:, 0, :, :, None]) + background
     for index in reversed(range(shares.shape[1])):
@@ -113,8 +112,7 @@ def blur(images: tf.Tensor, width: tf.Tensor) -> tf.Tensor:
 class Draw(keras.layers.Layer):
     """Draws objects [n, G, 4 + C + K^2] in front of each other.
 
-    Each channel has its background where there is nothing. An object that
-    `is_white` is the opposite of it rather than of its own color.
+    An object that `is_white` is the opposite of its background.
     """
 
     def __init__(

@@ -25,7 +25,7 @@ from keras import KerasTensor, layers, ops
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.encodings.base import make_grouped_code, stack_groups
+from tfcomp.models.encodings import make_grouped_code, stack_groups
 
 
 def build_composed(config: RunConfig, dataset: Dataset) -> keras.Model:

@@ -57,10 +57,7 @@ def _check(config: RunConfig, here: bool) -> tuple[Dataset, list[str]]:
 
 
 def check_memory(config: RunConfig, dataset: Dataset) -> None:
-    """Refuses networks and images that do not fit into this machine.
-
-    Of a network only the weights between hidden layers are counted.
-    """
+    """Refuses hidden layers and images that do not fit into this machine."""
     weights = COPIES * config.model.depth * config.model.width**2
     points = len(dataset.splits.grid)
     images = 2 + len(dataset.other_truths)  # of the model and the renderers

@@ -8,7 +8,7 @@ from keras import layers
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.encodings.base import make_code
+from tfcomp.models.encodings import make_code
 from tfcomp.models.pixels import PixelDense
 
 FIRST_SIDE = 4  # pixels of the shorter side of a map that is doubled

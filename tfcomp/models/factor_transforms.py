@@ -24,9 +24,9 @@ class FactorTransforms(keras.layers.Layer):
     """Sums the pose terms of the values of an object's factors.
 
     Maps codes [n, U], the units of all factors, to [n, 4 + C + K^2]: pose,
-    color (of C `colors`) and template of the candidate `chosen`, one of R that
-    are trained side by side. A factor is its name, the number of values, and
-    `ordered`, `periodic` or `categorical`. Some terms have known `starts`.
+    color (of C `colors`) and template of the candidate `chosen`, one of R. A
+    factor is its name, the number of values, and `ordered`, `periodic` or
+    `categorical`.
     """
 
     def __init__(
@@ -90,10 +90,7 @@ class FactorTransforms(keras.layers.Layer):
         return tf.concat(parts, axis=-1)
 
     def spreads(self, term: str) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Returns means [R, U, D] of factors, differences, and spreads.
-
-        A spread [R, U, 1] is the root mean square of the differences.
-        """
+        """Returns means [R, U, D] of factors, differences, and spreads."""
         moves = tf.convert_to_tensor(self.moves[term])
         mean = tf.matmul(self.mean, moves)
         rest = moves - mean

@@ -40,8 +40,7 @@ def apply_published_start(model: keras.Model) -> None:
     """Draws weights as the published code does: the defaults of PyTorch.
 
     Kernels and biases are uniform up to 1 / sqrt(fan-in), the weights of a
-    kernel for each entry of its last dimension. In a transposed convolution
-    that is an input channel, in PyTorch and in Keras alike.
+    kernel for each entry of its last dimension.
     """
     for layer in model.layers:
         if (kernel := getattr(layer, "kernel", None)) is None:

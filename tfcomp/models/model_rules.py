@@ -1,4 +1,4 @@
-"""Decoders by name, each with its rules and its cost, and their threads.
+"""Decoders and encodings by name; rules, cost and threads of decoders.
 
 A builder is called as `build(config, dataset)`. `MODELS.register` also takes
 
@@ -18,7 +18,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import FactorSpace, parse_groups
 
-MODELS = Registry("model")
+MODELS, ENCODINGS = Registry("model"), Registry("encoding")
 # Multiplications of a forward pass below which a second thread of TensorFlow
 # costs more than it brings (benchmarks/README.md).
 _MIN_MULTIPLICATIONS = 200e6
@@ -219,3 +219,11 @@ for _name, _builder, *_rules in (
     ("acting", "acting:build_acting", _check_acting),
 ):
     MODELS.register(_name, f"tfcomp.models.{_builder}", *_rules)
+for _name, _class in {
+    "bump": "BumpEncoding",
+    "one_hot": "OneHotEncoding",
+    "positional": "PositionalEncoding",
+    "circle": "CircleEncoding",
+    "ramp": "RampEncoding",
+}.items():
+    ENCODINGS.register(_name, f"tfcomp.models.encodings:{_class}.of_run")

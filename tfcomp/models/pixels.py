@@ -53,9 +53,8 @@ class PixelSum(keras.layers.Layer):
 class PixelDense(keras.layers.Layer):
     """A linear layer of z_n + PE(p), or of z_n and (x_p, y_p) side by side.
 
-    Returns [n, rows, columns, units], as a dense layer of every pixel of the
-    broadcast z would, from one product for each image and one for each pixel.
-    Positions are `"sinusoids"` or `"coordinates"`.
+    Returns [n, rows, columns, units], from one product for each image and one
+    for each pixel. Positions are `"sinusoids"` or `"coordinates"`.
     """
 
     def __init__(
@@ -110,8 +109,7 @@ class Modulate(keras.layers.Layer):
 class CrossAttention(keras.layers.Layer):
     """PE(p) plus attention of each pixel to the tokens, in `HEADS` heads.
 
-    Maps [n, K, k] to [n, rows, columns, k], with a penalty of interactions. All
-    linear maps are applied to the few tokens, not to the many pixels.
+    Maps [n, K, k] to [n, rows, columns, k], with a penalty of interactions.
     """
 
     def __init__(

@@ -6,7 +6,7 @@ from keras import KerasTensor, layers
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.models import pixels
-from tfcomp.models.encodings.base import (
+from tfcomp.models.encodings import (
     make_code,
     make_grouped_code,
     stack_groups,

@@ -15,8 +15,6 @@ _LENGTH_FLOOR = 1e-6
 
 
 class _Penalty(keras.regularizers.Regularizer):
-    """`weight` times the sum or the mean of the values of `measure`."""
-
     def __init__(self, weight: float, reduction: str = "sum") -> None:
         self.weight = float(weight)
         self.reduction = reduction
@@ -35,12 +33,10 @@ class EntropyRegularizer(_Penalty):
 
     For coefficients `[V, R]`, `p_ir = lambda_ir^2 / sum_s lambda_is^2` and the
     penalty of the value i is `-sum_r p_ir log p_ir`: 0 if one mode carries
-    everything, log R if all R carry the same. A row of zeros counts as 0 and
-    gets no gradient.
+    everything, log R if all R carry the same. A row of zeros counts as 0.
 
     The weight is `alpha` of equation 12, 0.1 in the paper's experiments. The
-    reduction over values is a `"sum"`, as in the paper, or a `"mean"`, which
-    keeps its meaning when their number changes.
+    reduction over values is a `"sum"`, as in the paper, or a `"mean"`.
     """
 
     def measure(self, values: KerasTensor) -> KerasTensor:
@@ -63,10 +59,10 @@ class VarianceRegularizer(_Penalty):
     of equal entries, at most 1 / (N - 1) for a vector of unit length.
 
     The weight is `beta` of equation 12, 0.01 in the paper's experiments. The
-    basis `"raw"` (the published code) takes the vectors `[V, R, N]`, N at least
-    2, as they are: short ones evade the penalty and change no image. `"unit"`
-    (the paper's text) scales them to unit length. A zero vector has variance 0
-    and gets no gradient. The reduction is as for `EntropyRegularizer`.
+    basis `"raw"` (the published code) takes the vectors `[V, R, N]` as they
+    are: short ones evade the penalty and change no image. `"unit"` (the paper's
+    text) scales them to unit length. The reduction is as for
+    `EntropyRegularizer`.
     """
 
     def __init__(

@@ -20,8 +20,8 @@ def use_products() -> Iterator[None]:
     """Lets what is traced inside of the block look rows up by products.
 
     The gradient of `take` is a scatter, which deterministic kernels of a GPU
-    add row by row. That of a product is a product. All threads are affected,
-    since a distribution strategy traces replicas in threads of its own.
+    add row by row. All threads are affected, since a distribution strategy
+    traces replicas in threads of its own.
     """
     global _by_product
     before, _by_product = _by_product, True
@@ -48,12 +48,11 @@ class ValueEmbedding(keras.layers.Layer):
 
     Args:
         num_values: Number of values V of the factor.
-        size: Rows and columns of a matrix: a pair, or one number for both.
-        inputs: `"code"` mixes all the matrices with the weights [batch, V] of a
-            one-hot or soft code, differentiably. `"index"` looks up the index
-            of a value, [batch] or [batch, 1], at a cost that does not grow with
-            V. Floats are rounded; NaN and indices outside the range stand for
-            an absent factor and give the zero matrix.
+        size: Rows and columns of a matrix: a pair, or one number.
+        inputs: `"code"` mixes all the matrices with the weights [batch, V] of
+            a one-hot or soft code. `"index"` looks up the index of a value,
+            [batch] or [batch, 1], rounded; NaN and indices outside the range
+            stand for an absent factor and give the zero matrix.
     """
 
     def __init__(
@@ -89,7 +88,6 @@ class ValueEmbedding(keras.layers.Layer):
         }
 
     def _find(self, index: KerasTensor) -> tuple[KerasTensor, KerasTensor]:
-        """Returns rows of indices, and where they are valid."""
         is_float = keras.backend.is_float_dtype(index.dtype)
         index = ops.round(index) if is_float else ops.cast(index, "int64")
         # NaN compares false; checked before the cast, which may wrap around.
@@ -115,16 +113,14 @@ class LowRankEmbedding(ValueEmbedding):
 
         M_i = sum_r lambda_ir u_ir v_ir^T
 
-    with `rank` modes r. `u` and `v` are the weights `left` and `right`
-    scaled to unit length, so that `lambda` alone carries the size of a mode.
-    Vectors shorter than 1e-6 are divided by that: a zero vector stays zero.
-    Modes may be parallel, and `lambda` are not singular values: see
-    `spectrum`.
+    with `rank` modes r. `u` and `v` are the weights `left` and `right` scaled
+    to unit length (vectors shorter than 1e-6 are divided by that), so that
+    `lambda` alone carries the size of a mode. Modes may be parallel, and
+    `lambda` are not singular values: see `spectrum`.
 
     Weights: `coefficients [V, R]`, `left [V, R, rows]` and
-    `right [V, R, columns]`. Matrices start with a Frobenius norm of about 1.
-    Their regularizers are as `EntropyRegularizer(0.1)` for the coefficients,
-    and as `VarianceRegularizer(0.01)` for the others.
+    `right [V, R, columns]`, with regularizers as `EntropyRegularizer(0.1)` and
+    `VarianceRegularizer(0.01)`.
     """
 
     def __init__(
@@ -197,7 +193,6 @@ class LowRankEmbedding(ValueEmbedding):
     def _render(
         self, coefficients: KerasTensor, left: KerasTensor, right: KerasTensor
     ) -> KerasTensor:
-        """Returns matrices [n, rows, columns] of n values."""
         # The lengths go into one factor per mode: scaling each vector first
         # costs more passes over the large tensors.
         scale = coefficients[..., None]  # [n, R, 1]

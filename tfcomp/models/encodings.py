@@ -1,0 +1,279 @@
+"""Encodings: Keras layers from raw factor values to the decoder's input.
+
+They are part of the model, so that a saved model takes raw factors and a
+derivative with respect to the factors passes through them. A builder is called
+as `make(config, space)` and returns the layer, which is named `code`.
+"""
+
+import itertools
+import math
+from typing import Self
+
+import keras
+import numpy as np
+from keras import KerasTensor, ops
+
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import Dataset
+from tfcomp.datasets.factors import Factor, FactorSpace, parse_groups
+from tfcomp.models.model_rules import ENCODINGS
+
+Space = FactorSpace | dict
+
+
+def make_encoding(config: RunConfig, space: FactorSpace) -> keras.layers.Layer:
+    """Returns the encoding of a run."""
+    return ENCODINGS.get(config.model.encoding).load()(config, space)
+
+
+def make_input(dataset: Dataset) -> KerasTensor:
+    """Returns the input `factors` [n, F] of a decoder."""
+    size = len(dataset.space)
+    return keras.Input((size,), dtype="float32", name="factors")
+
+
+def make_code(
+    config: RunConfig, dataset: Dataset
+) -> tuple[KerasTensor, KerasTensor]:
+    """Returns the input `factors` [n, F] of a decoder, and its code."""
+    factors = make_input(dataset)
+    return factors, make_encoding(config, dataset.space)(factors)
+
+
+def make_grouped_code(
+    config: RunConfig, dataset: Dataset
+) -> tuple[KerasTensor, list[KerasTensor]]:
+    """Returns the input `factors`, and a code for each of `--groups`."""
+    factors, space = make_input(dataset), dataset.space
+    encoding = make_encoding(config, space)
+    if not hasattr(encoding, "split"):
+        rule = f"must have a code of each factor for {config.model.model}"
+        raise ConfigError("encoding", rule, config.model.encoding)
+    codes = encoding.split(encoding(factors))
+    return factors, [
+        keras.layers.Concatenate()([codes[column] for column in group])
+        for group in parse_groups(config.model.groups, space)
+    ]
+
+
+def stack_groups(parts: list[KerasTensor], name: str) -> KerasTensor:
+    """Stacks vectors [n, k] of K groups in a layer [n, K, k]."""
+    shape = (len(parts), parts[0].shape[-1])
+    joined = keras.layers.Concatenate()(parts)
+    return keras.layers.Reshape(shape, name=name)(joined)
+
+
+def nearest_index(values: KerasTensor, factor: Factor) -> KerasTensor:
+    """Returns the nearest grid index of values, a float in 0 .. size - 1."""
+    if factor.levels:
+        distance = ops.abs(ops.subtract(values[..., None], factor.values()))
+        return ops.cast(ops.argmin(distance, axis=-1), values.dtype)
+    index = ops.round((values - factor.low) / factor.step)
+    if factor.periodic:
+        index = ops.mod(index, float(factor.size))
+    return ops.clip(index, 0.0, factor.size - 1.0)
+
+
+def encode_one_hot(values: KerasTensor, factor: Factor) -> KerasTensor:
+    """Returns 1 for the nearest grid value, 0 for all others, [n, size]."""
+    index = nearest_index(values[:, 0], factor)
+    return ops.one_hot(ops.cast(index, "int32"), factor.size)
+
+
+class FactorEncoding(keras.layers.Layer):
+    """Base of encodings: codes of factors [n, F], NaN where absent, in a row.
+
+    A subclass has `encode_factor`, the code [n, code_size] of present values
+    [n, 1] of a factor, and, unless there is one unit per grid value, its
+    `code_size`. A differentiable encoding gives a categorical factor, which has
+    no order, a one-hot code. The layer always computes in float32: positions do
+    not fit into 8 bits of mantissa.
+    """
+
+    options: tuple[str, ...] = ()  # arguments of a subclass
+    differentiable = True  # False if the derivative is 0 or undefined
+    absent_value = 0.0  # of every unit of an absent factor
+
+    def __init__(self, space: Space, **kwargs) -> None:
+        super().__init__(**kwargs | {"dtype": "float32"})
+        if isinstance(space, dict):
+            space = FactorSpace.from_dict(space)
+        self.space = space
+
+    @classmethod
+    def of_run(cls, config: RunConfig, space: FactorSpace) -> Self:
+        return cls(space, name="code")
+
+    def code_size(self, factor: Factor) -> int:
+        return factor.size
+
+    @property
+    def code_sizes(self) -> list[int]:
+        is_named = self._has_names
+        return [
+            f.size if is_named(f) else self.code_size(f) for f in self.space
+        ]
+
+    def split(self, code: KerasTensor) -> list[KerasTensor]:
+        """Splits a code [n, sum of code sizes] into codes of factors."""
+        ends = [0, *itertools.accumulate(self.code_sizes)]
+        return [code[:, start:end] for start, end in itertools.pairwise(ends)]
+
+    def call(self, factors: KerasTensor) -> KerasTensor:
+        codes = []
+        for column, factor in enumerate(self.space):
+            values = factors[:, column : column + 1]
+            absent = ops.isnan(values)
+            # The inner `where` keeps NaN out of the gradient as well.
+            present = ops.where(absent, ops.zeros_like(values), values)
+            if self._has_names(factor):
+                code, other = encode_one_hot(present, factor), 0.0
+            else:
+                code = self.encode_factor(present, factor)
+                other = self.absent_value
+            codes.append(ops.where(absent, other, code))
+        return ops.concatenate(codes, axis=-1)
+
+    def compute_output_shape(self, input_shape: tuple) -> tuple:
+        return (input_shape[0], sum(self.code_sizes))
+
+    def _has_names(self, factor: Factor) -> bool:
+        return factor.categorical and self.differentiable
+
+    def get_config(self) -> dict:
+        own = {name: getattr(self, name) for name in self.options}
+        config = super().get_config() | {"space": self.space.to_dict()} | own
+        return {k: v for k, v in config.items() if k != "dtype"}
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class BumpEncoding(FactorEncoding):
+    """Units with Gaussian tuning, one per grid value v_i (section 3.1).
+
+    Their activity is exp(-(f - v_i)^2 / 2 s^2), with the tuning width s =
+    `sigma` in grid steps of the factor (pixels, for a position).
+    """
+
+    options = ("sigma",)
+
+    def __init__(self, space: Space, sigma: float = 1.0, **kwargs) -> None:
+        super().__init__(space, **kwargs)
+        self.sigma = sigma
+
+    @classmethod
+    def of_run(cls, config: RunConfig, space: FactorSpace) -> Self:
+        sigma = config.model.code_width or config.data.sigma
+        return cls(space, sigma, name="code")
+
+    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
+        distance = ops.subtract(values, factor.values())  # [n, size]
+        if factor.periodic:
+            period = factor.high - factor.low
+            distance -= period * ops.round(distance / period)
+        return ops.exp(-0.5 * ops.square(distance / (self.sigma * factor.step)))
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class OneHotEncoding(FactorEncoding):
+    """The unit of the nearest grid value is 1, all others are 0."""
+
+    differentiable = False
+
+    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
+        return encode_one_hot(values, factor)
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class PositionalEncoding(FactorEncoding):
+    """sin(w_k v) and cos(w_k v), v the factor in grid steps.
+
+    As of Vaswani et al. (2017), w_k = max_wavelength^(-k / K), k = 0 .. K - 1.
+    The code is as long as the factor's grid, rounded up to even.
+    """
+
+    options = ("max_wavelength",)
+
+    def __init__(
+        self, space: Space, max_wavelength: float = 10000.0, **kwargs
+    ) -> None:
+        super().__init__(space, **kwargs)
+        self.max_wavelength = max_wavelength
+
+    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
+        count = self.code_size(factor) // 2
+        frequencies = self.max_wavelength ** (-np.arange(count) / count)
+        steps = (values - factor.low) / factor.step  # [n, 1]
+        phases = ops.multiply(steps, frequencies.astype(np.float32))  # [n, K]
+        return ops.concatenate([ops.sin(phases), ops.cos(phases)], axis=-1)
+
+    def code_size(self, factor: Factor) -> int:
+        return 2 * ((factor.size + 1) // 2)
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class RampEncoding(FactorEncoding):
+    """A factor's value scaled to a fixed range (section 3.1).
+
+    To [-1, 1] ("signed"), to [0, 1] ("unit"), or not at all ("raw"), as the
+    published code has it. `absent_value` stands for an absent factor.
+    """
+
+    options = ("scaled_to", "absent_value")
+
+    def __init__(
+        self,
+        space: Space,
+        scaled_to: str = "signed",
+        absent_value: float = 0.0,
+        **kwargs,
+    ) -> None:
+        super().__init__(space, **kwargs)
+        self.scaled_to = scaled_to
+        self.absent_value = absent_value
+
+    @classmethod
+    def of_run(cls, config: RunConfig, space: FactorSpace) -> Self:
+        model = config.model
+        return cls(space, model.ramp_range, model.absent_value, name="code")
+
+    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
+        if self.scaled_to == "raw":
+            return values
+        unit = (values - factor.low) / (factor.high - factor.low)
+        return unit if self.scaled_to == "unit" else 2.0 * unit - 1.0
+
+    def code_size(self, factor: Factor) -> int:
+        return 1
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class CircleEncoding(FactorEncoding):
+    """cos and sin of a periodic factor: no jump where it wraps (appendix F.2).
+
+    A factor that is not periodic is scaled to [-1, 1], as in the ramp code.
+    """
+
+    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
+        unit = (values - factor.low) / (factor.high - factor.low)
+        if not factor.periodic:
+            return 2.0 * unit - 1.0
+        phase = 2.0 * math.pi * unit
+        return ops.concatenate([ops.cos(phase), ops.sin(phase)], axis=-1)
+
+    def code_size(self, factor: Factor) -> int:
+        return 2 if factor.periodic else 1
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class FactorIndex(FactorEncoding):
+    """The nearest grid index of every factor, NaN where it is absent."""
+
+    differentiable = False
+    absent_value = float("nan")
+
+    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
+        return nearest_index(values, factor)
+
+    def code_size(self, factor: Factor) -> int:
+        return 1
