@@ -100,7 +100,7 @@ def test_ideal_kernels_equal_double_loops(sizes: tuple[int, ...]) -> None:
     np.testing.assert_allclose(found, agrees.mean(axis=2))
     found = kernels.make_conjunctive_kernel(grid)
     np.testing.assert_allclose(found, agrees.all(axis=2))
-    assert (kernels.make_constant_kernel(grid) == 1).all()
+    assert (kernels.IDEAL_KERNELS["constant"](grid) == 1).all()
 
 
 def test_true_bumps_resemble_both_ideal_kernels() -> None:

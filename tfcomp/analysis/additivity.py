@@ -144,12 +144,7 @@ def measure_additivity(
 ) -> tuple[Additivity, Additivity]:
     """Returns the numbers of embeddings [n, d], and those of permuted classes.
 
-    Args:
-        values: Embeddings, a row for each combination.
-        index: Grid indices of the combinations, [n, F].
-        sizes: Numbers of values of the factors.
-        is_ood: Which rows are held out.
-        seed: Permutes the classes for the chance level.
+    Rows have grid indices [n, F] below the `sizes` of the factors.
     """
     layer = _Layer(_reduce_units(values), index, sizes, split_rows(is_ood))
     moments = layer.collect()
@@ -199,7 +194,7 @@ def _summarize(layer: _Layer, moments: Sequence[_Moments]) -> Additivity:
         "additive_r2": _explain(rest, squares),
         "additive_r2_whitened": _explain_whitened(rest, whole),
         "additive_r2_probes": _explain(
-            axes.T @ rest @ axes, axes.T @ squares @ axes
+            *(axes.T @ part @ axes for part in (rest, squares))
         ),
         **_compose(moments),
     }

@@ -104,11 +104,10 @@ def compute_umaps(stages: Mapping[str, Components]) -> dict[str, Array]:
         raise ValueError(f"UMAP takes at least {MIN_POINTS} points")
     differ = {stage: f for stage, f in features.items() if f.any()}
     embedded = embed_elsewhere(list(differ.values())) if differ else []
-    constant = {
-        stage: np.full((len(f), 2), np.nan, np.float32)
-        for stage, f in features.items()
+    nothing = {
+        s: np.full((len(f), 2), np.nan, f.dtype) for s, f in features.items()
     }
-    return constant | dict(zip(differ, embedded, strict=True))
+    return nothing | dict(zip(differ, embedded, strict=True))
 
 
 def embed_elsewhere(features: Sequence[Array]) -> list[Array]:

@@ -243,8 +243,7 @@ def _compute_offsets(
 
 def _drop_channel(images: ArrayLike) -> NDArray[Any]:
     images = np.asarray(images)
-    is_single = images.ndim == 4 and images.shape[-1] == 1
-    return images[..., 0] if is_single else images
+    return images[..., 0] if images.shape[3:] == (1,) else images
 
 
 def _to_bright(images: ArrayLike, polarity: str) -> FloatArray:

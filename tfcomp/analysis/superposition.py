@@ -43,6 +43,7 @@ PREDICTORS = (
     "conjunctive",
     "conjunctive_span",
 )
+Explain = Callable[[Array], float]  # from a target [pixels] to R^2
 # In grid steps: from here on no bump of an ID neighbor (of sigma 1) reaches.
 FAR = 4.0
 # Of more ID points that share a factor, those that share most of them.
@@ -103,7 +104,7 @@ def compute_superposition(
             known[distances == distance].mean(axis=0)
             for distance in np.unique(distances)[: len(space)]
         ]
-        explain = [  # in the order of PREDICTORS
+        explain: list[Explain] = [  # in the order of PREDICTORS
             partial(project, regressors=np.stack(means)),
             make_span(known[sharing]),
             partial(project, regressors=np.stack(shells)),
@@ -117,7 +118,7 @@ def compute_superposition(
     return [SuperpositionScores(*pair, distance) for pair in pairs]
 
 
-def make_span(regressors: Array) -> Callable[[Array], float]:
+def make_span(regressors: Array) -> Explain:
     """Returns R^2 of targets on rows [k, pixels] with nonnegative weights."""
     unit = normalize_outputs(regressors)
     if not np.isfinite(unit).all():

@@ -28,6 +28,7 @@ import numpy as np
 from numpy import ndarray as Array
 
 from tfcomp.analysis.features import (
+    Scores,
     finite_or_none,
     iterate_units,
     single_threaded,
@@ -43,9 +44,7 @@ TYPE_FLOOR = 0.5
 _ITERATIONS = 8
 # Their maps, float64, stay in the cache of a processor.
 _BLOCK_UNITS = 512
-
-
-NO_TYPES: dict[str, float | None] = dict.fromkeys(
+NO_TYPES: Scores = dict.fromkeys(
     ("product_share", "sum_share", "product_less_sum")
 )
 
@@ -76,12 +75,7 @@ def compute_tuning(activations: Array, shape: Sequence[int]) -> Tuning:
 
     Activations are [prod(shape), ...] of one stage, last factor fastest.
     """
-    sizes = tuple(int(size) for size in shape)
-    if not sizes or len(activations) != np.prod(sizes):
-        raise ValueError(
-            "shape must have sizes whose product is the number of "
-            f"activations, {len(activations)}, received {sizes}."
-        )
+    sizes = tuple(shape)
     flat = np.reshape(activations, (len(activations), -1))
     parts = [_decompose(p, sizes) for p in iterate_units(flat, _BLOCK_UNITS)]
     variance, effects = map(np.concatenate, zip(*parts, strict=True))
@@ -91,13 +85,11 @@ def compute_tuning(activations: Array, shape: Sequence[int]) -> Tuning:
     is_known = is_finite & ~is_dead
     shares = np.full_like(effects, np.nan)
     shares[is_known] = effects[is_known] / variance[is_known, None]
-    *factors, pairs, products = shares.T
-    return Tuning(
-        sizes, variance, np.stack(factors, axis=1), pairs, products, is_dead
-    )
+    *_, pairs, products = shares.T
+    return Tuning(sizes, variance, shares[:, :-2], pairs, products, is_dead)
 
 
-def summarize_tuning(tuning: Tuning) -> dict[str, float | None]:
+def summarize_tuning(tuning: Tuning) -> Scores:
     """Returns the numbers of one stage, None if no unit is alive or finite.
 
     Means and medians of shares count every live unit the same; weighted ones,
@@ -138,9 +130,8 @@ def select_units(activations: Array, variance: Array, count: int) -> Array:
     of activations [n, ...] at every grid point and the variance of each.
     """
     flat = np.reshape(activations, (len(activations), -1))
-    variance = np.where(np.isfinite(variance), variance, 0.0)
-    left = variance.copy()
-    floor = DEAD_VARIANCE * variance.max(initial=0.0)
+    left = np.where(np.isfinite(variance), variance, 0.0)
+    floor = DEAD_VARIANCE * left.max(initial=0.0)
     chosen: list[int] = []
     basis = np.empty((0, len(flat)))  # orthonormal, [k, n]
     while len(chosen) < count and left.max(initial=0.0) > floor:
@@ -152,7 +143,9 @@ def select_units(activations: Array, variance: Array, count: int) -> Array:
             direction = direction - basis.T @ (basis @ direction)
         direction = direction / np.linalg.norm(direction)
         basis = np.vstack([basis, direction])
-        left -= _project(flat, direction) ** 2 / len(flat)
+        with np.errstate(invalid="ignore", over="ignore"):
+            parts = [direction @ np.float64(p) for p in iterate_units(flat)]
+        left -= np.nan_to_num(np.concatenate(parts)) ** 2 / len(flat)
         left[chosen] = 0.0
     return np.array(chosen, int)
 
@@ -175,13 +168,10 @@ def _decompose(block: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
         axes = range(len(shape))
         effects = [_average_others(grid, [axis]) for axis in axes]
         parts = [(effect**2).mean(axis=tuple(axes)) for effect in effects]
-        if len(shape) == 2:
-            pairs = np.maximum(variance - sum(parts), 0.0)
-        else:
-            pairs = np.zeros_like(variance)
-            for i, j in itertools.combinations(axes, 2):
-                both = _average_others(grid, [i, j]) - effects[i] - effects[j]
-                pairs += (both**2).mean(axis=tuple(axes))
+        pairs = np.zeros_like(variance)
+        for i, j in itertools.combinations(axes, 2):
+            both = _average_others(grid, [i, j]) - effects[i] - effects[j]
+            pairs += (both**2).mean(axis=tuple(axes))
     return variance, np.stack([*parts, pairs, products], axis=1)
 
 
@@ -212,9 +202,3 @@ def _find_first(maps: Array) -> Array:
 def _average_others(maps: Array, kept: list[int]) -> Array:
     others = tuple(a for a in range(maps.ndim - 1) if a not in kept)
     return maps.mean(axis=others, keepdims=True)
-
-
-@np.errstate(invalid="ignore", over="ignore")
-def _project(flat: Array, direction: Array) -> Array:
-    parts = [direction @ p.astype(np.float64) for p in iterate_units(flat)]
-    return np.nan_to_num(np.concatenate(parts))

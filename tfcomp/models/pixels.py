@@ -7,7 +7,6 @@ Positions are known as coordinates x_p, y_p in [-1, 1], or as sinusoids:
 with k = 0 .. K - 1 and 4 K features (Vaswani et al. 2017, in two dimensions).
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -40,9 +39,9 @@ def make_sinusoids(rows: int, columns: int, features: int) -> np.ndarray:
 class PixelSum(keras.layers.Layer):
     """z_n + PE(p): [n, k] -> [n, rows, columns, k]."""
 
-    def __init__(self, image_size: Sequence[int], **kwargs: Any) -> None:
+    def __init__(self, image_size: tuple[int, int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.image_size = tuple(image_size)
+        self.image_size = image_size
 
     def call(self, inputs: KerasTensor) -> KerasTensor:
         table = make_sinusoids(*self.image_size, inputs.shape[-1])
@@ -58,10 +57,10 @@ class PixelDense(keras.layers.Layer):
     """
 
     def __init__(
-        self, image_size: Sequence[int], units: int, positions: str, **kwargs
+        self, image_size: tuple[int, int], units: int, positions: str, **kwargs
     ) -> None:
         super().__init__(**kwargs)
-        self.image_size, self.units = tuple(image_size), units
+        self.image_size, self.units = image_size, units
         self.positions = positions
 
     def build(self, input_shape: tuple) -> None:
@@ -86,9 +85,11 @@ class PixelDense(keras.layers.Layer):
 class PixelTable(keras.layers.Layer):
     """Returns PE(p), [1, rows, columns, units], for any input."""
 
-    def __init__(self, image_size: Sequence[int], units: int, **kwargs) -> None:
+    def __init__(
+        self, image_size: tuple[int, int], units: int, **kwargs
+    ) -> None:
         super().__init__(**kwargs)
-        self.image_size, self.units = tuple(image_size), units
+        self.image_size, self.units = image_size, units
 
     def call(self, inputs: KerasTensor) -> KerasTensor:
         table = make_sinusoids(*self.image_size, self.units)
@@ -113,10 +114,10 @@ class CrossAttention(keras.layers.Layer):
     """
 
     def __init__(
-        self, image_size: Sequence[int], weight: float = 0.0, **kwargs
+        self, image_size: tuple[int, int], weight: float = 0.0, **kwargs
     ) -> None:
         super().__init__(**kwargs)
-        self.image_size, self.weight = tuple(image_size), weight
+        self.image_size, self.weight = image_size, weight
 
     def build(self, input_shape: tuple) -> None:
         width = input_shape[-1]
