@@ -18,6 +18,8 @@ from numpy import ndarray as Array
 from tfcomp.analysis.features import single_threaded
 from tfcomp.datasets.factors import Factor, FactorSpace
 
+_BLOCK = 64  # points whose distances are held at a time
+
 
 def compute_offsets(
     points: Array, point: Array, space: Iterable[Factor]
@@ -38,14 +40,21 @@ def compute_offsets(
 
 def find_nearest(index: Array, known: Array, space: FactorSpace) -> Array:
     """Returns rows of the nearest known grid indices [n, F], for [m, F]."""
-    nearest = np.zeros(len(index), np.int64)
-    for i, point in enumerate(index):
-        steps = compute_offsets(known, point, space)
-        differing = np.count_nonzero(steps, axis=1)
-        # A differing factor is more than all steps.
-        total = steps.sum(axis=1) + sum(space.shape) * differing
-        nearest[i] = total.argmin()
-    return nearest
+    nearest = []
+    for start in range(0, len(index), _BLOCK):
+        block = index[start : start + _BLOCK]
+        distances = np.zeros((len(block), len(known)))
+        for column, factor in enumerate(space):
+            # Values are compared, not points: many points share them.
+            values, rows = np.unique(block[:, column], return_inverse=True)
+            others = known[:, column, None]
+            for number, value in enumerate(values):
+                steps = compute_offsets(others, value, (factor,))[:, 0]
+                # A differing factor is more than all steps.
+                steps += sum(space.shape) * (steps > 0)
+                distances[rows == number] += steps
+        nearest.append(distances.argmin(axis=1))
+    return np.concatenate(nearest)
 
 
 @single_threaded
