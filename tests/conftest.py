@@ -27,19 +27,15 @@ TESTS = Path(__file__).parent
 # Their tests train whole runs. They are started first, so that none of them is
 # left for one process at the end.
 LONG = "pipelines training sweeps commands studies".split()
-# Tests and files that take long, by measurement: all others are `quick`.
-# `MEASURE_QUICK=1 python -m pytest` on a quiet machine writes it anew, for the
-# tests that it runs.
+# Tests of more than half a second, and files with slow fixtures: all others are
+# `quick`.
 NOT_QUICK = TESTS / "not_quick.txt"
-QUICK_SECONDS = 0.5  # of a test
-QUICK_SETUP = 2.0  # of a fixture, which may be that of a whole file
 # Modules with parts that users register and that need no flag.
 OWN_PARTS = (
     "tfcomp.evaluation.metrics",
     "tfcomp.report.sections",
     "tfcomp.config.registry",
 )
-_seconds: dict[str, float] = {}
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 # Small networks gain nothing from more, and several tests run at a time.
 os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
@@ -77,24 +73,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     gc.set_threshold(10_000)
 
 
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    is_file = report.when == "setup" and report.duration > QUICK_SETUP
-    name = report.nodeid.partition("::" if is_file else "[")[0]
-    _seconds[name] = max(_seconds.get(name, 0), report.duration)
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Lists what took long, if it is asked for; see `NOT_QUICK`."""
-    if "MEASURE_QUICK" not in os.environ or "PYTEST_XDIST_WORKER" in os.environ:
-        return
-    known = set(NOT_QUICK.read_text().split())
-    found = {name for name, s in _seconds.items() if s > QUICK_SECONDS}
-    kept = {n for n in known if n not in _seconds and "::" in n}
-    files = {name for name in found | known if "::" not in name}
-    tests = {n for n in found | kept if n.partition("::")[0] not in files}
-    NOT_QUICK.write_text("".join(f"{n}\n" for n in sorted(files | tests)))
-
-
 @pytest.fixture
 def rng() -> np.random.Generator:
     """A seeded source of random numbers."""
@@ -111,12 +89,7 @@ def umap() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _rough_figures() -> Iterator[None]:
-    """Leaves axes where they are, and PDF files empty.
-
-    Half the time of a run is for them. Figures are drawn as for users where
-    they themselves are tested, and in `test_analyze`. Reports draw theirs in
-    this process, as if the one for that had ended.
-    """
+    """Leaves axes where they are, and PDF files empty: half the time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tfcomp.figures.layout.MAX_LAYOUT_STEPS", 0)
         patch.setattr("tfcomp.figures.exhibits.figure_to_pdf", lambda _: b"")
@@ -147,10 +120,7 @@ def make_smoke_config(folder: Path, *flags: str) -> RunConfig:
 
 @pytest.fixture(scope="session")
 def smoke_run(tmp_path_factory: pytest.TempPathFactory) -> RunConfig:
-    """A finished smoke run; do not write into its folders.
-
-    It is shared by the processes of the suite: the first one trains it.
-    """
+    """A finished smoke run of the suite; do not write into its folders."""
     from tfcomp.training.experiment import train_and_evaluate
 
     folder = tmp_path_factory.getbasetemp()
@@ -167,10 +137,7 @@ def smoke_run(tmp_path_factory: pytest.TempPathFactory) -> RunConfig:
 
 @pytest.fixture
 def make_smoke(tmp_path: Path) -> Callable[..., RunConfig]:
-    """Makes a smoke run with more flags, which has not been started.
-
-    It writes what each run must have, and no more unless it is asked to.
-    """
+    """Makes a smoke run with more flags, which has not been started."""
     quick = "--pictures=false --export=false --layerwise_every=0".split()
     return functools.partial(make_smoke_config, tmp_path, *quick)
 

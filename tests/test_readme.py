@@ -13,7 +13,6 @@ ROOT = Path(__file__).parents[1]
 README = "README.md"
 EXTENDING = "docs/extending.md"
 EXPERIMENTS = "docs/experiments.md"
-TUTORIAL = "docs/tutorials/own_parts.md"
 ROOT_PAGES = ["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
 FOLDERS = (
     "docs",
@@ -53,16 +52,6 @@ def test_analysis_of_another_model(capsys: pytest.CaptureFixture) -> None:
     assert all(0.5 <= float(score) <= 1 for score in lines[1::2])
 
 
-def test_own_model_as_a_plugin(folder: Path) -> None:
-    (folder / "my_parts.py").write_text(find_block(TUTORIAL, "plugin"))
-    flags = "--flagfile=smoke.flags --plugins=my_parts --model=shallow"
-    flags += " --hidden=0 --pictures=false --epochs=4"
-    status = train.main(["train", *flags.split()])
-    assert status == 0
-    assert (folder / "tensorboard_logs/smoke/metrics.json").exists()
-    assert (folder / "saved_models/smoke/1/saved_model.pb").exists()
-
-
 def test_own_factors_renderer_region_and_model(folder: Path) -> None:
     (folder / "my_rings.py").write_text(find_block(EXTENDING, "own factors"))
     pattern = r"tfcomp train (--plugins=my_rings .*)"
@@ -72,15 +61,8 @@ def test_own_factors_renderer_region_and_model(folder: Path) -> None:
     assert train.main(["train", *flags]) == 0
     run = folder / "tensorboard_logs/rings"
     assert (run / "metrics.json").exists()
-    assert analyze.main(["analyze", f"--run={run}"]) == 0
+    assert analyze.main(["analyze", f"--run={run}", "--sections=errors"]) == 0
     assert (run / "analysis" / "landscape_rings.png").exists()
-
-
-def test_commands_do_their_own_set_up() -> None:
-    for marker in ("donut command", "test command"):
-        command = find_block(README, marker)
-        assert command.startswith("python3 -m venv .venv && ")
-        assert command.count("\n") == 1
 
 
 def test_every_flagfile_is_listed() -> None:

@@ -14,7 +14,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.point_scores import evaluate_images
-from tfcomp.train import format_report, train_run
+from tfcomp.train import train_run
 
 DATA = ("--dataset=sprites", "--grid_size=12", "--sprite_sizes=3,2,4,3,2")
 # Ellipses at 180 degrees are those at 0; hearts at 270 degrees are new.
@@ -65,15 +65,6 @@ def test_the_run_has_scores_of_new_images(
     rows = numbers.query("subset == 'ood_new' and when == 'end'")
     scores = dict(zip(rows["name"], rows["value"], strict=True))
     assert scores["mse"] == metrics["ood_new"]["mse"]
-
-
-def test_runs_without_copies_are_as_before(smoke_run: RunConfig) -> None:
-    path = Path(smoke_run.run_dir, "metrics.json")
-    metrics = json.loads(path.read_text())
-    assert "copies" not in metrics and "ood_new" not in metrics
-    assert metrics["points"] == {"id": 119, "ood": 25}
-    text = format_report(smoke_run, metrics)
-    assert "copies" not in text and "tell" not in text
 
 
 def test_solvable_says_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ from tfcomp import measure
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.evaluation import metrics as files
+from tfcomp.evaluation.loading import load_run
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.run_folder import read_metrics
 from tfcomp.storage.run_search import find_runs
@@ -39,11 +40,6 @@ def test_a_trained_run_is_measured_once(sweep: Path, capsys) -> None:
     assert measures["version"] == compute_code_version()
     stages = ["code", "stage_0", "stage_1", "stage_2", "image"]
     assert measures["stages"] == stages
-    for name in ("log_volume_sd", "log_volume_difference", "additive_share"):
-        assert all(isinstance(value, float) for value in measures[name])
-        assert len(measures[name]) == len(stages)
-    assert 0 <= measures["no_peak_ood"] <= 1
-    assert -1 <= measures["border_rank_correlation"] <= 1
     # The means of the volumes are those of metrics.json.
     layers = [metrics["layers"][stage] for stage in stages]
     expected = [v["log_volume_ood"] - v["log_volume_id"] for v in layers]
@@ -66,28 +62,26 @@ def test_a_trained_run_is_measured_once(sweep: Path, capsys) -> None:
     assert file.stat().st_mtime_ns == written
 
 
-def test_metrics_of_another_version_are_made_again(sweep: Path) -> None:
-    folder = sweep / "trials" / "ab12"
-    assert not files.is_measured(folder)
-    scores = read_metrics(folder)
-    older = scores | {"measures": {"version": "older", "stages": []}}
-    (folder / "metrics.json").write_text(json.dumps(older))
-    assert not files.is_measured(folder)
-    files.write_run_metrics(folder, {"stages": []})
-    assert files.is_measured(folder)
-    entry = {"version": compute_code_version(), "stages": []}
-    assert read_metrics(folder) == scores | {"measures": entry}
-
-
-def test_a_damaged_run_does_not_stop_the_others(sweep: Path, capsys) -> None:
+def test_a_damaged_run_does_not_stop_the_others(
+    sweep: Path, capsys, monkeypatch
+) -> None:
     trials = sweep / "trials"
     shutil.copytree(trials / "ab12", trials / "aa00")
     (trials / "aa00" / "model.keras").write_bytes(b"not a model")
+
+    def fake(run: Path) -> None:
+        files.write_run_metrics(load_run(run).path, {"stages": []})
+
+    monkeypatch.setattr("tfcomp.evaluation.run_metrics.measure_run", fake)
+    scores = read_metrics(trials / "ab12")
+    older = scores | {"measures": {"version": "older", "stages": []}}
+    (trials / "ab12" / "metrics.json").write_text(json.dumps(older))
     assert run(f"--runs={sweep}") == 1
     error = capsys.readouterr().err
     assert "aa00 is damaged" in error and error.count("\n") == 1
-    assert files.is_measured(trials / "ab12")
     assert not files.is_measured(trials / "aa00")
+    entry = {"version": compute_code_version(), "stages": []}
+    assert read_metrics(trials / "ab12") == scores | {"measures": entry}
 
 
 def test_search_finds_finished_runs_once(sweep: Path) -> None:

@@ -1,7 +1,6 @@
 """Published models in folders, and the command that lists and packs them."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -81,10 +80,9 @@ def test_files_that_are_too_large_or_none(folder: Path) -> None:
         read_model(str(folder), NAMES[0])
 
 
-def test_the_command_lists(
-    folder: Path, run_lightly: Callable[..., str]
-) -> None:
-    printed = run_lightly("published")
+def test_the_command_lists(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    assert published.main(["published"]) == 0
+    printed = capsys.readouterr().out
     assert [line.split()[0] for line in printed.splitlines()[1:4]] == NAMES
     cells = printed.splitlines()[1].split()[1:]
     assert cells == ["1,234", "0", "0.25", "-", "0.500"]
@@ -117,9 +115,7 @@ def test_search(
         (["nothing"], "--search must be part of names"),
         (["--name=a"], "--name must come with --pack"),
         (["--pack=run", "--name=a", "--source=b"], "--source is where"),
-        (["--pack=run", "--name=A"], "--name must be words"),
         (["--pack=run", "--name=../a"], "--name must be words"),
-        (["--pack=run", "--name="], "--name must be words"),
         (["--pack=run", "--name=a", "--output=/dev/null"], "--output must"),
     ],
 )

@@ -15,7 +15,6 @@ from tests.sweeps.pool_here import PoolHere
 from tfcomp import sweep
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.sweeps import sweep_run, workload
-from tfcomp.sweeps.grid import Trial
 from tfcomp.sweeps.sweep_run import Sweep
 
 ROOT = Path(__file__).parents[2]
@@ -118,9 +117,6 @@ def test_reports_are_made_when_something_changes(draw: Start) -> None:
     summary.unlink()
     draw("--grid=depth=2,3", "--seeds=2")
     assert (summary.read_bytes(), figure.read_bytes()) == first
-    (folder / ".reports").write_bytes(b"\xff")
-    draw("--grid=depth=2,3", "--seeds=2")
-    assert (summary.read_bytes(), figure.read_bytes()) == first
     draw("--grid=depth=2,3", "--seeds=3")
     assert summary.read_bytes() != first[0]
     draw("--grid=depth=2", "--seeds=2")
@@ -144,7 +140,7 @@ def test_a_second_start_runs_nothing(
     assert flags.read_text() == text
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"\xff", None])
+@pytest.mark.parametrize("content", [b"{}", b"\xff", None])
 def test_a_damaged_trial_is_run_again(
     content: bytes | None, start: Start
 ) -> None:
@@ -215,19 +211,6 @@ def test_failures_do_not_stop_the_rest(
     assert {row["status"] for row in read("trials.csv")} == {"finished"}
 
 
-def make_nothing(_: Sweep, trial: Trial) -> tuple:
-    return trial.config, print, []
-
-
-def test_trials_that_wrote_nothing(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Sweep, "make_call", make_nothing)
-    assert start() == 1
-    (row,) = read("trials.csv")
-    assert row["reason"].startswith("wrote no results")
-
-
 def test_flags_that_repeat_a_sweep(start: Start) -> None:
     grid = '--grid=region="box:x:3-5,y:2-4",corner:4'
     start(grid, "--grid=depth/width=2/8,3/9", "--seeds=2", "--first_seed=3")
@@ -251,10 +234,7 @@ def test_flags_that_repeat_a_sweep(start: Start) -> None:
     [
         (["--grid=depht=2"], "--depht is not a flag, did you mean --depth"),
         (["--grid=depth=2", "--grid=depth=3"], "--grid must vary depth once"),
-        (["--grid=depth=1,2"], "--depth must be at least 2"),
         (["--seeds=0"], "--seeds must be at least 1"),
-        (["--scheduler=tcp://localhost:1"], "--scheduler must be the address"),
-        (["--run_name=a/b"], "--run_name must be a plain name"),
         (["--grids=depth=2"], "--grids is not a flag, did you mean --grid"),
     ],
 )

@@ -1,10 +1,12 @@
 """How commands start and end: their help, a status, and no traceback."""
 
+import os
 import re
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -27,13 +29,13 @@ TABLE = {
 # Prints, waits for a line, prints again.
 TALK = """
 import sys
-from tfcomp.config.command import exit_on_user_error
-def main(argv):
+from tfcomp.config.command import exit_on_user_error, make_main
+def talk(settings):
     print('first', flush=True)
     sys.stdin.readline()
     print('second')
     return 0
-exit_on_user_error(main)
+exit_on_user_error(make_main('Talks.', {}, talk))
 """
 
 
@@ -47,12 +49,16 @@ def call(*arguments: str) -> dict[str, object]:
 
 
 @pytest.fixture
-def talk() -> Iterator[subprocess.Popen]:
+def talk(tmp_path: Path) -> Iterator[subprocess.Popen]:
+    """A command at work, whose temporary files are gone when it ends."""
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    pipes["env"] = os.environ | {"TMPDIR": str(tmp_path)}
     command = [sys.executable, "-c", TALK]
     with subprocess.Popen(command, text=True, **pipes) as process:
         assert process.stdout.readline() == "first\n"
+        assert len(list(tmp_path.iterdir())) == 1
         yield process
+    assert not list(tmp_path.iterdir())
 
 
 def test_flags_of_a_table() -> None:
@@ -86,7 +92,7 @@ def test_help_imports_nothing_heavy() -> None:
         "    assert main([name, '--help']) == 0, name\n"
         "    assert not heavy & set(sys.modules), name\n"
     )
-    commands = "train analyze sweep measure compare materialize study".split()
+    commands = [name for name in tfcomp.COMMANDS if name != "solvable"]
     commands += [f"studies.{name}.command" for name in NAMES]
     result = subprocess.run(
         [sys.executable, "-c", script, *commands],
@@ -135,6 +141,15 @@ def test_reader_that_goes_away(talk: subprocess.Popen) -> None:
     assert (talk.wait(), talk.stderr.read()) == (141, "")
 
 
-def test_interrupt(talk: subprocess.Popen) -> None:
-    talk.send_signal(signal.SIGINT)
-    assert (talk.wait(), talk.stderr.read()) == (130, "interrupted\n")
+@pytest.mark.parametrize(
+    ("sent", "status", "line"),
+    [
+        (signal.SIGINT, 130, "interrupted\n"),
+        (signal.SIGTERM, 143, "told to stop\n"),
+    ],
+)
+def test_stop(
+    sent: signal.Signals, status: int, line: str, talk: subprocess.Popen
+) -> None:
+    talk.send_signal(sent)
+    assert (talk.wait(), talk.stderr.read()) == (status, line)

@@ -1,16 +1,27 @@
-"""Flagfiles: lookup, nesting, and those that are shipped."""
+"""Flagfiles and words of a command line."""
 
 import re
 from pathlib import Path
 
 import pytest
 
+from tfcomp import __main__ as tfcomp
+from tfcomp import __version__
+from tfcomp.config.command import format_help
 from tfcomp.config.errors import RunError
-from tfcomp.config.flagfiles import SHIPPED, expand_flagfiles, list_flagfiles
-from tfcomp.config.run_flags import define_run_flags, parse_config
+from tfcomp.config.flagfiles import (
+    SHIPPED,
+    expand_flagfiles,
+    expand_positionals,
+    list_flagfiles,
+)
+from tfcomp.config.run_flags import (
+    define_run_flags,
+    make_flags,
+    parse_config,
+    parse_flags,
+)
 from tfcomp.models.config_checks import check_config
-
-RUN_FLAGFILES = list_flagfiles(define_run_flags())
 
 
 def write_flags(folder: Path, name: str, *lines: str) -> str:
@@ -30,26 +41,12 @@ def test_later_flags_win(tmp_path: Path) -> None:
     assert find_depth("--depth=2", "--depth=3") == 3
     assert find_depth(flag) == 5
     assert find_depth(flag, "--depth=2") == 2
-    assert find_depth("--depth=2", flag) == 5
-
-
-@pytest.mark.parametrize(
-    "form", ["--flagfile={}", "-flagfile={}", "--flagfile {}"]
-)
-def test_spellings_of_flagfile(form: str, tmp_path: Path) -> None:
-    write_flags(tmp_path, "a.flags", "--depth=3")
-    arguments = form.format(tmp_path / "a.flags").split()
-    assert find_depth(*arguments, "--width=8") == 3
-
-
-def test_comments_and_blank_lines_are_skipped(tmp_path: Path) -> None:
-    lines = ("# a", "", "  // b", "  --depth=3  ", "#--depth=4")
-    flag = write_flags(tmp_path, "a.flags", *lines)
-    assert expand_flagfiles([flag]) == ["--depth=3"]
+    assert find_depth("--depth=2", *flag.split("=")) == 5
 
 
 def test_nested_flagfiles_are_expanded_in_place(tmp_path: Path) -> None:
-    write_flags(tmp_path, "inner.flags", "--depth=3", "--width=8")
+    lines = ("# a", "", "  // b", "  --depth=3  ", "--width=8", "#--depth=4")
+    write_flags(tmp_path, "inner.flags", *lines)
     line = "--flagfile=inner.flags"
     flag = write_flags(tmp_path, "o.flags", line, "--depth=2", line)
     found = expand_flagfiles([flag, "--seed=1"])
@@ -81,7 +78,6 @@ def test_ending_may_be_left_out(working_folder: Path) -> None:
     ("name", "message"),
     [
         ("a.flags", "--flagfile includes itself: 'a.flags'"),
-        ("./a.flags", "--flagfile includes itself"),
         ("../x/a.flags", "--flagfile includes itself"),
         ("b.flags", "--flagfile includes itself: 'a.flags'"),
         # The message lists the shipped ones.
@@ -107,29 +103,85 @@ def test_flagfile_that_is_no_text(tmp_path: Path) -> None:
 # Shipped flagfiles
 
 
-def test_a_command_lists_the_flagfiles_that_it_can_read() -> None:
-    assert list_flagfiles() == sorted(p.name for p in SHIPPED.glob("*.flags"))
-    assert {"donut.flags", "sweep_depth.flags"} <= set(list_flagfiles())
-    assert "donut.flags" in RUN_FLAGFILES
-    assert "sweep_depth.flags" not in RUN_FLAGFILES
-
-
-@pytest.mark.parametrize("name", RUN_FLAGFILES)
-def test_shipped_flagfile_describes_a_run_that_can_start(name: str) -> None:
-    config = parse_config([f"--flagfile={name}"])
-    check_config(config)
-    assert config.run_name == name.removesuffix(".flags")
+def test_shipped_flagfiles_describe_runs_that_can_start() -> None:
+    names = list_flagfiles(define_run_flags())
+    assert "donut.flags" in names and "sweep_depth.flags" not in names
+    for name in names:
+        config = parse_config([f"--flagfile={name}"])
+        check_config(config)
+        assert config.run_name == name.removesuffix(".flags")
 
 
 @pytest.mark.parametrize("name", list_flagfiles())
 def test_shipped_flagfile_begins_with_its_command(name: str) -> None:
     text = (SHIPPED / name).read_text(encoding="utf-8")
-    comment = text.partition("\n--")[0]
     stem = re.escape(name.removesuffix(".flags"))
     pattern = rf"^#   tfcomp (study|\w+)(?: \w+)? {stem}\b"
-    command = re.search(pattern, comment, re.MULTILINE)[1]
+    command = re.search(pattern, text.partition("\n--")[0], re.MULTILINE)[1]
     assert (SHIPPED.parent / f"{command}.py").exists()
-    lines = comment.splitlines()
-    assert len(lines) > 2
-    assert all(line.startswith("#") for line in lines)
-    assert max(map(len, lines)) <= 80
+
+
+# Positional arguments
+
+RUNS = {"run": ("", "Runs."), "again": (False, "Again.")}
+
+
+def place(*arguments: str) -> list[str]:
+    return expand_positionals(arguments, define_run_flags())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--depth=3", "smoke"),
+        ("--depth", "3", "smoke"),
+        ("--resume", "smoke", "--depth=3", "--noresume"),
+    ],
+)
+def test_flags_override_a_flagfile_wherever_it_stands(
+    arguments: tuple[str, ...],
+) -> None:
+    values = define_run_flags()
+    settings = parse_flags(expand_positionals(arguments, values), values)
+    assert (settings["run_name"], settings["depth"]) == ("smoke", 3)
+    assert settings["resume"] is False
+
+
+def test_runs_are_the_value_of_their_flag() -> None:
+    values = make_flags(RUNS)
+    placed = expand_positionals(["logs/a", "--again", "logs/b*"], values)
+    assert placed == ["--again", "--run=logs/a,logs/b*"]
+    with pytest.raises(RunError, match="--run says it"):
+        expand_positionals(["--run=logs/b", "logs/a"], values)
+
+
+def test_a_word_that_looks_like_a_flag() -> None:
+    with pytest.raises(RunError, match="did you mean --depth=3"):
+        place("smoke", "depth=3")
+    assert place("my=file") == ["--flagfile=my=file"]
+
+
+def test_a_command_without_words() -> None:
+    table = make_flags({"again": (False, "Again.")})
+    with pytest.raises(RunError, match="flags start with --"):
+        expand_positionals(["--again", "x"], table)
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture) -> None:
+    assert tfcomp.main(["tfcomp", "--version"]) == 0
+    assert capsys.readouterr().out == f"tfcomp {__version__}\n"
+    assert tfcomp.main(["tfcomp", "help", "train"]) == 0
+    helped = capsys.readouterr().out
+    assert tfcomp.main(["tfcomp", "train", "--help"]) == 0
+    assert capsys.readouterr().out == helped
+
+
+def test_help_has_every_flag_once() -> None:
+    values = make_flags({"grid": ([], "Axes.")}, define_run_flags())
+    lines = format_help("Does.", values).splitlines()
+    flags = [line[4:].partition("=")[0] for line in lines if line[:4] == "  --"]
+    assert sorted(flags) == sorted([*values, "flagfile"])
+    titles = [line for line in lines if line.endswith(":") and line[0] != " "]
+    assert [title.split()[0].rstrip(":") for title in titles] == (
+        "Flags Data Model Training Output".split()
+    )

@@ -8,34 +8,32 @@ from pathlib import Path
 import keras
 import pytest
 
+from tfcomp.config import quiet
 from tfcomp.config.errors import RunError
 from tfcomp.config.quiet import start_tensorflow
 
+# A machine with a GPU, as far as it is set up there.
 START = """
 from tfcomp.config.quiet import start_tensorflow
 with start_tensorflow():
-    import keras
+    import keras, tensorflow as tf
 config = keras.config
 print(config.backend(), config.image_data_format(), config.floatx())
-"""
-# A machine with a GPU, for all that is set up there.
-GPU = """
-import keras, tensorflow as tf
-tf.config.list_physical_devices = lambda kind="": {gpus} * (kind == "GPU")
-{start}
+tf.config.list_physical_devices = lambda kind="": [0] * (kind == "GPU")
 from tensorflow.python.framework.config import is_op_determinism_enabled
-rounds = tf.config.experimental.tensor_float_32_execution_enabled()
-print(rounds, is_op_determinism_enabled())
+for is_cli in (False, True):
+    with start_tensorflow(is_cli):
+        pass
+    rounds = tf.config.experimental.tensor_float_32_execution_enabled()
+    print(rounds, is_op_determinism_enabled())
 """
-COMMAND = "from tfcomp.config.quiet import *\nwith start_tensorflow(): pass"
-PROGRAM = "import tfcomp\ntfcomp.load_run"
 ELSEWHERE = (
     '{"backend": "jax", "image_data_format": "channels_first", '
     '"floatx": "float64"}'
 )
 
 
-def test_keras_is_set_up_as_ours(tmp_path: Path) -> None:
+def test_keras_is_set_up_as_ours_and_gpus_are_exact(tmp_path: Path) -> None:
     (tmp_path / ".keras").mkdir()
     (tmp_path / ".keras" / "keras.json").write_text(ELSEWHERE)
     others = {"KERAS_BACKEND": "torch", "TF_USE_LEGACY_KERAS": "1"}
@@ -44,22 +42,8 @@ def test_keras_is_set_up_as_ours(tmp_path: Path) -> None:
     printed = subprocess.check_output(
         [sys.executable, "-c", START], env=environment, text=True
     )
-    assert printed.split() == ["tensorflow", "channels_last", "float32"]
-
-
-@pytest.mark.parametrize(
-    ("start", "gpus", "expected"),
-    [
-        (COMMAND, "[0]", "False True"),
-        (PROGRAM, "[0]", "False False"),
-        (COMMAND, "[]", "True False"),
-    ],
-)
-def test_gpus_are_exact(start: str, gpus: str, expected: str) -> None:
-    """Also where a program has imported TensorFlow and Keras before."""
-    code = GPU.format(start=start, gpus=gpus)
-    printed = subprocess.check_output([sys.executable, "-c", code], text=True)
-    assert printed.strip() == expected
+    ours = "tensorflow channels_last float32"
+    assert printed.splitlines() == [ours, "False False", "False True"]
 
 
 def test_keras_of_the_program_is_refused() -> None:
@@ -71,3 +55,18 @@ def test_keras_of_the_program_is_refused() -> None:
                 pass
     finally:
         keras.config.set_image_data_format("channels_last")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("--xla_dump_to=x", f"--xla_dump_to=x {quiet.XLA_FLAG}"),
+        ("--xla_gpu_deterministic_ops=false",) * 2,
+    ],
+)
+def test_kernels_repeat_their_bits_unless_a_user_says_no(
+    given: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XLA_FLAGS", given)
+    quiet.choose_deterministic_kernels()
+    assert os.environ["XLA_FLAGS"] == expected

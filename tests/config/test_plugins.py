@@ -1,14 +1,16 @@
-"""Plugins: order, failures with their line, whose are imported."""
+"""Plugins that fail, and files of others that ask for code and more."""
 
 import importlib
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
+from tfcomp import train
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.plugins import import_plugins
+from tfcomp.config.run_flags import make_flags, parse_flags
+from tfcomp.sweeps.sweep_run import define_flags
 
 # A plugin whose model has a name that another one has.
 TAKEN = """
@@ -16,23 +18,6 @@ from tfcomp.models import MODELS
 @MODELS.register('mlp')
 def build(config, dataset): ...
 """
-
-
-def test_plugins_are_imported_in_order(plugins: Path) -> None:
-    (plugins / "first_part.py").write_text("value = [1]\n")
-    (plugins / "second_part.py").write_text(
-        "import sys\nsys.modules['first_part'].value.append(2)\n"
-    )
-    import_plugins("first_part, second_part,")
-    assert sys.modules["first_part"].value == [1, 2]
-
-
-def test_missing_plugin_names_flag_and_value(plugins: Path) -> None:
-    (plugins / "first_part.py").write_text("")
-    with pytest.raises(ConfigError, match="named 'no_such_part'") as caught:
-        import_plugins("first_part,no_such_part")
-    assert caught.value.name == "plugins"
-    assert caught.value.value == "first_part,no_such_part"
 
 
 @pytest.mark.parametrize(
@@ -89,14 +74,9 @@ def write_run(folder: Path, *lines: str, file: str = "run.flags") -> Path:
     [
         "analyze --run={run}",
         "train --flagfile={run}/run.flags --resume",
-        "train --flagfile={run}/sweep.flags",
         "train --flagfile=mine.flags",
-        "train --flagfile={run}/predict.flags",
-        "train --flagfile={run}/renamed.flags",
         "train {run}/renamed.flags",
-        "sweep --flagfile={run}/run.flags",
-        "study thresholds --flagfile={run}/run.flags",
-        "materialize --flagfile={run}/run.flags --examples_dir=x",
+        "sweep --flagfile={run}/sweep.flags",
         "train --plugins other --flagfile={run}/split.flags",
     ],
 )
@@ -106,7 +86,7 @@ def test_plugins_of_a_run_are_not_imported(
     run = write_run(tmp_path / "run")
     (run / "sweep.flags").write_text("--flagfile=inner.flags")
     (run / "split.flags").write_text("--flagfile=run.flags\n--epochs=1")
-    for name in ("inner", "predict", "renamed"):
+    for name in ("inner", "renamed"):
         (run / f"{name}.flags").write_text(FOREIGN)
     Path("mine.flags").write_text(f"--flagfile={run}/run.flags")
     name, *flags = command.format(run=run).split()
@@ -127,19 +107,6 @@ def test_measuring_leaves_foreign_plugins_alone(
     assert re.search(ASKED, capsys.readouterr().err) and not evil.exists()
 
 
-@pytest.mark.parametrize("line", ["\n--trust_flagfile", ""])
-def test_a_run_cannot_trust_itself(
-    line: str, evil: Path, tmp_path: Path
-) -> None:
-    from tfcomp import train
-
-    run = write_run(tmp_path / "run", line)
-    (run / "run.flags").write_text("evil_part\n--flagfile=smoke" + line)
-    with pytest.raises((ConfigError, RunError)):
-        train.main(["train", "--plugins", f"--flagfile={run}/run.flags"])
-    assert not evil.exists()
-
-
 @pytest.mark.parametrize("flag", [FOREIGN, "--trust_flagfile"])
 @pytest.mark.parametrize("is_first", [True, False])
 def test_plugins_that_are_asked_for_are_imported(
@@ -155,20 +122,63 @@ def test_plugins_that_are_asked_for_are_imported(
     assert evil.exists()
 
 
-@pytest.mark.parametrize("flag", [FOREIGN, "--trust_flagfile"])
-def test_runs_that_are_trusted(flag: str, evil: Path, tmp_path: Path) -> None:
-    from tfcomp import analyze
-
-    run = write_run(tmp_path / "run")
-    with pytest.raises(RunError, match="is damaged"):
-        analyze.main(["analyze", f"--run={run}", flag])
-    assert evil.exists()
+SCHEDULER = "--scheduler=tcp://evil:8786"
 
 
-def test_comparing_imports_no_plugins(evil: Path, tmp_path: Path) -> None:
-    from tfcomp import compare
+def parse(*arguments: str) -> dict:
+    return parse_flags(arguments, define_flags())
 
-    run = write_run(tmp_path / "run")
-    flags = [f"--runs={run}", "--scores=id/mse"]
-    assert compare.main(["compare", *flags]) == 0
-    assert not evil.exists()
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        SCHEDULER,
+        "--scheduler\ntcp://evil:8786",
+        "--cluster=slurm",
+        "--overwrite",
+        "--overwrite=1",
+        "--flagfile=inner.txt",
+    ],
+)
+def test_files_cannot_ask_for_it(line: str, working_folder: Path) -> None:
+    """Before, only plugins were refused."""
+    Path("inner.txt").write_text(SCHEDULER)
+    Path("renamed.txt").write_text(f"--depth=2\n{line}\n")
+    for trust in ([], ["--notrust_flagfile"], ["--scheduler=tcp://mine:1"]):
+        rule = "a flagfile has --.*--trust_flagf|must have one --flag=value"
+        with pytest.raises(RunError, match=rule):
+            parse("--flagfile=renamed.txt", *trust)
+
+
+@pytest.mark.parametrize("trust", ["--trust_flagfile", SCHEDULER])
+def test_the_command_line_can(trust: str, working_folder: Path) -> None:
+    Path("a.flags").write_text(SCHEDULER)
+    values = parse(trust, "--flagfile=a.flags")
+    assert values["scheduler"] == "tcp://evil:8786"
+
+
+@pytest.mark.parametrize("flag", ["--trust_flagfile", "--notrust_flagfile"])
+def test_files_do_not_trust_themselves(flag: str, working_folder: Path) -> None:
+    Path("a.flags").write_text(f"{flag}\n{SCHEDULER}")
+    with pytest.raises(RunError, match="a flagfile cannot say"):
+        parse("--flagfile=a.flags", "--trust_flagfile")
+
+
+def test_a_record_has_them_switched_off(working_folder: Path) -> None:
+    lines = ["--overwrite=false", "--plugins=", "--scheduler=", "--nooverwrite"]
+    Path("run.flags").write_text("\n".join(lines))
+    assert parse("--flagfile=run.flags", "--overwrite")["overwrite"]
+
+
+def test_a_run_is_not_removed(working_folder: Path) -> None:
+    Path("theirs.flags").write_text("--flagfile=smoke\n--overwrite\n")
+    Path("tensorboard_logs/smoke").mkdir(parents=True)
+    with pytest.raises(RunError, match="which removes a run"):
+        train.main(["train", "theirs.flags"])
+
+
+@pytest.mark.parametrize("name", ["a\u200bb", "a\u202eb"])
+def test_paths_have_no_invisible_characters(name: str) -> None:
+    values = make_flags({"output": ("", "Where to write.")})
+    with pytest.raises(ConfigError, match="--output must be text without con"):
+        parse_flags([f"--output={name}"], values)

@@ -9,12 +9,8 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import (
     LOCATION_FLAGS,
     RunConfig,
-    all_fields,
 )
-from tfcomp.config.settings import LARGEST, Settings, setting
-from tfcomp.studies.thresholds.search_settings import SearchSettings
-from tfcomp.sweeps.grid import SweepSettings
-from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.config.settings import Settings, setting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,15 +56,12 @@ def test_identity_leaves_out_the_location() -> None:
         ("size", 9, "must be at most 8"),
         ("size", 4.0, "must be an integer"),
         ("size", True, "must be an integer"),
-        ("size", "4", "must be an integer"),
         ("count", 10**7 + 1, "must be at most 10000000"),
         ("scale", 1e300, "must be at most 1e+30"),
         ("scale", 10**400, "must be at most 1e+30"),
         ("scale", 0.0, "must be greater than 0.0"),
-        ("scale", True, "must be a number"),
         ("scale", None, "must be a number"),
         ("scale", float("nan"), "must be a finite number"),
-        ("scale", float("inf"), "must be a finite number"),
         ("kind", "c", "must be one of: a, b"),
         ("kind", 3, "must be a string"),
         ("again", 1, "must be true or false"),
@@ -83,38 +76,8 @@ def test_rules(name: str, value: object, rule: str) -> None:
     assert len(str(error)) < 300
 
 
-def test_every_number_has_an_upper_bound() -> None:
-    parts = (SweepSettings, SearchSettings, SchedulerOptions)
-    more = [item for part in parts for item in part.list_settings()]
-    numbers = [f for f in [*all_fields(), *more] if type(f.default) in LARGEST]
-    assert len(numbers) > 30
-    for item in numbers:
-        rules = item.metadata
-        assert rules["minimum"] is not None or rules["above"] is not None
-        assert rules["maximum"] is not None
-
-
-def test_examples_of_the_longest_training_can_be_counted() -> None:
-    bounds = {item.name: item.metadata["maximum"] for item in all_fields()}
-    steps = bounds["steps_per_epoch"]
-    assert bounds["num_train"] <= steps
-    assert bounds["epochs"] * steps * bounds["batch_size"] < 2**63
-
-
 @pytest.mark.parametrize(
-    "name",
-    [
-        "",
-        ".",
-        "..",
-        "a/b",
-        "/a",
-        "a\\b",
-        "a\0b",
-        "a\nb",
-        " a",
-        "a\t",
-    ],
+    "name", ["", "..", "a/b", "a\\b", "a\0b", "a\nb", " a"]
 )
 def test_run_name_is_a_plain_name(name: str) -> None:
     with pytest.raises(ConfigError, match="--run_name must be") as caught:

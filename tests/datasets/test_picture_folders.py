@@ -11,7 +11,7 @@ import PIL.Image
 import pytest
 
 from tests.datasets.own_tables import load
-from tfcomp.config.data_hash import hash_data
+from tfcomp.config.data_config import hash_data
 from tfcomp.config.errors import RunError
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.tables import read_table

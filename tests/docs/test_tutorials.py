@@ -15,7 +15,6 @@ from tests.docs.page_blocks import (
     Reader,
     find_difference,
     list_blocks,
-    main,
 )
 
 PAGES = ["docs/index.md", "docs/claims.md"] + sorted(
@@ -57,11 +56,8 @@ def test_a_page_does_what_it_says(
     [
         ("mse   8.676e-06  0.5\n", "mse 8.68e-06    0.501\n", True),
         ("mse  0.5\n", "mse  0.6\n", False),
-        ("mse  0.5\n", "rmse  0.5\n", False),
         ("a 1\n...\nb 2\n", "a 1\nx\ny\nb 2\n", True),
-        ("a 1\n...\nb 2\n", "a 1\nb 2\n", True),
         ("a 1\n...\n", "b 1\n", False),
-        ("a (1)", "a (1)\nmore\n", False),
         ("[0.5 -1.0]", "[0.5 1.0]", False),
     ],
 )
@@ -83,14 +79,3 @@ def test_blocks_of_a_page() -> None:
         ("python", "a.py", "three\n"),
         ("text", "", "six\n"),
     ]
-
-
-@pytest.mark.parametrize(("shown", "same"), [("2\n", True), ("3\n", False)])
-def test_the_exit_status_says_whether_a_page_is_right(
-    shown: str, same: bool, working_folder: Path
-) -> None:
-    page = working_folder / "page.md"
-    page.write_text(f"```python\nprint(1 + 1)\n```\n```text\n{shown}```\n")
-    with pytest.raises(SystemExit) as end:
-        main(str(page))
-    assert (not end.value.code) == same

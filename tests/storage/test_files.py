@@ -2,15 +2,22 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from tfcomp.config.run_config import RunConfig
+from tfcomp.evaluation.projector import write_projector
+from tfcomp.storage import files
 from tfcomp.storage.files import (
     MAX_TEXT,
     DamagedFileError,
+    LinkError,
     read_csv,
     read_json,
     write_csv,
 )
+from tfcomp.storage.output_folders import lock_folder
+from tfcomp.storage.run_folder import claim_run
 
 GARBAGE = bytes(range(256))
 
@@ -25,7 +32,7 @@ def test_damaged_json(content: bytes, tmp_path: Path) -> None:
         read_json(path)
 
 
-@pytest.mark.parametrize("cut", [-1, -2, -4, -6])
+@pytest.mark.parametrize("cut", [-1, -4])
 def test_cut_csv(cut: int, tmp_path: Path) -> None:
     path = tmp_path / "history.csv"
     rows = [{"epoch": "1", "loss": "0.125"}, {"epoch": "2", "loss": ""}]
@@ -51,3 +58,103 @@ def test_huge_file(tmp_path: Path) -> None:
         file.truncate(MAX_TEXT + 1)
     with pytest.raises(DamagedFileError, match="it has more than 128 MB"):
         read_json(path)
+
+
+# Links in folders of others would lead our writing to other files.
+SECRET = "export PATH=/usr/bin\n"
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Path:
+    """A file of the user outside of the folder that others prepared."""
+    path = tmp_path / "home" / ".bashrc"
+    path.parent.mkdir()
+    path.write_text(SECRET)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "theirs"
+    path.mkdir()
+    return path
+
+
+@pytest.mark.parametrize("name", [".partial-a.txt", ".partial-"])
+def test_temporary_names_cannot_be_known(
+    name: str, folder: Path, victim: Path
+) -> None:
+    (folder / name).symlink_to(victim)
+    files.write_text(folder / "a.txt", "$(id)")
+    assert victim.read_text() == SECRET
+    assert (folder / "a.txt").read_text() == "$(id)"
+
+
+def test_targets_that_are_links(folder: Path, victim: Path) -> None:
+    (folder / "a.txt").symlink_to(victim)
+    with pytest.raises(LinkError, match="a.txt is a link"):
+        files.write_text(folder / "a.txt", "$(id)")
+    assert victim.read_text() == SECRET and len(list(folder.iterdir())) == 1
+
+
+def test_locks_follow_no_link(folder: Path, victim: Path) -> None:
+    (folder / ".lock").symlink_to(victim.with_name("new"))
+    with pytest.raises(OSError, match="symbolic"):
+        lock_folder(folder)
+    assert not victim.with_name("new").exists()
+
+
+def test_projector_of_a_run(folder: Path, victim: Path) -> None:
+    """Before, names of factors went into ~/.bashrc."""
+    (folder / "events.out.tfevents.0").touch()
+    (folder / "projector").mkdir()
+    (folder / "projector" / ".partial-metadata.tsv").symlink_to(victim)
+    write_projector(
+        folder,
+        {"block/1": np.ones((2, 3))},
+        {"$(id)": np.arange(2)},
+        np.zeros((2, 4, 4)),
+    )
+    assert victim.read_text() == SECRET
+
+
+@pytest.mark.parametrize("name", ["checkpoints", "a/b/c"])
+def test_a_run_with_a_link_is_not_resumed(
+    name: str, folder: Path, victim: Path
+) -> None:
+    config = RunConfig(
+        run_name=folder.name,
+        log_dir=str(folder.parent),
+        export=False,
+        resume=True,
+    )
+    claim_run(config).close()
+    link = folder / name
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(victim.parent)
+    with pytest.raises(LinkError, match=f"{name} is a link"):
+        claim_run(config)
+    assert [path.name for path in victim.parent.iterdir()] == [".bashrc"]
+
+
+def test_a_run_folder_itself_may_be_a_link(folder: Path) -> None:
+    (folder.parent / "linked").symlink_to(folder)
+    config = RunConfig(
+        run_name="linked", log_dir=str(folder.parent), export=False
+    )
+    claim_run(config).close()
+    assert (folder / "run.flags").exists()
+
+
+def test_folders_on_the_way_that_are_links(folder: Path, victim: Path) -> None:
+    (folder / "a").symlink_to(victim.parent)
+    with (
+        pytest.raises(LinkError, match="a is a link"),
+        files.replace_folder(folder, "a/b"),
+    ):
+        pass
+    with pytest.raises(LinkError, match="a is a link"):
+        files.make_subfolder(folder, "a")
+    with pytest.raises(LinkError, match="a is a link"):
+        files.open_log(folder / "a" / "b.log")
+    assert [path.name for path in victim.parent.iterdir()] == [".bashrc"]

@@ -1,11 +1,18 @@
-"""Folders that cannot be made are refused, and those that can are not."""
+"""Folders: those that cannot be made, locks, and versions of a model."""
 
+import os
+import threading
 from pathlib import Path
 
 import pytest
 
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.storage.output_folders import check_folder
+from tfcomp.storage.output_folders import (
+    add_version,
+    check_folder,
+    list_versions,
+    lock_folder,
+)
 from tfcomp.storage.run_folder import check_run
 
 
@@ -14,7 +21,6 @@ from tfcomp.storage.run_folder import check_run
     [
         ("", "must name a folder, got ''"),
         ("a\nb", "must be text without control characters"),
-        ("a\u200bb", "must be text without control characters"),
         ("a\x1b[2Jb", "must be text without control characters"),
         ("/dev/null", "must name a folder that can be written"),
         ("/dev/null/x/y", "must name a folder that can be written"),
@@ -39,3 +45,66 @@ def test_folders_that_can_be_made(working_folder: Path) -> None:
 def test_run_with_a_name_that_is_too_long() -> None:
     with pytest.raises(RunError, match="--run must be a run folder"):
         check_run("a" * 300)
+
+
+def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
+    with lock_folder(tmp_path):
+        with pytest.raises(RunError, match=f"working in {tmp_path}$"):
+            lock_folder(tmp_path)
+    lock_folder(tmp_path).close()
+
+
+def test_a_waiting_process_gets_its_turn(tmp_path: Path) -> None:
+    order = []
+
+    def wait() -> None:
+        with lock_folder(tmp_path, wait=True):
+            order.append("second")
+
+    with lock_folder(tmp_path):
+        thread = threading.Thread(target=wait)
+        thread.start()
+        thread.join(0.2)
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+
+
+def write_weights(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "weights").write_text("1")
+
+
+def never(version: Path) -> bool:
+    return False
+
+
+def test_versions_are_in_order_of_their_numbers(tmp_path: Path) -> None:
+    assert list_versions(tmp_path / "none") == []
+    for name in ("10", "9", ".partial-7", "x", "²", "٣", "1a", ".lock"):
+        (tmp_path / name).mkdir()
+    assert [v.name for v in list_versions(tmp_path)] == ["9", "10"]
+
+
+def test_the_same_model_is_written_once(tmp_path: Path) -> None:
+    folder = tmp_path / "new"
+    assert add_version(folder, write_weights, never) == (folder / "1", True)
+    same = add_version(folder, write_weights, lambda last: last.name == "1")
+    assert same == (folder / "1", False)
+    assert add_version(folder, write_weights, never) == (folder / "2", True)
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_an_interrupted_writer_leaves_nothing(
+    error: type[BaseException], tmp_path: Path
+) -> None:
+    def fail(folder: Path) -> None:
+        write_weights(folder)
+        assert list_versions(tmp_path) == []
+        raise error
+
+    (tmp_path / ".partial-1").mkdir()  # of a process that was killed
+
+    with pytest.raises(error):
+        add_version(tmp_path, fail, never)
+    assert os.listdir(tmp_path) == [".lock"]

@@ -116,7 +116,7 @@ def describe_refusal(error: BaseException) -> str:
     if not type(error).__module__.startswith("tensorflow"):
         return ""
     found = _REFUSED.search(text)
-    return found[0] if found else ""
+    return found[0].replace("; ", ": ") if found else ""
 
 
 def describe_plugin_error(error: BaseException) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.config.data_hash import TFDS, hash_data
+from tfcomp.config.data_config import TFDS, hash_data
 from tfcomp.config.errors import ConfigError, RunError, first_line
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.settings import CONTROLS

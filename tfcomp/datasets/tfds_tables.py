@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.config.data_hash import find_prepared
+from tfcomp.config.data_config import find_prepared
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.table_factors import TableError

@@ -37,16 +37,6 @@ def check_folder(flag: str, path: str) -> None:
         raise ConfigError(flag, "must name a folder that can be written", path)
 
 
-def is_locked(folder: Path) -> bool:
-    """Checks whether a process has locked a folder."""
-    try:
-        with open(folder / LOCK_FILE, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError as error:
-        return isinstance(error, BlockingIOError)
-    return False
-
-
 def lock_folder(folder: Path, *, wait: bool = False) -> IO[bytes]:
     """Locks a folder until the returned file is closed or the process ends.
 

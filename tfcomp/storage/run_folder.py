@@ -24,7 +24,7 @@ from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import format_flags, parse_record
 from tfcomp.storage import files
 from tfcomp.storage.files import DamagedFileError
-from tfcomp.storage.output_folders import LOCK_FILE, is_locked, lock_folder
+from tfcomp.storage.output_folders import LOCK_FILE, lock_folder
 
 FLAGS_FILE = "run.flags"
 HISTORY_FILE = "history.csv"
@@ -102,11 +102,8 @@ def check_run(path: str | Path) -> RunConfig:
     files.check_file(path / MODEL_FILE)
     for name in (METRICS_FILE, MODEL_FILE):
         if not (path / name).exists():
-            state = f"is not finished, it has no {name}: go on with "
-            state += describe_resume(path)
-            if is_locked(path):
-                state = f"is running, it has no {name} yet"
-            raise RunError(f"--run={path} {state}")
+            state = f"is not finished, it has no {name}: go on with"
+            raise RunError(f"--run={path} {state} {describe_resume(path)}")
     return dataclasses.replace(config, log_dir=str(path.parent))
 
 
@@ -218,7 +215,7 @@ def _check_owner(path: Path, config: RunConfig) -> None:
         )
     if config.resume or is_finished(path):
         return
-    state = "is running" if is_locked(path) else "was interrupted"
+    state = "is not finished"
     if (path / METRICS_FILE).exists():
         state = f"its {METRICS_FILE} or {MODEL_FILE} is missing or damaged"
     raise RunError(

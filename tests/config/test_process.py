@@ -1,4 +1,4 @@
-"""Temporary files: private, and gone at the end."""
+"""Temporary files, private and gone at the end."""
 
 import os
 import shutil
