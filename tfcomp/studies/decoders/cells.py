@@ -13,13 +13,14 @@ occlusions whose objects never meet in training (`WIDER`, `EXPECTED`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
 import pandas as pd
 
-from tfcomp.statistics.estimates import Estimate, estimate_mean
+from tfcomp.statistics.estimates import estimate_mean
 from tfcomp.statistics.limits import AT_MOST_ONE
 from tfcomp.statistics.setting_table import choose_flags
 from tfcomp.statistics.verdicts import (
@@ -58,6 +59,10 @@ NUMBERS = {
     "weights": "train/weights",
     "seconds": "train/seconds",
 }
+RATIOS = {
+    "over_additive": "additive_predictor",
+    "over_nearest": "nearest_memory",
+}
 Row = dict[str, Any]
 
 
@@ -95,18 +100,25 @@ def describe_split(run: pd.Series) -> str:
     return f"{data} {run['composition']} {kind.partition(':x_')[0]}"
 
 
-def estimate_r2(runs: pd.DataFrame) -> tuple[pd.DataFrame, Estimate | None]:
-    """Returns the runs that count, and their mean R²; None if one lacks it."""
+def estimate_r2(
+    runs: pd.DataFrame,
+) -> tuple[pd.DataFrame, Verdict, tuple[float, float, float]]:
+    """Returns the runs that count, the verdict on them, and their R².
+
+    It is the mean with its interval; NaN if a run that counts lacks it.
+    """
     fitted = runs[runs["r2/id"] > BOUND]
     pairs = zip(fitted["seed"], fitted["r2/ood"], strict=True)
     values = {seed: r2 if r2 == r2 else None for seed, r2 in pairs}
-    return fitted, estimate_mean(values, AT_MOST_ONE)
+    found = estimate_mean(values, AT_MOST_ONE)
+    numbers = (found.mean, found.low, found.high) if found else [None] * 3
+    mean, low, high = (math.nan if n is None else n for n in numbers)
+    return fitted, judge(found, above(BOUND))[0], (mean, low, high)
 
 
-def average(runs: pd.DataFrame, path: str) -> float | None:
-    """Returns the mean of a number over runs that have it."""
-    mean = runs[path].mean() if path in runs else float("nan")
-    return None if mean != mean else float(mean)
+def average(runs: pd.DataFrame, path: str) -> float:
+    """Returns the mean of a number over runs that have it; NaN without any."""
+    return float(runs[path].mean()) if path in runs else math.nan
 
 
 def list_cells(table: pd.DataFrame) -> list[Row]:
@@ -121,13 +133,9 @@ def list_cells(table: pd.DataFrame) -> list[Row]:
     for key, alike in cells:
         split, decoder = map(str, key)
         firsts = alike.drop_duplicates("setting").dropna(axis=1)
-        settings = [
-            {str(name): value for name, value in row.items()}
-            for row in firsts.drop(columns=NO_FLAGS & {*firsts}).to_dict(
-                "records"
-            )
-        ]
-        names = [n for n in choose_flags(settings) if "/" not in n]
+        kept = firsts.columns.difference([*NO_FLAGS], sort=False)
+        settings: Any = firsts[kept[~kept.str.contains("/")]].to_dict("records")
+        names = choose_flags(settings)
         groups = alike.sort_values("seed").groupby("setting")
         for values, setting in zip(settings, firsts["setting"], strict=True):
             words = ", ".join(f"{n} {values[n]}" for n in names)
@@ -137,33 +145,29 @@ def list_cells(table: pd.DataFrame) -> list[Row]:
 
 
 def _judge_cell(split: str, decoder: str, runs: pd.DataFrame) -> Row:
-    fitted, estimate = estimate_r2(runs)
-    verdict = VERDICTS.get(judge(estimate, above(BOUND))[0], "undecided")
-    is_interval = estimate and estimate.count >= MIN_SEEDS
+    fitted, verdict, (mean, low, high) = estimate_r2(runs)
     counted = runs if fitted.empty else fitted
     numbers = {name: average(counted, path) for name, path in NUMBERS.items()}
-    error = numbers["ood_relative_mse"]
-    ratios = {
-        f"over_{name}": error / other if error is not None and other else None
-        for name, other in (
-            ("additive", numbers["additive_predictor"]),
-            ("nearest", numbers["nearest_memory"]),
-        )
-    }
-    return {
+    is_interval = len(fitted) >= MIN_SEEDS
+    row: Row = {
         "split": split,
         "decoder": decoder,
         "seeds": len(runs),
         "fitted": len(fitted),
-        "verdict": "not fitted" if fitted.empty else verdict,
+        "verdict": VERDICTS.get(verdict, "undecided"),
         "expected": find_expected(split, decoder),
-        "ood_r2": estimate and estimate.mean,
-        "ood_r2_low": estimate.low if estimate and is_interval else None,
-        "ood_r2_high": estimate.high if estimate and is_interval else None,
-        "id_r2_worst": min(fitted["r2/id"], default=None),
+        "ood_r2": mean,
+        "ood_r2_low": low if is_interval else math.nan,
+        "ood_r2_high": high if is_interval else math.nan,
+        "id_r2_worst": fitted["r2/id"].min(),
         **numbers,
-        **ratios,
     }
+    if fitted.empty:
+        row["verdict"] = "not fitted"
+    for name, reference in RATIOS.items():
+        error = numbers[reference]
+        row[name] = row["ood_relative_mse"] / error if error else math.nan
+    return row
 
 
 def find_expected(split: str, decoder: str) -> str | None:
@@ -176,11 +180,7 @@ def find_expected(split: str, decoder: str) -> str | None:
 
 
 def judge_expectations(cells: Sequence[Row]) -> list[list[str]]:
-    """Judges both statements on every split, and on all in the last row.
-
-    They are: the decoder that is the composition composes; all others that
-    must fail do. A decoder that does not fit does not count as a failure.
-    """
+    """Judges both statements on every split, and on all in the last row."""
     rows = []
     for split in EXPECTED:
         found: dict[str, list[Verdict]] = {v: [] for v in VERDICTS.values()}
@@ -192,6 +192,7 @@ def judge_expectations(cells: Sequence[Row]) -> list[list[str]]:
                 found[expected].append(Verdict.REPRODUCED)
             elif verdict in found:
                 found[expected].append(Verdict.REFUTED)
+            # A decoder that does not fit does not count as a failure.
             elif expected == "composes" or verdict != "not fitted":
                 found[expected].append(Verdict.UNDECIDED)
         rows.append([split, *(combine(v)[0] for v in found.values())])

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tfcomp.figures.exhibits import figure_to_png
@@ -126,7 +127,7 @@ def _format_split(name: str, rows: pd.DataFrame) -> dict[str, str]:
         other = f"{row['decoder']} {format_cell(row)}"
     return {
         "held out": f"`{name}`",
-        "determined": f"{facts['certified_1'] or 0:.0%}",
+        "determined": f"{np.nan_to_num(facts['certified_1']):.0%}",
         "training images": _format(facts["training_images"], ",.0f"),
         "images missing": _format(facts["missing_images"], ",.0f"),
         "pixels lit": _format(facts["lit_pixels"], ".0%"),
@@ -179,14 +180,16 @@ def _map_places(
     return dict(zip(places, values, strict=True))
 
 
-def _format(value: float | None, digits: str = ".2f") -> str:
-    return "–" if value is None or value != value else format(value, digits)
+def _format(value: float, digits: str = ".2f") -> str:
+    return "–" if value != value else format(value, digits)
 
 
 def _write_rounded(path: Path, rows: Sequence[Row]) -> None:
     """Writes rows as CSV, with six digits, which all machines share."""
-    table = [
-        {k: float(f"{v:.6g}") if isinstance(v, float) else v for k, v in items}
-        for items in (row.items() for row in rows)
-    ]
-    write_csv(path, table)
+
+    def round_value(value: Any) -> Any:
+        if not isinstance(value, float):
+            return value
+        return "" if value != value else float(f"{value:.6g}")
+
+    write_csv(path, [{k: round_value(v) for k, v in r.items()} for r in rows])

@@ -9,7 +9,6 @@ the best reference, a predictor without a network.
 import numpy as np
 import pandas as pd
 
-from tfcomp.statistics.estimates import Estimate
 from tfcomp.studies.decoders.cells import (
     BOUND,
     FRESH,
@@ -41,12 +40,9 @@ def list_rows(table: pd.DataFrame, data: str = "sprites") -> list[Row]:
     runs = table[table["split"].str.startswith(f"{data} ")]
     groups = runs.groupby("split", sort=False)
     splits = [_list_split(str(name), group) for name, group in groups]
-
-    def rank(rows: list[Row]) -> tuple[float, float]:
-        images = rows[0]["training_images"] or 0
-        return -(rows[0]["certified_1"] or 0), -images
-
-    return [row for rows in sorted(splits, key=rank) for row in rows]
+    keys = "certified_1", "training_images"
+    splits.sort(key=lambda rows: [-np.nan_to_num(rows[0][k]) for k in keys])
+    return [row for rows in splits for row in rows]
 
 
 def _list_split(name: str, runs: pd.DataFrame) -> list[Row]:
@@ -64,37 +60,33 @@ def _list_split(name: str, runs: pd.DataFrame) -> list[Row]:
     # The images complete the certificate of the region.
     shared: Row = {"split": region + " completed" * bool(images)}
     shared |= {fact: average(facts, path) for fact, path in FACTS.items()}
-    shared |= {fact: shared[fact] and int(shared[fact]) for fact in COUNTS}
-    references = find_references(facts)
-    bound = max(BOUND, *references.values(), -1.0)
-    rows = [
-        shared | _describe_round(str(decoder), each, bound)
+    shared |= {n: int(shared[n]) for n in COUNTS if shared[n] > 0}
+    references = _list_references(facts.iloc[0])
+    bound = max([BOUND, *(row["r2"] for row in references)])
+    rounds = [
+        _describe_round(str(decoder), each, bound)
         for decoder, each in (*latest, *earlier)
     ]
-    empty = dict.fromkeys(rows[0].keys() - shared.keys())
-    return rows + [
-        shared | empty | {"decoder": f"({name})", "r2": value}
-        for name, value in references.items()
-    ]
+    return [shared | row for row in (*rounds, *references)]
 
 
-def find_references(facts: pd.DataFrame) -> dict[str, float]:
+def _list_references(run: pd.Series) -> list[Row]:
     """Returns R² of predictors without a network, from their errors.
 
     The error and the R² of the run give the error of the mean image.
     """
-    run = facts.iloc[0]
     mean = run["ood/relative_mse"] / (1 - run["r2/ood"])
-    errors = run.filter(regex="^references/.*/ood$").dropna()
-    return {
-        path.split("/")[1]: 1 - error / mean
-        for path, error in zip(map(str, errors.index), errors, strict=True)
-        if mean == mean and "mean_image" not in path  # of training images
-    }
+    errors = run.filter(regex="^references/.*/ood$")
+    errors = errors.drop("references/mean_image/ood", errors="ignore")
+    r2 = (1 - errors.astype(float) / mean).dropna()
+    names = [f"({str(path).split('/')[1]})" for path in r2.index]
+    pairs = zip(names, r2, strict=True)
+    return [{"decoder": name, "r2": value} for name, value in pairs]
 
 
 def _describe_round(decoder: str, runs: pd.DataFrame, bound: float) -> Row:
-    fitted, estimate = estimate_r2(runs)
+    fitted, _, (mean, low, high) = estimate_r2(runs)
+    solves = "yes" if low > bound else "no" if high <= bound else "?"
     return {
         "decoder": decoder,
         "first_seed": int(runs["seed"].iloc[0]),
@@ -102,22 +94,13 @@ def _describe_round(decoder: str, runs: pd.DataFrame, bound: float) -> Row:
         "fitted": len(fitted),
         "fitted_at_85": int((runs["r2/id"] >= 0.85).sum()),
         "fitted_at_95": int((runs["r2/id"] >= 0.95).sum()),
-        "r2": estimate and estimate.mean,
-        "r2_low": estimate and estimate.low,
-        "r2_high": estimate and estimate.high,
-        "solves": is_solved(estimate, bound),
+        "r2": mean,
+        "r2_low": low,
+        "r2_high": high,
+        "solves": solves if low == low else "",
         "r2_certified": average(fitted, "r2/certified"),
         "r2_others": average(fitted, "r2/others"),
     }
-
-
-def is_solved(estimate: Estimate | None, bound: float) -> str:
-    """Returns yes, no or `?`; empty without an interval."""
-    if estimate is None or estimate.low is None or estimate.high is None:
-        return ""
-    if estimate.low > bound:
-        return "yes"
-    return "no" if estimate.high <= bound else "?"
 
 
 def list_pairs(solved: pd.DataFrame) -> list[list[str]]:
@@ -126,12 +109,6 @@ def list_pairs(solved: pd.DataFrame) -> list[list[str]]:
     In order means that the R² of the first round is higher on the determined
     split. Only splits count that were not used when the hypothesis was stated:
     `RIVALS` have run on them, and runs of other decoders do not add splits.
-
-    Args:
-        solved: The rows of solved.csv.
-
-    Returns:
-        Decoder, splits, splits that are not determined, pairs as `3 of 4`.
     """
     rounds = solved[solved["first_seed"].notna()]
     first = rounds.sort_values("first_seed", kind="stable")
