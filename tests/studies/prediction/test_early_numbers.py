@@ -1,20 +1,17 @@
 """All early numbers at once: planted networks, and slow definitions."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tests.studies.prediction.planted import (
-    Plant,
-    plant,
-    read_nothing,
-    read_well,
-)
+from tests.studies.prediction.planted import make_networks, make_table
 from tfcomp.studies.prediction import early_numbers, rules
 from tfcomp.studies.prediction.early_numbers import (
     Group,
@@ -22,11 +19,48 @@ from tfcomp.studies.prediction.early_numbers import (
     judge_forecasts,
     list_groups,
 )
+from tfcomp.studies.prediction.networks import Networks
 from tfcomp.studies.prediction.report import (
     judge_early_numbers,
-    list_baselines,
     write_report,
 )
+
+# The hidden part of an outcome to a number that is read off early.
+Plant = Callable[[np.ndarray, np.random.Generator], np.ndarray]
+
+
+def read_well(hidden: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return hidden + 0.3 * rng.normal(size=len(hidden))
+
+
+def read_nothing(hidden: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return rng.normal(size=len(hidden))
+
+
+def plant(
+    read: Plant,
+    rates: Sequence[float] = (1e-3, 3e-3, 1e-2),
+    salt: int = 0,
+) -> Networks:
+    """Returns networks of two decoders and regions."""
+    rng = np.random.default_rng(salt)
+    grid = {"model": ("cnn", "mlp"), "region": ("square:1-2", "corner:3")}
+    table = make_table({**grid, "depth": (2, 3, 4), "rate": rates}, 3)
+    table["half"] = table["seed"].map({"0": "confirm"}).fillna("explore")
+    count = len(table)
+    hidden = rng.normal(size=count)
+    outcome = 0.3 * table["depth"].astype(float).to_numpy() + hidden
+    outcome += table["region"] == "corner:3"
+    numbers = {}
+    for time in (0, 0.05, 0.1, 0.25, 1):
+        numbers[f"{time}|id.noise"] = rng.normal(size=count)
+        numbers[f"{time}|id_relative_mse"] = rng.normal(size=count)
+        numbers[f"{time}|all.peeks"] = np.asarray(outcome)
+        numbers[f"{time}|share"] = np.full(count, time * (time > 0.05))
+    numbers["0.1|id.planted"] = read(hidden, rng)
+    errors = 0.05 + 0.01 * rng.random(count)
+    numbers["id_relative_mse"] = errors
+    return make_networks(table, np.asarray(outcome), numbers)
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +89,12 @@ def test_tables_of_a_study(tmp_path: Path) -> None:
     assert "all.peeks at 5% predicts" in " ".join(lines)
     (line,) = [line for line in lines if line.startswith("early numbers")]
     assert not line.endswith("help")  # there is no control
+    found = pd.read_csv(tmp_path / "baselines.csv").set_index("subject")
+    networks = plant(read_well)
+    model = networks.table["model"].to_numpy()
+    means = [networks.outcome[model == name].mean() for name in model]
+    share = np.var(means) / networks.outcome.var()
+    assert found["number"]["decoder"] == pytest.approx(share)
     names = "explore confirm power baselines one_decoder"
     assert {p.stem for p in tmp_path.iterdir()} == set(names.split())
 
@@ -90,18 +130,3 @@ def test_scores_agree_with_scipy(rng: np.random.Generator) -> None:
     rest = sum(((t[:, 1] - t[:, 0]) ** 2).sum() for t in tables)
     around = sum(((t[:, 0] - t[:, 0].mean()) ** 2).sum() for t in tables)
     assert row["r2_hyperparameters"] == pytest.approx(1 - rest / around)
-
-
-def test_baselines() -> None:
-    networks = plant(read_nothing, seeds=2)
-    networks.table["reached"] = networks.table["seed"] == "0"
-    rows = {
-        (row["what"], row["subject"]): row["number"]
-        for row in list_baselines(networks)
-    }
-    assert rows["networks that missed the target", "cnn"] == 18
-    met = networks.select(networks.table["reached"])
-    model = met.table["model"].to_numpy()
-    means = np.array([met.outcome[model == name].mean() for name in model])
-    share = rows["share of the variance of the outcome", "decoder"]
-    assert share == pytest.approx(means.var() / met.outcome.var())

@@ -8,15 +8,12 @@ import numpy as np
 import pytest
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_flags import list_flag_lines, parse_config, parse_flags
+from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.datasets.factors import make_pixel_space
-from tfcomp.datasets.regions import parse_region
 from tfcomp.studies.thresholds import cases as module
 from tfcomp.studies.thresholds.cases import Case, list_cases, scale_region
 from tfcomp.studies.thresholds.search_settings import (
     SearchSettings,
-    define_search_flags,
     is_reached,
 )
 
@@ -48,12 +45,6 @@ def test_bad_values(flag: str, value: object, message: str) -> None:
         SearchSettings(**{flag: value})
 
 
-def test_settings_survive_their_flags() -> None:
-    settings = SearchSettings(regions='"box:x:0-1,y:0-0.5"', tolerance=1.5)
-    values = parse_flags(list_flag_lines(settings), define_search_flags())
-    assert SearchSettings.from_flags(values) == settings
-
-
 @pytest.mark.parametrize(
     ("criterion", "missed"),
     [("position_accuracy", 0.49), ("relative_mse", 0.51)],
@@ -75,14 +66,6 @@ def test_reached(criterion: str, missed: float) -> None:
 )
 def test_fractions_of_a_grid_of_28(spec: str, pixels: str) -> None:
     assert scale_region(spec, 28) == pixels
-
-
-@pytest.mark.parametrize("grid_size", [8, 20, 28])
-def test_half_holds_out_the_same_share_of_every_grid(grid_size: int) -> None:
-    space = make_pixel_space(grid_size)
-    for spec in ("corner:0.5", "square:0.25-0.75"):
-        region = parse_region(scale_region(spec, grid_size), space)
-        assert np.mean(region.contains(space.grid())) == 0.25
 
 
 @pytest.mark.parametrize("spec", ["corner:14", "square:0.5-1.5"])

@@ -1,4 +1,4 @@
-"""Tables: laws of rows, zeros, searches that never reached the target."""
+"""Laws of rows, zeros, missed targets, and of planted exponents."""
 
 import csv
 from pathlib import Path
@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 
 from tfcomp.figures.exhibits import save_exhibit
+from tfcomp.statistics.power_law import average_sizes, fit_power_law
 from tfcomp.storage.files import make_folder
 from tfcomp.studies.thresholds.cases import Row
-from tfcomp.studies.thresholds.laws import (
-    describe_slope,
-    list_slopes,
-    make_exhibits,
-)
+from tfcomp.studies.thresholds.laws import list_slopes, make_exhibits
+from tfcomp.studies.thresholds.one_search import find_threshold
 
 COLUMNS = (
     "kind,region,criterion,grid_size,seed,num_bumps,num_examples,reached,"
@@ -41,10 +39,6 @@ def make_row(
 SQUARE = [make_row(BUMPS, n, s, n**2) for n in SIZES for s in range(3)]
 ALONE = [make_row(STRIPES, n, 0, 0) for n in SIZES]
 MISSED = [make_row(BUMPS, n, 9, 4 * n**3, False) for n in (24, 28)]
-
-
-def read_csv(path: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader(path.read_text().splitlines()))
 
 
 def find(rows: list[Row], quantity: str) -> Row:
@@ -85,22 +79,9 @@ def test_law_of_examples() -> None:
     assert alone["note"] == "stripes alone: linear by construction"
 
 
-def test_laws_are_kept_apart() -> None:
-    rows = [*SQUARE, *(make_row(STRIPES, n, 0, 3 * n) for n in SIZES)]
-    other = (*STRIPES[:2], "relative_mse")
-    rows += [make_row(other, n, 0, 3 * n**3) for n in SIZES]
-    slopes = [slope["slope"] for slope in list_slopes(rows)]
-    assert slopes[:5] == pytest.approx([2, 2, 1, 1, 3])
-    assert 1 < slopes[5] < 3  # 2 N stripes beside the bumps
-
-
-def test_figure(tmp_path: Path, rng: np.random.Generator) -> None:
+def test_figure(tmp_path: Path) -> None:
     rows = [*SQUARE, make_row(STRIPES, 28, 0, 999, False)]
     rows += [make_row(STRIPES, n, s, n + s) for n in SIZES for s in range(2)]
-    assert describe_slope(list_slopes(rows)[0]) == (
-        "position_accuracy  bumps, region none: num_bumps ~ "
-        "N^2.00 (2.00 to 2.00)"
-    )
     (exhibit,) = make_exhibits(rows)
     assert exhibit.title == "position accuracy of at least 0.95"
     save_exhibit(exhibit, make_folder(tmp_path / "figures"))
@@ -108,10 +89,35 @@ def test_figure(tmp_path: Path, rng: np.random.Generator) -> None:
     assert {path.name for path in table.parent.iterdir()} == {
         table.with_suffix(f".{e}").name for e in ("png", "pdf", "csv")
     }
-    means = read_csv(table)
+    means = list(csv.DictReader(table.read_text().splitlines()))
     assert [m["kind"] for m in means] == ["bumps"] * 3 + [STRIPES[0]] * 3
     assert float(means[0]["mean_examples"]) == pytest.approx(256)
     legend = exhibit.figure.legends[0].get_texts()
     texts = " ".join(" ".join(t.get_text().split()) for t in legend)
     assert "bumps, region none: N^2.00 (2.00 to 2.00)" in texts
     assert "linear, N" in texts and "cubic, N³" in texts
+
+
+@pytest.mark.parametrize("exponent", [1, 2, 3])
+def test_planted_exponent_is_recovered(exponent: int) -> None:
+    """Of noisy scores whose threshold is about 0.5 size^exponent."""
+    rng, slopes, covered = np.random.default_rng(exponent), [], []
+    for _ in range(100):
+        sizes, counts = [], []
+        for size in (16, 20, 24, 28, 32) * 3:  # three seeds
+            middle = 0.5 * size**exponent * np.exp(rng.normal(0, 0.15))
+
+            def reaches(count: int, middle: float = middle) -> bool:
+                score = 1 / (1 + (middle / count) ** 4)
+                return score + rng.normal(0, 0.02) >= 0.8
+
+            first = round(size**2 / 4 * 2 ** rng.uniform())
+            sizes.append(size)
+            counts.append(find_threshold(reaches, first, 64 * size**3)[0])
+        law = fit_power_law(average_sizes(sizes, counts))
+        slopes.append(law.slope)
+        covered.append(law.low <= exponent <= law.high)
+    # The mean of 100 estimates: no bias of the search above 0.05.
+    assert np.mean(slopes) == pytest.approx(exponent, abs=0.05)
+    assert np.std(slopes) < 0.3
+    assert np.mean(covered) >= 0.89

@@ -86,10 +86,7 @@ def read_table(results: Results) -> pd.DataFrame:
 
 
 def describe_split(run: pd.Series) -> str:
-    """Returns data and region, as `sprites montero:range`.
-
-    Sprites of other shapes than the first are `sprites:heart,triangle,l`.
-    """
+    """Returns data and region, as `sprites montero:range`."""
     data, region = run["dataset"], run["region"]
     shapes = run.get("sprite_shapes", SHAPES)
     if data == "sprites" and shapes != SHAPES:
@@ -122,11 +119,7 @@ def average(runs: pd.DataFrame, path: str) -> float:
 
 
 def list_cells(table: pd.DataFrame) -> list[Row]:
-    """Returns the rows of decoders.csv, by names of splits and decoders.
-
-    They are about the first seeds. Where runs of a split differ in more flags
-    than the seed, its name says in which, as ` (grid_size 64)`.
-    """
+    """Returns the rows of decoders.csv, by names of splits and decoders."""
     old = table[table["seed"] < FRESH]
     rows = []
     cells = (table if old.empty else old).groupby(["split", "model"])
@@ -138,6 +131,7 @@ def list_cells(table: pd.DataFrame) -> list[Row]:
         names = choose_flags(settings)
         groups = alike.sort_values("seed").groupby("setting")
         for values, setting in zip(settings, firsts["setting"], strict=True):
+            # As `sprites montero:range (grid_size 64)`, if there are others.
             words = ", ".join(f"{n} {values[n]}" for n in names)
             label = f"{split} ({words})" if words else split
             rows.append(_judge_cell(label, decoder, groups.get_group(setting)))

@@ -32,10 +32,7 @@ TABLES = {"solved": "sprites", "distinct": "sprites:heart,triangle,l"}
 
 
 def tabulate(settings: dict[str, Any]) -> int:
-    """Judges runs; writes the tables and the pictures.
-
-    Raises ConfigError if there is no folder to write, or nothing to read.
-    """
+    """Judges runs; writes the tables and the pictures."""
     check_folder("output", settings["output"])
     # Imported here: bad flags must be answered without pandas.
     from tfcomp.studies.decoders import cells, report, splits

@@ -49,11 +49,7 @@ TEMPLATE = Path(__file__).parent / "templates" / "index.md"
 
 
 def draw_figures(settings: dict[str, Any]) -> int:
-    """Draws the figures that have runs, and lists the missing runs.
-
-    Raises ConfigError if there is no folder to write, nothing to read, or no
-    such figure.
-    """
+    """Draws the figures that have runs, and lists the missing runs."""
     check_folder("output", settings["output"])
     figures = read_figures()
     asked = split_names(settings["only"]) or list(figures)
@@ -90,10 +86,7 @@ def write_figures(
     evidence: Evidence,
     settings: Mapping[str, Any],
 ) -> list[PaperFigure]:
-    """Writes and prints each figure as it is drawn, and `index.md` at the end.
-
-    Returns the figures with their runs and files.
-    """
+    """Writes figures as they are drawn, and `index.md`; returns them."""
     from tfcomp.studies.claims.result_text import render_markdown
 
     output, entries = make_folder(Path(settings["output"])), []

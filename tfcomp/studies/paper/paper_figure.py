@@ -37,63 +37,45 @@ Needs = dict[str, Setting]
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure of the paper, as declared in `figures.toml`, and its runs.
-
-    Attributes:
-        pictures: Each is a kind and its arguments, as `{"each": "errors"}`;
-            none where the paper has a scheme.
-        needs: The runs behind it, by their label in the pictures.
-        search: The command that makes the threshold study that it needs.
-        groups: The fitted runs, or all if none is, by label of the need.
-        unfitted: The number of runs that are not fitted, by the same label.
-        missing: The command that makes missing runs, by their description.
-        files: Names of the drawn files, by caption.
-    """
+    """A figure of the paper, as declared in `figures.toml`, and its runs."""
 
     name: str
     shows: str
-    pictures: Sequence[Mapping[str, Any]] = ()
-    needs: Mapping[str, Setting] = field(default_factory=dict)
-    search: str = ""
+    pictures: Sequence[Mapping[str, Any]] = ()  # as {"each": "errors"}
+    needs: Needs = field(default_factory=dict)  # by label in the pictures
+    search: str = ""  # the command of the threshold study that it needs
     evidence: Evidence = field(default_factory=Evidence)
+    # Fitted runs, or all if none is, and the number of unfitted ones.
     groups: dict[str, Group] = field(default_factory=dict)
     unfitted: dict[str, int] = field(default_factory=dict)
-    missing: dict[str, str] = field(default_factory=dict)
-    files: dict[str, str] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)  # to commands
+    files: dict[str, str] = field(default_factory=dict)  # by caption
 
     def find(self, evidence: Evidence) -> PaperFigure:
         """Selects runs as claims do, and lists missing ones."""
-        groups, unfitted, missing = {}, {}, {}
+        declared = self.name, self.shows, self.pictures, self.needs, self.search
+        found = PaperFigure(*declared, evidence)
         if self.search and not evidence.studies:
-            missing["the threshold study"] = self.search
+            found.missing["the threshold study"] = self.search
         for label, need in self.needs.items():
             group = need.find(evidence.groups)
             if not len(group):
-                missing[label] = make_command(need)
+                found.missing[label] = make_command(need)
                 continue
             fitted = select_fitted(group)
-            groups[label] = fitted if len(fitted) else group
-            unfitted[label] = len(group) - len(fitted)
-        found = replace(
-            self,
-            evidence=evidence,
-            groups=groups,
-            unfitted=unfitted,
-            missing=missing,
-            files={},
-        )
+            found.groups[label] = fitted if len(fitted) else group
+            found.unfitted[label] = len(group) - len(fitted)
         if any(NEED_NETWORKS.intersection(p) for p in self.pictures):
-            for label in groups.keys() - found.networks.keys():
+            for label in found.groups.keys() - found.networks.keys():
                 words = f"{label}: a run folder with the network"
-                missing[words] = make_command(self.needs[label])
+                found.missing[words] = make_command(self.needs[label])
         return found
 
     def __str__(self) -> str:
         if not self.pictures:
             return "a scheme, not drawn"
-        missing = "; ".join(self.missing)
-        text = f"{len(self.files)} drawn"
-        return text + (f", missing: {missing}" if missing else "")
+        missing = f", missing: {'; '.join(self.missing)}" * bool(self.missing)
+        return f"{len(self.files)} drawn{missing}"
 
     @property
     def networks(self) -> dict[str, Path]:

@@ -85,10 +85,7 @@ def draw_curve(found: PaperFigure, name: str) -> Drawn:
 def summarize(
     table: DataFrame, limits: Limits
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns means over seeds [n], and their intervals below and above [n, 2].
-
-    A mean is NaN where a seed lacks its number; a single seed has no width.
-    """
+    """Returns means over seeds [n], and widths of their intervals [n, 2]."""
     found = [estimate_mean(_list_values(table[name]), limits) for name in table]
     rows = [(e.mean, e.low, e.high) if e else (None,) * 3 for e in found]
     mean, *ends = np.array(rows, float).reshape(-1, 3).T

@@ -31,10 +31,7 @@ FLAGS = {
 
 
 def judge(settings: dict[str, Any]) -> int:
-    """Judges the networks of one study; prints what predicts.
-
-    Raises ConfigError without such a study, or a folder to write.
-    """
+    """Judges the networks of one study; prints what predicts."""
     check_folder("output", settings["output"])
     runs = find_table("runs", settings["runs"])
     fresh = settings["fresh"] and find_table("fresh", settings["fresh"])

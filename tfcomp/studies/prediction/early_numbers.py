@@ -43,10 +43,7 @@ class Group:
     is_fresh: Array
 
     def forecast(self, rng: np.random.Generator | None = None) -> Array:
-        """Predicts fresh networks from others; without any, each setting.
-
-        With a generator, every network gets the early numbers of another one.
-        """
+        """Predicts fresh networks from others; without any, each setting."""
         if self.is_fresh.any():
             return self._predict(self.is_fresh, rng)
         folds = deal_folds(self.cells, FOLDS, 0)
@@ -59,7 +56,7 @@ class Group:
         old, is_known = ~new, np.isfinite(self.early).all(axis=0)  # by depth
         early = self.early[:, is_known]
         if rng is not None:
-            for rows in (old, new):
+            for rows in (old, new):  # numbers of other networks
                 early[rows] = rng.permutation(early[rows])
         outcome, cells = self.outcome[old], self.cells[old]
         found = _regress(self.known[old], outcome, cells, self.known)
@@ -96,7 +93,6 @@ def list_groups(found: Networks) -> dict[str, Group]:
 
 
 def _encode(values: pd.Series) -> Array:
-    """Returns logarithms of positive numbers, or a column for each value."""
     try:
         numbers = values.astype(float).to_numpy()
     except ValueError:
@@ -118,10 +114,7 @@ def _regress(x: Array, y: Array, cells: Array, new: Array) -> Array:
 def fit_ridges(
     x: Array, y: Array, new: Array, penalties: Array, furthest: float = np.inf
 ) -> Array:
-    """Returns predictions of a ridge regression for each penalty, [n, p].
-
-    Features have unit variance; `furthest` clips them.
-    """
+    """Returns predictions of a ridge regression for each penalty, [n, p]."""
     center, scale = x.mean(axis=0), x.std(axis=0)
     scale = np.where(scale > 1e-12, scale, np.inf)
     x, new = (
@@ -147,10 +140,7 @@ def judge_forecasts(
     groups: Mapping[str, Group],
     controls: Sequence[Mapping[str, Array]] = (),
 ) -> dict[str, Any]:
-    """Returns what early numbers add, with 95 % intervals over settings.
-
-    With controls, forecasts from numbers of other networks, there is a verdict.
-    """
+    """Returns what early numbers add, with 95 % intervals over settings."""
     scores = _score([*forecasts.values()])  # [2, 2]
     drawn = np.array([_score(d) for d in _resample(forecasts, groups)])
     gains = drawn[:, 1] - drawn[:, 0]
@@ -190,10 +180,7 @@ def _resample(
 
 
 def _score(tables: Sequence[Array]) -> Array:
-    """Returns Spearman and R² of both predictions, [2, 2].
-
-    The correlation is the mean over tables; R² is about their means.
-    """
+    """Returns Spearman and R² of both predictions, [2, 2]."""
     ranks = [stats.rankdata(table, axis=0).T for table in tables]
     correlations = np.mean([np.corrcoef(r)[0, 1:] for r in ranks], axis=0)
     around = sum(len(table) * table[:, 0].var() for table in tables)

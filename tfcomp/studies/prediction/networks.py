@@ -35,7 +35,6 @@ class Networks:
         self.cells: Array = groups.ngroup().to_numpy()  # settings, [n]
 
     def select(self, rows: Any) -> Networks:
-        """Returns the networks of some rows."""
         return Networks(self.table[rows])
 
     def get_half(self, name: str) -> Networks:

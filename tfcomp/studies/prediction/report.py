@@ -65,36 +65,27 @@ def find_threshold(rows: Sequence[Row]) -> float | None:
 
 def list_baselines(found: Networks) -> list[Row]:
     """Returns what is known without any number."""
-    met, reached = found.select(found.table["reached"]), found.table["reached"]
+    reached = found.table["reached"]
+    met, share = found.select(reached), "share of the variance"
     decoders = met.table[DECODER]
     outcome = pd.Series(met.outcome, decoders.index)
     inside = outcome - outcome.groupby(decoders).transform("mean")
-    transfer = rules.Order(met).compute_transfer(rules.make_features(met))
-    within = "share of the variance within decoders"
     facts = [
-        (
-            "decoder",
-            "share of the variance of the outcome",
-            _explain(outcome, decoders),
-        ),
-        *(
-            (name, within, _explain(inside, met.table[name]))
-            for name in met.hyperparameters
-            if name != DECODER
-        ),
-        (
-            "hyperparameters alone",
-            "tau on a decoder that was left out",
-            transfer[0],
-        ),
+        ("decoder", f"{share} of the outcome", _explain(outcome, decoders))
     ]
+    facts += [
+        (name, f"{share} within decoders", _explain(inside, met.table[name]))
+        for name in met.hyperparameters
+        if name != DECODER
+    ]
+    transfer = rules.Order(met).compute_transfer(rules.make_features(met))
+    what = "tau on a decoder that was left out"
+    facts.append(("hyperparameters alone", what, transfer[0]))
     missed = found.table[DECODER][~reached].value_counts().sort_index()
     what = "networks that missed the target"
-    facts += [(str(decoder), what, count) for decoder, count in missed.items()]
-    return [
-        {"subject": subject, "what": what, "number": float(number)}
-        for subject, what, number in facts
-    ]
+    facts += [(str(decoder), what, n) for decoder, n in missed.items()]
+    names = "subject", "what", "number"
+    return [dict(zip(names, fact, strict=True)) for fact in facts]
 
 
 def _explain(values: pd.Series, groups: pd.Series) -> float:

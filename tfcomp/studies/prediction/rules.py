@@ -56,10 +56,7 @@ class Order:
         self._counts = self._sum_pairs(np.ones_like(self._signs))
 
     def compute_taus(self, values: Array) -> dict[tuple[str, ...], Array]:
-        """Returns Kendall's tau with the outcome, by what pairs share, if any.
-
-        A tie is no agreement.
-        """
+        """Returns Kendall's tau with the outcome, by what pairs share."""
         sums = self._sum_pairs(compare(values) * self._signs)
         with np.errstate(invalid="ignore", divide="ignore"):
             taus = dict(zip(self._shared, sums / self._counts, strict=True))
@@ -73,10 +70,7 @@ class Order:
         return np.array(sums, float)
 
     def compute_transfer(self, features: Array) -> Array:
-        """Returns the mean tau within a decoder, predicted from the others.
-
-        The prediction is a ridge regression on features [n, d].
-        """
+        """Returns the mean tau within a decoder, predicted from the others."""
         outcome, taus = self.networks.outcome, []
         decoders = self.networks.table[DECODER].to_numpy()
         for inside in (decoders == name for name in np.unique(decoders)):
@@ -166,10 +160,7 @@ def judge_numbers(
     signs: Mapping[str, float] | None = None,
     proposed: Sequence[str] = (),
 ) -> dict[str, Row]:
-    """Returns the statistics of numbers; the proposed ones share the level.
-
-    Signs come from the other half, or from tau.
-    """
+    """Returns the statistics of numbers; the proposed ones share the level."""
     order, rows = Order(networks), {}
     for key in show_progress(keys, "numbers", "number", len(keys)):
         level = 1 - (1 - LEVEL) / len(proposed) if key in proposed else LEVEL
@@ -192,10 +183,7 @@ def judge_halves(first: Networks, second: Networks) -> tuple[list[Row], ...]:
 
 
 def measure_power(halves: Sequence[Networks], num_proposed: int) -> list[Row]:
-    """Returns how often planted predictors of each strength pass both halves.
-
-    The level of the second half is shared among the proposed numbers.
-    """
+    """Returns how often planted predictors pass both halves."""
     rng, rows, orders = np.random.default_rng(0), [], [*map(Order, halves)]
     levels = LEVEL, 1 - (1 - LEVEL) / num_proposed
     for strength in STRENGTHS:

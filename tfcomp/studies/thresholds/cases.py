@@ -58,31 +58,26 @@ class Case:
 
     @property
     def name(self) -> str:
-        """A name that file systems accept."""
         region = re.sub(r"\W", "_", self.region)
         return f"{self.kind}-{region}-n{self.grid_size}-s{self.seed}"
 
     def describe(self) -> str:
-        """Returns the case in one line."""
         where = f"region={self.region} N={self.grid_size}"
         return f"{self.kind} {where} seed={self.seed}"
 
     @property
     def path(self) -> Path:
-        """The file of its result."""
         code = compute_code_version(self.base.plugins) + hash_modules(SOURCES)
         name = compute_hash(self.base, f"{code} {self.settings!r}")
         return Path(self.base.run_dir, "searches", f"{name}.json")
 
     def read_rows(self) -> list[Row]:
-        """Returns the rows of the search; none before its end."""
         try:
             return list(read_json(self.path)["rows"])
         except (FileNotFoundError, DamagedFileError, KeyError):
             return []
 
     def write_rows(self, rows: list[Row]) -> None:
-        """Records the rows of the search."""
         make_subfolder(self.path.parents[1], self.path.parent.name)
         text = json.dumps({"rows": rows}, allow_nan=False)
         write_text(self.path, f"{text}\n")
@@ -111,26 +106,19 @@ class Case:
         return make_config(flags)
 
     def find_range(self) -> tuple[int, int, int]:
-        """Returns the first number of bumps to try, the largest, and the least.
-
-        The first one is a bump for every 2 to 4 cells, uniform in log scale by
-        the seed, so that the rounding of thresholds to a geometric grid
-        averages out over searches.
-        """
+        """Returns the first number of bumps to try, the largest, the least."""
         cells = self.grid_size**2
         least, largest = 1, self.settings.max_bumps or MAX_DENSITY * cells
         if self.kind == "stripes_and_bumps":
             splits = make_dataset(self.make_config(0)).splits
             least, largest = 0, min(largest, int(splits.is_id.sum()))
+        # So that rounding to a geometric grid averages out over seeds.
         shift = np.random.default_rng((self.seed, self.grid_size)).uniform()
         return min(round(cells / 4 * 2.0**shift), largest), largest, least
 
 
 def list_cases(base: RunConfig, settings: SearchSettings) -> list[Case]:
-    """Returns all searches, the small grids of every kind first.
-
-    Raises ConfigError for a flag that no search can follow.
-    """
+    """Returns all searches, the small grids of every kind first."""
     given, default = base.to_flags(), RunConfig().to_flags()
     for name, rule in RULES.items():
         if given[name] != default[name]:

@@ -21,7 +21,7 @@ from absl import flags
 from tfcomp.config import run_flags
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.models.config_checks import list_announcements
-from tfcomp.storage.files import make_subfolder, write_csv
+from tfcomp.storage.files import make_subfolder, read_text, write_csv
 from tfcomp.studies import Study
 from tfcomp.studies.thresholds import laws, one_search
 from tfcomp.studies.thresholds.cases import Case, Row, list_cases
@@ -32,6 +32,8 @@ from tfcomp.studies.thresholds.search_settings import (
 from tfcomp.sweeps.scheduler_options import SchedulerOptions, is_here
 from tfcomp.sweeps.worker_task import TaskFunction
 from tfcomp.sweeps.workload import Workload, run_as_asked
+
+SLOPES = "slopes.csv"
 
 
 @dataclass(frozen=True)
@@ -45,23 +47,19 @@ class ThresholdSearches(Workload):
     items: Sequence[Case]
 
     def list_missing(self) -> list[Case]:
-        """Returns unfinished searches; large grids, which take long, first."""
         return sorted(super().list_missing(), key=lambda c: -c.grid_size)
 
     def is_finished(self, case: Case) -> bool:
-        """Returns True if the result of a search is recorded."""
         return bool(case.read_rows())
 
     def make_call(
         self, case: Case
     ) -> tuple[RunConfig, TaskFunction, list[str]]:
-        """Returns a run like its trainings, and the call of one search."""
         lines = run_flags.list_flag_lines(case.base)
         lines += run_flags.list_flag_lines(case.settings)
         return case.base, one_search.main, lines
 
     def describe_result(self, case: Case) -> str:
-        """Returns a search and its result in one line."""
         words = []
         for row in case.read_rows():
             start = "from" if row["reached"] else "not reached up to"
@@ -73,13 +71,11 @@ class ThresholdSearches(Workload):
         return [row for case in self.items for row in case.read_rows()]
 
     def write_tables(self, failures: Mapping[str, str]) -> None:
-        """Writes the tables of finished searches; nothing without any."""
         if rows := self.list_rows():
             write_csv(self.folder / "thresholds.csv", rows)
-            write_csv(self.folder / "slopes.csv", laws.list_slopes(rows))
+            write_csv(self.folder / SLOPES, laws.list_slopes(rows))
 
     def write_reports(self) -> None:
-        """Writes the figures and the means that they show."""
         from tfcomp.figures.exhibits import save_exhibit
 
         figures = make_subfolder(self.folder, "figures")
@@ -90,9 +86,10 @@ class ThresholdSearches(Workload):
 def search_thresholds(values: dict[str, Any]) -> int:
     """Runs the missing searches, and writes tables and figures."""
     searches, failures = run_as_asked(make_searches, values)
-    slopes, folder = laws.list_slopes(searches.list_rows()), searches.folder
-    print("\n".join(["", *map(laws.describe_slope, slopes)]))
-    print(f"\ntables   {folder}\nfigures  {folder / 'figures'}")
+    folder = searches.folder
+    if searches.list_rows():
+        print(f"\n{read_text(folder / SLOPES)}")
+    print(f"tables   {folder}\nfigures  {folder / 'figures'}")
     for line in searches.describe_failures(failures):
         print(f"failed   {line}", file=sys.stderr)
     return 1 if failures else 0
@@ -106,10 +103,7 @@ def define_flags() -> flags.FlagValues:
 
 
 def make_searches(values: dict[str, Any]) -> ThresholdSearches:
-    """Returns the searches that the flags describe; writes nothing.
-
-    Raises ConfigError if a flag breaks a rule for any of the grid sizes.
-    """
+    """Returns the searches that the flags describe; writes nothing."""
     base, settings = make_config(values), SearchSettings.from_flags(values)
     cases, notes = list_cases(base, settings), dict[str, None]()
     for case in cases:

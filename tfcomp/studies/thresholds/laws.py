@@ -47,7 +47,6 @@ def list_slopes(rows: Sequence[Row]) -> list[Row]:
 
 
 def _group(rows: Sequence[Row]) -> Iterator[tuple[Key, list[Row]]]:
-    """Yields kind, region and criterion in order of appearance, with rows."""
     groups: dict[Key, list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row[name] for name in KEYS), []).append(row)
@@ -57,10 +56,7 @@ def _group(rows: Sequence[Row]) -> Iterator[tuple[Key, list[Row]]]:
 def _fit(
     rows: Sequence[Row], quantity: str
 ) -> tuple[list[SizeMean], PowerLaw | None, str]:
-    """Returns means of sizes, their law, and why there is none.
-
-    There are no means if a count is 0.
-    """
+    """Returns means of sizes, their law, and why there is none."""
     reached = [row for row in rows if row["reached"]]
     counts, notes = [row[quantity] for row in reached], []
     if missed := len(rows) - len(reached):
@@ -77,16 +73,6 @@ def _fit(
     elif fit.low is None:
         notes.append("2 sizes: no interval")
     return means, fit, "; ".join(notes)
-
-
-def describe_slope(row: Row) -> str:
-    """Returns a row of `slopes.csv` in one line."""
-    kind, region, criterion = (row[name] for name in KEYS)
-    text = f"{criterion}  {kind}, region {region}: {row['quantity']}"
-    if row["slope"] is not None:
-        law = PowerLaw(row["slope"], row["low"], row["high"], constant=1.0)
-        text += f" ~ {law.describe()}"
-    return f"{text}  [{row['note']}]" if row["note"] else text
 
 
 def make_exhibits(rows: Sequence[Row]) -> list[Exhibit]:

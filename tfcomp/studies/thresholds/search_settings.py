@@ -28,21 +28,18 @@ class SearchSettings(SeedSettings):
     )
     kinds: str = setting(
         "bumps,stripes_and_bumps",
-        "The kinds of training sets, separated by commas: bumps are drawn at "
-        "continuous positions; stripes_and_bumps has all 2 N stripes, and "
-        "bumps on the grid.",
+        "Training sets: bumps at continuous positions, or stripes_and_bumps, "
+        "all 2 N stripes and bumps on the grid.",
     )
     regions: str = setting(
         "",
-        "Held-out regions, each searched with every kind. Their bounds are "
-        "fractions of the side, as in corner:0.5 or square:0.25-0.75, and a "
-        "region that contains a comma is quoted as in CSV. By default nothing "
-        "is held out for bumps, and corner:0.5 for stripes_and_bumps.",
+        "Held-out regions, each searched with every kind, with bounds in "
+        "fractions of the side, as corner:0.5 (with a comma, quoted as in "
+        "CSV). By default none for bumps, corner:0.5 for stripes_and_bumps.",
     )
     seeds: int = setting(
         3,
-        "The number of searches, each with its own seed, for every kind, "
-        "region and grid size.",
+        "The searches of every kind, region and size, each with its seed.",
         minimum=1,
         maximum=MAX_SEEDS,
     )
@@ -56,14 +53,12 @@ class SearchSettings(SeedSettings):
     )
     steps: int = setting(
         400,
-        "Optimizer steps of every training, however much data it has, unless "
-        "--passes asks for more.",
+        "Optimizer steps of every training, unless --passes asks for more.",
         minimum=1,
     )
     passes: float = setting(
         0.0,
-        "The least number of times that a training sees each example. With 0, "
-        "only --steps decides.",
+        "How often a training sees each example at least; 0 for --steps alone.",
         minimum=0.0,
         maximum=10_000,
     )
@@ -74,9 +69,8 @@ class SearchSettings(SeedSettings):
     )
     max_bumps: int = setting(
         0,
-        "The largest number of bumps that is tried. With 0 it is 4 for each "
-        "cell of the grid. Bumps on the grid are never more than its cells "
-        "that are not held out.",
+        "The largest number of bumps that is tried; 0 for 4 for each cell. "
+        "Bumps on the grid are at most one for each cell.",
         minimum=0,
     )
 
@@ -87,7 +81,6 @@ class SearchSettings(SeedSettings):
 
     @property
     def sizes(self) -> list[int]:
-        """The grid sizes."""
         parts = split_list("grid_sizes", self.grid_sizes)
         # Python reads no integer of 5,000 digits.
         if not all(part.isdecimal() and len(part) < 10 for part in parts):
@@ -105,7 +98,6 @@ class SearchSettings(SeedSettings):
 
     @property
     def targets(self) -> dict[str, float]:
-        """The target of each criterion."""
         names = split_list("criterion", self.criterion, CRITERIA)
         try:
             numbers = map(float, self.target.split(","))
