@@ -112,7 +112,7 @@ def _judge(name: str, program: list[str]) -> int:
 
 def _pack(settings: dict[str, Any]) -> int:
     check_folder("pack", settings["pack"])
-    from tfcomp.studies.claims.packed_evidence import pack_evidence
+    from tfcomp.studies.claims.evidence import pack_evidence
 
     output = Path(settings["pack"])
     for path in pack_evidence(split_names(settings["runs"]), output):

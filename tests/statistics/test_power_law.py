@@ -45,7 +45,6 @@ def test_mean_of_a_size_and_its_interval() -> None:
 
 
 def test_too_few_sizes() -> None:
-    assert fit_power_law(average_sizes([], [])) is None
     assert fit_power_law(average_sizes([16, 16], [3, 4])) is None
     law = fit_power_law(average_sizes([16, 32], [10, 20]))
     assert law.slope == pytest.approx(1)

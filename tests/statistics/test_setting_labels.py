@@ -25,5 +25,4 @@ def test_a_flag_is_named_though_others_together_tell_it() -> None:
 def test_a_single_setting() -> None:
     assert choose_flags([{}]) == choose_flags([{"depth": 2}]) == []
     assert make_label({"depth": 2}, []) == "all"
-    assert make_label({"depth": 2}, ["depth"]) == "depth 2"
     assert make_label({"rate": 0.0}, ["rate"]) == "rate 0"

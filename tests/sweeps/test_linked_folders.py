@@ -10,7 +10,7 @@ import pytest
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import materialized
-from tfcomp.studies.claims.packed_evidence import copy_text
+from tfcomp.studies.claims.evidence import copy_text
 from tfcomp.studies.thresholds.cases import list_cases
 from tfcomp.studies.thresholds.search_settings import SearchSettings
 from tfcomp.sweeps.scheduler_options import SchedulerOptions

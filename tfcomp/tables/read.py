@@ -57,11 +57,8 @@ class Results:
         import pandas as pd
 
         rows = [(r.row["run"], *row) for r in self.loaded for row in r.numbers]
-        columns = [*KEYS, "value"]
-        if not rows:
-            return pd.DataFrame(columns=columns, dtype=str)
-        table = dict(zip(columns, zip(*rows, strict=True), strict=True))
-        return pd.DataFrame(table).astype({"value": float})
+        table = pd.DataFrame(rows, columns=[*KEYS, "value"])
+        return table.astype({"value": float})
 
     @functools.cached_property
     def scores(self) -> DataFrame:

@@ -10,7 +10,7 @@ from tests.studies.claims.planted import make_study, plant_claim
 from tfcomp import study
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.studies.claims import read_evidence
-from tfcomp.studies.claims.packed_evidence import pack_evidence
+from tfcomp.studies.claims.evidence import pack_evidence
 
 
 def test_threshold_tables(tmp_path: Path) -> None:

@@ -62,8 +62,7 @@ def test_c12_penalties(errors, paper, meaning) -> None:
 
 
 def test_c16_bumps_needed_grow_faster_than_the_cube() -> None:
-    planted = Planted(studies=make_studies(shift=2.0))
-    result = judge_evidence("C16", planted)
+    result = judge_evidence("C16", Planted(studies=make_studies(shift=2.0)))
     assert result.verdict is REFUTED
     assert "not between 2.5 and 3.5 for small CNN (5)" in result.meaning
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 APART = 5.0  # axes of a factor whose profiles differ by more are told apart
+# As C22 has it.
 COMPOSES = {
     "ood/position_accuracy": above(0.99),
     "ood/relative_mse": below(0.02),

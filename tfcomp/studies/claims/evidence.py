@@ -1,4 +1,4 @@
-"""Evidence on claims: groups of finished runs, and threshold studies."""
+"""Evidence on claims: finished runs and threshold studies, also packed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,18 @@ from typing import TYPE_CHECKING
 
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.flagfiles import expand_flagfiles
-from tfcomp.config.run_config import split_names
-from tfcomp.storage.files import DamagedFileError, read_text
+from tfcomp.config.run_config import LOCATION_FLAGS, split_names
+from tfcomp.storage.files import (
+    DamagedFileError,
+    make_subfolder,
+    read_text,
+    write_bytes,
+)
 from tfcomp.storage.run_search import find_folders
 from tfcomp.tables import read_results
 from tfcomp.tables.flatten import Flags, parse_run_flags
 from tfcomp.tables.groups import Group
+from tfcomp.tables.packs import write_pack
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -163,3 +169,44 @@ def read_study_flags(line: str) -> Flags:
     """Returns all flags of a study, from a flagfile and flags that follow."""
     lines = expand_flagfiles(f"--flagfile={line}".split())
     return parse_run_flags("\n".join(lines))[0]
+
+
+def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
+    """Packs runs, without weights, and threshold studies.
+
+    Every sweep becomes one file, every study a folder of its text files; its
+    trainings are left out. The same runs give the same bytes. Returns new
+    files. ConfigError for nothing to pack, RunError for sweeps of one name.
+    """
+    studies = find_studies(patterns)
+    results = read_results(patterns, history=False, without=studies)
+    runs = results.runs
+    parents = (Path(folder).parent for folder in runs["folder"])
+    sweeps = set(zip(runs["study"], parents, strict=True))
+    names = [*(n for n, _ in sweeps), *(folder.name for folder in studies)]
+    if not names:
+        rule = "must match finished runs or studies"
+        raise ConfigError("runs", rule, ",".join(patterns))
+    if len(set(names)) < len(names):
+        raise RunError(f"--runs: two sweeps have one name in {sorted(names)}")
+    written = []
+    for study, rows in runs.groupby("study"):
+        chosen = results.numbers[results.numbers["run"].isin(rows["run"])]
+        path, is_new = write_pack(output, str(study), (rows, chosen))
+        written += [path] * is_new
+    for folder in studies:
+        for file in filter(Path.exists, map(folder.joinpath, STUDY_FILES)):
+            written += copy_text(file, output, folder.name)
+    return written
+
+
+def copy_text(source: Path, output: Path, study: str) -> list[Path]:
+    """Copies a text file without flags of places; returns it if it is new."""
+    target = make_subfolder(output, study) / source.name
+    starts = tuple(f"--{name}=".encode() for name in LOCATION_FLAGS)
+    lines = source.read_bytes().splitlines(keepends=True)
+    content = b"".join(line for line in lines if not line.startswith(starts))
+    if target.exists() and target.read_bytes() == content:
+        return []
+    write_bytes(target, content)
+    return [target]
