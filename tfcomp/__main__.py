@@ -15,13 +15,11 @@ COMMANDS = (
 
 def main(argv: list[str]) -> int:
     """Lists the commands, or calls one; returns its exit status."""
-    name, rest = (argv[1], argv[2:]) if argv[1:] else ("--help", [])
-    if name in ("--version", "-V"):
+    name, *rest = argv[1:] or ["--help"]
+    if name == "--version":
         print(f"tfcomp {__version__}")
         return 0
-    if name == "help" and rest:
-        name, rest = rest[0], ["--help"]
-    if name in command.HELP or name == "help":
+    if name in command.HELP:
         for entry in COMMANDS:
             file = Path(__file__).with_name(f"{entry}.py")
             print(f"tfcomp {entry:14}{command.read_purpose(file)}")

@@ -49,7 +49,7 @@ PLAN_FLAGS = {
 
 def main(argv: list[str]) -> int:
     """Lists the studies, or runs one; raises RunError for an unknown name."""
-    name, rest = (argv[1], argv[2:]) if argv[1:] else ("--help", [])
+    name, *rest = argv[1:] or ["--help"]
     if name in command.HELP:
         print(__doc__)
         for study in NAMES:

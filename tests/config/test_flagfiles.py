@@ -170,10 +170,6 @@ def test_a_command_without_words() -> None:
 def test_version_and_help(capsys: pytest.CaptureFixture) -> None:
     assert tfcomp.main(["tfcomp", "--version"]) == 0
     assert capsys.readouterr().out == f"tfcomp {__version__}\n"
-    assert tfcomp.main(["tfcomp", "help", "train"]) == 0
-    helped = capsys.readouterr().out
-    assert tfcomp.main(["tfcomp", "train", "--help"]) == 0
-    assert capsys.readouterr().out == helped
 
 
 def test_help_has_every_flag_once() -> None:

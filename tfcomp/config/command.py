@@ -110,8 +110,6 @@ def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
         sys.stdout.flush()
     except KeyboardInterrupt:
         line, status = "interrupted\n", 130
-    except _StopError:
-        line, status = "told to stop\n", 143
     except BrokenPipeError:
         status = 141
     except Exception as error:
@@ -127,14 +125,10 @@ def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
     sys.exit(status)
 
 
-class _StopError(BaseException):
-    """SIGTERM has arrived; open files and folders are closed on the way."""
-
-
 def _stop(*_: object) -> None:
     # `timeout` sends two of them, to the process and to its group.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise _StopError
+    sys.exit(143)  # open files and folders are closed on the way
 
 
 def read_purpose(module: Path) -> str:

@@ -78,10 +78,6 @@ class RunConfig(Settings):
         if not name or name in (".", "..") or set(name) & set("/\\\0,"):
             rule = "must be a plain name without a path or a comma"
             raise ConfigError("run_name", rule, name)
-        folders = {os.path.abspath(x) for x in (self.log_dir, self.export_dir)}
-        if self.export and len(folders) == 1:
-            rule = "must differ from --log_dir"
-            raise ConfigError("export_dir", rule, self.export_dir)
         if self.overwrite and self.resume:
             rule = "must not be combined with --resume, which sweeps add"
             raise ConfigError("overwrite", rule, True)

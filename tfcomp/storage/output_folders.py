@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import IO, Any
 
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.config.settings import CONTROLS, NO_CONTROLS
 from tfcomp.storage.files import PARTIAL, make_folder, make_partial_name
 
 LOCK_FILE = ".lock"
@@ -29,8 +28,6 @@ def check_folder(flag: str, path: str) -> None:
     """Raises a ConfigError if a folder can be neither written nor made."""
     if not path:
         raise ConfigError(flag, "must name a folder", path)
-    if CONTROLS.search(path):
-        raise ConfigError(flag, NO_CONTROLS, path)
     absolute = Path(path).absolute()
     nearest = next(filter(os.path.lexists, [absolute, *absolute.parents]))
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):

@@ -98,8 +98,6 @@ def check_run(path: str | Path) -> RunConfig:
     except (ConfigError, RunError) as error:
         rule = f"is of another version of tfcomp ({error})"
         raise RunError(f"--run={path} {rule}") from error
-    files.check_file(path / METRICS_FILE, files.MAX_TEXT)
-    files.check_file(path / MODEL_FILE)
     for name in (METRICS_FILE, MODEL_FILE):
         if not (path / name).exists():
             state = f"is not finished, it has no {name}: go on with"
