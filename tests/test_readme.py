@@ -1,10 +1,13 @@
-"""The examples of README and docs run as they stand; what they name exists."""
+"""Examples of README and docs run; what they name and pin exists."""
 
+import configparser
 import importlib.util
 import re
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tfcomp import analyze, train
 from tfcomp.config.flagfiles import list_flagfiles
@@ -103,3 +106,28 @@ def test_modules_and_files_that_a_page_names_exist(page: str) -> None:
     named = r"(?<![\w/])((?:tfcomp|pipelines|tests)/[\w/]+(?:\.\w+|/))"
     for name in re.findall(named, text):
         assert (ROOT / name).exists(), name
+
+
+# Not installed by the commands of the README.
+LEFT_OUT = {"gpu", "torch"}
+
+
+def read_requirements() -> list[Requirement]:
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    lines = setup["options"]["install_requires"].splitlines()
+    for extra, text in setup["options.extras_require"].items():
+        lines += text.splitlines() if extra not in LEFT_OUT else []
+    return [Requirement(n) for n in lines if n and not n.startswith("#")]
+
+
+def read_pins() -> dict[str, str]:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pins = [line.split("==") for line in lines if not line.startswith("#")]
+    return {canonicalize_name(name): version for name, version in pins}
+
+
+def test_every_requirement_has_a_version_in_its_range() -> None:
+    pins = read_pins()
+    for needed in read_requirements():
+        assert pins[canonicalize_name(needed.name)] in needed.specifier, needed

@@ -80,10 +80,7 @@ def _define_plan_flags() -> flags.FlagValues:
 
 
 def _follow_plan(settings: dict[str, Any], name: str) -> int:
-    """Prints the progress of a plan, or trains missing runs and judges.
-
-    Judges finished runs even if others failed; then it returns 1.
-    """
+    """Prints the progress of a plan, or trains missing runs and judges."""
     options = SchedulerOptions.from_flags(settings)
     check_folder("log_dir", settings["log_dir"])
     from tfcomp.studies.study import STUDIES, describe_plan, list_works

@@ -1,7 +1,6 @@
 """Held-out images that training contains, through the whole chain."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -82,14 +81,3 @@ def test_solvable_says_it(capsys: pytest.CaptureFixture[str]) -> None:
     copies = json.loads(capsys.readouterr().out)["copies"]
     assert copies["aliases"] == {"orientation": [groups]}
     assert copies["num_held_out"] == 72
-
-
-def test_solvable_needs_no_images(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    flags = [
-        *("--dataset=rotated_digits", "--digit_source=mnist"),
-        *(f"--data_dir={tmp_path}", "--region=gap:angle:160-200"),
-    ]
-    assert solvable.main(["tfcomp solvable", *flags]) == 0
-    assert "copies: not computed (--data_dir: no" in capsys.readouterr().out

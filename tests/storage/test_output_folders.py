@@ -13,7 +13,6 @@ from tfcomp.storage.output_folders import (
     list_versions,
     lock_folder,
 )
-from tfcomp.storage.run_folder import check_run
 
 
 @pytest.mark.parametrize(
@@ -38,11 +37,6 @@ def test_folders_that_can_be_made(working_folder: Path) -> None:
     for path in (".", "a/b/c", "a" * 255, "link/x", str(working_folder)):
         check_folder("log_dir", path)
     assert len(list(working_folder.iterdir())) == 1
-
-
-def test_run_with_a_name_that_is_too_long() -> None:
-    with pytest.raises(RunError, match="--run must be a run folder"):
-        check_run("a" * 300)
 
 
 def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:

@@ -96,9 +96,8 @@ def run_command(
 def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
     """Calls `main(sys.argv)` and exits with its status.
 
-    Errors that `explain_failure` knows print one line. The status is 130 after
-    an interrupt, 143 after SIGTERM, and 141 if the reader of stdout has ended
-    (`| head`), as in shells.
+    The status is 130 after an interrupt, 143 after SIGTERM, and 141 if the
+    reader of stdout has ended (`| head`), as in shells.
     """
     line = ""
     signal.signal(signal.SIGTERM, _stop)

@@ -163,10 +163,7 @@ def hash_data(data: str, data_dir: str = "") -> str:
 
 
 def find_prepared(name: str, data_dir: str) -> Path:
-    """Returns the newest version of a TFDS dataset (or of `name/config`).
-
-    Raises a FileNotFoundError if there is none.
-    """
+    """Returns the newest version of a TFDS dataset (or of `name/config`)."""
     root = find_data_dir(data_dir)
     versions: list[Path] = []
     if name and not os.path.isabs(name):

@@ -35,9 +35,6 @@ def expand_flagfiles(
     A path, whose ending `.flags` may be left out, is looked up in the working
     directory, then beside the file that names it (the last one of `inside`),
     then among the flagfiles shipped with tfcomp. Later flags win.
-
-    Raises:
-        RunError: A file is missing, unreadable or includes itself.
     """
     expanded: list[str] = []
     for argument in arguments:
@@ -142,14 +139,7 @@ def _format_seal(text: str) -> str:
 def expand_positionals(
     arguments: Sequence[str], values: flags.FlagValues
 ) -> list[str]:
-    """Replaces positional arguments by flags.
-
-    Flagfiles come first, so that flags override them.
-
-    Raises:
-        RunError: The command takes no words, a word looks like a flag, or the
-            flag that takes the words is given as well.
-    """
+    """Replaces positional arguments by flags; flagfiles come first."""
     joined = join_values(arguments, values)
     words = [a for a in joined if not a.lstrip("-") or a[0] != "-"]
     given = [a for a in joined if a.lstrip("-") and a[0] == "-"]

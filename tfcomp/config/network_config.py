@@ -116,11 +116,7 @@ class ModelConfig(Settings):
 
 @dataclass(frozen=True)
 class TrainingConfig(Settings):
-    """Optimization.
-
-    The product of the largest epochs, steps and batch fits into 63 bits:
-    TensorFlow counts examples in int64.
-    """
+    """Optimization."""
 
     epochs: int = setting(50, "Number of epochs.", minimum=1, maximum=10**6)
     steps_per_epoch: int = non_negative(

@@ -38,10 +38,7 @@ PLUGIN_FLAG = {"plugins": ("", "Modules with parts of your own; as in train.")}
 
 
 def import_plugins(modules: str) -> None:
-    """Imports comma-separated modules, which register their own parts.
-
-    Raises ConfigError if a module is not found, RunError if it fails.
-    """
+    """Imports comma-separated modules, which register their own parts."""
     for name in split_names(modules):
         # Like `python -m`, look in the current folder, but after all others.
         if "" not in sys.path:
@@ -63,10 +60,7 @@ def import_plugins(modules: str) -> None:
 def admit_plugins(
     run: Path, modules: str, flags: Mapping[str, Any] | None = None
 ) -> None:
-    """Refuses a run whose plugins are not imported.
-
-    Imports first what `flags` allow (`plugins`, `trust_flagfile`).
-    """
+    """Refuses a run unless its plugins are imported, or `flags` allow it."""
     if flags is not None:
         import_plugins(flags["plugins"])
         import_plugins(modules if flags.get(TRUST) else "")
@@ -75,12 +69,7 @@ def admit_plugins(
 
 
 def check_untrusted(arguments: Sequence[str]) -> None:
-    """Refuses guarded flags of an expanded command line that only a file sets.
-
-    Raises:
-        RunError: The command line neither repeats such a flag nor has
-            --trust_flagfile, or a flagfile says that it is trusted.
-    """
+    """Refuses guarded flags that only a file sets, in expanded arguments."""
     flags = list(_split_flags(arguments))
     given = {flag[:2] for flag in flags if not flag[2]}
     for name, value, is_foreign in flags:

@@ -32,10 +32,7 @@ def count_memory() -> int:
 
 
 def keep_freed_memory() -> None:
-    """Makes the GNU C library reuse blocks that it would give back.
-
-    Otherwise the tensors of every training step are new pages.
-    """
+    """Makes the GNU C library reuse memory: else each step has new pages."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(-3, 32 << 20)  # M_MMAP_THRESHOLD: the most that it accepts
@@ -47,7 +44,6 @@ def make_private_folder(parent: Path | None = None) -> Iterator[Path]:
     """Makes a temporary folder for one block, which only its user can enter.
 
     Others can put no file where Python, Dask or TensorFlow look for theirs.
-    After a SIGKILL the folder stays, for the system to clear.
     """
     with tempfile.TemporaryDirectory(  # mode 0700
         prefix=PREFIX, dir=parent, ignore_cleanup_errors=True

@@ -58,8 +58,7 @@ def quiet_startup() -> Iterator[None]:
 def start_tensorflow(is_cli: bool = True) -> Iterator[None]:
     """Imports TensorFlow quietly, in little more than half its time.
 
-    `is_cli` is False inside of a user's program. Raises a RunError if the
-    program has set up Keras with other defaults.
+    `is_cli` is False inside of a user's program, whose Keras must be as ours.
     """
     with quiet_startup():
         if "keras" not in sys.modules:

@@ -81,12 +81,8 @@ def parse_flags(
 ) -> dict[str, Any]:
     """Parses arguments (without the program name) into plain values.
 
-    Imports plugins that they ask for, which add flags of their own.
-
-    Raises:
-        ConfigError: A value is ill-formed.
-        RunError: A flag is unknown, a flagfile is missing, or only a flagfile
-            sets a guarded flag (see `plugins`).
+    Imports plugins that they ask for, which add flags of their own. Refuses
+    guarded flags that only a flagfile sets (see `plugins`).
     """
     add_trust(values)
     expanded = expand_flagfiles(join_values(arguments, values))
@@ -106,9 +102,9 @@ def add_trust(values: flags.FlagValues) -> None:
 
 
 def parse_record(lines: Sequence[str]) -> dict[str, Any]:
-    """Parses flags that a run has written, as `parse_flags`.
+    """Parses flags that a run has written, and imports no plugins.
 
-    Imports no plugins: flags of plugins that are not imported are strings.
+    Flags of plugins that are not imported are strings.
     """
     expanded = expand_flagfiles(lines)
     modules = find_value(expanded, "plugins")

@@ -64,10 +64,7 @@ class Settings:
 
     @classmethod
     def from_flags(cls, flags: Mapping[str, Any], **others: Any) -> Self:
-        """Makes the settings from flags; absent ones have their defaults.
-
-        `others` are the fields that are no flags. Raises a ConfigError.
-        """
+        """Makes the settings from flags, and `others` that are no flags."""
         names = [field.name for field in cls.list_settings()]
         chosen = {name: flags[name] for name in names if name in flags}
         return cls(**chosen, **others)

@@ -35,11 +35,7 @@ def check_folder(flag: str, path: str) -> None:
 
 
 def lock_folder(folder: Path, *, wait: bool = False) -> IO[bytes]:
-    """Locks a folder until the returned file is closed or the process ends.
-
-    Raises:
-        RunError: Another process has locked it, unless `wait`.
-    """
+    """Locks a folder until the returned file is closed or the process ends."""
     # It stays: removing it would let two processes lock two files of this name.
     how = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
     file = open(os.open(folder / LOCK_FILE, how, 0o666), "ab")
@@ -71,10 +67,7 @@ def add_version(
 ) -> tuple[Path, bool]:
     """Writes the next version, unless the last one is the same model.
 
-    Processes take turns.
-
-    Returns:
-        The version that has the model, and whether it is new.
+    Returns the version that has the model, and whether it is new.
     """
     make_folder(folder)
     with lock_folder(folder, wait=True):

@@ -64,11 +64,7 @@ def find_source(source: str = "") -> str:
 
 
 def list_published(source: str = "") -> list[Published]:
-    """Lists the models of a folder, sorted by name.
-
-    Raises:
-        RunError: There are none, or a file is damaged.
-    """
+    """Lists the models of a folder, sorted by name."""
     folder = Path(find_source(source))
     models = {
         name: path.parent
@@ -99,10 +95,8 @@ def read_model(
 ) -> dict[str, bytes]:
     """Reads the files of a model and compares each with its hash.
 
-    Args:
-        source: A folder of models.
-        name: The model; empty if the source is the model itself.
-        sha256: The hash that `SHA256SUMS` must have, if given.
+    Without a name, the source is the model itself. Its `SHA256SUMS` must have
+    the hash `sha256`, if given.
     """
     if name:
         check_name(name)

@@ -38,11 +38,8 @@ MAX_SHOWN = 5  # flags that differ, in an error
 def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
     """Creates the folder of a run, or takes it over to resume; locks it.
 
-    `header` are comment lines for `run.flags`.
-
-    Raises:
-        RunError: The folder belongs to other flags, holds a part of this run
-            and `resume` is not set, or is in use.
+    `header` are comment lines for `run.flags`. Raises a RunError if the folder
+    belongs to other flags, holds an unfinished run, or is in use.
     """
     path = Path(config.run_dir)
     _check_owner(path, config)
@@ -75,9 +72,7 @@ def find_finished(config: RunConfig) -> dict[str, Any] | None:
 def check_run(path: str | Path) -> RunConfig:
     """Reads the settings of a finished run, without TensorFlow.
 
-    Raises:
-        RunError: The folder is not a run, is of another version, or the run is
-            not finished.
+    Raises a RunError if there is none, or of another version.
     """
     path, state = Path(path), ""
     if not os.path.isdir(path):  # `Path.is_dir` raises for a long name
@@ -131,10 +126,7 @@ def read_flags_text(path: Path) -> str:
 
 
 def read_metrics(path: Path) -> dict[str, Any]:
-    """Returns the content of the `metrics.json` in a run folder.
-
-    Raises a DamagedFileError if a run cannot have written it.
-    """
+    """Returns the `metrics.json` of a run; an error if it has no scores."""
     metrics = files.read_json(path / METRICS_FILE)
     # A list of stages and a name; all else are dictionaries.
     plain = ("differences", "reference")

@@ -23,13 +23,8 @@ def find_folders(
 ) -> list[Path]:
     """Returns wanted folders at or below the matches of patterns, sorted.
 
-    Args:
-        patterns: Paths with *, ? and **. Folders below a run are skipped.
-        is_wanted: Takes the names of the files in a folder.
-        report: Takes the error of a folder that cannot be read.
-
-    Raises:
-        ConfigError: There is no pattern, or one matches nothing.
+    `is_wanted` takes the names of the files in a folder, and `report` the error
+    of a folder that cannot be read. Folders below a run are skipped.
     """
     if not patterns:
         raise ConfigError("runs", "must name run folders", "")
