@@ -1,6 +1,5 @@
 """Splits by certificate, of runs with planted scores."""
 
-import csv
 from pathlib import Path
 
 import numpy as np
@@ -121,6 +120,8 @@ def test_facts_are_those_that_the_runs_have_recorded(tmp_path: Path) -> None:
         del metrics["r2"]  # as in runs of version 0.1
     text = format_rows(runs, tmp_path)
     assert "| 0% | – | – | – | – |" in text
+    others = [({"dataset": "gaussian_bumps"}, {})]
+    assert format_rows(others, tmp_path / "none") == ""
 
 
 def test_splits_are_in_the_order_of_what_they_determine() -> None:
@@ -166,21 +167,3 @@ def test_pairs_in_order_are_counted(slope: float, ordered: int) -> None:
     assert acting[1:3] == ["4", "3"]
     alone = [r for region in REGIONS for r in make_runs(region)]
     assert list_pairs(solve(alone)) == []
-
-
-def test_tables_and_picture(tmp_path: Path) -> None:
-    runs = [run for region in REGIONS for run in make_runs(region)]
-    runs += make_runs(REGIONS[1], "cnn", 0.1, (0.95, 0.2, 0.3))
-    for flags, metrics in runs:
-        if flags["region"] == REGIONS[1]:
-            metrics["r2"] |= {"certified": 0.875, "others": 0.625}
-    text = format_rows(runs, tmp_path)
-    (row,) = [x for x in text.splitlines() if x.startswith(f"| `{REGIONS[1]}`")]
-    assert "| 0.88, 0.62 |" in row and "cnn 0.10, 1 of 3" in row
-    assert "not run" in text
-    with open(tmp_path / "solved.csv", newline="") as file:
-        (cnn,) = [r for r in csv.DictReader(file) if r["decoder"] == "cnn"]
-    assert (cnn["runs"], cnn["fitted"], cnn["r2"]) == ("3", "1", "0.1")
-    assert (tmp_path / "solved.png").read_bytes()[:4] == b"\x89PNG"
-    others = [({"dataset": "gaussian_bumps"}, {})]
-    assert format_rows(others, tmp_path / "none") == ""

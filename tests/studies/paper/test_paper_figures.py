@@ -138,7 +138,7 @@ def test_networks_and_data(smoke_run: RunConfig, tmp_path, capsys) -> None:
     files = [path.name for path in tmp_path.glob("*.png")]
     assert len(files) == sum(counts) and all(name in text for name in files)
     found = FIGURES["1b"].find(read_evidence([smoke_run.run_dir]))
-    for name in EACH.keys() - {"manifold", "errors", "kernel"}:
+    for name in EACH.keys() - {"manifold", "errors", "grams"}:
         drawn = draw_each(found, name)
         has_none = name in ("embeddings", "profiles", "gap")  # of other models
         assert bool(drawn) is not has_none

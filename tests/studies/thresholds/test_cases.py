@@ -74,18 +74,16 @@ def test_pixels_are_no_fractions(spec: str) -> None:
         scale_region(spec, 28)
 
 
-def test_bumps_are_continuous_and_more_contain_the_fewer() -> None:
+def test_training_sets() -> None:
     case = make_case("bumps", "corner:0.5")
     few, many = (
         make_dataset(case.make_config(n)).splits.train for n in (37, 1500)
     )
+    # Continuous positions, of which more contain the fewer.
     assert few.shape == (37, 2)
-    assert 0 <= few.min() and few.max() <= 15
     assert np.abs(few - few.round()).max() > 0.1
     np.testing.assert_array_equal(few, many[:37])
-
-
-def test_stripes_are_all_there_and_bumps_outside_the_corner() -> None:
+    # All stripes, and bumps outside of the corner.
     case = make_case("stripes_and_bumps", "corner:0.5")
     splits = make_dataset(case.make_config(9)).splits
     is_stripe = np.isnan(splits.train).any(axis=1)
@@ -132,7 +130,7 @@ def test_a_result_is_named_by_what_decides_it(
     assert len({path, *others}) == 7
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}"])
+@pytest.mark.parametrize("text", ["{", "{}"])
 def test_a_damaged_result_is_made_again(tmp_path: Path, text: str) -> None:
     base = dataclasses.replace(BASE, log_dir=str(tmp_path))
     case = list_cases(base, SearchSettings())[0]

@@ -1,14 +1,12 @@
 """Runs of decoders on splits, judged as claims are.
 
-A **cell** is a decoder on a split: data, region and, of data that compose in a
-known way, their composition. docs/decoders.md has the rules: which runs count,
-and when a decoder composes, fails, is undecided or not fitted. R² is about the
-mean of the images that are scored.
+A **cell** is a decoder on a split: data, region and composition, if it is
+known. docs/decoders.md has the rules. R² is about the mean of the images that
+are scored.
 
-Where the composition is known, the decoder that is it (`EXACT`) must compose,
-by the theory, and the field expects all others to fail. Nothing is expected of
-decoders that have it as a special case and more, of `attention`, nor of
-occlusions whose objects never meet in training (`WIDER`, `EXPECTED`).
+The decoder that is the composition (`EXACT`) must compose, by the theory, and
+the field expects all others to fail. Nothing is expected of decoders that have
+it as a special case, nor of occlusions whose objects never meet in training.
 """
 
 from __future__ import annotations

@@ -14,11 +14,7 @@ from tfcomp.storage.files import write_bytes, write_csv, write_text
 from tfcomp.studies.decoders.cells import Row, judge_expectations
 from tfcomp.studies.decoders.splits import list_pairs
 
-EXPECTATIONS = [
-    "data and split",
-    "the matching decoder composes",
-    "others fail",
-]
+EXPECTED = ["data and split", "the matching decoder composes", "others fail"]
 SIGNS = {"composes": "yes", "fails": "no", "undecided": "?", "not fitted": "–"}
 COSTS = {"weights": "weights", "seconds": "s of training"}
 OWN = "acting"
@@ -36,7 +32,7 @@ def write_cells(cells: Sequence[Row], output: Path) -> str:
         _format_table(_pivot_signs(here).fillna(""))
         for _, here in table.groupby("data")
     ]
-    texts.append(format_rows([EXPECTATIONS, *judge_expectations(cells)]))
+    texts.append(format_rows([EXPECTED, *judge_expectations(cells)]))
     text = "\n".join([*texts, _format_costs(table)])
     write_text(output / "decoders.md", text)
     signs = _pivot_signs(table)

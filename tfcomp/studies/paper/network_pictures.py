@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 
-from tfcomp.analysis.kernels import compute_cosine_gram, make_factorized_kernel
 from tfcomp.datasets.views import restore
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.pictures import (
@@ -21,7 +20,7 @@ from tfcomp.evaluation.pictures import (
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
-from tfcomp.figures.map_plots import draw_gram_matrices, draw_tuning
+from tfcomp.figures.map_plots import draw_tuning
 from tfcomp.report import gap_section, kernel_section, manifold_section
 from tfcomp.report.error_section import make_landscapes
 from tfcomp.report.first_screen import make_output_rows
@@ -126,19 +125,6 @@ def _fit(regressors: np.ndarray, target: np.ndarray) -> np.ndarray:
     return regressors @ weights
 
 
-def show_kernel(analysis: RunAnalysis) -> list[Exhibit]:
-    """Shows similarities of OOD outputs beside the binary factorized kernel."""
-    is_ood, outputs = analysis.splits.is_ood, analysis.bright_outputs
-    grid = analysis.splits.grid[is_ood]
-    grams = {
-        "binary factorized": make_factorized_kernel(grid),
-        "outputs, cosine": compute_cosine_gram(outputs[is_ood]),
-    }
-    figure = draw_gram_matrices(grams, len(grid), title=analysis.name)
-    words = "Similarity of the outputs at all pairs of OOD points, x slowest."
-    return [Exhibit("kernel", "Kernel over OOD", words, figure)]
-
-
 def show_units(analysis: RunAnalysis, *stages: int) -> list[Exhibit]:
     """Shows the units of some stages (by default all) that vary most."""
     plane = analysis.dataset.planes[0]
@@ -173,7 +159,6 @@ EACH: dict[str, Callable[[RunAnalysis], Iterable[Exhibit]]] = {
         make_output_rows([analysis]),
     ],
     "superposition": show_superposition,
-    "kernel": show_kernel,
     "grams": lambda analysis: [
         kernel_section.make_matrices(
             analysis, kernel_section.compute_grams(analysis.bright_outputs)

@@ -31,7 +31,6 @@ STAGES = {
         "less the same difference of the code",
     ),
 }
-STRIPES_PER_ROW = 14
 
 
 def draw_stages(found: PaperFigure, name: str, codes: Sequence[str]) -> Drawn:
@@ -70,16 +69,9 @@ def draw_curve(found: PaperFigure, name: str) -> Drawn:
             bands[label] = mean - width[:, 0], mean + width[:, 1]
     if not means:
         return {}
-    figure = draw_curves(
-        values,
-        means,
-        bands=bands,
-        xlabel="angle (degrees)",
-        ylabel="MSE over pixels",
-        logy=True,
-    )
-    caption = "MSE at every angle, mean over seeds, with 95 % intervals."
-    return {caption: figure}
+    labels: Any = {"xlabel": "angle (degrees)", "ylabel": "MSE over pixels"}
+    figure = draw_curves(values, means, bands=bands, logy=True, **labels)
+    return {"MSE at every angle, mean over seeds, 95 % intervals.": figure}
 
 
 def summarize(
@@ -105,8 +97,7 @@ def draw_search(found: PaperFigure, criterion: str) -> Drawn:
             table = study.thresholds
             chosen = (table["kind"] == kind) & (table["criterion"] == criterion)
             rows += table[chosen].to_dict("records")
-    exhibits = make_exhibits(rows)
-    return {e.caption: e.figure for e in exhibits if e.figure is not None}
+    return {e.caption: e.figure for e in make_exhibits(rows) if e.figure}
 
 
 def draw_scores(found: PaperFigure, names: Sequence[str]) -> Drawn:
@@ -122,9 +113,7 @@ def draw_scores(found: PaperFigure, names: Sequence[str]) -> Drawn:
                 panels[name].append(row)
     if not all(panels.values()):
         return {}
-    caption = (
-        "Every seed (gray), the geometric mean (diamond), its 95 % interval."
-    )
+    caption = "Every seed (gray), geometric mean (diamond), 95 % interval."
     return {caption: draw_forest(panels, log=names)}
 
 
@@ -147,8 +136,8 @@ def draw_stripes() -> Drawn:
     dataset = _make("stripes.flags")
     stripes = dataset.splits.train
     rows = {}
-    for start in range(0, len(stripes), STRIPES_PER_ROW):
-        points = stripes[start : start + STRIPES_PER_ROW]
+    for start in range(0, len(stripes), 14):
+        points = stripes[start : start + 14]
         (column,) = np.flatnonzero(np.isfinite(points[0]))
         label = f"{dataset.space.names[column]} from {points[0, column]:g}"
         rows[label] = dataset.render_array(points)
@@ -159,10 +148,7 @@ def _make(flagfile: str) -> Dataset:
     return make_dataset(parse_config([f"--flagfile={flagfile}"]))
 
 
-DATA = {
-    "donut": draw_donut,
-    "stripes": draw_stripes,
-}
+DATA = {"donut": draw_donut, "stripes": draw_stripes}
 DRAWERS: dict[str, Drawer] = {
     "data": lambda _, name: DATA[name](),
     "stages": draw_stages,

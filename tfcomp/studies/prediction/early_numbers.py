@@ -2,10 +2,8 @@
 
 Within each decoder and region one ridge regression predicts the outcome from
 hyperparameters, and a second one predicts the residuals from all early numbers
-of ID points. Settings are left out with all their seeds. Early numbers help if,
-at 95 %, they raise Spearman's correlation and R² above the values of
-hyperparameters alone, and raise the correlation by more than the numbers of
-other networks do in any of `PERMUTATIONS` repetitions.
+of ID points. Settings are left out with all their seeds. docs/predict.md says
+when early numbers help.
 
 Forecasts are tables [n, 3] of networks that the regressions had not seen: the
 outcome, its prediction from hyperparameters, and from early numbers as well.

@@ -29,11 +29,8 @@ from tfcomp.storage.files import (
 from tfcomp.studies.thresholds.search_settings import SearchSettings
 from tfcomp.sweeps.grid import MAX_ITEMS, compute_hash
 
-# The largest number of bumps for a cell of the grid, unless a flag says so.
-MAX_DENSITY = 4
 # Flags of a run that a search cannot follow, and why.
 RULES = {
-    # A training is one epoch here, and a plateau has several.
     "plateau_patience": "must be 0 for a threshold search",
     "examples_dir": "must be empty for a threshold search, which has many "
     "data sets",
@@ -58,8 +55,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        region = re.sub(r"\W", "_", self.region)
-        return f"{self.kind}-{region}-n{self.grid_size}-s{self.seed}"
+        return re.sub(r"\W+", "_", self.describe())
 
     def describe(self) -> str:
         where = f"region={self.region} N={self.grid_size}"
@@ -108,7 +104,7 @@ class Case:
     def find_range(self) -> tuple[int, int, int]:
         """Returns the first number of bumps to try, the largest, the least."""
         cells = self.grid_size**2
-        least, largest = 1, self.settings.max_bumps or MAX_DENSITY * cells
+        least, largest = 1, self.settings.max_bumps or 4 * cells
         if self.kind == "stripes_and_bumps":
             splits = make_dataset(self.make_config(0)).splits
             least, largest = 0, min(largest, int(splits.is_id.sum()))
