@@ -165,22 +165,6 @@ def test_rows_come_as_often_as_their_rarest_value_is_rare() -> None:
     assert np.bincount(repeat_rare(space, table))[0] == 1
 
 
-def test_batches_draw_them_and_scores_do_not_change() -> None:
-    region = "--region=wiedemer:orthogonal"
-    plain, even = (
-        make_dataset(parse_config([*FLAGS, region, *more]))
-        for more in ([], ["--balance"])
-    )
-    np.testing.assert_array_equal(plain.splits.train, even.splits.train)
-    expected = repeat_rare(even.space, even.splits.train)
-    assert len(expected) > len(even.splits.train)
-    batches = make_batches(even, len(expected), 0, num_steps=1)
-    ((factors, _),) = batches.as_numpy_iterator()
-    np.testing.assert_array_equal(
-        np.sort(factors, axis=0), np.sort(even.splits.train[expected], axis=0)
-    )
-
-
 @pytest.mark.parametrize("balance", [False, True])
 def test_rows_of_several_steps_are_those_of_the_batches(balance: bool) -> None:
     dataset = make(25, *["--balance"] * balance)

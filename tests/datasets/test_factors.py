@@ -76,21 +76,3 @@ def test_ordered_levels_and_names() -> None:
     space = FactorSpace((size, DEPTH))
     text = json.dumps(space.to_dict())
     assert FactorSpace.from_dict(json.loads(text)) == space
-
-
-def test_sample_stays_inside_and_repeats() -> None:
-    first = MIXED.sample(500, np.random.default_rng(3))
-    assert first.shape == (500, 4)
-    assert first.dtype == np.float32
-    for column, factor in zip(first.T, MIXED, strict=True):
-        assert factor.low <= column.min() < column.max() <= factor.high
-        if factor.categorical:
-            assert set(column) == set(factor.values())
-            continue
-        # Uniform: both halves of the range have their share.
-        middle = (factor.low + factor.high) / 2
-        assert 0.4 < np.mean(column < middle) < 0.6
-    again = MIXED.sample(500, np.random.default_rng(3))
-    np.testing.assert_array_equal(first, again)
-    other = MIXED.sample(500, np.random.default_rng(4))
-    assert (first != other).any()

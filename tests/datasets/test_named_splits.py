@@ -90,8 +90,6 @@ def test_wiedemer_supports() -> None:
     ("spec", "data", "rule"),
     [
         ("montero:none", "dSprites", "element, range, extrapolation"),
-        ("montero:extrapolation", "MPI3D", "range_color for MPI3D"),
-        ("orthotopic:4", "dSprites", "0, 1, 2, 3 for dSprites"),
         ("orthotopic:0", "MPI3D", "another region for MPI3D"),
         ("wiedemer:diagonal:2", "dSprites", "diagonal:WIDTH"),
     ],

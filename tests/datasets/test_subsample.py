@@ -8,7 +8,6 @@ from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.splits import make_splits
 from tfcomp.datasets.views import (
-    count_levels,
     subsample_levels,
     subsample_points,
 )
@@ -28,30 +27,6 @@ def make(
     train = every[~found.contains(every)]
     splits = make_splits(space, found, train, eval_points, cells)
     return Dataset("own", space, found, splits, lambda f: f, (1, 1, 1))
-
-
-@pytest.mark.parametrize(
-    ("sizes", "limit"),
-    [
-        ((3, 6, 40), 100),
-        ((9, 9), 50),
-        ((2, 2, 2, 2), 9),
-        ((30,), 7),
-        ((1, 5), 3),
-    ],
-)
-def test_counts_are_as_equal_as_can_be(
-    sizes: tuple[int, ...], limit: int
-) -> None:
-    found = count_levels(sizes, limit)
-    assert np.prod(found) <= limit
-    for count, size in zip(found, sizes, strict=True):
-        assert 1 <= count <= size
-        # A level more does not fit, for any factor, and none that is not
-        # used up has fewer by more than one.
-        grown = np.prod(found) // count * (count + 1)
-        assert count == size or grown > limit
-        assert count == size or count >= max(found) - 1
 
 
 @pytest.mark.parametrize(

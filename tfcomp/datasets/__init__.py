@@ -1,16 +1,7 @@
 """Datasets: a table of factor combinations and a renderer.
 
-What a plugin needs for a dataset or a region of its own is here. A builder
-is called as `make(config)` and returns a `Dataset`; register it under a name
-for `--dataset`:
-
-    from tfcomp.datasets import DATASETS
-
-    @DATASETS.register("my_shapes")
-    def make_my_shapes(config): ...
-
-A kind of region is called as `make(arguments, space)`, with what follows its
-name in `--region`, and is registered in `REGIONS`.
+Plugins register builders of datasets, `make(config)`, in `DATASETS`, and kinds
+of regions in `REGIONS`: `make(arguments, space)`, with the text of `--region`.
 """
 
 from tfcomp.datasets.dataset import DATASETS, Dataset, make_dataset

@@ -17,18 +17,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FILES = ("file", "file_name")  # columns with the name of a picture
-SEPARATORS = ",;\t"
-ENDINGS = (".csv", ".tsv")
 # Pillow also opens formats that start other programs (EPS).
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
 
 
-def list_files(folder: Path, *endings: str) -> list[Path]:
+def list_files(folder: Path, ending: str) -> list[Path]:
     """Returns sorted files with an ending, without hidden ones (`._a.png`)."""
     return sorted(
         path
         for path in folder.iterdir()
-        if path.suffix.lower() in endings and not path.name.startswith(".")
+        if path.suffix.lower() == ending and not path.name.startswith(".")
     )
 
 
@@ -38,10 +36,9 @@ def read_csv_folder(folder: Path, table: Path) -> FactorTable:
     The CSV has a column `file` or `file_name` and one per factor: numbers, or
     names, which are then categories in the order in which they occur.
     `angle:periodic` or `digit:categorical` as the head of a column sets its
-    kind. Semicolons and tabs may separate columns. A column without a name,
-    as the index of pandas, is left out.
+    kind. A column without a name, as the index of pandas, is left out.
     """
-    frame, separator = _read_cells(table)
+    frame = _read_cells(table)
     files = frame.pop(next(name for name in FILES if name in frame))
     images = _read_images(folder, table.name, files.tolist())
     heads = [head for head in frame if not str(head).startswith("Unnamed:")]
@@ -51,43 +48,33 @@ def read_csv_folder(folder: Path, table: Path) -> FactorTable:
     for head in heads:
         name, _, kind = str(head).partition(":")
         cells = frame[head]
-        columns[name] = _read_column(table.name, name, kind, cells, separator)
+        columns[name] = _read_column(table.name, name, kind, cells)
         kinds.append(kind or None)
     return tabulate(columns, images, kinds=kinds)
 
 
-def _read_cells(table: Path) -> "tuple[pd.DataFrame, str]":
-    """Returns the cells as texts, and what separates them."""
+def _read_cells(table: Path) -> "pd.DataFrame":
     import pandas as pd
 
-    with table.open(encoding="utf-8-sig") as file:
-        head = file.readline().strip()
-    for separator in SEPARATORS:
-        names = [name.strip('" ') for name in head.split(separator)]
-        if len(names) > 1 and {*names} & {*FILES}:
-            break
-    else:
-        rule = f"must have rows and columns {FILES[0]} and one per factor"
-        raise TableError(table.name, rule, head[:100] or "nothing")
-    options: Any = {"sep": separator, "dtype": str, "keep_default_na": False}
-    frame = pd.read_csv(table, index_col=False, encoding="utf-8-sig", **options)
+    options: Any = {"dtype": str, "keep_default_na": False, "index_col": False}
+    with warnings.catch_warnings(action="error"):  # of cells that are lost
+        frame = pd.read_csv(table, encoding="utf-8-sig", **options)
     frame = frame.fillna("").apply(lambda cells: cells.str.strip())
     frame.columns = frame.columns.str.strip().str.replace(" ", "_")
-    if frame.empty:
-        raise TableError(table.name, "must have rows", "a head alone")
-    return frame, separator
+    if frame.empty or not {*frame} & {*FILES}:
+        rule = f"must have rows and columns {FILES[0]} and one per factor"
+        raise TableError(table.name, rule, ", ".join(frame)[:100])
+    return frame
 
 
 def _read_column(
-    table: str, name: str, kind: str, cells: "pd.Series[str]", separator: str
+    table: str, name: str, kind: str, cells: "pd.Series[str]"
 ) -> np.ndarray:
     """Returns a column as numbers if it has no text, else as text."""
     import pandas as pd
 
-    # Semicolons go with decimal commas.
-    texts = cells.str.replace(",", ".") if separator == ";" else cells
-    numbers = pd.to_numeric(texts, errors="coerce").to_numpy(float)
-    is_missing = texts.str.lower().isin(["", "nan"]) | np.isinf(numbers)
+    numbers = pd.to_numeric(cells, errors="coerce").to_numpy(float)
+    is_missing = cells.str.lower().isin(["", "nan"]) | np.isinf(numbers)
     is_text = np.isnan(numbers)
     rule, odd = f"must have a value in every row of {name}", is_missing
     if not odd.any() and kind != "categorical" and is_text.mean() <= 0.5:

@@ -1,8 +1,9 @@
 """Renderers: factor values -> images, as TensorFlow ops.
 
-They are pure and vectorized, and work eagerly and inside `tf.data`. A pixel of
-a sprite has the share of it that the sprite covers, to first order: 1/2 less
-the signed distance of its center in pixels, between 0 and 1.
+They work eagerly and inside `tf.data`. Positions and sigma are in pixels; an
+absent coordinate is NaN. Images are float32 [n, N, N, channels] with
+`image[row = y, column = x]`; "dark" is 1 minus "bright". Where noted they are
+computed in float64, or last bits would depend on the batch and the graph.
 """
 
 import math
@@ -12,13 +13,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-# Coordinates that leave the image by rounding only do not leave it, as at
-# multiples of 90 degrees.
-SLACK = 1e-9
-# Cosines and sines are rounded to multiples of it, so that what follows is
-# exact. Otherwise last bits depend on how a graph is optimized, and an image
-# in a `tf.data` batch is not the same as one drawn eagerly.
-GRAIN = 2.0**-32
+SLACK = 1e-9  # px that a turned coordinate may leave the image, by rounding
+GRAIN = 2.0**-32  # to multiples of it cosines are rounded, to be exact
 HALF_SIDE = 0.11  # of a square of scale 1, in sides of the image
 ELLIPSE = (1.0, 0.6)  # its half axes, in half sides of the square
 STROKE = 0.7  # of the letter l, in half sides of the square
@@ -36,10 +32,8 @@ def render_gaussians(
 
         image[row, column] = exp(-((column - x)^2 + (row - y)^2) / 2 s^2)
 
-    An absent coordinate (NaN) contributes no term, so a vertical stripe is the
-    bump at (x, NaN): one renderer for both (appendix E). Positions (x, y)
-    [n, 2] and sigma are in pixels; "dark" is 1 minus "bright". Images are
-    float32 [n, N, N, 1], `image[row = y, column = x]`.
+    An absent coordinate contributes no term, so a vertical stripe is the bump
+    at (x, NaN): one renderer for both (appendix E).
     """
     profiles = _compute_profiles(factors, grid_size, sigma)  # [n, 2, N]
     images = tf.einsum("nj,ni->nij", profiles[:, 0], profiles[:, 1])
@@ -49,12 +43,7 @@ def render_gaussians(
 def render_plus(
     factors: tf.Tensor, grid_size: int, sigma: float, polarity: str = "bright"
 ) -> tf.Tensor:
-    """Draws the sum of the vertical stripe at x and the horizontal one at y.
-
-    A network that has seen only stripes composes it for an unseen pair (section
-    4.2). Before polarity, its height is 2 at the crossing. Arguments and result
-    are as in `render_gaussians`.
-    """
+    """Draws the sum of the stripes at x and at y, 2 high where they cross."""
     profiles = _compute_profiles(factors, grid_size, sigma)  # [n, 2, N]
     vertical = profiles[:, 0, tf.newaxis, :]  # [n, 1, N]
     horizontal = profiles[:, 1, :, tf.newaxis]  # [n, N, 1]
@@ -64,10 +53,7 @@ def render_plus(
 def _compute_profiles(
     factors: tf.Tensor, grid_size: int, sigma: float
 ) -> tf.Tensor:
-    # The Gaussian of each coordinate along its axis of the image, [n, F, N];
-    # ones where it is absent. Computed in float64: the vectorized and the
-    # scalar float32 exponential differ in the last bit, so that an image would
-    # depend on the batch in which it is drawn.
+    """Returns Gaussians in float64, [n, F, N]; ones where absent."""
     centers = tf.cast(factors, tf.float64)[..., tf.newaxis]  # [n, F, 1]
     pixels = tf.range(grid_size, dtype=tf.float64)
     profiles = tf.exp(-0.5 * tf.square((pixels - centers) / sigma))
@@ -84,11 +70,8 @@ def _apply_polarity(images: tf.Tensor, polarity: str) -> tf.Tensor:
 def rotate_images(images: tf.Tensor, degrees: tf.Tensor) -> tf.Tensor:
     """Rotates every image [n, H, W] by its own angle in degrees, [n].
 
-    Counterclockwise where row 0 is drawn at the top, with bilinear
-    interpolation: the same as `scipy.ndimage.rotate(image, angle, order=1,
-    reshape=False)`. A pixel whose source lies outside the image is 0.
-    Computed in float64 from rounded cosines (see `GRAIN`); float32
-    [n, H, W, 1].
+    In float64, as `scipy.ndimage.rotate(image, angle, order=1, reshape=False)`:
+    counterclockwise where row 0 is at the top, 0 outside of the image.
     """
     images = tf.cast(images, tf.float64)
     height, width = images.shape[1:]
@@ -127,11 +110,10 @@ def render_sprites(
     """Draws one sprite per combination, on a background of 0.
 
     Values are `shape` (a number of one of `shapes`), `scale`, `orientation`
-    (degrees), `x`, `y` (px, of the center) and, for colors, `hue` (degrees):
-    numbers or tensors [n]. Images are float32 [n, N, N, 1], with a hue
-    [n, N, N, 3]; `image[row = y, column = x]`.
+    (degrees), `x`, `y` (of the center) and, for colors, `hue` (degrees):
+    numbers or tensors [n], used in float64. A pixel has the share of it that
+    the sprite covers, to first order: 1/2 less the signed distance, 0 to 1.
     """
-    # In float64, or an image would depend on the batch that it is drawn in.
     columns = {
         name: tf.reshape(tf.cast(value, tf.float64), (-1, 1, 1))
         for name, value in values.items()
@@ -169,20 +151,15 @@ def render_sprites(
     if "hue" in columns:
         # Fully saturated colors: red at 0, green at 120 degrees.
         shifts = tf.constant([0.0, 240.0, 120.0], tf.float64)
-        angle = tf.math.floormod(
-            columns["hue"][..., tf.newaxis] + shifts, 360.0
-        )
+        hues = columns["hue"][..., tf.newaxis] + shifts
+        angle = tf.math.floormod(hues, 360.0)
         rgb = tf.clip_by_value(tf.abs(angle / 60.0 - 3.0) - 1.0, 0.0, 1.0)
         images = images * tf.cast(rgb, tf.float32)
     return images
 
 
-def _measure_square(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    return _measure_box(x, y, 1.0, 1.0)
-
-
 def _measure_box(
-    x: tf.Tensor, y: tf.Tensor, half_width: float, half_height: float
+    x: tf.Tensor, y: tf.Tensor, half_width: float = 1, half_height: float = 1
 ) -> tf.Tensor:
     """Returns the distance to a rectangle around 0, negative inside."""
     right, above = tf.abs(x) - half_width, tf.abs(y) - half_height
@@ -225,7 +202,7 @@ def _measure_curve(f: tf.Tensor, fx: tf.Tensor, fy: tf.Tensor) -> tf.Tensor:
 
 
 DISTANCES = {
-    "square": _measure_square,
+    "square": _measure_box,
     "ellipse": _measure_ellipse,
     "heart": _measure_heart,
     "triangle": _measure_triangle,
@@ -242,10 +219,8 @@ def render_composed(
         product      (1 - .7 a) (1 - .9 b): dark glasses on white
         occlusion    .7 a + (1 - a) .9 b: the disk is in front
 
-    Factors are the centers x_a, y_a, x_b, y_b in pixels [n, 4]; images are
-    float32 [n, N, N, 1], `image[row = y, column = x]`.
+    Factors are the centers x_a, y_a, x_b, y_b [n, 4], used in float64.
     """
-    # In float64, or an image would depend on the batch that it is drawn in.
     centers = tf.cast(factors, tf.float64)[:, tf.newaxis, tf.newaxis]
     pixels = tf.range(grid_size, dtype=tf.float64)
     right = tf.abs(pixels[:, tf.newaxis] - centers[..., 0::2])  # [n, 1, N, 2]

@@ -1,11 +1,11 @@
 """Synthetic datasets: bumps, stripes, sprites and composed objects.
 
 Gaussian bumps (section 3.1) and stripes (section 4.2, appendix E): a vertical
-stripe at x is the combination (x, absent), a horizontal one at y is (absent,
-y). Sprites stand in for dSprites and 3DShapes. Composed objects follow a known
-rule, so that decoders of the same rule can draw new pairs of places.
+stripe at x is the combination (x, absent). Sprites stand in for dSprites and
+3DShapes. Composed objects follow a known rule, for decoders of the same rule.
 """
 
+import pkgutil
 from typing import Any
 
 import numpy as np
@@ -42,8 +42,7 @@ def make_bumps(config: RunConfig) -> Dataset:
 def make_stripes(config: RunConfig) -> Dataset:
     """Returns all stripes, and `num_bumps` bumps at different ID cells.
 
-    A combination is scored against a bump and against the sum of two stripes,
-    which a network that has seen only stripes composes.
+    Outputs are scored against bumps and against sums of two stripes.
     """
     data = config.data
     space = make_pixel_space(data.grid_size)
@@ -54,9 +53,8 @@ def make_stripes(config: RunConfig) -> Dataset:
     stripes = np.full((len(columns), len(space)), np.nan, np.float32)
     values = np.concatenate([factor.values() for factor in space])
     stripes[np.arange(len(columns)), columns] = values
-    grid = space.grid()
+    cells = space.grid()[~untrained.contains(space.grid())]
     rng = np.random.default_rng([config.training.seed, 0])
-    cells = grid[~untrained.contains(grid)]
     bumps = draw_cells(cells, data.num_bumps, "num_bumps", rng)
     notes: tuple[str, ...] = ()
     if (data.num_train, data.coordinates) != (0, "grid"):
@@ -94,13 +92,9 @@ def _build(config: RunConfig, space: FactorSpace, **others: Any) -> Dataset:
 
 
 def _call(name: str, *settings: Any) -> Render:
-    def render(factors: Any) -> Any:
-        # Imported here: a bad flag must be answered without TensorFlow.
-        from tfcomp.datasets import renderers
-
-        return getattr(renderers, name)(factors, *settings)
-
-    return render
+    """Returns a renderer, imported with TensorFlow when it first draws."""
+    path = f"tfcomp.datasets.renderers:{name}"
+    return lambda factors: pkgutil.resolve_name(path)(factors, *settings)
 
 
 def make_sprites(config: RunConfig) -> Dataset:
@@ -111,17 +105,14 @@ def make_sprites(config: RunConfig) -> Dataset:
     shapes = shapes[: sizes[0]]
     space = _make_space(data, sizes, shapes)
 
-    def render(factors: Any) -> Any:
-        # Imported here: a bad flag must be answered without TensorFlow.
-        from tfcomp.datasets.renderers import render_sprites
+    fixed = {**FIXED, "x": (size - 1) / 2, "y": (size - 1) / 2}
+    if len(sizes) == 6:
+        fixed["hue"] = 0.0
+    draw = _call("render_sprites", size, shapes)
 
-        values: dict[str, Any] = {**FIXED, "x": (size - 1) / 2}
-        values["y"] = values["x"]
-        if len(sizes) == 6:
-            values["hue"] = 0.0
-        for column, name in enumerate(space.names):
-            values[name] = factors[:, column]
-        return render_sprites(values, size, shapes)
+    def render(factors: Any) -> Any:
+        columns = {n: factors[:, i] for i, n in enumerate(space.names)}
+        return draw(fixed | columns)
 
     return build_dataset(
         config,

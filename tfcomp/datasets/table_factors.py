@@ -50,8 +50,9 @@ def make_factors(
     for number, (column, row) in enumerate(zip(classes.T, rows, strict=True)):
         kind, _, size = str(row["kinds"]).partition(":")
         if kind == CONTINUOUS:
-            values = _find_numbers(column, row, is_by_image)
-            factor = _make_continuous(values, row, size or str(bins))
+            factor, values = _make_continuous(
+                column, row, is_by_image, size or str(bins)
+            )
             index = factor.to_index(values)
         else:
             index = _check_classes(column, number)
@@ -153,32 +154,22 @@ def _check_one_hot(names: Sequence[str], classes: np.ndarray) -> None:
                 raise TableError("classes", rule, got)
 
 
-def _find_numbers(
-    column: np.ndarray, row: dict[str, Any], is_by_image: bool
-) -> np.ndarray:
-    """Returns the numbers of a continuous factor, by image."""
-    given = row["values"]
+def _make_continuous(
+    column: np.ndarray, row: dict[str, Any], is_by_image: bool, size: str
+) -> tuple[Factor, np.ndarray]:
+    """Returns a factor with evenly spaced bins, and its numbers by image."""
+    given, name = row["values"], str(row["names"])
     if given is None or is_by_image:
         numbers = np.asarray(column if given is None else given, float)
     else:
         numbers = np.asarray(given, float)[_check_classes(column, 0)]
     if not np.isfinite(numbers).all() or np.ptp(numbers) == 0:
-        rule = f"of {row['names']} must be finite and differ"
         got = "NaN" if np.isnan(numbers).any() else numbers[0]
-        raise TableError("values", rule, got)
-    return numbers
-
-
-def _make_continuous(
-    numbers: np.ndarray, row: dict[str, Any], size: str
-) -> Factor:
-    """Returns a factor whose grid has evenly spaced values, its bins."""
+        raise TableError("values", f"of {name} must be finite and differ", got)
     if not size.isdecimal() or not 2 <= int(size) <= SPARSE:
-        rule = f"of {row['names']} must be 2 to {SPARSE}"
-        raise TableError("bins", rule, size)
+        raise TableError("bins", f"of {name} must be 2 to {SPARSE}", size)
     low, high = (float(np.float32(f(numbers))) for f in (np.min, np.max))
-    name, unit = str(row["names"]), str(row["units"] or "")
-    return Factor(name, int(size), low, high, unit)
+    return Factor(name, int(size), low, high, str(row["units"] or "")), numbers
 
 
 def _make_factor(

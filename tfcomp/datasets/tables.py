@@ -139,15 +139,14 @@ def _read_folder(folder: Path) -> FactorTable:
     """Reads a folder with one CSV file, of Cars3D, or of smallNORB."""
     from tfcomp.datasets import mat_folders, picture_folders
 
-    tables = picture_folders.list_files(folder, *picture_folders.ENDINGS)
+    tables = picture_folders.list_files(folder, ".csv")
     if len(tables) == 1:
         return picture_folders.read_csv_folder(folder, tables[0])
     matrices = picture_folders.list_files(folder, ".mat")
     if matrices and not tables:
         return mat_folders.read_mat_folder(matrices)
-    packed = "*.mat.gz (gunzip them) and " if [*folder.glob("*.mat.gz")] else ""
     rule = "must have one .csv file (or the .mat files of Cars3D or smallNORB)"
-    raise TableError("the folder", rule, f"{packed}{len(tables)} .csv files")
+    raise TableError("the folder", rule, f"{len(tables)} .csv files")
 
 
 @contextlib.contextmanager

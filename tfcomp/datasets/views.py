@@ -65,12 +65,14 @@ def subsample_levels(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
         is_all = dataset.splits.existing is None
         return dataset if is_all else dataset.at_points(every)
     index = dataset.space.to_index(every.factors)
-    held_out = index[every.is_ood]
     known = [np.unique(column) for column in index.T]
     counts = count_levels([len(levels) for levels in known], limit)
-    columns = zip(known, held_out.T, counts, strict=True)
-    levels = [_choose_levels(*column) for column in columns]
+    levels = [
+        column[np.linspace(0, len(column) - 1, count).round().astype(int)]
+        for column, count in zip(known, counts, strict=True)
+    ]
     rows = _find_rows(index, levels)
+    held_out = index[every.is_ood]
     if len(held_out) and not every.is_ood[rows].any():
         # Levels give way to those of a held-out combination.
         middle = held_out[len(held_out) // 2]
@@ -93,26 +95,6 @@ def count_levels(sizes: Sequence[int], limit: int) -> list[int]:
             counts[least] -= 1
             growing.remove(least)
     return counts
-
-
-def _choose_levels(
-    known: np.ndarray, held_out: np.ndarray, count: int
-) -> np.ndarray:
-    """Chooses levels evenly, among held-out ones and among the others."""
-    of_ood = np.unique(held_out)
-    others = np.setdiff1d(known, of_ood)
-    if count < 2 or not len(others) or not len(of_ood):
-        return _spread(known, count)
-    share = round(count * len(of_ood) / len(known))
-    least, most = max(1, count - len(others)), min(count - 1, len(of_ood))
-    share = min(max(share, least), most)
-    return np.union1d(_spread(of_ood, share), _spread(others, count - share))
-
-
-def _spread(levels: np.ndarray, count: int) -> np.ndarray:
-    if count == 1:
-        return levels[[(len(levels) - 1) // 2]]
-    return levels[np.round(np.linspace(0, len(levels) - 1, count)).astype(int)]
 
 
 def _find_rows(index: np.ndarray, levels: Sequence[np.ndarray]) -> np.ndarray:
