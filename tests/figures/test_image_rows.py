@@ -1,10 +1,11 @@
-"""Rows of images: what is drawn where."""
+"""Rows of images, and outlines of regions: what is drawn where."""
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from tests.figures.looks import get_legend, get_outline
-from tfcomp.figures.cells import compute_outline
+from tfcomp.figures.cells import compute_outline, draw_outline
 from tfcomp.figures.image_rows import draw_rows
 
 IMAGES = np.random.default_rng(0).random((3, 4, 5))  # [n, H, W]
@@ -45,18 +46,13 @@ def test_rows_from_the_top_down() -> None:
     assert get_legend(figure) == ["held-out region", "true position"]
 
 
-def test_rows_without_position_or_region() -> None:
-    figure = draw_rows({"truth": IMAGES[..., None]})
-    assert not figure.legends
-    for axes in figure.axes:
-        assert not axes.lines and not axes.collections
-        assert axes.get_title() == ""
-
-
 @pytest.mark.parametrize("channels", [2, 3, 4])
 def test_three_channels_are_rgb_and_others_side_by_side(channels: int) -> None:
     images = 1.5 * np.stack([IMAGES + c / 4 for c in range(channels)], axis=-1)
-    axes = draw_rows({"truth": images}).axes[0]
+    figure = draw_rows({"truth": images})
+    assert not figure.legends
+    axes = figure.axes[0]
+    assert not axes.lines and not axes.collections and axes.get_title() == ""
     drawn = axes.images[0].get_array()
     expected = np.hstack([images[0, ..., c] for c in range(channels)])
     if channels == 3:
@@ -70,3 +66,41 @@ def test_images_of_a_diverged_model_are_no_shade_of_gray() -> None:
     image = figure.axes[-1].images[0]
     assert np.ptp(image.to_rgba(image.get_array())[0, 0, :3]) > 0.1
     assert get_legend(figure) == ["no finite value"]
+
+
+def test_outlines_are_exact() -> None:
+    mask = np.zeros((9, 5), bool)  # the first index is x
+    mask[2:8, 1:3] = True
+    assert set(compute_outline(mask)) == {
+        ((1.5, 0.5), (1.5, 2.5)),
+        ((7.5, 0.5), (7.5, 2.5)),
+        ((1.5, 0.5), (7.5, 0.5)),
+        ((1.5, 2.5), (7.5, 2.5)),
+    }
+    assert compute_outline(np.zeros((4, 4), bool)) == []
+    axes = Figure().subplots()
+    axes.imshow(np.zeros((4, 4)), origin="lower")
+    limits = axes.get_xlim(), axes.get_ylim()
+    draw_outline(axes, np.ones((4, 4)), linewidth=3)
+    axes.figure.draw_without_rendering()
+    assert get_outline(axes) == compute_outline(np.ones((4, 4)))
+    assert (axes.get_xlim(), axes.get_ylim()) == limits
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_outlines_are_as_long_as_the_border(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    mask = rng.random(rng.integers(1, 10, 2)) < rng.random()
+    inside = set(map(tuple, np.argwhere(mask)))
+    sides = ((1, 0), (-1, 0), (0, 1), (0, -1))
+    around = [(i + a, j + b) for i, j in inside for a, b in sides]
+    segments = compute_outline(mask)
+    length = sum(x1 - x0 + y1 - y0 for (x0, y0), (x1, y1) in segments)
+    assert length == sum(cell not in inside for cell in around)
+    for (x0, y0), (x1, y1) in segments:
+        assert (x0 == x1) != (y0 == y1)
+        assert {x0 % 1, y0 % 1, x1 % 1, y1 % 1} <= {0.5}
+    # Fully merged: no segment begins where another goes on the same line.
+    for axis in (0, 1):
+        group = [s for s in segments if s[0][axis] == s[1][axis]]
+        assert not {s[0] for s in group} & {s[1] for s in group}

@@ -1,7 +1,6 @@
 """Maps, tuning of units and score tables: what is drawn, and where."""
 
 import numpy as np
-import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -10,7 +9,6 @@ from tests.figures.looks import get_image_axes, get_legend, get_outline
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap, Plane
 from tfcomp.figures.cells import compute_outline
-from tfcomp.figures.exhibits import figure_to_array
 from tfcomp.figures.map_plots import (
     draw_maps,
     draw_score_table,
@@ -48,51 +46,29 @@ def test_map_has_x_to_the_right_and_y_upwards() -> None:
     assert get_legend(figure) == ["held-out region"]
 
 
-def test_brightest_pixel_of_the_picture_is_at_x_y() -> None:
-    # Through the renderer: cell x = 4, y = 0 is at the lower right.
-    values = np.zeros((5, 3))
-    values[4, 0] = 1
-    figure = draw_map(values)
-    pixels = figure_to_array(figure)
-    box = get_image_axes(figure)[0].get_window_extent()
-    x = int(box.x0 + 0.9 * box.width)
-    row = len(pixels) - int(box.y0 + box.height / 6)
-    redness_of_yellow, redness_of_purple = 253, 68  # the ends of the scale
-    assert pixels[row, x, 0] == redness_of_yellow
-    assert pixels[row - int(box.height / 3), x, 0] == redness_of_purple
-    assert pixels[row, x - int(box.width / 5), 0] == redness_of_purple
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_cells_without_a_finite_value_are_gray(value: float) -> None:
-    values = VALUES.copy()
-    values[4, 2] = value
-    figure = draw_map(values)
-    image = get_image_axes(figure)[0].images[0]
-    assert image.get_clim() == (0, 13)
-    colors = image.to_rgba(image.get_array())  # [ny, nx, 4]
-    red, green, blue, _ = colors[2, 4]
-    assert red == green == blue and 0.3 < red < 0.8
-    assert np.ptp(colors[2, 3, :3]) > 0.1
-    assert get_legend(figure) == ["no finite value"]
-
-
 def test_maps_share_one_scale_and_one_bar() -> None:
-    maps = {"first": VALUES, "second": VALUES - 20, "third": VALUES * np.nan}
+    broken = np.where(VALUES == 14, np.inf, VALUES)
+    maps = {"first": VALUES, "second": VALUES - 20, "third": broken}
     labelled = {name: label(array, MASK) for name, array in maps.items()}
     figure = draw_maps(labelled, title="Stages", **LABELS)
     panels = get_image_axes(figure)
     assert [axes.get_title() for axes in panels] == list(maps)
     for axes, array in zip(panels, maps.values(), strict=True):
-        np.testing.assert_array_equal(
-            axes.images[0].get_array().filled(np.nan), array.T
-        )
+        shown = axes.images[0].get_array().filled(np.inf)
+        np.testing.assert_array_equal(shown, array.T)
         assert axes.images[0].get_clim() == (-20, 14)
         assert get_outline(axes) == compute_outline(MASK)
     assert len(figure.axes) == len(panels) + 1
     assert figure.axes[-1].get_ylabel() == "MSE (1)"
     assert figure.get_suptitle() == "Stages"
     assert [axes.get_ylabel() for axes in panels] == ["y (px)", "", ""]
+    # What is not finite is gray.
+    image = panels[2].images[0]
+    colors = image.to_rgba(image.get_array())[..., :3]  # [ny, nx, 3]
+    red, green, blue = colors[2, 4]
+    assert red == green == blue and 0.3 < red < 0.8
+    assert np.ptp(colors[2, 3]) > 0.1
+    assert get_legend(figure) == ["held-out region", "no finite value"]
 
 
 def test_axes_show_values_and_names() -> None:
@@ -138,9 +114,7 @@ def test_rows_of_units_hold_a_map_and_both_marginals() -> None:
         assert row[1].get_ylim() == row[2].get_ylim()
     labels = [axes.get_xlabel() for axes in rows[1]]
     assert labels == ["x (px)", "x (px)", "y (px)"]
-    titles = [axes.get_title() for axes in rows[0, 1:]]
-    assert titles == ["mean over y", "mean over x"]
-    assert figure.get_suptitle() == "stage_0"
+    assert rows[0, 1].get_title() == "mean over y"
 
 
 def test_every_kind_of_cell_of_a_score_table() -> None:

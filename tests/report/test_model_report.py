@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 
 import tfcomp
 from tfcomp.analysis.jacobians import compute_stage_jacobians
@@ -70,7 +69,6 @@ def test_factors_by_name_and_as_an_array(
         (lambda r: r.draw(x=[1, 2], y=[1, 2, 3]), "one length"),
         (lambda r: r.draw(x="left", y=1), "must be among numbers"),
         (lambda r: r.activations("stage9"), "must be among code, stage_0"),
-        (lambda r: r.geometry("stage9", x=1, y=1), "must be among code"),
         (lambda r: r.plot_samples("odd"), "must be among id, ood"),
     ],
 )
@@ -122,13 +120,9 @@ def test_what_a_notebook_shows(
 
 def test_pictures(run: tfcomp.ModelReport, shapes: tfcomp.ModelReport) -> None:
     for model in (run, shapes):
-        for figure in (
-            model.plot_samples(),
-            model.plot_samples("id"),
-            model.plot_error(),
-            model.plot_layers(),
-        ):
-            assert isinstance(figure, Figure) and figure.axes
+        figures = [model.plot_samples(), model.plot_samples("id")]
+        figures += [model.plot_error(), model.plot_layers()]
+        assert all(figure.axes for figure in figures)
 
 
 def test_categories_have_no_geometry_to_plot() -> None:
@@ -151,11 +145,9 @@ def test_train_run_takes_names_and_gives_the_object(
 ) -> None:
     quick = {"epochs": 1, "steps_per_epoch": 1, "pictures": False, "width": 4}
     run = tfcomp.train_run("smoke", run_name="first", export=False, **quick)
-    assert isinstance(run, tfcomp.ModelReport) and run.name == "first"
+    assert run.path == Path("tensorboard_logs/first")
     again = tfcomp.train_run("smoke", run_name="first", export=False, **quick)
     assert again.scores == run.scores
-    page = run.path
-    assert page is not None and (page / "metrics.json").exists()
     config = tfcomp.describe_run("smoke", run_name="first", **quick)
     with pytest.raises(ConfigError, match="given to describe_run"):
         tfcomp.train_run(config, depth=3)

@@ -1,47 +1,37 @@
-"""The page of a report: names and texts are shown, never run."""
+"""The frame of all pages: escaping, folding, zoom, contents, width."""
 
-from collections import Counter
-from html.parser import HTMLParser
+from __future__ import annotations
+
+import html
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
 
 from tfcomp.figures.curve_plots import draw_curves
-from tfcomp.figures.exhibits import Exhibit
+from tfcomp.figures.exhibits import Exhibit, save_exhibit
 from tfcomp.report.page import Answer, Section, render_page
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import Page
+
+NAMES = ("one", "a name with & and #", "three")
 EVIL = "\"'><script>evil()</script><img src=x onerror=evil()>&lt;"
-
-
-class Reader(HTMLParser):
-    """Collects the tags, their handlers and the text of a page."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.count: Counter[str] = Counter()
-        self.names: set[str] = set()
-        self.text = ""
-
-    def handle_starttag(self, tag: str, attrs: list) -> None:
-        self.count[tag] += 1
-        self.names |= {name for name, _ in attrs}
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
 
 
 def test_texts_are_escaped(tmp_path: Path) -> None:
     exhibit = Exhibit(EVIL, EVIL, EVIL, rows=[{EVIL: EVIL}])
     section = Section(EVIL, EVIL, EVIL, [exhibit], EVIL, {EVIL: EVIL})
     answer = Answer([EVIL], [exhibit])
-    plain = Reader()
-    plain.feed(render_page("", "", Answer([], []), [], tmp_path))
-    reader = Reader()
-    reader.feed(render_page(EVIL, EVIL, answer, [section], tmp_path))
-    assert reader.count["script"] == plain.count["script"] == 1
-    assert reader.count["img"] == plain.count["img"] == 1
-    assert not {"onerror", "src"} & reader.names
+    plain = render_page("", "", Answer([], []), [], tmp_path)
+    page = render_page(EVIL, EVIL, answer, [section], tmp_path)
+    for tag in ("<script", "</script", "<img"):
+        assert page.count(tag) == plain.count(tag)
     # In title, heading, sentence, subtitle, contents, section, finding, text
     # and its name, and of either exhibit title, caption and table.
-    assert reader.text.count(EVIL) == 18
+    assert EVIL not in page and html.unescape(page).count(EVIL) >= 18
 
 
 def test_what_does_not_apply_is_not_shown(tmp_path: Path) -> None:
@@ -53,16 +43,101 @@ def test_what_does_not_apply_is_not_shown(tmp_path: Path) -> None:
     assert ">y</th>" in page and ">x</th>" not in page
 
 
-def test_texts_of_pictures_say_what_is_shown() -> None:
-    figure = draw_curves(
-        [0, 1],
-        {"one": [0, 1], "two": [1, 2]},
-        xlabel="place",
-        ylabel="R²",
-        title="all",
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of three sections, each with a wide picture and a wide table."""
+    folder = tmp_path_factory.mktemp("page")
+    exhibits = []
+    for name in NAMES:
+        figure = draw_curves([0, 1], {name: [0, 1]}, xlabel="x", ylabel="y")
+        figure.set_figwidth(16)
+        rows = [{f"a long name of column {i}": 0.5 for i in range(40)}] * 30
+        exhibits.append(Exhibit(name, f"Exhibit {name}", "Text.", figure, rows))
+        save_exhibit(exhibits[-1], folder)
+    sections = [
+        Section(f"s{i}", f"Section {i}", "Asks.", [item], f"Finding {i}.")
+        for i, item in enumerate(exhibits)
+    ]
+    answer = Answer(["The first sentence."], [])
+    page = render_page("A page", "Made now.", answer, sections, folder)
+    (folder / "page.html").write_text(page, "utf-8")
+    return folder / "page.html"
+
+
+@pytest.fixture(scope="module")
+def opened(open_page: Callable, path: Path) -> Page:
+    return open_page(path.as_uri())
+
+
+@pytest.fixture
+def page(opened: Page, path: Path) -> Iterator[Page]:
+    """The page as it was opened; nothing may have gone wrong at the end."""
+    opened.set_viewport_size({"width": 1280, "height": 600})
+    opened.goto("about:blank")
+    opened.goto(path.as_uri())
+    yield opened
+    assert not opened.problems
+
+
+def list_open(page: Page) -> list[str]:
+    return page.evaluate(
+        """() => [...document.querySelectorAll("details.part")]
+          .filter((part) => part.open).map((part) => part.id)"""
     )
-    shown = Exhibit("f", "Course", "", figure).alt
-    assert (
-        shown
-        == "Course. from left to right: place; upwards: R²; shown: one, two."
-    )
+
+
+def test_sections_fold_by_mouse_and_by_keys(page: Page) -> None:
+    assert list_open(page) == []
+    assert page.get_by_text("Finding 1.").is_visible()
+    page.get_by_text("Finding 1.").click()
+    assert list_open(page) == ["section-s1"]
+    page.locator("#section-s0 > summary").focus()
+    page.keyboard.press("Enter")
+    assert list_open(page) == ["section-s0", "section-s1"]
+    page.keyboard.press("Enter")
+    assert list_open(page) == ["section-s1"]
+    button = page.get_by_role("button", name="Unfold all")
+    button.click()
+    assert len(list_open(page)) == 3
+    page.get_by_role("button", name="Fold all", exact=True).click()
+    assert list_open(page) == []
+
+
+def test_links_unfold_what_they_lead_to(page: Page, path: Path) -> None:
+    page.get_by_role("link", name="Section 2").click()
+    assert list_open(page) == ["section-s2"]
+    page.locator("#section-s2 > summary").click()
+    # The same link once more, although the address stays.
+    page.get_by_role("link", name="Section 2").click()
+    assert list_open(page) == ["section-s2"]
+    page.goto("about:blank")
+    page.goto(f"{path.as_uri()}#figure-one")
+    assert list_open(page) == ["section-s0"]
+    assert page.locator("#figure-one img").is_visible()
+
+
+def test_pictures_are_enlarged(page: Page) -> None:
+    page.get_by_text("Finding 0.").click()
+    link = page.locator("#figure-one a.zoom")
+    link.focus()
+    page.keyboard.press("Enter")
+    dialog = page.locator("#page-zoom")
+    assert dialog.is_visible() and page.url.endswith("page.html")
+    small, large = link.locator("img"), dialog.locator("img")
+    for name in ("src", "alt"):
+        assert large.get_attribute(name) == small.get_attribute(name)
+    assert "upwards: y" in (large.get_attribute("alt") or "")
+    page.keyboard.press("Escape")
+    assert not dialog.is_visible()
+
+
+@pytest.mark.parametrize("width", [1280, 375])
+def test_contents_stick_and_nothing_is_cut(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 600})
+    page.get_by_role("button", name="Unfold all").click()
+    page.evaluate("scrollTo(0, 300)")
+    assert page.evaluate("scrollY") == 300
+    box = page.locator("nav").bounding_box()
+    assert box is not None and abs(box["y"]) < 1
+    whole = page.evaluate("document.documentElement.scrollWidth")
+    assert whole <= width
