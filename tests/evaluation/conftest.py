@@ -52,10 +52,8 @@ def draw_interpolated(dataset) -> np.ndarray:
     """In the gap, the linear interpolation of the images at its edges."""
     from tfcomp.analysis.interpolation import interpolate_edges
 
-    (factor,) = dataset.space
-    return interpolate_edges(
-        draw_truth(dataset), dataset.splits.is_ood, factor.periodic
-    )
+    (factor,), is_ood = dataset.space, dataset.splits.is_ood
+    return interpolate_edges(draw_truth(dataset), is_ood, factor.periodic)
 
 
 # Bright images over the grid, by what they do at held-out points.
@@ -77,21 +75,19 @@ def make_study() -> Callable:
     from tfcomp.evaluation.loading import LoadedRun
     from tfcomp.evaluation.run_analysis import RunAnalysis
 
-    class Lookup(keras.layers.Layer):
+    def look_up(dataset, images: np.ndarray) -> Callable:
         """Draws the image that a table has for the nearest grid point."""
+        low, step, size = np.transpose(
+            [(f.low, f.step, f.size) for f in dataset.space]
+        ).astype("f4")
+        strides = np.cumprod([1, *size[:0:-1]])[::-1].astype("f4")
 
-        def __init__(self, space, images: np.ndarray, **kwargs) -> None:
-            super().__init__(**kwargs)
-            self._space = space
-            self._images = keras.ops.convert_to_tensor(images, "float32")
+        def call(factors):
+            index = keras.ops.round((factors - low) / step)
+            row = keras.ops.cast(keras.ops.sum(index * strides, 1), "int32")
+            return keras.ops.take(images.astype("f4"), row, axis=0)
 
-        def call(self, factors):
-            row = 0
-            for i, factor in enumerate(self._space):
-                index = (factors[:, i] - factor.low) / factor.step
-                index = keras.ops.cast(keras.ops.round(index), "int32")
-                row = row * factor.size + index
-            return keras.ops.take(self._images, row, axis=0)
+        return call
 
     def make(
         draw: str | Callable,
@@ -110,13 +106,13 @@ def make_study() -> Callable:
             keras.layers.Lambda(function, name=name)(factors)
             for name, function in stages.items()
         ]
-        image = Lookup(dataset.space, images, name="image")(factors)
+        draw_table = look_up(dataset, images)
+        image = keras.layers.Lambda(draw_table, name="image")(factors)
         # The stages hang on the image, or they would be no part of the model.
         used = keras.layers.Lambda(lambda parts: parts[0], name="last")
         model = keras.Model(factors, used([image, *hidden]))
-        return RunAnalysis(
-            LoadedRun(Path("run"), config, dataset, model, {}, "")
-        )
+        run = LoadedRun(Path("run"), config, dataset, model, {}, "")
+        return RunAnalysis(run)
 
     return make
 

@@ -32,16 +32,9 @@ NAMES = FactorSpace(
 )
 
 
-def double(factors: np.ndarray) -> np.ndarray:
-    return 2 * factors
-
-
 STEPS = {
     "rounded": lambda f: 2 * tf.round(f),
     "stopped": lambda f: 2 * tf.stop_gradient(f),
-    "outside": lambda f: tf.ensure_shape(
-        tf.numpy_function(double, [f], tf.float32), f.shape
-    ),
 }
 
 

@@ -14,7 +14,6 @@ from tests.analysis.planted import (
     hold_out,
     make_bumps,
     make_grid,
-    make_space,
 )
 from tfcomp.analysis import scores
 from tfcomp.analysis.geometry import (
@@ -26,14 +25,6 @@ from tfcomp.analysis.geometry import (
     find_floored,
 )
 from tfcomp.analysis.kernel_anova import compute_interaction_r2
-from tfcomp.analysis.sharing import (
-    compute_sharing,
-    find_faint,
-    summarize_sharing,
-)
-from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import make_dataset
-from tfcomp.datasets.solvable import measure_coverage
 from tfcomp.evaluation import geometry_metrics, stage_metrics
 
 GRID = make_grid(14, 14)
@@ -50,23 +41,6 @@ def make_random_metrics(units: int) -> np.ndarray:
     return np.einsum("nui,nuj->nij", jacobians, jacobians)
 
 
-def share(outputs: np.ndarray) -> dict[str, float | None]:
-    """Of OOD outputs in place of true ones; distances are all far."""
-    shown = np.where(IS_OOD[:, None, None], outputs, BUMPS)
-    r2 = compute_sharing(GRID, shown, IS_OOD, make_space(14, 14))
-    far = np.full(IS_OOD.sum(), 9.0)
-    return summarize_sharing(r2, far, find_faint(shown, IS_OOD))
-
-
-def make_memories(brightness: float) -> np.ndarray:
-    """A known bump with this x plus one with this y."""
-    known = {tuple(point): i for i, point in enumerate(GRID.astype(int))}
-    drawn = BUMPS.copy()
-    for i, (x, y) in enumerate(GRID.astype(int)):
-        drawn[i] = brightness * (BUMPS[known[x, 0]] + BUMPS[known[0, y]])
-    return drawn
-
-
 COLLINEAR = make_metric(np.array([[100.0, 1.0]]))
 # Of ten factors, the last two move the same unit.
 MERGED = make_metric(np.eye(10)[:9, [*range(9), 8]])
@@ -76,25 +50,6 @@ DEAD[:3] = 0.0
 
 def near(value: float) -> Any:
     return pytest.approx(value, abs=0.02)
-
-
-@pytest.mark.parametrize(
-    ("flags", "name", "share"),
-    [
-        # 0.5: half of the sample is OOD
-        (
-            "--dataset=sprites --model=mlp --region=montero:range "
-            "--eval_points=256",
-            "combinations",
-            5 / 6,
-        ),
-        ("--flagfile=donut.flags", "pixels", 0.713),  # 0.846
-        ("--flagfile=corner.flags", "pixels", 0.78),  # 0.846
-    ],
-)
-def test_coverage(flags: str, name: str, share: float) -> None:
-    dataset = make_dataset(parse_config(flags.split()))
-    assert measure_coverage(dataset)[name] == near(share)
 
 
 def test_hits() -> None:
@@ -121,13 +76,6 @@ def test_geometry() -> None:
     volume = compute_log_volume(DEAD)  # three dead points of 289
     assert volume.mean() == near(-0.287) and np.median(volume) == near(0)
     assert find_floored(DEAD).mean() == near(3 / 289)
-
-
-def test_sharing_of_faint_memories() -> None:
-    assert share(make_memories(1.0))["sharing_far_r2"] == near(1)
-    faint = share(make_memories(0.002))
-    assert faint["sharing_far_r2"] is None  # 1
-    assert faint["faint_far_share"] == 1
 
 
 def test_stages_that_are_nearly_linear_or_turned(make_study) -> None:

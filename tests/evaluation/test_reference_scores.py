@@ -100,14 +100,6 @@ def test_a_factor_that_does_nothing_in_training() -> None:
     assert found[best]["ood_new_r2"] < found[best]["ood_r2"]
 
 
-def test_a_donut_needs_both_factors() -> None:
-    dataset = make_dataset(parse_config(["--flagfile=smoke.flags"]))
-    found = score_references(dataset, dataset.grid_images)
-    for factor in "xy":
-        assert found[f"without_{factor}"]["ood_r2"] < 0
-    assert not any(name.startswith("modulo_") for name in found)
-
-
 def test_combinations_that_do_not_exist_have_none(diagonal: Dataset) -> None:
     """Held-out squares, which stand for all shapes, are missing."""
     every, splits = diagonal.splits.all, diagonal.splits

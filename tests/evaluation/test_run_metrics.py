@@ -132,6 +132,11 @@ def test_sharing_and_peaks(make_study) -> None:
     assert found["sharing_far_r2"] == pytest.approx(1)
     assert found["sharing_far_r2_centered"] == pytest.approx(1)
     assert found["rival_far_r2"] < 0 < found["single_far_r2"] < 0.7
+    bright = two.bright_outputs
+    is_ood = two.splits.is_ood[:, None]
+    vars(two)["bright_outputs"] = np.where(is_ood, 2e-3 * bright, bright)
+    faint = image_metrics.compute_sharing(two)
+    assert faint["sharing_far_r2"] is None and faint["faint_far_share"] == 1
     assert image_metrics.compute_sharing(truth)["sharing_far_r2"] < 0
     peaks = image_metrics.compute_peaks(two)
     assert peaks["multiple_peaks_ood"] > 0.8 and peaks["multiple_peaks_id"] == 0

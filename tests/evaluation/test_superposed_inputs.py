@@ -7,10 +7,7 @@ from tests.analysis.planted import hold_out, make_grid
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.splits import Points, Splits
-from tfcomp.evaluation.superposed_inputs import (
-    draw_superposed_inputs,
-    find_decoder,
-)
+from tfcomp.evaluation.superposed_inputs import draw_superposed_inputs
 from tfcomp.models.initial_model import make_model
 
 GRID = make_grid(6, 7)
@@ -52,11 +49,3 @@ def test_other_decoders_have_none() -> None:
     dataset = make_dataset(config)
     model = make_model(config, dataset, "float32")
     assert draw_superposed_inputs(model, dataset.splits) is None
-
-
-def test_numbers_of_codes_are_not_traced_one_by_one() -> None:
-    decode = find_decoder(make_decoder())
-    assert decode is not None
-    for count in range(1, 8):
-        assert len(decode(np.ones((count, 5), np.float32))["image"]) == count
-    assert decode.experimental_get_tracing_count() == 1
