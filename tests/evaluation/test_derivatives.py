@@ -1,36 +1,21 @@
-"""Models that have no derivative, or no factor to take one by."""
+"""Derivatives, interactions and similarity of planted stages."""
 
+import copy
 from collections.abc import Callable
-from pathlib import Path
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
+import tfcomp
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import (
-    DATASETS,
-    Dataset,
-    Factor,
-    FactorSpace,
-    make_splits,
-    parse_region,
-)
+from tfcomp.datasets import make_dataset
+from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.evaluation import derivatives, stage_metrics
 from tfcomp.evaluation.derivatives import choose_jacobian
-from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.run_analysis import RunAnalysis
-from tfcomp.report.stage_section import make_layers
-from tfcomp.training.experiment import train_and_evaluate
-
-# Two names, and nothing that has an order.
-NAMES = FactorSpace(
-    (
-        Factor("shape", 4, 0, 3, categorical=True),
-        Factor("color", 5, 0, 4, categorical=True),
-    )
-)
-
+from tfcomp.models.initial_model import make_model
+from tfcomp.report.stage_section import make_interactions, make_layers
 
 STEPS = {
     "rounded": lambda f: 2 * tf.round(f),
@@ -66,34 +51,99 @@ def test_steps_are_differenced_and_marked(
     assert not np.any(exact["stage_1"])
 
 
-def test_a_run_without_ordered_factors(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    def render(factors: tf.Tensor) -> tf.Tensor:
-        which = tf.cast(factors, tf.int32)
-        rows = tf.one_hot(which[:, 0], 12)[:, :, None, None]
-        return rows * tf.one_hot(which[:, 1], 12)[:, None, :, None]
-
-    def make(config) -> Dataset:
-        region = parse_region(config.data.region, NAMES)
-        grid = NAMES.grid()
-        splits = make_splits(NAMES, region, grid[~region.contains(grid)])
-        data = "names", NAMES, region, splits, render, (12, 12, 1)
-        return Dataset(*data, has_position=False)
-
-    monkeypatch.setattr(DATASETS, "_entries", dict(DATASETS._entries))
-    DATASETS.register("names")(make)
-    keras.utils.clear_session()
-    flags = (
-        "--flagfile=smoke.flags --dataset=names --encoding=one_hot --model=mlp "
-        "--region=box:shape:1-2,color:1-2 --epochs=1 --steps_per_epoch=2 "
-        f"--pictures=False --log_dir={tmp_path} --export_dir={tmp_path}/models"
-    )
-    config = parse_config(flags.split())
-    metrics = train_and_evaluate(config)
-    assert metrics["ood"]["mse"] > 0
-    for numbers in metrics["layers"].values():
+def test_data_without_ordered_factors() -> None:
+    classes = np.argwhere(np.ones((4, 5)))
+    images = np.zeros((20, 5, 5), np.float32)
+    images[np.arange(20), classes[:, 0], classes[:, 1]] = 1
+    table = FactorTable(images, classes, kinds=["categorical"] * 2)
+    region = "factor_0:1-2,factor_1:1-2"
+    study = tfcomp.evaluate(table.draw, table, region).analysis
+    for numbers in study.layers.summary.values():
         assert set(numbers.values()) == {None}
-    study = RunAnalysis(load_run(config.run_dir))
     section = make_layers([study])
     assert not section.exhibits and "no order" in section.introduction
+
+
+@tf.custom_gradient
+def once(f: tf.Tensor) -> tuple:
+    """Sine, with a derivative that has none."""
+    slope = tf.raw_ops.PreventGradient(input=tf.cos(f), message="no more")
+    return tf.sin(f), lambda upstream: upstream * slope
+
+
+KNOWN_STAGES = {
+    "code": tf.sin,  # adds up
+    "stage_0": lambda f: f[:, :1] * f[:, 1:],
+    "stage_1": lambda f: tf.round(f),  # no derivatives
+    "stage_2": lambda f: 4.0 * tf.reverse(tf.sin(f), [1]) + 1.0,  # code, turned
+}
+
+
+@pytest.fixture
+def study(make_study: Callable) -> RunAnalysis:
+    return make_study("truth", **KNOWN_STAGES)
+
+
+def test_measures_and_report_of_known_stages(study: RunAnalysis) -> None:
+    found = stage_metrics.compute_interaction(study)
+    similarity = stage_metrics.compute_similarity(study)
+    numbers = {stage: found[stage] | similarity[stage] for stage in found}
+    added, product, rounded, image = (
+        numbers[stage] for stage in ("code", "stage_0", "stage_1", "image")
+    )
+    assert added["mixed_share"] == added["relative_contrast"] == 0
+    assert product["mixed_share"] > 0.5  # the rest are its slopes
+    assert rounded["mixed_share"] is image["mixed_share"] is None
+    for name, same in (("cka", 1), ("procrustes", 0), ("rsa", 1)):
+        assert image[f"image_{name}"] == pytest.approx(same, abs=1e-6)
+        assert added[f"image_{name}"] != pytest.approx(same, abs=0.1)
+
+    other = copy.copy(study)
+    other.name = "other"
+    lines, curvature, one, _, both = make_interactions([study, other]).exhibits
+    assert len(lines.rows) == len(curvature.rows) == 2 * len(study.stages)
+    shares = {row["stage"]: row["interaction_share"] for row in lines.rows}
+    assert shares["code"] == pytest.approx(0, abs=1e-6)
+    assert shares["stage_0"] > 0.1
+    shown = [axes.images[0].get_array() for axes in one.figure.axes[:3]]
+    i, j = (study.stages.index(stage) for stage in ("code", "stage_2"))
+    for values in shown:
+        assert values[i, j] == values[j, i] == pytest.approx(1, abs=1e-5)
+    assert {row["run"] for row in both.rows} == {f"{study.name} and other"}
+    for row in both.rows:
+        assert row["rsa"] == pytest.approx(1)
+        assert row["procrustes"] == pytest.approx(0, abs=1e-5)
+
+
+def test_tracing_and_batches_change_nothing(study: RunAnalysis) -> None:
+    points = derivatives.choose_points(study.splits.grid, 20)
+    model, space = study.run.model, study.dataset.space
+    expected, found = (
+        derivatives.make_interaction_fn(model, space, num_units)(points)
+        for num_units in (1, derivatives.MAX_NUMBERS // 50)
+    )
+    for stage in ("code", "stage_2"):
+        same = pytest.approx(expected[stage], rel=1e-4, abs=1e-6)
+        assert found[stage] == same
+
+
+def test_stages_without_second_derivatives(make_study, make_turned) -> None:
+    """An operation that has none, and a single factor."""
+    for make in (make_study, make_turned):
+        study = make("truth", stage_0=once)
+        assert stage_metrics.compute_interaction(study) == {}
+        assert study.metrics["stage_0"].any()
+
+
+@pytest.mark.parametrize("name", ["additive", "slots"])
+def test_decoders_of_known_composition(name: str) -> None:
+    flags = "--grid_size=6 --region=none --width=8 --depth=1".split()
+    config = parse_config([*flags, f"--model={name}"])
+    dataset = make_dataset(config)
+    model = make_model(config, dataset, "float32")
+    measure = derivatives.make_interaction_fn(model, dataset.space, 1)
+    found = measure(dataset.splits.grid)
+    # Each unit belongs to one branch, and a branch to one factor.
+    assert found["stage_0"]["contrast"] == 0
+    share = found["image"]["mixed_share"]
+    assert share < 1e-6 if name == "additive" else share > 1e-3

@@ -21,9 +21,7 @@ from tfcomp.training.experiment import train_and_evaluate
 GRID = np.array([[0, 1], [2, 3]], np.float32)
 
 
-def test_what_is_kept_is_read(
-    tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
+def test_what_is_kept_is_read(tmp_path: Path, capsys) -> None:
     run = LoadedRun(tmp_path, None, None, None, {}, "")
     assert read_outputs(run, GRID) == {}
     images = np.random.default_rng(0).uniform(-0.1, 1.1, (2, 3, 4, 1))
@@ -44,14 +42,13 @@ def test_what_is_kept_is_read(
 
 @pytest.mark.timeout(60)
 def test_files_of_others_are_left_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch
+    tmp_path: Path, capsys, monkeypatch
 ) -> None:
     """A pipe, a bomb, an encrypted archive, and images of another number."""
     run = LoadedRun(tmp_path, None, None, None, {}, "")
-    write_outputs(tmp_path, 1, GRID, np.zeros((2, 3, 4, 1)))
-    write_outputs(tmp_path, 2, GRID, np.zeros((2, 400, 400, 1)))
-    write_outputs(tmp_path, 3, GRID, np.zeros((5, 3, 4, 1)))
-    write_outputs(tmp_path, 4, GRID, np.zeros((2, 3, 4, 1)))
+    sizes = (2, 3, 4), (2, 400, 400), (5, 3, 4), (2, 3, 4)
+    for epoch, size in enumerate(sizes, 1):
+        write_outputs(tmp_path, epoch, GRID, np.zeros((*size, 1)))
     encrypted = tmp_path / "outputs" / "epoch_4.npz"
     content = bytearray(encrypted.read_bytes())
     content[6] |= 1

@@ -66,9 +66,7 @@ def test_run_of_another_version(copy: Path) -> None:
             check_run(copy)
 
 
-def test_a_full_disk_is_no_damage(
-    copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_no_damage(copy: Path, monkeypatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "a/x")
 
@@ -77,9 +75,7 @@ def test_a_full_disk_is_no_damage(
         load_run(copy)
 
 
-def test_a_moved_run_is_repaired_where_it_lies(
-    copy: Path, tmp_path: Path
-) -> None:
+def test_a_moved_run_is_repaired_where_it_lies(copy, tmp_path: Path) -> None:
     """Before, the advice trained another run, elsewhere."""
     (copy / "model.keras").write_bytes(b"{")
     moved = shutil.move(copy, tmp_path / "elsewhere")

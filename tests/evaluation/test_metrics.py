@@ -113,10 +113,7 @@ def test_runs_record_what_users_declare() -> None:
         ("new", {"range": ("a", "b")}, "low < high"),
     ],
 )
-def test_mistakes_of_registration(
-    name: str, settings: dict, words: str
-) -> None:
+def test_mistakes_of_registration(name, settings: dict, words: str) -> None:
     with pytest.raises(ValueError, match=words) as caught:
         register_measure(name, **settings)(lambda stage: 0.0)
-    assert "\n" not in str(caught.value)
-    assert find_metric("new") is None
+    assert "\n" not in str(caught.value) and find_metric("new") is None

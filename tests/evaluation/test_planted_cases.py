@@ -25,7 +25,12 @@ from tfcomp.analysis.geometry import (
     find_floored,
 )
 from tfcomp.analysis.kernel_anova import compute_interaction_r2
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import make_dataset
+from tfcomp.datasets.splits import Points, Splits
 from tfcomp.evaluation import geometry_metrics, stage_metrics
+from tfcomp.evaluation.superposed_inputs import draw_superposed_inputs
+from tfcomp.models.initial_model import make_model
 
 GRID = make_grid(14, 14)
 IS_OOD = hold_out(GRID, 2, 11)
@@ -124,3 +129,38 @@ def test_a_sum_is_no_test_of_sharing(make_study) -> None:
     del vars(planted)["truth_sharing"]
     vars(planted)["bright_truth"] = bars.reshape(len(grid), -1)
     assert planted.truth_sharing > 0.5
+
+
+def make_decoder(*, skips: bool = False, code: str = "code") -> keras.Model:
+    factors = keras.Input((2,), name="factors")
+    hidden = keras.layers.Dense(5, activation="tanh", name=code)(factors)
+    image = keras.layers.Dense(12)(hidden)
+    if skips:
+        image = image + keras.layers.Dense(12)(factors)
+    image = keras.layers.Reshape((3, 4, 1), name="image")(image)
+    return keras.Model(factors, image)
+
+
+def test_a_linear_decoder_superposes_outputs_by_superposed_inputs() -> None:
+    grid = make_grid(6, 7)
+    is_ood = hold_out(grid, 2, 3) | (grid[:, 0] == 5)
+    splits = Splits(grid[~is_ood], Points(grid, is_ood, np.zeros(42, bool)), ())
+    model = make_decoder()
+    found = draw_superposed_inputs(model, splits)
+    outputs = model.predict(grid, verbose=0)
+    assert found.shape == (is_ood.sum(), 2, 3, 4, 1)
+    for point, images in zip(grid[is_ood], found, strict=True):
+        for factor, image in enumerate(images):
+            same = ~is_ood & (grid[:, factor] == point[factor])
+            if same.any():
+                expected = outputs[same].mean(axis=0)
+                np.testing.assert_allclose(image, expected, atol=1e-5)
+            else:  # all of x = 5 is held out
+                assert np.isnan(image).all()
+    # Others have none: of several inputs, without a code, with an index.
+    for changes in ({"skips": True}, {"code": "other"}):
+        assert draw_superposed_inputs(make_decoder(**changes), splits) is None
+    config = parse_config(["--flagfile=low_rank.flags"])
+    dataset = make_dataset(config)
+    model = make_model(config, dataset, "float32")
+    assert draw_superposed_inputs(model, dataset.splits) is None

@@ -25,7 +25,6 @@ from tfcomp.evaluation.projector import (
     write_projector,
 )
 
-Stages = dict[str, np.ndarray]
 NUM_POINTS = 7
 METADATA = {
     "x": np.array([0, 1, 2, 3, 4, 5, np.nan], np.float32),
@@ -33,15 +32,6 @@ METADATA = {
 }
 IMAGES = np.zeros((NUM_POINTS, 3, 4, 1))  # [n, H, W, 1]
 IMAGES[:, 0, 0, 0] = np.arange(1, NUM_POINTS + 1) / NUM_POINTS  # lower left
-
-
-@pytest.fixture
-def stages(rng: np.random.Generator) -> Stages:
-    return {
-        "code": rng.normal(size=(NUM_POINTS, 3)).astype(np.float32),
-        "block/1": rng.normal(size=(NUM_POINTS, 7)),
-        "dead": np.zeros((NUM_POINTS, 2)),
-    }
 
 
 def fetch(log_dir: Path, route: str, **query: str) -> bytes:
@@ -58,8 +48,13 @@ def fetch(log_dir: Path, route: str, **query: str) -> bytes:
 
 
 def test_tensorboard_serves_tensors_metadata_and_sprite(
-    tmp_path: Path, stages: Stages
+    tmp_path: Path, rng: np.random.Generator
 ) -> None:
+    stages = {
+        "code": rng.normal(size=(NUM_POINTS, 3)).astype(np.float32),
+        "block/1": rng.normal(size=(NUM_POINTS, 7)),
+        "dead": np.zeros((NUM_POINTS, 2)),
+    }
     folder = tmp_path / "run"
     folder.mkdir()
     with pytest.raises(RunError, match="event files"):

@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 
 import tfcomp
-from tests.evaluation.small_images import (
-    INDEX,
-    LEVELS,
-    REGION,
-    TABLE,
-    make_images,
-)
+from tests.evaluation.small_images import INDEX, LEVELS, REGION, TABLE
 from tfcomp.evaluation import readers
 
 
@@ -92,7 +86,7 @@ def test_a_reader_that_fails_on_true_images(reader: tfcomp.Reader) -> None:
     def fail(factors: np.ndarray) -> np.ndarray:
         raise AssertionError("the model was called")
 
-    images = make_images()
+    images = TABLE.draw(TABLE.points)
     noisy = images + np.random.default_rng(0).normal(0, 9, images.shape)
     noisy = (noisy - noisy.min()) / np.ptp(noisy)
     names = ["shape", "x", "y"]

@@ -90,16 +90,6 @@ def test_a_split_where_only_the_ellipse_turns() -> None:
     np.testing.assert_array_equal(points[:, 2] % 180, angles % 180)
 
 
-def test_a_factor_that_does_nothing_in_training() -> None:
-    """Only squares turn: nothing is known of the turns of hearts."""
-    dataset = make("shape:#1-2,orientation:#1-3")
-    found = score_references(dataset, dataset.grid_images)
-    best = list(list_references(found))[2]
-    assert best in ("without_orientation", "modulo_orientation")
-    assert found[best]["ood_r2"] == pytest.approx(0.815, abs=0.01)
-    assert found[best]["ood_new_r2"] < found[best]["ood_r2"]
-
-
 def test_combinations_that_do_not_exist_have_none(diagonal: Dataset) -> None:
     """Held-out squares, which stand for all shapes, are missing."""
     every, splits = diagonal.splits.all, diagonal.splits

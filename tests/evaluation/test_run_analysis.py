@@ -1,24 +1,107 @@
-"""Analyses of a run at its own points, at other points, and by whose files."""
+"""Scores of all points in blocks, and analyses at other points."""
 
 import dataclasses
 import shutil
 from pathlib import Path
 
+import keras
 import numpy as np
+import pytest
 
 from tfcomp import analyze
+from tfcomp.analysis.scores import average_scores, score_images
 from tfcomp.config.run_config import RunConfig
-from tfcomp.evaluation import loading
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import make_dataset
+from tfcomp.evaluation import point_scores
+from tfcomp.evaluation.evaluator import Evaluator
+from tfcomp.evaluation.loading import LoadedRun, load_run
 from tfcomp.evaluation.run_analysis import RunAnalysis
+from tfcomp.evaluation.run_metrics import compute_metrics
+from tfcomp.models.initial_model import make_model
 
+SIZES = (2, 4, 5)
 FILES = ("run.flags", "metrics.json", "model.keras")
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with 36 of 40 combinations of a name, a value and an angle."""
+    path = tmp_path_factory.mktemp("table") / "own.npz"
+    classes = np.stack(np.unravel_index(np.arange(40), SIZES), axis=1)[4:]
+    images = np.random.default_rng(0).integers(0, 255, (36, 8, 6), np.uint8)
+    kinds = ["categorical", "ordered", "periodic"]
+    np.savez(path, images=images, classes=classes, kinds=kinds)
+    return path
+
+
+def load(table: Path, *flags: str) -> RunAnalysis:
+    config = parse_config(
+        [
+            *("--dataset=table", f"--data={table}", "--region=factor_1:2-3"),
+            *("--model=mlp", "--width=8", "--encoding=ramp", *flags),
+        ]
+    )
+    dataset = make_dataset(config)
+    keras.utils.set_random_seed(0)
+    model = make_model(config, dataset, "float32")
+    return RunAnalysis(LoadedRun(table, config, dataset, model, {}, ""))
+
+
+def test_streamed_scores_are_those_of_all_points(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfcomp.datasets.splits.MAX_ANALYZED", 10)
+    monkeypatch.setattr(point_scores, "BLOCK", 7)
+    study = load(table, "--eval_points=0", "--num_train=9")
+    splits, dataset = study.splits, study.dataset
+    assert splits.is_streamed and len(splits.scored) == 36
+    assert study.evaluation.images.shape == (10, 8, 6, 1)
+    every = splits.scored
+    images = study.run.model.predict(every.factors, verbose=0)
+    truth = dataset.render_array(every.factors)
+    assert list(study.evaluation.scores) == ["id", "ood", "id_test"]
+    for name, rows in every.subsets.items():
+        pairs = (images[rows], truth[rows], None, dataset.polarity)
+        expected = average_scores(score_images(*pairs, dataset.reference))
+        found = study.evaluation.scores[name]
+        assert found["num_peaks"] is expected["num_peaks"] is None
+        for key in ("mse", "relative_mse"):
+            assert found[key] == pytest.approx(expected[key], rel=1e-6)
+
+
+def test_blocks_change_no_bit(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = load(table)
+    whole = study.evaluation.scores
+    monkeypatch.setattr(point_scores, "BLOCK", 5)
+    assert Evaluator(study.run.model, study.dataset).evaluate().scores == whole
+
+
+def test_metrics_of_a_part_of_the_grid(table: Path) -> None:
+    study = load(table, "--eval_points=20")
+    assert not study.splits.is_complete
+    assert not study.curves and not study.tuning
+    # Maps are of points of their own, and of none that does not exist.
+    assert np.isfinite(study.for_maps.error_ratio).all()
+    known = {*map(tuple, study.splits.all.factors)}
+    assert known >= {*map(tuple, study.for_maps.splits.grid)}
+    measures = compute_metrics(study)
+    assert "additive_share" not in measures
+    assert np.isfinite(measures["factorization"]).all()
+    # Grid steps to the nearest point that training may see.
+    index = study.dataset.space.to_index(study.splits.grid)
+    expected = np.maximum(index[:, 1] - 1, 0)
+    gone = (index[:, 0] == 0) & (index[:, 1] <= 2)  # beside what is missing
+    np.testing.assert_array_equal(study.border_distance[~gone], expected[~gone])
 
 
 def test_other_points_have_the_results_of_an_analysis_of_their_own(
     smoke_run: RunConfig,
 ) -> None:
     """Although both share an evaluator, which traces nothing again."""
-    analysis = RunAnalysis(loading.load_run(smoke_run.run_dir))
+    analysis = RunAnalysis(load_run(smoke_run.run_dir))
     analysis.metrics  # noqa: B018 (traced)
     part = analysis.for_explorer(40)
     assert len(part.splits.grid) < len(analysis.splits.grid)

@@ -8,14 +8,10 @@ import keras
 import numpy as np
 import pytest
 
-from tfcomp.evaluation import (
-    geometry_metrics,
-    image_metrics,
-    run_metrics,
-    stage_metrics,
-)
+from tfcomp.evaluation import geometry_metrics, image_metrics, stage_metrics
 from tfcomp.evaluation.metrics import list_metrics
 from tfcomp.evaluation.run_analysis import RunAnalysis
+from tfcomp.evaluation.run_metrics import compute_metrics
 
 
 def grow(f):
@@ -94,7 +90,7 @@ def test_spread_of_log_volumes(true_study) -> None:
 def test_geometry_and_probes_as_published(make_study) -> None:
     """By differences per step, which for a linear stage are exact."""
     study = make_study("truth", stage_0=lambda f: f @ [[3.0, 4.0], [0.0, 5.0]])
-    found = run_metrics.compute_metrics(study)
+    found = compute_metrics(study)
     stage = study.stages.index("stage_0")
     row = {
         name: values[stage]
@@ -165,11 +161,11 @@ def test_jump_in_the_gap(turning) -> None:
         "sharing_near_r2",
         "additive_share",
         "ratio_factorization",
-    }.isdisjoint(run_metrics.compute_metrics(turning))
+    }.isdisjoint(compute_metrics(turning))
 
 
 def test_metrics_without_a_meaning_are_absent(make_study) -> None:
-    found = run_metrics.compute_metrics(make_study("truth", "--region=none"))
+    found = compute_metrics(make_study("truth", "--region=none"))
     absent = {"sharing_near_r2", "alignment_factorized"}
     absent |= {"border_rank_correlation", "edge_r2"}
     assert absent.isdisjoint(found)
@@ -182,7 +178,7 @@ def test_a_diverged_model_gives_null(make_study) -> None:
         return np.full((len(dataset.splits.grid), *dataset.image_shape), np.nan)
 
     study = make_study(diverge, stage_0=lambda f: f * np.nan)
-    found = run_metrics.compute_metrics(study)
+    found = compute_metrics(study)
     for name in (
         "sharing_far_r2",
         "interaction_r2_ood",
@@ -198,7 +194,7 @@ def test_a_diverged_model_gives_null(make_study) -> None:
 
 
 def test_blank_outputs(make_study) -> None:
-    found = run_metrics.compute_metrics(make_study("blank"))
+    found = compute_metrics(make_study("blank"))
     assert found["sharing_near_r2"] is found["sharing_far_r2"] is None
     assert found["faint_near_share"] == found["no_peak_ood"] == 1
     assert found["interaction_r2_ood"] == found["multiple_peaks_ood"] == 0

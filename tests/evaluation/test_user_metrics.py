@@ -102,14 +102,13 @@ def test_a_late_mistake_costs_only_the_number(
     assert notes and all(words in line for line in notes)
 
 
-@pytest.mark.parametrize(
-    ("value", "shown", "words"),
-    [(np.nan, None, "is not finite"), (1.5, 1.5, "leaves its range [0, 1]")],
-)
-def test_numbers_outside_of_the_range_are_noted(
-    value: float, shown: float | None, words: str, make_study, capsys
-) -> None:
+def test_numbers_outside_of_the_range_are_noted(make_study, capsys) -> None:
+    value = np.nan
     tfcomp.register_measure("mine", range=(0, 1))(lambda stage: value)
     found = make_study("truth").layers.summary
-    assert {row["mine"] for row in found.values()} == {shown}
-    assert words in capsys.readouterr().err
+    assert {row["mine"] for row in found.values()} == {None}
+    assert "is not finite" in capsys.readouterr().err
+    value = 1.5
+    found = make_study("truth").layers.summary
+    assert {row["mine"] for row in found.values()} == {1.5}
+    assert "leaves its range [0, 1]" in capsys.readouterr().err

@@ -5,10 +5,7 @@ from typing import Any
 
 import pytest
 
-from tfcomp.evaluation.verbalize import (
-    describe_references,
-    describe_scores,
-)
+from tfcomp.evaluation.verbalize import describe_references, describe_scores
 
 COVERED = {"combinations": 0.8, "values": 1.0, "pixels": 1.0}
 
@@ -40,21 +37,19 @@ def test_the_error_decides_on_the_verdict(error: float, verdict: str) -> None:
     assert "; 3 of 25 held-out positions" in sentence
 
 
-@pytest.mark.parametrize("held_out", [0.001, None])
-def test_a_network_that_fits_nothing_is_called_that_first(
-    held_out: float | None,
-) -> None:
-    sentence = say(0.051, held_out, 0.48)
-    assert sentence.startswith("The network does not fit")
-    assert "draws" not in sentence and "in place" not in sentence
-    assert ("on held-out" in sentence) == (held_out is not None)
+def test_a_network_that_fits_nothing_is_called_that_first() -> None:
+    for held_out in (0.001, None):
+        sentence = say(0.051, held_out, 0.48)
+        assert sentence.startswith("The network does not fit")
+        assert "draws" not in sentence and "in place" not in sentence
+        assert ("on held-out" in sentence) == (held_out is not None)
 
 
-@pytest.mark.parametrize("error", [None, math.nan])
-def test_missing_numbers_are_no_errors(error: float | None) -> None:
-    assert "not a number" in say(error, 0.5)
-    assert "OOD error is unknown" in say(0.01, error)
-    assert "position" not in say(0.01, 0.7, error)
+def test_missing_numbers_are_no_errors() -> None:
+    for error in (None, math.nan):
+        assert "not a number" in say(error, 0.5)
+        assert "OOD error is unknown" in say(0.01, error)
+        assert "position" not in say(0.01, 0.7, error)
 
 
 def test_claims_that_the_scores_do_not_carry() -> None:
