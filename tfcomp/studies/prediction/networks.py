@@ -18,7 +18,6 @@ from tfcomp.storage.files import DamagedFileError, read_xz
 
 ID_ERROR, OUTCOME = "id_relative_mse", "ood_relative_mse"
 DECODER, REGION = "model", "region"
-SHARE = "share"  # of the training that was over at a measurement
 
 Array = NDArray[Any]
 
@@ -45,7 +44,8 @@ class Networks:
         """Returns the numbers that all networks have, and that differ."""
         numbers = self.table.filter(like="|").dropna(axis=1)
         differ = map(str, numbers.columns[numbers.max() > numbers.min()])
-        found = [key for key in differ if split_number(key)[0] != SHARE]
+        # The share of the training that was over is no measure.
+        found = [key for key in differ if split_number(key)[0] != "share"]
         return sorted(found, key=lambda key: split_number(key)[::-1])
 
 

@@ -77,10 +77,11 @@ def _fit(
 
 def make_exhibits(rows: Sequence[Row]) -> list[Exhibit]:
     """Plots the training examples needed over grid size, by criterion."""
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(row["criterion"], []).append(row)
-    return [_make_exhibit(*pair) for pair in groups.items()]
+    criteria = dict.fromkeys(row["criterion"] for row in rows)
+    return [
+        _make_exhibit(name, [row for row in rows if row["criterion"] == name])
+        for name in criteria
+    ]
 
 
 def _make_exhibit(criterion: str, searches: list[Row]) -> Exhibit:

@@ -7,7 +7,6 @@ picture or export. None depends on those before it.
 import functools
 import gc
 import math
-import time
 from collections.abc import Callable
 
 from tfcomp.config.plugins import import_plugins
@@ -40,10 +39,8 @@ def search(case: Case, train: Callable[[RunConfig], Scores]) -> list[Row]:
 
     @functools.cache
     def score(count: int) -> Scores:
-        start = time.monotonic()
         scores = train(case.make_config(count))
-        seconds = time.monotonic() - start
-        print(f"{count:>6} bumps  {scores}  {seconds:.1f} s", flush=True)
+        print(f"{count:>6} bumps  {scores}", flush=True)
         return scores
 
     rows, targets = [], case.settings.targets
@@ -114,10 +111,8 @@ def find_threshold(
 def train_and_score(config: RunConfig) -> Scores:
     """Trains the decoder of a run without a pause; scores what it draws.
 
-    Scores are as in `tfcomp.analysis.scores`, over the held-out grid points, or
-    over all if the region is `none`. A training that diverges has an accuracy
-    of 0 and no errors. Raises ConfigError if this machine cannot follow the
-    settings.
+    It is scored at held-out grid points, or at all if there are none. A
+    training that diverges has an accuracy of 0 and no errors.
     """
     import keras
     import tensorflow as tf
