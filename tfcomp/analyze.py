@@ -29,14 +29,12 @@ FLAGS = {
     "run": ("", "Run folders, separated by commas."),
     "output": (
         "",
-        "Where to write; default <run>/analysis, or analysis_<runs> beside "
-        "several runs.",
+        "Default <run>/analysis, or analysis_<runs> beside them.",
     ),
     "sections": (
         "",
-        "Sections to make, separated by commas, and those of your own; "
-        "`--sections=list` shows them. Default: all but umap, which takes half "
-        "a minute.",
+        "Sections, separated by commas; list shows them. Default: all but "
+        "umap, which takes half a minute.",
     ),
     **PLUGIN_FLAG,
 }

@@ -81,9 +81,6 @@ def run_sweep(
     Returns:
         The folder with `summary.csv` and the other tables; `trials.csv` has
         the reason of a trial that failed.
-
-    Raises:
-        ConfigError, RunError: As `tfcomp sweep`.
     """
     arguments = _format_arguments(flagfiles, settings)
     for names, values in (grid or {}).items():
@@ -117,11 +114,7 @@ def judge_claims(*runs: str | Path) -> list[ClaimResult]:
     """Judges the claims of the paper: verdict, reason and parts of each.
 
     Args:
-        *runs: Folders of finished runs, files of packed evidence, and patterns
-            with *.
-
-    Raises:
-        ConfigError: No runs are named.
+        *runs: Folders of finished runs, packed evidence, patterns with *.
     """
     from tfcomp.studies.claims import judge, read_some_evidence
 
@@ -133,9 +126,6 @@ def list_published(source: str = "") -> list[str]:
 
     Args:
         source: Their folder, as in `load_published`.
-
-    Raises:
-        RunError: There are none, or a file is damaged.
     """
     return [model.name for model in published_folder.list_published(source)]
 

@@ -21,11 +21,7 @@ from tfcomp.training.formats import FORMATS, check_formats, write_format
 
 FLAGS = {
     "run": ("", "The folder of a finished run."),
-    "format": (
-        "saved_model",
-        "Formats, separated by commas: saved_model, keras, onnx, openvino, "
-        "litert, torch.",
-    ),
+    "format": ("saved_model", f"Formats: {', '.join(FORMATS)}."),
     "output": ("exports", "Models go to <output>/<run>/<format>/."),
     **PLUGIN_FLAG,
 }

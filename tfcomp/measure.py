@@ -21,11 +21,7 @@ from tfcomp.storage.run_folder import check_run
 from tfcomp.storage.run_search import find_runs
 
 FLAGS = {
-    "runs": (
-        "",
-        "Run folders or folders of them (sweeps): patterns with *, separated "
-        "by commas.",
-    ),
+    "runs": ("", "Run folders or folders of them (sweeps); patterns with *."),
     **PLUGIN_FLAG,
 }
 

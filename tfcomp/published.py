@@ -24,11 +24,7 @@ from tfcomp.storage.run_folder import check_run
 
 FLAGS = {
     "search": ("", "Words in the names, separated by commas."),
-    "source": (
-        "",
-        "Folder of published models; "
-        f"default {published_folder.DEFAULT} here, else in the clone.",
-    ),
+    "source": ("", f"Their folder; default {published_folder.DEFAULT}."),
     "pack": ("", "The folder of a finished run to pack."),
     "name": ("", "Name of the packed model, as sprites/acting/montero_range."),
     "output": (str(published_folder.DEFAULT), "Where --pack writes <name>/."),

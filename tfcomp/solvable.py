@@ -31,9 +31,8 @@ SHOWN = 5  # images of a list in words
 # Codes that place the values of an ordered factor in a space.
 METRIC_CODES = ("ramp", "circle", "positional")
 METRIC_NOTE = (
-    "each value counts as unrelated to the others; a code that relates values "
-    "(ramp, circle, positional) can extrapolate to combinations that are not "
-    "determined"
+    "this code relates values of a factor, and can extrapolate to combinations "
+    "that are not determined"
 )
 FLAGS = {"json": (False, "Print JSON, with all images to add.")}
 

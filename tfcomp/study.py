@@ -31,11 +31,7 @@ from tfcomp.sweeps.workload import run_all
 
 NAMES = "claims decoders prediction thresholds paper".split()
 PACK_FLAGS = {
-    "runs": (
-        "",
-        "Sweeps and studies, or folders that contain them: patterns with *, "
-        "separated by commas.",
-    ),
+    "runs": ("", "Sweeps and studies, or folders of them; patterns with *."),
     "pack": ("", "The folder for the packed files."),
 }
 PLAN_FLAGS = {

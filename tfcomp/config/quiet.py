@@ -130,7 +130,7 @@ def show_progress(
     is_main = threading.current_thread() is threading.main_thread()
     pause = 0.1 if sys.stderr.isatty() else 30.0
     options = {"leave": False, "delay": max(2.0, pause)} | options
+    options |= {"desc": name, "unit": unit, "total": total}
     # Two bars at once would be written over each other.
     options |= {"mininterval": pause, "disable": not is_main}
-    options |= {"desc": name, "unit": unit, "total": total}
     return tqdm(items, dynamic_ncols=True, **options)

@@ -100,11 +100,13 @@ def read_model(
     """
     if name:
         check_name(name)
+    place = "/".join(filter(None, (source, name)))
     try:
         sums = _read(source, SUMS_FILE, name)
     except FileNotFoundError as error:
-        raise RunError(_describe_missing(source, name)) from error
-    place = "/".join(filter(None, (source, name)))
+        known = [model.name for model in list_published(source)] if name else []
+        hint = suggest(name, known) or f": it has no {SUMS_FILE}"
+        raise RunError(f"{place} is no published model{hint}") from error
     if sha256 and hash_bytes(sums) != sha256:
         raise RunError(f"{place} is not the model of sha256={sha256}")
     hashes = {file: key for key, file in _SUM.findall(sums.decode("latin-1"))}
@@ -175,14 +177,3 @@ def _read(source: str, file: str, name: str = "") -> bytes:
     if len(content) > limit:
         raise RunError(f"{path} is too large: at most {limit:,} bytes")
     return content
-
-
-def _describe_missing(source: str, name: str) -> str:
-    if not name:
-        return f"{source} is no published model: it has no {SUMS_FILE}"
-    try:
-        names = [model.name for model in list_published(source)]
-    except RunError as error:
-        return str(error)
-    hint = suggest(name, names) or " (see tfcomp published)"
-    return f"{name} is not among the published models of {source}{hint}"

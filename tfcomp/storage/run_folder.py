@@ -32,7 +32,6 @@ METRICS_FILE = "metrics.json"
 MODEL_FILE = "model.keras"
 SAMPLES_FILE = "samples.png"
 MAX_RATIO = 20  # of what a model unpacks to and its file
-MAX_SHOWN = 5  # flags that differ, in an error
 
 
 def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
@@ -196,12 +195,10 @@ def _check_owner(path: Path, config: RunConfig) -> None:
         if theirs.get(name) != value
     ]
     if differing:
-        more = len(differing) - MAX_SHOWN
-        shown = differing[:MAX_SHOWN] + [f"{more} more"] * (more > 0)
         raise RunError(
             f"--run_name={config.run_name} belongs to a run with "
-            f"{', '.join(shown)}: choose another --run_name, or replace that "
-            "run by --overwrite"
+            f"{', '.join(differing)}: choose another --run_name, or replace "
+            "that run by --overwrite"
         )
     if config.resume or is_finished(path):
         return
