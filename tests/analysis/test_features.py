@@ -58,14 +58,3 @@ def test_effective_rank_of_known_weights() -> None:
 def test_dead_and_diverged_stages_have_no_rank(value: float) -> None:
     for units in (3, 100):
         assert participate(np.full((60, units), value), ALL) is None
-
-
-@pytest.mark.parametrize("units", [3, 100])
-def test_subset_that_does_not_move_has_no_rank(
-    units: int, rng: np.random.Generator
-) -> None:
-    stage = rng.normal(size=(60, units)).astype(np.float32)
-    stage[IS_OOD] = 0.7
-    assert participate(stage, IS_OOD) is None
-    assert participate(stage, ~IS_OOD) is not None
-    assert participate(stage, ~ALL) is None

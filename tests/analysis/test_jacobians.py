@@ -130,7 +130,7 @@ def test_metrics_resolve_what_float32_products_lose() -> None:
     np.testing.assert_allclose(np.linalg.det(metrics["h"][0]), 1e-10, rtol=1e-3)
 
 
-@pytest.mark.parametrize("n", [1, 4, 7, 9])
+@pytest.mark.parametrize("n", [1, 9])
 def test_batches_trace_once_and_lose_nothing(n: int) -> None:
     num_traces = 0
 

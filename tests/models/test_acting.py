@@ -142,21 +142,13 @@ def test_shrinking_is_the_proximal_step(channel: str) -> None:
             )
 
 
-def test_the_shortest_description_is_chosen(rng: np.random.Generator) -> None:
-    for price in (0.01, 1000.0):
-        model, _, _ = make(f"--channel_price={price}", "--candidates=8")
-        layer = model.get_layer("acts_0")
-        for _ in range(20):
-            check_choice(model, layer, price, rng)
-
-
-def check_choice(
-    model: keras.Model,
-    layer: FactorTransforms,
-    price: float,
-    rng: np.random.Generator,
+@pytest.mark.parametrize("price", [0.01, 1000.0])
+def test_the_shortest_description_is_chosen(
+    price: float, rng: np.random.Generator
 ) -> None:
     """Errors and channels at random; the two that are left, and the one."""
+    model, _, _ = make(f"--channel_price={price}", "--candidates=8")
+    layer = model.get_layer("acts_0")
     errors = rng.uniform(0.01, 0.1, 8).astype(np.float32)
     used = np.zeros(8)
     for kept in layer.kept.values():
@@ -185,7 +177,6 @@ def check_choice(
 
 
 def test_held_out_images_have_no_say(tmp_path: Path) -> None:
-    """Not even if one of the candidates draws all of them as they are."""
     classes = np.stack(np.unravel_index(np.arange(27), (3, 3, 3)), axis=1)
     rows, columns = np.mgrid[:8, :8]
     images = [
@@ -195,36 +186,21 @@ def test_held_out_images_have_no_say(tmp_path: Path) -> None:
     images = (255 * np.array(images)).astype(np.uint8)
     path, region = tmp_path / "discs.npz", "x:#1,y:#1|x:#2,y:#2"
 
-    def train_on_discs() -> tuple[keras.Model, object]:
+    def train_on_discs() -> tuple[list[np.ndarray], object]:
         np.savez(path, images=images, classes=classes, names=["size", "x", "y"])
         flags = ["--dataset=table", f"--data={path}", f"--region={region}"]
         model, config, dataset = make(*flags)
         dataset.prepare()
         train(model, config, dataset)
-        return model, dataset
+        return model.get_weights(), dataset.splits
 
-    model, dataset = train_on_discs()
-    layer, splits = model.get_layer("acts_0"), dataset.splits
-    chosen = int(layer.chosen.numpy())
-    other = (chosen + 1) % 3
-    layer.chosen.assign(float(other))
-    drawn = model(splits.grid).numpy()
-    layer.chosen.assign(float(chosen))
-    weights = model.get_weights()
-    order = [tuple(map(int, row)) for row in classes]
-    for point, is_ood, image in zip(
-        splits.grid, splits.is_ood, drawn, strict=True
-    ):
-        if is_ood:
-            place = order.index(tuple(map(int, point)))
-            images[place] = np.round(255 * image[:, :, 0])
-    again, planted = train_on_discs()
-    truth = planted.render_array(planted.splits.grid)
-    is_ood = planted.splits.is_ood
-    np.testing.assert_allclose(truth[is_ood], drawn[is_ood], atol=0.01)
-    for old, new in zip(weights, again.get_weights(), strict=True):
+    weights, splits = train_on_discs()
+    order = [tuple(row) for row in classes.tolist()]
+    for point in splits.grid[splits.is_ood].astype(int).tolist():
+        images[order.index(tuple(point))] ^= 255
+    again, _ = train_on_discs()
+    for old, new in zip(weights, again, strict=True):
         np.testing.assert_array_equal(old, new)
-    assert int(again.get_layer("acts_0").chosen.numpy()) == chosen
 
 
 @pytest.mark.parametrize(

@@ -58,13 +58,6 @@ def test_matrices_equal_loop(axes: tuple[str, ...], pruned: bool) -> None:
     assert layer.compute_output_shape((6,)) == (6, ROWS, COLUMNS)
 
 
-def test_soft_code_mixes(rng: np.random.Generator) -> None:
-    layer = make_layer("code")
-    code = rng.normal(size=(3, NUM_VALUES)).astype(np.float32)
-    expected = np.einsum("bv,vrc->brc", code, draw_slowly(layer))
-    np.testing.assert_allclose(layer(code), expected, atol=1e-5)
-
-
 def get_penalty(layer: AxisEmbedding) -> tuple[float, list[np.ndarray]]:
     """Its value, and its gradient by every profile."""
     with tf.GradientTape() as tape:

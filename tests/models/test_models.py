@@ -6,9 +6,8 @@ import pytest
 
 from tests.own_factors import TILES
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Dataset, make_dataset
+from tfcomp.datasets import make_dataset
 from tfcomp.models import MODELS
 from tfcomp.models.stages import list_stages, make_stage_model
 from tfcomp.train import check_config
@@ -46,28 +45,6 @@ def make(*flags: str) -> keras.Model:
 def test_published_sizes(flags: list[str], weights: int) -> None:
     trained = make(*flags).trainable_weights
     assert sum(np.prod(weight.shape) for weight in trained) == weights
-
-
-@pytest.mark.parametrize(
-    ("flags", "code", "hidden", "size"),
-    [
-        (
-            ["--depth=4", "--width=8"],
-            56,
-            [(7, 7, 8), (14, 14, 8), (28, 28, 8), (28, 28, 8), (28, 28, 8)],
-            28,
-        ),
-        (LOW_RANK, 2, 3 * [(32, 32, 2)], 32),
-    ],
-)
-def test_stages(flags: list[str], code: int, hidden: list, size: int) -> None:
-    shapes = {"code": (code,)}
-    shapes |= {f"stage_{i}": shape for i, shape in enumerate(hidden)}
-    shapes["image"] = (size, size, 1)
-    model = make(*flags)
-    assert list_stages(model) == list(shapes)
-    outputs = make_stage_model(model).output
-    assert {k: v.shape[1:] for k, v in outputs.items()} == shapes
 
 
 TILED = (
@@ -141,20 +118,6 @@ def test_rules_of_the_models(flags: list[str], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         check_config(parse_config(flags))
     check_config(parse_config([*flags, "--model=mlp"]))
-
-
-def test_user_chooses_a_model_of_their_own_by_name() -> None:
-    @MODELS.register("dot_for_this_test")
-    def build_dot(config: RunConfig, dataset: Dataset) -> keras.Model:
-        factors = keras.Input((len(dataset.space),), name="factors")
-        dot = keras.layers.Dense(config.model.width, name="stage_0")(factors)
-        pixels = keras.layers.Dense(144)(dot)
-        image = keras.layers.Reshape((12, 12, 1), name="image")(pixels)
-        return keras.Model(factors, image)
-
-    model = make(*SMALL, "--model=dot_for_this_test", "--width=3")
-    assert list_stages(model) == ["stage_0", "image"]
-    assert model.get_layer("stage_0").units == 3
 
 
 def test_stages_of_a_foreign_model_are_given() -> None:

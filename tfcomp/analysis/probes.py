@@ -125,12 +125,10 @@ def score_fitted(rows: Array, targets: Array) -> float | None:
     """
     if not targets.size or not np.isfinite(rows).all():
         return None
-    is_gram = rows.shape[1] == len(rows)
-    squares, axes = np.linalg.eigh(rows if is_gram else rows.T @ rows)
+    every = np.arange(len(rows))
+    axes, squares, _ = _decompose(rows, every, every[:0])
     kept = squares > RANK * squares.max(initial=0.0)
-    axes = axes[:, kept]
-    if not is_gram:
-        axes = rows @ axes / np.sqrt(squares[kept])
+    axes = axes[:, kept] / np.sqrt(squares[kept])
     truth = np.asarray(targets, np.float64) - targets.mean(axis=0)
     return _score(truth, truth - axes @ (axes.T @ truth))
 

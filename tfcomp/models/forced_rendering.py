@@ -39,7 +39,15 @@ def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
         encoding = make_encoding(config, space)
     factors = make_input(dataset)
     parts = encoding.split(encoding(factors))
-    penalties = make_penalties(config)
+    penalties: dict[str, Any] = {}
+    reduction = model.penalty_reduction
+    if weight := model.entropy_weight:
+        entropy = EntropyRegularizer(weight, reduction)
+        penalties["coefficient_regularizer"] = entropy
+    if weight := model.variance_weight:
+        variance = VarianceRegularizer(weight, model.penalty_basis, reduction)
+        penalties["left_regularizer"] = variance
+        penalties["right_regularizer"] = variance
     images, size = [], dataset.image_shape[:2]
     for factor, part in zip(space, parts, strict=True):
         named["name"], values = f"embedding_{factor.name}", factor.size
@@ -58,23 +66,6 @@ def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
     last = {"name": "image", "dtype": "float32"}
     image = convolve(hidden, model.depth + 1, dataset.image_shape[2], **last)
     return keras.Model(factors, image, name=model.model)
-
-
-def make_penalties(config: RunConfig) -> dict[str, Any]:
-    """Returns the regularizers of a `LowRankEmbedding`."""
-    model = config.model
-    penalties: dict[str, Any] = {}
-    if model.entropy_weight:
-        penalties["coefficient_regularizer"] = EntropyRegularizer(
-            model.entropy_weight, model.penalty_reduction
-        )
-    if model.variance_weight:
-        variance = VarianceRegularizer(
-            model.variance_weight, model.penalty_basis, model.penalty_reduction
-        )
-        penalties["left_regularizer"] = variance
-        penalties["right_regularizer"] = variance
-    return penalties
 
 
 def convolve(

@@ -10,7 +10,7 @@ from keras import KerasTensor, ops
 # Rows whose largest coefficient is below it have no distribution: entropy 0.
 _COEFFICIENT_FLOOR = 1e-30
 # Length up to which unit vectors are not of unit length, as in
-# `tfcomp.models.low_rank_embedding.LowRankEmbedding`.
+# `tfcomp.models.value_embedding.LowRankEmbedding`.
 _LENGTH_FLOOR = 1e-6
 
 

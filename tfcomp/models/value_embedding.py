@@ -143,21 +143,21 @@ class LowRankEmbedding(ValueEmbedding):
         }
 
     def build(self, input_shape: tuple) -> None:
-        rows, columns = self.size
         first = (self.num_values, self.rank)
-        shapes = {
-            "coefficients": (first, self.rank),
-            "left": ((*first, rows), rows),
-            "right": ((*first, columns), columns),
+        sizes = {
+            "coefficients": (),
+            "left": self.size[:1],
+            "right": self.size[1:],
         }
+        shapes = {name: (*first, *size) for name, size in sizes.items()}
         self.coefficients, self.left, self.right = (
             self.add_weight(
                 shape,
-                keras.initializers.RandomNormal(stddev=entries**-0.5),
+                keras.initializers.RandomNormal(stddev=shape[-1] ** -0.5),
                 regularizer=regularizer,
                 name=name,
             )
-            for (name, (shape, entries)), regularizer in zip(
+            for (name, shape), regularizer in zip(
                 shapes.items(), self.regularizers.values(), strict=True
             )
         )
