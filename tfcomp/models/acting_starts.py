@@ -109,15 +109,15 @@ def _center(
     mean: float,
 ) -> Start:
     """Moves the means of factors' weights into the common pose."""
-    parts, place, base = [], 1, mean + float(weights[0])
-    for index, code in enumerate(codes):
-        part = np.zeros(code.shape[1])
-        if index in subset:
-            part = weights[place : place + len(part)]
-            place += len(part)
-            base, part = base + part.mean(), part - part.mean()
-        parts.append(part)
-    return Start(base, np.concatenate(parts))
+    ends = np.cumsum([codes[i].shape[1] for i in subset])[:-1]
+    parts = dict(zip(subset, np.split(weights[1:], ends), strict=False))
+    means = (part.mean() for part in parts.values())
+    base = sum(means, mean + float(weights[0]))
+    moves = [
+        parts[i] - parts[i].mean() if i in parts else np.zeros(code.shape[1])
+        for i, code in enumerate(codes)
+    ]
+    return Start(base, np.concatenate(moves))
 
 
 def draw_numbers(
