@@ -47,6 +47,20 @@ def test_names_of_the_file_column(tmp_path: Path) -> None:
         read_table(str(write(tmp_path, number(HALVES), "picture,x,y")))
 
 
+def test_semicolons_and_tabs_separate_columns(tmp_path: Path) -> None:
+    semicolons = [r.replace(",", ";").replace(".", ",") for r in HALVES]
+    for ending, separator, cells in (
+        ("csv", ";", semicolons),
+        ("tsv", "\t", [row.replace(",", "\t") for row in HALVES]),
+    ):
+        folder = tmp_path / ending
+        folder.mkdir()
+        rows = [f"{i}.png{separator}{row}" for i, row in enumerate(cells)]
+        write(folder, rows, separator.join(["file", "x", "y"]))
+        (folder / "a.csv").rename(folder / f"b.{ending}")
+        assert_is_read(read_table(str(folder)))
+
+
 def test_index_of_pandas_is_left_out(tmp_path: Path) -> None:
     rows = [f"{i},{row}" for i, row in enumerate(number(HALVES))]
     for head in (",file,x,y", "Unnamed: 0,file,x,y"):

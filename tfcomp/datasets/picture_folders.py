@@ -17,16 +17,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FILES = ("file", "file_name")  # columns with the name of a picture
+TABLES = (".csv", ".tsv")
+SEPARATORS = ",;\t"
 # Pillow also opens formats that start other programs (EPS).
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
 
 
-def list_files(folder: Path, ending: str) -> list[Path]:
-    """Returns sorted files with an ending, without hidden ones (`._a.png`)."""
+def list_files(folder: Path, *endings: str) -> list[Path]:
+    """Returns sorted files by ending, without hidden ones (`._a.png`)."""
     return sorted(
         path
         for path in folder.iterdir()
-        if path.suffix.lower() == ending and not path.name.startswith(".")
+        if path.suffix.lower() in endings and not path.name.startswith(".")
     )
 
 
@@ -36,7 +38,8 @@ def read_csv_folder(folder: Path, table: Path) -> FactorTable:
     The CSV has a column `file` or `file_name` and one per factor: numbers, or
     names, which are then categories in the order in which they occur.
     `angle:periodic` or `digit:categorical` as the head of a column sets its
-    kind. A column without a name, as the index of pandas, is left out.
+    kind. Semicolons (with decimal commas) and tabs may separate columns. A
+    column without a name, as the index of pandas, is left out.
     """
     frame = _read_cells(table)
     files = frame.pop(next(name for name in FILES if name in frame))
@@ -56,10 +59,15 @@ def read_csv_folder(folder: Path, table: Path) -> FactorTable:
 def _read_cells(table: Path) -> "pd.DataFrame":
     import pandas as pd
 
+    with table.open(encoding="utf-8-sig") as file:
+        separator = max(SEPARATORS, key=file.readline().count)
     options: Any = {"dtype": str, "keep_default_na": False, "index_col": False}
+    options["sep"] = separator
     with warnings.catch_warnings(action="error"):  # of cells that are lost
         frame = pd.read_csv(table, encoding="utf-8-sig", **options)
     frame = frame.fillna("").apply(lambda cells: cells.str.strip())
+    if separator == ";":
+        frame = frame.replace(r"^([+-]?\d*),(\d+)$", r"\1.\2", regex=True)
     frame.columns = frame.columns.str.strip().str.replace(" ", "_")
     if frame.empty or not {*frame} & {*FILES}:
         rule = f"must have rows and columns {FILES[0]} and one per factor"

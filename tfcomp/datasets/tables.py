@@ -139,7 +139,7 @@ def _read_folder(folder: Path) -> FactorTable:
     """Reads a folder with one CSV file, of Cars3D, or of smallNORB."""
     from tfcomp.datasets import mat_folders, picture_folders
 
-    tables = picture_folders.list_files(folder, ".csv")
+    tables = picture_folders.list_files(folder, *picture_folders.TABLES)
     if len(tables) == 1:
         return picture_folders.read_csv_folder(folder, tables[0])
     matrices = picture_folders.list_files(folder, ".mat")
