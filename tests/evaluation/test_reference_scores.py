@@ -29,7 +29,7 @@ def make(region: str, *flags: str) -> Dataset:
 
 @pytest.fixture(scope="module")
 def diagonal() -> Dataset:
-    return make("wiedemer:diagonal:.4")
+    return make("wiedemer:diagonal:.4", "--sprite_sizes=3,3,4,4,4")
 
 
 def test_r2_by_its_definition() -> None:
