@@ -83,7 +83,7 @@ def list_baselines(found: Networks) -> list[Row]:
     facts.append(("hyperparameters alone", what, transfer[0]))
     missed = found.table[DECODER][~reached].value_counts().sort_index()
     what = "networks that missed the target"
-    facts += [(str(decoder), what, n) for decoder, n in missed.items()]
+    facts += [(str(name), what, float(n)) for name, n in missed.items()]
     names = "subject", "what", "number"
     return [dict(zip(names, fact, strict=True)) for fact in facts]
 
