@@ -1,6 +1,5 @@
 """Fixtures of the pipeline's tests: small profiles, and runs without sweeps."""
 
-import dataclasses
 import itertools
 import json
 import os
@@ -8,18 +7,15 @@ import shutil
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 from unittest import mock
 
-import numpy as np
 import pytest
 from kfp.dsl.executor_main import executor_main
 from kfp.local import subprocess_task_handler
 
 from pipelines.profile import Profile, load_profile
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import Dataset, make_dataset, materialized
 from tfcomp.storage.files import write_csv
 
 REPOSITORY = Path(__file__).parents[2]
@@ -127,17 +123,3 @@ def runs_dir(smoke_run: RunConfig, tmp_path: Path) -> Path:
         row |= {f"{subset}_{k}": v for k, v in metrics[subset].items()}
     write_csv(trials.parent / "trials.csv", [row])
     return folder
-
-
-@pytest.fixture
-def leaking_data() -> Callable[[], AbstractContextManager]:
-    """In its context, training sets contain a held-out combination."""
-
-    def make_leaky(config: RunConfig) -> Dataset:
-        dataset = make_dataset(config)
-        held_out = dataset.splits.grid[dataset.splits.is_ood][:1]
-        train = np.concatenate([dataset.splits.train, held_out])
-        splits = dataclasses.replace(dataset.splits, train=train)
-        return dataclasses.replace(dataset, splits=splits)
-
-    return lambda: mock.patch.object(materialized, "make_dataset", make_leaky)

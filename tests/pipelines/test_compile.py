@@ -30,6 +30,9 @@ def spec(compiled: Path) -> dict:
 
 
 def test_it_loads_back(compiled: Path) -> None:
+    text = compiled.read_text()
+    assert str(Path(__file__).parents[2]) not in text
+    assert str(Path.home()) not in text
     pipeline = components.load_component_from_file(str(compiled))
     assert pipeline.name == "tfcomp"
     inputs = {"profile", "export_dir", "work_dir", "workers", "scheduler"}
@@ -43,12 +46,6 @@ def test_every_step_has_the_image_and_installs_nothing(spec: dict) -> None:
         container = executor["container"]
         assert container["image"] == "registry.example/python:9"
         assert "pip install" not in " ".join(container["command"])
-
-
-def test_nothing_of_this_machine(compiled: Path) -> None:
-    text = compiled.read_text()
-    assert str(Path(__file__).parents[2]) not in text
-    assert str(Path.home()) not in text
 
 
 def test_order_of_the_steps(spec: dict) -> None:
@@ -84,9 +81,7 @@ WRITABLE = "must name a folder that can be written"
             "must be one of campaign, paper, quick, smoke, or a folder with a "
             "profile.toml, got 'nix'",
         ),
-        ("--workers=-1", "must be at least 0, got -1"),
         ("--export_dir=", "must name a folder, got ''"),
-        ("--pipeline_root=/dev/null", f"{WRITABLE}, got '/dev/null'"),
         (
             "--scheduler=nowhere",
             "must be the address of a scheduler, as tcp://host:8786, got "

@@ -56,14 +56,6 @@ def test_profile_is_a_string_with_its_flags(tiny_profile: Profile) -> None:
     assert "--model=cnn" in flags and "--grid_size=8" in flags
 
 
-def test_order_of_thresholds_is_kept(make_profile: MakeProfile) -> None:
-    bounds = "{ood_mse = {below = 1, above = 0}, id_mse = {below = 2}}"
-    profile = make_profile(rules=write_rules(thresholds=bounds))
-    rules = parse_profile(profile.to_json()).rules.list_thresholds()
-    words = [(score, str(rule)) for score, rule in rules.items()]
-    assert words == [("ood_mse", "0 to 1"), ("id_mse", "< 2")]
-
-
 def test_code_is_part_of_a_profile(
     make_profile: MakeProfile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,12 +107,10 @@ def test_unknown_profile(name: str) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("push_as", "", "cannot be read"),
         ("thresholds", None, "missing .* 'thresholds'"),
         ("push_as", '"a/b"', "a plain name without a path, got 'a/b'"),
         ("sweep", '"b"', "candidate's sweep must be one of tiny, got 'b'"),
         ("extra", "1", "unexpected keyword argument 'extra'"),
-        ("setting", "2", "setting must be a table, got 2"),
         ("setting", "{depth = 9}", "tiny has no trials with {'depth': 9}"),
         ("min_seeds", '"a"', "min_seeds must be an integer, got 'a'"),
         ("min_seeds", "2", "min_seeds is 2, but .* tiny has at most 1 "),

@@ -10,17 +10,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 from kfp import components, local
 
 from pipelines import compile, run_local
-from pipelines.profile import SHIPPED, load_profile
+from pipelines.profile import SHIPPED
 from pipelines.run_local import STEPS, PipelineError
-from pipelines.steps.examples import list_datasets
-from tfcomp.datasets.materialized import materialize
 
 # Whole pipelines take minutes where other work is under way.
 pytestmark = pytest.mark.timeout(900)
@@ -141,23 +138,6 @@ def test_bad_model_is_stopped(again: Run, tmp_path: Path) -> None:
     assert line.endswith("must be < 1e-09; nothing was pushed")
     assert states["evaluator"] == "stopped" and states["report"] == "done"
     assert not {"infra_validator", "pusher"} & set(states)
-
-
-def test_leak_is_stopped(
-    smoke: Place, again: Run, leaking_data: Callable[[], AbstractContextManager]
-) -> None:
-    (config,) = list_datasets(load_profile("smoke"))
-    leaky = materialize(config, smoke.work / "examples")  # was there before
-    shutil.rmtree(leaky)
-    with leaking_data():
-        materialize(config, smoke.work / "examples")
-    line, states = again()
-    shutil.rmtree(leaky)
-    assert line.startswith(
-        "example_validator: leak: 1 training examples lie in the "
-        "region corner:7, the first at [7.0, 7.0] "
-    )
-    assert states == {"example_gen": "done", "example_validator": "failed"}
 
 
 def test_removed_data_and_a_broken_saved_model(

@@ -3,12 +3,17 @@
 It makes the tables of the trials, and nothing that is computed of them.
 """
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 from tests.sweeps import fake_trial
 from tfcomp import sweep
 from tfcomp.config import run_flags
 from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.run_config import RunConfig
-from tfcomp.sweeps import clusters, sweep_run
+from tfcomp.sweeps import clusters
 from tfcomp.sweeps.grid import Trial
 from tfcomp.sweeps.sweep_run import Sweep
 from tfcomp.sweeps.worker_task import TaskFunction
@@ -21,8 +26,44 @@ def make_call(
     return trial.config, fake_trial.run_trial, lines
 
 
+def start_sweep(
+    folder: Path, seconds: float = 2, *flags: str
+) -> subprocess.Popen:
+    """Starts a sweep of four fake trials that take so long."""
+    line = "smoke --run_name=s --grid=depth=2,3 --seeds=2 --workers=2"
+    line += f" --log_dir={folder} --export_dir={folder / 'models'}"
+    interface = {"DASK_JOBQUEUE__SLURM__INTERFACE": "lo"}
+    program = [sys.executable, "-m", "tests.sweeps.fake_sweep"]
+    return subprocess.Popen(
+        [*program, *line.split(), *flags],
+        env={**os.environ, "FAKE_SECONDS": str(seconds), **interface},
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def finish(process: subprocess.Popen, status: int = 0) -> str:
+    """Waits for the end, checks the exit status, returns what was printed."""
+    output, _ = process.communicate(timeout=200)
+    assert process.returncode == status, output
+    return output
+
+
+def read_starts(folder: Path) -> list[int]:
+    """Processes of trials, in the order of their starts."""
+    file = folder / "s" / "starts.txt"
+    lines = file.read_text().splitlines() if file.exists() else []
+    return [int(line.split()[0]) for line in lines]
+
+
+def read_table(folder: Path) -> bytes:
+    return (folder / "s" / "trials.csv").read_bytes()
+
+
 if __name__ == "__main__":
     Sweep.make_call = make_call
     clusters.LOST_SECONDS = 2
-    sweep_run.write_reports = lambda *arguments: None
+    Sweep.write_reports = lambda sweep: None
     exit_on_user_error(sweep.main)

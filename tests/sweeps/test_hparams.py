@@ -3,7 +3,6 @@
 from pathlib import Path
 from types import SimpleNamespace
 
-import pytest
 import tensorflow as tf
 from tensorboard.backend.event_processing import (
     data_provider,
@@ -23,10 +22,9 @@ from tfcomp.sweeps.grid import Trial
 from tfcomp.sweeps.sweep_run import write_experiment
 
 
-@pytest.fixture
-def trials(tmp_path: Path) -> list[Trial]:
-    """Trials that have written what a run writes for HParams."""
-    found = []
+def test_domains_and_scores(tmp_path: Path) -> None:
+    """Every trial, which has written its own HParams, is a session."""
+    trials = []
     for depth in (2, 3):
         flags = f"--run_name=t{depth}", f"--depth={depth}"
         places = f"--log_dir={tmp_path / 'trials'}"
@@ -37,41 +35,28 @@ def trials(tmp_path: Path) -> list[Trial]:
             tf.summary.scalar("ood/mse", depth / 8)
         writer.close()
         varied = {"depth": depth, "encoding": "bump", "resume": depth < 3}
-        found.append(Trial(varied, config))
-    return found
-
-
-@pytest.fixture
-def backend(tmp_path: Path, trials: list[Trial]) -> Context:
+        trials.append(Trial(varied, config))
     write_experiment(tmp_path, trials, ["id/mse", "ood/mse"])
     multiplexer = plugin_event_multiplexer.EventMultiplexer()
     multiplexer.AddRunsFromDirectory(str(tmp_path))
     multiplexer.Reload()
     provider = data_provider.MultiplexerDataProvider(multiplexer, "logs")
-    return Context(SimpleNamespace(data_provider=provider))
-
-
-def test_domains_and_scores(backend: Context) -> None:
+    backend = Context(SimpleNamespace(data_provider=provider))
+    where = RequestContext(), backend, ""
     request = api_pb2.GetExperimentRequest(include_metrics=True)
-    handler = get_experiment.Handler(RequestContext(), backend, "", request)
-    experiment = handler.run()
+    experiment = get_experiment.Handler(*where, request).run()
     infos = {info.name: info for info in experiment.hparam_infos}
     assert list(infos) == ["depth", "encoding", "resume", "seed"]
     depths = infos["depth"].domain_discrete.values
     assert [value.number_value for value in depths] == [2, 3]
-    assert infos["depth"].type == api_pb2.DATA_TYPE_FLOAT64
     (code,) = infos["encoding"].domain_discrete.values
     assert code.string_value == "bump"
-    assert infos["encoding"].type == api_pb2.DATA_TYPE_STRING
     # Booleans are numbers in Python, and must not be here.
     assert infos["resume"].type == api_pb2.DATA_TYPE_BOOL
     tags = [metric.name.tag for metric in experiment.metric_infos]
     assert tags == ["id/mse", "ood/mse"]
-
-
-def test_every_trial_is_a_session(backend: Context) -> None:
     metric = api_pb2.MetricName(tag="ood/mse")
-    request = api_pb2.ListSessionGroupsRequest(
+    groups = api_pb2.ListSessionGroupsRequest(
         slice_size=10,
         allowed_statuses=[api_pb2.STATUS_UNKNOWN, api_pb2.STATUS_RUNNING],
         col_params=[
@@ -79,10 +64,10 @@ def test_every_trial_is_a_session(backend: Context) -> None:
             api_pb2.ColParams(metric=metric),
         ],
     )
-    context = RequestContext()
-    handler = list_session_groups.Handler(context, backend, "", request)
     found = {
         group.hparams["depth"].number_value: group.metric_values[0].value
-        for group in handler.run().session_groups
+        for group in list_session_groups.Handler(*where, groups)
+        .run()
+        .session_groups
     }
     assert found == {2: 0.25, 3: 0.375}

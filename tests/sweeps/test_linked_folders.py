@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -13,8 +12,9 @@ from tfcomp.datasets import materialized
 from tfcomp.studies.claims.evidence import copy_text
 from tfcomp.studies.thresholds.cases import list_cases
 from tfcomp.studies.thresholds.search_settings import SearchSettings
+from tfcomp.sweeps.grid import SweepSettings
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.sweep_run import write_reports
+from tfcomp.sweeps.sweep_run import Sweep
 from tfcomp.sweeps.workload import Workload, run_missing
 
 OPTIONS = SchedulerOptions(workers=1)
@@ -84,12 +84,8 @@ def test_a_sweep_may_be_reached_through_links(
 def test_linked_figures_are_not_removed(sweep: Path, letter: Path) -> None:
     """Before, a report removed the files that the link leads to."""
     (sweep / "figures").symlink_to(letter.parent)
-    trial = SimpleNamespace(name="a", setting={"depth": 2}, folder=sweep)
-    settings = SimpleNamespace(pairs="first")
-    (sweep / "trials.csv").touch()
-    (sweep / "sweep.flags").touch()
     with pytest.raises(RunError, match="figures is a link"):
-        write_reports(sweep, cast(Any, [trial]), {}, cast(Any, settings))
+        Sweep(sweep, [], "", SweepSettings()).write_reports()
     assert letter.read_text() == "Dear"
 
 

@@ -1,20 +1,25 @@
-"""The page of a sweep: a test on planted numbers, figures, its files."""
+"""The page of a sweep, and statistics of its curves, on planted numbers."""
 
 import dataclasses
+import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from tfcomp.evaluation.kept_outputs import read_preview, write_preview
+from tfcomp.config.run_config import RunConfig
+from tfcomp.evaluation.kept_outputs import write_preview
 from tfcomp.evaluation.metrics import find_limits
 from tfcomp.report.score_table import ScoredRun
 from tfcomp.statistics.seed_statistics import compute_interval, summarize
 from tfcomp.statistics.seed_tests import compare_settings
-from tfcomp.sweeps.sweep_numbers import SweepNumbers
+from tfcomp.sweeps.sweep_numbers import SweepNumbers, compute_numbers
 from tfcomp.sweeps.sweep_page import draw_lines, make_page
 from tfcomp.sweeps.sweep_run import write_page
+from tfcomp.training.monitor import History
 
 Planted = dict[int, tuple[list[float], list[float]]]
 
@@ -72,25 +77,6 @@ def test_top_and_bottom_say_what_the_paired_test_says(
     assert "depth 4 less depth 2 is 0.05 [" in top or count == "0 of 1"
 
 
-def test_apart_intervals_are_no_test() -> None:
-    """Seeds that lie apart, but whose differences within a seed do not."""
-    # Three values each, whose 95 % intervals do not touch.
-    errors = {
-        2: ([0.01] * 3, [0.10, 0.12, 0.14]),
-        4: ([0.01] * 3, [0.30, 0.24, 0.18]),
-    }
-    low, high = (min(errors[4][1]), max(errors[2][1]))
-    assert high < low
-    assert "differs in 0 of 1 pairs" in say(errors)[1]
-
-
-def test_the_reference_of_all_pairs_is_named() -> None:
-    errors = {
-        d: (KNOWN, [d + s * d / 100 for s in range(5)]) for d in (1, 2, 3)
-    }
-    assert "2 of 2 pairs with depth 1 (paired" in say(errors)[1]
-
-
 def test_settings_that_do_not_fit_are_not_the_best() -> None:
     errors = {2: ([0.01] * 3, [0.5] * 3), 4: ([0.2] * 3, [0.4] * 3)}
     first, *_, last = say(errors, 9)
@@ -99,17 +85,6 @@ def test_settings_that_do_not_fit_are_not_the_best() -> None:
     )
     assert last == "6 of 9 trials have scores."
     assert "no test of generalization" in say({4: errors[4]})[0]
-
-
-def test_numbers_of_a_column_are_aligned() -> None:
-    errors = {
-        2: ([0.0031, 0.0032, 0.0034], [0.5] * 3),
-        4: ([0.2] * 3, [9.4] * 3),
-    }
-    table = make_page(plant(errors), Path())[0].exhibits[0]
-    assert [row["ID"] for row in table.rows] == ["0.0032", "0.2000"]
-    assert [row["OOD"] for row in table.rows] == ["0.50", "9.40"]
-    assert " to " in table.rows[0]["ID 95 %"]
 
 
 ERRORS: Planted = {
@@ -134,17 +109,7 @@ def test_page(tmp_path: Path) -> None:
     assert page.count('id="section-paired"') == 1
 
 
-def test_a_preview_is_read_as_it_was_written(tmp_path: Path) -> None:
-    images = np.random.default_rng(0).uniform(size=(3, 5, 4, 3))
-    write_preview(tmp_path, ["a", "b", "c"], [images, 1 - images])
-    found = read_preview(tmp_path)
-    assert found is not None and found[0] == ["a", "b", "c"]
-    np.testing.assert_allclose(found[1], [images, 1 - images], atol=1 / 255)
-    (tmp_path / "preview.png").write_bytes(b"no picture")
-    assert read_preview(tmp_path) is None
-
-
-@pytest.mark.parametrize(("num_seeds", "bands"), [(1, 0), (2, 0), (3, 1)])
+@pytest.mark.parametrize(("num_seeds", "bands"), [(2, 0), (3, 1)])
 def test_two_seeds_have_no_band(num_seeds: int, bands: int) -> None:
     table = pd.DataFrame(
         {
@@ -154,7 +119,7 @@ def test_two_seeds_have_no_band(num_seeds: int, bands: int) -> None:
             "mean": [0.9, 0.8, 0.7],
             "low": [-2.0, -2.0, -2.0],
             "high": [3.0, 3.0, 3.0],
-            "sd": 0.1 if num_seeds > 1 else None,
+            "sd": 0.1,
             "n": num_seeds,
         }
     )
@@ -166,3 +131,53 @@ def test_two_seeds_have_no_band(num_seeds: int, bands: int) -> None:
     assert (axes.get_ylim()[1] > 1.5) == bool(bands)
     # The table has it all the same.
     assert np.allclose([row["high"] for row in exhibit.rows], 3.0)
+
+
+def write_trial(folder: Path, losses: dict[int, float]) -> Any:
+    """A finished trial, with a history if it has losses."""
+    folder.mkdir(parents=True)
+    (folder / "run.flags").write_text("--depth=3\n")
+    scores = {"id": {"mse": 1.0}, "ood": {"mse": 1.0}}
+    (folder / "metrics.json").write_text(json.dumps(scores))
+    for epoch, loss in losses.items():
+        History(folder).add(epoch, {"train/loss": loss, "id/mse": 9.0})
+    return SimpleNamespace(
+        setting={"depth": 3}, seed=0, path=folder, name="t", config=RunConfig()
+    )
+
+
+def summarize_curves(trials: list[Any]) -> pd.DataFrame:
+    settings = SimpleNamespace(pairs="first")
+    return compute_numbers("s", trials, cast(Any, settings)).curves
+
+
+def test_rows_of_a_curve(tmp_path: Path) -> None:
+    trials = [
+        write_trial(tmp_path / str(seed), losses)
+        for seed, losses in enumerate([{1: 4.0, 2: 1.0}, {2: 3.0}, {}])
+    ]
+    found = summarize_curves(trials)
+    low, high = compute_interval([1.0, 3.0])
+    expected = [
+        [3, "train/loss", 1, 4.0, None, None, None, 1],
+        [3, "train/loss", 2, 2.0, 2**0.5, low, high, 2],
+    ]
+    assert found.to_numpy().tolist() == expected
+    columns = ["depth", "quantity", "epoch", "mean", "sd", "low", "high", "n"]
+    assert list(found.columns) == columns
+    # A trial of an older version has no history.
+    pd.testing.assert_frame_equal(summarize_curves(trials[:2]), found)
+    assert summarize_curves(trials[2:]).empty
+
+
+@pytest.mark.parametrize("count", [200, 600])
+def test_long_curves_are_thinned(count: int, tmp_path: Path) -> None:
+    trial = write_trial(tmp_path / "t", {})
+    lines = [f"{epoch},1.0\n" for epoch in range(count)]
+    history = "".join(["epoch,train/loss\n", *lines])
+    (trial.path / "history.csv").write_text(history)
+    chosen = summarize_curves([trial])["epoch"].tolist()
+    assert len(chosen) == min(count, 200)
+    assert (chosen[0], chosen[-1]) == (0, count - 1)
+    if count > 200:
+        assert np.diff(chosen).max() <= count / 200 + 1

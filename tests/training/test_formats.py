@@ -1,10 +1,12 @@
-"""Other formats: each by its own runtime, beside the network."""
+"""Exports: SavedModels, and other formats by their own runtimes."""
 
 import dataclasses
 import importlib
 import os
 import re
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -13,10 +15,16 @@ import tensorflow as tf
 import yaml
 
 from tfcomp import export
+from tfcomp.analysis.jacobians import compute_stage_jacobians
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.loading import LoadedRun, load_run
+from tfcomp.models.stages import make_stage_model
+from tfcomp.storage.output_folders import list_versions
+from tfcomp.storage.run_folder import read_metrics
 from tfcomp.training import formats
+from tfcomp.training.export import export_model, format_card
 from tfcomp.training.formats import FORMATS, Format, write_format
 
 
@@ -25,19 +33,17 @@ def run(smoke_run: RunConfig) -> LoadedRun:
     return load_run(smoke_run.run_dir)
 
 
-def has_packages(name: str) -> bool:
-    try:
-        formats.check_formats([name])
-    except ConfigError:
-        return False
-    return True
+def list_writable() -> list[str]:
+    """The formats whose packages are installed."""
+    modules = {name: FORMATS[name].packages for name in FORMATS}
+    return [n for n in modules if all(map(find_spec, modules[n]))]
 
 
 @pytest.fixture(scope="module")
 def exports(smoke_run: RunConfig, tmp_path_factory) -> Path:
     """The folder that the command writes, of all formats with packages."""
     folder = tmp_path_factory.mktemp("exports")
-    names = ",".join(filter(has_packages, FORMATS))
+    names = ",".join(list_writable())
     flags = [f"--run={smoke_run.run_dir}", f"--output={folder}"]
     for asked in ("keras", names):  # the second time replaces the first
         assert export.main(["export", *flags, f"--format={asked}"]) == 0
@@ -50,7 +56,7 @@ def test_runtimes_draw_as_the_network(
     run: LoadedRun, exports: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the code of the card, for batches of several sizes."""
-    if not has_packages(name):
+    if name not in list_writable():
         pytest.skip(f"no packages for {name}")
     monkeypatch.chdir(exports)
     for count in (1, 3, 100):
@@ -60,13 +66,6 @@ def test_runtimes_draw_as_the_network(
         exec(FORMATS[name].call, names)
         truth = run.model.predict(factors, verbose=0)
         np.testing.assert_allclose(names["image"], truth, atol=1e-5)
-
-
-def test_stages_are_outputs(exports: Path) -> None:
-    runtime = pytest.importorskip("onnxruntime")
-    session = runtime.InferenceSession(exports / "onnx" / "model.onnx")
-    names = {output.name for output in session.get_outputs()}
-    assert names == {"code", "stage_0", "stage_1", "stage_2", "image"}
 
 
 def test_readme_has_the_scores(run: LoadedRun, exports: Path) -> None:
@@ -80,21 +79,14 @@ def test_readme_has_the_scores(run: LoadedRun, exports: Path) -> None:
     assert FORMATS["keras"].call in card
 
 
-@pytest.mark.parametrize("name", ["onx", ""])
-def test_unknown_formats(
-    smoke_run: RunConfig, tmp_path: Path, name: str
-) -> None:
-    flags = [f"--run={smoke_run.run_dir}", f"--format={name}"]
-    with pytest.raises(ConfigError, match="--format must"):
-        export.main(["export", *flags, f"--output={tmp_path / 'new'}"])
-    assert not (tmp_path / "new").exists()
-
-
-def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_formats_and_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     form = Format("f", "", {"no_such_module": "no-such-package"})
     monkeypatch.setitem(FORMATS, "odd", form)
     with pytest.raises(ConfigError, match="pip install no-such-package"):
         formats.check_formats(["keras", "odd"])
+    for names in (["onx"], []):
+        with pytest.raises(ConfigError, match="--format must"):
+            formats.check_formats(names)
 
 
 def test_pytorch_differentiates_its_program(
@@ -139,3 +131,69 @@ def test_what_pytorch_cannot_compute_is_one_line(
         write_format(other, "torch", tmp_path / "out")
     assert "\n" not in str(error.value)
     assert not os.listdir(tmp_path / "out")
+
+
+@pytest.fixture(scope="module")
+def saved(smoke_run: RunConfig):
+    return tf.saved_model.load(list_versions(smoke_run.export_path)[-1])
+
+
+@pytest.fixture(scope="module")
+def model(smoke_run: RunConfig) -> keras.Model:
+    return keras.models.load_model(Path(smoke_run.run_dir) / "model.keras")
+
+
+@pytest.mark.parametrize("count", [1, 5, 144])
+def test_image_signature(smoke_run, saved, model, count: int) -> None:
+    factors = make_dataset(smoke_run).splits.grid[:count]
+    image = saved.signatures["serving_default"](factors=factors)["image"]
+    assert image.shape == (count, 12, 12, 1)
+    expected = model.predict(factors, verbose=0)
+    np.testing.assert_allclose(image, expected, atol=1e-6)
+
+
+def test_activations_signature(saved, model) -> None:
+    factors = np.array([[2.0, 3.0], [4.5, 6.25]], np.float32)
+    found = saved.signatures["activations"](factors=factors)
+    expected = make_stage_model(model)(factors)
+    assert set(found) == set(expected)
+    for stage, activation in expected.items():
+        np.testing.assert_allclose(found[stage], activation, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["serving_default", "activations", "geometry"])
+def test_signatures_take_their_columns_and_empty_batches(
+    saved: Any, name: str
+) -> None:
+    found = saved.signatures[name](factors=tf.zeros((0, 2)))
+    assert {len(value) for value in found.values()} == {0}
+    for width in (1, 3):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[n, 2\]"):
+            saved.signatures[name](factors=tf.zeros((4, width)))
+
+
+def test_geometry_is_semidefinite(smoke_run, saved, model) -> None:
+    grid = make_dataset(smoke_run).splits.grid
+    geometry = saved.signatures["geometry"](factors=grid)
+    jacobians = compute_stage_jacobians(make_stage_model(model), grid)
+    for stage, metric in geometry.items():
+        values = np.linalg.eigvalsh(metric.numpy().astype(np.float64))
+        assert values.min() >= -1e-6 * values.max()
+        slow = np.einsum("bki,bkj->bij", jacobians[stage], jacobians[stage])
+        np.testing.assert_allclose(metric, slow, rtol=1e-4, atol=1e-6)
+
+
+def test_nulls_in_metrics_are_no_traceback(smoke_run) -> None:
+    metrics = read_metrics(Path(smoke_run.run_dir))
+    empty = keras.tree.map_structure(lambda _: None, metrics)
+    assert "# smoke" in format_card(smoke_run, make_dataset(smoke_run), empty)
+
+
+def test_versions_are_numbered_and_not_repeated(model, tmp_path) -> None:
+    changed = keras.models.clone_model(model)
+    versions = [
+        export_model(exported, tmp_path, compute_stage_jacobians)
+        for exported in (model, model, changed)
+    ]
+    assert [version.name for version in versions] == ["1", "1", "2"]
+    assert list_versions(tmp_path) == versions[1:]

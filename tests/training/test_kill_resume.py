@@ -27,6 +27,7 @@ FLAGS = (
     "--nopictures",
     "--keep_outputs=3",
 )
+KILLS = 2
 Start = Callable[[Path], BaseProcess]
 
 
@@ -80,30 +81,19 @@ def read_result(folder: Path) -> tuple[list[np.ndarray], dict[str, bytes]]:
     return model.get_weights(), kept
 
 
-@pytest.mark.parametrize(
-    ("kills", "seconds"),
-    # From a checkpoint to a kill, at most. The end of a run takes as long as
-    # the second.
-    [
-        (2, 0.2),
-        pytest.param(
-            20, 4.0, marks=[pytest.mark.slow, pytest.mark.timeout(3600)]
-        ),
-    ],
-)
 def test_killed_runs_resume_to_the_same_bits(
-    kills: int, seconds: float, start: Start, tmp_path: Path
+    start: Start, tmp_path: Path
 ) -> None:
     train_and_evaluate(parse_config(list_flags(tmp_path)))
     expected, curves = read_result(tmp_path)
     chance = random.Random(0)
     done, number = 0, 0
-    while done < kills:
+    while done < KILLS:
         folder = tmp_path / str(number)
         number += 1
         is_killed = True
         while is_killed:  # the last process ends by itself
-            wait = chance.uniform(0, seconds) if done < kills else 1e6
+            wait = chance.uniform(0, 0.2) if done < KILLS else 1e6
             is_killed = kill_later(start(folder), folder, wait)
             done += is_killed
         weights, found = read_result(folder)
@@ -111,4 +101,3 @@ def test_killed_runs_resume_to_the_same_bits(
             np.testing.assert_array_equal(first, second)
         assert found == curves
         assert not list(folder.rglob("*_temp"))
-        print(f"{done} kills, {number} runs: equal")

@@ -62,22 +62,9 @@ def test_rates_by_hand() -> None:
 
 def test_steps_beyond_float32_are_told_apart() -> None:
     rate = FinalDecay(1.0, 2**30, 2**30 + 4, "linear")
-    assert float(rate(2**30 + 1)) == 0.75
-
-
-@pytest.mark.parametrize("share", [1e-9, 1.0])
-def test_extreme_shares_train(share: float) -> None:
-    config = TrainingConfig(epochs=2, decay="cosine", decay_share=share)
-    rates = [float(make_rate(config, 3)(step)) for step in range(6)]
-    assert rates[0] == pytest.approx(1e-3)
-    assert min(rates) > 0
-
-
-def test_configuration_round_trip() -> None:
-    rate = FinalDecay(1.0, 2, 8, "cosine")
     data = keras.optimizers.schedules.serialize(rate)
-    again = keras.optimizers.schedules.deserialize(data)
-    assert float(again(5)) == float(rate(5)) == pytest.approx(0.5)
+    for schedule in (rate, keras.optimizers.schedules.deserialize(data)):
+        assert float(schedule(2**30 + 1)) == 0.75
 
 
 def test_one_schedule_at_a_time() -> None:

@@ -17,7 +17,6 @@ from tfcomp.evaluation import published_models
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.published_models import (
     MAX_UNPACKED,
-    format_weights,
     load_published_run,
     read_arrays,
 )
@@ -77,13 +76,10 @@ def write_npz(*arrays: np.ndarray) -> Change:
 
 
 def test_round_trip(smoke_run: RunConfig, source: Path) -> None:
-    run, known = (
-        load_published_run(NAME, str(source)),
-        load_run(smoke_run.run_dir),
-    )
-    for found, truth in zip(
-        run.model.get_weights(), known.model.get_weights(), strict=True
-    ):
+    run = load_published_run(NAME, str(source))
+    known = load_run(smoke_run.run_dir)
+    weights = (model.get_weights() for model in (run.model, known.model))
+    for found, truth in zip(*weights, strict=True):
         np.testing.assert_array_equal(found, truth)
     assert run.config.identity() == known.config.identity()
     assert (run.name, run.path) == ("bumps_cnn_square_4_8", None)
@@ -94,11 +90,11 @@ def test_round_trip(smoke_run: RunConfig, source: Path) -> None:
         for name, value in run.metrics[subset].items():
             assert found.scores[subset][name] == pytest.approx(value, rel=1e-6)
             assert known.metrics[subset][name] == pytest.approx(value, rel=1e-6)
-    grid, is_ood = run.dataset.splits.grid, run.dataset.splits.is_ood
-    drawn = known.model.predict(grid[is_ood], verbose=0)
-    held_out = run.dataset.render_array(grid[is_ood])
-    spread = np.square(held_out - held_out.mean(axis=0)).sum()
-    r2 = 1 - np.square(drawn - held_out).sum() / spread
+    held_out = run.dataset.splits.grid[run.dataset.splits.is_ood]
+    drawn = known.model.predict(held_out, verbose=0)
+    truth = run.dataset.render_array(held_out)
+    spread = np.square(truth - truth.mean(axis=0)).sum()
+    r2 = 1 - np.square(drawn - truth).sum() / spread
     assert run.metrics["r2"]["ood"] == pytest.approx(r2, rel=1e-4)
 
 
@@ -110,8 +106,7 @@ def test_the_same_run_gives_the_same_bytes(
     files = [*(f"{NAME}/{file}" for file in (*FILES, SUMS_FILE))]
     for file in files:
         assert (tmp_path / file).read_bytes() == (source / file).read_bytes()
-    written = {p.relative_to(tmp_path) for p in tmp_path.rglob("*.*")}
-    assert all(not p.name.startswith(".partial") for p in written)
+    assert not [*tmp_path.rglob(".partial*")]
     # Nothing says where things lay on this machine.
     for path in tmp_path.rglob("*"):
         content = path.read_bytes() if path.is_file() else b""
@@ -146,12 +141,9 @@ def test_damaged_files_are_named(copy: Path, file: str) -> None:
         (put_flags(plugins="evil"), "--plugins cannot be published"),
         (put_flags(flagfile="evil.flags"), "has a line '--flagfile"),
         (put_flags(region="not:file:x.csv"), "--region cannot be published"),
-        (put_flags(unknown=1), "--unknown is not a flag"),
         (put_flags(width=0), "--width must be at least"),
-        (put_flags(width=64), r"weights.npz must have .* got"),
         (put_flags(width=65536), "too few for layers|must be smaller"),
         (put_flags(width=7), r"weights.npz must have .* got"),
-        (lambda _: b"\xff\xfe", "is no text"),
         (lambda _: b"import os", "has a line 'import os'"),
     ],
 )
@@ -173,7 +165,6 @@ def test_foreign_flags(
         (lambda c: c[: len(c) // 2], "is no .npz archive"),
         (lambda _: b"PK\x03\x04 nothing", "is no .npz archive"),
         (write_npz(np.zeros(12000, "f4")), "must have 8 arrays, got 1"),
-        (lambda _: format_weights([]), "must have 8 arrays, got 0"),
     ],
 )
 def test_foreign_weights(copy: Path, weights: Change, words: str) -> None:
@@ -241,7 +232,6 @@ def test_weights_unpack_no_more_than_they_say() -> None:
     [
         (b"{}", "no scores"),
         (b'{"id": {"mse": NaN}}', "no JSON"),
-        (b'{"id": {"mse": "x"}}', "no numbers"),
         (b'{"id": 3}', "other things"),
         (b'{"id": {"mse": %d}}' % 10**400, "no numbers"),
         (b"[" * 100000, "no JSON"),

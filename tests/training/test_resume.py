@@ -1,7 +1,6 @@
 """Resume: an interrupted run ends in the bits of one that was not."""
 
 import functools
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -77,8 +76,7 @@ def fit_whole(fit: Fit, tmp_path_factory: pytest.TempPathFactory) -> Fit:
 
 
 @pytest.mark.parametrize(
-    ("flags", "stops"),
-    [(SMOKE, (0, 2)), (FALLING_RATE, (3, 2)), (ACTING, (2,))],
+    ("flags", "stops"), [(SMOKE, (0, 2)), (FALLING_RATE, (4,)), (ACTING, (2,))]
 )
 def test_resume_is_exact(
     flags: tuple[str, ...],
@@ -146,45 +144,20 @@ class SeeEpochs(keras.callbacks.Callback):
         self.epochs.append(epoch + 1)
 
 
-@pytest.fixture(scope="module")
-def interrupted(fit: Fit, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Checkpoints of epochs 2 and 3, as TensorFlow's manager leaves them."""
-    folder = tmp_path_factory.mktemp("interrupted")
-    with pytest.raises(KeyboardInterrupt):
-        fit(SMOKE, folder, StopAfter(3))
-    stems = {file.stem for file in folder.glob("*.index")}
-    assert stems == {"ckpt-2", "ckpt-3"}
-    (folder / "ckpt-4_temp").mkdir()  # of a kill
-    (folder / "ckpt-4_temp" / "part-0.data").touch()
-    return folder
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "epochs"),
-    [
-        ("checkpoint", bytes(range(256)), [4]),
-        ("ckpt-3.data-00000-of-00001", b"short", [3, 4]),
-    ],
-)
-def test_what_is_good_is_used(
-    name: str,
-    content: bytes,
-    epochs: list[int],
-    interrupted: Path,
-    fit_whole: Fit,
-    fit: Fit,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture,
+def test_without_the_newest_checkpoint(
+    fit_whole: Fit, fit: Fit, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    """Whatever the list of checkpoints holds, and without the newest."""
-    folder = shutil.copytree(interrupted, tmp_path / "copy")
-    (folder / name).write_bytes(content)
+    """A kill may cut the file off that is written; the other one is used."""
+    with pytest.raises(KeyboardInterrupt):
+        fit(SMOKE, tmp_path, StopAfter(3))
+    stems = {file.stem for file in tmp_path.glob("*.index")}
+    assert stems == {"ckpt-2", "ckpt-3"}
+    (tmp_path / "ckpt-4_temp").mkdir()  # of a kill
+    (tmp_path / "ckpt-3.data-00000-of-00001").write_bytes(b"short")
     seen = SeeEpochs()
-    check_equal(fit_whole(SMOKE), fit(SMOKE, folder, seen))
-    assert seen.epochs == epochs
+    check_equal(fit_whole(SMOKE), fit(SMOKE, tmp_path, seen))
+    assert seen.epochs == [3, 4]
     error = capsys.readouterr().err
-    assert ("ckpt-3 cannot be read" in error) == (epochs == [3, 4])
-    assert ("on from epoch 2" in error) == (epochs == [3, 4])
-    assert not list(folder.glob("*_temp"))
-    stems = {file.stem for file in folder.glob("*.index")}
+    assert "ckpt-3 cannot be read" in error and "on from epoch 2" in error
+    stems = {file.stem for file in tmp_path.glob("*")}
     assert stems == {"ckpt-3", "ckpt-4"}

@@ -63,12 +63,6 @@ def test_scalar_tags_are_few_and_grouped(
     assert set(groups) <= {"_hparams_"}
 
 
-def test_samples_are_also_a_file(smoke_run: RunConfig) -> None:
-    """ID above OOD of the last epoch, more than a card of TensorBoard has."""
-    with Image.open(Path(smoke_run.run_dir) / "samples.png") as file:
-        assert file.width > 1000 and file.height > 600
-
-
 def test_hyperparameters_are_those_that_say_something(
     smoke_run: RunConfig, events: EventAccumulator
 ) -> None:
@@ -77,6 +71,19 @@ def test_hyperparameters_are_those_that_say_something(
     shown = set(data.session_start_info.hparams)
     assert {"region", "encoding", "model", "seed", "epochs"} <= shown
     assert "adam_epsilon" not in shown and len(shown) < 25
+
+
+def test_images_are_drawn(
+    events: EventAccumulator, smoke_run: RunConfig
+) -> None:
+    """And those of the last epoch, more than on a card, are also a file."""
+    for tag in ("answer/samples_ood", "stage_log_volume_map/code"):
+        width, height, png = read(events, tag)[2][:3]
+        image = matplotlib.image.imread(io.BytesIO(png), format="png")
+        assert image.shape[:2] == (int(height), int(width))
+        assert image.std() > 0
+    with Image.open(Path(smoke_run.run_dir) / "samples.png") as file:
+        assert file.width > 1000 and file.height > 600
 
 
 def test_last_scalars_are_the_final_metrics(
@@ -92,18 +99,6 @@ def test_last_scalars_are_the_final_metrics(
         shown = read(events, f"stage_factorization/{stage}")[epochs]
         expected = metrics["layers"][stage]["factorization"]
         assert shown == pytest.approx(expected, rel=1e-6)
-
-
-def test_images_can_be_decoded(events: EventAccumulator) -> None:
-    for tag in (
-        "answer/samples_ood",
-        "answer/map",
-        "stage_log_volume_map/code",
-    ):
-        width, height, png = read(events, tag)[2][:3]
-        image = matplotlib.image.imread(io.BytesIO(png), format="png")
-        assert image.shape[:2] == (int(height), int(width))
-        assert image.std() > 0
 
 
 def test_pictures_can_be_left_out(
@@ -142,23 +137,3 @@ def test_a_damaged_file_is_named_and_begun_anew(
     History(tmp_path).add(3, {"train/loss": 0.5})
     assert read_history(file) == {3: {"train/loss": 0.5}}
     assert f"no curves from {file}" in capsys.readouterr().err
-
-
-def test_a_resumed_run_ends_in_the_same_file(tmp_path: Path) -> None:
-    def train(history: History, first: int, last: int) -> None:
-        for epoch in range(first, last + 1):
-            history.add(epoch, {"train/loss": 1 / epoch})
-            if epoch % 2 == 0:
-                history.add(epoch, {"id/mse": 0.1 * epoch, "ood/mse": None})
-
-    whole, parts = folders = [tmp_path / "whole", tmp_path / "parts"]
-    for folder in folders:
-        folder.mkdir()
-    train(History(whole), 1, 6)
-    train(History(parts), 1, 4)  # ends after the checkpoint of epoch 2
-    train(History(parts), 3, 3)
-    assert list(read_history(parts / "history.csv")) == [1, 2, 3]
-    train(History(parts), 3, 6)
-    first, second = ((f / "history.csv").read_bytes() for f in folders)
-    assert first == second
-    assert b"\n1,1.0,\n" in first  # no score at this epoch

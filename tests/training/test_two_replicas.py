@@ -26,14 +26,6 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray]:
         return dict(arrays)
 
 
-def test_the_global_batch_is_the_same(found: dict[str, np.ndarray]) -> None:
-    dataset = make_dataset(parse_config(SMOKE))
-    batches = make_batches(dataset, 16, seed=0, num_steps=10)
-    expected = zip(*batches.as_numpy_iterator(), strict=True)
-    for name, values in zip(("factors", "images"), expected, strict=True):
-        np.testing.assert_array_equal(found[name], values)
-
-
 def test_the_loss_of_a_training_is_the_same(
     found: dict[str, np.ndarray],
 ) -> None:

@@ -9,7 +9,6 @@ number of replicas.
 
 import contextlib
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -28,16 +27,6 @@ from tfcomp.models.value_embedding import LowRankEmbedding
 from tfcomp.training.prepared_models import make_strategy, make_training_model
 
 SMOKE = ("--flagfile=smoke.flags", "--steps_per_epoch=10")
-
-
-def read_batches(strategy: tf.distribute.Strategy) -> Iterator[tuple]:
-    """Factors and images of ten batches, the halves of each joined."""
-    dataset = make_dataset(parse_config(SMOKE))
-    batches = make_batches(dataset, 16, seed=0, num_steps=10)
-    for batch in strategy.experimental_distribute_dataset(batches):
-        parts = [strategy.experimental_local_results(x) for x in batch]
-        assert [len(part) for part in parts[0]] == [8, 8]
-        yield tuple(np.concatenate([*map(np.asarray, x)]) for x in parts)
 
 
 def train_smoke(strategy: tf.distribute.Strategy) -> list[float]:
@@ -83,8 +72,7 @@ if __name__ == "__main__":
     two = make_strategy(2)  # splits the CPU
     one = make_strategy(1)
     assert two.num_replicas_in_sync == 2
-    factors, images = zip(*read_batches(two), strict=True)
-    found = {"factors": factors, "images": images}
+    found = {}
     for strategy in (two, one):
         name = str(strategy.num_replicas_in_sync)
         found[f"losses {name}"] = train_smoke(strategy)

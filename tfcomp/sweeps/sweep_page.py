@@ -55,7 +55,11 @@ def make_page(
     shown += [_draw_scores(sweep, scores, names)] if names else []
     text = "Errors by epoch, numbers of stages, scores by varied numbers."
     sections = [Section("figures", "Figures", text, figures)]
-    tested, pairs = _describe_pairs(sweep), _list_pairs(sweep)
+    pairs, tested = _list_pairs(sweep), ""
+    if held_out := [row for row in pairs if row["score"] == HELD_OUT]:
+        first = {row["a"] for row in held_out}
+        is_one = len(first) == 1 and len(held_out) > 1
+        tested = describe_tests(held_out, first.pop() if is_one else "")
     if pairs:
         flags = [f"{flag}_{side}" for flag in sweep.flags for side in "ab"]
         cells = [{k: v for k, v in r.items() if k not in flags} for r in pairs]
@@ -82,9 +86,11 @@ def draw_lines(
     floors = {}
     for quantity in [n for n in names if n in set(table["quantity"])]:
         rows = table[table["quantity"] == quantity].sort_values(x)
+        ends, is_band = ["low", "high"], rows["n"] >= MIN_SEEDS
+        rows = rows.assign(**{end: rows[end].where(is_band) for end in ends})
         panels[names[quantity]] = {
-            str(label): _make_curve(points, x)
-            for label, points in rows.groupby(_label(rows, flags), sort=False)
+            str(label): BandCurve(p[x], p["mean"], p["low"], p["high"])
+            for label, p in rows.groupby(_label(rows, flags), sort=False)
         }
         metric = find_metric(quantity)
         if metric and metric.floor is not None:
@@ -97,12 +103,6 @@ def draw_lines(
     )
     numbers = list_rows(table.drop(columns="sd"))
     return [Exhibit(name, name, f"{BAND}, against: {x}.", figure, numbers)]
-
-
-def _make_curve(points: pd.DataFrame, x: str) -> BandCurve:
-    is_band = points["n"] >= MIN_SEEDS
-    low, high = (points[end].where(is_band) for end in ("low", "high"))
-    return BandCurve(points[x], points["mean"], low, high)
 
 
 def _draw_scores(
@@ -153,26 +153,17 @@ def draw_samples(folder: Path, runs: Sequence[ScoredRun]) -> list[Exhibit]:
     ]
 
 
-def _describe_pairs(sweep: SweepNumbers) -> str:
-    rows = [row for row in _list_pairs(sweep) if row["score"] == HELD_OUT]
-    if not rows:
-        return ""
-    first = {row["a"] for row in rows}
-    is_one = len(first) == 1 and len(rows) > 1
-    return describe_tests(rows, first.pop() if is_one else "")
-
-
 def _list_pairs(sweep: SweepNumbers) -> list[dict[str, Any]]:
     """Returns all pairs, with the names of their settings first."""
-    paired = sweep.paired.astype(object)
+    paired, flags = sweep.paired.astype(object), sweep.flags
     return [
-        {side: _name(row, sweep.flags, side) for side in "ab"} | row
+        {
+            side: make_label({f: row[f"{f}_{side}"] for f in flags}, flags)
+            for side in "ab"
+        }
+        | row
         for row in list_rows(paired.where(paired.notna(), None))
     ]
-
-
-def _name(row: Mapping[str, Any], flags: Sequence[str], side: str) -> str:
-    return make_label({flag: row[f"{flag}_{side}"] for flag in flags}, flags)
 
 
 def _label(table: pd.DataFrame, flags: Sequence[str]) -> pd.Series:

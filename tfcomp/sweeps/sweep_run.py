@@ -12,13 +12,11 @@ report.html      the results in sentences, and all figures
 figures/         curves and scores (PNG, PDF, CSV)
 events...        the tab HParams of TensorBoard: every trial is a session, and
                  these events name the settings that vary
-
-The last five are made again when scores, flags or code have changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -32,7 +30,7 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 from tfcomp.config import run_flags
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.evaluation.metrics import is_measured
-from tfcomp.storage.code_version import compute_code_version, hash_files
+from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.files import (
     make_subfolder,
     refuse_link,
@@ -59,9 +57,7 @@ from tfcomp.tables.flatten import ALL, END, Row
 if TYPE_CHECKING:
     from tfcomp.sweeps.sweep_numbers import SweepNumbers
 
-# Numbers of finished trials, by their names.
-Results = Mapping[str, Sequence[Row]]
-PAGE, STAMP_FILE = "report.html", ".reports"
+PAGE = "report.html"
 # Settings that a figure can tell apart, with a row of an inch for each five.
 MAX_DRAWN = 200
 # TensorBoard knows an event file by a part of its name.
@@ -95,9 +91,8 @@ class Sweep(Workload):
     def write_tables(self, failures: Mapping[str, str]) -> None:
         """Writes `trials.csv`: settings, seeds, scores, reasons of failures."""
         rows: list[dict[str, Any]] = []
-        results = self._read_results()
         for trial in self.items:
-            result = results.get(trial.name, ())
+            result = read_result(trial)
             status = "finished" if result else "missing"
             row = {
                 "trial": trial.name,
@@ -112,13 +107,29 @@ class Sweep(Workload):
         write_csv(self.folder / "trials.csv", [empty | row for row in rows])
 
     def write_reports(self) -> None:
-        """Writes statistics, figures and the page."""
-        results = self._read_results()
-        write_reports(self.folder, self.items, results, self.settings)
+        """Writes summary, comparisons, figures and HParams."""
+        # A late import: an interrupted command should not wait for it.
+        from tfcomp.sweeps.sweep_numbers import compute_numbers
 
-    def _read_results(self) -> dict[str, list[Row]]:
-        results = {t.name: read_result(t) for t in self.items}
-        return {name: rows for name, rows in results.items() if rows}
+        folder, trials = self.folder, self.items
+        refuse_link(folder / "figures")
+        # Until they are complete, reports can be wrong.
+        tables = [folder / f"{name}.csv" for name in ("summary", "paired")]
+        old = [folder / PAGE, *(folder / "figures").glob("*.*"), *tables]
+        for path in old:
+            path.unlink(missing_ok=True)
+        sweep = compute_numbers(folder.name, trials, self.settings)
+        for path, table in zip(
+            tables, (sweep.scores, sweep.paired), strict=True
+        ):
+            if len(table):
+                write_table(path, table)
+        results = [read_result(trial) for trial in trials]
+        write_experiment(folder, trials, list_tags(results))
+        if len({tuple(trial.setting.values()) for trial in trials}) > MAX_DRAWN:
+            print(f"no figures of more than {MAX_DRAWN} settings")
+        elif any(results):
+            write_page(folder, sweep)
 
 
 def define_flags() -> flags.FlagValues:
@@ -149,40 +160,6 @@ def make_sweep(values: dict[str, Any]) -> Sweep:
     return Sweep(Path(config.run_dir), trials, text, settings)
 
 
-def write_reports(
-    folder: Path,
-    trials: Sequence[Trial],
-    results: Results,
-    settings: SweepSettings,
-) -> None:
-    """Writes summary, comparisons, figures and HParams, unless up to date."""
-    made_of = [folder / name for name in ("trials.csv", "sweep.flags")]
-    version = hash_files((file.name, file) for file in made_of)
-    stamp = folder / STAMP_FILE
-    tables = [folder / f"{name}.csv" for name in ("summary", "paired")]
-    is_known = stamp.exists() and stamp.read_bytes() == version.encode()
-    if is_known and tables[0].exists():
-        return
-    refuse_link(folder / "figures")
-    # Until they are complete, reports can be wrong.
-    old = [stamp, folder / PAGE, *(folder / "figures").glob("*.*"), *tables]
-    for path in old:
-        path.unlink(missing_ok=True)
-    # A late import: a command with nothing to report should not wait for it.
-    from tfcomp.sweeps.sweep_numbers import compute_numbers
-
-    sweep = compute_numbers(folder.name, trials, settings)
-    for path, table in zip(tables, (sweep.scores, sweep.paired), strict=True):
-        if len(table):
-            write_table(path, table)
-    write_experiment(folder, trials, list_tags(results))
-    if len({tuple(trial.setting.values()) for trial in trials}) > MAX_DRAWN:
-        print(f"no figures of more than {MAX_DRAWN} settings")
-    elif results:
-        write_page(folder, sweep)
-    write_text(stamp, version)
-
-
 def write_page(folder: Path, sweep: SweepNumbers) -> None:
     """Writes `figures/`, and the page that shows them."""
     from tfcomp.figures.exhibits import save_exhibit
@@ -203,11 +180,11 @@ def write_page(folder: Path, sweep: SweepNumbers) -> None:
     write_text(folder / PAGE, page)
 
 
-def list_tags(results: Results) -> list[str]:
+def list_tags(results: Iterable[Sequence[Row]]) -> list[str]:
     """Returns TensorBoard's names of scores; it shows the first ones."""
     tags = dict.fromkeys(
         f"{subset}/{name}"
-        for rows in results.values()
+        for rows in results
         for when, subset, _, name, _ in rows
         if when == END and subset != ALL
     )

@@ -119,8 +119,14 @@ def _prepare(setup: Setup, worker: Worker) -> None:
 
     if _Process.setup is None:
         os.chdir(setup.folder)
-        os.environ.update(_choose_environment(setup, worker.name))
+        if setup.gpus:
+            number = re.search(r"\d+$", str(worker.name))  # on this machine
+            place = int(number[0]) if number else 0
+            gpu = setup.gpus[place % len(setup.gpus)]
+            os.environ["CUDA_VISIBLE_DEVICES"] = gpu
         if setup.threads:
+            limits = dict.fromkeys(THREAD_VARIABLES, str(setup.threads))
+            os.environ.update(limits)
             import numpy  # noqa: F401  its library must be there to be limited
 
             threadpoolctl.threadpool_limits(setup.threads)
@@ -147,18 +153,6 @@ def _replace_process(worker: Worker) -> None:
     ):
         time.sleep(0.05)
     os._exit(0)
-
-
-def _choose_environment(setup: Setup, worker: str | int) -> dict[str, str]:
-    """Returns variables that TensorFlow reads at its start."""
-    chosen: dict[str, str] = {}
-    if setup.threads:
-        chosen = dict.fromkeys(THREAD_VARIABLES, str(setup.threads))
-    if setup.gpus:
-        number = re.search(r"\d+$", str(worker))  # on this machine
-        place = int(number[0]) if number else 0
-        chosen["CUDA_VISIBLE_DEVICES"] = setup.gpus[place % len(setup.gpus)]
-    return chosen
 
 
 @contextlib.contextmanager

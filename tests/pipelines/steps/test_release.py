@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.steps.canary import BLOCKED, SIGNATURES
+from pipelines.steps.canary import BLOCKED
 from pipelines.steps.evaluator import LINEAGE
 from pipelines.steps.release import (
     CANARY,
@@ -31,14 +31,6 @@ Arrays = dict[str, np.ndarray]
 def expected(smoke_run: RunConfig) -> Arrays:
     run = load_run(smoke_run.run_dir)
     return make_answers(run, make_requests(run.dataset))
-
-
-def test_all_signatures_are_asked(expected: Arrays) -> None:
-    """The canary is, too: `test_components` compares its answers with these."""
-    asked = {name.split("/")[0] for name in expected}
-    assert asked == set(SIGNATURES)
-    requests = {name.split("/")[1] for name in expected}
-    assert requests == {"one", "id", "ood"}
 
 
 def test_model_is_asked_where_there_is_no_keras() -> None:
@@ -86,10 +78,6 @@ def test_wrong_answers(change, message: str, expected: Arrays) -> None:
         wrong = expected | {name: change(expected[name])}
         with pytest.raises(RunError, match=f"answers? {name} .*{message}"):
             compare_answers(wrong, expected)
-
-
-def test_missing_and_surplus_answers(expected: Arrays) -> None:
-    name = "activations/one/image"
     fewer = {k: v for k, v in expected.items() if k != name}
     with pytest.raises(RunError, match=f"{name} with shape None, the network"):
         compare_answers(fewer, expected)
@@ -129,28 +117,18 @@ def test_same_model_is_pushed_once(tmp_path: Path, evaluation: Path) -> None:
     lineages = [
         json.loads((v / LINEAGE).read_text()) for v in list_versions(out)
     ]
-    parents = [lineage["parents"] for lineage in lineages]
-    assert [[p["version"] for p in found] for found in parents] == [
-        [],
-        ["1"],
-        ["2"],
-    ]
-    assert len({found[0]["sha256"] for found in parents[1:]}) == 2
+    first, second, third = (lineage["parents"] for lineage in lineages)
+    assert first == []
+    assert [p["version"] for p in (*second, *third)] == ["1", "2"]
+    assert second[0]["sha256"] != third[0]["sha256"]
 
 
-@pytest.mark.parametrize(
-    "name", ["variables/data", "variables/more", "card.md"]
-)
-def test_damaged_version_is_no_copy(
-    name: str, tmp_path: Path, evaluation: Path
-) -> None:
+def test_damaged_version_is_no_copy(tmp_path: Path, evaluation: Path) -> None:
     model = make_model(tmp_path / "a", "a")
-    (model / "variables" / "more").write_text("more")
-    (model / "card.md").write_text("card")
-    first, _ = push_model(model, tmp_path / "out", evaluation, {})
-    if name == "variables/more":
-        (first / name).unlink()
-    else:
-        (first / name).write_text("b")
-    again, is_new = push_model(model, tmp_path / "out", evaluation, {})
-    assert is_new and again.name == "2"
+    for number in "123":
+        version, is_new = push_model(model, tmp_path / "out", evaluation, {})
+        assert is_new and version.name == number
+        if number == "1":
+            (version / "variables" / "data").unlink()
+        else:
+            (version / "variables" / "data").write_text("b")
