@@ -113,7 +113,7 @@ def make(
 def test_a_grid_of_both_kinds(region: str) -> None:
     data = make({"x": 20, "y": 20, "z": 5}, region, eval_points=500)
     splits = subsample_levels(data, 60).splits
-    assert 30 <= len(splits.grid) <= 60
+    assert 20 <= len(splits.grid) <= 60
     levels = [np.unique(column) for column in splits.grid.T]
     assert np.prod([len(column) for column in levels]) == len(splits.grid)
     is_ood = data.region.contains(splits.grid)
@@ -134,6 +134,13 @@ def test_of_single_images_a_sample() -> None:
     assert splits.is_ood.sum() == 100
     known = {tuple(row) for row in cells}
     assert all(tuple(row) in known for row in splits.grid)
+
+
+def test_of_many_points_in_few_bins_a_sample() -> None:
+    rng = np.random.default_rng(0)
+    cells = rng.uniform(0, 3, (900, 2)).astype("f4")
+    data = make({"x": 4, "y": 4}, "box:x:2-3", cells=cells)
+    assert len(subsample_levels(data, 100).splits.grid) == 100
 
 
 def test_few_points_of_a_sample_are_among_it() -> None:

@@ -66,7 +66,10 @@ def subsample_levels(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
         return dataset if is_all else dataset.at_points(every)
     index = dataset.space.to_index(every.factors)
     known = [np.unique(column) for column in index.T]
-    counts = count_levels([len(levels) for levels in known], limit)
+    counts = [1] * len(known)
+    for most in range(1, max(map(len, known)) + 1):
+        more = [min(len(column), most) for column in known]
+        counts = more if math.prod(more) <= limit else counts
     levels = [
         column[np.linspace(0, len(column) - 1, count).round().astype(int)]
         for column, count in zip(known, counts, strict=True)
@@ -79,22 +82,9 @@ def subsample_levels(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
         for chosen, level in zip(levels, middle, strict=True):
             chosen[np.abs(chosen - level).argmin()] = level
         rows = _find_rows(index, levels)
-    if not limit // 4 <= len(rows) <= limit:
+    if not math.prod(counts) / 4 <= len(rows) <= limit:  # few of them exist
         rows = sample_rows(every.is_ood, limit)
     return dataset.at_points(every[rows])
-
-
-def count_levels(sizes: Sequence[int], limit: int) -> list[int]:
-    """Returns about equal numbers of levels with a product up to `limit`."""
-    counts = [1] * len(sizes)
-    growing = list(range(len(sizes)))
-    while growing:
-        least = min(growing, key=lambda i: counts[i])
-        counts[least] += 1
-        if counts[least] > sizes[least] or math.prod(counts) > limit:
-            counts[least] -= 1
-            growing.remove(least)
-    return counts
 
 
 def _find_rows(index: np.ndarray, levels: Sequence[np.ndarray]) -> np.ndarray:
