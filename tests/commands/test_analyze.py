@@ -23,7 +23,7 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 def report(smoke_run: RunConfig, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     flags = [f"--run={smoke_run.run_dir}", f"--output={folder}"]
-    flags.append("--sections=explorer,errors,layers")
+    flags.append("--sections=explorer,errors,layers,runs")
     with pytest.MonkeyPatch.context() as patch:  # PDF files as for users
         patch.setattr("tfcomp.figures.exhibits.figure_to_pdf", figure_to_pdf)
         assert analyze.main(["analyze", *flags]) == 0

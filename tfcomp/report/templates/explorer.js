@@ -1,5 +1,5 @@
 // The explorer: a map over two factors, and the images at the combination that
-// is selected there. explorer_data.py describes the data.
+// is selected there. explorer.py describes the data.
 (() => {
 "use strict";
 const root = document.getElementById("explorer");
