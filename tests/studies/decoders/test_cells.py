@@ -85,6 +85,20 @@ def test_verdict(ood: list[float], worst_id: float, verdict: str) -> None:
     assert cell["ood_r2"] == pytest.approx(expected, nan_ok=True)
 
 
+def test_few_fitted_runs_and_copies_decide_nothing() -> None:
+    runs = make_runs("additive", [*GOOD, 0.5, 0.5, 0.5, 0.5])
+    for _, metrics in runs[3:]:
+        metrics["id"]["relative_mse"] = 0.4
+    (cell,) = judge(runs)
+    assert (cell["fitted"], cell["verdict"]) == (3, "undecided")
+    runs = make_runs("additive", GOOD)
+    for place, (_, metrics) in enumerate(runs):
+        metrics["id"] |= {f"other_{n}": float(n + place) for n in range(10)}
+    assert judge(runs)[0]["verdict"] == "composes"
+    copy = (runs[1][0] | {"seed": 7}, runs[1][1])
+    assert judge([*runs, copy])[0]["verdict"] == "undecided"
+
+
 @pytest.mark.parametrize(
     ("planted", "verdict"),  # of the matching decoder, of the others
     [

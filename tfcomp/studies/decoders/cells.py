@@ -32,6 +32,8 @@ from tfcomp.tables import Results
 from tfcomp.tables.flatten import NO_FLAGS
 
 BOUND = 0.9  # of R², ID and OOD
+MIN_FITTED = 0.5  # share of the runs
+MIN_EQUAL = 10  # numbers that copies of a run share
 FRESH = 200  # the first seed of version 2 of the comparison
 SHAPES = "square,ellipse,heart"  # of sprites, before there were others
 # Composition of the data to the decoder that is it.
@@ -108,7 +110,17 @@ def estimate_r2(
     found = estimate_mean(values, AT_MOST_ONE)
     numbers = (found.mean, found.low, found.high) if found else [None] * 3
     mean, low, high = (math.nan if n is None else n for n in numbers)
-    return fitted, judge(found, above(BOUND))[0], (mean, low, high)
+    verdict = judge(found, above(BOUND))[0]
+    if is_open(runs, fitted):
+        verdict = Verdict.UNDECIDED
+    return fitted, verdict, (mean, low, high)
+
+
+def is_open(runs: pd.DataFrame, fitted: pd.DataFrame) -> bool:
+    """Tells if fewer than half of the runs fit, or two are copies."""
+    numbers = fitted.filter(regex="^(?!train/).+/").dropna(axis=1)
+    is_copied = numbers.shape[1] >= MIN_EQUAL and numbers.duplicated().any()
+    return bool(is_copied or len(fitted) < MIN_FITTED * len(runs))
 
 
 def average(runs: pd.DataFrame, path: str) -> float:

@@ -15,6 +15,7 @@ from tfcomp.studies.decoders.cells import (
     Row,
     average,
     estimate_r2,
+    is_open,
 )
 
 RIVALS = {"additive", "cnn", "slots"}  # of decoders_law.flags
@@ -87,6 +88,7 @@ def _list_references(run: pd.Series) -> list[Row]:
 def _describe_round(decoder: str, runs: pd.DataFrame, bound: float) -> Row:
     fitted, _, (mean, low, high) = estimate_r2(runs)
     solves = "yes" if low > bound else "no" if high <= bound else "?"
+    solves = "?" if is_open(runs, fitted) else solves
     return {
         "decoder": decoder,
         "first_seed": int(runs["seed"].iloc[0]),
