@@ -52,7 +52,7 @@ def measure(path: Path) -> None:
     from tfcomp.datasets import make_dataset
     from tfcomp.datasets.batches import make_batches
     from tfcomp.evaluation.evaluator import Evaluator
-    from tfcomp.models.initial_model import make_model
+    from tfcomp.models.stages import make_model
     from tfcomp.training.fit import compile_model
 
     dataset = make_dataset(config)

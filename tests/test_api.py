@@ -17,7 +17,7 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.evaluator import Evaluator
-from tfcomp.models.initial_model import make_model
+from tfcomp.models.stages import make_model
 from tfcomp.studies.claims.all_claims import CLAIMS
 from tfcomp.training.export import export_model
 

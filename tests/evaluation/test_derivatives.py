@@ -14,7 +14,7 @@ from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.evaluation import derivatives, stage_metrics
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.run_analysis import RunAnalysis
-from tfcomp.models.initial_model import make_model
+from tfcomp.models.stages import make_model
 from tfcomp.report.stage_section import make_interactions, make_layers
 
 STEPS = {

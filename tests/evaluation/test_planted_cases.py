@@ -30,7 +30,7 @@ from tfcomp.datasets import make_dataset
 from tfcomp.datasets.splits import Points, Splits
 from tfcomp.evaluation import geometry_metrics, stage_metrics
 from tfcomp.evaluation.superposed_inputs import draw_superposed_inputs
-from tfcomp.models.initial_model import make_model
+from tfcomp.models.stages import make_model
 
 GRID = make_grid(14, 14)
 IS_OOD = hold_out(GRID, 2, 11)

@@ -18,7 +18,7 @@ from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun, load_run
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.evaluation.run_metrics import compute_metrics
-from tfcomp.models.initial_model import make_model
+from tfcomp.models.stages import make_model
 
 SIZES = (2, 4, 5)
 FILES = ("run.flags", "metrics.json", "model.keras")

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfcomp.models.regularizers import EntropyRegularizer, VarianceRegularizer
+from tfcomp.models.forced_rendering import (
+    EntropyRegularizer,
+    VarianceRegularizer,
+)
 
 
 def compute_entropy_slowly(coefficients: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.run_analysis import RunAnalysis
-from tfcomp.models.initial_model import make_model
+from tfcomp.models.stages import make_model
 from tfcomp.report.first_screen import make_answer, score_runs
 from tfcomp.report.run_exhibits import group_runs, rename_runs
 from tfcomp.report.run_names import describe_common, name_runs

@@ -13,7 +13,7 @@ from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.loading import LoadedRun, load_run
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.evaluation.run_metrics import compute_metrics
-from tfcomp.models.initial_model import make_model
+from tfcomp.models.stages import make_model
 from tfcomp.report.report_build import MAKERS, write_projections
 from tfcomp.training.experiment import train_and_evaluate
 

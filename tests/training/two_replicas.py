@@ -22,7 +22,10 @@ with start_tensorflow():
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.batches import make_batches
-from tfcomp.models.regularizers import EntropyRegularizer, VarianceRegularizer
+from tfcomp.models.forced_rendering import (
+    EntropyRegularizer,
+    VarianceRegularizer,
+)
 from tfcomp.models.value_embedding import LowRankEmbedding
 from tfcomp.training.prepared_models import make_strategy, make_training_model
 

@@ -164,8 +164,7 @@ def split_rows(is_ood: Array) -> Array:
 def _reduce_units(values: Array) -> Array:
     """Returns embeddings [n, d] with at most `MAX_UNITS` units, shifted.
 
-    With fewer rows than units they are rotated into their span, which is exact.
-    Otherwise units are added, with random signs, into random groups.
+    Rotated into their span, or added with random signs in random groups.
     """
     # Less the first row: moments of a common offset would be rounding.
     count, units = values.shape
@@ -223,7 +222,6 @@ def _explain_whitened(rest: Array, whole: _Moments) -> float | None:
 
 
 def _compose(moments: Sequence[_Moments]) -> Scores:
-    """Rates the parts of ID rows by the error of the ID mean."""
     known = moments[ID] + moments[ID_TEST]
     parts = known.about(known.mean).fit()
     numbers: Scores = {}
@@ -240,7 +238,7 @@ def _compose(moments: Sequence[_Moments]) -> Scores:
 def _probe(
     layer: _Layer, moments: Sequence[_Moments]
 ) -> tuple[Array, dict[str, Array]]:
-    """Fits discriminants of all factors to ID rows; weights, and accuracies."""
+    """Fits discriminants to ID rows; returns weights, and accuracies."""
     known = moments[ID].about(moments[ID].mean)
     fits = [_fit_discriminant(known, part) for part in layer.slices]
     weights = np.hstack([weight for weight, _ in fits])

@@ -35,10 +35,9 @@ DEAD_SPREAD = 1e-4  # standard deviation of a code, over the largest
 def measure_codes(
     codes: Array, index: Array, is_ordered: Sequence[bool], seed: int = 0
 ) -> Scores:
-    """Returns all scores by name, on a random sample of rows for DCI and SAP.
+    """Returns all scores by name; DCI and SAP are those of a random sample.
 
-    Codes are [n, d], grid indices [n, F]; `is_ordered` says which factors have
-    an order; the seed chooses rows, batches and boosting.
+    Codes are [n, d], grid indices [n, F]; `is_ordered` marks ordered factors.
     """
     codes = np.asarray(codes, np.float64)
     rows = np.random.default_rng(seed).permutation(len(codes))[:MAX_ROWS]
@@ -53,10 +52,7 @@ def measure_codes(
 
 
 def compute_dci(codes: Array, index: Array, seed: int = 0) -> dict[str, float]:
-    """Returns disentanglement, completeness and informativeness.
-
-    Rows should be in random order. A factor of one value is left out.
-    """
+    """Returns disentanglement, completeness and informativeness."""
     from sklearn.ensemble import GradientBoostingClassifier
 
     cut = 3 * len(codes) // 4

@@ -24,11 +24,7 @@ _BLOCK = 64  # points whose distances are held at a time
 def compute_offsets(
     points: Array, point: Array, space: Iterable[Factor]
 ) -> Array:
-    """Returns grid steps from one index [F] to others by factor, [n, F].
-
-    A periodic factor goes on behind its last value, and any other class of a
-    categorical one is one step away.
-    """
+    """Returns grid steps from one index [F] to others by factor, [n, F]."""
     offsets = np.abs(points - point)
     for column, factor in zip(offsets.T, space, strict=True):
         if factor.categorical:
@@ -59,10 +55,7 @@ def find_nearest(index: Array, known: Array, space: FactorSpace) -> Array:
 
 @single_threaded
 def fit_effects(index: Array, sizes: Sequence[int], images: Array) -> Array:
-    """Fits the mean of images [n, ...] at grid indices [n, F], and effects.
-
-    Rows of `make_design` times these, [1 + sum(sizes), pixels], are images.
-    """
+    """Returns mean and effects of images [n, ...], [1 + sum(sizes), pixels]."""
     flat = images.reshape(len(images), -1).astype(np.float64)
     mean = flat.mean(axis=0)
     design = make_design(index, sizes)[:, 1:]
@@ -80,8 +73,7 @@ def make_design(index: Array, sizes: Sequence[int]) -> Array:
 def compute_border_distance(is_ood: Array, space: FactorSpace) -> Array:
     """Returns grid steps from every grid point to the nearest ID point.
 
-    The largest step along a factor counts (section 3.2 of the paper). Both
-    arrays are [prod(space.shape)]; points are infinitely far if none is ID.
+    The largest step along a factor counts (section 3.2 of the paper).
     """
     ordered = list(space.ordered)
     names = [i for i in range(len(space)) if i not in ordered]
@@ -113,10 +105,7 @@ def compute_border_distance(is_ood: Array, space: FactorSpace) -> Array:
 
 
 def correlate_with_distance(error: Array, distance: Array) -> float | None:
-    """Returns the rank correlation of OOD error and distance to ID, [n] each.
-
-    None for fewer than three OOD points, equal numbers, or one not finite.
-    """
+    """Returns the rank correlation of OOD errors and distances [n]."""
     chosen = distance > 0
     error, distance = error[chosen], distance[chosen]
     is_known = len(error) > 2 and np.isfinite([error, distance]).all()

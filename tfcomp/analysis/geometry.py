@@ -201,7 +201,6 @@ def _pairs(g: Array) -> list[tuple[Array, Array, Array]]:
 
 
 def _average_pairs(g: Array, combine: Callable, worst: float) -> Array:
-    """Averages 1 - |g_xy| / combine(g_xx, g_yy) over pairs."""
     scores = [
         1 - np.abs(xy) / np.maximum(combine(xx, yy), _TINY)
         for xx, yy, xy in _pairs(g)

@@ -46,8 +46,7 @@ def compute_jet_products(
     """Returns inner products of all derivatives of stages, float64 [n, K, K].
 
     K counts F first ones, F (F + 1) / 2 second ones (pairs as in `list_pairs`)
-    and F absolute first ones. `jacobian_fn` must be exact, and call its
-    function once, at the factors.
+    and F absolute first ones. `jacobian_fn` must be exact.
     """
     columns: dict[str, list[tf.Tensor]] = {}
 
@@ -73,11 +72,7 @@ def compute_jet_products(
 
 
 class Interaction:
-    """Numbers of a stage at n points, from `compute_jet_products`.
-
-    Derivatives are by factors in units of their ranges [F]. Points that are not
-    finite are NaN.
-    """
+    """Numbers of a stage at n points; derivatives per range of a factor."""
 
     def __init__(self, products: Array, ranges: Sequence[float]) -> None:
         count, scale = len(ranges), np.asarray(ranges, float)
@@ -128,10 +123,9 @@ class Interaction:
         return bend / det, np.sqrt(det)
 
     def summarize(self) -> Scores:
-        """Returns `mixed_share`, means of `contrast` and `relative_contrast`.
+        """Returns the mixed share and means of both contrasts.
 
-        For two factors also `gaussian_curvature`, the median over points that
-        have one, and `total_curvature`, the integral of K over the surface.
+        For two factors also the median of K and its integral over the surface.
         """
         contrast, relative = self.contrast()
         numbers = {

@@ -26,15 +26,12 @@ from tfcomp.analysis.features import Scores, finite_or_none, mean_or_none
 
 @dataclass(frozen=True)
 class Interpolation:
-    """Scores per held-out point, in the order of the curve, [m].
-
-    The first three are the results of `find_edges`; weights are [m, 2].
-    """
+    """Scores per held-out point, in the order of the curve, [m]."""
 
     rows: Array
-    edges: Array
+    edges: Array  # [m, 2]
     fraction: Array
-    weights: Array
+    weights: Array  # [m, 2]
     r2: Array
     linear_r2: Array
     truth_r2: Array
@@ -43,11 +40,7 @@ class Interpolation:
 def find_edges(
     is_ood: Array, periodic: bool = False
 ) -> tuple[Array, Array, Array]:
-    """Finds the known points around every held-out point of a curve.
-
-    Returns rows of the points with an edge on both sides [m], their edges [m,
-    2], and the fraction of the way between these [m], in (0, 1).
-    """
+    """Returns rows [m] in gaps, edges [m, 2], and fractions of the way [m]."""
     is_ood = np.asarray(is_ood, bool)
     known = np.flatnonzero(~is_ood)
     rows = np.flatnonzero(is_ood)
@@ -64,10 +57,7 @@ def find_edges(
 def compute_interpolation(
     outputs: Array, truth: Array, is_ood: Array, periodic: bool = False
 ) -> Interpolation:
-    """Compares outputs between known points with the true images there.
-
-    Both are [n, ...], along one ordered factor, with background 0.
-    """
+    """Compares outputs [n, ...] between known points with the true images."""
     outputs = np.reshape(outputs, (len(outputs), -1)).astype(np.float64)
     truth = np.reshape(truth, (len(truth), -1)).astype(np.float64)
     rows, edges, fraction = find_edges(is_ood, periodic)

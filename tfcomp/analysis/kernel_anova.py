@@ -41,14 +41,11 @@ ROUNDING = 1e-10
 
 
 def summarize_anova(gram: Array, factors: Array) -> Scores:
-    """Returns the shares of a kernel's terms in its variance, by order.
+    """Returns the shares of a kernel's terms [n, n] in its variance, by order.
 
-    The matrix [n, n] is symmetric, the factors [n, F] as for `arrange_grid`. Of
-    two factors `anova_first` and `anova_second` (the terms of one factor each)
-    and `anova_pairwise` (the rest); of any other number `anova_single`,
-    `anova_pairwise` and `anova_higher`. And `factorization_ratio`, the share of
-    all terms of one factor. None for a kernel that does not vary or is not
-    finite.
+    `anova_first`, `anova_second` and `anova_pairwise` of two factors, else
+    `anova_single`, `anova_pairwise` and `anova_higher`, of factors [n, F]. None
+    for a kernel that does not vary or is not finite.
     """
     blocks = arrange_grid(gram, factors)  # [x, y, ..., x', y', ...]
     mean, count = blocks.mean(), blocks.ndim // 2
@@ -89,10 +86,7 @@ def remove_marginals(images: Array) -> Array:
 
 
 def compute_interaction_r2(images: Array, truth: Array) -> float | None:
-    """Returns R^2 of the interaction part of images on the true part.
-
-    None if one is not finite or no true image has an interaction part.
-    """
+    """Returns R^2 of the interaction part of images on the true part."""
     drawn, true = remove_marginals(images), remove_marginals(truth)
     energy, total = float(np.sum(drawn**2)), float(np.sum(true**2))
     if not (np.isfinite(energy) and total > ROUNDING * np.size(truth)):
@@ -105,11 +99,7 @@ def compute_interaction_r2(images: Array, truth: Array) -> float | None:
 
 
 def compute_interaction_size(images: Array, truth: Array) -> Scores:
-    """Returns how large the interaction part of images is.
-
-    `amplitude` is its norm over that of the true part, `variance` and
-    `truth_variance` are shares of the variance over pixels.
-    """
+    """Returns norm over true norm, and shares of variance over pixels."""
     drawn, within = _sum_squares(images)
     true, true_within = _sum_squares(truth)
     if not (np.isfinite(drawn) and true > ROUNDING * np.size(truth)):

@@ -42,9 +42,7 @@ MAX_POINTS = 1024
 class KernelFit:
     """One kernel regression: chosen length scales, in grid steps, and ridge.
 
-    Empty, and NaN, if nothing could be fitted. R^2 of ID points, left out one
-    by one, and of OOD points are None where outputs are not finite or do not
-    vary.
+    Empty and NaN without a fit; R^2 is None where outputs do not vary.
     """
 
     kernel: str
@@ -74,10 +72,8 @@ def fit_kernels(
 ) -> dict[str, dict[str, KernelFit]]:
     """Fits every kernel to outputs [n, ...] by name, at factor values [n, F].
 
-    They are ridge regressions with an intercept (an output) that is not
-    penalized. Every combination of `SCALES` over factors takes an
-    eigendecomposition, which outputs share. Returns the fits of each output by
-    kernel.
+    They are ridge regressions with an intercept that is not penalized. Returns
+    the fits of each output by kernel.
     """
     is_ood = np.asarray(is_ood, bool)
     points = _convert_to_steps(factors)

@@ -145,12 +145,9 @@ def _embed(features: Array) -> Array:
 def compute_steps(
     activations: Array, periodic: bool = False
 ) -> tuple[Array, Array]:
-    """Returns lengths of steps along a curve, and angles between them.
+    """Returns speeds [n] and angles [n], in degrees, along a curve [n, ...].
 
-    For points [n, ...] in the order of the factor: speeds [n], entry i from
-    point i to i + 1, and angles [n] in degrees between the steps before and
-    after every point. NaN at the ends unless periodic, and beside a step
-    without length.
+    NaN at the ends unless periodic, and beside a step without length.
     """
     flat = np.reshape(activations, (len(activations), -1))
     flat = flat.astype(np.result_type(flat, np.float32), copy=False)
@@ -174,10 +171,8 @@ def compute_gap_statistics(
 ) -> Scores:
     """Compares a curve [n, ...] in a held-out region with the rest of it.
 
-    A step or an angle belongs to the region if one of its points is held out.
     `speed_ratio` and `turning_ratio` are medians, inside over outside,
-    `max_...` maxima. None where one side has no step, does not move, or is not
-    finite.
+    `max_...` maxima; None where one side does not move.
     """
     is_ood = np.asarray(is_ood, bool)
     step_inside = is_ood | np.roll(is_ood, -1)

@@ -80,7 +80,6 @@ def probe_rows(
 
 
 def _predict(rows: Array, truth: Array, seen: Array, unseen: Array) -> Array:
-    """Predicts unseen points by a ridge regression of the seen ones."""
     mean = truth[seen].mean(axis=0)
     basis, squares, others = _decompose(rows, seen, unseen)
     onto = basis.T @ (truth[seen] - mean)  # [k, T]
@@ -98,11 +97,7 @@ def _predict(rows: Array, truth: Array, seen: Array, unseen: Array) -> Array:
 def _decompose(
     rows: Array, seen: Array, unseen: Array
 ) -> tuple[Array, Array, Array]:
-    """Returns seen points on their principal axes, squares, and unseen points.
-
-    [n, k], the squared lengths of its columns, and [m, k]: by units or by
-    points, whichever is smaller.
-    """
+    """Returns seen points on axes [n, k], squares [k] and unseen [m, k]."""
     if rows.shape[1] < len(rows):  # units
         points = rows - rows[seen].mean(axis=0)
         squares, axes = np.linalg.eigh(points[seen].T @ points[seen])
@@ -120,8 +115,8 @@ def _decompose(
 def score_fitted(rows: Array, targets: Array) -> float | None:
     """Returns R^2 of least squares at the points that it was fitted to.
 
-    It goes from the rows of `compute_rows` without OOD points to factor values
-    [n, T], as the probe of the published code.
+    It goes from rows of ID points to factor values [n, T], as the probe of the
+    published code.
     """
     if not targets.size or not np.isfinite(rows).all():
         return None

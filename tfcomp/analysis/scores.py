@@ -54,10 +54,7 @@ def compute_mse_per_image(images: ArrayLike, truth: ArrayLike) -> FloatArray:
 
 
 def compute_peaks(images: ArrayLike, polarity: str) -> FloatArray:
-    """Returns the brightest (bright) or darkest (dark) pixels, `[n, 2]`.
-
-    The first one row by row where several tie, NaN where one is not finite.
-    """
+    """Returns the first extreme pixels, `[n, 2]`; NaN if one is not finite."""
     bright = _to_bright(images, polarity)
     flat = bright.reshape(len(bright), bright.shape[1] * bright.shape[2])
     row, column = np.divmod(flat.argmax(axis=1), bright.shape[2])
@@ -193,12 +190,9 @@ def score_images(
 def average_scores(
     each: Mapping[str, ArrayLike], offset: float | None = None
 ) -> Scores:
-    """Averages the results of `score_images` over a set of images.
+    """Averages `score_images` over images, [n] by name.
 
-    Args:
-        each: Numbers of every image, [n] by name.
-        offset: MSE between the mean true image and the reference; without it
-            `r2` is None.
+    `r2` takes the offset: MSE between the mean true image and the reference.
     """
     means = {n: mean_or_none(np.asarray(v, float)) for n, v in each.items()}
     error, blank = means["mse"], means.pop("blank_mse")

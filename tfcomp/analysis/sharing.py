@@ -47,11 +47,8 @@ def compute_sharing(
 ) -> dict[str, Array]:
     """Returns R^2 of every OOD output on each of `SETS`, at most 1, [n_ood].
 
-    If `centered`, the fit has a free constant. Outputs [n, ...] are bright,
-    factor values [n, F] on a grid; points of different classes are clear of
-    each other. NaN where the output is faint or even, an output in use is not
-    finite, no ID point shares a value, or a point was not chosen (see
-    `superposition`).
+    NaN where an output is faint, even or not finite, no ID point shares a
+    value, or a point was not chosen (see `superposition`).
     """
     is_ood = np.asarray(is_ood, bool)
     flat, index = flatten_outputs(outputs), space.to_index(factors)
@@ -89,11 +86,7 @@ def find_faint(outputs: Array, is_ood: Array) -> Array:
 def summarize_sharing(
     r2: dict[str, Array], distance: Array, is_faint: Array | None = None
 ) -> Scores:
-    """Averages over OOD points at least `FAR` grid steps from ID, and others.
-
-    Returns `<set>_far_r2`, `<set>_near_r2`, and `faint_far_share` and
-    `faint_near_share` by `find_faint`; None where there is nothing to average.
-    """
+    """Returns `<set>_far_r2`, from `FAR` grid steps on, and `<set>_near_r2`."""
     is_far = distance >= superposition.FAR
     places = {"far": is_far, "near": ~is_far}
     numbers = {
@@ -108,7 +101,7 @@ def summarize_sharing(
 
 
 def _explain(target: Array, memories: Array, centered: bool) -> float:
-    """Returns R^2 about the mean of the target, with nonnegative weights."""
+    """Returns R^2 about the target's mean, with nonnegative weights."""
     shifted = target - target.mean()
     energy, spread = np.sum(target**2), np.sum(shifted**2)
     if not np.isfinite(energy) or spread <= EVEN * energy:

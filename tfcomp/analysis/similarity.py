@@ -78,10 +78,9 @@ def compare_shapes(
 
 @single_threaded
 def summarize_similarity(first: Shape, second: Shape) -> Scores:
-    """Returns the metrics, and their null distribution.
+    """Returns the metrics, `<name>_null`, the mean over permutations, and `_p`.
 
-    `<name>_null` is the mean over permutations, `<name>_p` the share of
-    permutations, the identity among them, that are as similar.
+    The share p of permutations, with the identity, is as similar.
     """
     rng, count = np.random.default_rng(0), len(first.gram)
     orders = [rng.permutation(count) for _ in range(NUM_PERMUTATIONS)]

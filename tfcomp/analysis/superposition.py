@@ -162,11 +162,9 @@ def normalize_outputs(rows: Array) -> Array:
 def superpose(
     index: Array, outputs: Array, is_ood: Array
 ) -> tuple[Array, Array]:
-    """Returns images of the predictor `superposition`, and R^2 on them.
+    """Returns images of `superposition` [n, pixels] and their R^2 [n].
 
-    Both are at all points, of grid indices [n, F] and bright outputs [n,
-    pixels]; an ID point is predicted from the others. Points that share no
-    level with another have zeros and NaN.
+    An ID point is predicted from the others; zeros and NaN if none shares.
     """
     known = ~np.asarray(is_ood, bool)
     flat = flatten_outputs(outputs)
@@ -203,10 +201,7 @@ def choose_scored(count: int, num_factors: int) -> Array:
 
 
 def choose_memories(shares: Array, distances: Array) -> Array:
-    """Returns sorted rows of `MAX_MEMORIES` points that share most factors.
-
-    Nearer ones first, of those that share any (`shares` is [n_id, F]).
-    """
+    """Returns rows of the nearest `MAX_MEMORIES` that share most factors."""
     counts = shares.sum(axis=1)
     rows = np.flatnonzero(counts)
     order = np.lexsort((distances[rows], -counts[rows]))
@@ -217,11 +212,7 @@ def choose_memories(shares: Array, distances: Array) -> Array:
 def score_combinations(
     outputs: Array, regressors: Array, known: Array
 ) -> Array:
-    """Returns R^2 of OOD outputs on images of their own, by least squares.
-
-    All are bright: outputs [n_ood, pixels], images [n_ood, k, pixels]. NaN for
-    blank outputs and where an image is not finite.
-    """
+    """Returns R^2 of OOD outputs on their own images, [n_ood, k, pixels]."""
     outputs, known = flatten_outputs(outputs), flatten_outputs(known)
     r2 = np.full(len(outputs), np.nan)
     for i in np.flatnonzero(~find_blank(outputs, known)):
@@ -232,10 +223,7 @@ def score_combinations(
 def summarize_superposition(
     scores: SuperpositionScores, min_distance: float
 ) -> Scores:
-    """Averages over OOD points at least that far from ID (see `FAR`).
-
-    `<name>_r2` of each predictor, and `blank_fraction`; None without points.
-    """
+    """Averages over OOD points at least that far from ID (see `FAR`)."""
     chosen = scores.distance >= min_distance
     summary = {"blank_fraction": mean_or_none(scores.is_blank[chosen])}
     for name in PREDICTORS:

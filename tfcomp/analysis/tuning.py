@@ -151,10 +151,7 @@ def select_units(activations: Array, variance: Array, count: int) -> Array:
 
 
 def _decompose(block: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
-    """Returns the variance of units [n, block], and of effects [block, F + 2].
-
-    These are the main effects, all interactions of pairs, and the best product.
-    """
+    """Returns variances of units [n, block], and of effects [block, F + 2]."""
     with np.errstate(invalid="ignore", over="ignore"):
         block = block.astype(np.float64)
         products = np.full(block.shape[1], np.nan)
@@ -176,7 +173,7 @@ def _decompose(block: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
 
 
 def _fit_products(maps: Array) -> Array:
-    """Returns the variance of maps [x, y, units] that a product explains."""
+    """Returns the variance of maps [x, y, units] of the best product."""
     low, high, mean = (f(maps, axis=(0, 1)) for f in (np.min, np.max, np.mean))
     rest = np.where(mean <= (low + high) / 2, low, high)
     total = np.mean((maps - mean) ** 2, axis=(0, 1))
@@ -188,7 +185,7 @@ def _fit_products(maps: Array) -> Array:
 
 
 def _find_first(maps: Array) -> Array:
-    """Returns mean squares of the first singular component of maps, [units]."""
+    """Returns mean squares of the first singular component, [units]."""
     rows = np.argmax((maps**2).sum(axis=1), axis=0)  # the longest, [units]
     right = maps[rows, :, np.arange(maps.shape[2])].T  # [y, units]
     for _ in range(_ITERATIONS):

@@ -19,8 +19,11 @@ from tfcomp.datasets import Dataset
 from tfcomp.evaluation import derivatives, user_metrics
 from tfcomp.evaluation.point_scores import Evaluation, evaluate_images
 from tfcomp.models.axis_embedding import AxisEmbedding
+from tfcomp.models.forced_rendering import (
+    EntropyRegularizer,
+    VarianceRegularizer,
+)
 from tfcomp.models.model_rules import AXES
-from tfcomp.models.regularizers import EntropyRegularizer, VarianceRegularizer
 from tfcomp.models.stages import list_stages, make_stage_model
 from tfcomp.models.value_embedding import ValueEmbedding, list_embeddings
 

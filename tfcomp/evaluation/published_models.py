@@ -24,7 +24,7 @@ from tfcomp.config.run_flags import parse_record
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.models.config_checks import list_announcements
-from tfcomp.models.initial_model import build_model
+from tfcomp.models.stages import build_model
 from tfcomp.storage.published_folder import (
     WEIGHTS_FILE,
     find_source,

@@ -17,7 +17,7 @@ from tfcomp.evaluation.metrics import (
     write_run_metrics,
 )
 from tfcomp.evaluation.run_analysis import RunAnalysis
-from tfcomp.models.initial_model import make_model
+from tfcomp.models.stages import make_model
 from tfcomp.statistics.metric import Metric
 
 

@@ -1,8 +1,7 @@
 """Initial weights of the acting decoder.
 
-Images of a single object show its center and its size. The fewest factors that
-explain these moments give the initial poses. Other poses differ between
-candidates.
+The fewest factors that explain the centers and sizes of images of a single
+object give the initial poses. Other poses differ between candidates.
 """
 
 import itertools
@@ -65,10 +64,7 @@ def find_background(dataset: Dataset) -> np.ndarray:
 def measure_moments(
     images: np.ndarray, background: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Returns center and log size of an equally large disc, each [n].
-
-    Images are [n, rows, columns, C] on a background [C].
-    """
+    """Returns center and log size of an equally large disc, each [n]."""
     drawn = np.abs(images - background).sum(axis=-1)
     drawn = drawn / max(drawn.max(), 1e-9)
     mass = np.maximum(drawn.sum(axis=(1, 2)), 1e-6)
@@ -82,10 +78,7 @@ def measure_moments(
 
 
 def fit_moment(codes: Sequence[np.ndarray], moment: np.ndarray) -> Start:
-    """Fits a moment [n] by a sum over the set of factors with the lowest BIC.
-
-    Each factor has a code [n, V].
-    """
+    """Fits a moment [n] by the codes [n, V] of factors with the lowest BIC."""
     count, mean = len(moment), float(moment.mean())
     numbers = range(min(len(codes), MAX_FACTORS))
     best, lowest = Start(0.0, np.zeros(0)), np.inf
@@ -108,7 +101,6 @@ def _center(
     weights: np.ndarray,
     mean: float,
 ) -> Start:
-    """Moves the means of factors' weights into the common pose."""
     ends = np.cumsum([codes[i].shape[1] for i in subset])[:-1]
     parts = dict(zip(subset, np.split(weights[1:], ends), strict=False))
     means = (part.mean() for part in parts.values())
@@ -128,11 +120,7 @@ def draw_numbers(
     start: Start | None,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draws initial numbers of a term: [R, 1, D], and [R, U, D] around them.
-
-    The term has a depth D, factors have a name, a number of values and a kind;
-    R is the number of candidates.
-    """
+    """Draws initial numbers of a term of R candidates: [R, 1, D], [R, U, D]."""
     units = sum(size for _, size, _ in factors)
     base = np.zeros((count, 1, depth))
     moves = NOISE * rng.normal(size=(count, units, depth))

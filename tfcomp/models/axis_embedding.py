@@ -26,9 +26,6 @@ class AxisEmbedding(ValueEmbedding):
     Of two axes, the group penalty `group_weight (|a| + |b|)`, of the norms of
     all profiles along an axis, lets one survive. `prune` then removes the
     other, and with it the penalty.
-
-    Weights: `rows [V, rows]`, `columns [V, columns]`, and `kept [A]`, 1 for
-    every axis in use.
     """
 
     def __init__(

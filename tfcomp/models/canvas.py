@@ -35,9 +35,8 @@ def draw_shares(
 ) -> tf.Tensor:
     """Returns the share of each pixel that an object covers.
 
-    The object, logits [n, K, K], is turned and scaled about its middle first,
-    and moved last, by a pose [n, 4] of x, y, angle and log size. Of size 1, it
-    covers the shorter side of the image.
+    The object, logits [n, K, K], is turned and scaled about its middle, then
+    moved by a pose [n, 4] of x, y, angle and log size; 1 is the shorter side.
     """
     rows, columns = shape
     pixels = tf.constant(make_pixels(rows, columns, subpixels))
@@ -76,7 +75,6 @@ def sample(canvas: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 
 def _split(place: tf.Tensor, side: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns fraction and index of the cell of a canvas with a border."""
     place = tf.clip_by_value(place, 0.0, side + 1.0)
     whole = tf.floor(place)
     return place - tf.stop_gradient(whole), tf.cast(whole, tf.int32)
@@ -85,10 +83,7 @@ def _split(place: tf.Tensor, side: int) -> tuple[tf.Tensor, tf.Tensor]:
 def compose(
     shares: tf.Tensor, colors: tf.Tensor, background: tf.Tensor
 ) -> tf.Tensor:
-    """Lays objects over a background [C], the first in front.
-
-    Shares are [n, G, rows, columns], colors [n, G, C].
-    """
+    """Lays objects [n, G, ...] of colors [n, G, C] over a background [C]."""
     image = tf.zeros_like(shares[:, 0, :, :, None]) + background
     for index in reversed(range(shares.shape[1])):
         share = shares[:, index, :, :, None]
@@ -110,10 +105,7 @@ def blur(images: tf.Tensor, width: tf.Tensor) -> tf.Tensor:
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class Draw(keras.layers.Layer):
-    """Draws objects [n, G, 4 + C + K^2] in front of each other.
-
-    An object that `is_white` is the opposite of its background.
-    """
+    """Draws objects [n, G, 4 + C + K^2], white ones opposite the background."""
 
     def __init__(
         self,

@@ -60,7 +60,6 @@ def build_composed(config: RunConfig, dataset: Dataset) -> keras.Model:
 def _draw(
     hidden: KerasTensor, shape: tuple, bias: float, name: str
 ) -> KerasTensor:
-    """Returns the image of a branch."""
     start = keras.initializers.Constant(bias)
     dense = layers.Dense(
         math.prod(shape), bias_initializer=start, dtype="float32", name=name

@@ -30,10 +30,7 @@ def check_config(config: RunConfig) -> Dataset:
 
 
 def list_announcements(config: RunConfig, here: bool = True) -> list[str]:
-    """Checks a run as `check_config` does and returns its notes, a line each.
-
-    A run that is not `here` may exceed the memory of this machine.
-    """
+    """Checks a run and returns its notes; elsewhere memory may be larger."""
     return _check(config, here)[1]
 
 

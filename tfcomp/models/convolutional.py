@@ -32,8 +32,7 @@ def build_cnn(config: RunConfig, dataset: Dataset) -> keras.Model:
 
     One transposed convolution draws the code on a quarter of the rows and
     columns of the image, two of stride 2 double that, the rest of `--depth`
-    keeps the size; each has `--width` channels and a ReLU. A last one, linear,
-    makes the image: depth + 2 in all.
+    keeps the size; each has a ReLU. A linear one makes the image.
     """
     width = config.model.width
     rows, columns, channels = dataset.image_shape
@@ -58,9 +57,8 @@ def build_rotation(config: RunConfig, dataset: Dataset) -> keras.Model:
 
     A dense layer draws the code on a quarter of the image's rows and columns;
     two transposed convolutions double that, each with batch normalization (as
-    in PyTorch) and a ReLU; a convolution and a sigmoid make the image. These
-    layers have exactly the published number of trained weights: 406,913 with a
-    scalar input, an image of 28 x 28 and width 64 (413,185 with cos and sin).
+    in PyTorch) and a ReLU; a convolution and a sigmoid make the image. With
+    width 64 it has the 406,913 published weights.
     """
     width = config.model.width
     rows, columns, channels = dataset.image_shape
@@ -119,8 +117,7 @@ def build_deconvolution(config: RunConfig, dataset: Dataset) -> keras.Model:
 
         x = (T_n relu ... relu T_1) reshape(relu D_2 relu D_1 code)
 
-    There are as many doublings n as bring 4 pixels to the shorter side of the
-    image; the map that is reached is cropped to it.
+    The last map is cropped to the image.
     """
     start, (first, *hidden_filters, channels) = list_doublings(config, dataset)
     factors, hidden = make_code(config, dataset)

@@ -1,8 +1,7 @@
 """Encodings: Keras layers from raw factor values to the decoder's input.
 
 They are part of the model, so that a saved model takes raw factors and a
-derivative with respect to the factors passes through them. A builder is called
-as `make(config, space)` and returns the layer, which is named `code`.
+derivative with respect to the factors passes through them.
 """
 
 import itertools
@@ -29,8 +28,7 @@ def make_encoding(config: RunConfig, space: FactorSpace) -> keras.layers.Layer:
 
 def make_input(dataset: Dataset) -> KerasTensor:
     """Returns the input `factors` [n, F] of a decoder."""
-    size = len(dataset.space)
-    return keras.Input((size,), dtype="float32", name="factors")
+    return keras.Input((len(dataset.space),), dtype="float32", name="factors")
 
 
 def make_code(
@@ -65,7 +63,7 @@ def stack_groups(parts: list[KerasTensor], name: str) -> KerasTensor:
 
 
 def nearest_index(values: KerasTensor, factor: Factor) -> KerasTensor:
-    """Returns the nearest grid index of values, a float in 0 .. size - 1."""
+    """Returns the nearest grid index, a float in 0 .. size - 1."""
     if factor.levels:
         distance = ops.abs(ops.subtract(values[..., None], factor.values()))
         return ops.cast(ops.argmin(distance, axis=-1), values.dtype)
@@ -85,10 +83,9 @@ class FactorEncoding(keras.layers.Layer):
     """Base of encodings: codes of factors [n, F], NaN where absent, in a row.
 
     A subclass has `encode_factor`, the code [n, code_size] of present values
-    [n, 1] of a factor, and, unless there is one unit per grid value, its
-    `code_size`. A differentiable encoding gives a categorical factor, which has
-    no order, a one-hot code. The layer always computes in float32: positions do
-    not fit into 8 bits of mantissa.
+    [n, 1] of a factor. A differentiable encoding gives a categorical factor,
+    which has no order, a one-hot code. The layer always computes in float32:
+    positions do not fit into 8 bits of mantissa.
     """
 
     options: tuple[str, ...] = ()  # arguments of a subclass
@@ -213,10 +210,9 @@ class PositionalEncoding(FactorEncoding):
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class RampEncoding(FactorEncoding):
-    """A factor's value scaled to a fixed range (section 3.1).
+    """A factor's value scaled to [-1, 1] ("signed"), [0, 1] ("unit"), or "raw".
 
-    To [-1, 1] ("signed"), to [0, 1] ("unit"), or not at all ("raw"), as the
-    published code has it. `absent_value` stands for an absent factor.
+    Section 3.1 of the paper; its published code has raw values.
     """
 
     options = ("scaled_to", "absent_value")

@@ -24,9 +24,8 @@ class FactorTransforms(keras.layers.Layer):
     """Sums the pose terms of the values of an object's factors.
 
     Maps codes [n, U], the units of all factors, to [n, 4 + C + K^2]: pose,
-    color (of C `colors`) and template of the candidate `chosen`, one of R. A
-    factor is its name, the number of values, and `ordered`, `periodic` or
-    `categorical`.
+    color and template of the candidate `chosen`. A factor is its name, the
+    number of values, and `ordered`, `periodic` or `categorical`.
     """
 
     def __init__(

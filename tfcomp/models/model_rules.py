@@ -47,11 +47,7 @@ def limit_threads(config: RunConfig) -> None:
 
 
 def choose_threads(config: RunConfig) -> int:
-    """Returns one thread for a small network, 0 for any number.
-
-    It depends on the settings alone, since the number of threads changes bits:
-    a resumed run has the number that it was started with.
-    """
+    """Returns 1 for a small network, else 0; it may not change in a resume."""
     name = config.model.model
     cost = MODELS.get(name).cost if name in MODELS.names() else None
     if cost is None:
@@ -73,7 +69,6 @@ def _refuse(config: RunConfig, flag: str, rule: str) -> ConfigError:
 
 
 def _check_quarter(config: RunConfig, dataset: Dataset) -> None:
-    """Checks that two doublings of a quarter reach the image."""
     rows, columns, _ = dataset.image_shape
     if rows % 4 == 0 and columns % 4 == 0:
         return
@@ -91,7 +86,6 @@ def _check_cnn(config: RunConfig, dataset: Dataset) -> None:
 
 
 def _check_groups(config: RunConfig, dataset: Dataset) -> None:
-    """Checks that the groups have every factor once."""
     groups = config.model.groups
     try:
         parse_groups(groups, dataset.space)
@@ -100,7 +94,6 @@ def _check_groups(config: RunConfig, dataset: Dataset) -> None:
 
 
 def _check_sinusoids(config: RunConfig, dataset: Dataset) -> None:
-    """Checks groups, and that sinusoids of two axes share the channels."""
     _check_groups(config, dataset)
     if config.model.width % HEADS:
         raise _refuse(config, "width", f"must be a multiple of {HEADS}")
@@ -125,7 +118,6 @@ def choose_patch(config: RunConfig, dataset: Dataset) -> int:
 
 
 def _check_low_rank(config: RunConfig, dataset: Dataset) -> None:
-    """Checks that ranks fit into the image and values have their own units."""
     rows, columns, _ = dataset.image_shape
     if config.model.rank > min(rows, columns):
         size = f"the smaller side of {rows} x {columns} pixels"
@@ -142,11 +134,7 @@ def _check_hard_rendering(config: RunConfig, dataset: Dataset) -> None:
 
 
 def parse_axes(spec: str, space: FactorSpace) -> dict[str, tuple[str, ...]]:
-    """Returns the axes by factor, none for a factor with a low-rank matrix.
-
-    The spec is `find`, or a choice for some factors, as `x:columns,y:rows`; a
-    ConfigError says what it must be.
-    """
+    """Returns the axes by factor of `find`, or of `x:columns,y:rows`."""
     axes: dict[str, tuple[str, ...]]
     axes = {f.name: () if f.categorical or f.periodic else AXES for f in space}
     for part in spec.split(",") if spec != "find" else ():
@@ -161,7 +149,6 @@ def parse_axes(spec: str, space: FactorSpace) -> dict[str, tuple[str, ...]]:
 
 
 def _check_acting(config: RunConfig, dataset: Dataset) -> None:
-    """Checks code, groups, pose terms and settings of the training."""
     if config.training.num_replicas > 1:
         raise _refuse(config, "num_replicas", "must be at most 1")
     for flag, value in {"encoding": "one_hot", "precision": "float32"}.items():

@@ -47,8 +47,7 @@ def build_film(config: RunConfig, dataset: Dataset) -> keras.Model:
         (gamma_l, beta_l) = G_l code + g_l
 
     (Perez et al. 2018) with `--depth` 3 x 3 convolutions C of `--width`
-    channels. The first of them is the same for all images and computed once
-    for a batch.
+    channels. The first one is computed once for a batch.
     """
     width = config.model.width
     factors, code = make_code(config, dataset)
@@ -103,9 +102,8 @@ def build_transformer(config: RunConfig, dataset: Dataset) -> keras.Model:
         h <- N(h + attention(h)),  h <- N(h + F relu(E h)),  x_p = V h_p
 
     for every pixel p, or every patch of `--patch_size` rows and columns, with N
-    the normalization of a token (Vaswani et al. 2017). The published code of
-    the paper has 2,048 units between E and F, where there are 4 times `--width`
-    here, and dropout. Time and memory grow with the square of the tokens.
+    the normalization of a token (Vaswani et al. 2017). E has 4 times `--width`
+    units; the published code has 2,048, and dropout.
     """
     (rows, columns, channels), width = dataset.image_shape, config.model.width
     factors, code = make_code(config, dataset)
@@ -127,7 +125,6 @@ def build_transformer(config: RunConfig, dataset: Dataset) -> keras.Model:
 
 
 def _add_encoder_layer(tokens: KerasTensor, index: int) -> KerasTensor:
-    """Adds an encoder layer, normalized after its sums as published."""
     width = tokens.shape[-1]
     attend = layers.MultiHeadAttention(
         HEADS, width // HEADS, name=f"attention_{index}"

@@ -20,8 +20,7 @@ def use_products() -> Iterator[None]:
     """Lets what is traced inside of the block look rows up by products.
 
     The gradient of `take` is a scatter, which deterministic kernels of a GPU
-    add row by row. All threads are affected, since a distribution strategy
-    traces replicas in threads of its own.
+    add row by row. Replicas are traced in threads: all are affected.
     """
     global _by_product
     before, _by_product = _by_product, True
@@ -42,17 +41,10 @@ def take_rows(weight: KerasTensor, rows: KerasTensor) -> KerasTensor:
 class ValueEmbedding(keras.layers.Layer):
     """Base of layers in which every value of a factor owns an image.
 
-    A subclass makes its weights in `build`, and has the largest `rank` R of a
-    matrix, `matrices()` of all values [V, rows, columns], and `look_up`: those
-    of the rows of indices [batch], zero where they are not `valid`.
-
-    Args:
-        num_values: Number of values V of the factor.
-        size: Rows and columns of a matrix: a pair, or one number.
-        inputs: `"code"` mixes all the matrices with the weights [batch, V] of
-            a one-hot or soft code. `"index"` looks up the index of a value,
-            [batch] or [batch, 1], rounded; NaN and indices outside the range
-            stand for an absent factor and give the zero matrix.
+    A subclass has the largest `rank` R of a matrix, `matrices()` of all values
+    [V, rows, columns], and `look_up` of indices [batch], zero unless `valid`.
+    Inputs are a `"code"` [batch, V], which mixes matrices, or the `"index"` of
+    a value, where NaN and indices outside the range give the zero matrix.
     """
 
     def __init__(
@@ -113,14 +105,10 @@ class LowRankEmbedding(ValueEmbedding):
 
         M_i = sum_r lambda_ir u_ir v_ir^T
 
-    with `rank` modes r. `u` and `v` are the weights `left` and `right` scaled
-    to unit length (vectors shorter than 1e-6 are divided by that), so that
-    `lambda` alone carries the size of a mode. Modes may be parallel, and
+    with `rank` modes r. `u` and `v` are the weights `left` [V, R, rows] and
+    `right` [V, R, columns] scaled to unit length (at least 1e-6), so that
+    `lambda` [V, R] alone carries the size of a mode. Modes may be parallel, and
     `lambda` are not singular values: see `spectrum`.
-
-    Weights: `coefficients [V, R]`, `left [V, R, rows]` and
-    `right [V, R, columns]`, with regularizers as `EntropyRegularizer(0.1)` and
-    `VarianceRegularizer(0.01)`.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.evaluation.evaluator import Evaluator
-from tfcomp.models.initial_model import make_model
+from tfcomp.models.stages import make_model
 from tfcomp.training.fit import compile_model, count_steps
 
 
