@@ -142,10 +142,7 @@ def measure_additivity(
     is_ood: Array,
     seed: int = 0,
 ) -> tuple[Additivity, Additivity]:
-    """Returns the numbers of embeddings [n, d], and those of permuted classes.
-
-    Rows have grid indices [n, F] below the `sizes` of the factors.
-    """
+    """Returns numbers of embeddings [n, d], and those of permuted classes."""
     layer = _Layer(_reduce_units(values), index, sizes, split_rows(is_ood))
     moments = layer.collect()
     order = np.random.default_rng(seed).permutation(len(index))
@@ -162,10 +159,7 @@ def split_rows(is_ood: Array) -> Array:
 
 
 def _reduce_units(values: Array) -> Array:
-    """Returns embeddings [n, d] with at most `MAX_UNITS` units, shifted.
-
-    Rotated into their span, or added with random signs in random groups.
-    """
+    """Returns `MAX_UNITS` units at most: rotated, or added in random groups."""
     # Less the first row: moments of a common offset would be rounding.
     count, units = values.shape
     if count <= min(units, MAX_UNITS):

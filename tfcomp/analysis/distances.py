@@ -71,10 +71,7 @@ def make_design(index: Array, sizes: Sequence[int]) -> Array:
 
 
 def compute_border_distance(is_ood: Array, space: FactorSpace) -> Array:
-    """Returns grid steps from every grid point to the nearest ID point.
-
-    The largest step along a factor counts (section 3.2 of the paper).
-    """
+    """Returns the largest step along a factor to the nearest ID point."""
     ordered = list(space.ordered)
     names = [i for i in range(len(space)) if i not in ordered]
     mask = np.asarray(is_ood, bool).reshape(space.shape)

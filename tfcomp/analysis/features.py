@@ -57,10 +57,10 @@ def single_threaded(
 
 
 def compute_rows(flat: Array, is_ood: Array) -> Array:
-    """Normalizes a stage [n, units], as its units or as inner products.
+    """Normalizes a stage [n, units] by its ID points alone.
 
-    OOD points take no part in the normalization. Returns float64 activations
-    [n, units] if units are fewer than ID points, else their Gram matrix [n, n].
+    Returns units [n, units] if they are fewer than ID points, else inner
+    products, the Gram matrix [n, n], float64.
     """
     if flat.shape[1] < np.count_nonzero(~is_ood):
         return normalize_rows(flat, is_ood)
@@ -115,11 +115,7 @@ def compute_effective_rank(weights: Array) -> Array:
 
 @single_threaded
 def compute_participation(rows: Array, chosen: Array) -> float | None:
-    """Returns the participation ratio of chosen rows of `compute_rows`.
-
-    None where the points do not differ, there are fewer than two, or some are
-    not finite.
-    """
+    """Returns the ratio of chosen rows; None if equal or not finite."""
     if chosen.sum() < 2 or not np.isfinite(rows).all():
         return None
     is_gram = rows.shape[1] >= len(rows)

@@ -102,10 +102,9 @@ def compute_chance(num_units: int) -> float:
 
 
 def compute_ratio_factorization(g: Array) -> float:
-    """Returns the factorization of a layer as the published code computes it.
+    """Returns 1 - mean |g_xy| / mean (g_xx + g_yy), as the published code.
 
-    1 - mean |g_xy| / mean (g_xx + g_yy), with means over points. 1/2 if all are
-    dead, where the published code has 1.
+    1/2 if all points are dead, where the published code has 1.
     """
     scores = []
     for xx, yy, xy in _pairs(g):
@@ -120,11 +119,10 @@ def compute_gradient_metrics(
 ) -> Array:
     """Returns metric tensors [n, F, F] by differences, as the published code.
 
-    Differences between neighbors on the grid are central, one-sided at the
-    border, and per step: for bumps of sigma 1, .63 of the squared length of a
-    derivative, and 1.24 at the border. Activations [n, units] are over a
-    complete grid, the last factor fastest; F counts the axes, the ordered
-    factors. A factor with one value has zeros.
+    Differences per step on the grid are central, one-sided at the border: for
+    bumps of sigma 1, .63 of the squared length of a derivative, and 1.24 there.
+    Activations [n, units] are over a complete grid, the last factor fastest; F
+    counts the axes, the ordered factors. A factor with one value has zeros.
     """
     g = np.zeros((len(activations), len(axes), len(axes)))
     for part in iterate_units(activations, _BLOCK_UNITS):
@@ -171,11 +169,7 @@ def compute_gradient_metrics(
     "factor moves nothing",
 )
 def summarize_geometry(g: Array, is_ood: Array) -> Scores:
-    """Returns means of the scores of one layer; `is_ood` [n] marks OOD points.
-
-    None where there is no such point, no pair of factors, or a metric is not
-    finite.
-    """
+    """Returns means of the scores of a layer; None where one is not finite."""
     is_ood = np.asarray(is_ood, bool)
     log_volume = compute_log_volume(g)
     return {

@@ -123,10 +123,7 @@ class Interaction:
         return bend / det, np.sqrt(det)
 
     def summarize(self) -> Scores:
-        """Returns the mixed share and means of both contrasts.
-
-        For two factors also the median of K and its integral over the surface.
-        """
+        """Returns shares and means, with median and integral of K."""
         contrast, relative = self.contrast()
         numbers = {
             "mixed_share": self.mixed_share(),

@@ -26,8 +26,7 @@ BATCH_SIZE = 28
 def compute_stage_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
     """Returns exact Jacobians [n, units, F] of all stages, in their order.
 
-    A stage that does not depend on the factors has zeros. It takes one pass per
-    factor, where `tape.batch_jacobian` needs one per unit.
+    One pass per factor, where `tape.batch_jacobian` takes one per unit.
     """
     # The inner gradient of sum <u, h> over stages is linear in the cotangents
     # u, so its own gradient with respect to u is a column of the Jacobian.
@@ -52,12 +51,10 @@ def compute_stage_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
 def compute_difference_jacobians(
     stage_fn: StageFn, factors: tf.Tensor, values: Sequence[Array]
 ) -> StageDict:
-    """Returns Jacobians [n, units, F] by differences over the grid.
+    """Returns Jacobians [n, units, F] of stages that are steps, as one-hot.
 
-    They are for stages that are steps, as a one-hot code. The differences are
-    between the neighbors of the nearest of the `values` of each factor, central
-    inside of the grid and one-sided at its border; zeros in the column of a
-    factor with one value.
+    Differences are between the neighbors of the nearest of the `values` of each
+    factor, one-sided at the border; zeros for a factor with one value.
     """
     factors = tf.convert_to_tensor(factors)
     columns = []
@@ -98,9 +95,8 @@ def evaluate_in_batches(
 ) -> dict[str, Array]:
     """Evaluates a function of factors [n, F] over a whole grid, batch by batch.
 
-    It maps [b, F] to {name: tensor [b, ...]}, row by row, in float32. All
-    batches have one size, the last one padded, so there is one trace. Pass a
-    `tf.function` to keep that between calls.
+    It maps [b, F] to {name: tensor [b, ...]}, row by row, in float32. The last
+    batch is padded, so there is one trace, which a `tf.function` keeps.
     """
     num_batches = -(-len(factors) // batch_size)
     size = -(-len(factors) // num_batches)

@@ -72,8 +72,7 @@ def fit_kernels(
 ) -> dict[str, dict[str, KernelFit]]:
     """Fits every kernel to outputs [n, ...] by name, at factor values [n, F].
 
-    They are ridge regressions with an intercept that is not penalized. Returns
-    the fits of each output by kernel.
+    Returns ridge regressions with a free intercept, by output and by kernel.
     """
     is_ood = np.asarray(is_ood, bool)
     points = _convert_to_steps(factors)

@@ -112,9 +112,8 @@ def _one_if_zero(values: Array) -> Array:
 def make_factorized_kernel(factors: Array, width: float = 0.0) -> Array:
     """Returns the binary factorized kernel of values [n, F], [n, n].
 
-    An absent value (NaN) agrees with none. With a width, in units of the
-    factors, exp(-distance^2 / 4 width^2), the overlap of two bumps, replaces
-    each delta.
+    An absent value (NaN) agrees with none. With a width, in units of factors,
+    the overlap of two bumps, exp(-distance^2 / 4 width^2), replaces deltas.
     """
     return np.mean(list(_similarities(factors, width)), axis=0)
 
@@ -134,8 +133,7 @@ IDEAL_KERNELS: dict[str, Callable[..., Array]] = {
 def compute_alignment(gram: Array, kernel: Array) -> float:
     """Returns the centered alignment of two kernels [n, n], from -1 to 1.
 
-    0 for a kernel that is the same for all rows or columns; NaN for no points
-    or values that are not finite.
+    0 for equal rows or columns; NaN for none or if not finite.
     """
     is_finite = np.isfinite(gram).all() and np.isfinite(kernel).all()
     if gram.size == 0 or not is_finite:
@@ -148,8 +146,7 @@ def summarize_alignment(
 ) -> Scores:
     """Returns the alignment with each ideal kernel, as `alignment_factorized`.
 
-    Of similarities [n, n] at values [n, F], only some rows, bool [n], count:
-    OOD points in the paper's fig. 1e. None without points or if not finite.
+    Only some rows of [n, n] count: OOD points in the paper's fig. 1e.
     """
     block, points = gram[np.ix_(rows, rows)], factors[rows]
     numbers = {}
@@ -164,10 +161,8 @@ def summarize_best_alignment(
 ) -> Scores:
     """Returns the alignment with kernels of the best width of `WIDTHS`.
 
-    Of two kernels the one with the width of the outputs would win whatever they
-    show. `alignment_additive_best` refers to k(x, x') + k(y, y'), with k the
-    overlap of two bumps, `alignment_radial_best` to the product, a Gaussian of
-    the distance.
+    `alignment_additive_best` refers to k(x, x') + k(y, y'), with k the overlap
+    of two bumps, `alignment_radial_best` to the product, a Gaussian.
     """
     block, points = gram[np.ix_(rows, rows)], factors[rows]
     numbers: Scores = {}

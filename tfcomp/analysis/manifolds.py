@@ -42,9 +42,8 @@ RELATIVE_FLOOR = 1e-6
 class Components:
     """Principal components of one stage, largest variance first.
 
-    Features are points [n, k] in their coordinates, centered, in units of the
-    root mean square distance from the mean; explained are fractions of the
-    variance.
+    Features are centered points [n, k] in units of the root mean square
+    distance from the mean; explained are fractions of the variance.
     """
 
     features: Array
@@ -55,11 +54,7 @@ class Components:
 def compute_components(
     rows: Array, num_components: int | None = None
 ) -> Components:
-    """Returns principal components from the rows of `compute_rows`.
-
-    The largest entry of each is positive, so that signs do not depend on
-    LAPACK.
-    """
+    """Returns components of `compute_rows`, whose largest entry is positive."""
     import scipy.linalg  # here: the help of a command needs none
 
     centered = rows - rows.mean(axis=0)

@@ -58,10 +58,9 @@ def probe_rows(
 ) -> Scores:
     """Returns cross-validated and transferred R^2 of a linear probe.
 
-    It goes from the rows of `compute_rows` to factor values [n, T]. The seed
-    shuffles ID points before they are dealt into folds. None where there are
-    too few points (10 ID, 2 OOD), no target varies, or activations are not
-    finite.
+    It goes from the rows of `compute_rows` to factor values [n, T]; the seed
+    deals ID points into folds. None for fewer than 10 ID or 2 OOD points, if no
+    target varies, or activations are not finite.
     """
     known, unseen = np.flatnonzero(~is_ood), np.flatnonzero(is_ood)
     enough = len(known) >= MIN_POINTS and targets.size
@@ -113,11 +112,7 @@ def _decompose(
 
 @single_threaded
 def score_fitted(rows: Array, targets: Array) -> float | None:
-    """Returns R^2 of least squares at the points that it was fitted to.
-
-    It goes from rows of ID points to factor values [n, T], as the probe of the
-    published code.
-    """
+    """Returns R^2 of least squares of targets [n, T] at its own points."""
     if not targets.size or not np.isfinite(rows).all():
         return None
     every = np.arange(len(rows))

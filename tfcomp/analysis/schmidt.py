@@ -35,10 +35,9 @@ ROUNDING = 1e-12
 
 @single_threaded
 def compute_schmidt_values(gram: Array, factors: Array) -> Array:
-    """Returns singular values of a symmetric Gram matrix between two factors.
+    """Returns singular values of a Gram matrix [n, n] between two factors.
 
-    The matrix is [n, n] over a full grid of factors [n, 2]. Values are
-    [min(Nx^2, Ny^2)], largest first; NaN if the matrix is not finite.
+    Over a full grid of factors [n, 2]: [min(Nx^2, Ny^2)], largest first.
     """
     blocks = arrange_grid(gram, factors)
     nx, ny = blocks.shape[:2]
@@ -55,12 +54,11 @@ def compute_explained_fraction(values: Array) -> Array:
 
 
 def summarize_schmidt(gram: Array, factors: Array) -> Scores:
-    """Returns the numbers of the decomposition.
+    """Returns `schmidt_effective_rank`, and shares of the first terms.
 
-    `schmidt_effective_rank`, and the shares `schmidt_explained_1` of the best
-    product kernel and `schmidt_explained_2` of the best two terms. None for a
-    kernel that is zero or not finite. The same of the centered kernel, as
-    `schmidt_centered_...`.
+    `schmidt_explained_1` is the share of the best product kernel,
+    `schmidt_explained_2` of the best two terms, `schmidt_centered_...` the same
+    of the centered kernel. None for a kernel that is zero or not finite.
     """
     centered = summarize_centered_schmidt(gram, factors)
     return _summarize(gram, factors, "schmidt") | centered

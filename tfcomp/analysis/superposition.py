@@ -60,9 +60,8 @@ _RANK = 1e-13
 class SuperpositionScores:
     """Scores per OOD point, in the order of the table, each [n_ood].
 
-    R^2 is by name of `PREDICTORS`, NaN at a point that is blank, not finite,
-    shares no value, or was not chosen (see `MAX_POINTS`). Distances, in grid
-    steps, are to ID.
+    R^2, by name of `PREDICTORS`, is NaN at a point that is blank, not finite,
+    alone, or not chosen (see `MAX_POINTS`). Distances to ID are grid steps.
     """
 
     r2: dict[str, Array]
@@ -80,8 +79,7 @@ def compute_superposition(
 ) -> list[SuperpositionScores]:
     """Scores sets of bright images at the OOD points, [n_ood, pixels] each.
 
-    They are the outputs there, or other images. Outputs [n, ...] are bright,
-    factor values [n, F] on the grid of the space.
+    Outputs [n, ...] are bright, factor values [n, F] on the space's grid.
     """
     index = space.to_index(factors)
     known = flatten_outputs(outputs)[~is_ood]

@@ -92,10 +92,8 @@ def compute_tuning(activations: Array, shape: Sequence[int]) -> Tuning:
 def summarize_tuning(tuning: Tuning) -> Scores:
     """Returns the numbers of one stage, None if no unit is alive or finite.
 
-    Means and medians of shares count every live unit the same; weighted ones,
-    by variance, are shares in the variance of the whole stage. `product_share`
-    and `sum_share` are the weighted shares of these types among the units that
-    count.
+    Means and medians of shares count every live unit the same, weighted ones by
+    its variance. `product_share` and `sum_share` are weighted shares of types.
     """
     alive = ~tuning.is_dead
     sums, pairs = tuning.additive_share[alive], tuning.pair_share[alive]
@@ -124,11 +122,7 @@ def summarize_tuning(tuning: Tuning) -> Scores:
 
 @single_threaded
 def select_units(activations: Array, variance: Array, count: int) -> Array:
-    """Chooses at most `count` units that vary most and differ from each other.
-
-    Each has the most variance left that is no linear function of those before,
-    of activations [n, ...] at every grid point and the variance of each.
-    """
+    """Chooses `count` units [n, ...] that vary most and differ most."""
     flat = np.reshape(activations, (len(activations), -1))
     left = np.where(np.isfinite(variance), variance, 0.0)
     floor = DEAD_VARIANCE * left.max(initial=0.0)

@@ -18,11 +18,7 @@ COPIES = 4
 
 
 def check_config(config: RunConfig) -> Dataset:
-    """Checks a run, prints its notes and returns its dataset.
-
-    Raises:
-        ConfigError: If the settings are impossible.
-    """
+    """Checks a run, prints its notes and returns its dataset."""
     dataset, lines = _check(config, here=True)
     for line in filter(None, [*lines, describe_held_out(dataset)]):
         print(line)

@@ -146,10 +146,9 @@ class FactorEncoding(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class BumpEncoding(FactorEncoding):
-    """Units with Gaussian tuning, one per grid value v_i (section 3.1).
+    """Units of activity exp(-(f - v_i)^2 / 2 s^2), v_i a grid value.
 
-    Their activity is exp(-(f - v_i)^2 / 2 s^2), with the tuning width s =
-    `sigma` in grid steps of the factor (pixels, for a position).
+    The tuning width s = `sigma` is in grid steps (section 3.1).
     """
 
     options = ("sigma",)
@@ -186,7 +185,6 @@ class PositionalEncoding(FactorEncoding):
     """sin(w_k v) and cos(w_k v), v the factor in grid steps.
 
     As of Vaswani et al. (2017), w_k = max_wavelength^(-k / K), k = 0 .. K - 1.
-    The code is as long as the factor's grid, rounded up to even.
     """
 
     options = ("max_wavelength",)
@@ -210,10 +208,7 @@ class PositionalEncoding(FactorEncoding):
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class RampEncoding(FactorEncoding):
-    """A factor's value scaled to [-1, 1] ("signed"), [0, 1] ("unit"), or "raw".
-
-    Section 3.1 of the paper; its published code has raw values.
-    """
+    """A value in [-1, 1] (signed), in [0, 1] (unit), or raw (section 3.1)."""
 
     options = ("scaled_to", "absent_value")
 
@@ -245,10 +240,7 @@ class RampEncoding(FactorEncoding):
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class CircleEncoding(FactorEncoding):
-    """cos and sin of a periodic factor: no jump where it wraps (appendix F.2).
-
-    A factor that is not periodic is scaled to [-1, 1], as in the ramp code.
-    """
+    """cos and sin of a periodic factor (appendix F.2), or else a ramp."""
 
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
         unit = (values - factor.low) / (factor.high - factor.low)

@@ -30,9 +30,7 @@ def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
 
     Each factor's matrix is a channel of `stage_0`; `--depth` times a PReLU
     and a 3 x 3 transposed convolution follow (`stage_1`, ...), and one more
-    makes the image. There are as many channels as factors; in `hard_rendering`
-    hidden layers have `--width`, and a factor with axes (`--axes`) has profiles
-    along these instead of matrices.
+    makes the image. Factors with `--axes` have profiles instead of matrices.
     """
     model, space = config.model, dataset.space
     axes, channels = {}, len(space)
@@ -110,8 +108,7 @@ class Stack(keras.layers.Layer):
 class NarrowConvolution(keras.layers.Conv2DTranspose):
     """A linear transposed convolution to very few channels.
 
-    Its bias is added to whole rows of an image: TensorFlow adds one number
-    for each channel at a time, which costs as much as the convolution.
+    TensorFlow would add the bias to one number for each channel at a time.
     """
 
     def call(self, inputs: KerasTensor) -> KerasTensor:

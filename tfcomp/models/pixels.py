@@ -52,8 +52,7 @@ class PixelSum(keras.layers.Layer):
 class PixelDense(keras.layers.Layer):
     """A linear layer of z_n + PE(p), or of z_n and (x_p, y_p) side by side.
 
-    Returns [n, rows, columns, units], from one product for each image and one
-    for each pixel. Positions are `"sinusoids"` or `"coordinates"`.
+    It is one product for each image and one for each pixel.
     """
 
     def __init__(
@@ -108,10 +107,7 @@ class Modulate(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class CrossAttention(keras.layers.Layer):
-    """PE(p) plus attention of each pixel to the tokens, in `HEADS` heads.
-
-    Maps [n, K, k] to [n, rows, columns, k], with a penalty of interactions.
-    """
+    """PE(p) plus attention to tokens: [n, K, k] -> [n, rows, columns, k]."""
 
     def __init__(
         self, image_size: tuple[int, int], weight: float = 0.0, **kwargs

@@ -81,11 +81,7 @@ def build_model(
 
 
 def apply_published_start(model: keras.Model) -> None:
-    """Draws weights as PyTorch does by default.
-
-    Kernels and biases are uniform up to 1 / sqrt(fan-in), the weights of a
-    kernel for each entry of its last dimension.
-    """
+    """Draws weights as PyTorch: uniform up to 1 / sqrt(fan-in)."""
     for layer in model.layers:
         if (kernel := getattr(layer, "kernel", None)) is None:
             continue
