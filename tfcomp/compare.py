@@ -22,17 +22,19 @@ from tfcomp.config.command import make_main
 from tfcomp.config.errors import ConfigError, suggest
 from tfcomp.config.run_config import split_names
 from tfcomp.evaluation.metrics import adopt_metrics, find_limits
-from tfcomp.statistics.seed_statistics import compute_statistics, list_numbers
-from tfcomp.statistics.setting_table import format_rows
+from tfcomp.statistics.seed_statistics import (
+    compute_statistics,
+    format_rows,
+    list_numbers,
+)
 from tfcomp.storage.files import make_folder, write_table, write_text
 from tfcomp.storage.output_folders import check_folder
-from tfcomp.tables.flatten import END, NO_FLAGS
-from tfcomp.tables.read import Results, join_path, read_results
+from tfcomp.tables.flatten import NO_FLAGS
+from tfcomp.tables.read import Results, read_results
 
 if TYPE_CHECKING:
     import pandas as pd
 
-NUMBERS = ("mean", "sd", "low", "high")  # of every score, as columns
 MAIN_SCORES = (
     "id/mse ood/mse ood/relative_mse ood/hit_rate ood/position_accuracy"
 ).split()
@@ -54,7 +56,7 @@ def compare_runs(settings: dict[str, Any]) -> int:
     if settings["tables"]:
         return _write_tables(settings["runs"], settings["tables"])
     results = read_finished(settings["runs"])
-    numbers = pivot_scores(results)
+    numbers = results.scores.dropna(axis=1, how="all")
     scores = split_names(settings["scores"])
     for score in scores:
         if score not in numbers:
@@ -85,26 +87,10 @@ def read_finished(pattern: str) -> Results:
     return results
 
 
-def pivot_scores(results: Results) -> pd.DataFrame:
-    """Returns numbers of trained networks, [runs, paths as `ood/mse`]."""
-    table = results.numbers[results.numbers["when"] == END]
-    path = join_path(table)
-    layers = "layers/" + table["stage"] + "/" + path
-    table = table.assign(path=path.where(table["stage"] == "", layers))
-    wide = table.pivot(index="run", columns="path", values="value")
-    wide = wide[list(dict.fromkeys(table["path"]))]
-    return wide.reindex(results.runs["run"]).dropna(axis=1, how="all")
-
-
 def tabulate_settings(
     runs: pd.DataFrame, numbers: pd.DataFrame, scores: Sequence[str]
 ) -> pd.DataFrame:
-    """Groups runs that differ in nothing but their seed.
-
-    Returns one row a setting, sorted: the flags that vary; `seeds`, their
-    number; and for each score `<score> mean`, `sd`, and the ends of the 95 %
-    interval, `low` and `high`. None where a seed lacks the score.
-    """
+    """Returns a row for each setting: flags that vary, seeds, statistics."""
     import pandas as pd
 
     flags = [name for name in runs if name not in NO_FLAGS]
@@ -116,8 +102,8 @@ def tabulate_settings(
         for score in scores:
             values = numbers.loc[group["run"], score].tolist()
             found = compute_statistics(values, limits=find_limits(score))
-            numbered = zip(NUMBERS, list_numbers(found), strict=True)
-            row |= {f"{score} {name}": number for name, number in numbered}
+            columns = (f"{score} {n}" for n in ("mean", "sd", "low", "high"))
+            row |= zip(columns, list_numbers(found), strict=True)
         rows.append(row)
     return pd.DataFrame(rows, dtype=object)
 

@@ -17,8 +17,7 @@ from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import split_names
 from tfcomp.evaluation.metrics import is_measured
-from tfcomp.storage.run_folder import check_run
-from tfcomp.storage.run_search import find_runs
+from tfcomp.storage.run_folder import check_run, find_runs
 
 FLAGS = {
     "runs": ("", "Run folders or folders of them (sweeps); patterns with *."),

@@ -28,8 +28,6 @@ from tfcomp.datasets.notes import (
 from tfcomp.evaluation.verbalize import format_references
 
 SHOWN = 5  # images of a list in words
-# Codes that place the values of an ordered factor in a space.
-METRIC_CODES = ("ramp", "circle", "positional")
 METRIC_NOTE = (
     "this code relates values of a factor, and can extrapolate to combinations "
     "that are not determined"
@@ -61,11 +59,11 @@ def solve(settings: dict[str, Any]) -> int:
     for order, result in orders.items():
         print(_format_order(order, result))
     is_known = all(r["certified"] in (None, 1) for r in orders.values())
-    code = config.model.encoding
+    is_metric = config.model.encoding in ("ramp", "circle", "positional")
     lines = {
         "determined": describe_limits(copies),
         "images": describe_order(facts.get("explained", {})),
-        "encoding": "" if is_known or code not in METRIC_CODES else METRIC_NOTE,
+        "encoding": METRIC_NOTE if is_metric and not is_known else "",
         "copies": describe_copies(copies) or note,
     }
     for name, line in lines.items():
@@ -97,9 +95,8 @@ def find_orders(dataset: Dataset) -> dict[str, dict[str, Any]]:
     certificates = solvable.certify_dataset(dataset)
     orders: dict[str, Any] = {}
     orders |= solvable.summarize_certificates(dataset, certificates)
-    for order, certificate in certificates.items():
-        images = solvable.list_images(dataset, certificate)
-        orders[str(order)]["images"] = images
+    for order, found in certificates.items():
+        orders[str(order)]["images"] = solvable.list_images(dataset, found)
     return orders
 
 

@@ -19,8 +19,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from absl import flags
-
 from tfcomp.config import command
 from tfcomp.config.errors import RunError, suggest
 from tfcomp.config.run_config import split_names
@@ -60,19 +58,16 @@ def main(argv: list[str]) -> int:
     if "pack" in given:
         return command.run_command(program, __doc__, PACK_FLAGS, _pack)
     if given & {"plan", "run"}:
+        fields = SchedulerOptions.list_settings()
+        values = define_settings(fields, make_flags(PLAN_FLAGS))
         do = functools.partial(_follow_plan, name=name)
-        return command.run_command(program, __doc__, _define_plan_flags, do)
+        return command.run_command(program, __doc__, lambda: values, do)
     status = _judge(name, program)
     if command.HELP & set(rest):
         values = make_flags(PACK_FLAGS | PLAN_FLAGS)
         title = "\nFlags of every study, in place of these:"
         print(command.format_help(title, values))
     return status
-
-
-def _define_plan_flags() -> flags.FlagValues:
-    values = make_flags(PLAN_FLAGS)
-    return define_settings(SchedulerOptions.list_settings(), values)
 
 
 def _follow_plan(settings: dict[str, Any], name: str) -> int:

@@ -16,11 +16,7 @@ from tfcomp.datasets.notes import (
 )
 from tfcomp.evaluation.verbalize import describe_scores, format_references
 from tfcomp.models.config_checks import check_config
-from tfcomp.models.model_rules import (
-    AXES,
-    describe_pose_terms,
-    limit_threads,
-)
+from tfcomp.models.model_rules import AXES, describe_pose_terms, limit_threads
 from tfcomp.storage.output_folders import check_run_folders
 from tfcomp.storage.run_folder import SAMPLES_FILE, find_finished, select_scores
 
@@ -35,10 +31,7 @@ def train(settings: dict[str, Any]) -> int:
 
 
 def train_run(config: RunConfig) -> dict[str, Any]:
-    """Trains and scores a decoder; returns the content of `metrics.json`.
-
-    A finished run is not trained again, and imports no TensorFlow.
-    """
+    """Trains a decoder unless it is finished; returns its `metrics.json`."""
     check_run_folders(config.to_flags())
     dataset = check_config(config)
     if finished := find_finished(config):

@@ -34,8 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 def tabulate(pattern: str, *scores: str) -> pd.DataFrame:
     results = compare.read_finished(pattern)
-    numbers = compare.pivot_scores(results)
-    return compare.tabulate_settings(results.runs, numbers, scores)
+    return compare.tabulate_settings(results.runs, results.scores, scores)
 
 
 def test_runs_are_grouped_by_what_differs(folder: Path) -> None:

@@ -12,8 +12,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.evaluation import metrics as files
 from tfcomp.evaluation.loading import load_run
 from tfcomp.storage.code_version import compute_code_version
-from tfcomp.storage.run_folder import read_metrics
-from tfcomp.storage.run_search import find_runs
+from tfcomp.storage.run_folder import find_runs, read_metrics
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from tfcomp.statistics.seed_tests import adjust_by_holm, compare_settings
+from tfcomp.statistics.seed_statistics import adjust_by_holm, compare_settings
 
 
 def compare(

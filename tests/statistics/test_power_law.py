@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tfcomp.statistics.power_law import SizeMean, average_sizes, fit_power_law
+from tfcomp.statistics.estimates import SizeMean, average_sizes, fit_power_law
 
 SIZES = (16, 20, 24, 28, 32)
 

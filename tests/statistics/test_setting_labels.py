@@ -1,6 +1,6 @@
 """Short names of settings."""
 
-from tfcomp.statistics.setting_table import choose_flags, make_label
+from tfcomp.statistics.seed_statistics import choose_flags, make_label
 
 
 def test_flags_that_follow_from_others_are_left_out() -> None:

@@ -14,8 +14,11 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.evaluation.kept_outputs import write_preview
 from tfcomp.evaluation.metrics import find_limits
 from tfcomp.report.score_table import ScoredRun
-from tfcomp.statistics.seed_statistics import compute_interval, summarize
-from tfcomp.statistics.seed_tests import compare_settings
+from tfcomp.statistics.seed_statistics import (
+    compare_settings,
+    compute_interval,
+    summarize,
+)
 from tfcomp.sweeps.sweep_numbers import SweepNumbers, compute_numbers
 from tfcomp.sweeps.sweep_page import draw_lines, make_page
 from tfcomp.sweeps.sweep_run import write_page

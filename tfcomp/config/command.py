@@ -56,16 +56,9 @@ def run_command(
 ) -> int:
     """Prints the help, or parses the flags and calls the action.
 
-    Args:
-        argv: The name of the program and its arguments.
-        purpose: First lines of the help.
-        table: The flags as in `make_flags`, or the function that makes them.
-        action: Takes the parsed flags and returns the exit status. It imports
-            TensorFlow and pandas itself: help and bad flags need neither.
-        first: Example that is printed if there are no flags.
-
-    Raises:
-        RefusedError: The system refuses memory, room or rights.
+    The action takes the flags and returns the exit status. It imports
+    TensorFlow and pandas itself: help and bad flags need neither. `first` is
+    an example that is printed if there are no flags.
     """
     values = make_flags(table) if isinstance(table, Mapping) else table()
     add_trust(values)
@@ -94,11 +87,7 @@ def run_command(
 
 
 def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
-    """Calls `main(sys.argv)` and exits with its status.
-
-    The status is 130 after an interrupt, 143 after SIGTERM, and 141 if the
-    reader of stdout has ended (`| head`), as in shells.
-    """
+    """Calls `main(sys.argv)` and exits with its status, as shells number it."""
     line = ""
     signal.signal(signal.SIGTERM, _stop)
     for stream in (sys.stdout, sys.stderr):
@@ -109,7 +98,7 @@ def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
         sys.stdout.flush()
     except KeyboardInterrupt:
         line, status = "interrupted\n", 130
-    except BrokenPipeError:
+    except BrokenPipeError:  # the reader has ended, as in `| head`
         status = 141
     except Exception as error:
         explained = explain_failure(error)

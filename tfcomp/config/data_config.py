@@ -21,11 +21,7 @@ NUM_SAMPLES = 64
 
 @dataclass(frozen=True)
 class DataConfig(Settings):
-    """The examples: factors, held-out region, rendering.
-
-    "ID" (in distribution) are the factor combinations outside of the
-    held-out region, "OOD" (out of distribution) those inside.
-    """
+    """The examples: factors, held-out region (OOD, the rest is ID), images."""
 
     dataset: str = setting(
         "gaussian_bumps", "Name of the dataset (see docs/experiments.md)."

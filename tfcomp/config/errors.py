@@ -37,7 +37,10 @@ class ConfigError(ValueError):
 
     def __init__(self, name: str, rule: str, value: object) -> None:
         self.name, self.rule, self.value = name, rule, value
-        super().__init__(f"--{name} {rule}, got {_show(value)}")
+        text = repr(value)
+        if len(text) > MAX_SHOWN:
+            text = f"{text[:MAX_SHOWN]}... ({len(text)} characters)"
+        super().__init__(f"--{name} {rule}, got {text}")
 
 
 class RunError(Exception):
@@ -79,13 +82,6 @@ def suggest(name: str, known: Iterable[str], dashes: str = "") -> str:
     """Returns a hint at the closest known name, empty if none is close."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f", did you mean {dashes}{close[0]}?" if close else ""
-
-
-def _show(value: object) -> str:
-    text = repr(value)
-    if len(text) <= MAX_SHOWN:
-        return text
-    return f"{text[:MAX_SHOWN]}... ({len(text)} characters)"
 
 
 def explain_failure(error: BaseException) -> tuple[str, int] | None:

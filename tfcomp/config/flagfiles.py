@@ -32,9 +32,8 @@ def expand_flagfiles(
 ) -> list[str]:
     """Replaces every `--flagfile=PATH` by the lines of that file, in place.
 
-    A path, whose ending `.flags` may be left out, is looked up in the working
-    directory, then beside the file that names it (the last one of `inside`),
-    then among the flagfiles shipped with tfcomp. Later flags win.
+    A path is looked up in the working directory, then beside the file that
+    names it (the last one of `inside`), then among the shipped flagfiles.
     """
     expanded: list[str] = []
     for argument in arguments:

@@ -41,10 +41,7 @@ def keep_freed_memory() -> None:
 
 @contextlib.contextmanager
 def make_private_folder(parent: Path | None = None) -> Iterator[Path]:
-    """Makes a temporary folder for one block, which only its user can enter.
-
-    Others can put no file where Python, Dask or TensorFlow look for theirs.
-    """
+    """Makes a temporary folder for one block, which only its user can enter."""
     with tempfile.TemporaryDirectory(  # mode 0700
         prefix=PREFIX, dir=parent, ignore_cleanup_errors=True
     ) as folder:

@@ -56,10 +56,7 @@ def quiet_startup() -> Iterator[None]:
 
 @contextlib.contextmanager
 def start_tensorflow(is_cli: bool = True) -> Iterator[None]:
-    """Imports TensorFlow quietly, in little more than half its time.
-
-    `is_cli` is False inside of a user's program, whose Keras must be as ours.
-    """
+    """Imports TensorFlow quietly; `is_cli` is False in a user's program."""
     with quiet_startup():
         if "keras" not in sys.modules:
             os.environ |= KERAS
@@ -94,13 +91,10 @@ def _is_no_retracing(record: logging.LogRecord) -> bool:
 
 
 def _set_up_gpus(is_cli: bool) -> None:
-    """Makes GPUs as exact as a CPU, and commands deterministic.
-
-    TensorFlow rounds factors of products to 10 bits there (TF32), which changes
-    metric tensors by up to a quarter of their size (docs/gpu_and_cluster.md).
-    """
+    """Makes GPUs as exact as a CPU, and commands deterministic."""
     config = sys.modules["tensorflow"].config
     if config.list_physical_devices("GPU"):
+        # TF32 changes metric tensors by up to a quarter of their size.
         config.experimental.enable_tensor_float_32_execution(False)
         if is_cli:  # in a program, random numbers without a seed would fail
             config.experimental.enable_op_determinism()

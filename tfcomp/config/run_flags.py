@@ -50,10 +50,7 @@ DEFINE: dict[type, Callable[..., Any]] = {
 def make_flags(
     table: Mapping[str, tuple[Any, str]], values: flags.FlagValues | None = None
 ) -> flags.FlagValues:
-    """Adds flags from a table of names to default values and help texts.
-
-    A list is the default of a flag that may be given several times.
-    """
+    """Adds flags of a table; a list is the default of one that may repeat."""
     # By default without the flags of libraries (TFDS, absl.logging).
     values = flags.FlagValues() if values is None else values
     for name, (default, text) in table.items():
@@ -79,11 +76,7 @@ def define_run_flags(plugins: str = "") -> flags.FlagValues:
 def parse_flags(
     arguments: Sequence[str], values: flags.FlagValues
 ) -> dict[str, Any]:
-    """Parses arguments (without the program name) into plain values.
-
-    Imports plugins that they ask for, which add flags of their own. Refuses
-    guarded flags that only a flagfile sets (see `plugins`).
-    """
+    """Parses arguments, imports their plugins, refuses untrusted flags."""
     add_trust(values)
     expanded = expand_flagfiles(join_values(arguments, values))
     check_untrusted(expanded)
@@ -102,10 +95,7 @@ def add_trust(values: flags.FlagValues) -> None:
 
 
 def parse_record(lines: Sequence[str]) -> dict[str, Any]:
-    """Parses flags that a run has written, and imports no plugins.
-
-    Flags of plugins that are not imported are strings.
-    """
+    """Parses flags of a run, as strings if their plugin is not imported."""
     expanded = expand_flagfiles(lines)
     modules = find_value(expanded, "plugins")
     values = define_run_flags(modules)
@@ -139,7 +129,7 @@ def _parse_expanded(
     for name, value in settings.items():
         for text in value if isinstance(value, list) else [value]:
             if isinstance(text, str) and CONTROLS.search(text):
-                raise ConfigError(name, NO_CONTROLS, text)
+                raise ConfigError(name, f"must be {NO_CONTROLS}", text)
     for name in filter(settings.__contains__, PATHS):
         if "://" in settings[name]:
             raise ConfigError(name, "must be on this machine", settings[name])

@@ -19,7 +19,7 @@ CONTROLS = re.compile(
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
     "\ud800-\udfff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
 )
-NO_CONTROLS = "must be text without control characters"
+NO_CONTROLS = "text without control characters"
 # The largest value of a setting that declares no bound of its own.
 LARGEST = {int: 10**7, float: 1e30}
 
@@ -33,11 +33,7 @@ def setting(
     above: float | None = None,
     choices: Sequence[str] | None = None,
 ) -> Any:
-    """Declares a dataclass field that is also a flag, of its default's type.
-
-    Values lie between `minimum` and `maximum` (by default `LARGEST`), exceed
-    `above`, and are one of `choices`.
-    """
+    """Declares a dataclass field that is also a flag, of its default's type."""
     if maximum is None:
         maximum = LARGEST.get(type(default))
     rules = dict(minimum=minimum, maximum=maximum, above=above, choices=choices)
@@ -94,7 +90,7 @@ def list_broken_rules(field: dataclasses.Field, value: Any) -> Iterator[str]:
     if expected is str and value != value.strip():
         yield "one line without spaces around it"
     if expected is str and CONTROLS.search(value):
-        yield "text without control characters"
+        yield NO_CONTROLS
     if rules["minimum"] is not None and value < rules["minimum"]:
         yield f"at least {rules['minimum']}"
     if rules["maximum"] is not None and value > rules["maximum"]:

@@ -25,7 +25,7 @@ from tfcomp.report.score_table import (
 )
 from tfcomp.report.sections import make_exhibit
 from tfcomp.report.table_sections import describe_layers
-from tfcomp.statistics.setting_table import choose_flags
+from tfcomp.statistics.seed_statistics import choose_flags
 
 _OF_VECTORS = (
     "Images are embeddings, shown by the nearest item's picture, else in "

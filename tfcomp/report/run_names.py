@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tfcomp.config.run_config import RunConfig
-from tfcomp.statistics.seed_statistics import IGNORED
-from tfcomp.statistics.setting_table import choose_flags, make_label
+from tfcomp.statistics.seed_statistics import IGNORED, choose_flags, make_label
 
 # Flags in a subtitle, and their words.
 SUBTITLE = {

@@ -13,8 +13,11 @@ from tfcomp.evaluation.verbalize import FITTED, list_references
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report.page import Links, Section
 from tfcomp.report.sections import make_exhibit, make_section
-from tfcomp.statistics.seed_statistics import Statistics, compute_statistics
-from tfcomp.statistics.seed_tests import compare_settings
+from tfcomp.statistics.seed_statistics import (
+    Statistics,
+    compare_settings,
+    compute_statistics,
+)
 
 Row = Mapping[str, Any]
 SUBSETS = ("id", "ood")

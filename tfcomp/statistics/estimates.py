@@ -1,6 +1,11 @@
-"""Estimates over seeds, from a number for each seed.
+"""Estimates over seeds, and the growth of a count with the size of the grid.
 
-estimate_mean({0: 0.81, 1: 0.84, 2: 0.79}, limits=SHARE)
+    estimate_mean({0: 0.81, 1: 0.84, 2: 0.79}, limits=SHARE)
+
+A power law is a line in log-log scale. Counts at the same size are repeats,
+which share all that it leaves out there. So they are averaged in log scale over
+seeds, and the line is fitted to these means with equal weights; the interval of
+its slope is Student's at 95 % with (number of sizes - 2) degrees of freedom.
 """
 
 from __future__ import annotations
@@ -12,7 +17,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tfcomp.statistics.limits import CORRELATION, REAL, Limits
-from tfcomp.statistics.seed_statistics import compute_statistics
+from tfcomp.statistics.seed_statistics import (
+    compute_interval,
+    compute_statistics,
+)
 
 LEVEL = 0.95
 # By seed; None for a seed that lacks its number.
@@ -22,27 +30,17 @@ Rows = Mapping[int, Sequence[float | None] | None]
 
 @dataclass(frozen=True)
 class Estimate:
-    """Number with its uncertainty.
+    """Number with its uncertainty, the 95 % interval."""
 
-    Attributes:
-        mean: The mean over seeds, or a fitted number.
-        low: Lower end of the 95 % interval, if there is one; the mean if seeds
-            are all alike.
-        values: The number of every seed, if it is a mean.
-        unit: What is counted: `seeds`, `sizes`, or seeds of a `share`.
-        test: Computes the p at which the interval just reaches a bound.
-        trend: Page's p of a rising and of a falling trend, if it is the mean
-            rank correlation of one.
-    """
-
-    mean: float
-    low: float | None
+    mean: float  # over seeds, or a fitted number
+    low: float | None  # the mean if seeds are all alike
     high: float | None
     count: int
-    values: Mapping[int, float]
-    unit: str = "seeds"
+    values: Mapping[int, float]  # by seed, of a mean
+    unit: str = "seeds"  # that are counted, or `sizes`, or of a `share`
+    # Computes the p at which the interval just reaches a bound.
     test: Callable[[float], float] | None = field(default=None, compare=False)
-    trend: tuple[float, float] | None = None
+    trend: tuple[float, float] | None = None  # Page's p, rising and falling
 
 
 Estimator = Callable[..., Estimate | None]
@@ -91,13 +89,9 @@ def estimate_geometric(values: Values, _: Limits = REAL) -> Estimate | None:
     low, high = (
         None if x is None else math.exp(x) for x in (logs.low, logs.high)
     )
+    ends = math.exp(logs.mean), low, high
     return Estimate(
-        math.exp(logs.mean),
-        low,
-        high,
-        logs.count,
-        numbers,
-        test=lambda bound: test(math.log(bound)),
+        *ends, logs.count, numbers, test=lambda bound: test(math.log(bound))
     )
 
 
@@ -132,10 +126,7 @@ def estimate_fact(values: Values, limits: Limits = REAL) -> Estimate | None:
 
 
 def estimate_trend(rows: Rows, _: Limits = REAL) -> Estimate | None:
-    """Returns the mean rank correlation with the place, and Page's p.
-
-    `rows` has the numbers of each seed in order, at least three.
-    """
+    """Returns the mean rank correlation with the place, and Page's p."""
     known = {seed: list(row) for seed, row in rows.items() if row is not None}
     numbers = [[x for x in row if x is not None] for row in known.values()]
     sizes = {*map(len, known.values()), *map(len, numbers)}
@@ -170,3 +161,60 @@ def _test_trend(rows: Sequence[Sequence[float]]) -> tuple[float, float]:
         for numbers in (table, -table)
     )
     return rising, falling
+
+
+@dataclass(frozen=True)
+class SizeMean:
+    """Geometric mean of the counts of one size over seeds; 95 % interval."""
+
+    size: int
+    mean: float
+    low: float | None
+    high: float | None
+    num_seeds: int
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """count = constant * size ** slope, with the 95 % interval of the slope."""
+
+    slope: float
+    low: float | None
+    high: float | None
+    constant: float
+
+    def describe(self) -> str:
+        """Formats exponent and interval, as `N^2.10 (1.80 to 2.40)`."""
+        if self.low is None:
+            return f"N^{self.slope:.2f}"
+        return f"N^{self.slope:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+
+def average_sizes(
+    sizes: Sequence[int], counts: Sequence[float]
+) -> list[SizeMean]:
+    """Averages the positive counts of each size."""
+    logs, means = np.log(np.asarray(counts, float)), []  # [n]
+    for size in sorted(set(sizes)):
+        chosen = logs[np.equal(sizes, size)]
+        ends = compute_interval(chosen)
+        low, high = np.exp(ends).tolist() if ends else (None, None)
+        mean = float(np.exp(chosen.mean()))
+        means.append(SizeMean(size, mean, low, high, len(chosen)))
+    return means
+
+
+def fit_power_law(means: Sequence[SizeMean]) -> PowerLaw | None:
+    """Fits a line to the logarithms; returns None for fewer than two sizes."""
+    from scipy import stats
+
+    if len(means) < 2:
+        return None
+    logs = np.log([[mean.size, mean.mean] for mean in means])
+    line = stats.linregress(logs[:, 0], logs[:, 1])
+    low = high = None
+    if len(means) > 2:
+        width = stats.t.ppf(0.975, len(means) - 2) * line.stderr
+        low, high = float(line.slope - width), float(line.slope + width)
+    constant = float(np.exp(line.intercept))
+    return PowerLaw(float(line.slope), low, high, constant)

@@ -35,34 +35,19 @@ class Chart:
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that describes a network.
+    """A number that describes a network."""
 
-    Attributes:
-        name: In files and tables.
-        label: In figures.
-        about: A sentence that defines it; empty if no page shows it.
-        limits: Least and largest possible value.
-        unit: Of the number, as `px`.
-        better: `low` or `high`, if one of them is better.
-        chart: The figure that compares stages by it.
-        is_leading: True if figures of sweeps show it.
-        floor: Lower end of the axis in figures of sweeps.
-        of: What it has values of.
-        function: The function that computes it; None if it is not imported.
-        is_user: True for a metric that a user has registered.
-    """
-
-    name: str
-    label: str
-    about: str = ""
+    name: str  # in files and tables
+    label: str  # in figures
+    about: str = ""  # a sentence that defines it; empty if no page shows it
     limits: Limits = REAL
-    unit: str = ""
+    unit: str = ""  # as `px`
     better: Better | None = None
-    chart: Chart | None = None
-    is_leading: bool = False
-    floor: float | None = None
+    chart: Chart | None = None  # the figure that compares stages by it
+    is_leading: bool = False  # figures of sweeps show it
+    floor: float | None = None  # lower end of the axis in these figures
     of: Of = "run"
-    function: Callable[..., Any] | None = None
+    function: Callable[..., Any] | None = None  # None if it is not imported
     is_user: bool = False
 
     @property

@@ -1,15 +1,18 @@
-"""Means over seeds: runs that differ in nothing but their seed.
+"""Means over seeds, paired tests at equal seeds, and labels of settings.
 
 Tables have a row for each number: the flags of its setting,
-its `seed`, its name (as `score`), and its `value`.
+its `seed`, its name (as `score`), and its `value`. Runs of one seed share their
+data order and much of their chance, so that the difference within a seed has
+less spread than the scores have.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +23,12 @@ if TYPE_CHECKING:
 
 # What may differ between runs that are the same but for their seed.
 IGNORED = ("seed", "eval_every", "layerwise_every", "checkpoint_seconds")
+# Scores of which "half as large" says more than "0.01 less".
+RATIO_ENDINGS = ("mse", "_error")
+NUMBERS = (
+    *("difference", "sd", "low", "high", "n", "p", "p_holm"),
+    *("ratio", "ratio_low", "ratio_high"),
+)
 
 
 @dataclass(frozen=True)
@@ -46,10 +55,8 @@ class Statistics:
 def compute_statistics(
     values: Sequence[float | None], limits: Limits = REAL
 ) -> Statistics | None:
-    """Computes mean, spread and interval of one value a seed.
-
-    None if a seed lacks its value: the mean over the rest would flatter.
-    """
+    """Computes statistics of one value a seed; None if a seed lacks its own."""
+    # The mean over the rest would flatter.
     sample = np.asarray(values, float)  # [n]; NaN for None
     if not len(sample) or np.isnan(sample).any():
         return None
@@ -62,10 +69,10 @@ def compute_statistics(
 def compute_interval(
     values: Sequence[float], limits: Limits = REAL
 ) -> tuple[float, float] | None:
-    """Computes Student's 95 % interval of the mean of finite numbers.
+    """Computes Student's 95 % interval of the mean, within the limits.
 
-    It stays within the limits, which are ignored if a number is outside. None
-    for fewer than two numbers, or if all are equal: their spread is unknown.
+    None for fewer than two numbers, or if all are equal: their spread is
+    unknown. Limits are ignored if a number is outside.
     """
     sample = np.asarray(values, float)  # [n]
     if len(sample) < 2 or np.ptp(sample) == 0:
@@ -88,9 +95,7 @@ def summarize(
 ) -> pd.DataFrame:
     """Computes mean, spread and interval of numbers with equal keys.
 
-    The range of `value` follows from the key `score` or `quantity`. The rows
-    are in the order of the table: the keys, mean, sd, low, high (None unless
-    all seeds have a value), and n, the number of seeds that have one.
+    The range of `value` follows from the key `score` or `quantity`.
     """
     import pandas as pd
 
@@ -110,3 +115,112 @@ def summarize(
 def list_numbers(found: Statistics | None) -> tuple[float | None, ...]:
     """Lists mean, deviation and interval; None each without statistics."""
     return astuple(found)[:4] if found else (None,) * 4
+
+
+def compare_settings(
+    table: pd.DataFrame, flags: Sequence[str], pairs: str = "first"
+) -> pd.DataFrame:
+    """Compares settings at equal seeds: the first with each other one, or all.
+
+    The row of a pair has the flags of both (`<flag>_a`, `<flag>_b`), the score
+    and `NUMBERS`: the mean difference b - a, p of the paired t-test, `p_holm`,
+    adjusted for the pairs of the score, and for errors the geometric mean of
+    b / a; None without a number.
+    """
+    import pandas as pd
+
+    rows = []
+    for score, numbers in table.groupby("score", sort=False):
+        settings = [
+            (setting, group.set_index("seed")["value"].dropna().astype(float))
+            for setting, group in numbers.groupby([*flags, "score"], sort=False)
+        ]
+        chosen = list(itertools.combinations(settings, 2))
+        if pairs == "first":
+            chosen = list(itertools.product(settings[:1], settings[1:]))
+        names = [f"{flag}_{side}" for side in "ab" for flag in flags]
+        family = [
+            dict(zip(names, [*a[:-1], *b[:-1]], strict=True))
+            | {"score": score}
+            | _compare(first, second, str(score))
+            for (a, first), (b, second) in chosen
+        ]
+        adjusted = adjust_by_holm([row["p"] for row in family])
+        for row, p_holm in zip(family, adjusted, strict=True):
+            row["p_holm"] = p_holm
+        rows += family
+    return pd.DataFrame(rows, dtype=object)
+
+
+def adjust_by_holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Adjusts the p of a family by Holm; None where there is no test."""
+    known = sorted((p, i) for i, p in enumerate(p_values) if p is not None)
+    adjusted: list[float | None] = [None] * len(p_values)
+    largest = 0.0
+    for rank, (p_value, index) in enumerate(known):
+        # Never below the one before, so that the order stays.
+        largest = max(largest, (len(known) - rank) * p_value)
+        adjusted[index] = min(1.0, largest)
+    return adjusted
+
+
+def _compare(first: pd.Series, second: pd.Series, score: str) -> dict[str, Any]:
+    """Compares the values of two settings, given by seed."""
+    seeds = first.index.intersection(second.index).sort_values()
+    a, b = first[seeds].to_numpy(), second[seeds].to_numpy()  # [n]
+    found = compute_statistics(b - a)
+    ratio = None
+    if score.endswith(RATIO_ENDINGS) and len(seeds) and min(*a, *b) > 0:
+        ratio = compute_statistics(np.log(b) - np.log(a))
+    mean, _, low, high = list_numbers(ratio)
+    numbers = [*list_numbers(found), len(seeds), _test(b - a), None]
+    numbers += [x if x is None else float(np.exp(x)) for x in (mean, low, high)]
+    return dict(zip(NUMBERS, numbers, strict=True))
+
+
+def _test(differences: np.ndarray) -> float | None:
+    """Computes the two-sided p of the t-test; None for one difference."""
+    from scipy import stats
+
+    if len(differences) < 2:
+        return None
+    if np.ptp(differences) == 0:  # the limit for a vanishing spread
+        return float(differences[0] == 0)
+    return float(stats.ttest_1samp(differences, 0.0).pvalue)
+
+
+def format_rows(rows: Sequence[Sequence[Any]]) -> str:
+    """Formats a table in Markdown; its first row is the head."""
+    head, *lines = (f"| {' | '.join(map(str, row))} |\n" for row in rows)
+    return "".join([head, f"|{'---|' * len(rows[0])}\n", *lines])
+
+
+def choose_flags(settings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Returns the flags that tell the settings apart, in their order.
+
+    Leaves out flags that follow from an earlier one, as epochs that are varied
+    together with the encoding.
+    """
+    chosen: list[str] = []
+    for name in settings[0]:
+        varies = _count(settings, [name]) > 1
+        if varies and not any(
+            _count(settings, [other, name]) == _count(settings, [other])
+            for other in chosen
+        ):
+            chosen.append(name)
+    return chosen
+
+
+def make_label(setting: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Formats the values of flags, as `encoding bump, depth 2`."""
+    texts = []
+    for name in names:
+        value = setting[name]
+        text = f"{value:g}" if isinstance(value, float) else str(value)
+        texts.append(f"{name} {text}")
+    return ", ".join(texts) or "all"
+
+
+def _count(settings: Sequence[Mapping[str, Any]], names: Sequence[str]) -> int:
+    return len({tuple(setting[name] for name in names) for setting in settings})

@@ -1,8 +1,7 @@
 """Reads and writes files that others may have prepared to do harm.
 
-Everything that tfcomp writes goes through `write_whole`, `replace_folder` or
-`open_log`: a file is either absent or complete. No link is followed below the
-folder that the user named.
+Writing goes through `write_whole`, `replace_folder` or `open_log`: a file is
+absent or complete. No link is followed below the folder that the user named.
 """
 
 from __future__ import annotations
@@ -129,10 +128,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def write_whole(path: Path) -> Iterator[Path]:
-    """Yields a new empty file that becomes `path` when the block ends.
-
-    If the block fails, `path` is unchanged, and an OSError names it.
-    """
+    """Yields a new empty file that becomes `path` if the block succeeds."""
     refuse_link(path)
     partial = path.with_name(make_partial_name() + path.suffix)
     try:
@@ -202,10 +198,7 @@ def refuse_links_between(root: Path, path: Path) -> None:
 
 
 def refuse_links(folder: Path, depth: int | None = None) -> None:
-    """Raises a LinkError if there is a link inside of a folder, to a depth.
-
-    Libraries that write into a folder under fixed names would follow it.
-    """
+    """Raises a LinkError for a link in a folder: libraries would follow it."""
     for place, below, names in os.walk(folder):
         for name in (*below, *names):
             refuse_link(Path(place, name))

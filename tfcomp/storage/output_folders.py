@@ -65,10 +65,7 @@ def add_version(
     write: Callable[[Path], object],
     is_same: Callable[[Path], bool],
 ) -> tuple[Path, bool]:
-    """Writes the next version, unless the last one is the same model.
-
-    Returns the version that has the model, and whether it is new.
-    """
+    """Returns the version that has a model, and whether it was written now."""
     make_folder(folder)
     with lock_folder(folder, wait=True):
         for left in folder.glob(f"{PARTIAL}*"):

@@ -93,11 +93,7 @@ def _describe(name: str, model: Path) -> Published:
 def read_model(
     source: str, name: str = "", sha256: str = ""
 ) -> dict[str, bytes]:
-    """Reads the files of a model and compares each with its hash.
-
-    Without a name, the source is the model itself. Its `SHA256SUMS` must have
-    the hash `sha256`, if given.
-    """
+    """Reads and checks the files of a model; without a name, of the source."""
     if name:
         check_name(name)
     place = "/".join(filter(None, (source, name)))
@@ -156,16 +152,15 @@ def parse_metrics(content: bytes, place: str) -> dict[str, Any]:
         raise RunError(f"{place} is damaged (it holds other things)")
     others = {name: metrics.get(name, {}) for name in ("r2", "train")}
     for name, scores in (select_scores(metrics) | others).items():
-        if not all(v is None or _is_number(v) for v in scores.values()):
+        # A larger integer has no float.
+        if not all(
+            v is None or isinstance(v, int | float) and abs(v) <= 1e300
+            for v in scores.values()
+        ):
             raise RunError(f"{place} is damaged ({name} are no numbers)")
     if "id" not in metrics:
         raise RunError(f"{place} is damaged (it has no scores)")
     return metrics
-
-
-def _is_number(value: object) -> bool:
-    # A larger integer has no float.
-    return isinstance(value, int | float) and abs(value) <= 1e300
 
 
 def _read(source: str, file: str, name: str = "") -> bytes:

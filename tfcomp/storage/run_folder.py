@@ -1,4 +1,4 @@
-"""The folder of one run: its owner, its files, its state.
+"""Run folders: their owners, files and states, and the search for them.
 
 run.flags       every resolved flag; `--flagfile` of it repeats the run
 checkpoints/    training state
@@ -11,14 +11,16 @@ metrics.json    scores; written last, so it marks a finished run
 """
 
 import dataclasses
+import glob
 import os
 import shutil
+import sys
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.errors import ConfigError, RunError, describe_refusal
 from tfcomp.config.flagfiles import find_damage, seal, split_lines
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import format_flags, parse_record
@@ -37,8 +39,7 @@ MAX_RATIO = 20  # of what a model unpacks to and its file
 def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
     """Creates the folder of a run, or takes it over to resume; locks it.
 
-    `header` are comment lines for `run.flags`. Raises a RunError if the folder
-    belongs to other flags, holds an unfinished run, or is in use.
+    Raises a RunError if it belongs to other flags or is in use.
     """
     path = Path(config.run_dir)
     _check_owner(path, config)
@@ -69,10 +70,7 @@ def find_finished(config: RunConfig) -> dict[str, Any] | None:
 
 
 def check_run(path: str | Path) -> RunConfig:
-    """Reads the settings of a finished run, without TensorFlow.
-
-    Raises a RunError if there is none, or of another version.
-    """
+    """Reads the settings of a finished run; a RunError if there is none."""
     path, state = Path(path), ""
     if not os.path.isdir(path):  # `Path.is_dir` raises for a long name
         state = "does not exist"
@@ -171,6 +169,40 @@ def check_model(path: Path) -> None:
         size = sum(member.file_size for member in archive.infolist())
     if size > MAX_RATIO * path.stat().st_size:
         raise DamagedFileError(path, f"it unpacks to {size >> 20:,} MB")
+
+
+def find_runs(patterns: Sequence[str]) -> list[Path]:
+    """Returns folders of finished runs; prints those that cannot be read."""
+    is_run = {FLAGS_FILE, METRICS_FILE}.issubset
+    return find_folders(patterns, is_run, _report_unreadable)
+
+
+def find_folders(
+    patterns: Sequence[str],
+    is_wanted: Callable[[set[str]], bool],
+    report: Callable[[OSError], None] | None = None,
+) -> list[Path]:
+    """Returns folders at or below patterns whose file names are wanted."""
+    if not patterns:
+        raise ConfigError("runs", "must name run folders", "")
+    found = set()
+    for pattern in patterns:
+        matches = glob.glob(os.path.expanduser(pattern), recursive=True)
+        if not matches:
+            raise ConfigError("runs", "must match a folder", pattern)
+        for match in matches:
+            for folder, below, names in os.walk(match, onerror=report):
+                if FLAGS_FILE in names:
+                    below.clear()  # nothing but checkpoints in a run
+                if is_wanted(set(names)):
+                    found.add(Path(folder).resolve())
+    return sorted(found)
+
+
+def _report_unreadable(error: OSError) -> None:
+    # Not if it has gone since it was listed, or a pattern matches a file.
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        print(f"left out: {describe_refusal(error)}", file=sys.stderr)
 
 
 def _check_owner(path: Path, config: RunConfig) -> None:

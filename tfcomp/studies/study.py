@@ -9,7 +9,7 @@ from contextlib import redirect_stdout
 from tfcomp.config.flagfiles import SHIPPED, SUFFIX
 from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import parse_flags
-from tfcomp.statistics.setting_table import format_rows
+from tfcomp.statistics.seed_statistics import format_rows
 from tfcomp.studies.claims import command as claims
 from tfcomp.studies.claims.evidence import Evidence, read_evidence
 from tfcomp.studies.decoders import command as decoders

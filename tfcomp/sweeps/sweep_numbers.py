@@ -11,9 +11,12 @@ import pandas as pd
 from tfcomp.evaluation.metrics import find_limits, list_leading
 from tfcomp.report.run_names import describe_common
 from tfcomp.report.score_table import ScoredRun, read_scored
-from tfcomp.statistics.seed_statistics import summarize
-from tfcomp.statistics.seed_tests import compare_settings
-from tfcomp.statistics.setting_table import choose_flags, make_label
+from tfcomp.statistics.seed_statistics import (
+    choose_flags,
+    compare_settings,
+    make_label,
+    summarize,
+)
 from tfcomp.storage.run_folder import read_metrics
 from tfcomp.sweeps.grid import SweepSettings, Trial, list_scores, read_result
 from tfcomp.tables.flatten import ALL, END, Row

@@ -23,7 +23,7 @@ from tfcomp.report.score_table import (
     make_paired,
     make_table,
 )
-from tfcomp.statistics.setting_table import make_label
+from tfcomp.statistics.seed_statistics import make_label
 from tfcomp.sweeps.sweep_numbers import QUANTITIES, SweepNumbers
 
 MAX_ROWS = 8  # of outputs

@@ -21,7 +21,12 @@
     value      a float; NaN where the file has a null
 """
 
-from tfcomp.tables.read import Results, read_results, read_runs
-from tfcomp.tables.sweep_table import Sweep, load_sweep
+from tfcomp.tables.read import (
+    Results,
+    Sweep,
+    load_sweep,
+    read_results,
+    read_runs,
+)
 
 __all__ = ["Results", "Sweep", "load_sweep", "read_results", "read_runs"]

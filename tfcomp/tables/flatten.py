@@ -36,20 +36,13 @@ def get_defaults() -> Mapping[str, Any]:
 
 
 def parse_value(name: str, text: str) -> Any:
-    """Converts a flag to its type; one that is not known stays text.
-
-    Raises ValueError if a number is none.
-    """
+    """Converts a flag to its type; ValueError if a number is none."""
     kind = type(get_defaults().get(name, ""))
     return text in ("true", "True") if kind is bool else kind(text)
 
 
 def parse_run_flags(text: str) -> tuple[Flags, dict[str, str]]:
-    """Returns flags and comments of a `run.flags` of any version.
-
-    A flag that the file lacks has its default. Raises ValueError if a number
-    is none.
-    """
+    """Returns flags and comments; ValueError if a number is none."""
     flags, origin = dict(get_defaults()), {}
     for line in text.splitlines():
         if line.startswith("# "):
@@ -62,11 +55,8 @@ def parse_run_flags(text: str) -> tuple[Flags, dict[str, str]]:
 
 
 def hash_setting(flags: Mapping[str, Any], seed: int | None = None) -> str:
-    """Returns 16 hex digits for the flags that decide a run, and its seed.
-
-    Flags that have their default are left out, so that a flag that a later
-    version adds or retires changes no hash.
-    """
+    """Returns 16 hex digits for the flags that decide a run, and its seed."""
+    # Without defaults: flags that a later version adds change no hash.
     defaults = get_defaults()
     kept = sorted(
         (name, value)
@@ -114,10 +104,7 @@ def describe_run(
 def list_numbers(
     metrics: Mapping[str, Any], measures: Mapping[str, Any]
 ) -> Iterator[Row]:
-    """Yields the numbers of `metrics.json` and `measures.json`.
-
-    Where both have a number of a stage, it is the one that training wrote.
-    """
+    """Yields all numbers; of stages, those of training come first."""
     layers = metrics.get("layers", {})
     for stage, scores in layers.items():
         for name, value in _walk(scores):
@@ -131,10 +118,8 @@ def list_numbers(
                 yield END, ALL, "", name, value
     known = {name for scores in layers.values() for name in scores}
     stages = measures.get("stages") or []
-    for when, numbers in (
-        (END, measures),
-        (START, measures.get("start") or {}),
-    ):
+    parts = {END: measures, START: measures.get("start") or {}}
+    for when, numbers in parts.items():
         for name, value in numbers.items():
             if name in SKIPPED:
                 continue
@@ -148,7 +133,7 @@ def list_numbers(
 
 
 def _walk(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
-    """Yields numbers at any depth with their path; skips texts."""
+    """Yields numbers at any depth with their path."""
     if value is None or isinstance(value, int | float):
         yield name, _to_float(value)
     if isinstance(value, list):

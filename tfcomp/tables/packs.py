@@ -17,13 +17,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfcomp.storage.files import (
-    DamagedFileError,
-    make_folder,
-    read_xz,
-    write_xz,
-)
-from tfcomp.storage.run_search import find_folders
+from tfcomp.storage import files
+from tfcomp.storage.files import DamagedFileError
+from tfcomp.storage.run_folder import find_folders
 from tfcomp.tables.flatten import (
     IDENTITY,
     MEASURED,
@@ -42,9 +38,6 @@ KEYS = ["run", "when", "subset", "stage", "name"]
 # What follows from the other columns.
 DERIVED = ["run", "study", "folder", "setting", "round"]
 NULL = "null"
-# A table of a prediction study, which is none of runs.
-OTHERS = ("networks.csv.xz",)
-_NO_FLAGS = {*IDENTITY, *ORIGIN, MEASURED}
 
 
 def find_packs(patterns: Sequence[str]) -> list[Path]:
@@ -59,13 +52,14 @@ def find_packs(patterns: Sequence[str]) -> list[Path]:
     )
     found += [folder / n for folder in folders for n in os.listdir(folder)]
     packs = {path.resolve() for path in found if path.name.endswith(ENDING)}
-    return sorted(path for path in packs if path.name not in OTHERS)
+    # A prediction study has a table of networks, which is none of runs.
+    return sorted(path for path in packs if path.name != "networks.csv.xz")
 
 
 def read_pack(path: Path) -> list[Run]:
     """Reads the runs of a packed file; DamagedFileError if it is none."""
     try:
-        text = io.StringIO(read_xz(path).decode(), newline="")
+        text = io.StringIO(files.read_xz(path).decode(), newline="")
         head, *lines = csv.reader(text, strict=True)
         if missing := {"name", "seed"}.difference(head):
             raise ValueError(f"it has no column {min(missing)}")
@@ -90,7 +84,7 @@ def _restore(study: str, cells: Iterable[tuple[str, str]]) -> Run:
             value = math.nan if text == NULL else float(text)
             numbers.append((*_split(column), value))
     flags = dict(get_defaults())
-    for name in texts.keys() - _NO_FLAGS:
+    for name in texts.keys() - {*IDENTITY, *ORIGIN, MEASURED}:
         flags[name] = parse_value(name, texts[name])
     flags["seed"] = int(texts["seed"])
     measured = texts.get(MEASURED, "")
@@ -107,10 +101,7 @@ def _split(column: str) -> tuple[str, str, str, str]:
 def write_pack(
     folder: Path, study: str, tables: tuple[DataFrame, DataFrame]
 ) -> tuple[Path, bool]:
-    """Writes the runs of a study; returns its file, and False if it was there.
-
-    The same runs give the same bytes.
-    """
+    """Writes the runs of a study; returns its file, and False if unchanged."""
     runs, numbers = tables
     # Deep networks first, whose columns have the stages of others in order.
     counts = numbers.groupby("run")["stage"].transform("nunique")
@@ -122,5 +113,5 @@ def write_pack(
     runs = runs.set_index("run").drop(columns=DERIVED[1:])
     table = runs.join(wide).fillna("").sort_values("name")
     text = table.to_csv(index=False, lineterminator="\n")
-    path = make_folder(folder) / f"{study}{ENDING}"
-    return path, write_xz(path, text.encode())
+    path = files.make_folder(folder) / f"{study}{ENDING}"
+    return path, files.write_xz(path, text.encode())

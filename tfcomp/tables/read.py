@@ -6,7 +6,7 @@ import contextlib
 import functools
 import io
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,12 +16,22 @@ from tfcomp.storage.files import DamagedFileError, read_json, read_text
 from tfcomp.storage.run_folder import (
     HISTORY_FILE,
     METRICS_FILE,
+    find_runs,
     read_flags_text,
     read_metrics,
 )
-from tfcomp.storage.run_search import find_runs
-from tfcomp.tables import flatten
-from tfcomp.tables.flatten import ALL, END, IDENTITY, MEASURED, Row, Run
+from tfcomp.tables.flatten import (
+    ALL,
+    END,
+    IDENTITY,
+    MEASURED,
+    NO_FLAGS,
+    Row,
+    Run,
+    describe_run,
+    list_numbers,
+    parse_run_flags,
+)
 from tfcomp.tables.groups import Group, group_runs
 from tfcomp.tables.packs import KEYS, find_packs, read_pack
 
@@ -29,16 +39,13 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 MEASURES_FILE = "measures.json"
+TRIALS = "trials"  # the folder of the runs of a sweep
 OWN_METRICS = "own_measures"  # declarations of users' metrics by name
 
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Finished runs, as tables (see `tfcomp.tables`) and as groups.
-
-    Attributes:
-        loaded: The runs; those that were skipped are in `notes`.
-    """
+    """Finished runs, as tables and as groups; `notes` has skipped ones."""
 
     loaded: Sequence[Run] = ()
     notes: Sequence[str] = ()
@@ -62,15 +69,12 @@ class Results:
 
     @functools.cached_property
     def scores(self) -> DataFrame:
-        """Numbers of whole networks at the end, [runs, paths].
-
-        A path begins with the subset, unless that is all: `ood/mse`, `r2/ood`.
-        """
-        table = self.numbers
-        table = table[(table["when"] == END) & (table["stage"] == "")]
-        wide = table.assign(path=join_path(table)).pivot(
-            index="run", columns="path", values="value"
-        )
+        """Numbers at the end [runs, paths]: `ood/mse`, `layers/image/probe`."""
+        table = self.numbers[self.numbers["when"] == END]
+        path = _join_path(table)
+        layers = "layers/" + table["stage"] + "/" + path
+        table = table.assign(path=path.where(table["stage"] == "", layers))
+        wide = table.pivot(index="run", columns="path", values="value")
         return wide.reindex(self.runs["run"])
 
     @functools.cached_property
@@ -87,7 +91,7 @@ class Results:
         return metrics
 
 
-def join_path(numbers: DataFrame) -> Any:
+def _join_path(numbers: DataFrame) -> Any:
     """Returns names of numbers after their subset, as `ood/mse`."""
     is_all = numbers["subset"] == ALL
     joined = numbers["subset"] + "/" + numbers["name"]
@@ -125,13 +129,70 @@ def read_runs(*paths: str | Path) -> tuple[DataFrame, DataFrame]:
     return found.runs, found.numbers
 
 
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """The finished runs of a sweep, as the tables of `tfcomp.read_runs`."""
+
+    path: Path
+    runs: DataFrame
+    numbers: DataFrame
+
+    @property
+    def varied(self) -> list[str]:
+        """Flags that differ between runs, without the seed."""
+        flags = [str(name) for name in self.runs if name not in NO_FLAGS]
+        return [f for f in flags if self.runs[f].nunique(dropna=False) > 1]
+
+    def to_frame(self, kind: str = "runs") -> DataFrame:
+        """Returns what varies, the seed, and numbers of the trained networks.
+
+        Columns of numbers are named as in `metrics.json`, as `ood/mse`; the
+        column `run` has the folder for `tfcomp.load_run`.
+
+        Args:
+            kind: `runs` for a row for each run, with scores of images; `stages`
+                for a row for each stage of a run, with metrics of stages.
+
+        Raises:
+            ValueError: For another kind.
+        """
+        if kind not in ("runs", "stages"):
+            raise ValueError(f"kind must be runs or stages, got {kind!r}")
+        numbers = self.numbers[self.numbers["when"] == END]
+        is_stage = numbers["stage"] != ""
+        numbers = numbers[is_stage if kind == "stages" else ~is_stage]
+        numbers = numbers.assign(path=_join_path(numbers))
+        index = ["run", "stage"] if kind == "stages" else ["run"]
+        # In the order of the data flow.
+        wide = numbers.set_index([*index, "path"])["value"].unstack(sort=False)
+        wide = wide.reset_index().rename_axis(columns=None)
+        settings = self.runs[["run", *self.varied, "seed", "folder"]]
+        table = settings.merge(wide, on="run", how="left")
+        return table.drop(columns="run").rename(columns={"folder": "run"})
+
+
+def load_sweep(path: str | Path) -> Sweep:
+    """Loads the finished runs of a sweep, without TensorFlow.
+
+    Args:
+        path: The folder of the sweep, as `tensorboard_logs/my_sweep`.
+
+    Raises:
+        RunError: The folder is no sweep.
+        ConfigError: None of its runs is finished.
+    """
+    folder = Path(path)
+    if not (folder / TRIALS).is_dir():
+        rule = f"has no folder {TRIALS}; for a run, use tfcomp.load_run"
+        raise RunError(f"path must be a sweep folder, {folder} {rule}")
+    return Sweep(folder, *read_runs(folder / TRIALS))
+
+
 def read_results(
     patterns: Sequence[str], history: bool = True, without: Sequence[Path] = ()
 ) -> Results:
-    """Reads finished runs; those that cannot be read are in the notes.
+    """Reads finished runs, the newest of repeats; `history` adds epochs.
 
-    Of runs with the same flags and seed, the newest is kept; runs below the
-    folders `without` are skipped. `history` adds the numbers of epochs.
     ConfigError if a pattern matches nothing, RunError for a damaged pack.
     """
     notes: list[str] = []
@@ -150,18 +211,16 @@ def read_results(
 
 def read_run(folder: Path, history: bool = True) -> Run:
     """Reads one run; DamagedFileError, or ValueError for a wrong flag."""
-    flags, origin = flatten.parse_run_flags(read_flags_text(folder))
+    flags, origin = parse_run_flags(read_flags_text(folder))
     metrics = read_metrics(folder)
     measures = metrics.get("measures") or {}
     if not measures:  # an older run has them in a file
         with contextlib.suppress(OSError, DamagedFileError):
             measures = read_json(folder / MEASURES_FILE)
-    sweep = folder.parents[1] if folder.parent.name == "trials" else folder
+    sweep = folder.parents[1] if folder.parent.name == TRIALS else folder
     version = str(measures.get("version", ""))
-    row = flatten.describe_run(
-        flags, folder.as_posix(), sweep.name, origin, version
-    )
-    numbers = list(flatten.list_numbers(metrics, measures))
+    row = describe_run(flags, folder.as_posix(), sweep.name, origin, version)
+    numbers = list(list_numbers(metrics, measures))
     if history and (folder / HISTORY_FILE).exists():
         numbers += _list_history(folder / HISTORY_FILE)
     age = os.stat(folder / METRICS_FILE).st_mtime
@@ -195,12 +254,10 @@ def _leave_out_repeats(runs: Sequence[Run], notes: list[str]) -> list[Run]:
             repeats, key=lambda run: (run.age, bool(run.row[MEASURED]))
         )
         kept.append(best)
-        name = _show_name(best.row)
-        notes += [f"{_show_name(run.row)} repeats {name}" for run in others]
+        for run in others:
+            notes.append(f"{_show_name(run)} repeats {_show_name(best)}")
     return kept
 
 
-def _show_name(row: Mapping[str, Any]) -> str:
-    """Returns the name of a run after the one of its sweep."""
-    names = dict.fromkeys((row["study"], row["name"]))
-    return "/".join(map(str, names))
+def _show_name(run: Run) -> str:
+    return "/".join(dict.fromkeys((run.row["study"], run.row["name"])))

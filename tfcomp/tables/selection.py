@@ -2,10 +2,7 @@
 
 If several groups match a setting, one is taken by an order that looks at no
 result; `Group.differences` and `Group.others` name the choice. Settings that
-are compared are chosen together, from a family: groups that are alike in
-everything but a few free flags.
-
-    group = Setting("donut.flags", {"model": "cnn"}).find(results.groups)
+are compared are chosen from a family: groups that differ in free flags alone.
 """
 
 from __future__ import annotations
@@ -73,9 +70,8 @@ def find_series(
 ) -> dict[Any, Group]:
     """Returns groups that differ in one flag alone, by its value, rising.
 
-    Of several families, the one with the most wanted values (that have enough
-    seeds) is taken, then with the most values, then the nearest. Values without
-    enough seeds are left out, unless none has them or they are wanted.
+    Values without enough seeds are left out, unless none has them or they are
+    wanted.
     """
 
     def rank(family: Mapping[Any, Group]) -> tuple:
@@ -102,11 +98,7 @@ def find_series(
 
 @dataclass(frozen=True)
 class Arms:
-    """Settings that are compared, and differ in free flags alone.
-
-    With `equal_steps`, all must have been trained for equally many. The family
-    with the most arms that have enough seeds is taken, then the nearest.
-    """
+    """Settings that are compared, and differ in free flags alone."""
 
     settings: Mapping[str, Setting]
     free: Collection[str]
@@ -149,11 +141,9 @@ class Arms:
     def _rank(self, arms: Mapping[str, Group]) -> tuple:
         found = [group for group in arms.values() if len(group)]
         distances = [
-            len(
-                list_differences(g.flags, self.settings[n].reference, self.free)
-            )
-            for n, g in arms.items()
-            if len(g)
+            len(list_differences(arms[name].flags, arm.reference, self.free))
+            for name, arm in self.settings.items()
+            if len(arms[name])
         ]
         return (
             sum(map(has_enough, found)),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tfcomp.figures.exhibits import save_exhibit
-from tfcomp.statistics.power_law import average_sizes, fit_power_law
+from tfcomp.statistics.estimates import average_sizes, fit_power_law
 from tfcomp.storage.files import make_folder
 from tfcomp.studies.thresholds.cases import Row
 from tfcomp.studies.thresholds.laws import list_slopes, make_exhibits

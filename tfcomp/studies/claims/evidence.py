@@ -17,7 +17,7 @@ from tfcomp.storage.files import (
     read_text,
     write_bytes,
 )
-from tfcomp.storage.run_search import find_folders
+from tfcomp.storage.run_folder import find_folders
 from tfcomp.tables import read_results
 from tfcomp.tables.flatten import Flags, parse_run_flags
 from tfcomp.tables.groups import Group

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from tfcomp.evaluation.metrics import find_limits
 from tfcomp.statistics.estimates import Estimate
 from tfcomp.statistics.limits import REAL
-from tfcomp.statistics.seed_tests import adjust_by_holm
+from tfcomp.statistics.seed_statistics import adjust_by_holm
 from tfcomp.statistics.verdicts import (
     MIN_SEEDS,
     SIGNIFICANT,

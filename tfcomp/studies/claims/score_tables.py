@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfcomp.statistics import setting_table
+from tfcomp.statistics.seed_statistics import (
+    choose_flags,
+    format_rows,
+    make_label,
+)
 from tfcomp.studies.claims.claim import select_fitted
 from tfcomp.studies.claims.evidence import TOTAL, Evidence, ThresholdStudy
 from tfcomp.studies.claims.result_text import format_number
@@ -44,7 +48,7 @@ def format_sweep(groups: Sequence[Group]) -> str:
     Its numbers are means over fitted seeds, or over all if none is fitted
     (errors: geometric means), with the lowest and the highest seed.
     """
-    names = setting_table.choose_flags([group.flags for group in groups])
+    names = choose_flags([group.flags for group in groups])
 
     def order(group: Group) -> list[tuple[bool, float, str]]:
         values = [group.flags[name] for name in names]
@@ -59,14 +63,14 @@ def format_sweep(groups: Sequence[Group]) -> str:
         count = f"{len(fitted)} of {len(group)}"
         if fitted.num_restarted:
             count += f", {fitted.num_restarted} started again"
-        label = setting_table.make_label(group.flags, names)
+        label = make_label(group.flags, names)
         if len(names) == 1:
             label = label.removeprefix(f"{names[0]} ")
         shown = fitted if len(fitted) else group
         rows.append(
             [label, count, *(_average(shown, s) for s in SCORES.values())]
         )
-    return setting_table.format_rows(rows)
+    return format_rows(rows)
 
 
 def _average(group: Group, score: str) -> str:
@@ -104,7 +108,7 @@ def format_study(study: ThresholdStudy) -> str:
         slope, *interval = [format_number(n) for n in numbers] or ["–"]
         ends = f" [{', '.join(interval)}]" if interval else ""
         rows.append([*words, *counts, f"{slope}{ends}"])
-    return setting_table.format_rows(rows)
+    return format_rows(rows)
 
 
 def _format_searches(searches: DataFrame) -> str:

@@ -20,7 +20,7 @@ import pandas as pd
 
 from tfcomp.statistics.estimates import estimate_mean
 from tfcomp.statistics.limits import AT_MOST_ONE
-from tfcomp.statistics.setting_table import choose_flags
+from tfcomp.statistics.seed_statistics import choose_flags
 from tfcomp.statistics.verdicts import (
     MIN_SEEDS,
     Verdict,
@@ -72,7 +72,8 @@ def read_table(results: Results) -> pd.DataFrame:
     R² of runs that lack it follows from their error and from the error of the
     mean of the scored images, which other runs on the same images recorded.
     """
-    scores = results.scores.filter(like="/").reset_index(drop=True)
+    scores = results.scores.filter(regex="^(?!layers/).*/")
+    scores = scores.reset_index(drop=True)
     table = pd.concat([results.runs, scores], axis=1)
     table.insert(0, "split", table.apply(describe_split, axis=1))
     images = [table[name] for name in ("split", "grid_size", "num_positions")]

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tfcomp.figures.exhibits import figure_to_png
 from tfcomp.figures.map_plots import draw_score_table
-from tfcomp.statistics.setting_table import format_rows
+from tfcomp.statistics.seed_statistics import format_rows
 from tfcomp.storage.files import write_bytes, write_csv, write_text
 from tfcomp.studies.decoders.cells import Row, judge_expectations
 from tfcomp.studies.decoders.splits import list_pairs

@@ -15,7 +15,7 @@ from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.files import make_folder
 from tfcomp.storage.output_folders import check_folder
-from tfcomp.storage.run_search import find_folders
+from tfcomp.storage.run_folder import find_folders
 from tfcomp.studies import Study
 
 TABLE = "networks.csv.xz"

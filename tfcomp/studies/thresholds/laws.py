@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
-from tfcomp.statistics.power_law import (
+from tfcomp.statistics.estimates import (
     PowerLaw,
     SizeMean,
     average_sizes,
