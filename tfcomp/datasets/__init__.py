@@ -18,7 +18,8 @@ for _name, _builder in {
     "table": "tables:make_table",
 }.items():
     DATASETS.register(_name, f"{__name__}.{_builder}")
-for _kind in ("random", "random_box", "file"):
-    REGIONS.register(_kind, f"{__name__}.region_lists:make_{_kind}")
-for _kind in ("montero", "orthotopic", "wiedemer", "uselis"):
-    REGIONS.register(_kind, f"{__name__}.named_splits:make_{_kind}")
+for _kind in (
+    *("random", "random_box", "file"),
+    *("montero", "orthotopic", "wiedemer", "uselis"),
+):
+    REGIONS.register(_kind, f"{__name__}.region_kinds:make_{_kind}")

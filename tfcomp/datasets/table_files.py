@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from tfcomp.datasets.factor_table import FactorTable
-from tfcomp.datasets.named_splits import PUBLISHED
+from tfcomp.datasets.region_kinds import PUBLISHED
 from tfcomp.datasets.table_factors import ROUNDING, TableError
 from tfcomp.datasets.table_images import check_bytes
 

@@ -1,9 +1,20 @@
-"""The dataset `table`: a file of images and factors as training data."""
+"""Datasets of users' files: tables of images, and embeddings.
+
+Files of embeddings (`.npz`) have vectors in place of images:
+
+    classes  integers [n, F], with `names`, `levels` ... as in `table_files`;
+             or else a column [n] of numbers or text for each factor
+    images   [n, H, W] or [n, H, W, C], optional, to show
+    ...      every other array [n, ...] is a layer
+"""
 
 import contextlib
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,12 +22,24 @@ from tfcomp.config.data_config import TFDS, hash_data
 from tfcomp.config.errors import ConfigError, RunError, first_line
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.settings import CONTROLS
-from tfcomp.datasets.dataset import Dataset, build_dataset
+from tfcomp.datasets.copies import Copies
+from tfcomp.datasets.dataset import Dataset, Render, build_dataset
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import draw_cells
 from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_files import (
+    OPTIONS,
+    open_npz,
+    read_h5,
+    read_npz,
+    read_options,
+    tabulate,
+)
+from tfcomp.datasets.table_folders import read_folder
+from tfcomp.datasets.tfds_tables import read_tfds
 
+_BLOCK = 256  # vectors whose distances are held at a time
 # The last table, by its hash: checks and training share it.
 _read: dict[str, FactorTable] = {}
 
@@ -120,33 +143,16 @@ def make_table_dataset(
 
 def read_table(data: str, data_dir: str = "") -> FactorTable:
     """Reads what `--data` names; `TableError` if it breaks a rule."""
-    # Here: the names of datasets must be known without them.
-    from tfcomp.datasets import table_files, tfds_tables
-
     if data.startswith(TFDS):
-        return tfds_tables.read_tfds(data.removeprefix(TFDS), data_dir)
+        return read_tfds(data.removeprefix(TFDS), data_dir)
     path = Path(data)
     if path.is_dir():
-        return _read_folder(path)
+        return read_folder(path)
     if path.suffix.lower() == ".npz":
-        return table_files.read_npz(data)
+        return read_npz(data)
     if path.suffix.lower() in (".h5", ".hdf5"):
-        return table_files.read_h5(data)
+        return read_h5(data)
     raise ConfigError("data", "must be .npz, .h5, a folder or tfds:NAME", data)
-
-
-def _read_folder(folder: Path) -> FactorTable:
-    """Reads a folder with one CSV file, of Cars3D, or of smallNORB."""
-    from tfcomp.datasets import mat_folders, picture_folders
-
-    tables = picture_folders.list_files(folder, *picture_folders.TABLES)
-    if len(tables) == 1:
-        return picture_folders.read_csv_folder(folder, tables[0])
-    matrices = picture_folders.list_files(folder, ".mat")
-    if matrices and not tables:
-        return mat_folders.read_mat_folder(matrices)
-    rule = "must have one .csv file (or the .mat files of Cars3D or smallNORB)"
-    raise TableError("the folder", rule, f"{len(tables)} .csv files")
 
 
 @contextlib.contextmanager
@@ -164,3 +170,66 @@ def explain_damage(data: str, flag: str = "data") -> Iterator[None]:
         return
     shown = CONTROLS.sub(lambda match: ascii(match[0])[1:-1], reason)
     raise RunError(f"--{flag}={data}: {shown}")
+
+
+@dataclass(frozen=True)
+class VectorDataset(Dataset):
+    """A dataset whose `render` returns vectors, [n, 1, units, 1].
+
+    Attributes:
+        pictures: Images of points, to show; without them vectors are shown as
+            shades of gray.
+    """
+
+    pictures: Render | None = None
+    is_pixels: ClassVar[bool] = False
+    reference_name = "the mean training embedding"
+
+    @cached_property
+    def copies(self) -> Copies:
+        """Nothing: equal embeddings are a result, not a fault of the data."""
+        return Copies(np.zeros(len(self.splits.all), bool), {})
+
+    @cached_property
+    def _vectors(self) -> np.ndarray:
+        vectors = self.render_array(self.splits.grid)
+        return vectors.reshape(len(vectors), -1)
+
+    def find_items(self, vectors: np.ndarray) -> np.ndarray:
+        """Returns rows of the grid with the nearest vectors, [n]."""
+        flat = vectors.reshape(len(vectors), -1)
+        squares = np.square(self._vectors).sum(axis=1)
+        return np.concatenate(
+            [
+                (squares - 2 * (block @ self._vectors.T)).argmin(axis=1)
+                for block in np.array_split(flat, len(flat) // _BLOCK + 1)
+            ]
+        )
+
+    def to_pictures(self, vectors: np.ndarray) -> np.ndarray:
+        """Returns pictures of the nearest items, or shades, [n, H, W, C]."""
+        if self.pictures is not None:
+            items = self.splits.grid[self.find_items(vectors)]
+            return self.render_array(items, self.pictures)
+        low, high = np.percentile(self._vectors, (1, 99))
+        flat = vectors.reshape(len(vectors), -1)
+        shades = ((flat - low) / (high - low or 1.0)).clip(0, 1)
+        width = math.isqrt(flat.shape[1] - 1) + 1
+        height = -(-flat.shape[1] // width)
+        missing = height * width - flat.shape[1]
+        padded = np.pad(shades, ((0, 0), (0, missing)))
+        return padded.reshape(-1, height, width, 1)
+
+
+def read_embeddings(path: str) -> tuple[FactorTable, dict[str, np.ndarray]]:
+    """Reads the table and the layers of an `.npz` file; opens no pickle."""
+    members, read = open_npz(path)
+    arrays = {name: read(name, None) for name in members if name not in OPTIONS}
+    images = arrays.pop("images", None)
+    columns = {n: array for n, array in arrays.items() if array.ndim == 1}
+    if "classes" in arrays:
+        options = read_options(members, read)
+        table = FactorTable(images, arrays.pop("classes"), **options)
+    else:
+        table = tabulate(columns, images)
+    return table, {n: a for n, a in arrays.items() if n not in columns}

@@ -18,8 +18,8 @@ from markupsafe import Markup
 from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.analysis.superposition import superpose
 from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.embeddings import VectorDataset
 from tfcomp.datasets.solvable import certify_dataset
+from tfcomp.datasets.tables import VectorDataset
 from tfcomp.datasets.views import MAX_EXPLORED, from_contrast
 from tfcomp.evaluation.kept_outputs import read_outputs
 from tfcomp.evaluation.metrics import list_metrics

@@ -15,11 +15,10 @@ import pandas as pd
 from tfcomp.analysis.distances import fit_effects, make_design
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.dataset import Dataset, build_dataset, choose_rows
-from tfcomp.datasets.embeddings import VectorDataset
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.regions import Region
 from tfcomp.datasets.table_files import tabulate
-from tfcomp.datasets.tables import make_table_dataset
+from tfcomp.datasets.tables import VectorDataset, make_table_dataset
 from tfcomp.evaluation import representations
 from tfcomp.evaluation.adapters import check_outputs, wrap_model
 from tfcomp.evaluation.loading import LoadedRun
