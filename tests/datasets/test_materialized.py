@@ -114,7 +114,7 @@ def test_examples_of_other_code_are_not_read(
     stored: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = materialize(stored, tmp_path)
-    monkeypatch.setattr(materialized, "compute_code", lambda plugins: "new")
+    monkeypatch.setattr(materialized, "compute_code_version", str.upper)
     with pytest.raises(RunError, match="no examples of this run"):
         attach(stored)
     assert materialize(stored, tmp_path) != old

@@ -18,7 +18,6 @@ from tfcomp.datasets.factors import FactorSpace
 # Of the cipher that shuffles. TensorFlow's default, 4, leaves the first pass
 # over a small table nearly in order for small seeds.
 ROUNDS = 16
-NOISE_SEED = 0  # independent of the seed of a run
 # Bytes of images that are rendered once rather than for every batch.
 MAX_STORED = 64 * 2**20
 SHARES = 16  # of an image of mean weight in a pass, with weights
@@ -66,9 +65,8 @@ def make_row_batches(
 ) -> tf.data.Dataset:
     """Batches of rows [B] of the training table; B is the global size."""
     shown = _list_shown(dataset)
-    end = tf.int64.max // batch_size
-    if num_steps is not None:
-        end = first_step + num_steps
+    most = tf.int64.max // batch_size
+    end = most if num_steps is None else first_step + num_steps
     numbers = tf.data.Dataset.range(first_step * batch_size, end * batch_size)
     rows = numbers.batch(batch_size, drop_remainder=True).map(
         lambda n: tf.gather(shown, shuffle_numbers(n, len(shown), seed)),
@@ -120,7 +118,8 @@ def _add_noise(images: tf.Tensor, rows: tf.Tensor, noise: float) -> tf.Tensor:
         return images
 
     def draw(row: tf.Tensor) -> tf.Tensor:
-        return tf.random.stateless_normal(images.shape[1:], [NOISE_SEED, row])
+        # The seed 0 is independent of the seed of a run.
+        return tf.random.stateless_normal(images.shape[1:], [0, row])
 
     drawn = tf.map_fn(draw, rows, fn_output_signature=tf.float32)
     return images + noise * drawn
@@ -143,26 +142,19 @@ def shuffle_numbers(numbers: tf.Tensor, size: int, seed: int) -> tf.Tensor:
 
 def _list_shown(dataset: Dataset) -> np.ndarray:
     """Returns the training rows of a pass, some of them repeatedly."""
-    if dataset.weights is not None:
-        return _repeat_by_weight(dataset.weights)
-    if dataset.balance:
-        return repeat_rare(dataset.space, dataset.splits.train)
-    return np.arange(len(dataset.splits.train))
-
-
-def _repeat_by_weight(weights: np.ndarray) -> np.ndarray:
-    """Returns row i about w_i / mean(w) * `SHARES` times, sorted."""
-    ends = np.cumsum(weights) / np.sum(weights)
-    count = SHARES * len(weights)
+    if dataset.weights is None:
+        if dataset.balance:
+            return repeat_rare(dataset.space, dataset.splits.train)
+        return np.arange(len(dataset.splits.train))
+    # Row i about w_i / mean(w) * `SHARES` times, sorted.
+    ends = np.cumsum(dataset.weights) / np.sum(dataset.weights)
+    count = SHARES * len(ends)
     rows = np.searchsorted(ends, (np.arange(count) + 0.5) / count)
-    return np.minimum(rows, len(weights) - 1)
+    return np.minimum(rows, len(ends) - 1)
 
 
 def repeat_rare(space: FactorSpace, table: np.ndarray) -> np.ndarray:
-    """Returns rows of a table, repeated so that values are about as frequent.
-
-    A row comes as often as its rarest value is rarer than the average one.
-    """
+    """Returns rows, each as often as its rarest value is below average."""
     times = np.ones(len(table))
     for index in space.to_index(table).T:
         present = index >= 0

@@ -30,15 +30,11 @@ ROWS = 512  # combinations that are added at a time
 
 @dataclass(frozen=True)
 class Certificate:
-    """Combinations that are determined if at most `order` factors interact.
-
-    A mask of all combinations [n], and a smallest set of further ones, their
-    row numbers, with which all are determined.
-    """
+    """Combinations that are determined if at most `order` factors interact."""
 
     order: int
-    certified: np.ndarray
-    images: np.ndarray
+    certified: np.ndarray  # mask of all combinations, [n]
+    images: np.ndarray  # rows of the fewest more with which all are determined
 
 
 def certify(

@@ -19,8 +19,6 @@ from tfcomp.datasets.factors import Factor
 
 CARD_FILE = "README.md"
 TEMPLATE = Path(__file__).with_name("data_card.md")
-# Size categories of model hubs, by the number of digits.
-SIZES = {4: "1K<n<10K", 5: "10K<n<100K", 6: "100K<n<1M", 7: "1M<n<10M"}
 
 
 def hash_images(dataset: Dataset) -> str:
@@ -55,6 +53,8 @@ def format_data_card(dataset: Dataset, settings: Mapping[str, Any]) -> str:
     """Formats the README.md of a dataset on disk."""
     num_ood = int(dataset.splits.all.is_ood.sum())
     counts = {"train": len(dataset.splits.train), "ood": num_ood}
+    # Size categories of model hubs, by the number of digits.
+    sizes = ["1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M"]
     digits = min(len(str(sum(counts.values()))), 7)
     template = jinja2.Template(
         TEMPLATE.read_text("utf-8"),
@@ -66,7 +66,7 @@ def format_data_card(dataset: Dataset, settings: Mapping[str, Any]) -> str:
         factors=map(describe_factor, dataset.space),
         counts=counts,
         settings=settings,
-        size=SIZES.get(digits, "n<1K"),
+        size=sizes[digits - 4] if digits > 3 else "n<1K",
         num_bytes=count_bytes(dataset),
         sha256=hash_images(dataset),
     )

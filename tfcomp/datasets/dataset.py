@@ -20,7 +20,6 @@ from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import (
     Points,
     Splits,
-    describe_weights,
     draw_training_table,
     make_splits,
     weigh,
@@ -181,10 +180,8 @@ class Dataset:
     def make_map(self, values: np.ndarray) -> GridMap:
         """Numbers per grid point [n] as a map; NaN at all other points."""
         numbers = spread(self.space, self.splits.grid, values, np.nan)
-        mask = self._held_out
-        return GridMap(
-            numbers, self.space.factors, mask if mask.any() else None
-        )
+        mask = self._held_out if self._held_out.any() else None
+        return GridMap(numbers, self.space.factors, mask)
 
     @cached_property
     def at_map_points(self) -> Dataset:
@@ -281,11 +278,7 @@ def build_dataset(
     kind: type[Dataset] = Dataset,
     **others: Any,
 ) -> Dataset:
-    """Builds a dataset with the splits of a configuration.
-
-    The flags set region, training table and existing combinations unless they
-    are given; the other arguments go to the `kind` of dataset.
-    """
+    """Builds a dataset with the splits of a configuration, unless given."""
     region = region or parse_region(config.data.region, space, cells)
     if train is None:
         train = draw_training_table(config, space, region, cells)
@@ -293,7 +286,12 @@ def build_dataset(
     splits = make_splits(space, region, train, *options)
     if pairs := config.data.correlation:
         others["weights"] = weights = weigh(train, space, pairs)
-        note = f"correlated: {pairs}, {describe_weights(weights)}"
+        # As many images of equal weight are as good (Kish 1965).
+        number = weights.sum() ** 2 / np.square(weights).sum()
+        note = (
+            f"correlated: {pairs}, like {number:,.1f} of {len(weights):,} "
+            "training images of equal weight, (sum w)^2 / sum w^2"
+        )
         others["notes"] = (*others.get("notes", ()), note)
     return kind(config.data.dataset, space, region, splits, **others)
 

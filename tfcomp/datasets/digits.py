@@ -39,7 +39,6 @@ _SEGMENTS = {
     "g": ((_MIDDLE, _LEFT), (_MIDDLE, _RIGHT)),
 }
 _LIT = "abcdef bc abdeg abcdg bcfg acdfg acdefg abc abcdefg abcdfg".split()
-_HALF_WIDTH = 1.2  # px
 
 
 def make_digits(config: RunConfig) -> Dataset:
@@ -129,20 +128,13 @@ def draw_stand_in(digit: int) -> np.ndarray:
         place = (pixels - start) @ along / (along @ along)
         nearest = start + np.clip(place, 0.0, 1.0)[..., None] * along
         distances.append(np.linalg.norm(pixels - nearest, axis=-1))
-    share = _HALF_WIDTH + 0.5 - np.min(distances, axis=0)
+    share = 1.2 + 0.5 - np.min(distances, axis=0)  # half the width is 1.2 px
     return np.clip(share, 0.0, 1.0).astype(np.float32)
 
 
 @functools.lru_cache(maxsize=32)
 def load_digit(folder: Path, digit: int, index: int) -> np.ndarray:
-    """Returns a training image of MNIST as `draw_stand_in` does.
-
-    The index counts the training examples of the class, in TFDS order.
-
-    Raises:
-        RunError: If MNIST is not there or cannot be read; one line.
-        ConfigError: If the class has fewer examples.
-    """
+    """Returns a training image of MNIST, counted within its class."""
     # Checked first, without the time that importing TFDS takes.
     if not [*folder.glob("mnist/*/dataset_info.json")]:
         raise RunError(

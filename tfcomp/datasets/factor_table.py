@@ -20,10 +20,10 @@ from tfcomp.datasets.table_factors import CONTINUOUS, TableError, make_factors
 from tfcomp.datasets.table_images import (
     check_images,
     choose_divisor,
-    note_faint,
     to_array,
 )
 
+FAINT = 0.1  # images that are nowhere brighter get a note
 SAMPLE = 256  # number of images whose brightness is measured
 SAME = 1e-4  # of a bin: points that are closer are one
 
@@ -87,14 +87,10 @@ class FactorTable:
         self.image_shape: tuple[int, int, int] = (*shape[1:], 1, 0)[:3]
         if names is None and hasattr(classes, "columns"):
             names = [str(column) for column in classes.columns]
-        options: dict[str, Any] = {
-            "values": to_array(values) if hasattr(values, "shape") else values,
-            "names": names,
-            "sizes": sizes,
-            "kinds": kinds,
-            "levels": levels,
-            "units": units,
-        }
+        values = to_array(values) if hasattr(values, "shape") else values
+        options: dict[str, Any] = {"values": values, "names": names}
+        options |= {"sizes": sizes, "kinds": kinds}
+        options |= {"levels": levels, "units": units}
         classes = to_array(classes)
         self._given = classes, dict(options)
         if factors is not None:
@@ -108,9 +104,8 @@ class FactorTable:
             raise TableError("classes", "must vary", index[0].tolist())
         self.space = FactorSpace(tuple(made[i] for i in keep))
         kinds = options["kinds"] or [""] * len(made)
-        self.is_continuous = any(
-            str(kinds[i]).startswith(CONTINUOUS) for i in keep
-        )
+        chosen = [str(kinds[i]) for i in keep]
+        self.is_continuous = any(k.startswith(CONTINUOUS) for k in chosen)
         self.notes: tuple[str, ...] = tuple(
             f"left out: {factor.name}, which has a single value"
             for i, factor in enumerate(made)
@@ -166,7 +161,14 @@ class FactorTable:
         """Reads and checks all images; returns notes on them."""
         if self._images is None:
             return ()
-        return note_faint(float(self.images.max()), self.scale)
+        divisor, high = self.scale, float(self.images.max())
+        if high <= 0 or high / divisor >= FAINT:
+            return ()
+        scaled = f", {high:g} divided by {divisor:g}" if divisor > 1 else ""
+        return (
+            f"dark: no pixel is above {high / divisor:.2g}{scaled}; if this is "
+            f"not meant, scale them (images / {high:g})",
+        )
 
     @property
     def polarity(self) -> str:
@@ -199,10 +201,8 @@ class FactorTable:
         try:
             given[np.asarray(images)] = True
         except IndexError:
-            rule = (
-                f"must be text, a function, a bool for each of the {len(given)}"
-                " images, or their numbers"
-            )
+            each = f"a bool for each of the {len(given)} images"
+            rule = f"must be text, a function, {each}, or their numbers"
             raise TableError("region", rule, repr(images)) from None
         return np.logical_or.reduceat(given[self._order], self._starts)
 
@@ -290,8 +290,7 @@ def _set_kinds(
     """Returns the kinds of all columns, with those of `x:continuous`."""
     if names is None:
         raise TableError("names", "must be given to name factors", None)
-    known: dict[str, str | None]
-    known = dict.fromkeys(names)
+    known: dict[str, str | None] = dict.fromkeys(names)
     known |= dict(zip(names, kinds or (), strict=False))
     for factor in factors:
         name, _, kind = factor.partition(":")

@@ -89,16 +89,13 @@ class Factor:
 
     @cached_property
     def _tolerances(self) -> np.ndarray:
-        """Distance within which a number counts as each grid value, [size].
-
-        A thousandth of the distance to the closest other value, or half of the
-        fourth digit, but at most a hundredth of the distance.
-        """
+        """Distance within which a number counts as each grid value, [size]."""
         values = self.values().astype(np.float64)
         steps = np.diff(values) if self.size > 1 else np.array([self.step])
         before, after = [steps[0], *steps], [*steps, steps[-1]]
         step = np.minimum(before, after)[: self.size]
         scale = np.floor(np.log10(np.maximum(np.abs(values), 1e-300)))
+        # Half of the fourth digit, within parts of the distance to a neighbor.
         return np.clip(0.5001 * 10 ** (scale - 3), 1e-3 * step, 1e-2 * step)
 
     @cached_property
@@ -224,9 +221,8 @@ def number_rows(table: np.ndarray) -> np.ndarray:
 
 def make_categories(name: str, levels: Sequence[float]) -> Factor:
     """Returns a categorical factor with the given values, at least two."""
-    rising = tuple(sorted(map(float, levels)))
-    ends = rising[0], rising[-1]
-    return Factor(name, len(rising), *ends, categorical=True, levels=rising)
+    low, *_, high = rising = tuple(sorted(map(float, levels)))
+    return Factor(name, len(rising), low, high, categorical=True, levels=rising)
 
 
 def make_pixel_space(grid_size: int) -> FactorSpace:

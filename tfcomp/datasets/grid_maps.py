@@ -70,11 +70,7 @@ class Plane:
 def list_planes(
     factors: Sequence[Factor], held_out: np.ndarray, known: np.ndarray
 ) -> list[Plane]:
-    """Returns a plane for every pair of ordered factors that vary.
-
-    Fixes the other factors where the plane has most held-out and known points,
-    and nearest to their middle.
-    """
+    """Returns a plane for every pair of ordered factors that vary."""
     ordered = [
         i for i, f in enumerate(factors) if f.size > 1 and not f.categorical
     ]
@@ -91,6 +87,7 @@ def _choose_plane(
     known: np.ndarray,
     pair: tuple[int, int],
 ) -> Plane:
+    """Fixes the others at most held-out and known points, near the middle."""
     others = [i for i in range(len(factors)) if i not in pair]
     middle = [(factors[i].size - 1) // 2 for i in others]
 

@@ -32,8 +32,7 @@ from tfcomp.storage.output_folders import lock_folder
 
 VERSION = "1.2.0"
 # Settings of data that change no example.
-OTHERS = {*"dataset data data_dir examples_dir".split()}
-OTHERS |= {*"noise balance correlation".split()}
+OTHERS = "dataset data data_dir examples_dir noise balance correlation".split()
 REMEDY = "with tfcomp materialize and the flags of the run"
 
 
@@ -46,10 +45,7 @@ class Examples:
 
 
 def materialize(config: RunConfig, examples_dir: str | Path) -> Path:
-    """Writes the examples of a run unless they exist; returns their folder.
-
-    Of several processes at once, one writes and the others wait.
-    """
+    """Writes the examples of a run unless they exist; returns their folder."""
     parent = Path(examples_dir)
     folder = _name_folder(config, parent)
     try:
@@ -69,10 +65,7 @@ def materialize(config: RunConfig, examples_dir: str | Path) -> Path:
 
 
 def attach_examples(config: RunConfig, dataset: Dataset) -> Dataset:
-    """Returns the dataset with the images of `--examples_dir`, if it is set.
-
-    They must be the examples that the flags describe, to the last bit.
-    """
+    """Returns the dataset with the images of `--examples_dir`, if it is set."""
     folder = config.data.examples_dir
     if not folder:
         return dataset
@@ -89,8 +82,7 @@ def load_split(
     config: RunConfig, examples_dir: str | Path, split: str
 ) -> Examples:
     """Returns a split on disk, `train` or `ood`."""
-    name = name_examples(config)
-    folder = _name_folder(config, Path(examples_dir))
+    name, folder = name_examples(config), _name_folder(config, examples_dir)
     if not _is_written(folder):
         raise RunError(
             f"--examples_dir: no examples of this run, {name}, in "
@@ -133,21 +125,17 @@ def select_settings(config: RunConfig) -> dict[str, Any]:
     return settings
 
 
-def compute_code(plugins: str) -> str:
-    """Returns the hash of the code and the version of TensorFlow."""
-    return f"{compute_code_version(plugins)} tensorflow {version('tensorflow')}"
-
-
 def name_examples(config: RunConfig) -> str:
     """Returns the name of the folder of a run's examples."""
     text = json.dumps(select_settings(config), sort_keys=True)
-    code = compute_code(config.plugins)
-    digest = hashlib.sha256(f"{text} {code}".encode()).hexdigest()[:16]
+    code = compute_code_version(config.plugins)
+    text = f"{text} {code} tensorflow {version('tensorflow')}"
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     return f"{config.data.dataset}-{digest}"
 
 
-def _name_folder(config: RunConfig, parent: Path) -> Path:
-    return parent / config.data.dataset / name_examples(config) / VERSION
+def _name_folder(config: RunConfig, parent: str | Path) -> Path:
+    return Path(parent) / config.data.dataset / name_examples(config) / VERSION
 
 
 def _is_written(folder: Path) -> bool:

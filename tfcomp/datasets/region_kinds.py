@@ -45,11 +45,7 @@ def make_random(arguments: str, space: FactorSpace) -> Predicate:
 
 
 def make_random_box(arguments: str, space: FactorSpace) -> Predicate:
-    """Holds out random intervals of two factors or more, as `0.1` or `0.1:3`.
-
-    They leave out a value of each of these factors, so that training sees all
-    values. Intervals of periodic factors may wrap.
-    """
+    """Holds out random intervals, none of a whole factor, as `0.1:3`."""
     share, seed = _parse_share("random_box", arguments)
     sizes = np.array(space.shape)
     varied = np.flatnonzero(sizes > 1)

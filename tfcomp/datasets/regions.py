@@ -71,20 +71,19 @@ def parse_region(
 
 def _parse(spec: str, space: FactorSpace) -> Predicate:
     if "&" in spec:
-        return _all_of([_parse(part, space) for part in spec.split("&")])
+        parts = [_parse(part, space) for part in spec.split("&")]
+        return _combine(np.all, parts)
     if spec.startswith("not:"):
         inner = _parse(spec.removeprefix("not:"), space)
         return lambda values: ~inner(values) & ~np.isnan(values).any(axis=1)
-    return _any_of([_parse_kind(part, space) for part in spec.split("|")])
+    parts = [_parse_kind(part, space) for part in spec.split("|")]
+    return _combine(np.any, parts)
 
 
 def _leave_hull(
     inner: Predicate, points: np.ndarray, space: FactorSpace
 ) -> Predicate:
-    """Returns the part of a region outside of the hull of other points.
-
-    Ordered factors span the hull. What lies inside of it does not widen it.
-    """
+    """Returns the part outside of the hull of other points' ordered factors."""
     from scipy.spatial import ConvexHull, QhullError
 
     columns = _ordered(space)
@@ -104,12 +103,8 @@ def _leave_hull(
     return contains
 
 
-def _all_of(tests: list[Predicate]) -> Predicate:
-    return lambda values: np.all([test(values) for test in tests], axis=0)
-
-
-def _any_of(tests: list[Predicate]) -> Predicate:
-    return lambda values: np.any([test(values) for test in tests], axis=0)
+def _combine(join: Callable, tests: list[Predicate]) -> Predicate:
+    return lambda values: join([test(values) for test in tests], axis=0)
 
 
 def _parse_kind(spec: str, space: FactorSpace) -> Predicate:
@@ -134,13 +129,13 @@ def make_none(arguments: str, space: FactorSpace) -> Predicate:
 @REGIONS.register("square")
 def make_square(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out all ordered factors in one interval, as `6-22`."""
-    return _all_of(_interval_tests(arguments, space))
+    return _combine(np.all, _interval_tests(arguments, space))
 
 
 @REGIONS.register("cross")
 def make_cross(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out any ordered factor in one interval, as `11-16`."""
-    return _any_of(_interval_tests(arguments, space))
+    return _combine(np.any, _interval_tests(arguments, space))
 
 
 @REGIONS.register("corner")
@@ -175,14 +170,12 @@ def make_box(arguments: str, space: FactorSpace) -> Predicate:
     if len({*names}) < len(names):
         raise ValueError("must name each factor once")
     if not {*names} <= {*space.names}:
-        known = ", ".join(space.names)
-        raise ValueError(f"must name factors among: {known}")
-    return _all_of(
-        [
-            _interval_test(space.names.index(name), interval, space)
-            for name, _, interval in parts
-        ]
-    )
+        raise ValueError(f"must name factors among: {', '.join(space.names)}")
+    tests = [
+        _interval_test(space.names.index(name), interval, space)
+        for name, _, interval in parts
+    ]
+    return _combine(np.all, tests)
 
 
 def _interval_tests(text: str, space: FactorSpace) -> list[Predicate]:

@@ -29,27 +29,19 @@ MAX_ORDER = 3
 MAX_EXPLAINED = 1024
 MAX_NUMBERS = 2**24
 MAX_COLUMNS = 600  # of designs whose decomposition takes a second
-# Relative to the largest singular value: less is rounding.
-RANK = 1e-9
-# Share of an image that the others leave open, below which they know nothing.
-OPEN = 1e-6
-# Number of images of training and of the grid whose pixels are compared.
-MAX_IMAGES = 4096
+RANK = 1e-9  # relative to the largest singular value: less is rounding
+OPEN = 1e-6  # of 1 less the leverage: below, the others know nothing
+MAX_IMAGES = 4096  # of training and of the grid, whose pixels are compared
 # A pixel is covered if training has this share of its range over the data.
 # Pixels with a smaller range than `CHANGE` do not count.
 RANGE_SHARE = 0.5
 CHANGE = 1 / 255
-Certificates = Mapping[int, Certificate | None]
 
 
 def certify_dataset(
     dataset: Dataset, points: np.ndarray | None = None
 ) -> dict[int, Certificate | None]:
-    """Returns certificates of points [n, F], by order from 1 to 3.
-
-    By default of all existing combinations. Each counts as the nearest one of
-    the grid.
-    """
+    """Returns certificates of points, by default all, by order from 1 to 3."""
     space = dataset.space
     every = dataset.splits.all.factors if points is None else points
     train, rows = _list_training(dataset), space.to_index(every)
@@ -65,7 +57,7 @@ def _list_training(dataset: Dataset) -> np.ndarray:
 
 
 def summarize_certificates(
-    dataset: Dataset, certificates: Certificates
+    dataset: Dataset, certificates: Mapping[int, Certificate | None]
 ) -> dict[str, dict[str, float | None]]:
     """Returns the numbers of `metrics.json`, by order.
 
@@ -140,8 +132,8 @@ def explain_training(dataset: Dataset) -> dict[str, float]:
     """Returns R^2 of training images from the others, by order from 1 to 3."""
     train = dataset.space.to_index(dataset.splits.train)
     rows = np.unique(train, axis=0, return_index=True)[1]
-    limit = min(MAX_EXPLAINED, MAX_NUMBERS // math.prod(dataset.image_shape))
-    rows = rows[choose_rows(len(rows), max(1, limit))]
+    limit = max(1, MAX_NUMBERS // math.prod(dataset.image_shape))
+    rows = rows[choose_rows(len(rows), min(MAX_EXPLAINED, limit))]
     images, explained = dataset.render_array(dataset.splits.train[rows]), {}
     for order in range(1, min(MAX_ORDER, len(dataset.space)) + 1):
         r2 = explain_images(train[rows], images, order)

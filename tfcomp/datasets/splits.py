@@ -172,10 +172,7 @@ def draw_training_table(
     region: Region,
     cells: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Draws the training positions of a run, [n, F], by its seed.
-
-    They lie outside of the region, unless `--train_all` includes it.
-    """
+    """Draws the training positions of a run, [n, F], by its seed."""
     if config.data.train_all:
         region = parse_region("none", space)
     every, is_ood = _apply(region, space, cells)
@@ -226,10 +223,3 @@ def weigh(table: np.ndarray, space: FactorSpace, pairs: str) -> np.ndarray:
         apart = np.nan_to_num(first - second)
         weights *= np.exp(-np.square(apart) / (2 * width**2))
     return weights
-
-
-def describe_weights(weights: np.ndarray) -> str:
-    """Says how many images of equal weight are as good (Kish 1965)."""
-    number = weights.sum() ** 2 / np.square(weights).sum()
-    count = f"{number:,.1f} of {len(weights):,} training images"
-    return f"like {count} of equal weight, (sum w)^2 / sum w^2"

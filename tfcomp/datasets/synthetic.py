@@ -23,8 +23,6 @@ SHAPES = ("square", "ellipse", "heart", "triangle", "l")
 # A sprite of scale 1 stays inside of the image, however it is turned.
 MARGIN = 0.18  # of the side
 MAX_SIZE = 1000
-# Values of factors that do not vary.
-FIXED = {"shape": 0.0, "scale": 1.0, "orientation": 0.0}
 # Of centers, in image sides: the objects stay inside of the image.
 CENTER_MARGIN = 0.25
 
@@ -34,9 +32,8 @@ def make_bumps(config: RunConfig) -> Dataset:
     if config.data.num_bumps:
         rule = "must be 0 for the dataset gaussian_bumps (see --num_train)"
         raise ConfigError("num_bumps", rule, config.data.num_bumps)
-    space = make_pixel_space(config.data.grid_size)
     about = "A Gaussian bump at a position, drawn by code"
-    return _build(config, space, about=about)
+    return _build(config, make_pixel_space(config.data.grid_size), about=about)
 
 
 def make_stripes(config: RunConfig) -> Dataset:
@@ -100,14 +97,12 @@ def _call(name: str, *settings: Any) -> Render:
 def make_sprites(config: RunConfig) -> Dataset:
     """Returns sprites outside the region."""
     data, size = config.data, config.data.grid_size
-    shapes = _parse_shapes(data)
-    sizes = _parse_sizes(data, len(shapes))
-    shapes = shapes[: sizes[0]]
+    shapes, sizes = _parse_sprites(data)
     space = _make_space(data, sizes, shapes)
-
-    fixed = {**FIXED, "x": (size - 1) / 2, "y": (size - 1) / 2}
-    if len(sizes) == 6:
-        fixed["hue"] = 0.0
+    # Values of factors that do not vary.
+    fixed = {"shape": 0.0, "scale": 1.0, "orientation": 0.0}
+    fixed |= dict.fromkeys("xy", (size - 1) / 2)
+    fixed |= {"hue": 0.0} if len(sizes) == 6 else {}
     draw = _call("render_sprites", size, shapes)
 
     def render(factors: Any) -> Any:
@@ -149,37 +144,31 @@ def _make_space(
     return FactorSpace(varied)
 
 
-def _parse_shapes(data: DataConfig) -> tuple[str, ...]:
+def _parse_sprites(data: DataConfig) -> tuple[tuple[str, ...], list[int]]:
+    """Returns shapes, and sizes of shape, scale, orientation, x, y (, hue)."""
     shapes = tuple(name.strip() for name in data.sprite_shapes.split(","))
     if not set(shapes) <= set(SHAPES) or len(set(shapes)) < len(shapes):
         rule = f"must name different ones of {', '.join(SHAPES)}"
         raise ConfigError("sprite_shapes", rule, data.sprite_shapes)
-    return shapes
-
-
-def _parse_sizes(data: DataConfig, num_shapes: int) -> list[int]:
-    """Returns the sizes of shape, scale, orientation, x, y (and hue)."""
     parts = data.sprite_sizes.split(",")
     sizes = [int(part) if part.strip().isdecimal() else 0 for part in parts]
     is_possible = all(1 <= size <= MAX_SIZE for size in sizes)
-    if len(sizes) not in (5, 6) or not is_possible or sizes[0] > num_shapes:
+    if len(sizes) not in (5, 6) or not is_possible or sizes[0] > len(shapes):
         rule = (
             f"must be the numbers of values (1 to {MAX_SIZE}) of shape (at "
-            f"most {num_shapes}, see --sprite_shapes), scale, orientation, x, "
+            f"most {len(shapes)}, see --sprite_shapes), scale, orientation, x, "
             "y, and hue if there is one"
         )
         raise ConfigError("sprite_sizes", rule, data.sprite_sizes)
-    return sizes
+    return shapes[: sizes[0]], sizes
 
 
 def make_composed(config: RunConfig) -> Dataset:
     """Returns a disk a and a square b at `--num_positions` places per axis."""
     data, size = config.data, config.data.grid_size
     low, high = CENTER_MARGIN * (size - 1), (1 - CENTER_MARGIN) * (size - 1)
-    factors = [
-        Factor(name, data.num_positions, low, high, "px")
-        for name in ("x_a", "y_a", "x_b", "y_b")
-    ]
+    names, count = ("x_a", "y_a", "x_b", "y_b"), data.num_positions
+    factors = [Factor(name, count, low, high, "px") for name in names]
     return build_dataset(
         config,
         FactorSpace(tuple(factors)),

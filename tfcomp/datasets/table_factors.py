@@ -30,12 +30,7 @@ class TableError(ValueError):
 def make_factors(
     classes: np.ndarray, num_images: int, columns: dict[str, Any], bins: int
 ) -> tuple[list[Factor], np.ndarray, np.ndarray]:
-    """Returns the factors of a `FactorTable`, and their classes and values.
-
-    The columns are `values`, `names`, `sizes`, `kinds`, `levels` and `units`.
-    Classes [n, F] are integers; values [n, F], float32, are those of the
-    classes, and of continuous factors as they were given.
-    """
+    """Returns factors, their classes [n, F], and values [n, F], float32."""
     _check_shape(classes, num_images)
     if columns["names"] is None:
         columns["names"] = [f"factor_{i}" for i in range(classes.shape[1])]

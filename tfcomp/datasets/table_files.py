@@ -57,7 +57,7 @@ def read_h5(path: str) -> FactorTable:
         member = members[name]
         size, stored = (
             member.size * member.dtype.itemsize,
-            os.stat(path).st_size,
+            os.path.getsize(path),
         )
         if size > MAX_RATIO * stored + 2**20:
             rule = f"must be in the file, which has {stored / 2**20:,.1f} MB"
@@ -155,10 +155,7 @@ def read_options(names: Collection[str], read: Read) -> dict[str, Any]:
 def tabulate(
     columns: Any, images: np.ndarray | None = None, **options: Any
 ) -> FactorTable:
-    """Returns the table of columns [n] of numbers or text, one per factor.
-
-    The columns are a mapping by name, or a DataFrame.
-    """
+    """Returns the table of columns [n] of numbers or text, by factor."""
     if not len(columns):
         rule = "must be given, as classes [n, F] or columns [n]"
         raise TableError("factors", rule, "none")
@@ -170,10 +167,7 @@ def tabulate(
 
 
 def _classify(name: str, column: np.ndarray) -> tuple[np.ndarray, Any, Any]:
-    """Returns classes [n], and the values or the names of the classes.
-
-    Values that differ by rounding alone, as 0.1 and 0.1 + 1e-9, are one.
-    """
+    """Returns classes [n], and values (equal but for rounding) or names."""
     if column.dtype.kind not in "buif":
         import pandas as pd
 

@@ -64,14 +64,7 @@ def _list_files(folder: Path, *endings: str) -> list[Path]:
 
 
 def _read_csv(folder: Path, table: Path) -> FactorTable:
-    """Returns the table of a CSV file and the pictures that it names.
-
-    The CSV has a column `file` or `file_name` and one per factor: numbers, or
-    names, which are then categories in the order in which they occur.
-    `angle:periodic` or `digit:categorical` as the head of a column sets its
-    kind. Semicolons (with decimal commas) and tabs may separate columns. A
-    column without a name, as the index of pandas, is left out.
-    """
+    """Returns the table of a CSV file (docs/data.md) and its pictures."""
     frame = _read_cells(table)
     files = frame.pop(next(name for name in FILES if name in frame))
     images = _read_images(folder, table.name, files.tolist())
@@ -81,8 +74,7 @@ def _read_csv(folder: Path, table: Path) -> FactorTable:
     columns, kinds = {}, []
     for head in heads:
         name, _, kind = str(head).partition(":")
-        cells = frame[head]
-        columns[name] = _read_column(table.name, name, kind, cells)
+        columns[name] = _read_column(table.name, name, kind, frame[head])
         kinds.append(kind or None)
     return tabulate(columns, images, kinds=kinds)
 
@@ -92,10 +84,11 @@ def _read_cells(table: Path) -> "pd.DataFrame":
 
     with table.open(encoding="utf-8-sig") as file:
         separator = max(SEPARATORS, key=file.readline().count)
-    options: Any = {"dtype": str, "keep_default_na": False, "index_col": False}
-    options["sep"] = separator
+    options: Any = {"sep": separator, "encoding": "utf-8-sig", "dtype": str}
     with warnings.catch_warnings(action="error"):  # of cells that are lost
-        frame = pd.read_csv(table, encoding="utf-8-sig", **options)
+        frame = pd.read_csv(
+            table, keep_default_na=False, index_col=False, **options
+        )
     frame = frame.fillna("").apply(lambda cells: cells.str.strip())
     if separator == ";":
         frame = frame.replace(r"^([+-]?\d*),(\d+)$", r"\1.\2", regex=True)

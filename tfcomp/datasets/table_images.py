@@ -17,7 +17,6 @@ from tfcomp.datasets.table_factors import TableError
 MAX_BITS = 16  # of an integer pixel
 COLORS = (1, 3, 4)  # channels that come first in other libraries
 TOLERANCE = 0.1  # images that were resized exceed 0 to 1 a little
-FAINT = 0.1  # images that are nowhere brighter get a note
 TOO_DARK = 1e-6
 
 
@@ -68,11 +67,7 @@ def check_images(given: Any) -> np.ndarray:
 
 
 def choose_divisor(images: np.ndarray) -> float:
-    """Returns the number that pixels are divided by.
-
-    Checks that pixels are finite and in range, that images differ and that
-    their channels vary.
-    """
+    """Returns the number that pixels are divided by; checks all images."""
     lowest, highest = images.min(axis=0), images.max(axis=0)  # of each pixel
     low, high = float(lowest.min()), float(highest.max())
     if not np.isfinite([low, high]).all():
@@ -109,14 +104,3 @@ def _check_range(low: float, high: float, kind: str) -> None:
     if 0 < high < TOO_DARK:  # squares of such numbers vanish in float32
         rule = f"must reach {TOO_DARK:g} (images / images.max() reach 1)"
         raise TableError("images", rule, f"at most {high:.2g}")
-
-
-def note_faint(high: float, divisor: float) -> tuple[str, ...]:
-    """Returns a note on images that are dark everywhere after scaling."""
-    if high <= 0 or high / divisor >= FAINT:
-        return ()
-    scaled = f", {high:g} divided by {divisor:g}" if divisor > 1 else ""
-    return (
-        f"dark: no pixel is above {high / divisor:.2g}{scaled}; if this is "
-        f"not meant, scale them (images / {high:g})",
-    )

@@ -35,10 +35,7 @@ def _find_origin(dataset: Dataset) -> tuple[float, float | np.ndarray]:
 
 
 def restore(dataset: Dataset, bright: np.ndarray) -> np.ndarray:
-    """Returns visible images [n, H, W, C] of contrasts [n, pixels].
-
-    Scales each to its own maximum, or adds the mean training image.
-    """
+    """Returns visible images: scaled to the maximum, or plus the mean image."""
     images = bright.reshape(-1, *dataset.image_shape)
     if dataset.ground is None:
         return images + dataset.reference
