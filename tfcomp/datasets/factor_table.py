@@ -17,11 +17,7 @@ import numpy as np
 
 from tfcomp.datasets.factors import FactorSpace, number_rows
 from tfcomp.datasets.table_factors import CONTINUOUS, TableError, make_factors
-from tfcomp.datasets.table_images import (
-    check_images,
-    choose_divisor,
-    to_array,
-)
+from tfcomp.datasets.table_images import check_images, choose_divisor, to_array
 
 FAINT = 0.1  # images that are nowhere brighter get a note
 SAMPLE = 256  # number of images whose brightness is measured

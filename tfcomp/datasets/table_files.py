@@ -55,10 +55,7 @@ def read_h5(path: str) -> FactorTable:
 
     def read(name: str, most: int | None = MAX_BYTES) -> np.ndarray:
         member = members[name]
-        size, stored = (
-            member.size * member.dtype.itemsize,
-            os.path.getsize(path),
-        )
+        size, stored = member.nbytes, os.path.getsize(path)
         if size > MAX_RATIO * stored + 2**20:
             rule = f"must be in the file, which has {stored / 2**20:,.1f} MB"
             raise TableError(name, rule, f"{size >> 20:,} MB")
