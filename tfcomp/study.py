@@ -74,11 +74,11 @@ def _follow_plan(settings: dict[str, Any], name: str) -> int:
     """Prints the progress of a plan, or trains missing runs and judges."""
     options = SchedulerOptions.from_flags(settings)
     check_folder("log_dir", settings["log_dir"])
-    from tfcomp.studies.study import STUDIES, describe_plan, list_works
+    from tfcomp.studies.study import PLANS, describe_plan, list_works
 
-    if not STUDIES[name].plan:
+    if not PLANS[name]:
         raise RunError(f"{name} trains nothing: give its networks by --runs")
-    works = list_works(STUDIES[name].plan, f"--log_dir={settings['log_dir']}")
+    works = list_works(PLANS[name], f"--log_dir={settings['log_dir']}")
     if settings["plan"]:
         print(describe_plan(works, settings["runs"], options.workers))
         return 0

@@ -16,16 +16,16 @@ from tfcomp import study as command
 from tfcomp.config.errors import RunError
 from tfcomp.config.flagfiles import SHIPPED, SUFFIX
 from tfcomp.studies.claims import Evidence
-from tfcomp.studies.study import STUDIES, find_in_evidence, list_works
+from tfcomp.studies.study import PLANS, find_in_evidence, list_works
 from tfcomp.tables.groups import Record, group_records
 
 # The plan of a study is one sweep of two small networks.
 TINY = """
-import dataclasses, sys
+import sys
 from tfcomp import study
-from tfcomp.studies.study import STUDIES
-plan = ("smoke --run_name=tiny --seeds=2 --epochs=2 --width=8 --measure",)
-STUDIES["decoders"] = dataclasses.replace(STUDIES["decoders"], plan=plan)
+from tfcomp.studies.study import PLANS
+plan = "smoke --run_name=tiny --seeds=2 --epochs=2 --width=8 --measure"
+PLANS["decoders"] = [plan]
 if __name__ == "__main__":
     sys.exit(study.main(["tfcomp study", *sys.argv[1:]]))
 """
@@ -34,8 +34,8 @@ PATIENCE = 400  # seconds, for a machine that is busy
 
 
 def test_every_plan_names_shipped_flagfiles() -> None:
-    assert list(STUDIES) == command.NAMES
-    patterns = [line.split()[0] for s in STUDIES.values() for line in s.plan]
+    assert list(PLANS) == command.NAMES
+    patterns = [line.split()[0] for p in PLANS.values() for line in p]
     assert len(patterns) > 15
     for pattern in patterns:
         assert list(SHIPPED.glob(f"{pattern}{SUFFIX}")), pattern

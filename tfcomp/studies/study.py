@@ -10,18 +10,28 @@ from tfcomp.config.flagfiles import SHIPPED, SUFFIX
 from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.statistics.seed_statistics import format_rows
-from tfcomp.studies.claims import command as claims
 from tfcomp.studies.claims.evidence import Evidence, read_evidence
-from tfcomp.studies.decoders import command as decoders
-from tfcomp.studies.paper import command as paper
-from tfcomp.studies.prediction import command as prediction
 from tfcomp.studies.thresholds import command as thresholds
 from tfcomp.sweeps import sweep_run
 from tfcomp.sweeps.workload import Workload, format_seconds
 from tfcomp.tables.flatten import hash_setting
 
-_COMMANDS = (claims, decoders, prediction, thresholds, paper)
-STUDIES = {command.STUDY.name: command.STUDY for command in _COMMANDS}
+# Flagfiles of the runs that a study needs, and flags that follow them; patterns
+# match shipped ones.
+PLANS: dict[str, Sequence[str]] = {
+    "claims": ("campaign/*", "campaign_fresh/*", "campaign_unseen/*"),
+    "decoders": (
+        "decoders_truth decoders_bumps decoders_sprites decoders_rates "
+        "decoders_acting decoders_law decoders_acting_second "
+        "decoders_acting_third decoders_forced_rates decoders_forced_composed "
+        "decoders_forced decoders_acting_bumps decoders_acting_composed "
+        "decoders_distinct decoders_distinct_acting"
+    ).split(),
+    "prediction": (),
+    "thresholds": ("threshold",),
+    # The networks of the claims, and one long search.
+    "paper": ("campaign/*", "threshold"),
+}
 SEARCH = "threshold"  # the start of the names of flagfiles of searches
 HEADS = ["part", "items", "finished", "in evidence", "time for the rest"]
 

@@ -17,9 +17,8 @@ from tests.studies.claims.planted import (
     split_runs,
 )
 from tfcomp.statistics.verdicts import Verdict
-from tfcomp.studies.claims.columns import read_shift
 from tfcomp.studies.claims.evidence import Evidence
-from tfcomp.studies.claims.own_checks import choose_study
+from tfcomp.studies.claims.own_checks import choose_study, read_shift
 
 FALLING = [1.0, 0.9, 0.8, 0.7, 0.6]
 OLD = "--epochs=25"

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from tests.studies.claims.planted import Run, gather, make_run, make_study
-from tfcomp.studies.claims.score_tables import (
+from tfcomp.studies.claims.result_text import (
     format_study,
     format_sweep,
     make_score_tables,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tfcomp.studies.prediction.networks import Networks
+from tfcomp.studies.prediction.early_numbers import Networks
 
 
 def make_table(grid: Mapping[str, Sequence[Any]], seeds: int) -> pd.DataFrame:

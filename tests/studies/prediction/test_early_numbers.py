@@ -15,11 +15,11 @@ from tests.studies.prediction.planted import make_networks, make_table
 from tfcomp.studies.prediction import early_numbers, rules
 from tfcomp.studies.prediction.early_numbers import (
     Group,
+    Networks,
     fit_ridges,
     judge_forecasts,
     list_groups,
 )
-from tfcomp.studies.prediction.networks import Networks
 from tfcomp.studies.prediction.report import (
     judge_early_numbers,
     write_report,

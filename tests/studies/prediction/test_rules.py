@@ -19,7 +19,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.storage.files import DamagedFileError
 from tfcomp.studies.prediction import rules
 from tfcomp.studies.prediction.command import main
-from tfcomp.studies.prediction.networks import Networks, read_networks
+from tfcomp.studies.prediction.early_numbers import Networks, read_networks
 from tfcomp.studies.prediction.report import find_threshold
 from tfcomp.studies.prediction.rules import (
     RIDGE,

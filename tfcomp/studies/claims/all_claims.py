@@ -1,8 +1,14 @@
 """The claims that `claims.toml` declares, and their verdicts."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from tfcomp.statistics import estimates
 from tfcomp.statistics.limits import Limits
 from tfcomp.statistics.verdicts import Rule, above, below
 from tfcomp.studies.claims.cases import RUNS
@@ -13,14 +19,70 @@ from tfcomp.studies.claims.claim import (
     Declaration,
     Number,
     OwnCheck,
+    find_met,
+    minus,
 )
-from tfcomp.studies.claims.columns import ACROSS, BY, COLUMNS, OVER
 from tfcomp.studies.claims.controls import Control, Kind, read_declarations
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.judgement import Claim, ClaimResult
-from tfcomp.studies.claims.own_checks import OWN_CHECKS
+from tfcomp.studies.claims.own_checks import OWN_CHECKS, read_deviation
+from tfcomp.tables.groups import Group
+
+if TYPE_CHECKING:
+    from pandas import Series
 
 GATES = {"fitted": FITTED, "placed": PLACED}
+APART = 5.0  # axes of a factor whose profiles differ by more are told apart
+# As C22 has it.
+COMPOSES = {
+    "ood/position_accuracy": above(0.99),
+    "ood/relative_mse": below(0.02),
+}
+
+
+def is_sign_right(group: Group, when: str) -> Series:
+    """Returns 1 for runs whose axes are apart just if they succeed, else 0."""
+    apart, good = group.get("axis_ratio", when), find_met(group, COMPOSES)
+    is_known = apart.notna() & good.notna()
+    return ((apart > APART) == (good > 0)).astype(float).where(is_known)
+
+
+def _log_ratio(first: float, second: float) -> float | None:
+    return math.log10(first / second) if first > 0 and second > 0 else None
+
+
+def _find_largest_fall(stages: list[float]) -> float | None:
+    falls = (before - after for before, after in pairwise(stages))
+    return max(falls, default=None)
+
+
+COLUMNS: dict[str, Callable[[Group, str], Any]] = {
+    "axes tell success": is_sign_right,
+    "deviation, OOD less ID": read_deviation,
+}
+# Of the numbers of the stages; the image is the last of them.
+OVER: dict[str, Callable[[list[float]], Any]] = {
+    "all": list,
+    "hidden": lambda stages: stages[:-1],
+    "last": lambda stages: stages[-1],
+    "largest": max,
+    "largest fall": _find_largest_fall,
+    "mean": fmean,
+    "mean of later half": lambda stages: fmean(stages[len(stages) // 2 :]),
+    "change": lambda stages: stages[-1] - stages[0],
+    "change of hidden": lambda stages: stages[-2] - stages[0],
+}
+ACROSS: dict[str, Callable[..., Any]] = {
+    "all": lambda *numbers: list(numbers),
+    "difference": minus,
+    "log10 of ratio": _log_ratio,
+}
+BY: dict[str, estimates.Estimator] = {
+    "fact": estimates.estimate_fact,
+    "geometric": estimates.estimate_geometric,
+    "share": estimates.estimate_share,
+    "trend": estimates.estimate_trend,
+}
 
 
 def _read_claim(name: str) -> Claim:
@@ -89,7 +151,7 @@ def _find_number(claim: str, name: str) -> dict[str, Any]:
 
 
 def _make_number(fields: dict[str, Any]) -> Number:
-    """Makes a number; functions are named as in `columns`."""
+    """Makes a number; functions are named as above."""
     fields["quantity"] = _join(fields["quantity"])
     fields["rule"] = _parse_rule(fields["rule"])
     column = fields["column"]

@@ -16,7 +16,7 @@ from tfcomp.storage.files import (
     write_csv,
     write_text,
 )
-from tfcomp.studies.claims import result_text, score_tables
+from tfcomp.studies.claims import result_text
 from tfcomp.studies.claims.all_claims import judge
 from tfcomp.studies.claims.claim_pictures import OVERVIEW, draw_claims
 from tfcomp.studies.claims.controls import read_declarations
@@ -113,10 +113,10 @@ def make_tables(evidence: Evidence, shown: Mapping[str, Any]) -> dict[str, str]:
         path.name: result_text.render_markdown(path, shown)
         for path in TEMPLATES.glob("*.md")
     }
-    for sweep, table in score_tables.make_score_tables(evidence).items():
+    for sweep, table in result_text.make_score_tables(evidence).items():
         tables[f"scores_{sweep}.md"] = table
     for study in evidence.studies:
-        tables[f"data_{study.path.name}.md"] = score_tables.format_study(study)
+        tables[f"data_{study.path.name}.md"] = result_text.format_study(study)
     return tables
 
 

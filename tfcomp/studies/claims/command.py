@@ -9,9 +9,8 @@ below the folders that the patterns match.
 
 from typing import Any
 
-from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.output_folders import check_folder
-from tfcomp.studies import Study
+from tfcomp.studies import make_main
 
 FLAGS = {
     "runs": (
@@ -49,11 +48,4 @@ def judge_claims(settings: dict[str, Any]) -> int:
     return 0
 
 
-STUDY = Study(
-    "claims",
-    __doc__,
-    lambda: make_flags(FLAGS),
-    judge_claims,
-    plan=("campaign/*", "campaign_fresh/*", "campaign_unseen/*"),
-)
-main = STUDY.main
+main = make_main("claims", __doc__, FLAGS, judge_claims)

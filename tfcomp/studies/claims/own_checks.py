@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfcomp.statistics.estimates import Estimate
 from tfcomp.statistics.verdicts import MIN_SEEDS, Rule, Verdict, above, below
 from tfcomp.studies.claims import settings
 from tfcomp.studies.claims.cases import AUTHORS_LENGTH, is_full_length
-from tfcomp.studies.claims.claim import FITTED, Case, Gate, Number, OwnCheck
-from tfcomp.studies.claims.columns import read_shift
+from tfcomp.studies.claims.claim import (
+    CODE,
+    FITTED,
+    Case,
+    Gate,
+    Number,
+    OwnCheck,
+)
 from tfcomp.studies.claims.evidence import (
     TOTAL,
     Evidence,
@@ -20,7 +26,12 @@ from tfcomp.studies.claims.evidence import (
     read_study_flags,
 )
 from tfcomp.studies.claims.parts import Part, measure
+from tfcomp.tables.flatten import END
+from tfcomp.tables.groups import Group
 from tfcomp.tables.selection import list_differences
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 # Log-volumes that differ by less are the same for our purpose: 10 % of the
 # volume.
@@ -80,6 +91,26 @@ def _measure_shift(case: Case, rule: Rule, gates: Sequence[Gate]) -> Part:
     number = Number(f"{words} stages", read_shift, rule, over=fmean)
     (part,) = measure(case, [number], gates)
     return part
+
+
+def read_deviation(group: Group, when: str = END) -> DataFrame:
+    """Returns medians of |log-volume - its median over ID|, OOD less ID."""
+    return _compare_sides(group, "log_volume_median_deviation", when)
+
+
+def read_shift(group: Group, when: str = END) -> DataFrame:
+    """Returns median log-volume, OOD less ID, less the same of the code.
+
+    The code has a border effect of its own, the same for every seed: a bump
+    that the edge of the grid cuts has another log-volume.
+    """
+    stages = _compare_sides(group, "log_volume_median", when)
+    return stages.sub(stages[CODE], axis=0) if CODE in stages else stages
+
+
+def _compare_sides(group: Group, name: str, when: str) -> DataFrame:
+    outside = group.get_stages(f"{name}_ood", when)
+    return outside - group.get_stages(f"{name}_id", when)
 
 
 def judge_data_needed(evidence: Evidence) -> list[Part]:

@@ -13,10 +13,9 @@ from typing import Any
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import split_names
-from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.files import make_folder
 from tfcomp.storage.output_folders import check_folder
-from tfcomp.studies import Study
+from tfcomp.studies import make_main
 
 FLAGS = {
     "runs": (
@@ -52,17 +51,4 @@ def tabulate(settings: dict[str, Any]) -> int:
     return 0
 
 
-STUDY = Study(
-    "decoders",
-    __doc__,
-    lambda: make_flags(FLAGS),
-    tabulate,
-    plan=(
-        "decoders_truth decoders_bumps decoders_sprites decoders_rates "
-        "decoders_acting decoders_law decoders_acting_second "
-        "decoders_acting_third decoders_forced_rates decoders_forced_composed "
-        "decoders_forced decoders_acting_bumps decoders_acting_composed "
-        "decoders_distinct decoders_distinct_acting"
-    ).split(),
-)
-main = STUDY.main
+main = make_main("decoders", __doc__, FLAGS, tabulate)

@@ -15,10 +15,9 @@ from typing import Any
 from tfcomp.config.errors import ConfigError, RunError, suggest
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import split_names
-from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.files import make_folder, write_bytes, write_text
 from tfcomp.storage.output_folders import check_folder
-from tfcomp.studies import Study
+from tfcomp.studies import make_main
 from tfcomp.studies.claims.evidence import Evidence, read_some_evidence
 from tfcomp.studies.paper.paper_figure import (
     NEED_NETWORKS,
@@ -134,12 +133,4 @@ def _get_drawers(kind: str) -> Mapping[str, Drawer]:
         return score_pictures.DRAWERS
 
 
-STUDY = Study(
-    "paper",
-    __doc__,
-    lambda: make_flags(FLAGS),
-    draw_figures,
-    # Its figures show the networks of the claims, and one long search.
-    plan=("campaign/*", "threshold"),
-)
-main = STUDY.main
+main = make_main("paper", __doc__, FLAGS, draw_figures)

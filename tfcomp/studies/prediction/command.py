@@ -12,11 +12,10 @@ from typing import Any
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import split_names
-from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.files import make_folder
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_folder import find_folders
-from tfcomp.studies import Study
+from tfcomp.studies import make_main
 
 TABLE = "networks.csv.xz"
 FLAGS = {
@@ -36,7 +35,7 @@ def judge(settings: dict[str, Any]) -> int:
     runs = find_table("runs", settings["runs"])
     fresh = settings["fresh"] and find_table("fresh", settings["fresh"])
     # Imported here: bad flags must be answered without SciPy.
-    from tfcomp.studies.prediction.networks import read_networks
+    from tfcomp.studies.prediction.early_numbers import read_networks
     from tfcomp.studies.prediction.report import write_report
 
     found, others = read_networks(runs), fresh and read_networks(fresh)
@@ -60,5 +59,4 @@ def find_table(flag: str, place: str) -> Path:
     return folders[0] / TABLE
 
 
-STUDY = Study("prediction", __doc__, lambda: make_flags(FLAGS), judge)
-main = STUDY.main
+main = make_main("prediction", __doc__, FLAGS, judge)

@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from tfcomp.storage.files import write_csv
 from tfcomp.studies.prediction import early_numbers, rules
-from tfcomp.studies.prediction.networks import DECODER, Array, Networks
+from tfcomp.studies.prediction.early_numbers import DECODER, Array, Networks
 from tfcomp.studies.prediction.rules import Row
 
 FOUND_OFTEN = 0.8

@@ -20,12 +20,13 @@ import pandas as pd
 from scipy import stats
 
 from tfcomp.config.quiet import show_progress
-from tfcomp.studies.prediction.early_numbers import deal_folds, fit_ridges
-from tfcomp.studies.prediction.networks import (
+from tfcomp.studies.prediction.early_numbers import (
     DECODER,
     ID_ERROR,
     Array,
     Networks,
+    deal_folds,
+    fit_ridges,
     split_number,
 )
 

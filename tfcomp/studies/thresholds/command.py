@@ -22,7 +22,7 @@ from tfcomp.config import run_flags
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.models.config_checks import list_announcements
 from tfcomp.storage.files import make_subfolder, read_text, write_csv
-from tfcomp.studies import Study
+from tfcomp.studies import make_main
 from tfcomp.studies.thresholds import laws, one_search
 from tfcomp.studies.thresholds.cases import Case, Row, list_cases
 from tfcomp.studies.thresholds.search_settings import (
@@ -117,12 +117,10 @@ def make_searches(values: dict[str, Any]) -> ThresholdSearches:
     return ThresholdSearches(Path(base.run_dir), cases, text)
 
 
-STUDY = Study(
+main = make_main(
     "thresholds",
     __doc__,
     define_flags,
     search_thresholds,
-    plan=("threshold",),
-    first="tfcomp study thresholds threshold_quick --workers=2",
+    "tfcomp study thresholds threshold_quick --workers=2",
 )
-main = STUDY.main
