@@ -48,7 +48,7 @@ COMMANDS = {
     "tfcomp.studies.paper.command": ("", [f"--runs={RUN}"]),
     "pipelines.run_local": ("", ["--profile=smoke"]),
     "pipelines.compile": ("", ["--profile=smoke"]),
-    "tfcomp.studies.claims.command": ("", [f"--runs={RUN}"]),
+    "tfcomp.studies.claims.command": ("write_report", [f"--runs={RUN}"]),
     "tfcomp.export": ("", [f"--run={RUN}"]),
     "tfcomp.studies.decoders.command": ("", [f"--runs={RUN}"]),
     # A word after the module only tells two lines of it apart.
@@ -207,8 +207,6 @@ def run(line: list[str], folder: Path, output: Path) -> int:
     command = importlib.import_module(name.split()[0])
     if COMMANDS[name][0]:
         setattr(command, COMMANDS[name][0], begin)
-    if name == "tfcomp.studies.claims.command":
-        importlib.import_module("tfcomp.studies.claims").write_report = begin
     sys.argv = [name, *arguments]
     try:
         exit_on_user_error(command.main)
@@ -236,7 +234,6 @@ def main() -> None:
     make_files(folder)
     for name in COMMANDS:
         importlib.import_module(name.split()[0])
-    importlib.import_module("tfcomp.studies.claims")
     lines = make_lines(int(sys.argv[2]), int(sys.argv[3]))
     json.dump([answer(line, folder) for line in lines], sys.stdout)
 

@@ -37,11 +37,7 @@ HEADS = ["part", "items", "finished", "in evidence", "time for the rest"]
 
 
 def list_works(plan: Sequence[str], *places: str) -> list[Workload]:
-    """Returns the sweeps and searches of a plan; writes nothing.
-
-    The places are flags added to each of them, as `--log_dir=...`. Raises
-    ConfigError if a flag breaks a rule, RunError without such a flagfile.
-    """
+    """Returns the sweeps and searches of a plan, with flags as `--log_dir`."""
     works: list[Workload] = []
     for line in plan:
         pattern, *flags = shlex.split(line)
@@ -64,10 +60,7 @@ def make_work(name: str, arguments: Sequence[str]) -> Workload:
 
 
 def describe_plan(works: Sequence[Workload], runs: str, workers: int) -> str:
-    """Returns a table of parts, with finished items and remaining time.
-
-    `runs` are patterns of evidence with measured times, separated by commas.
-    """
+    """Returns a table of parts, with finished items and remaining time."""
     evidence = read_evidence(split_names(runs)) if runs else Evidence()
     rows, missing, times = [HEADS], 0, []
     for work in works:
@@ -89,11 +82,7 @@ def describe_plan(works: Sequence[Workload], runs: str, workers: int) -> str:
 
 
 def find_in_evidence(work: Workload, evidence: Evidence) -> tuple[int, float]:
-    """Returns the number of missing items that evidence has, and their time.
-
-    The time is the sum of means over runs with the same flags; NaN if there
-    are none for some item.
-    """
+    """Returns how many missing items evidence has; their time, else NaN."""
     missing = work.list_missing()
     if not isinstance(work, sweep_run.Sweep):  # searches keep no times
         return 0, math.nan if missing else 0.0

@@ -13,7 +13,7 @@ import pytest
 
 from tfcomp.storage.files import write_csv
 from tfcomp.studies.claims import read_evidence
-from tfcomp.studies.claims.claim_report import judge_all, list_rows, make_tables
+from tfcomp.studies.claims.command import judge_all, list_rows, make_tables
 from tfcomp.studies.decoders import command as decoders
 
 ROOT = Path(__file__).parents[3]

@@ -37,7 +37,7 @@ def write(
     folder: Path, evidence: Evidence, *names: str
 ) -> tuple[list[PaperFigure], str]:
     """The figures of some names, and the text of their index."""
-    settings = {"output": folder, "format": "png", "command": "a command"}
+    settings = {"output": folder, "format": "png"}
     figures = [FIGURES[name] for name in names]
     entries = command.write_figures(figures, evidence, settings)
     return entries, (folder / "index.md").read_text("utf-8")
@@ -92,7 +92,9 @@ def test_scores_are_drawn_without_networks(
     for file in entry.files.values():
         with Image.open(tmp_path / file) as image:
             assert max(image.size) > 700  # 200 dots an inch
-    assert "`a command`" in text and FIGURES[name].shows in text
+    assert (
+        "`tfcomp study paper --output=" in text and FIGURES[name].shows in text
+    )
     for label, need in FIGURES[name].needs.items():
         assert f"- {label}: planted, seeds 0, 1, 2" in text
         if name == "13":  # its maps need networks

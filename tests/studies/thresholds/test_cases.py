@@ -118,7 +118,7 @@ def test_a_result_is_named_by_what_decides_it(
     assert find(seeds=7, grid_sizes="16,24") == path  # more searches
     others = [find(target="0.8"), find(first_seed=1), find(grid_sizes="20")]
     others += [find(steps=7), find(tolerance=1.1)]
-    monkeypatch.setattr(module, "SOURCES", ["tfcomp.studies.thresholds.laws"])
+    monkeypatch.setattr(module, "SOURCES", ["tfcomp.studies.study"])
     others.append(find())  # other code
     assert len({path, *others}) == 7
 

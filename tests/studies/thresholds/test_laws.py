@@ -10,7 +10,7 @@ from tfcomp.figures.exhibits import save_exhibit
 from tfcomp.statistics.estimates import average_sizes, fit_power_law
 from tfcomp.storage.files import make_folder
 from tfcomp.studies.thresholds.cases import Row
-from tfcomp.studies.thresholds.laws import list_slopes, make_exhibits
+from tfcomp.studies.thresholds.command import list_slopes, make_exhibits
 from tfcomp.studies.thresholds.one_search import find_threshold
 
 COLUMNS = (

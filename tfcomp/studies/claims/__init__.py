@@ -11,7 +11,7 @@ TensorFlow is not needed.
 """
 
 from tfcomp.studies.claims.all_claims import judge
-from tfcomp.studies.claims.claim_report import Report, write_report
+from tfcomp.studies.claims.command import Report, write_report
 from tfcomp.studies.claims.evidence import (
     Evidence,
     read_evidence,

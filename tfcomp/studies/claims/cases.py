@@ -64,10 +64,7 @@ def _compare_penalties(
 
 
 def _list_depths(evidence: Evidence) -> Iterator[Case]:
-    """Yields CNNs on the donut that differ in depth alone, then others.
-
-    The first are alike to the setting nearest to the published one, and decide.
-    """
+    """Yields CNNs that differ in depth alone, which decide, then others."""
     for code in settings.MAIN_CODES:
         any_depth = settings.make_cnn(code).require(depth=DEPTHS.__contains__)
         base = any_depth.find(evidence.groups)

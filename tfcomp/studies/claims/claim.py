@@ -1,9 +1,4 @@
-"""The classes that claims are declared with, in `claims.toml`.
-
-A `Number` names a number of runs, and its rule. A `Check` judges numbers of
-the runs of some cases: of each setting, or of settings that are compared at
-equal seeds.
-"""
+"""The classes that claims are declared with, in `claims.toml`."""
 
 from __future__ import annotations
 
@@ -26,7 +21,7 @@ from tfcomp.tables.groups import Group
 from tfcomp.tables.selection import Setting
 
 if TYPE_CHECKING:
-    from pandas import DataFrame, Series
+    from pandas import Series
 
 CODE = "code"
 # A path as `ood/mse`; rules for several, which a run meets or not; or what
@@ -36,37 +31,23 @@ Column = str | Mapping[str, Rule] | Callable[[Group, str], Any]
 
 @dataclass(frozen=True)
 class Number:
-    """A number that a claim is about, and the rule that it is judged by.
+    """A number that a claim is about, and the rule that it is judged by."""
 
-    Attributes:
-        quantity: The number in words, with its unit.
-        column: The number of a run, or of every stage if `over` is given.
-        name: Where runs have several: the label of its part ends with it.
-        less: A path that is subtracted.
-        needs: A path without which a run has no number.
-        over: Reduces the numbers of the stages after the code.
-        from_code: Whether the code counts as the first of these.
-        net: Whether the same of the untrained network is subtracted.
-        across: Combines the numbers of settings that are compared.
-        decides: Whether it counts for the claim or only supports it.
-        limits: Its range; by default the range of the score or measure.
-        by: Estimates the number from its values by seed.
-    """
-
-    quantity: str
-    column: Column
+    quantity: str  # in words, with its unit
+    column: Column  # of a run, or of every stage if `over` is given
     rule: Rule
-    name: str = ""
+    name: str = ""  # if runs have several, the label of its part ends with it
     _: KW_ONLY
-    less: str = ""
-    needs: str = ""
+    less: str = ""  # a path that is subtracted
+    needs: str = ""  # a path without which a run has no number
+    # Reduces the numbers of the stages after the code, or from the code on.
     over: Callable[[list[float]], Any] | None = None
     from_code: bool = False
-    net: bool = False
-    across: Callable[..., Any] | None = None
-    decides: bool = True
-    limits: Limits | None = None
-    by: Estimator = estimate_mean
+    net: bool = False  # the same of the untrained network is subtracted
+    across: Callable[..., Any] | None = None  # combines compared settings
+    decides: bool = True  # counts for the claim; else it only supports it
+    limits: Limits | None = None  # by default of the score or measure
+    by: Estimator = estimate_mean  # from its values by seed
 
     @property
     def is_plain(self) -> bool:
@@ -89,7 +70,16 @@ class Number:
 
     def read(self, groups: Sequence[Group]) -> Values:
         """Returns the number of the groups at every seed that all have."""
-        tables = [self._read_net(group) for group in groups]
+        tables = [self._read(group, END) for group in groups]
+        if self.net:
+            starts = [self._read(group, START) for group in groups]
+            tables = [
+                {
+                    seed: minus(number, start[seed])
+                    for seed, number in end.items()
+                }
+                for end, start in zip(tables, starts, strict=True)
+            ]
         across = self.across or (lambda value: value)
         values = {}
         for seed in tables[0]:
@@ -97,13 +87,6 @@ class Number:
                 numbers = [table[seed] for table in tables]
                 values[seed] = None if None in numbers else across(*numbers)
         return values
-
-    def _read_net(self, group: Group) -> dict[int, Any]:
-        numbers = self._read(group, END)
-        if not self.net:
-            return numbers
-        start = self._read(group, START)
-        return {seed: minus(v, start[seed]) for seed, v in numbers.items()}
 
     def _read(self, group: Group, when: str) -> dict[int, Any]:
         column = self.column
@@ -118,16 +101,16 @@ class Number:
             table = table - group.get(self.less, when)
         if self.needs:
             table = table.where(group.get(self.needs, when).notna())
-        return self._reduce(table) if self.over else _to_dict(table)
-
-    def _reduce(self, stages: DataFrame) -> dict[int, Any]:
-        over, first = self.over, 0 if self.from_code else int(CODE in stages)
-        assert over is not None
-        rows = stages.iloc[:, first:].to_numpy().tolist()
-        return {
-            seed: over(row) if row and not any(map(math.isnan, row)) else None
-            for seed, row in zip(stages.index, rows, strict=True)
-        }
+        if not self.over:
+            return _to_dict(table)
+        first = 0 if self.from_code else int(CODE in table)
+        rows = table.iloc[:, first:].to_numpy().tolist()
+        is_known = [row and not any(map(math.isnan, row)) for row in rows]
+        numbers = [
+            self.over(row) if known else None
+            for row, known in zip(rows, is_known, strict=True)
+        ]
+        return dict(zip(table.index, numbers, strict=True))
 
 
 def _to_dict(numbers: Series) -> dict[int, float | None]:
@@ -156,10 +139,7 @@ def minus(first: Any, second: Any) -> Any:
 
 @dataclass(frozen=True)
 class Gate:
-    """A score that training must have reached on trained (ID) combinations.
-
-    An unfitted network proves nothing: it is left out, and counted.
-    """
+    """A score that runs must have reached on trained (ID) combinations."""
 
     path: str
     rule: Rule
@@ -192,14 +172,11 @@ def select_fitted(group: Group) -> Group:
 
 @dataclass(frozen=True)
 class Case:
-    """Runs that a test judges: one group, or several that are compared.
-
-    `problem` says why they prove nothing, though they pass their gates.
-    """
+    """Runs that a test judges: one group, or several that are compared."""
 
     label: str
     groups: Sequence[Group]
-    problem: str = ""
+    problem: str = ""  # why they prove nothing, though they pass their gates
     decides: bool = True
 
 
@@ -208,14 +185,11 @@ Runs = Mapping[str, Setting] | Callable[[Evidence], Iterable[Case]]
 
 @dataclass(frozen=True)
 class Check:
-    """Numbers of the runs of some cases: of settings, or as found.
-
-    `gates` has one gate for all groups of a case, or one for each.
-    """
+    """Numbers of the runs of some cases: of settings, or as found."""
 
     runs: Runs
     numbers: Sequence[Number]
-    gates: Sequence[Gate] = (FITTED,)
+    gates: Sequence[Gate] = (FITTED,)  # for all groups of a case, or for each
 
     def list_cases(self, evidence: Evidence) -> Iterable[Case]:
         """Returns the cases of some evidence."""
@@ -234,11 +208,8 @@ Checks = Sequence[Check | OwnCheck]
 
 @dataclass(frozen=True)
 class Declaration:
-    """The tests of a claim: ours, the paper's own, and of unseen seeds.
-
-    `paper` is empty if the paper's test is ours, `unseen` if it is the same.
-    """
+    """The tests of a claim; empty ones are the same as ours."""
 
     ours: Checks
     paper: Checks = ()
-    unseen: Checks = ()
+    unseen: Checks = ()  # of seeds from 300 on

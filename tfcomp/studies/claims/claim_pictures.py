@@ -95,9 +95,7 @@ def _name_verdict(result: ClaimResult, part: Part) -> str:
 def to_margins(number: float, rule: Rule, unit: float = 1.0) -> float:
     """Returns how far a number is beyond the bound of a rule, in its units.
 
-    Positive if the number meets the rule. The unit is the distance of the
-    bound from 0, of a rule with two bounds half of their distance; of a bound
-    of 0 it is given.
+    See `OVERVIEW`; of a bound of 0 the unit is given.
     """
     if math.isinf(rule.high):
         return (number - rule.low) / (abs(rule.low) or unit)

@@ -87,11 +87,7 @@ def read_declarations() -> dict[str, Any]:
 def plant_run(
     line: str, place: int, numbers: Mapping[str, Any], factor: float
 ) -> Record:
-    """Returns a run of a published setting.
-
-    Its seed has a place from `FIRST_SEED` on. Numbers, by the names that claims
-    read, as in `claims.toml`, are multiplied by a factor.
-    """
+    """Returns a run of a published setting; a factor multiplies its numbers."""
     metrics: dict = {"id": {"relative_mse": 1e-3, "position_accuracy": 1.0}}
     measures: dict = {"version": "planted"}
     for name, value in numbers.items():

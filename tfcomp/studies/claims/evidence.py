@@ -50,15 +50,11 @@ STUDY_FILES = (STUDY_FLAGS, *TABLES)
 
 @dataclass(frozen=True, eq=False)
 class ThresholdStudy:
-    """Searches for the least number of examples that reach a target.
-
-    The tables of a folder have a row a search and criterion, and a row a fit.
-    The flags are empty if the folder has none.
-    """
+    """Searches for the least number of examples that reach a target."""
 
     path: Path
-    thresholds: DataFrame
-    slopes: DataFrame
+    thresholds: DataFrame  # a row a search and criterion
+    slopes: DataFrame  # a row a fit
     flags: Flags = field(default_factory=dict)
 
 
@@ -174,9 +170,8 @@ def read_study_flags(line: str) -> Flags:
 def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
     """Packs runs, without weights, and threshold studies.
 
-    Every sweep becomes one file, every study a folder of its text files; its
-    trainings are left out. The same runs give the same bytes. Returns new
-    files. ConfigError for nothing to pack, RunError for sweeps of one name.
+    The same runs give the same bytes. Returns new files. ConfigError for
+    nothing to pack, RunError for sweeps of one name.
     """
     studies = find_studies(patterns)
     results = read_results(patterns, history=False, without=studies)

@@ -45,21 +45,7 @@ from tfcomp.tables.groups import join_groups
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of the paper and how it is tested (see `claims.toml`).
-
-    Attributes:
-        tests: Ours, and the paper's own if it is another.
-        quote: The sentence of the paper; empty if the claim is not its.
-        paper_rule: The rule of the paper's own test in words.
-        stricter: The statement of the stricter test, if it is another.
-        doubt: A known fault of the measure, for which nothing is refuted.
-        fresh: How many fresh seeds judge the parts whose label begins so.
-        unseen: The same of seeds from 300 on.
-        is_failure: True for a description of failure, whose control is a
-            network trained on all combinations.
-        is_one: True if its parts are conditions and not settings, so that no
-            part has a verdict of its own.
-    """
+    """One statement of the paper and how it is tested (see `claims.toml`)."""
 
     name: str
     title: str
@@ -69,15 +55,16 @@ class Claim:
     method: str
     tests: Declaration
     controls: Sequence[Control] = ()
+    # How many seeds judge the parts whose label begins so, by `PLANS`.
     fresh: Mapping[str, int] = field(default_factory=dict)
     unseen: Mapping[str, int] = field(default_factory=dict)
     history: Sequence[Mapping[str, Any]] = ()
-    quote: str = ""
-    paper_rule: str = ""
-    stricter: str = ""
-    doubt: str = ""
-    is_failure: bool = False
-    is_one: bool = False
+    quote: str = ""  # empty if the claim is not the paper's
+    paper_rule: str = ""  # of the paper's own test, in words
+    stricter: str = ""  # the statement of the stricter test, if another
+    doubt: str = ""  # a known fault of the measure: nothing is refuted
+    is_failure: bool = False  # its control is trained on all combinations
+    is_one: bool = False  # parts are conditions, without verdicts of their own
 
     def judge(self, evidence: Evidence) -> ClaimResult:
         """Judges all parts of the claim, it as a whole, and its test."""
@@ -146,11 +133,7 @@ class Claim:
     def _judge_networks(
         self, evidence: Evidence, parts: Iterable[Part]
     ) -> Iterator[ControlOutcome]:
-        """Judges networks that did not learn what the claim is about.
-
-        For a description of failure they were trained on all combinations;
-        while these are not run, and for other claims, they are not trained.
-        """
+        """Judges networks that did not learn what the claim is about."""
         if self.is_failure:
             verdict = self._test(evidence.take_controls())
             yield ControlOutcome("trained on all", Kind.TRAINED, verdict)

@@ -99,11 +99,8 @@ def read_deviation(group: Group, when: str = END) -> DataFrame:
 
 
 def read_shift(group: Group, when: str = END) -> DataFrame:
-    """Returns median log-volume, OOD less ID, less the same of the code.
-
-    The code has a border effect of its own, the same for every seed: a bump
-    that the edge of the grid cuts has another log-volume.
-    """
+    """Returns median log-volume, OOD less ID, less the same of the code."""
+    # The edge of the grid cuts bumps of the code, the same for every seed.
     stages = _compare_sides(group, "log_volume_median", when)
     return stages.sub(stages[CODE], axis=0) if CODE in stages else stages
 
@@ -133,12 +130,9 @@ def judge_data_needed(evidence: Evidence) -> list[Part]:
 def choose_study(
     studies: Sequence[ThresholdStudy], kind: str
 ) -> ThresholdStudy | None:
-    """Returns the study that judges one kind of training set.
+    """Returns the study that judges one kind of training set."""
 
-    It has the most sizes with enough seeds, then is nearest to the published
-    setting, then the first by name. Results play no role.
-    """
-
+    # The most sizes with enough seeds, then the nearest to the published one.
     def rank(study: ThresholdStudy) -> tuple:
         seeds = _count_seeds(study, kind).values()
         enough = sum(count >= MIN_SEEDS for count in seeds)

@@ -109,10 +109,7 @@ def judge_checks(checks: Checks, evidence: Evidence) -> list[Part]:
 def measure(
     case: Case, numbers: Sequence[Number], gates: Sequence[Gate]
 ) -> list[Part]:
-    """Judges numbers of the same runs, a part for each number.
-
-    There is one gate for all groups of the case, one for each, or none.
-    """
+    """Judges numbers of the same runs, a part for each number."""
     tried, groups, notes = case.groups, list(case.groups), list[str]()
     if gates:
         each = [*gates] * (len(tried) if len(gates) == 1 else 1)

@@ -99,10 +99,7 @@ def describe_part(part: Part) -> str:
 
 
 def describe_parts(parts: Sequence[Part]) -> str:
-    """Returns the numbers that decide, by quantity and by side of the rule.
-
-    As `OOD relative MSE is above 0.5 for bump (0.82) and ramp (0.98)`.
-    """
+    """Returns the numbers that decide, by quantity and by side of the rule."""
     sides: dict[str, dict[str, list[str]]] = {}
     for part in select_shown(parts):
         found, text = part.estimate, part.of or part.label
@@ -183,11 +180,7 @@ def make_score_tables(evidence: Evidence) -> dict[str, str]:
 
 
 def format_sweep(groups: Sequence[Group]) -> str:
-    """Returns the table of some runs, a row a setting.
-
-    Its numbers are means over fitted seeds, or over all if none is fitted
-    (errors: geometric means), with the lowest and the highest seed.
-    """
+    """Returns the table of some runs: a row a setting, fitted ones if any."""
     names = seed_statistics.choose_flags([group.flags for group in groups])
 
     def order(group: Group) -> list[tuple[bool, float, str]]:

@@ -32,10 +32,7 @@ HELD_OUT = {"corner": "corner:12", "centre": "square:8-23"}
 def make_decoder(
     flagfile: str, region: str, *changes: str, **must: Condition
 ) -> Setting:
-    """Returns networks that draw bumps on a grid, with a region held out.
-
-    The region is published; any of its kind matches.
-    """
+    """Returns networks that draw bumps; any region of the kind matches."""
     shared = {
         "dataset": "gaussian_bumps",
         "region": region_is(region),
@@ -60,10 +57,7 @@ def make_mlp(code: str) -> Setting:
 
 
 def make_low_rank(penalties: str, region: str = "corner") -> Setting:
-    """Returns low-rank networks with some of `PENALTIES`, and a region.
-
-    The basis of the variance penalty is of no importance without it.
-    """
+    """Returns low-rank networks with some of `PENALTIES`, and a region."""
     flagfile, entropy, variance = PENALTIES[penalties]
     setting = make_decoder(
         flagfile,

@@ -67,11 +67,9 @@ Row = dict[str, Any]
 
 
 def read_table(results: Results) -> pd.DataFrame:
-    """Returns a row for each run: split, flags, and scores as `ood/mse`.
-
-    R² of runs that lack it follows from their error and from the error of the
-    mean of the scored images, which other runs on the same images recorded.
-    """
+    """Returns a row for each run: split, flags, and scores as `ood/mse`."""
+    # R² of runs that lack it follows from their error and from the error of
+    # the mean image, which other runs on the same images recorded.
     scores = results.scores.filter(regex="^(?!layers/).*/")
     scores = scores.reset_index(drop=True)
     table = pd.concat([results.runs, scores], axis=1)

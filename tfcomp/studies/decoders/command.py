@@ -11,11 +11,11 @@ sweeps; your own decoder becomes a row if you add it to one (docs/decoders.md).
 from pathlib import Path
 from typing import Any
 
+from tfcomp.config.command import make_main
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import split_names
 from tfcomp.storage.files import make_folder
 from tfcomp.storage.output_folders import check_folder
-from tfcomp.studies import make_main
 
 FLAGS = {
     "runs": (
@@ -51,4 +51,4 @@ def tabulate(settings: dict[str, Any]) -> int:
     return 0
 
 
-main = make_main("decoders", __doc__, FLAGS, tabulate)
+main = make_main(__doc__, FLAGS, tabulate)

@@ -33,11 +33,7 @@ COUNTS = ("training_images", "missing_images")
 
 
 def list_rows(table: pd.DataFrame, data: str = "sprites") -> list[Row]:
-    """Returns the rows of a table of splits, of decoders and of predictors.
-
-    The determined splits come first, then the large ones. Of a decoder the
-    latest round comes first; predictors have their names in parentheses.
-    """
+    """Returns rows of decoders and predictors; determined splits come first."""
     runs = table[table["split"].str.startswith(f"{data} ")]
     groups = runs.groupby("split", sort=False)
     splits = [_list_split(str(name), group) for name, group in groups]
@@ -72,10 +68,8 @@ def _list_split(name: str, runs: pd.DataFrame) -> list[Row]:
 
 
 def _list_references(run: pd.Series) -> list[Row]:
-    """Returns R² of predictors without a network, from their errors.
-
-    The error and the R² of the run give the error of the mean image.
-    """
+    """Returns R² of predictors without a network, from their errors."""
+    # Of the mean image.
     mean = run["ood/relative_mse"] / (1 - run["r2/ood"])
     errors = run.filter(regex="^references/.*/ood$")
     errors = errors.drop("references/mean_image/ood", errors="ignore")
@@ -106,11 +100,9 @@ def _describe_round(decoder: str, runs: pd.DataFrame, bound: float) -> Row:
 
 
 def list_pairs(solved: pd.DataFrame) -> list[list[str]]:
-    """Counts pairs of a determined and another split that are in order.
+    """Counts pairs of splits with a higher R² on the determined one.
 
-    In order means that the R² of the first round is higher on the determined
-    split. Only splits count that were not used when the hypothesis was stated:
-    `RIVALS` have run on them, and runs of other decoders do not add splits.
+    Only splits count that were not used when the hypothesis was stated.
     """
     rounds = solved[solved["first_seed"].notna()]
     first = rounds.sort_values("first_seed", kind="stable")

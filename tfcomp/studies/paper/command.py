@@ -8,16 +8,17 @@ drawn from packed evidence, too; pictures of networks need run folders. Without
 --runs it draws figures that need no run, and lists all commands.
 """
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tfcomp.config.command import make_main
 from tfcomp.config.errors import ConfigError, RunError, suggest
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import split_names
 from tfcomp.storage.files import make_folder, write_bytes, write_text
 from tfcomp.storage.output_folders import check_folder
-from tfcomp.studies import make_main
 from tfcomp.studies.claims.evidence import Evidence, read_some_evidence
 from tfcomp.studies.paper.paper_figure import (
     NEED_NETWORKS,
@@ -94,7 +95,10 @@ def write_figures(
         draw_pictures(entries[-1], output, settings["format"])
         print(f"{figure.name:8} {entries[-1]}", flush=True)
     shown = {"entries": entries, "num_runs": evidence.num_runs}
-    shown["command"] = settings["command"]
+    given = [
+        f"--{name}={settings[name]}" for name in FLAGS if settings.get(name)
+    ]
+    shown["command"] = shlex.join(["tfcomp", "study", "paper", *given])
     write_text(output / "index.md", render_markdown(TEMPLATE, shown))
     return entries
 
@@ -133,4 +137,4 @@ def _get_drawers(kind: str) -> Mapping[str, Drawer]:
         return score_pictures.DRAWERS
 
 
-main = make_main("paper", __doc__, FLAGS, draw_figures)
+main = make_main(__doc__, FLAGS, draw_figures)

@@ -17,7 +17,7 @@ from tfcomp.statistics.estimates import estimate_geometric, estimate_mean
 from tfcomp.statistics.limits import POSITIVE, REAL, Limits
 from tfcomp.studies.claims.own_checks import SLOPES, choose_study
 from tfcomp.studies.paper.paper_figure import Drawer, Drawn, PaperFigure
-from tfcomp.studies.thresholds.laws import make_exhibits
+from tfcomp.studies.thresholds.command import make_exhibits
 
 VOLUME = "log_volume_difference"
 # The metric of each stage, the label of its axis, and its description.

@@ -10,12 +10,12 @@ error at the end. It trains nothing and needs no TensorFlow.
 from pathlib import Path
 from typing import Any
 
+from tfcomp.config.command import make_main
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import split_names
 from tfcomp.storage.files import make_folder
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_folder import find_folders
-from tfcomp.studies import make_main
 
 TABLE = "networks.csv.xz"
 FLAGS = {
@@ -59,4 +59,4 @@ def find_table(flag: str, place: str) -> Path:
     return folders[0] / TABLE
 
 
-main = make_main("prediction", __doc__, FLAGS, judge)
+main = make_main(__doc__, FLAGS, judge)

@@ -87,11 +87,7 @@ class Order:
         return np.mean(taus, axis=0)
 
     def compute_gain(self, key: str, values: Array) -> Array:
-        """Returns how much a number adds to the prediction across decoders.
-
-        Hyperparameters, the ID error at the same time and the same number
-        before training are given.
-        """
+        """Returns how much a number adds to given ones, across decoders."""
         time, _, name = key.partition("|")
         features, table = [make_features(self.networks)], self.networks.table
         for other in (f"{time}|{ID_ERROR}", f"0|{name}"):

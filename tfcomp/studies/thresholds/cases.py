@@ -136,12 +136,7 @@ def list_cases(base: RunConfig, settings: SearchSettings) -> list[Case]:
 
 
 def scale_region(spec: str, grid_size: int) -> str:
-    """Converts a region in fractions of the side to pixels of one grid.
-
-    Fraction f is the position f (N - 1): 0 is the first pixel and 1 the last.
-    `corner:0.5` holds out the corner above the middle at any size.
-    Raises ConfigError if a number is no fraction.
-    """
+    """Converts a region from fractions f to positions f (N - 1) of the grid."""
 
     def scale(match: re.Match[str]) -> str:
         fraction = float(match[0])

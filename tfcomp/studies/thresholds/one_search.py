@@ -109,11 +109,7 @@ def find_threshold(
 
 
 def train_and_score(config: RunConfig) -> Scores:
-    """Trains the decoder of a run without a pause; scores what it draws.
-
-    It is scored at held-out grid points, or at all if there are none. A
-    training that diverges has an accuracy of 0 and no errors.
-    """
+    """Trains the decoder of a run; scores held-out points, or all."""
     import keras
     import tensorflow as tf
 
