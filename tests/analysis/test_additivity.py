@@ -139,13 +139,9 @@ def test_blocks_and_rotations_change_nothing(
     for name in ("additive_r2", "additive_r2_probes", "composed_ood"):
         assert spun.scores[name] == pytest.approx(whole.scores[name], abs=1e-3)
     # As many components as rows: nothing is left to be explained.
-    assert (
-        measure(RNG.normal(size=(120, 300)))[0].scores["additive_r2_whitened"]
-        is None
-    )
-
-
-def test_many_units_are_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    full, _ = measure(RNG.normal(size=(120, 300)))
+    assert full.scores["additive_r2_whitened"] is None
+    # Many units are mixed.
     monkeypatch.setattr(additivity, "MAX_UNITS", 100)
     wide = np.hstack([SUM + RANDOM] * 5)
     expected = measure(SUM + RANDOM)[0].scores["additive_r2"]

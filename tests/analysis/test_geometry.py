@@ -108,17 +108,14 @@ def test_a_diverged_model_is_null_not_perfect(
 
 def slow_gradient(values: np.ndarray, shape: tuple[int, ...], axes) -> list:
     """Metric tensors of values [n, units] over a grid, point by point."""
-    tensors = []
+    tensors, maps = [], values.reshape(*shape, -1)
     for point in itertools.product(*map(range, shape)):
         slopes = []
         for axis in axes:
             low, high = list(point), list(point)
             low[axis] = max(point[axis] - 1, 0)
             high[axis] = min(point[axis] + 1, shape[axis] - 1)
-            ends = (
-                values[np.ravel_multi_index(end, shape)] for end in (low, high)
-            )
-            before, after = ends
+            after, before = maps[tuple(high)], maps[tuple(low)]
             slopes.append((after - before) / (high[axis] - low[axis]))
         tensors.append([[a @ b for b in slopes] for a in slopes])
     return tensors

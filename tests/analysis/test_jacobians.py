@@ -110,9 +110,7 @@ def test_differences_are_one_sided_at_the_border() -> None:
     expected = [[0.1, 1.8], [1.0, 1.9], [0.4, 0.1]]
     np.testing.assert_allclose(found[:, [0, 1], [0, 1]], expected, atol=1e-5)
     np.testing.assert_allclose(found[:, [0, 1], [1, 0]], 0.0, atol=1e-6)
-
-
-def test_differences_between_uneven_levels() -> None:
+    # Between uneven levels.
     factors = tf.constant([[1.0, 7.0], [2.0, 7.0], [5.0, 7.0]])
     found = compute_difference_jacobians(
         lambda f: {"h": f**2}, factors, [np.array([1, 2, 5]), np.array([7])]

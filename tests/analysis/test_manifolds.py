@@ -66,14 +66,6 @@ def test_components_equal_those_of_another_library(
     np.testing.assert_allclose(kept.features, expected, atol=1e-3)
 
 
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("units", [3, 100])
-def test_dead_stage_has_no_components(units: int) -> None:
-    found = compute_pca(np.full((20, units), 0.3, np.float32))
-    assert not found.features.any()
-    assert not found.explained.any()
-
-
 @pytest.mark.parametrize("periodic", [False, True])
 def test_speed_and_turning_equal_loops(
     periodic: bool, rng: np.random.Generator
@@ -100,16 +92,11 @@ def test_a_curve_that_ignores_the_gap_has_ratios_of_one() -> None:
     assert all(type(value) is float for value in found.values())
 
 
-def measure_jump(last: int) -> dict[str, float | None]:
-    """A circle that jumps after a point, into a third dimension."""
-    points = np.column_stack([CIRCLE, np.arange(NUM_POINTS) > last])
-    return compute_gap_statistics(embed(points, 30), IN_GAP)
-
-
 @pytest.mark.parametrize("border", [29, 41])
 def test_one_jump_shows_in_the_maximum(border: int) -> None:
-    """At either border of the gap: the median does not see it."""
-    found = measure_jump(border)
+    """Into a third dimension, at a border: the median does not see it."""
+    points = np.column_stack([CIRCLE, np.arange(NUM_POINTS) > border])
+    found = compute_gap_statistics(embed(points, 30), IN_GAP)
     assert found["speed_ratio"] == pytest.approx(1)
     assert found["max_speed_ratio"] > 10
     assert found["turning_ratio"] == pytest.approx(1)
@@ -138,8 +125,12 @@ def test_there_is_no_ratio(activations: np.ndarray, is_gap: np.ndarray) -> None:
     assert found == dict.fromkeys(NAMES)
 
 
-def test_dead_stage_is_not_embedded() -> None:
-    found = compute_umaps({"dead": compute_pca(np.full((20, 30), 0.3))})["dead"]
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("units", [3, 100])
+def test_dead_stage_has_no_components_and_is_not_embedded(units: int) -> None:
+    dead = compute_pca(np.full((20, units), 0.3, np.float32))
+    assert not dead.features.any() and not dead.explained.any()
+    found = compute_umaps({"dead": dead})["dead"]
     assert found.shape == (20, 2) and np.isnan(found).all()
     with pytest.raises(ValueError, match="at least 5 points"):
         compute_umaps({"few": compute_pca(np.eye(4))})

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import scipy.optimize
 from scipy.ndimage import gaussian_filter
 
 from tests.analysis.planted import (
@@ -23,7 +24,7 @@ from tfcomp.analysis.kernels import (
     summarize_best_alignment,
 )
 from tfcomp.analysis.scores import count_own_peaks
-from tfcomp.analysis.sharing import compute_sharing, summarize_sharing
+from tfcomp.analysis.sharing import SETS, compute_sharing, summarize_sharing
 from tfcomp.statistics.verdicts import Verdict
 from tfcomp.studies.claims.all_claims import CLAIMS
 from tfcomp.studies.claims.controls import Control, Kind
@@ -163,3 +164,85 @@ def test_sums_of_stripes_have_an_additive_kernel(
     if name.startswith("composer"):
         assert numbers["alignment_radial_best"] == pytest.approx(1, abs=1e-3)
         assert numbers["alignment_radial_width"] == float(name.split()[1])
+
+
+# R^2 on memories that share a factor
+
+SMALL_GRID = make_grid(14, 14)
+SMALL_SPACE = make_space(14, 14)
+SMALL_OOD = hold_out(SMALL_GRID, 4, 9)
+SMALL_BUMPS = make_bumps(SMALL_GRID, 14)
+
+
+def share(outputs: np.ndarray, centered: bool = False) -> dict:
+    return compute_sharing(
+        SMALL_GRID, outputs, SMALL_OOD, SMALL_SPACE, centered
+    )
+
+
+@pytest.mark.parametrize("centered", [False, True])
+def test_scores_equal_their_definition(
+    rng: np.random.Generator, centered: bool
+) -> None:
+    outputs = SMALL_BUMPS + 0.1 * rng.random(SMALL_BUMPS.shape)
+    r2 = share(outputs, centered)
+    flat = outputs.reshape(len(SMALL_GRID), -1)
+    known = np.flatnonzero(~SMALL_OOD)
+    row = 8  # x = 5, y = 6
+    target = flat[SMALL_OOD][row]
+
+    def explain(chosen: list[int]) -> float:
+        # A constant of either sign, in two columns.
+        gray = centered * np.outer([1, -1], np.ones(flat.shape[1]))
+        columns = np.vstack([flat[chosen], gray]).T
+        error = scipy.optimize.nnls(columns, target)[1] ** 2
+        return 1 - error / (target.var() * target.size)
+
+    same_x = [i for i in known if SMALL_GRID[i, 0] == 5]
+    same_y = [i for i in known if SMALL_GRID[i, 1] == 6]
+    clear = [i for i in known if (np.abs(SMALL_GRID[i] - [5, 6]) > 3).all()]
+    clear.sort(key=lambda i: round(np.hypot(*(SMALL_GRID[i] - [5, 6])), 6))
+    expected = {
+        "sharing": explain(same_x + same_y),
+        "rival": explain(clear[: len(same_x + same_y)]),
+        "single": max(explain(same_x), explain(same_y)),
+    }
+    for name in SETS:
+        assert r2[name][row] == pytest.approx(expected[name])
+
+
+def test_what_has_no_score() -> None:
+    outputs = SMALL_BUMPS.copy()
+    blank, even, broken = np.flatnonzero(SMALL_OOD)[:3]
+    outputs[blank], outputs[even], outputs[broken] = 0, 0.3, np.nan
+    outputs[9 * 14] = np.inf  # x = 9, shared by six points
+    lacks = np.zeros(len(SMALL_GRID), bool)
+    lacks[[blank, even, broken]] = True
+    lacks |= SMALL_GRID[:, 0] == 9
+    r2 = share(outputs)
+    np.testing.assert_array_equal(np.isnan(r2["sharing"]), lacks[SMALL_OOD])
+    numbers = summarize_sharing(r2, np.zeros(SMALL_OOD.sum()))
+    assert numbers["sharing_far_r2"] is None
+    assert 0 < numbers["sharing_near_r2"] < 1
+
+
+@pytest.mark.parametrize("gray", [0.05, -0.02])
+def test_a_free_constant_takes_an_even_gray(gray: float) -> None:
+    """5 % of gray refutes a perfect superposition without the constant."""
+    shares = {0: 1.0, 1: 1.0}
+    outputs = superpose(SMALL_BUMPS, SMALL_GRID, SMALL_OOD, shares)
+    outputs[SMALL_OOD] += gray
+    plain = share(outputs)["sharing"]
+    found = share(outputs, True)
+    assert plain.mean() < 0.97  # .77 and .96
+    assert found["sharing"] == pytest.approx(np.ones(SMALL_OOD.sum()))
+    assert found["rival"].max() < 0.01 and found["single"].max() < 0.5
+
+
+def test_a_free_constant_explains_no_bump() -> None:
+    found = share(SMALL_BUMPS + 0.1, True)
+    inner = hold_out(SMALL_GRID[SMALL_OOD], 6, 7)
+    assert found["sharing"][inner].max() < 0.5
+    # No memory is of any use.
+    even = np.where(SMALL_OOD[:, None, None], SMALL_BUMPS, 0.3)
+    assert share(even, True)["sharing"] == pytest.approx(0)

@@ -1,4 +1,4 @@
-"""Probes on features that are informative, noise, or dead."""
+"""Probes and ranks of features that are informative, noise, or dead."""
 
 import numpy as np
 import pytest
@@ -8,12 +8,16 @@ from sklearn.model_selection import KFold, cross_val_predict
 
 from tests.analysis.planted import hold_out, make_grid
 from tfcomp.analysis import probes
-from tfcomp.analysis.features import compute_rows, normalize_rows
-from tfcomp.analysis.probes import Scores, probe_rows
+from tfcomp.analysis.features import (
+    compute_effective_rank,
+    compute_participation,
+    compute_rows,
+    normalize_rows,
+)
+from tfcomp.analysis.probes import NO_SCORES, Scores, probe_rows
 
 TARGETS = make_grid(14, 14)
 IS_OOD = hold_out(TARGETS, 4, 9)
-NO_SCORES = {"probe_r2_id": None, "probe_r2_ood": None}
 
 
 def compute_probe_scores(
@@ -75,25 +79,17 @@ def test_constant_features_score_nothing(units: int, value: float) -> None:
     assert scores["probe_r2_ood"] <= 0
 
 
-def test_too_few_points_give_none() -> None:
-    features = make_linear(5)
+def test_what_has_no_score_and_what_is_left_out() -> None:
+    features, targets = make_linear(20), TARGETS * [1, 0] + [0, 1]
     nowhere = np.zeros(len(TARGETS), bool)
     scores = compute_probe_scores(features, TARGETS, nowhere)
     assert scores["probe_r2_id"] > 0.999
     assert scores["probe_r2_ood"] is None
     few = np.arange(len(TARGETS)) >= 9
     assert compute_probe_scores(features, TARGETS, few) == NO_SCORES
-
-
-def test_a_factor_that_does_not_vary_is_left_out() -> None:
-    features, targets = make_linear(20), TARGETS * [1, 0] + [0, 1]
     scores = compute_probe_scores(features, targets, IS_OOD)
     assert scores["probe_r2_ood"] > 0.999
     assert compute_probe_scores(features, targets[:, 1:], IS_OOD) == NO_SCORES
-
-
-def test_a_diverged_model_gives_none() -> None:
-    features = make_linear(20)
     features[3, 4] = np.nan
     assert compute_probe_scores(features, TARGETS, IS_OOD) == NO_SCORES
 
@@ -122,3 +118,56 @@ def test_score_at_the_points_of_the_fit(features, units: int) -> None:
     found = probes.score_fitted(rows, TARGETS)
     assert found == pytest.approx(expected, abs=1e-3)
     assert features is make_noise or found == pytest.approx(1, abs=1e-3)
+
+
+# Ranks
+
+NUM_POINTS = 60
+EVERY_THIRD = np.arange(NUM_POINTS) % 3 == 0
+ALL_POINTS = np.ones(NUM_POINTS, bool)
+
+
+def participate(stage: np.ndarray, chosen: np.ndarray) -> float | None:
+    return compute_participation(compute_rows(stage, EVERY_THIRD), chosen)
+
+
+def make_planted(rng: np.random.Generator, rank: int, units: int) -> np.ndarray:
+    """Points with `rank` equal eigenvalues and otherwise zeros."""
+    scores = rng.normal(size=(NUM_POINTS, rank))
+    scores, _ = np.linalg.qr(scores - scores.mean(axis=0))
+    directions, _ = np.linalg.qr(rng.normal(size=(units, rank)))
+    return scores @ directions.T + rng.normal(size=units)
+
+
+@pytest.mark.parametrize("units", [9, 50, 300])
+def test_planted_rank_is_found(units: int, rng: np.random.Generator) -> None:
+    for rank in (1, 4):
+        stage = make_planted(rng, rank, units)
+        assert participate(stage, ALL_POINTS) == pytest.approx(rank, abs=0.01)
+        assert participate(stage, EVERY_THIRD) <= rank + 1e-3
+
+
+@pytest.mark.parametrize("units", [10, 30, 200])
+def test_participation_equals_the_definition(
+    units: int, rng: np.random.Generator
+) -> None:
+    stage = rng.normal(size=(NUM_POINTS, units)) * rng.uniform(size=units)
+    for chosen in (ALL_POINTS, EVERY_THIRD, ~EVERY_THIRD):
+        weights = np.linalg.eigvalsh(np.cov(stage[chosen].T))
+        expected = weights.sum() ** 2 / (weights**2).sum()
+        found = participate(1e-3 * stage + 1, chosen)
+        assert found == pytest.approx(expected, rel=1e-3)
+
+
+def test_effective_rank_of_known_weights() -> None:
+    weights = [[2.0, 2.0, 0.0], [5.0, 0.0, 0.0], [1.0, 1.0, 1.0], [0.0] * 3]
+    found = compute_effective_rank(np.array(weights))
+    np.testing.assert_allclose(found, [2.0, 1.0, 3.0, 0.0])
+    assert np.isnan(compute_effective_rank(np.array([1.0, np.nan])))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [0.3, np.nan, np.inf])
+def test_dead_and_diverged_stages_have_no_rank(value: float) -> None:
+    for units in (3, 100):
+        assert participate(np.full((60, units), value), ALL_POINTS) is None

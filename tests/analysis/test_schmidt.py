@@ -1,5 +1,6 @@
-"""Schmidt decomposition: planted ranks, and the plain definition."""
+"""Parts of kernels and of images: planted ones and the definitions."""
 
+import itertools
 import math
 
 import numpy as np
@@ -8,6 +9,170 @@ import pytest
 from tests.analysis.planted import make_bumps, make_grid
 from tfcomp.analysis import kernels, schmidt
 from tfcomp.analysis.kernels import compute_cosine_gram
+from tfcomp.analysis.schmidt import (
+    compute_interaction_r2,
+    compute_interaction_size,
+    remove_marginals,
+    summarize_anova,
+)
+
+NX, NY = 5, 6
+GRID = make_grid(NX, NY)
+
+
+def test_shares_equal_the_definition(rng: np.random.Generator) -> None:
+    rows = rng.normal(size=(NX * NY, 7))
+    gram = rows @ rows.T
+    first, second = np.zeros((2, *gram.shape))
+    for i, j in itertools.product(range(len(GRID)), repeat=2):
+        same = [
+            (GRID[:, None, f] == GRID[i, f]) & (GRID[None, :, f] == GRID[j, f])
+            for f in (0, 1)
+        ]
+        first[i, j], second[i, j] = (gram[rows].mean() for rows in same)
+    found = summarize_anova(3 * gram, GRID)
+    assert found["anova_first"] == pytest.approx(first.var() / gram.var())
+    assert found["anova_second"] == pytest.approx(second.var() / gram.var())
+    rest = gram - first - second
+    assert found["anova_pairwise"] == pytest.approx(rest.var() / gram.var())
+    order = rng.permutation(len(GRID))
+    shuffled = summarize_anova(gram[np.ix_(order, order)], GRID[order])
+    assert shuffled == pytest.approx(found)
+
+
+def test_orders_of_three_factors(rng: np.random.Generator) -> None:
+    grid = make_grid(2, 3, 2)
+    gram = np.cov(rng.normal(size=(len(grid), 5)))
+    count = len(grid)
+    first, second = np.divmod(np.arange(count**2), count)
+    pairs = np.hstack([grid[first], grid[second]])  # both arguments
+
+    def explain(*factors: int) -> float:
+        """Variance of the means over what other factors do."""
+        columns = [c for f in factors for c in (f, f + 3)]
+        _, cell = np.unique(pairs[:, columns], axis=0, return_inverse=True)
+        flat, cell = gram.ravel(), cell.ravel()
+        means = np.bincount(cell, flat) / np.bincount(cell)
+        return means[cell].var() / gram.var()
+
+    single = sum(map(explain, range(3)))
+    found = summarize_anova(gram, grid)
+    assert found["anova_single"] == found["factorization_ratio"]
+    assert found["anova_single"] == pytest.approx(single)
+    both = sum(explain(*f) for f in itertools.combinations(range(3), 2))
+    assert found["anova_pairwise"] == pytest.approx(both - 2 * single)
+    assert found["anova_higher"] == pytest.approx(1 - both + single)
+    additive = summarize_anova(kernels.make_factorized_kernel(grid), grid)
+    assert additive["anova_single"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("width", [0.0, 1.5])
+def test_additive_kernels_have_a_ratio_of_one(width: float) -> None:
+    found = summarize_anova(kernels.make_factorized_kernel(GRID, width), GRID)
+    assert found["factorization_ratio"] == pytest.approx(1)
+    assert found["anova_first"] > 0.3 < found["anova_second"]
+    alone = (GRID[:, 0] == GRID[:, :1]).astype(float)
+    assert summarize_anova(alone, GRID)["anova_first"] == pytest.approx(1)
+    grid = make_grid(16, 16)
+    equal = summarize_anova(np.eye(256), grid)
+    assert equal["factorization_ratio"] == pytest.approx(2 / 17)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.3, np.nan])
+def test_constant_and_broken_kernels_have_none(value: float) -> None:
+    found = summarize_anova(np.full((30, 30), value), GRID)
+    assert set(found.values()) == {None}
+
+
+# Images
+
+BUMPS = make_bumps(make_grid(8, 8) + 2, 12)
+PLUSES = np.stack(
+    [np.add.outer(b.sum(axis=1), b.sum(axis=0)) for b in BUMPS]
+).astype(np.float32)
+
+
+def test_marginals_against_loops(rng: np.random.Generator) -> None:
+    images, truth = rng.normal(size=(2, 3, 4, 5))
+    found = remove_marginals(images)
+    for image, part in zip(images, found, strict=True):
+        for i in range(4):
+            for j in range(5):
+                rest = image[i].mean() + image[:, j].mean() - image.mean()
+                assert part[i, j] == pytest.approx(image[i, j] - rest)
+    true = remove_marginals(truth)
+    images[np.vdot(found, true) < 0] *= -1
+    found = remove_marginals(images)
+    (scale,) = np.linalg.lstsq(found.reshape(-1, 1), true.ravel(), rcond=None)[
+        0
+    ]
+    expected = 1 - np.sum((scale * found - true) ** 2) / np.sum(true**2)
+    expected = expected if scale > 0 else 0.0
+    assert compute_interaction_r2(images, truth) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("images", "expected"),
+    [
+        (0.2 * BUMPS + 0.5, 1.0),
+        (PLUSES, 0.0),
+        (0 * BUMPS + 0.3, 0.0),
+        (-BUMPS, 0.0),
+        (PLUSES + 0.5 * BUMPS, 1.0),
+        (BUMPS * np.nan, None),
+        (BUMPS[:0], None),
+    ],
+    ids=str,
+)
+def test_planted_images(images: np.ndarray, expected: float | None) -> None:
+    """Every plus has its peak where the bump has it."""
+    found = compute_interaction_r2(images, BUMPS[: len(images)])
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_other_bumps_and_noise_explain_little(rng: np.random.Generator) -> None:
+    shuffled = BUMPS[rng.permutation(len(BUMPS))]
+    assert compute_interaction_r2(shuffled, BUMPS) < 0.05
+    noise = rng.normal(size=BUMPS.shape)
+    assert compute_interaction_r2(noise, BUMPS) < 0.01
+    # A bump in one image only does not make up for the others.
+    single = np.where(np.arange(len(BUMPS))[:, None, None] == 5, BUMPS, 0)
+    assert compute_interaction_r2(single, BUMPS) < 0.05
+    # A truth that is a sum has none.
+    assert compute_interaction_r2(BUMPS, PLUSES) is None
+
+
+@pytest.mark.parametrize(
+    ("images", "amplitude", "variance"),
+    [
+        (0.2 * BUMPS + 0.5, 0.2, None),
+        (PLUSES, 0, 0),
+        (PLUSES + 0.001 * BUMPS, 0.001, 1e-8),
+    ],
+    ids=["faint", "plus", "plus and faint bump"],
+)
+def test_size_of_the_interaction(
+    images: np.ndarray, amplitude: float, variance: float | None
+) -> None:
+    """R^2 of the last one is 1, though nothing can be seen of its bump."""
+    found = compute_interaction_size(images, BUMPS)
+    assert found["amplitude"] == pytest.approx(amplitude, abs=1e-6)
+    # By loops over pixels, of one image, as all are alike inside.
+    image = BUMPS[27]
+    rest = np.add.outer(image.mean(axis=1), image.mean(axis=0)) - image.mean()
+    share = np.sum((image - rest) ** 2) / np.sum((image - image.mean()) ** 2)
+    assert found["truth_variance"] == pytest.approx(share, abs=0.03)
+    expected = found["truth_variance"] if variance is None else variance
+    assert found["variance"] == pytest.approx(expected, abs=1e-7)
+
+
+def test_size_of_nothing() -> None:
+    found = compute_interaction_size(BUMPS * np.nan, BUMPS)
+    assert set(found.values()) == {None}
+    assert compute_interaction_size(BUMPS, PLUSES)["amplitude"] is None
+
+
+# Schmidt decomposition
 
 
 def make_gram(n: int) -> np.ndarray:

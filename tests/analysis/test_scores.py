@@ -146,9 +146,7 @@ def test_blank_image_is_nowhere_right(polarity: str) -> None:
     assert metrics.count_peaks(blank, polarity).tolist() == [0]
 
 
-def test_number_of_peaks_of_an_image_by_its_own_measure(
-    polarity: str,
-) -> None:
+def test_number_of_peaks_of_an_image_by_its_own_measure(polarity: str) -> None:
     two = draw_bump(2, 3) + draw_bump(8, 9)
     cases = (
         (two, 2),

@@ -55,9 +55,8 @@ def test_known_units() -> None:
     assert tuning.additive_share[2] == pytest.approx(1)
     np.testing.assert_array_equal(tuning.is_dead, [0, 0, 0, 0, 1])
     checkers = to_activations((-1.0) ** (X + Y))
-    assert (
-        compute_tuning(checkers, SHAPE).additive_share < 0.05
-    )  # not 0: five values of y do not balance
+    # Not 0: five values of y do not balance.
+    assert compute_tuning(checkers, SHAPE).additive_share < 0.05
 
 
 def test_orders_of_three_factors() -> None:
@@ -67,8 +66,8 @@ def test_orders_of_three_factors() -> None:
         np.broadcast_to(unit + 0 * d * (a + b + c), (2, 3, 2, 1))
         for unit in units
     ]
-    activations = np.stack([m.ravel() for m in maps], axis=1)
-    tuning = compute_tuning(activations.astype(float), (2, 3, 2, 1))
+    activations = to_activations(*maps).astype(float)
+    tuning = compute_tuning(activations, (2, 3, 2, 1))
     np.testing.assert_allclose(
         tuning.additive_share, [1, 0, 0, 1 / 3], atol=1e-9
     )
@@ -132,8 +131,7 @@ def make_profiles(width: float, center: tuple[int, int]) -> list[np.ndarray]:
 
 
 def summarize_maps(*maps: np.ndarray) -> dict[str, float | None]:
-    units = np.stack([m.ravel() for m in maps], axis=1)
-    return summarize_tuning(compute_tuning(units, (28, 28)))
+    return summarize_tuning(compute_tuning(to_activations(*maps), (28, 28)))
 
 
 @pytest.mark.parametrize(("level", "sign"), [(0.0, 1.0), (-0.5, -1.0)])

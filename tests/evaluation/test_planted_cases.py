@@ -24,7 +24,7 @@ from tfcomp.analysis.geometry import (
     compute_pair_scores,
     find_floored,
 )
-from tfcomp.analysis.kernel_anova import compute_interaction_r2
+from tfcomp.analysis.schmidt import compute_interaction_r2
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.splits import Points, Splits

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.batches import make_batches
@@ -53,13 +52,8 @@ def test_interpolation(rng: np.random.Generator) -> None:
     logits = rng.normal(size=(2, 5, 5)).astype(np.float32)
     x, y = rng.uniform(-1.6, 1.6, (2, 2, 40)).astype(np.float32)
     found = canvas.sample(tf.constant(logits), tf.constant(x), tf.constant(y))
-    expected = [
-        [
-            read_slowly(logits[n], *point)
-            for point in zip(x[n], y[n], strict=True)
-        ]
-        for n in range(2)
-    ]
+    pairs = zip(logits, np.stack([x, y], axis=-1), strict=True)
+    expected = [[read_slowly(one, *p) for p in points] for one, points in pairs]
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
@@ -119,12 +113,8 @@ def test_blur_keeps_the_sum_and_none_is_the_image(rng) -> None:
 @pytest.mark.parametrize("channel", ["x", "angle", "template"])
 def test_shrinking_is_the_proximal_step(channel: str) -> None:
     scale = SHRINK.get(channel, 1.0)
-    layer = FactorTransforms(
-        [["a", 3, "ordered"], ["b", 2, "categorical"]],
-        ["x", "angle", "template"],
-        2,
-        1,
-    )
+    factors = [["a", 3, "ordered"], ["b", 2, "categorical"]]
+    layer = FactorTransforms(factors, ["x", "angle", "template"], 2, 1)
     layer.build((None, 5))
     before = layer.moves[channel].numpy().astype(np.float64)
     layer.shrink(tf.constant(0.03), tf.constant(False))
@@ -136,10 +126,9 @@ def test_shrinking_is_the_proximal_step(channel: str) -> None:
             rest = old - old.mean(axis=0)
             norm = unit * np.sqrt(np.mean(rest**2))
             new = after[candidate, part]
+            new = new - new.mean(axis=0)
             expected = rest * max(0, 1 - 0.03 * scale / norm)
-            np.testing.assert_allclose(
-                new - new.mean(axis=0), expected, atol=1e-6
-            )
+            np.testing.assert_allclose(new, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("price", [0.01, 1000.0])
@@ -234,23 +223,6 @@ def test_all_kinds_of_data(flags: list[str], tmp_path: Path) -> None:
     with h5py.File(tmp_path / "model.weights.h5") as file:
         count = len(file["layers/acts/vars"])
     assert count == len(model.get_layer("acts_0").weights)
-
-
-@pytest.mark.parametrize(
-    ("flag", "rule"),
-    [
-        ("--encoding=bump", "--encoding must be one_hot"),
-        ("--precision=mixed_bfloat16", "--precision must be float32"),
-        ("--channels=x,x", "--channels must be all, or some of"),
-        ("--channels=x,color", "--channels must be all, or some of"),
-        ("--groups=x+y", "--groups must name each factor once"),
-        ("--num_replicas=2", "--num_replicas must be at most 1"),
-    ],
-)
-def test_rules(flag: str, rule: str) -> None:
-    config = parse_config([*FLAGS, flag])
-    with pytest.raises(ConfigError, match=rule):
-        check_config(config)
 
 
 def test_other_candidates_draw_nothing() -> None:

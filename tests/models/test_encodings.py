@@ -78,7 +78,7 @@ def test_bump_code_is_as_wide_as_the_image_or_code_width() -> None:
         np.testing.assert_array_equal(found, expected)
 
 
-def test_one_hot_against_numpy() -> None:
+def test_one_hot_and_index_against_numpy() -> None:
     beyond = np.array([[-9, -9, 0], [9, 9, 0]], np.float32)
     table = np.concatenate([TABLE, beyond])
     expected = [
@@ -87,9 +87,7 @@ def test_one_hot_against_numpy() -> None:
     ]
     found = encode(ALL["one_hot"], table)
     np.testing.assert_array_equal(found, np.concatenate(expected, axis=1))
-
-
-def test_index_against_the_space() -> None:
+    # Indices are those of the space, NaN where a factor is absent.
     expected = SPACE.to_index(ANY).astype(float)
     expected[expected < 0] = np.nan
     np.testing.assert_array_equal(encode(FactorIndex(SPACE), ANY), expected)

@@ -6,16 +6,18 @@ import pytest
 
 from tests.own_factors import TILES
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_flags import parse_config
+from tfcomp.config.run_flags import parse_config, parse_flags
 from tfcomp.datasets import make_dataset
-from tfcomp.models import MODELS
+from tfcomp.models import MODELS, config_checks
 from tfcomp.models.stages import list_stages, make_stage_model
+from tfcomp.sweeps.sweep_run import define_flags, make_sweep
 from tfcomp.train import check_config
 
 SMALL = ["--flagfile=smoke.flags"]
 MLP = ["--model=mlp", "--width=256"]
 LOW_RANK = ["--flagfile=low_rank.flags"]
 HARD = ["--flagfile=hard_rendering.flags"]
+ACTING = ["--flagfile=acting.flags"]
 ROTATION = ["--flagfile=rotated_mnist.flags"]
 FACTORS = np.array([[2, 3], [4.5, 6.25], [11, 0]], np.float32)
 
@@ -64,9 +66,7 @@ def test_images_are_of_the_size_of_the_data(name: str) -> None:
     assert np.isfinite(image).all()
 
 
-def test_output_is_float32_under_mixed_precision(
-    mixed_precision: None,
-) -> None:
+def test_output_is_float32_under_mixed_precision(mixed_precision: None) -> None:
     model = make(*SMALL)
     assert model.get_layer("stage_0").compute_dtype == "bfloat16"
     assert model.get_layer("stage_0").variable_dtype == "float32"
@@ -112,6 +112,25 @@ def test_stage_model_shares_the_weights() -> None:
         ),
         ([*HARD, "--axes=z:rows"], "--axes must be find, or give factors"),
         ([*HARD, "--axes=x:rows,,y:rows"], "--axes must be find, or give"),
+        (["--model=film", "--width=6"], "--width must be a multiple of 4"),
+        (
+            ["--model=transformer", "--patch_size=5"],
+            "--patch_size must be 0, or one of",
+        ),
+        (
+            ["--model=attention", "--groups=x"],
+            "--groups must name each factor once",
+        ),
+        (["--model=slots", "--groups=x+x,y"], "as in x_a[+]y_a,x_b[+]y_b"),
+        ([*ACTING, "--encoding=bump"], "--encoding must be one_hot"),
+        (
+            [*ACTING, "--precision=mixed_bfloat16"],
+            "--precision must be float32",
+        ),
+        ([*ACTING, "--channels=x,x"], "--channels must be all, or some of"),
+        ([*ACTING, "--channels=x,color"], "--channels must be all, or some"),
+        ([*ACTING, "--groups=x+y"], "--groups must name each factor once"),
+        ([*ACTING, "--num_replicas=2"], "--num_replicas must be at most 1"),
     ],
 )
 def test_rules_of_the_models(flags: list[str], message: str) -> None:
@@ -132,3 +151,18 @@ def test_stages_of_a_foreign_model_are_given() -> None:
         "stage_a": (3, 3),
     }
     np.testing.assert_array_equal(outputs["out"], foreign_model(FACTORS))
+
+
+def test_memory_of_this_machine_limits_runs_that_are_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(config_checks, "count_memory", lambda: 10**8)
+    config = parse_config(["--grid_size=600", "--eval_points=360000"])
+    with pytest.raises(ConfigError, match="--grid_size must be smaller"):
+        config_checks.list_announcements(config)
+    config_checks.list_announcements(config, here=False)
+    monkeypatch.setattr(config_checks, "count_memory", lambda: 10**6)
+    with pytest.raises(ConfigError, match="this machine has 0.0 GB"):
+        make_sweep(parse_flags(["--depth=3"], define_flags()))
+    flags = ["--depth=3", "--scheduler=tcp://there:1"]
+    assert make_sweep(parse_flags(flags, define_flags())).items

@@ -107,7 +107,6 @@ def fit_kernels(
 
 
 def _convert_to_steps(factors: Array) -> Array:
-    """Converts values [n, F] to steps of the mean spacing of their values."""
     columns = []
     for values in np.asarray(factors, np.float64).T:
         distinct = np.unique(values)

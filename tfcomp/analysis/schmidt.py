@@ -1,4 +1,4 @@
-"""Schmidt decomposition of a Gram matrix between its x and its y side.
+"""Parts of a kernel: Schmidt decomposition, and analysis of variance.
 
 A kernel over two factors is a sum of products (paper eq. 1, 30)
 
@@ -8,7 +8,7 @@ whose s_m are the singular values of K realigned as a matrix
 [(x, x'), (y, y')]. One term (the Schmidt rank, eq. 31, is 1): a product
 kernel, as of true bumps. Two terms: an additive kernel, as the binary
 factorized one (eq. 3): a(x, x') * 1 + 1 * b(y, y'). Many: factors are mixed.
-The first terms are *not* those of low order, which `kernel_anova` counts.
+The first terms are *not* those of low order, as in `summarize_anova`.
 
 Any activations that are not negative look like one product. So there are
 *centered* numbers, of the kernel less its means over either argument, as of
@@ -16,7 +16,34 @@ outputs less their mean over the grid.
 
 With p_m = s_m^2 / sum s^2, the effective rank is exp(-sum p log p), and the
 explained fraction of the first m terms is p_1 + ... + p_m.
+
+The generalized factorization ratio of appendix A.5 (equations 32 to 35) is the
+share of a kernel's terms of low order. Over a grid of two factors a kernel
+is, in one way only, a sum of terms that are orthogonal to each other,
+
+    K[(x, y), (x', y')] = m + a(x, x') + b(y, y') + c(x, x', y, y')
+
+with the mean m over all pairs, and a, b and c without a mean over either pair
+of arguments. With mean squares as weights (w = |c|^2) the ratio is
+
+    eta = (|a|^2 + |b|^2) / (|a|^2 + |b|^2 + |c|^2)         in [0, 1]
+
+1 for an additive kernel (equations 3 and 4), and 2 / (N + 1) for one that tells
+only equal points of an N x N grid, as pure memorization does. Of more factors
+it is the share of the terms of one factor.
+
+The interaction part of an image is the image less its row and column means,
+zero for every sum f(x) + g(y), as a plus of two stripes. The parts of outputs,
+o, explain those of true images, t, by
+
+    R^2 = 1 - sum |s o - t|^2 / sum |t|^2,     s = sum <o, t> / sum <o, o>
+
+with one scale s for all images. A plus with a bump of .001 on it has 1 as well,
+so beside it stand the size of the part, |o| / |t|, and its share of the
+variance over pixels.
 """
+
+import itertools
 
 import numpy as np
 import scipy
@@ -31,6 +58,10 @@ from tfcomp.analysis.features import (
 
 # Of the largest number of a kernel: what centering a constant one leaves.
 ROUNDING = 1e-12
+# Share of what varies in a kernel up to which it is the rounding of a constant.
+ANOVA_FLOOR = 1e-12
+# Share of interaction parts in the energy of outputs that can be rounding.
+PART_ROUNDING = 1e-10
 
 
 @single_threaded
@@ -118,3 +149,87 @@ def _square(values: Array) -> Array:
     values = np.asarray(values, np.float64)
     largest = values.max(initial=0.0)
     return (values / (largest if largest > 0 else np.nan)) ** 2
+
+
+def summarize_anova(gram: Array, factors: Array) -> Scores:
+    """Returns the shares of a kernel's terms [n, n] in its variance, by order.
+
+    `anova_first`, `anova_second` and `anova_pairwise` of two factors, else
+    `anova_single`, `anova_pairwise` and `anova_higher`, of factors [n, F]. None
+    for a kernel that does not vary or is not finite.
+    """
+    blocks = arrange_grid(gram, factors)  # [x, y, ..., x', y', ...]
+    mean, count = blocks.mean(), blocks.ndim // 2
+    total = np.mean((blocks - mean) ** 2)
+    scale = total if total > ANOVA_FLOOR * np.mean(blocks**2) else np.nan
+    single = [_keep(blocks, [i]) - mean for i in range(count)]
+    shares = np.array([np.mean(term**2) for term in single]) / scale
+    ratio = min(shares.sum(), 1.0)  # but for an ulp
+    if count == 2:
+        names = ("anova_first", "anova_second", "anova_pairwise")
+        orders = (*shares, 1 - ratio)
+    else:
+        pairs = sum(
+            np.mean((_keep(blocks, [i, j]) - mean - single[i] - single[j]) ** 2)
+            for i, j in itertools.combinations(range(count), 2)
+        )
+        names = ("anova_single", "anova_pairwise", "anova_higher")
+        orders = (ratio, pairs / scale, max(1 - ratio - pairs / scale, 0.0))
+    numbers = dict(zip(names, orders, strict=True))
+    numbers["factorization_ratio"] = ratio
+    return {name: finite_or_none(value) for name, value in numbers.items()}
+
+
+def _keep(blocks: Array, factors: list[int]) -> Array:
+    """Averages over both arguments of all other factors; keeps the axes."""
+    count = blocks.ndim // 2
+    others = [i for i in range(count) if i not in factors]
+    axes = (*others, *(count + i for i in others))
+    return blocks.mean(axis=axes, keepdims=True)
+
+
+def remove_marginals(images: Array) -> Array:
+    """Removes row and column means of images [n, H, W(, C)]; [n, H, W]."""
+    maps = _average_channels(images)
+    maps = maps - maps.mean(axis=(1, 2), keepdims=True)
+    maps = maps - maps.mean(axis=1, keepdims=True)
+    return maps - maps.mean(axis=2, keepdims=True)
+
+
+def compute_interaction_r2(images: Array, truth: Array) -> float | None:
+    """Returns R^2 of the interaction part of images on the true part."""
+    drawn, true = remove_marginals(images), remove_marginals(truth)
+    energy, total = float(np.sum(drawn**2)), float(np.sum(true**2))
+    if not (np.isfinite(energy) and total > PART_ROUNDING * np.size(truth)):
+        return None
+    whole = np.asarray(images, np.float64)
+    if energy <= PART_ROUNDING * np.sum((whole - whole.mean()) ** 2):
+        return 0.0
+    product = max(float(np.vdot(drawn, true)), 0.0)  # or a negative image
+    return finite_or_none(min(product**2 / (energy * total), 1.0))
+
+
+def compute_interaction_size(images: Array, truth: Array) -> Scores:
+    """Returns norm over true norm, and shares of variance over pixels."""
+    drawn, within = _sum_squares(images)
+    true, true_within = _sum_squares(truth)
+    if not (np.isfinite(drawn) and true > PART_ROUNDING * np.size(truth)):
+        return dict.fromkeys(("amplitude", "variance", "truth_variance"))
+    return {
+        "amplitude": float(np.sqrt(drawn / true)),
+        "variance": drawn / within if drawn else 0.0,
+        "truth_variance": true / true_within,
+    }
+
+
+def _sum_squares(images: Array) -> tuple[float, float]:
+    maps = _average_channels(images)
+    part = float(np.sum(remove_marginals(maps) ** 2))
+    within = np.sum((maps - maps.mean((1, 2), keepdims=True)) ** 2)
+    is_rounding = part <= PART_ROUNDING * np.sum(maps**2)
+    return 0.0 if is_rounding else part, float(within)
+
+
+def _average_channels(images: Array) -> Array:
+    maps = np.asarray(images, np.float64)
+    return maps.mean(axis=-1) if maps.ndim == 4 else maps

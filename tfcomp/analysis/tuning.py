@@ -37,8 +37,7 @@ from tfcomp.analysis.features import (
 # Smallest variance of a unit that counts, relative to the largest of its
 # stage: well above the rounding of float32 activations.
 DEAD_VARIANCE = 1e-8
-# Of the variance of a unit: by how much one type must explain more than the
-# other, and what the better one must explain at least for the unit to count.
+# Of the variance of a unit: the lead of its type, and the least that counts.
 TYPE_MARGIN = 0.05
 TYPE_FLOOR = 0.5
 _ITERATIONS = 8

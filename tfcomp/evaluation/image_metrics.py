@@ -11,16 +11,16 @@ from tfcomp.analysis import sharing
 from tfcomp.analysis.distances import correlate_with_distance
 from tfcomp.analysis.features import mean_or_none
 from tfcomp.analysis.interpolation import summarize_interpolation
-from tfcomp.analysis.kernel_anova import (
-    compute_interaction_r2,
-    compute_interaction_size,
-    summarize_anova,
-)
 from tfcomp.analysis.kernels import (
     compute_cosine_gram,
     summarize_best_alignment,
 )
-from tfcomp.analysis.schmidt import summarize_centered_schmidt
+from tfcomp.analysis.schmidt import (
+    compute_interaction_r2,
+    compute_interaction_size,
+    summarize_anova,
+    summarize_centered_schmidt,
+)
 from tfcomp.analysis.scores import count_own_peaks
 from tfcomp.statistics.limits import (
     AT_MOST_ONE,

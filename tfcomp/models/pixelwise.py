@@ -6,11 +6,7 @@ from keras import KerasTensor, layers
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.models import pixels
-from tfcomp.models.encodings import (
-    make_code,
-    make_grouped_code,
-    stack_groups,
-)
+from tfcomp.models.encodings import make_code, make_grouped_code, stack_groups
 from tfcomp.models.model_rules import HEADS, choose_patch
 
 

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from tfcomp.analysis import kernels, schmidt
-from tfcomp.analysis.kernel_anova import summarize_anova
 from tfcomp.analysis.kernels import (
     compute_cosine_gram,
     compute_distance_gram,
     compute_overlap_gram,
     convert_to_similarity,
 )
+from tfcomp.analysis.schmidt import summarize_anova
 from tfcomp.evaluation.run_analysis import FEW_POINTS, RunAnalysis
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
