@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 EVIDENCE = Path("assets.extra") / "evaluation.json"
 CANARY = Path(__file__).parent / "canary.py"
+TIMEOUT = 600  # seconds that a SavedModel may take to answer
 NUM_POINTS = 5
 TOLERANCE = 1e-4  # of the largest answer: kernels differ between processes
 Arrays = dict[str, np.ndarray]
@@ -70,7 +71,13 @@ def query_model(version: Path, requests: Arrays) -> Arrays:
         np.savez(asked, **requests)  # type: ignore[arg-type]
         program = [sys.executable, "-I", str(CANARY)]
         command = [*program, str(version), asked, answers]
-        result = subprocess.run(command, capture_output=True, text=True)
+        try:
+            result = subprocess.run(
+                command, capture_output=True, text=True, timeout=TIMEOUT
+            )
+        except subprocess.TimeoutExpired as error:
+            reason = f"the SavedModel did not answer in {TIMEOUT} s"
+            raise RunError(reason) from error
         if result.returncode:
             print(result.stderr)  # all of it to the log
             rule = "the SavedModel cannot be used with TensorFlow alone"

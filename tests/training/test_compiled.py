@@ -19,9 +19,9 @@ import tensorflow as tf
 from tests.training.test_resume import check_equal
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import make_dataset
+from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.batches import make_training_table
-from tfcomp.models import value_embedding
+from tfcomp.models import MODELS, value_embedding
 from tfcomp.models.value_embedding import LowRankEmbedding
 from tfcomp.training import compiled
 from tfcomp.training.fit import fit_without_pause
@@ -49,7 +49,28 @@ HARD = (
 )
 SLOTS = ("--flagfile=smoke.flags", "--grid_size=6", "--region=square:2-3")
 SLOTS = (*SLOTS, "--model=slots", "--encoding=one_hot", *TINY)
+ACTING = (
+    "--flagfile=acting.flags",
+    "--grid_size=6",
+    "--sprite_sizes=2,1,2,3,3",
+    "--region=random:.2",
+    "--candidates=2",
+)
 Fit = Callable[..., keras.Model]
+
+
+def make_tiny(model: str) -> tuple[keras.Model, Dataset]:
+    """A compiled model of a registered decoder, and its data."""
+    flags = ACTING if model == "acting" else (*SLOTS, f"--model={model}")
+    if model in ("low_rank", "hard_rendering"):
+        flags = (*LOW_RANK, f"--model={model}")
+    elif model in ("cnn", "rotation"):
+        flags = (*CNN, f"--model={model}")
+    if model in ("attention", "coordinate", "film", "transformer"):
+        flags = (*flags, "--width=8")
+    config = parse_config([*flags, "--region=random:.2", "--grid_size=8"])
+    dataset = make_dataset(config)
+    return make_training_model(config, dataset, make_strategy()), dataset
 
 
 class Losses(keras.callbacks.Callback):
@@ -145,11 +166,22 @@ def test_equal_shapes_compile_once(fit_once: Fit) -> None:
     assert model._tfcomp_program.experimental_get_tracing_count() == 1
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS.names())
+def test_every_decoder_becomes_a_program(name: str) -> None:
+    """XLA's input is made, with exact products; nothing is compiled."""
+    model, dataset = make_tiny(name)
+    program = compiled.make_program(model)
+    table = make_training_table(dataset)
+    rows = tf.zeros([1, 2, 4], tf.int64)
+    text = program.experimental_get_compiler_ir(rows, *table)(stage="hlo")
+    assert "while" in text
+    assert "HloModule" in text
+
+
 def test_products_are_exact_without_tensor_float_32() -> None:
     """What a GPU is told: no factor is rounded to ten bits."""
-    config = parse_config(CNN)
-    dataset = make_dataset(config)
-    model = make_training_model(config, dataset, make_strategy())
+    model, dataset = make_tiny("cnn")
     program = compiled.make_program(model)
     table = make_training_table(dataset)
     rows = tf.zeros([1, 2, 4], tf.int64)
