@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 from tfcomp import __main__ as tfcomp
-from tfcomp import sweep, train
+from tfcomp import __version__, sweep, train
 from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.errors import (
     ConfigError,
@@ -119,7 +119,9 @@ def test_nothing_long_starts_without_a_flag(
     assert list(working_folder.iterdir()) == []
 
 
-def test_one_name_for_all_commands(capsys: pytest.CaptureFixture) -> None:
+def test_commands_and_studies_are_listed_and_named(
+    capsys: pytest.CaptureFixture,
+) -> None:
     assert tfcomp.main(["tfcomp"]) == 0
     listed = capsys.readouterr().out
     assert tfcomp.main(["tfcomp", "compare", "--help"]) == 0
@@ -129,9 +131,8 @@ def test_one_name_for_all_commands(capsys: pytest.CaptureFixture) -> None:
         assert f"tfcomp {name} " in listed
     with pytest.raises(RunError, match="did you mean train"):
         tfcomp.main(["tfcomp", "trian"])
-
-
-def test_studies_are_listed_and_named(capsys: pytest.CaptureFixture) -> None:
+    assert tfcomp.main(["tfcomp", "--version"]) == 0
+    assert capsys.readouterr().out == f"tfcomp {__version__}\n"
     assert tfcomp.main(["tfcomp", "study"]) == 0
     listed = capsys.readouterr().out
     assert all(f"\ntfcomp study {name} " in listed for name in NAMES)

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from tfcomp import __main__ as tfcomp
-from tfcomp import __version__
 from tfcomp.config.command import format_help
 from tfcomp.config.errors import RunError
 from tfcomp.config.flagfiles import (
@@ -126,10 +124,6 @@ def test_shipped_flagfile_begins_with_its_command(name: str) -> None:
 RUNS = {"run": ("", "Runs."), "again": (False, "Again.")}
 
 
-def place(*arguments: str) -> list[str]:
-    return expand_positionals(arguments, define_run_flags())
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -156,20 +150,16 @@ def test_runs_are_the_value_of_their_flag() -> None:
 
 
 def test_a_word_that_looks_like_a_flag() -> None:
+    values = define_run_flags()
     with pytest.raises(RunError, match="did you mean --depth=3"):
-        place("smoke", "depth=3")
-    assert place("my=file") == ["--flagfile=my=file"]
+        expand_positionals(["smoke", "depth=3"], values)
+    assert expand_positionals(["my=file"], values) == ["--flagfile=my=file"]
 
 
 def test_a_command_without_words() -> None:
     table = make_flags({"again": (False, "Again.")})
     with pytest.raises(RunError, match="flags start with --"):
         expand_positionals(["--again", "x"], table)
-
-
-def test_version_and_help(capsys: pytest.CaptureFixture) -> None:
-    assert tfcomp.main(["tfcomp", "--version"]) == 0
-    assert capsys.readouterr().out == f"tfcomp {__version__}\n"
 
 
 def test_help_has_every_flag_once() -> None:

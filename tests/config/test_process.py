@@ -1,4 +1,4 @@
-"""Temporary files, private and gone at the end."""
+"""Temporary files, and what a shell has set up for other programs."""
 
 import os
 import subprocess
@@ -6,13 +6,17 @@ import sys
 import tempfile
 from pathlib import Path
 
+import keras
 import pytest
 
+from tfcomp.config import quiet
+from tfcomp.config.errors import RunError
 from tfcomp.config.process import (
     PREFIX,
     make_private_folder,
     use_private_folder,
 )
+from tfcomp.config.quiet import start_tensorflow
 
 
 @pytest.fixture
@@ -42,3 +46,63 @@ def test_temporary_files_go_there(place: Path) -> None:
         assert Path(made).parent == folder
     assert os.environ["TMPDIR"] == tempfile.gettempdir() == str(place)
     assert not os.listdir(place)
+
+
+# A machine with a GPU, as far as it is set up there.
+START = """
+from tfcomp.config.quiet import start_tensorflow
+with start_tensorflow():
+    import keras, tensorflow as tf
+config = keras.config
+print(config.backend(), config.image_data_format(), config.floatx())
+tf.config.list_physical_devices = lambda kind="": [0] * (kind == "GPU")
+from tensorflow.python.framework.config import is_op_determinism_enabled
+for is_cli in (False, True):
+    with start_tensorflow(is_cli):
+        pass
+    rounds = tf.config.experimental.tensor_float_32_execution_enabled()
+    print(rounds, is_op_determinism_enabled())
+"""
+ELSEWHERE = (
+    '{"backend": "jax", "image_data_format": "channels_first", '
+    '"floatx": "float64"}'
+)
+
+
+def test_keras_is_set_up_as_ours_and_gpus_are_exact(tmp_path: Path) -> None:
+    (tmp_path / ".keras").mkdir()
+    (tmp_path / ".keras" / "keras.json").write_text(ELSEWHERE)
+    others = {"KERAS_BACKEND": "torch", "TF_USE_LEGACY_KERAS": "1"}
+    environment = os.environ | others | {"HOME": str(tmp_path)}
+    environment.pop("KERAS_HOME", None)
+    printed = subprocess.check_output(
+        [sys.executable, "-c", START], env=environment, text=True
+    )
+    ours = "tensorflow channels_last float32"
+    assert printed.splitlines() == [ours, "False False", "False True"]
+
+
+def test_keras_of_the_program_is_refused() -> None:
+    """It is not changed under somebody who uses it, too."""
+    keras.config.set_image_data_format("channels_first")
+    try:
+        with pytest.raises(RunError, match="it is tensorflow, channels_first"):
+            with start_tensorflow():
+                pass
+    finally:
+        keras.config.set_image_data_format("channels_last")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("--xla_dump_to=x", f"--xla_dump_to=x {quiet.XLA_FLAG}"),
+        ("--xla_gpu_deterministic_ops=false",) * 2,
+    ],
+)
+def test_kernels_repeat_their_bits_unless_a_user_says_no(
+    given: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XLA_FLAGS", given)
+    quiet.choose_deterministic_kernels()
+    assert os.environ["XLA_FLAGS"] == expected

@@ -11,7 +11,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(
     path
     for path in [*DOCS.glob("*.md"), DOCS.parent / "README.md"]
-    if path.name not in ("package_page.md",)
+    if path.name != "package_page.md"
 )
 WORDS = {
     "reproduced": "reproduced",
@@ -31,12 +31,10 @@ def read_verdicts() -> dict[str, set[str]]:
         for row in csv.DictReader(file):
             known = found.setdefault(row["claim"], set())
             known |= {row["paper_verdict"], row["claim_verdict"]}
-            is_whole = "in parts" in (
-                row["claim_verdict"],
-                row["paper_verdict"],
-            )
-            if is_whole or row["claim"] in ("C10", "C16"):
-                known |= {row["verdict"]} if row["decides"] == "True" else set()
+            verdicts = row["claim_verdict"], row["paper_verdict"]
+            has_parts = "in parts" in verdicts or row["claim"] in ("C10", "C16")
+            if has_parts and row["decides"] == "True":
+                known.add(row["verdict"])
     return found
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from absl import flags
 
+from tests.docs.page_blocks import ROOT
 from tfcomp.config import command
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.flagfiles import SHIPPED, expand_positionals
@@ -18,7 +19,6 @@ from tfcomp.study import PACK_FLAGS, PLAN_FLAGS
 from tfcomp.sweeps.grid import parse_grid
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 
-ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\W*(?:\S*/)?(?:tfcomp|python -m tfcomp\.) ?([a-z].*)$")
 # What follows the flags of a command, in a shell.
@@ -41,11 +41,6 @@ def _asked(monkeypatch: pytest.MonkeyPatch) -> None:
         raise FlagsAsked(values)
 
     monkeypatch.setattr(command, "parse_flags", parse)
-
-
-def list_sources() -> list[Path]:
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    return [*pages, *sorted(SHIPPED.rglob("*.flags"))]
 
 
 def list_commands(source: Path) -> Iterator[list[str]]:
@@ -89,7 +84,8 @@ def check_command(words: list[str]) -> dict[str, Any]:
 
 def test_every_command_can_be_typed() -> None:
     count, wrong = 0, []
-    for source in list_sources():
+    sources = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    for source in [*sources, *SHIPPED.rglob("*.flags")]:
         for words in list_commands(source):
             if words in (["study"], ["published"]) or "--help" in words:
                 continue

@@ -9,14 +9,10 @@ import re
 import time
 
 from tests.docs.page_blocks import ROOT
-from tfcomp.storage.published_folder import (
-    DEFAULT,
-    Published,
-    list_published,
-)
+from tfcomp.storage.published_folder import DEFAULT, Published, list_published
 
-PAGE = ROOT / DEFAULT / "README.md"
 FOLDER = ROOT / DEFAULT
+PAGE = FOLDER / "README.md"
 BEGIN = "<!-- made from the files by tests/docs -->\n"
 HEAD = (
     "\n| model | weights | kB | ID | OOD | OOD R² | seconds to load |\n"

@@ -10,12 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.page_blocks import (
-    ROOT,
-    Reader,
-    find_difference,
-    list_blocks,
-)
+from tests.docs.page_blocks import ROOT, Reader, find_difference, list_blocks
 
 PAGES = ["docs/index.md", "docs/claims.md"] + sorted(
     str(path.relative_to(ROOT)) for path in ROOT.glob("docs/tutorials/*.md")

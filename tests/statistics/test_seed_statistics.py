@@ -1,4 +1,4 @@
-"""Means and intervals over seeds, against textbooks and by hand."""
+"""Statistics over seeds, against textbooks and by hand; labels of settings."""
 
 import math
 
@@ -16,8 +16,12 @@ from tfcomp.statistics.limits import (
     Limits,
 )
 from tfcomp.statistics.seed_statistics import (
+    adjust_by_holm,
+    choose_flags,
+    compare_settings,
     compute_interval,
     compute_statistics,
+    make_label,
     summarize,
 )
 
@@ -116,3 +120,67 @@ def test_summary_of_settings() -> None:
     assert 0 < low < 1 and high > 3
     assert tuple(found.loc[0, ["sd", "low", "high"]]) == (2**0.5, low, high)
     assert list(found.loc[2, ["sd", "low", "high"]]) == [None] * 3
+
+
+def test_pairs_by_hand() -> None:
+    settings = {
+        2: {0: 1.0, 1: 2.0, 2: 4.0, 5: 9.0},
+        3: {2: 1.0, 1: 1.0, 0: 0.5, 7: 9.0},
+    }
+    rows = [
+        {"depth": depth, "seed": seed, "score": "ood_mse", "value": value}
+        for depth, values in settings.items()
+        for seed, value in values.items()
+    ]
+    table = pd.DataFrame(rows, dtype=object)
+    (row,) = compare_settings(table, ["depth"]).to_dict("records")
+    # Seeds 0, 1 and 2: differences -0.5, -1 and -3, ratios 1/2, 1/2 and 1/4.
+    deviation = np.std([-0.5, -1.0, -3.0], ddof=1)
+    half = 4.3027 * deviation / math.sqrt(3)
+    assert (row["depth_a"], row["depth_b"], row["n"]) == (2, 3, 3)
+    assert row["difference"] == pytest.approx(-1.5)
+    assert row["sd"] == pytest.approx(deviation)
+    assert row["low"] == pytest.approx(-1.5 - half, rel=1e-4)
+    assert row["high"] == pytest.approx(-1.5 + half, rel=1e-4)
+    expected = stats.ttest_rel([0.5, 1.0, 1.0], [1.0, 2.0, 4.0]).pvalue
+    assert row["p"] == row["p_holm"] == pytest.approx(expected)
+    logs = np.log([1 / 2, 1 / 2, 1 / 4])
+    factor = math.exp(4.3027 * logs.std(ddof=1) / math.sqrt(3))
+    mean = math.exp(logs.mean())
+    assert row["ratio"] == pytest.approx(mean)
+    assert row["ratio_low"] == pytest.approx(mean / factor, rel=1e-4)
+    assert row["ratio_high"] == pytest.approx(mean * factor, rel=1e-4)
+    assert list(row)[-4:] == ["p_holm", "ratio", "ratio_low", "ratio_high"]
+
+
+def test_holm_by_hand() -> None:
+    # Sorted: 0.01 x 4, 0.02 x 3, 0.03 x 2 (raised to the one before), 0.5 x 1.
+    found = adjust_by_holm([0.03, None, 0.5, 0.01, 0.02])
+    assert found == pytest.approx([0.06, None, 0.5, 0.04, 0.06])
+    assert adjust_by_holm([0.6, 0.7]) == [1.0, 1.0]
+    assert adjust_by_holm([]) == []
+
+
+def test_flags_that_follow_from_others_are_left_out() -> None:
+    settings = [
+        {"encoding": code, "epochs": epochs, "width": 8, "depth": depth}
+        for code, epochs in (("bump", 50), ("ramp", 100))
+        for depth in (2, 3)
+    ]
+    flags = choose_flags(settings)
+    assert flags == ["encoding", "depth"]
+    labels = [make_label(setting, flags) for setting in settings]
+    assert labels[0] == "encoding bump, depth 2" and len(set(labels)) == 4
+
+
+def test_a_flag_is_named_though_others_together_tell_it() -> None:
+    """As the code of one row of a table of many small changes."""
+    rows = [("one_hot", 3, 0.0), ("bump", 1, 0.0), ("one_hot", 1, 0.1)]
+    settings = [{"sigma": s, "noise": n, "encoding": e} for e, s, n in rows]
+    assert choose_flags(settings) == ["sigma", "noise", "encoding"]
+
+
+def test_a_single_setting() -> None:
+    assert choose_flags([{}]) == choose_flags([{"depth": 2}]) == []
+    assert make_label({"depth": 2}, []) == "all"
+    assert make_label({"rate": 0.0}, ["rate"]) == "rate 0"

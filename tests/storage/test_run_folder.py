@@ -11,13 +11,11 @@ import pytest
 from tfcomp.config.errors import RunError
 from tfcomp.config.flagfiles import expand_flagfiles
 from tfcomp.config.run_config import RunConfig
-from tfcomp.storage.files import MAX_TEXT
 from tfcomp.storage.output_folders import lock_folder
 from tfcomp.storage.run_folder import (
     check_run,
     claim_run,
     is_finished,
-    read_metrics,
 )
 
 METRICS = {"id": {"mse": 1.0}, "layers": {"image": {}}, "train": {}}
@@ -120,10 +118,3 @@ def test_empty_flags(make_smoke: Callable) -> None:
     (Path(config.run_dir) / "run.flags").write_text("\n")
     with pytest.raises(RunError, match="run.flags is damaged .it has no flags"):
         check_run(config.run_dir)
-
-
-def test_huge_metrics_are_not_read(finished: RunConfig) -> None:
-    with open(Path(finished.run_dir) / "metrics.json", "r+b") as file:
-        file.truncate(MAX_TEXT + 1)
-    with pytest.raises(RunError, match="it has more than 128 MB"):
-        read_metrics(Path(finished.run_dir))

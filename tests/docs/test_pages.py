@@ -1,0 +1,95 @@
+"""Tables, notebooks and examples of docstrings agree with the code."""
+
+import ast
+import doctest
+import importlib.util
+import json
+
+import numpy as np
+import pytest
+
+import tfcomp
+from tests.docs.page_blocks import ROOT
+from tfcomp.evaluation.metrics import list_metrics
+
+TITLES = {
+    "Scores of images": ("image",),
+    "Numbers of stages": ("stage", "stages"),
+    "Numbers of runs": ("run",),
+}
+
+
+def read_table(title: str) -> dict[str, list[str]]:
+    """Returns definition, range, unit and better of each number."""
+    _, _, text = (
+        (DOCS / "outputs.md").read_text("utf-8").partition(f"### {title}\n")
+    )
+    lines = text.partition("\n### ")[0].replace("\\|", "¦").splitlines()
+    rows = [[c.strip() for c in line.split("|")[1:-1]] for line in lines]
+    named = [row for row in rows if row and row[0].startswith("`")]
+    return {name.strip("`"): cells for name, *cells in named}
+
+
+def test_the_page_defines_what_is_declared() -> None:
+    for title, of in TITLES.items():
+        table = read_table(title)
+        metrics = {m.name: m for m in list_metrics(*of) if not m.is_user}
+        assert table.keys() == metrics.keys()
+        for name, (text, *cells) in table.items():
+            metric = metrics[name]
+            limits = str(metric.limits).replace("(-inf, inf)", "")
+            assert cells == [limits, metric.unit, metric.better or ""]
+            if metric.about:  # as pages show it
+                shown = f"**{metric.label}**: {metric.about}"
+                assert text.replace("¦", "|") == shown
+            assert text
+
+
+DOCS = ROOT / "docs"
+
+
+def load_script():
+    spec = importlib.util.spec_from_file_location(
+        "notebooks", DOCS / "notebooks.py"
+    )
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["donut", "own_data"])
+def test_notebook_is_that_of_the_page(name: str) -> None:
+    page = (DOCS / "tutorials" / f"{name}.md").read_text()
+    committed = (DOCS / "notebooks" / f"{name}.ipynb").read_text()
+    expected = load_script().make_notebook(page)
+    assert committed == expected, "run python docs/notebooks.py"
+    notebook = json.loads(committed)
+    codes = [c for c in notebook["cells"] if c["cell_type"] == "code"]
+    assert len(codes) >= 3 and not any(cell["outputs"] for cell in codes)
+    sources = ["".join(cell["source"]) for cell in codes]
+    for source in sources:
+        if not source.startswith("%%"):
+            ast.parse(source)
+    assert not any("not run" in "".join(c["source"]) for c in notebook["cells"])
+    # Every block of Python of the page is there.
+    assert page.count("\n```python") == sum(
+        source.startswith("%%writefile") or not source.startswith("%%")
+        for source in sources
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["FactorTable", "describe_run", "evaluate", "read_runs"]
+)
+def test_examples_print_what_they_say(name: str) -> None:
+    found = getattr(tfcomp, name)
+    names = {"tfcomp": tfcomp, "np": np}
+    (test,) = (
+        test
+        for test in doctest.DocTestFinder().find(found, name, globs=names)
+        if test.name == name
+    )
+    assert test.examples
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert runner.run(test).failed == 0
