@@ -30,10 +30,7 @@ NEEDLESS = ("matplotlib", "pandas", "sklearn")
 
 @contextlib.contextmanager
 def quiet_startup() -> Iterator[None]:
-    """Hides what the block writes to stderr, unless it crashes.
-
-    TF_CPP_MIN_LOG_LEVEL=0 in the environment shows everything.
-    """
+    """Hides stderr, unless the block crashes or TF_CPP_MIN_LOG_LEVEL is 0."""
     if os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2") in ("0", "1"):
         yield
         return

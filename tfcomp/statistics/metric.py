@@ -14,9 +14,8 @@ from typing import Any, Literal, TypeVar
 
 from tfcomp.statistics.limits import REAL, Limits
 
-# What a function takes and returns: images, and a value for each of them (runs
-# have the means over ID and OOD); one stage, and its numbers; an analysis of a
-# run, and numbers by stage and name (`stages`), or by name (`run`).
+# What a function takes and returns: images, and a value for each; one stage,
+# and its numbers; a run, and numbers by stage and name (`stages`), or by name.
 Of = Literal["image", "stage", "stages", "run"]
 Better = Literal["low", "high"]
 Function = TypeVar("Function", bound=Callable[..., Any])

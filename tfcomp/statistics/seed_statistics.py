@@ -93,12 +93,10 @@ def summarize(
     keys: Sequence[str],
     find_limits: Callable[[str], Limits],
 ) -> pd.DataFrame:
-    """Computes mean, spread and interval of numbers with equal keys.
-
-    The range of `value` follows from the key `score` or `quantity`.
-    """
+    """Computes mean, spread and interval of numbers with equal keys."""
     import pandas as pd
 
+    # The score decides the range of its values.
     named = [keys.index(n) for n in ("score", "quantity") if n in keys]
     rows = []
     for key, group in table.groupby(list(keys), sort=False, dropna=False):
@@ -196,11 +194,7 @@ def format_rows(rows: Sequence[Sequence[Any]]) -> str:
 
 
 def choose_flags(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Returns the flags that tell the settings apart, in their order.
-
-    Leaves out flags that follow from an earlier one, as epochs that are varied
-    together with the encoding.
-    """
+    """Returns flags that tell the settings apart, and follow from no other."""
     chosen: list[str] = []
     for name in settings[0]:
         varies = _count(settings, [name]) > 1

@@ -43,10 +43,9 @@ def lock_folder(folder: Path, *, wait: bool = False) -> IO[bytes]:
         fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BaseException as error:
         file.close()
-        if isinstance(error, BlockingIOError):
-            rule = f"another process is working in {folder}"
-            raise RunError(rule) from error
-        raise
+        if not isinstance(error, BlockingIOError):
+            raise
+        raise RunError(f"another process is working in {folder}") from error
     return file
 
 

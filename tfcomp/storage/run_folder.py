@@ -37,10 +37,7 @@ MAX_RATIO = 20  # of what a model unpacks to and its file
 
 
 def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
-    """Creates the folder of a run, or takes it over to resume; locks it.
-
-    Raises a RunError if it belongs to other flags or is in use.
-    """
+    """Creates and locks the folder of a run, or takes it over to resume."""
     path = Path(config.run_dir)
     _check_owner(path, config)
     files.refuse_links(path)

@@ -57,15 +57,13 @@ class Group:
         return dataclasses.replace(self, runs=kept)
 
     def untrain(self) -> Group:
-        """Returns the untrained networks: numbers at the end are of the start.
-
-        ID scores, which decide whether a run counts, stay.
-        """
+        """Returns untrained networks: numbers at the end are of the start."""
         columns: Columns = {}
         for (when, path), numbers in self.columns.items():
             if when == START:
                 columns[START, path] = numbers
                 columns.setdefault((END, path), numbers)
+            # ID scores decide whether a run counts.
             elif when == END and path.startswith("id/"):
                 columns[END, path] = numbers
         return dataclasses.replace(self, columns=columns)

@@ -191,10 +191,7 @@ def load_sweep(path: str | Path) -> Sweep:
 def read_results(
     patterns: Sequence[str], history: bool = True, without: Sequence[Path] = ()
 ) -> Results:
-    """Reads finished runs, the newest of repeats; `history` adds epochs.
-
-    ConfigError if a pattern matches nothing, RunError for a damaged pack.
-    """
+    """Reads finished runs, the newest of repeats; `history` adds epochs."""
     notes: list[str] = []
     runs: list[Run] = []
     for folder in find_runs(patterns):

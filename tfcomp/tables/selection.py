@@ -68,11 +68,7 @@ def find_series(
     flag: str,
     wanted: Collection[Any] = (),
 ) -> dict[Any, Group]:
-    """Returns groups that differ in one flag alone, by its value, rising.
-
-    Values without enough seeds are left out, unless none has them or they are
-    wanted.
-    """
+    """Returns groups that differ in one flag alone, by its value, rising."""
 
     def rank(family: Mapping[Any, Group]) -> tuple:
         enough = [value for value, group in family.items() if has_enough(group)]
@@ -87,6 +83,7 @@ def find_series(
     ]
     best = dict(sorted(max(reversed(families), key=rank, default={}).items()))
     enough = {value for value, group in best.items() if has_enough(group)}
+    # Values with too few seeds stay if they are wanted, or if all are such.
     kept = {*enough, *wanted} if enough else set(best)
     stray = [group for value, group in best.items() if value not in kept]
     return {
