@@ -12,7 +12,8 @@ from typing import Any
 from tfcomp.config.command import make_main
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.quiet import start_tensorflow
-from tfcomp.datasets.tables import explain_damage, read_embeddings
+from tfcomp.datasets.table_files import read_embeddings
+from tfcomp.datasets.tables import explain_damage
 
 SHOWN = (
     "layer classes additive_r2 additive_r2_whitened additive_r2_probes "

@@ -26,10 +26,7 @@ def make_table(classes: np.ndarray, images: np.ndarray, *flags: str) -> Dataset:
 
 
 def compare_all(dataset: Dataset) -> tuple[np.ndarray, dict, dict]:
-    """Returns copies, and by factor values that look the same always or not.
-
-    Slow: compares all pairs of images.
-    """
+    """Compares all pairs: copies, values that are equal always or somewhere."""
     every, space = dataset.splits.all, dataset.space
     pixels = np.round(255 * dataset.render_array(every.factors))
     index = space.to_index(every.factors)

@@ -40,9 +40,6 @@ def mnist_dir() -> Path:
     pytest.skip("no TFDS mnist in TFDS_DATA_DIR")
 
 
-# One digit
-
-
 def test_published_number_of_images() -> None:
     splits = make(STAND_IN).splits
     assert len(splits.train) == 888
@@ -77,9 +74,6 @@ def test_stand_ins_are_ten_digits_and_say_so() -> None:
     assert not any("MNIST" in line for line in list_notes(make()))
 
 
-# MNIST
-
-
 def test_first_four(mnist_dir: Path) -> None:
     """Against all of the data, read in the plain way."""
     examples = tfds.load("mnist", split="train[:50]", data_dir=mnist_dir)
@@ -97,9 +91,6 @@ def test_no_network_is_used(mnist_dir: Path, tmp_path: Path) -> None:
         with pytest.raises(RunError, match="no MNIST"):
             make(f"--data_dir={tmp_path}").prepare()
     assert not refuse.called
-
-
-# Mistakes
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset, materialized
 from tfcomp.datasets.batches import make_batches
-from tfcomp.datasets.data_card import (
-    count_bytes,
-    format_data_card,
-    hash_images,
-)
+from tfcomp.datasets.data_card import count_bytes, format_data_card, hash_images
 from tfcomp.datasets.materialized import (
     attach_examples,
     load_split,
@@ -28,11 +24,6 @@ from tfcomp.datasets.materialized import (
 
 BUMPS = ("--grid_size=8", "--region=square:3-4", "--polarity=bright")
 SMALL = ("--flagfile=smoke.flags", "--region=corner:7")
-DIGITS = (
-    "--flagfile=rotated_mnist.flags",
-    "--digit_source=stand_in",
-    "--num_angles=37",
-)
 KINDS = {
     "grid": SMALL,
     "num_train": (*SMALL, "--num_train=40"),
@@ -44,8 +35,8 @@ KINDS = {
         "--region=random:0.2",
     ),
     "digits": (
-        *DIGITS,
-        "--digit_classes=4,0,1",
+        *("--flagfile=rotated_mnist.flags", "--digit_source=stand_in"),
+        *("--num_angles=37", "--digit_classes=4,0,1"),
         "--region=box:digit:4-4,angle:160-200",
     ),
 }
@@ -85,25 +76,16 @@ def test_batches_have_the_same_bits(kind: str, tmp_path: Path) -> None:
         assert one[1].tobytes() == two[1].tobytes()
 
 
-def test_held_out_examples_are_there_too(
-    stored: RunConfig, tmp_path: Path
+def test_held_out_examples_are_there_and_written_once(
+    stored: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    materialize(stored, tmp_path)
+    folder = materialize(stored, tmp_path)
     dataset = make_dataset(stored)
     found = load_split(stored, tmp_path, "ood")
     expected = dataset.splits.grid[dataset.splits.is_ood]
     np.testing.assert_array_equal(found.factors, expected)
     images = dataset.render_array(expected)
     np.testing.assert_array_equal(found.images, images)
-
-
-# Writing
-
-
-def test_second_call_changes_nothing(
-    stored: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = materialize(stored, tmp_path)
     before = {p: p.stat().st_mtime_ns for p in folder.iterdir()}
     monkeypatch.setattr(materialized, "make_dataset", None)  # no TensorFlow
     assert materialize(stored, tmp_path) == folder
@@ -121,23 +103,16 @@ def test_examples_of_other_code_are_not_read(
     assert len(attach(stored).train_images) > 0
 
 
-# Refusals
-
-
-def test_other_examples_than_the_flags_describe(
+def test_other_and_damaged_examples_are_refused(
     stored: RunConfig, tmp_path: Path
 ) -> None:
-    materialize(stored, tmp_path)
+    folder = materialize(stored, tmp_path)
     moved = make_dataset(stored).splits.train.copy()
     moved[5, 1] = np.nextafter(moved[5, 1], np.float32(9))
     for table in (moved, moved[:-1]):
         with pytest.raises(RunError, match="has other examples than") as caught:
             attach(stored, train=table)
         assert "\n" not in str(caught.value)
-
-
-def test_damaged_files(stored: RunConfig, tmp_path: Path) -> None:
-    folder = materialize(stored, tmp_path)
     records = next(folder.glob("*train*"))
     records.write_bytes(records.read_bytes()[:1000])
     with pytest.raises(RunError, match="cannot be .* remove it") as caught:

@@ -24,14 +24,6 @@ BYTES = (255 * UNIT).astype("u1")
 COLOR = np.stack([BYTES, BYTES // 2, BYTES // 3], axis=-1)
 
 
-def add_alpha(images: np.ndarray) -> np.ndarray:
-    return np.concatenate([images, np.full_like(images[..., :1], 255)], -1)
-
-
-def spoil(images: np.ndarray) -> np.ndarray:
-    return np.where(images > 0.999, np.nan, images)
-
-
 # What people have: images, classes, the words of the refusal.
 CASES: dict[str, tuple[Any, Any, Any]] = {
     "NCHW": (
@@ -56,7 +48,7 @@ CASES: dict[str, tuple[Any, Any, Any]] = {
         "classes must be integers, names of classes go to levels",
     ),
     "NaN": (
-        spoil(UNIT),
+        np.where(UNIT > 0.999, np.nan, UNIT),
         CLASSES,
         "images must be finite, there is NaN or infinity in image, got",
     ),
@@ -67,7 +59,7 @@ CASES: dict[str, tuple[Any, Any, Any]] = {
         "return_inverse=True)), the largest of 3 classes, got 1000000",
     ),
     "color with alpha": (
-        add_alpha(COLOR),
+        np.concatenate([COLOR, np.full_like(COLOR[..., :1], 255)], -1),
         CLASSES,
         "images must have channels that vary (images[..., :3] has no alpha)",
     ),
@@ -143,19 +135,10 @@ def test_tensors_and_frames() -> None:
         np.testing.assert_allclose(drawn, expected.draw(table.points))
 
 
-@pytest.fixture
-def shuffled() -> tuple[tfcomp.FactorTable, np.ndarray]:
-    """A table whose images came in another order than that of the grid."""
+def test_region_of_a_mask_or_numbers() -> None:
     order = np.random.default_rng(1).permutation(48)
-    names = ["size", "x", "y"]
-    table = tfcomp.FactorTable(UNIT[order], CLASSES[order], names=names)
-    return table, CLASSES[order]
-
-
-def test_region_of_a_mask_or_numbers(
-    shuffled: tuple[tfcomp.FactorTable, np.ndarray],
-) -> None:
-    table, classes = shuffled
+    names, classes = ["size", "x", "y"], CLASSES[order]
+    table = tfcomp.FactorTable(UNIT[order], classes, names=names)
     mask = (classes[:, 0] == 2) & (classes[:, 1] >= 2)
     expected = parse_region("size:2,x:2-3", table.space)
     for region in (mask, np.flatnonzero(mask), np.flatnonzero(mask).tolist()):

@@ -17,7 +17,6 @@ THREE = FactorSpace(
 ANGLE = Factor("angle", 36, 0.0, 360.0, periodic=True)
 ROTATED = FactorSpace((Factor("x", 4, 0.0, 3.0), ANGLE))
 LABELLED = FactorSpace((*TWO, Factor("digit", 3, 0.0, 2.0, categorical=True)))
-NAMES_ONLY = FactorSpace((Factor("digit", 3, 0.0, 2.0, categorical=True),))
 
 Rule = Callable[[tuple[float, ...]], bool]
 
@@ -75,28 +74,19 @@ def test_stripe_is_held_out_for_its_own_value_only(
 
 
 @pytest.mark.parametrize(
-    ("spec", "rule"),
+    ("spec", "space", "rule"),
     [
-        ("gap:angle:350-10", lambda p: p[1] >= 350 or p[1] <= 10),
-        ("gap:angle:10-350", lambda p: 10 <= p[1] <= 350),
+        ("gap:angle:350-10", ROTATED, lambda p: p[1] >= 350 or p[1] <= 10),
+        ("gap:angle:10-350", ROTATED, lambda p: 10 <= p[1] <= 350),
+        ("square:3-5", LABELLED, lambda p: 3 <= min(p[:2]) <= max(p[:2]) <= 5),
+        ("diagonal:2", LABELLED, lambda p: abs(p[0] - p[1]) <= 2),
+        ("x:3-5,digit:1-1", LABELLED, lambda p: 3 <= p[0] <= 5 and p[2] == 1),
     ],
 )
-def test_interval_of_a_periodic_factor(spec: str, rule: Rule) -> None:
-    assert_equals_rule(spec, ROTATED, rule)
-
-
-@pytest.mark.parametrize(
-    ("spec", "rule"),
-    [
-        ("square:3-5", lambda p: 3 <= p[0] <= 5 and 3 <= p[1] <= 5),
-        ("diagonal:2", lambda p: abs(p[0] - p[1]) <= 2),
-        ("box:x:3-5,digit:1-1", lambda p: 3 <= p[0] <= 5 and p[2] == 1),
-    ],
-)
-def test_categorical_factor_is_ruled_by_name_only(
-    spec: str, rule: Rule
+def test_periodic_and_categorical_factors(
+    spec: str, space: FactorSpace, rule: Rule
 ) -> None:
-    assert_equals_rule(spec, LABELLED, rule)
+    assert_equals_rule(spec, space, rule)
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,6 @@ POINTS = np.array(
 )
 STRIPES = np.array([[3.5, np.nan], [np.nan, 8.0]], np.float32)
 ALL = np.concatenate([POINTS, STRIPES, np.full((1, 2), np.nan, np.float32)])
-RENDERERS = pytest.mark.parametrize("render", [render_gaussians, render_plus])
-POLARITIES = pytest.mark.parametrize("polarity", ["bright", "dark"])
 
 
 def gauss(distance: float, sigma: float) -> float:
@@ -40,7 +38,7 @@ def draw_slowly(
 
 
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 2.5])
-@POLARITIES
+@pytest.mark.parametrize("polarity", ["bright", "dark"])
 def test_bump_equals_loop(sigma: float, polarity: str) -> None:
     found = render_gaussians(ALL, 12, sigma, polarity)
     expected = draw_slowly(ALL, 12, sigma, polarity, lambda a, b: a * b)
@@ -49,25 +47,20 @@ def test_bump_equals_loop(sigma: float, polarity: str) -> None:
     np.testing.assert_allclose(found, expected, atol=2e-7)
 
 
-@RENDERERS
-def test_eager_equals_inside_tf_data(render) -> None:
-    data = tf.data.Dataset.from_tensor_slices(ALL).batch(3)
-    data = data.map(lambda rows: render(rows, 12, 1.3, "dark"))
-    found = np.concatenate(list(data.as_numpy_iterator()))
-    np.testing.assert_array_equal(found, render(ALL, 12, 1.3, "dark"))
-
-
-@RENDERERS
-@pytest.mark.parametrize("size", [1, 2, 5, 31])
-def test_image_does_not_depend_on_its_batch(
-    render, size: int, rng: np.random.Generator
+@pytest.mark.parametrize("render", [render_gaussians, render_plus])
+def test_image_does_not_depend_on_batch_and_graph(
+    render, rng: np.random.Generator
 ) -> None:
     factors = rng.uniform(0, 11, size=(62, 2)).astype(np.float32)
     factors[::7, 0] = np.nan
-    whole = render(factors, 12, 1.0).numpy()
-    for start in range(0, 62, size):
-        part = render(factors[start : start + size], 12, 1.0)
-        np.testing.assert_array_equal(part, whole[start : start + size])
+    whole = render(factors, 12, 1.0, "dark").numpy()
+    for size in (1, 2, 5, 31):
+        data = tf.data.Dataset.from_tensor_slices(factors).batch(size)
+        data = data.map(lambda rows: render(rows, 12, 1.0, "dark"))
+        found = np.concatenate(list(data.as_numpy_iterator()))
+        np.testing.assert_array_equal(found, whole)
+        eager = render(factors[:size], 12, 1.0, "dark")
+        np.testing.assert_array_equal(eager, whole[:size])
 
 
 ANGLES = np.array([0, 33.3, 45, 90, 161.5, 180, 270, 359.9, 360, -20, 725])

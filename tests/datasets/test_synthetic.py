@@ -85,8 +85,6 @@ def test_stripes_show_every_value_of_one_factor() -> None:
         values = np.sort(values[~np.isnan(values)])
         np.testing.assert_array_equal(values, np.arange(28))
 
-
-def test_bumps_come_from_id_without_repetition() -> None:
     dataset = make_stripes("--num_bumps=100")
     bumps = dataset.splits.train[56:]
     assert bumps.shape == (100, 2)

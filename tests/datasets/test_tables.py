@@ -74,25 +74,16 @@ def test_dsprites(ending: str, tmp_path: Path) -> None:
     values[:, 2], values[:, 3] = scales[classes[:, 2]], angles[classes[:, 3]]
     path = tmp_path / f"dsprites.{ending}"
     if ending == "npz":
-        np.savez_compressed(
-            path,
-            imgs=images,
-            latents_values=values,
-            latents_classes=classes,
-            metadata=np.array({"date": "April 2017"}, dtype=object),
-        )
+        members = {"latents_values": values, "latents_classes": classes}
+        members["metadata"] = np.array({"date": "April 2017"}, dtype=object)
+        np.savez_compressed(path, imgs=images, **members)
     else:
         with h5py.File(path, "w") as file:
             file.create_dataset("imgs", data=images, chunks=(24, 2, 4))
             file["latents/classes"], file["latents/values"] = classes, values
     table = read_table(str(path))
-    assert table.space.names == (
-        "shape",
-        "scale",
-        "orientation",
-        "posX",
-        "posY",
-    )
+    names = ("shape", "scale", "orientation", "posX", "posY")
+    assert table.space.names == names
     assert table.notes == ("left out: color, which has a single value",)
     assert_draws(table, images, 1)
     shape, scale, orientation, *_ = table.space

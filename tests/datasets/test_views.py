@@ -7,11 +7,7 @@ import pytest
 
 from tests.own_factors import TILES
 from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.factors import (
-    Factor,
-    FactorSpace,
-    make_categories,
-)
+from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
 from tfcomp.datasets.grid_maps import (
     GridMap,
     find_interval,
@@ -20,10 +16,7 @@ from tfcomp.datasets.grid_maps import (
 )
 from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.splits import make_splits
-from tfcomp.datasets.views import (
-    subsample_levels,
-    subsample_points,
-)
+from tfcomp.datasets.views import subsample_levels, subsample_points
 
 SHAPE = TILES.shape
 
@@ -65,12 +58,6 @@ ANGLE = Factor("angle", 6, 0.0, 360.0, periodic=True)
 DIGITS = make_categories("digit", [4, 0])
 
 
-def test_one_factor_is_one_curve() -> None:
-    (curve,) = list_curves(FactorSpace((ANGLE,)))
-    assert curve.label == "angle"
-    assert curve.rows.tolist() == list(range(6))
-
-
 def test_a_curve_for_every_name() -> None:
     for factors in ((DIGITS, ANGLE), (ANGLE, DIGITS)):
         space = FactorSpace(factors)
@@ -83,8 +70,10 @@ def test_a_curve_for_every_name() -> None:
             assert set(points[:, 1 - column]) == {digit}
 
 
-def test_interval_of_a_gap() -> None:
+def test_one_factor_is_one_curve_with_an_interval() -> None:
     (curve,) = list_curves(FactorSpace((ANGLE,)))
+    assert curve.label == "angle"
+    assert curve.rows.tolist() == list(range(6))
     inside = np.array([0, 0, 1, 1, 1, 0])
     assert find_interval(curve, inside) == (120.0, 240.0)
     assert find_interval(curve, np.roll(inside, 3)) is None

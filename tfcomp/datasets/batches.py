@@ -53,7 +53,7 @@ def make_batches(
 
     rows = make_row_batches(dataset, batch_size, seed, first_step, num_steps)
     batches = rows.map(make_batch, num_parallel_calls=1, deterministic=True)
-    return batches.prefetch(4).with_options(_do_not_tune())
+    return batches.prefetch(4)
 
 
 def make_row_batches(
@@ -73,7 +73,10 @@ def make_row_batches(
         num_parallel_calls=1,
         deterministic=True,
     )
-    return rows.with_options(_do_not_tune())
+    # The end of a training may wait for the tuning thread.
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return rows.with_options(options)
 
 
 def make_row_sampler(
@@ -103,13 +106,6 @@ def make_training_table(dataset: Dataset) -> tuple[tf.Tensor, tf.Tensor]:
 def _render_all(dataset: Dataset) -> np.ndarray:
     with tf.device("CPU"):
         return dataset.render_training(np.arange(len(dataset.splits.train)))
-
-
-def _do_not_tune() -> tf.data.Options:
-    # The end of a training may wait for the tuning thread.
-    options = tf.data.Options()
-    options.autotune.enabled = False
-    return options
 
 
 def _add_noise(images: tf.Tensor, rows: tf.Tensor, noise: float) -> tf.Tensor:

@@ -26,18 +26,14 @@ Aliases = dict[str, list[np.ndarray]]
 class Copies:
     """Equal images of a split.
 
-    Attributes:
-        is_copy: Mask of all existing combinations [n]: held out, with the
-            image of a training combination.
-        summary: The entry of `metrics.json`, empty without equal images.
-            `num_repeated` training combinations have the image of another
-            one. `aliases` are values by factor that training never tells
-            apart: wherever all other factors are equal, so are the images;
-            `partial_aliases` are other values with equal images somewhere.
-        aliases: The values of `aliases` as numbers, by factor.
+    `summary` is the entry of `metrics.json`, empty without equal images.
+    `num_repeated` training combinations have the image of another one.
+    `aliases` are values that training never tells apart: wherever all other
+    factors are equal, so are the images. `partial_aliases` are other values
+    with equal images somewhere.
     """
 
-    is_copy: np.ndarray
+    is_copy: np.ndarray  # of all combinations: held out, has a training image
     summary: dict[str, Any]
     aliases: Mapping[str, list[np.ndarray]] = field(default_factory=dict)
 

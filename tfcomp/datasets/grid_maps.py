@@ -51,15 +51,11 @@ def spread(
 
 @dataclass(frozen=True)
 class Plane:
-    """A part of a grid in which two ordered factors vary.
-
-    The index into an array of the grid, `[*sizes]`, gives `[nx, ny]`; `held`
-    describes the other factors, as `size 2.5, color red`.
-    """
+    """A part of a grid in which two ordered factors vary."""
 
     factors: tuple[Factor, Factor]
-    index: tuple[int | slice, ...]
-    held: str
+    index: tuple[int | slice, ...]  # into [*sizes], gives [nx, ny]
+    held: str  # the other factors, as `size 2.5, color red`
 
     @property
     def name(self) -> str:

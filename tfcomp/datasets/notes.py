@@ -11,6 +11,7 @@ from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factors import number_rows
 
 MAX_SHOWN = 4  # groups of values of a factor
+Numbers = Mapping[str, float | None]
 SUM = 0.99  # R^2 from which training images count as sums
 
 
@@ -103,22 +104,20 @@ def _show(groups: list[str]) -> str:
     return ", ".join(groups[:MAX_SHOWN] + [f"{more:,} more"] * (more > 0))
 
 
-def describe_certificates(
-    summary: Mapping[str, Mapping[str, float | None]],
-) -> str:
+def describe_certificates(summary: Mapping[str, Numbers]) -> str:
     """Formats the shares, as `100.0% at order 1, 0.0% at order 2`."""
     parts = []
     for order, numbers in summary.items():
         if (share := numbers["certified"]) is not None:
             missing, noise = numbers["missing_rank"], describe_noise(numbers)
-            notes = [f"images missing: {missing:,}"] if missing else []
-            notes += [noise] if noise else []
-            note = f" ({'; '.join(notes)})" if notes else ""
+            more = f"images missing: {missing:,}" if missing else ""
+            note = "; ".join(filter(None, (more, noise)))
+            note = f" ({note})" if note else ""
             parts.append(f"{share:.1%} at order {order}{note}")
     return ", ".join(parts)
 
 
-def describe_noise(numbers: Mapping[str, float | None]) -> str:
+def describe_noise(numbers: Numbers) -> str:
     """Formats the variance of determined sums; empty if it is unknown."""
     mean, most = numbers.get("noise_mean"), numbers.get("noise_max")
     if mean is None or most is None:
@@ -133,9 +132,8 @@ def describe_order(explained: Mapping[str, float]) -> str:
     if not explained:
         return ""
     is_sum = [order for order, r2 in explained.items() if r2 >= SUM]
-    verdict = f"no sums of effects up to order {list(explained)[-1]}"
-    if is_sum:
-        verdict = f"sums of effects of order {is_sum[0]}"
+    none = f"no sums of effects up to order {list(explained)[-1]}"
+    verdict = f"sums of effects of order {is_sum[0]}" if is_sum else none
     shares = [f"{r2:.2g} at order {order}" for order, r2 in explained.items()]
     numbers = f"R2 of training images from the others: {', '.join(shares)}"
     return f"{verdict} ({numbers})"

@@ -37,10 +37,7 @@ def make_bumps(config: RunConfig) -> Dataset:
 
 
 def make_stripes(config: RunConfig) -> Dataset:
-    """Returns all stripes, and `num_bumps` bumps at different ID cells.
-
-    Outputs are scored against bumps and against sums of two stripes.
-    """
+    """Returns all stripes, and `num_bumps` bumps at different ID cells."""
     data = config.data
     space = make_pixel_space(data.grid_size)
     region = parse_region(data.region, space)
@@ -75,17 +72,11 @@ def make_stripes(config: RunConfig) -> Dataset:
 
 def _build(config: RunConfig, space: FactorSpace, **others: Any) -> Dataset:
     data, size = config.data, config.data.grid_size
-    return build_dataset(
-        config,
-        space,
-        render=_call("render_gaussians", size, data.sigma, data.polarity),
-        image_shape=(size, size, 1),
-        polarity=data.polarity,
-        has_background=True,
-        size_flag="grid_size",
-        license="mit",
-        **others,
-    )
+    gaussians = _call("render_gaussians", size, data.sigma, data.polarity)
+    usual: dict[str, Any] = {"render": gaussians, "polarity": data.polarity}
+    usual |= {"image_shape": (size, size, 1), "has_background": True}
+    usual |= {"size_flag": "grid_size", "license": "mit"}
+    return build_dataset(config, space, **usual | others)
 
 
 def _call(name: str, *settings: Any) -> Render:
@@ -109,7 +100,7 @@ def make_sprites(config: RunConfig) -> Dataset:
         columns = {n: factors[:, i] for i, n in enumerate(space.names)}
         return draw(fixed | columns)
 
-    return build_dataset(
+    return _build(
         config,
         space,
         render=render,
@@ -118,8 +109,6 @@ def make_sprites(config: RunConfig) -> Dataset:
         has_background=len(sizes) < 6,
         has_position=False,
         about="A shape of some size, turned and moved, drawn by code",
-        license="mit",
-        size_flag="grid_size",
     )
 
 
@@ -169,16 +158,13 @@ def make_composed(config: RunConfig) -> Dataset:
     low, high = CENTER_MARGIN * (size - 1), (1 - CENTER_MARGIN) * (size - 1)
     names, count = ("x_a", "y_a", "x_b", "y_b"), data.num_positions
     factors = [Factor(name, count, low, high, "px") for name in names]
-    return build_dataset(
+    return _build(
         config,
         FactorSpace(tuple(factors)),
         render=_call("render_composed", size, data.composition),
-        image_shape=(size, size, 1),
         polarity="dark" if data.composition == "product" else "bright",
-        has_background=True,
         has_position=False,
         about="A disk and a square, put together by a known rule, drawn by "
         "code",
-        license="mit",
         size_flag="num_positions",
     )

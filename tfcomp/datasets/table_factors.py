@@ -16,7 +16,6 @@ SPARSE = 1000
 MAX_TEXT = 100  # characters of a name
 # Values closer than this part of the range differ by rounding alone.
 ROUNDING = 1e-7
-ONE_HOT = 3  # columns of a one-hot code, at least
 _FORMULA = re.compile(r"(?![-+]?[\d.]+(e[-+]?\d+)?$)[=@+-]")
 
 
@@ -45,9 +44,8 @@ def make_factors(
     for number, (column, row) in enumerate(zip(classes.T, rows, strict=True)):
         kind, _, size = str(row["kinds"]).partition(":")
         if kind == CONTINUOUS:
-            factor, values = _make_continuous(
-                column, row, is_by_image, size or str(bins)
-            )
+            size = size or str(bins)
+            factor, values = _make_continuous(column, row, is_by_image, size)
             index = factor.to_index(values)
         else:
             index = _check_classes(column, number)
@@ -134,7 +132,7 @@ def _check_classes(classes: np.ndarray, column: int) -> np.ndarray:
 
 
 def _check_one_hot(names: Sequence[str], classes: np.ndarray) -> None:
-    """Refuses columns next to each other of which each row has one 1."""
+    """Refuses three columns or more of which each row has one 1."""
     is_bit = np.asarray((classes <= 1).all(axis=0))
     for start in range(len(names)):
         total = np.zeros(len(classes), int)
@@ -142,7 +140,7 @@ def _check_one_hot(names: Sequence[str], classes: np.ndarray) -> None:
             total += classes[:, end]
             if not is_bit[end] or (total > 1).any():
                 break
-            if end - start + 1 >= ONE_HOT and (total == 1).all():
+            if end >= start + 2 and (total == 1).all():
                 cure = f"classes[:, {start}:{end + 1}].argmax(1)"
                 rule = f"must not be a one-hot code, but one factor ({cure})"
                 got = f"one 1 in each row of {names[start]} to {names[end]}"
@@ -205,17 +203,9 @@ def _make_factor(
         high = end
     even = np.linspace(low, high, size, endpoint=not is_periodic)
     is_even = np.allclose(values, even, rtol=0, atol=1e-4 * step)
-    return Factor(
-        name,
-        size,
-        low,
-        high,
-        unit,
-        periodic=is_periodic,
-        categorical=kind == "categorical",
-        levels=() if is_even else tuple(values.tolist()),
-        names=names,
-    )
+    given = () if is_even else tuple(values.tolist())
+    kinds = is_periodic, kind == "categorical"
+    return Factor(name, size, low, high, unit, *kinds, given, names)
 
 
 def _read_size(classes: np.ndarray, row: dict[str, Any]) -> int:

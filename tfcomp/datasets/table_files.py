@@ -7,6 +7,8 @@
 In a file, `values` may also be [F, largest size], padded with NaN, and
 `levels` is a string per factor, `square,ellipse,heart`, or empty. dSprites,
 3DShapes and MPI3D are recognized by their members. No pickle is ever opened.
+Embeddings (`.npz`) have `classes` or a column [n] for each factor; `images` are
+optional, and every other array [n, ...] is a layer.
 """
 
 import math
@@ -32,10 +34,10 @@ Read = Callable[..., np.ndarray]  # of a name, and the most bytes
 
 def read_npz(path: str) -> FactorTable:
     """Returns the table of an `.npz` file."""
-    return _make_table(*open_npz(path))
+    return _make_table(*_open_npz(path))
 
 
-def open_npz(path: str) -> tuple[list[str], Read]:
+def _open_npz(path: str) -> tuple[list[str], Read]:
     """Returns the names of the members, and a function that reads one."""
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
@@ -47,6 +49,20 @@ def open_npz(path: str) -> tuple[list[str], Read]:
             return arrays[name]
 
     return list(sizes), read
+
+
+def read_embeddings(path: str) -> tuple[FactorTable, dict[str, np.ndarray]]:
+    """Reads the table and the layers of an `.npz` file."""
+    members, read = _open_npz(path)
+    arrays = {name: read(name, None) for name in members if name not in OPTIONS}
+    images = arrays.pop("images", None)
+    columns = {n: array for n, array in arrays.items() if array.ndim == 1}
+    if "classes" in arrays:
+        options = _read_options(members, read)
+        table = FactorTable(images, arrays.pop("classes"), **options)
+    else:
+        table = tabulate(columns, images)
+    return table, {n: a for n, a in arrays.items() if n not in columns}
 
 
 def read_h5(path: str) -> FactorTable:
@@ -106,7 +122,7 @@ def _make_table(names: Collection[str], read: Read) -> FactorTable:
         raise TableError("members", rule, ", ".join(sorted(names)) or "none")
     images = read("images", None)
     if "classes" in names:
-        options = read_options(names, read)
+        options = _read_options(names, read)
         return FactorTable(images, read("classes"), **options)
     if "labels" not in names:
         return _make_mpi3d(images)
@@ -134,7 +150,7 @@ def _make_mpi3d(images: np.ndarray) -> FactorTable:
     return FactorTable(images, classes, sizes=sizes, **known)
 
 
-def read_options(names: Collection[str], read: Read) -> dict[str, Any]:
+def _read_options(names: Collection[str], read: Read) -> dict[str, Any]:
     """Returns the optional members, as arguments of `FactorTable`."""
     options: dict[str, Any] = {n: read(n) for n in OPTIONS if n in names}
     for name in {*options} & {*TEXTS}:

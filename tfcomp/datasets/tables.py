@@ -1,12 +1,4 @@
-"""Datasets of users' files: tables of images, and embeddings.
-
-Files of embeddings (`.npz`) have vectors in place of images:
-
-    classes  integers [n, F], with `names`, `levels` ... as in `table_files`;
-             or else a column [n] of numbers or text for each factor
-    images   [n, H, W] or [n, H, W, C], optional, to show
-    ...      every other array [n, ...] is a layer
-"""
+"""Datasets of users' files: images of a table, and embeddings."""
 
 import contextlib
 import math
@@ -28,14 +20,7 @@ from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import draw_cells
 from tfcomp.datasets.table_factors import TableError
-from tfcomp.datasets.table_files import (
-    OPTIONS,
-    open_npz,
-    read_h5,
-    read_npz,
-    read_options,
-    tabulate,
-)
+from tfcomp.datasets.table_files import read_h5, read_npz
 from tfcomp.datasets.table_folders import read_folder
 from tfcomp.datasets.tfds_tables import read_tfds
 
@@ -160,28 +145,20 @@ def explain_damage(data: str, flag: str = "data") -> Iterator[None]:
     """Turns errors of a damaged file into a `RunError` of one line."""
     try:
         yield
-    except TableError as error:
-        reason = str(error)
     except (ConfigError, RunError):
         raise
     except Exception as error:  # whatever a damaged file leads to
-        reason = f"cannot be read ({first_line(error)})"
-    else:
-        return
-    shown = CONTROLS.sub(lambda match: ascii(match[0])[1:-1], reason)
-    raise RunError(f"--{flag}={data}: {shown}")
+        is_ours, damage = isinstance(error, TableError), first_line(error)
+        reason = str(error) if is_ours else f"cannot be read ({damage})"
+        shown = CONTROLS.sub(lambda match: ascii(match[0])[1:-1], reason)
+        raise RunError(f"--{flag}={data}: {shown}") from error
 
 
 @dataclass(frozen=True)
 class VectorDataset(Dataset):
-    """A dataset whose `render` returns vectors, [n, 1, units, 1].
+    """A dataset whose `render` returns vectors, [n, 1, units, 1]."""
 
-    Attributes:
-        pictures: Images of points, to show; without them vectors are shown as
-            shades of gray.
-    """
-
-    pictures: Render | None = None
+    pictures: Render | None = None  # to show; else vectors are shades of gray
     is_pixels: ClassVar[bool] = False
     reference_name = "the mean training embedding"
 
@@ -199,12 +176,9 @@ class VectorDataset(Dataset):
         """Returns rows of the grid with the nearest vectors, [n]."""
         flat = vectors.reshape(len(vectors), -1)
         squares = np.square(self._vectors).sum(axis=1)
-        return np.concatenate(
-            [
-                (squares - 2 * (block @ self._vectors.T)).argmin(axis=1)
-                for block in np.array_split(flat, len(flat) // _BLOCK + 1)
-            ]
-        )
+        blocks = np.array_split(flat, len(flat) // _BLOCK + 1)
+        apart = (squares - 2 * (block @ self._vectors.T) for block in blocks)
+        return np.concatenate([block.argmin(axis=1) for block in apart])
 
     def to_pictures(self, vectors: np.ndarray) -> np.ndarray:
         """Returns pictures of the nearest items, or shades, [n, H, W, C]."""
@@ -219,17 +193,3 @@ class VectorDataset(Dataset):
         missing = height * width - flat.shape[1]
         padded = np.pad(shades, ((0, 0), (0, missing)))
         return padded.reshape(-1, height, width, 1)
-
-
-def read_embeddings(path: str) -> tuple[FactorTable, dict[str, np.ndarray]]:
-    """Reads the table and the layers of an `.npz` file; opens no pickle."""
-    members, read = open_npz(path)
-    arrays = {name: read(name, None) for name in members if name not in OPTIONS}
-    images = arrays.pop("images", None)
-    columns = {n: array for n, array in arrays.items() if array.ndim == 1}
-    if "classes" in arrays:
-        options = read_options(members, read)
-        table = FactorTable(images, arrays.pop("classes"), **options)
-    else:
-        table = tabulate(columns, images)
-    return table, {n: a for n, a in arrays.items() if n not in columns}

@@ -17,7 +17,6 @@ from tfcomp.datasets.table_files import describe_published, drop_absent
 from tfcomp.datasets.table_images import allocate
 from tfcomp.storage.files import read_json
 
-TFDS_BATCH = 1024
 LABEL, VALUE = "label_", "value_"
 PUBLISHED_NAMES = {
     "dsprites": "dSprites",
@@ -80,7 +79,7 @@ def _read_batches(builder: Any, keys: list[str]) -> Iterator[Any]:
         # Small data sets are cached, which costs time here.
         read_config=tfds.ReadConfig(try_autocache=False),
     )
-    return examples.batch(TFDS_BATCH).as_numpy_iterator()
+    return examples.batch(1024).as_numpy_iterator()
 
 
 def _find_labels(features: dict[str, Any], is_class: type) -> dict[str, str]:
@@ -107,11 +106,9 @@ def _describe(name: str, factors: list[str]) -> dict[str, Any]:
 
 
 def check_features(folder: Path) -> None:
-    """Refuses a TFDS dataset whose features are classes of others.
+    """Refuses features of other classes: TFDS imports any class they name.
 
-    TFDS imports the class that each feature names, also those in texts that are
-    JSON themselves, so that a foreign dataset could run any code in the current
-    folder.
+    JSON within texts counts, too. A foreign dataset could run any code.
     """
     file = folder / "features.json"
     nodes: list[object] = [read_json(file)] if file.exists() else []
@@ -132,7 +129,6 @@ def check_features(folder: Path) -> None:
 
 def _parse(text: str) -> list[object]:
     try:
-        found = json.loads(text)
+        return [json.loads(text)]
     except (ValueError, RecursionError):
         return []
-    return [found] if isinstance(found, dict | list | str) else []

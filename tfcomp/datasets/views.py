@@ -52,14 +52,9 @@ def subsample_points(dataset: Dataset, limit: int) -> Dataset:
 
 
 def subsample_levels(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
-    """Returns the dataset at evenly chosen levels, at most `limit` points.
-
-    Falls back to a random sample, half of it held out, if few combinations
-    exist at these levels.
-    """
-    every = dataset.splits.all
+    """Returns the dataset at even levels, or at a sample if few exist."""
+    every, is_all = dataset.splits.all, dataset.splits.existing is None
     if len(every) <= limit:
-        is_all = dataset.splits.existing is None
         return dataset if is_all else dataset.at_points(every)
     index = dataset.space.to_index(every.factors)
     known = [np.unique(column) for column in index.T]
