@@ -18,8 +18,7 @@ from tfcomp.datasets.factors import FactorSpace
 # Of the cipher that shuffles. TensorFlow's default, 4, leaves the first pass
 # over a small table nearly in order for small seeds.
 ROUNDS = 16
-# Bytes of images that are rendered once rather than for every batch.
-MAX_STORED = 64 * 2**20
+MAX_STORED = 64 * 2**20  # bytes of images that are rendered only once
 SHARES = 16  # of an image of mean weight in a pass, with weights
 MAX_REPEATS = 64  # of an image in a pass, with `--balance`
 

@@ -180,7 +180,8 @@ class Dataset:
     def make_map(self, values: np.ndarray) -> GridMap:
         """Numbers per grid point [n] as a map; NaN at all other points."""
         numbers = spread(self.space, self.splits.grid, values, np.nan)
-        mask = self._held_out if self._held_out.any() else None
+        held_out = self._held_out
+        mask = held_out if held_out.any() else None
         return GridMap(numbers, self.space.factors, mask)
 
     @cached_property

@@ -140,8 +140,7 @@ def make_montero(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out a split of Montero et al., as `element`."""
     name = _identify(space)
     # Of each factor the first and last held-out class; all must hold.
-    splits: dict[str, dict[str, list[int]]]
-    splits = PUBLISHED[name].get("montero", {})
+    splits: dict[str, dict[str, list[int]]] = PUBLISHED[name].get("montero", {})
     if arguments not in splits:
         raise _refuse(name, splits)
     columns, scales = _match(space, name, splits[arguments])

@@ -32,10 +32,8 @@ MAX_COLUMNS = 600  # of designs whose decomposition takes a second
 RANK = 1e-9  # relative to the largest singular value: less is rounding
 OPEN = 1e-6  # of 1 less the leverage: below, the others know nothing
 MAX_IMAGES = 4096  # of training and of the grid, whose pixels are compared
-# A pixel is covered if training has this share of its range over the data.
-# Pixels with a smaller range than `CHANGE` do not count.
-RANGE_SHARE = 0.5
-CHANGE = 1 / 255
+RANGE_SHARE = 0.5  # of a pixel's range over the data: training covers it
+CHANGE = 1 / 255  # pixels with a smaller range do not count
 
 
 def certify_dataset(

@@ -17,8 +17,7 @@ from tfcomp.datasets.factors import FactorSpace, number_rows
 from tfcomp.datasets.regions import Region, parse_region
 
 MAX_DRAWS = 1000
-# Points that analyses look at where scores are over all (--eval_points=0).
-MAX_ANALYZED = 4096
+MAX_ANALYZED = 4096  # points, where scores are over all (--eval_points=0)
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,9 @@ from tfcomp.datasets.splits import draw_cells
 
 # The last three look different at every angle.
 SHAPES = ("square", "ellipse", "heart", "triangle", "l")
-# A sprite of scale 1 stays inside of the image, however it is turned.
-MARGIN = 0.18  # of the side
+MARGIN = 0.18  # of the side: a sprite of scale 1 stays inside, also turned
 MAX_SIZE = 1000
-# Of centers, in image sides: the objects stay inside of the image.
-CENTER_MARGIN = 0.25
+CENTER_MARGIN = 0.25  # of centers, in image sides: objects stay inside
 
 
 def make_bumps(config: RunConfig) -> Dataset:

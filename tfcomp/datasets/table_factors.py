@@ -11,11 +11,9 @@ from tfcomp.datasets.factors import Factor
 
 KINDS = ("ordered", "periodic", "categorical", "continuous")
 CONTINUOUS = "continuous"  # with `:16` for 16 bins
-# Classes above were hardly counted from 0, if most are missing.
-SPARSE = 1000
+SPARSE = 1000  # classes above must be present, at least half of them
 MAX_TEXT = 100  # characters of a name
-# Values closer than this part of the range differ by rounding alone.
-ROUNDING = 1e-7
+ROUNDING = 1e-7  # of the range: closer values differ by rounding alone
 _FORMULA = re.compile(r"(?![-+]?[\d.]+(e[-+]?\d+)?$)[=@+-]")
 
 

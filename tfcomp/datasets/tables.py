@@ -25,8 +25,7 @@ from tfcomp.datasets.table_folders import read_folder
 from tfcomp.datasets.tfds_tables import read_tfds
 
 _BLOCK = 256  # vectors whose distances are held at a time
-# The last table, by its hash: checks and training share it.
-_read: dict[str, FactorTable] = {}
+_read: dict[str, FactorTable] = {}  # the last table, by its hash
 
 
 def make_table(config: RunConfig) -> Dataset:

@@ -25,8 +25,7 @@ PUBLISHED_NAMES = {
 }
 SYNONYMS = {"posX": "x_position", "posY": "y_position"}
 TFDS_CODE = "tensorflow_datasets."
-# Keys of a feature that name a class or a message: as TFDS writes them, as
-# Protocol Buffers also read them, and as older versions wrote them.
+# Keys of a class or message: of TFDS, Protocol Buffers, and older versions.
 CLASS_KEYS = ("pythonClassName", "python_class_name", "type", "proto_cls")
 
 
