@@ -34,7 +34,7 @@ NOT_QUICK = TESTS / "not_quick.txt"
 OWN_PARTS = (
     "tfcomp.evaluation.metrics",
     "tfcomp.report.sections",
-    "tfcomp.config.registry",
+    "tfcomp.config.plugins",
 )
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 # Small networks gain nothing from more, and several tests run at a time.

@@ -17,7 +17,7 @@ __version__ = "0.3.0"
 _LAZY = {
     "api": "describe_run judge_claims list_published run_sweep train_run",
     "config.errors": "ConfigError RunError",
-    "config.registry": "register_callback",
+    "config.plugins": "register_callback",
     "config.run_config": "RunConfig",
     "datasets.factor_table": "FactorTable",
     "figures.exhibits": "Exhibit",

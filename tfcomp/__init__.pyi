@@ -6,7 +6,7 @@ from tfcomp.api import run_sweep as run_sweep
 from tfcomp.api import train_run as train_run
 from tfcomp.config.errors import ConfigError as ConfigError
 from tfcomp.config.errors import RunError as RunError
-from tfcomp.config.registry import register_callback as register_callback
+from tfcomp.config.plugins import register_callback as register_callback
 from tfcomp.config.run_config import RunConfig as RunConfig
 from tfcomp.datasets.factor_table import FactorTable as FactorTable
 from tfcomp.evaluation.metrics import register_measure as register_measure

@@ -11,8 +11,7 @@ import pytest
 
 from tfcomp import train
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.config.plugins import import_plugins
-from tfcomp.config.registry import Registry
+from tfcomp.config.plugins import Registry, import_plugins
 from tfcomp.config.run_flags import make_flags, parse_flags
 from tfcomp.sweeps.sweep_run import define_flags
 

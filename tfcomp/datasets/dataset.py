@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tfcomp.config.registry import Registry
+from tfcomp.config.plugins import Registry
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.copies import Copies, find_copies
 from tfcomp.datasets.factors import FactorSpace, number_rows

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tfcomp.config.errors import ConfigError, suggest
-from tfcomp.config.registry import Registry
+from tfcomp.config.plugins import Registry
 from tfcomp.datasets.factors import Factor, FactorSpace
 
 Predicate = Callable[[np.ndarray], np.ndarray]

@@ -13,7 +13,7 @@ import os
 from collections.abc import Mapping
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.registry import Registry
+from tfcomp.config.plugins import Registry
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import FactorSpace, parse_groups

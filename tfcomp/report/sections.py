@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from matplotlib.figure import Figure
 
 from tfcomp.config.errors import ConfigError, describe_plugin_error, suggest
-from tfcomp.config.registry import locate
+from tfcomp.config.plugins import locate
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report.page import TEMPLATES, Section
 

@@ -20,8 +20,8 @@ import tensorflow as tf
 
 import tfcomp
 from tfcomp.config.errors import RunError
+from tfcomp.config.plugins import CALLBACKS
 from tfcomp.config.process import count_cores
-from tfcomp.config.registry import CALLBACKS
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.materialized import attach_examples
