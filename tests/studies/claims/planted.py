@@ -102,11 +102,7 @@ def make_run(
 
 
 def plant_claim(name: str, kind: str) -> Planted:
-    """Evidence on one claim, by its name and the verdict it should have.
-
-    The first planted positive of the claim, its first planted negative, or,
-    seed by seed, some of the one and some of the other.
-    """
+    """Evidence by verdict: a positive, a negative, or seeds of either."""
     if name == "C16":
         shift = {"reproduced": 0.0, "refuted": -1.5, "undecided": 0.5}[kind]
         return Planted(studies=make_studies(shift))

@@ -1,7 +1,5 @@
 """Every claim gets every verdict from evidence that deserves it."""
 
-import functools
-
 import pytest
 
 from tests.studies.claims.planted import (
@@ -17,8 +15,7 @@ from tests.studies.claims.planted import (
 )
 from tfcomp.statistics.verdicts import Verdict
 from tfcomp.studies.claims.controls import Kind, read_declarations
-from tfcomp.studies.claims.evidence import FIRST_SEED, Evidence
-from tfcomp.studies.claims.judgement import ClaimResult
+from tfcomp.studies.claims.evidence import FIRST_SEED
 
 NAMES = list(BY_NAME)
 OF_RUNS = [name for name in NAMES if name != "C16"]
@@ -36,32 +33,13 @@ def test_all_claims_are_there_with_controls_of_both_kinds() -> None:
         assert all((claim.title, claim.statement, claim.rule, claim.method))
 
 
-@functools.cache
-def judge_planted(name: str, kind: str) -> ClaimResult:
-    return judge_evidence(name, plant_claim(name, kind))
-
-
 @pytest.mark.parametrize("name", NAMES)
-def test_without_evidence_nothing_is_run(name: str) -> None:
-    result = judge_evidence(name, Evidence())
-    assert result.verdict is Verdict.NOT_RUN
-    assert result.parts
-    assert all(part.verdict is Verdict.NOT_RUN for part in result.parts)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", NAMES)
-def test_planted_verdicts(name: str, kind: str) -> None:
-    result = judge_planted(name, kind)
-    assert result.verdict == kind, [
-        (p.label, p.estimate, p.verdict, p.reason) for p in result.parts
-    ]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_no_sentence_is_a_constant_of_the_verdict(name: str) -> None:
-    """The numbers of a claim change, and its sentence with them."""
-    texts = {judge_planted(name, kind).meaning for kind in KINDS}
+def test_planted_verdicts_have_sentences_of_their_own(name: str) -> None:
+    texts = set()
+    for kind in KINDS:
+        result = judge_evidence(name, plant_claim(name, kind))
+        assert result.verdict == kind, result.parts
+        texts.add(result.meaning)
     assert len(texts) == 3 and all(texts)
 
 
@@ -120,20 +98,15 @@ def test_numbers_of_an_older_definition_are_not_judged() -> None:
     assert "lack this number" in result.parts[0].reason
 
 
-@pytest.mark.parametrize("name", ["C3", "C4", "C13", "C17"])
+@pytest.mark.parametrize("name", ["C3", "C4", "C12", "C13", "C17"])
 def test_numbers_of_several_versions_of_the_code_decide_nothing(name) -> None:
     runs = plant_claim(name, "reproduced").runs
     first, others = split_runs(runs, "seed", FIRST_SEED)
     mixed = set_measures(first, version="B"), set_measures(others, version="A")
     result = judge_runs(name, *mixed)
+    if name == "C12":  # on scores of training, which have no version
+        assert result.verdict is Verdict.REPRODUCED
+        return
     assert result.verdict is Verdict.UNDECIDED
     reasons = {part.reason for part in result.parts if part.decides}
     assert any("tfcomp measure" in reason for reason in reasons)
-
-
-def test_scores_of_training_have_no_such_version() -> None:
-    first, others = split_runs(
-        plant_claim("C12", "reproduced").runs, "seed", FIRST_SEED
-    )
-    mixed = set_measures(first, version="B"), set_measures(others, version="A")
-    assert judge_runs("C12", *mixed).verdict is Verdict.REPRODUCED

@@ -1,6 +1,7 @@
-"""Threshold studies from files, and packed evidence, which is the same."""
+"""Evidence from files and packs; tables of docs are those that it gives."""
 
 import json
+import re
 from pathlib import Path
 
 import pandas
@@ -9,8 +10,11 @@ import pytest
 from tests.studies.claims.planted import make_study, plant_claim
 from tfcomp import study
 from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.storage.files import write_csv
 from tfcomp.studies.claims import read_evidence
+from tfcomp.studies.claims.command import judge_all, list_rows, make_tables
 from tfcomp.studies.claims.evidence import pack_evidence
+from tfcomp.studies.decoders import command as decoders
 
 
 def test_threshold_tables(tmp_path: Path) -> None:
@@ -101,3 +105,45 @@ def test_what_cannot_be_packed(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="two sweeps have one name"):
         pack_evidence([str(tmp_path)], tmp_path / "packed")
     assert not (tmp_path / "packed").exists()
+
+
+ROOT = Path(__file__).parents[3]
+EVIDENCE = ROOT / "docs" / "evidence"
+DECODERS = ROOT / "docs" / "decoder_evidence"
+PAGES = ("docs/results.md", "docs/claims.md", "docs/evidence/history.md")
+NAMED = re.compile(r"<!-- (docs/\S+\.md) -->\n((?:\|.*\n)*)")
+
+
+@pytest.mark.skipif(not EVIDENCE.exists(), reason="no evidence is committed")
+def test_the_tables_of_the_pages_are_those_of_the_evidence(
+    tmp_path: Path,
+) -> None:
+    evidence = read_evidence([str(EVIDENCE)])
+    judged = judge_all(evidence)
+    made = make_tables(evidence, judged)
+    # Every verdict and number, to the last digit.
+    rows = [row for r in judged["results"] for row in list_rows(r)]
+    write_csv(tmp_path / "claims.csv", rows)
+    expected = (ROOT / "docs/tables/claims.csv").read_text("utf-8")
+    assert (tmp_path / "claims.csv").read_text("utf-8") == expected
+    pages = [(ROOT / page).read_text("utf-8") for page in PAGES]
+    shown = NAMED.findall("".join(pages))
+    for name, table in shown:
+        assert made[Path(name).name].strip() == table.strip(), name
+    found = {Path(name).stem for name, _ in shown}
+    assert found >= {"verdicts", "controls", "history", "scores_hard_found"}
+
+
+@pytest.mark.skipif(not DECODERS.exists(), reason="no evidence is committed")
+def test_the_tables_of_decoders_are_those_of_the_evidence(
+    tmp_path: Path,
+) -> None:
+    flags = ["decoders", f"--runs={DECODERS}", f"--output={tmp_path}"]
+    assert decoders.main(flags) == 0
+    page = (ROOT / "docs/decoders.md").read_text("utf-8")
+    for name in ("decoders.md", "solved.md"):
+        for table in (tmp_path / name).read_text("utf-8").split("\n\n"):
+            assert table.strip() in page
+    for name in ("decoders.csv", "solved.csv"):
+        made = (tmp_path / name).read_text("utf-8")
+        assert (ROOT / "docs/tables" / name).read_text("utf-8") == made

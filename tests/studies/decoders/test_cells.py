@@ -1,7 +1,4 @@
-"""Verdicts on decoders, of runs with planted scores.
-
-Their tables are compared with the page in `test_doc_tables`.
-"""
+"""Verdicts on decoders, of runs with planted scores."""
 
 from typing import Any
 
@@ -25,10 +22,7 @@ def make_runs(
     worst_id: float = 0.02,
     **flags: object,
 ) -> list[Run]:
-    """Runs of a decoder; the mean image has half the error of a blank one.
-
-    Of seed 0 alone R² is recorded.
-    """
+    """Runs of a decoder, whose mean image has half the error of a blank one."""
     flags = {
         "dataset": "composed",
         "composition": composition,
@@ -40,6 +34,7 @@ def make_runs(
         "mean_image": {"id": 0.5, "ood": 0.75},
         "additive": {"id": 0.25, "ood": 0.25},
     }
+    # Of seed 0 alone.
     r2 = {"r2": {"id": 1 - worst_id / 0.5, "ood": 1 - ood[0] / 0.5}}
     return [
         (

@@ -29,10 +29,7 @@ def make_runs(
     first_seed: int = 200,
     nearest: float = 0.375,
 ) -> list[Run]:
-    """Runs with R^2 of ID and of held-out points.
-
-    The mean image has half the error of a blank one.
-    """
+    """Runs whose mean image has half the error of a blank one."""
     flags = {"dataset": "sprites", "region": region, "model": model}
     return [
         (

@@ -29,9 +29,8 @@ def make_row(
     num_bumps: int,
     reached: bool = True,
 ) -> Row:
-    stripes = 2 * size if key[0] == "stripes_and_bumps" else 0
-    values = (*key, size, seed, num_bumps, num_bumps + stripes)
-    values += (reached, 0.96, 0.95, 6)
+    total = num_bumps + (0 if key is BUMPS else 2 * size)
+    values = *key, size, seed, num_bumps, total, reached, 0.96, 0.95, 6
     return dict(zip(COLUMNS.split(","), values, strict=True))
 
 

@@ -49,9 +49,8 @@ def search(case: Case, train: Callable[[RunConfig], Scores]) -> list[Row]:
         def reaches(count: int, name: str = criterion) -> bool:
             return is_reached(name, score(count)[name], targets[name])
 
-        tolerance = case.settings.tolerance
-        found = find_threshold(reaches, *case.find_range(), tolerance=tolerance)
-        count, answers = found
+        limits = *case.find_range(), case.settings.tolerance
+        count, answers = find_threshold(reaches, *limits)
         row = {
             "kind": case.kind,
             "region": case.region,
