@@ -7,17 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tfcomp.studies.claims.all_claims import CLAIMS
-from tfcomp.studies.claims.controls import (
-    Control,
-    Kind,
-    plant_run,
-    plant_study,
-)
-from tfcomp.studies.claims.evidence import (
-    FIRST_SEED,
-    Evidence,
-    ThresholdStudy,
-)
+from tfcomp.studies.claims.controls import Control, Kind, plant_run, plant_study
+from tfcomp.studies.claims.evidence import FIRST_SEED, Evidence, ThresholdStudy
 from tfcomp.studies.claims.judgement import ClaimResult
 from tfcomp.tables.groups import Record, group_records
 

@@ -89,10 +89,7 @@ def test_c15_a_perfect_network() -> None:
     }
     runs = []
     for count, (interaction, error) in rising.items():
-        numbers = {
-            "interaction_r2_ood": interaction,
-            "ood/relative_mse": error,
-        }
+        numbers = {"interaction_r2_ood": interaction, "ood/relative_mse": error}
         runs += plant(numbers, f"{STRIPED} --num_bumps={count}")
     claim = dataclasses.replace(BY_NAME["C15"], controls=())
     result = claim.judge(gather(runs))
@@ -105,10 +102,7 @@ def test_c18_only_the_untrained_networks_fall() -> None:
     names = [f"{STRIPED} --num_bumps={count}" for count in (0, 10, 50, 100)]
 
     def judge(trained: list[float]):
-        numbers = {
-            "product_less_sum": trained,
-            "start/product_less_sum": start,
-        }
+        numbers = {"product_less_sum": trained, "start/product_less_sum": start}
         return judge_runs("C18", plant(numbers, *names))
 
     result = judge([-0.6] * 5)
@@ -237,8 +231,7 @@ def test_c19_the_nearest_edge_is_no_blend(linear: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "fault"),
-    [("C4", "even grey"), ("C8", "no re-entanglement")],
+    ("name", "fault"), [("C4", "even grey"), ("C8", "no re-entanglement")]
 )
 def test_a_measure_with_a_known_fault_refutes_nothing(name, fault) -> None:
     claim = dataclasses.replace(BY_NAME[name], controls=())

@@ -17,9 +17,7 @@ def make_table(grid: Mapping[str, Sequence[Any]], seeds: int) -> pd.DataFrame:
 
 
 def make_networks(
-    table: pd.DataFrame,
-    outcome: np.ndarray,
-    numbers: Mapping[str, np.ndarray],
+    table: pd.DataFrame, outcome: np.ndarray, numbers: Mapping[str, np.ndarray]
 ) -> Networks:
     """Returns networks with these decimal logarithms of the OOD error."""
     known = {"reached": True, "is_fresh": False, "id_relative_mse": 0.05}

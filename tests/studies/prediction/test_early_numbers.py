@@ -20,10 +20,7 @@ from tfcomp.studies.prediction.early_numbers import (
     judge_forecasts,
     list_groups,
 )
-from tfcomp.studies.prediction.report import (
-    judge_early_numbers,
-    write_report,
-)
+from tfcomp.studies.prediction.report import judge_early_numbers, write_report
 
 # The hidden part of an outcome to a number that is read off early.
 Plant = Callable[[np.ndarray, np.random.Generator], np.ndarray]
@@ -38,9 +35,7 @@ def read_nothing(hidden: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def plant(
-    read: Plant,
-    rates: Sequence[float] = (1e-3, 3e-3, 1e-2),
-    salt: int = 0,
+    read: Plant, rates: Sequence[float] = (1e-3, 3e-3, 1e-2), salt: int = 0
 ) -> Networks:
     """Returns networks of two decoders and regions."""
     rng = np.random.default_rng(salt)

@@ -125,11 +125,7 @@ def test_transfer_agrees_with_scikit_learn() -> None:
     groups = networks.table["model"].to_numpy()
     model = make_pipeline(StandardScaler(), Ridge(RIDGE[0] * 162))
     predicted = cross_val_predict(
-        model,
-        features,
-        networks.outcome,
-        groups=groups,
-        cv=LeaveOneGroupOut(),
+        model, features, networks.outcome, groups=groups, cv=LeaveOneGroupOut()
     )
     taus = [
         stats.kendalltau(predicted[rows], networks.outcome[rows]).statistic

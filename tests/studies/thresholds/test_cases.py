@@ -12,10 +12,7 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.studies.thresholds import cases as module
 from tfcomp.studies.thresholds.cases import Case, list_cases, scale_region
-from tfcomp.studies.thresholds.search_settings import (
-    SearchSettings,
-    is_reached,
-)
+from tfcomp.studies.thresholds.search_settings import SearchSettings, is_reached
 
 BASE = parse_config(["--flagfile=donut.flags", "--width=8", "--batch_size=16"])
 

@@ -211,9 +211,7 @@ def _judge_slope(
 
 
 def _find_gap(
-    row: Mapping[str, Any],
-    seeds: Mapping[float, int],
-    sizes: Collection[float],
+    row: Mapping[str, Any], seeds: Mapping[float, int], sizes: Collection[float]
 ) -> str:
     """Returns why a slope proves nothing; empty if it is valid."""
     if row["slope"] is None:

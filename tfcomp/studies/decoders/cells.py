@@ -21,13 +21,7 @@ import pandas as pd
 from tfcomp.statistics.estimates import estimate_mean
 from tfcomp.statistics.limits import AT_MOST_ONE
 from tfcomp.statistics.seed_statistics import choose_flags
-from tfcomp.statistics.verdicts import (
-    MIN_SEEDS,
-    Verdict,
-    above,
-    combine,
-    judge,
-)
+from tfcomp.statistics.verdicts import MIN_SEEDS, Verdict, above, combine, judge
 from tfcomp.tables import Results
 from tfcomp.tables.flatten import NO_FLAGS
 
