@@ -33,7 +33,7 @@ NOT_QUICK = TESTS / "not_quick.txt"
 # Modules with parts that users register and that need no flag.
 OWN_PARTS = (
     "tfcomp.evaluation.metrics",
-    "tfcomp.report.sections",
+    "tfcomp.report.page",
     "tfcomp.config.plugins",
 )
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")

@@ -24,7 +24,7 @@ _LAZY = {
     "report.model_report": "ModelReport",
     "report.models": "evaluate load_published load_run write_report",
     "report.representations": "evaluate_embeddings evaluate_encoder",
-    "report.sections": "register_section",
+    "report.page": "register_section",
     "evaluation.readers": "Reader train_reader",
     "evaluation.metrics": "register_measure",
     "tables": "load_sweep read_runs",

@@ -18,11 +18,11 @@ from tfcomp.report.models import evaluate as evaluate
 from tfcomp.report.models import load_published as load_published
 from tfcomp.report.models import load_run as load_run
 from tfcomp.report.models import write_report as write_report
+from tfcomp.report.page import register_section as register_section
 from tfcomp.report.representations import (
     evaluate_embeddings as evaluate_embeddings,
 )
 from tfcomp.report.representations import evaluate_encoder as evaluate_encoder
-from tfcomp.report.sections import register_section as register_section
 from tfcomp.tables import load_sweep as load_sweep
 from tfcomp.tables import read_runs as read_runs
 

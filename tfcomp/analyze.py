@@ -42,7 +42,7 @@ FLAGS = {
 
 def analyze_runs(settings: dict[str, Any]) -> int:
     """Checks the runs, then loads TensorFlow and writes the report."""
-    from tfcomp.report.sections import choose_sections, describe_sections
+    from tfcomp.report.page import choose_sections, describe_sections
 
     if settings["sections"] == "list":
         import_plugins(settings["plugins"])

@@ -29,7 +29,7 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.splits import Points, Splits
 from tfcomp.evaluation import geometry_metrics, stage_metrics
-from tfcomp.evaluation.superposed_inputs import draw_superposed_inputs
+from tfcomp.evaluation.output_analysis import draw_superposed_inputs
 from tfcomp.models.stages import make_model
 
 GRID = make_grid(14, 14)

@@ -8,7 +8,7 @@ from matplotlib.patches import Rectangle
 from tests.figures.looks import get_image_axes, get_legend, get_outline
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap, Plane
-from tfcomp.figures.cells import compute_outline
+from tfcomp.figures.looks import compute_outline
 from tfcomp.figures.map_plots import (
     draw_maps,
     draw_score_table,

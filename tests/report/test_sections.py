@@ -8,12 +8,12 @@ import pytest
 
 import tfcomp
 from tfcomp.report import manifold_section
-from tfcomp.report.report_build import MAKERS
-from tfcomp.report.sections import (
+from tfcomp.report.page import (
     SECTIONS,
     choose_sections,
     make_user_sections,
 )
+from tfcomp.report.report_build import MAKERS
 
 
 def show(models: list) -> list[tfcomp.Exhibit]:

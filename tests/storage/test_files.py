@@ -168,7 +168,7 @@ WRITERS = ("write_text", "write_bytes", "savez", "savez_compressed", "copytree")
 ALLOWED = {
     "tfcomp/storage/files.py",
     "tfcomp/analysis/manifolds.py",  # np.savez, in memory
-    "tfcomp/evaluation/published_models.py",  # np.savez, in memory
+    "tfcomp/evaluation/loading.py",  # np.savez, in memory
     "tfcomp/config/quiet.py",  # a file in memory
     "tfcomp/config/process.py",  # a new temporary folder
     "tfcomp/evaluation/kept_outputs.py",  # np.savez in a `write_whole`

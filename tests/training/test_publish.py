@@ -13,11 +13,11 @@ import pytest
 
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.evaluation import published_models
-from tfcomp.evaluation.loading import load_run
-from tfcomp.evaluation.published_models import (
+from tfcomp.evaluation import loading
+from tfcomp.evaluation.loading import (
     MAX_UNPACKED,
     load_published_run,
+    load_run,
     read_arrays,
 )
 from tfcomp.report.model_report import ModelReport
@@ -200,7 +200,7 @@ def test_weights_that_lie_are_refused_before_a_network_is_built(
     copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = write_npz(np.zeros(10, "f4"))(b"")
-    monkeypatch.setattr(published_models, "build_model", pytest.fail)
+    monkeypatch.setattr(loading, "build_model", pytest.fail)
     for size, words in (
         (2**32 - 2, "unpacks to 4,294,967,294 bytes"),
         (2**27, "has 10 numbers, too few for layers of 2,048"),

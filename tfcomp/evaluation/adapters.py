@@ -18,14 +18,8 @@ import tensorflow as tf
 from tfcomp.analysis.jacobians import JacobianFn, evaluate_in_batches
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.dataset import MAX_AVERAGED, choose_rows
-from tfcomp.evaluation.open_models import (
-    IMAGE,
-    Activate,
-    Call,
-    check_output,
-    fix_shapes,
-    open_model,
-)
+from tfcomp.evaluation import open_models
+from tfcomp.evaluation.open_models import IMAGE
 from tfcomp.models.stages import Stage
 
 INPUTS = ("values", "classes", "unit")
@@ -40,14 +34,10 @@ Draw = Callable[[np.ndarray], np.ndarray]
 def wrap_model(
     model: Any, dataset: Dataset, stages: Sequence[str], inputs: str
 ) -> keras.Model:
-    """Returns a Keras model with these stages and `image`.
-
-    Arguments are as in `tfcomp.evaluate`. ValueError if one is invalid, or
-    images are not of the data's size; RunError if there is no model at a path.
-    """
+    """Returns a Keras model with stages and `image`; see `tfcomp.evaluate`."""
     if inputs not in INPUTS:
         raise ValueError(f"inputs must be one of {INPUTS}, got {inputs!r}")
-    names, call, differentiate = open_model(model, list(stages))
+    names, call, differentiate = open_models.open_model(model, list(stages))
     layer = _Outside(call, differentiate, dataset, inputs, names)
     factors = keras.Input(
         (len(dataset.space),), dtype="float32", name="factors"
@@ -64,8 +54,8 @@ class _Outside(keras.layers.Layer):
 
     def __init__(
         self,
-        call: Call,
-        differentiate: Activate | None,
+        call: open_models.Call,
+        differentiate: open_models.Activate | None,
         dataset: Dataset,
         inputs: str,
         names: list[str],
@@ -83,7 +73,9 @@ class _Outside(keras.layers.Layer):
         probe = self._run(tf.constant(factors))
         for name, value in probe.items():
             dtype = value.dtype.as_numpy_dtype
-            check_output(name, tuple(value.shape), np.dtype(dtype), 3)
+            open_models.check_output(
+                name, tuple(value.shape), np.dtype(dtype), 3
+            )
         self._shapes = {n: tuple(probe[n].shape[1:]) for n in [*names, IMAGE]}
         self._slopes = None if inputs == "classes" else differentiate
         try:  # some modules have no derivatives
@@ -116,7 +108,7 @@ class _Outside(keras.layers.Layer):
     def call(self, factors: tf.Tensor) -> dict[str, tf.Tensor]:
         outputs = self._run(factors)
         cast = {n: tf.cast(outputs[n], tf.float32) for n in self._shapes}
-        return fix_shapes(cast, self._shapes)
+        return open_models.fix_shapes(cast, self._shapes)
 
     def _run(self, factors: tf.Tensor) -> dict[str, tf.Tensor]:
         outputs = dict(self._call(self._convert(factors)))
@@ -134,7 +126,7 @@ def _to_images(images: Any, shape: tuple[int, int, int]) -> tf.Tensor:
     """Converts images [n, C, H, W], [n, H, W] or flat ones to [n, H, W, C]."""
     images = tf.convert_to_tensor(images)
     if images.dtype.is_complex:
-        check_output(IMAGE, images.shape, np.dtype(complex), 0)
+        open_models.check_output(IMAGE, images.shape, np.dtype(complex), 0)
     images = tf.cast(images, tf.float32)
     rows, columns, channels = shape
     size = tuple(images.shape[1:])
@@ -150,11 +142,7 @@ def _to_images(images: Any, shape: tuple[int, int, int]) -> tf.Tensor:
 def check_outputs(
     dataset: Dataset, model: keras.Model, samples: int
 ) -> tuple[Dataset, np.ndarray]:
-    """Returns the data with notes on odd images, and the images of the grid.
-
-    Notes are also printed on standard error. ValueError if images are not
-    finite.
-    """
+    """Returns the data with (printed) notes on odd images, and all images."""
     call = tf.function(lambda f: {IMAGE: model(f)}, autograph=False)
 
     def draw(points: np.ndarray) -> np.ndarray:

@@ -43,11 +43,7 @@ def choose_jacobian(
 def list_jacobians(
     model: keras.Model, space: FactorSpace
 ) -> tuple[JacobianFn, JacobianFn]:
-    """Returns exact Jacobians and differences, a column per *ordered* factor.
-
-    Differences are as by `compute_difference_jacobians`; a one-hot code has
-    them alone.
-    """
+    """Returns exact Jacobians and differences by *ordered* factor."""
     ordered = [space.factors[column] for column in space.ordered]
     differences = functools.partial(
         jacobians.compute_difference_jacobians,
@@ -75,10 +71,7 @@ def _find_own(model: keras.Model) -> JacobianFn | None:
 
 
 def find_nondifferentiable(model: keras.Model, space: FactorSpace) -> list[str]:
-    """Finds stages that move with a factor although their derivative is zero.
-
-    They are behind a rounding, a stopped gradient, or other software.
-    """
+    """Finds stages that move with a factor although the derivative is 0."""
     points = space.draw(NUM_CHECKED, np.random.default_rng(0))
     factors, stages = tf.constant(points, tf.float32), make_stage_model(model)
     exact, fallback = (
@@ -132,10 +125,7 @@ def _fix_classes(jacobian_fn: JacobianFn, space: FactorSpace) -> JacobianFn:
 def make_interaction_fn(
     model: keras.Model, space: FactorSpace, num_units: int
 ) -> Callable[[np.ndarray], Interactions]:
-    """Returns a function from points [n, F] to the interactions of stages.
-
-    They are empty without two ordered factors or second derivatives.
-    """
+    """Returns a function from points [n, F] to the interactions of stages."""
     exact, fallback = list_jacobians(model, space)
     ordered = [space.factors[column] for column in space.ordered]
     ranges = [factor.high - factor.low for factor in ordered]

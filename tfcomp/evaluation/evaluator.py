@@ -76,11 +76,7 @@ def analyze_embedding(layer: ValueEmbedding) -> EmbeddingAnalysis:
 
 
 class Evaluator:
-    """Evaluates one model repeatedly while its weights change.
-
-    Every function of the model is traced once. The seed deals points into the
-    folds of probes.
-    """
+    """Evaluates one model while its weights change; traces functions once."""
 
     # Stages whose geometry came from differences in the last measurement.
     nondifferentiable: Sequence[str] = ()
@@ -140,14 +136,9 @@ class Evaluator:
         """Returns the images of the model at points [n, F]: [n, H, W, C]."""
         return evaluate_in_batches(self._draw, points)["image"]
 
-    def measure_geometry(
-        self, points: np.ndarray | None = None
-    ) -> dict[str, np.ndarray]:
-        """Returns metric tensors [n, F, F] of every stage, by default all n.
-
-        A note names the stages whose derivatives are taken by differences.
-        """
-        grid = self._dataset.splits.grid if points is None else points
+    def measure_geometry(self) -> dict[str, np.ndarray]:
+        """Returns metric tensors [n, F, F] of stages; notes on differences."""
+        grid = self._dataset.splits.grid
         self.nondifferentiable = []
         tensors = evaluate_in_batches(self._measure, grid)
         if any(derivatives.is_flat(g).any() for g in tensors.values()):
@@ -239,7 +230,6 @@ class Evaluator:
 def _group_stages(
     sizes: Mapping[str, int], num_points: int
 ) -> list[tuple[str, ...]]:
-    """Divides stages, in order, into groups of at most `MAX_GROUP_BYTES`."""
     groups: list[list[str]] = []
     left = 0
     for stage, units in sizes.items():

@@ -6,16 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tfcomp.analysis import geometry
 from tfcomp.analysis.features import mean_or_none, median_or_none
-from tfcomp.analysis.geometry import (
-    FACTORIZATION,
-    compute_chance,
-    compute_factorization,
-    compute_log_volume,
-    compute_pair_scores,
-    compute_ratio_factorization,
-    find_floored,
-)
 from tfcomp.evaluation.image_metrics import Numbers, Rows
 from tfcomp.statistics.limits import POSITIVE, REAL, SHARE, Limits
 from tfcomp.statistics.metric import computes
@@ -53,7 +45,7 @@ def compute_volume_spread(analysis: RunAnalysis) -> Rows:
         distance, g = np.abs(v - np.median(v[is_id])), analysis.metrics[stage]
         for name, chosen in analysis.subsets.items():
             sd = float(v[chosen].std()) if chosen.any() else None
-            far, floored = distance[chosen], find_floored(g[chosen])
+            far, floored = distance[chosen], geometry.find_floored(g[chosen])
             row[f"log_volume_sd_{name}"] = sd
             row[f"log_volume_deviation_{name}"] = mean_or_none(far)
             row[f"log_volume_median_{name}"] = median_or_none(v[chosen])
@@ -75,7 +67,7 @@ def _spread(name: str, volume: np.ndarray, analysis: RunAnalysis) -> Numbers:
     "stages",
     Limits(0.5, 1),
     better="high",
-    chart=FACTORIZATION,
+    chart=geometry.FACTORIZATION,
     ratio_factorization="factorization, ratio of means: the score as the "
     "published code computes it, for comparison: it divides the mean of |g_xy| "
     "by the mean of g_xx + g_yy, so that points with long directions dominate",
@@ -92,13 +84,17 @@ def compute_orthogonality(analysis: RunAnalysis) -> Rows:
     ranges = np.array([factor.high - factor.low for factor in factors])
     return {
         stage: {
-            "factorization": mean_or_none(compute_factorization(g)),
-            "ratio_factorization": compute_ratio_factorization(g),
+            "factorization": mean_or_none(geometry.compute_factorization(g)),
+            "ratio_factorization": geometry.compute_ratio_factorization(g),
             "scaled_factorization": mean_or_none(
-                compute_factorization(g * ranges[:, None] * ranges)
+                geometry.compute_factorization(g * ranges[:, None] * ranges)
             ),
-            "worst_pair_factorization": min(compute_pair_scores(g).values()),
-            "chance_factorization": compute_chance(analysis.stage_sizes[stage]),
+            "worst_pair_factorization": min(
+                geometry.compute_pair_scores(g).values()
+            ),
+            "chance_factorization": geometry.compute_chance(
+                analysis.stage_sizes[stage]
+            ),
         }
         for stage, g in analysis.metrics.items()
     }
@@ -121,14 +117,14 @@ def compute_gradient_geometry(analysis: RunAnalysis) -> Rows:
     """Scores a geometry without derivatives, to compare with published ones."""
     rows: Rows = {}
     for stage, g in analysis.gradient_metrics.items():  # of a complete grid
-        volume = compute_log_volume(g)
+        volume = geometry.compute_log_volume(g)
         row = _spread("log_volume_gradient", volume, analysis)
         for name, chosen in analysis.subsets.items():
             row[f"log_volume_gradient_{name}"] = mean_or_none(volume[chosen])
         if len(analysis.dataset.space.ordered) > 1:
             scores, ratio = (
-                compute_factorization(g),
-                compute_ratio_factorization(g),
+                geometry.compute_factorization(g),
+                geometry.compute_ratio_factorization(g),
             )
             row["factorization_gradient"] = mean_or_none(scores)
             row["factorization_gradient_ratio_of_means"] = ratio

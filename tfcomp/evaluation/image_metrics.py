@@ -7,20 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfcomp.analysis import sharing
+from tfcomp.analysis import kernels, schmidt, sharing
 from tfcomp.analysis.distances import correlate_with_distance
 from tfcomp.analysis.features import mean_or_none
 from tfcomp.analysis.interpolation import summarize_interpolation
-from tfcomp.analysis.kernels import (
-    compute_cosine_gram,
-    summarize_best_alignment,
-)
-from tfcomp.analysis.schmidt import (
-    compute_interaction_r2,
-    compute_interaction_size,
-    summarize_anova,
-    summarize_centered_schmidt,
-)
 from tfcomp.analysis.scores import count_own_peaks
 from tfcomp.statistics.limits import (
     AT_MOST_ONE,
@@ -127,8 +117,10 @@ def compute_image_interaction(analysis: RunAnalysis) -> Numbers:
     for name, rows in analysis.subsets.items():
         found = analysis.evaluation
         pair = found.images[rows], found.truth[rows]
-        numbers[f"interaction_r2_{name}"] = compute_interaction_r2(*pair)
-        for kind, value in compute_interaction_size(*pair).items():
+        numbers[f"interaction_r2_{name}"] = schmidt.compute_interaction_r2(
+            *pair
+        )
+        for kind, value in schmidt.compute_interaction_size(*pair).items():
             numbers[f"interaction_{kind}_{name}"] = value
     return numbers
 
@@ -158,14 +150,19 @@ def compute_alignment(analysis: RunAnalysis) -> Numbers:
     """Compares outputs with ideal kernels (figure 1e, equations 3, 4)."""
     if not analysis.has_hole:
         return {}
-    gram, splits = compute_cosine_gram(analysis.bright_outputs), analysis.splits
+    gram, splits = (
+        kernels.compute_cosine_gram(analysis.bright_outputs),
+        analysis.splits,
+    )
     numbers = analysis.align(gram)
     if analysis.is_plane:
-        numbers |= summarize_best_alignment(gram, splits.grid, splits.is_ood)
+        numbers |= kernels.summarize_best_alignment(
+            gram, splits.grid, splits.is_ood
+        )
         if len(gram) <= MAX_KERNEL:
-            numbers |= summarize_centered_schmidt(gram, splits.grid)
+            numbers |= schmidt.summarize_centered_schmidt(gram, splits.grid)
     elif splits.is_complete:
-        numbers |= summarize_anova(gram, splits.grid)
+        numbers |= schmidt.summarize_anova(gram, splits.grid)
     return numbers
 
 

@@ -223,10 +223,7 @@ def _make_user_metric(
 
 
 def _add(metric: Metric) -> None:
-    """Adds a metric of a user, unless another function has its name.
-
-    Modules are imported again, and plugins declare what a run has recorded.
-    """
+    """Adds a metric of a user, unless another function has its name."""
 
     def locate(function: Any) -> tuple[Any, ...]:
         return function.__module__, getattr(function, "__qualname__", function)

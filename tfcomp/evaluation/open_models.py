@@ -92,7 +92,6 @@ def _name_output(function: Callable) -> Callable:
 
 
 def _load(path: Path) -> Any:
-    """Loads a model from a file, a SavedModel, or the folder of a run."""
     if (path / FLAGS_FILE).exists():
         return load_run(path).model
     if path.is_file() and path.suffix != ".keras":

@@ -121,10 +121,7 @@ def picture_maps(
     planes: Sequence[Plane] = (),
     cmap: str = "viridis",
 ) -> Figure:
-    """Plots numbers [n] by title as maps, one for every pair of factors.
-
-    The planes are by default all; other arguments are as in `draw_maps`.
-    """
+    """Plots numbers [n] by title as maps, by default of all planes."""
     drawn = {}
     for name, values in maps.items():
         whole = dataset.make_map(values)

@@ -86,7 +86,6 @@ def _score(
     truth: np.ndarray | None = None,
     render: Render | None = None,
 ) -> dict[str, dict[str, float | None]]:
-    """Scores subsets of the scored points, in blocks; draws what is missing."""
     scored, parts = dataset.splits.scored, []
     starts: Iterable[int] = range(0, len(scored.factors), BLOCK)
     if dataset.splits.is_streamed:

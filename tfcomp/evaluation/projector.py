@@ -40,11 +40,7 @@ def write_projector(
     metadata: Mapping[str, ArrayLike],
     images: np.ndarray,
 ) -> Path:
-    """Writes stages [n, k], metadata [n] and images of one run.
-
-    Metadata are at least two columns; the first that is not numeric labels the
-    points. Images [n, H, W, ...] have row 0 at the bottom.
-    """
+    """Writes stages [n, k], metadata [n] and images [n, H, W, ...] of a run."""
     if not any(folder.glob("*tfevents*")):
         raise RunError(
             f"{folder} must hold event files of TensorBoard, or its projector "

@@ -146,7 +146,6 @@ def _stop(model: keras.Model) -> Any:
 
 
 def _build(shape: tuple[int, ...], sizes: Sequence[int]) -> keras.Model:
-    """Builds strided convolutions, and a head for each factor."""
     layers = keras.layers
     images = keras.Input(shape)
     units = layers.GaussianNoise(NOISE / 2)(images)
@@ -178,10 +177,7 @@ def list_readings(
     outputs: np.ndarray,
     samples: int,
 ) -> list[Row]:
-    """Returns the accuracy by factor (or `all`), split and level, and ceilings.
-
-    `near` also counts values of ordered factors that are one step off.
-    """
+    """Returns accuracy and ceiling by factor, split and level."""
     grid, names, drawn = dataset.splits.grid, dataset.space.names, [outputs]
     for _ in range(1, samples):
         found = evaluate_in_batches(lambda f: {"image": model(f)}, grid)

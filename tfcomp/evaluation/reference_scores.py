@@ -113,7 +113,6 @@ def _score(
     truth: np.ndarray,
     subsets: dict[str, np.ndarray],
 ) -> dict[str, float]:
-    """Returns relative MSE and R^2 of images over subsets of the rows."""
     reference = np.broadcast_to(dataset.reference, truth.shape)
     blank = compute_mse_per_image(reference, truth)
     error = compute_mse_per_image(images, truth)

@@ -11,21 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tfcomp.analysis import similarity
-from tfcomp.analysis.features import (
-    compute_gram,
-    compute_participation,
-    compute_rows,
-)
-from tfcomp.analysis.geometry import (
-    compute_gradient_metrics,
-    compute_log_volume,
-)
-from tfcomp.analysis.manifolds import (
-    Components,
-    compute_components,
-    compute_gap_statistics,
-)
+from tfcomp.analysis import features, geometry, manifolds, similarity
 from tfcomp.analysis.probes import NO_SCORES, Scores
 from tfcomp.analysis.tuning import Tuning, compute_tuning, select_units
 from tfcomp.datasets.dataset import Dataset
@@ -103,7 +89,9 @@ class RunAnalysis(OutputAnalysis):
     @cached_property
     def log_volume(self) -> dict[str, np.ndarray]:
         """Log-volume of every stage at every grid point, [n]."""
-        return {s: compute_log_volume(g) for s, g in self.metrics.items()}
+        return {
+            s: geometry.compute_log_volume(g) for s, g in self.metrics.items()
+        }
 
     @cached_property
     def layers(self) -> LayerAnalysis:
@@ -137,7 +125,9 @@ class RunAnalysis(OutputAnalysis):
         points = self.compared_points
         nothing = np.zeros(len(points), bool)
         return {
-            stage: similarity.make_shape(compute_gram(activations, nothing))
+            stage: similarity.make_shape(
+                features.compute_gram(activations, nothing)
+            )
             for stage, activations in self._evaluator.read_points(points)
         }
 
@@ -158,7 +148,6 @@ class RunAnalysis(OutputAnalysis):
     def _reduce_stages(
         self, reduce: Callable[[np.ndarray], Result], needs_grid: bool = False
     ) -> dict[str, Result]:
-        """Reduces activations [n, units] of every stage; of a whole grid."""
         if needs_grid and not self.splits.is_complete:
             return {}
         return {
@@ -177,7 +166,7 @@ class RunAnalysis(OutputAnalysis):
         space = self.dataset.space
         points = space.shape, space.ordered
         return self._reduce_stages(
-            lambda x: compute_gradient_metrics(x, *points), True
+            lambda x: geometry.compute_gradient_metrics(x, *points), True
         )
 
     @cached_property
@@ -189,13 +178,13 @@ class RunAnalysis(OutputAnalysis):
     def _rows(self) -> dict[str, np.ndarray]:
         """Every stage as by `compute_rows`, [n, n] at most: for few points."""
         is_ood = self.splits.is_ood
-        return self._reduce_stages(lambda x: compute_rows(x, is_ood))
+        return self._reduce_stages(lambda x: features.compute_rows(x, is_ood))
 
     @cached_property
-    def components(self) -> dict[str, Components]:
+    def components(self) -> dict[str, manifolds.Components]:
         """Principal components of every stage."""
         return {
-            stage: compute_components(rows, MAX_COMPONENTS)
+            stage: manifolds.compute_components(rows, MAX_COMPONENTS)
             for stage, rows in self._rows.items()
         }
 
@@ -204,7 +193,7 @@ class RunAnalysis(OutputAnalysis):
         """Participation ratios of every stage over ID and OOD."""
         return {
             stage: {
-                name: compute_participation(rows, chosen)
+                name: features.compute_participation(rows, chosen)
                 for name, chosen in self.subsets.items()
             }
             for stage, rows in self._rows.items()
@@ -228,6 +217,6 @@ class RunAnalysis(OutputAnalysis):
         }
         sides = self.describe_curve(curve)
         return {
-            stage: compute_gap_statistics(values, *sides)
+            stage: manifolds.compute_gap_statistics(values, *sides)
             for stage, values in stages.items()
         }

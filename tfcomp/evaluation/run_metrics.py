@@ -22,10 +22,7 @@ from tfcomp.statistics.metric import Metric
 
 
 def measure_run(path: str | Path, evaluators: Sequence[Evaluator] = ()) -> None:
-    """Adds the metrics of a finished run to its `metrics.json`, once a version.
-
-    Compatible evaluators are reused. RunError if the run cannot be read.
-    """
+    """Adds the metrics of a finished run to its `metrics.json`, if old."""
     path = Path(path)
     if is_measured(path):
         return

@@ -23,11 +23,7 @@ def is_module(model: Any) -> bool:
 
 
 class TorchModule:
-    """A module in evaluation mode, as a function of arrays [n, ...].
-
-    Its layers are named as in `named_modules()`; its modes and hooks are as
-    before after each call.
-    """
+    """A module as a function of arrays, left in the mode that it was in."""
 
     def __init__(self, module: Any, layers: Sequence[str] = ()) -> None:
         self._module = module

@@ -108,7 +108,6 @@ def _compute(metric: Metric, view: StageView | ImageView) -> Any:
 
 
 def _attempt(metric: Metric, view: StageView | ImageView, place: str) -> Any:
-    """Calls a metric; notes an error, and numbers outside of its range."""
     low, high = metric.limits.low, metric.limits.high
     note, name, value = "", f"the measure {metric.name!r}", None
     try:

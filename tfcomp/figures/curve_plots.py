@@ -9,9 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from tfcomp.figures import layout, line_style
-from tfcomp.figures.cells import SLANTED, shade_interval
-from tfcomp.figures.line_style import Numbers, to_numbers
+from tfcomp.figures import layout, looks
+from tfcomp.figures.looks import SLANTED, Numbers, shade_interval, to_numbers
 
 _PANEL_WIDTH = 3.4  # inches
 
@@ -35,27 +34,24 @@ def draw_curves(
     title: str = "",
     logy: bool = False,
     shaded: tuple[float, float] | None = None,
-    bands: Mapping[str, line_style.Band] | None = None,
+    bands: Mapping[str, looks.Band] | None = None,
 ) -> Figure:
-    """Draws curves over one variable; numbers that are not finite leave gaps.
-
-    The interval `shaded` was held out; `bands` has the ends of intervals.
-    """
+    """Draws curves with bands over one variable; `shaded` was held out."""
     figure = layout.make_figure((5.6, 3.6), layout="constrained")
     axes = figure.subplots()
     for index, (name, numbers) in enumerate(series.items()):
-        label = line_style.choose_label(name, series)
+        label = looks.choose_label(name, series)
         y = to_numbers(numbers)
         y = np.where(y > 0, y, np.nan) if logy else y
         ends = (bands or {}).get(name)
         band = ends and (to_numbers(ends[0]), to_numbers(ends[1]))
-        line_style.draw_line(axes, index, np.asarray(x, float), y, label, band)
+        looks.draw_line(axes, index, np.asarray(x, float), y, label, band)
     if logy:
-        line_style.set_log_scale(axes, [to_numbers(n) for n in series.values()])
+        looks.set_log_scale(axes, [to_numbers(n) for n in series.values()])
     if shaded is not None:
         shade_interval(axes, *shaded)
     axes.set(xlabel=xlabel, ylabel=ylabel)
-    line_style.finish_axes(axes)
+    looks.finish_axes(axes)
     layout.finish_figure(figure, title)
     return figure
 
@@ -78,12 +74,12 @@ def draw_curve_panels(
     all_axes = figure.subplots(1, len(panels), squeeze=False)[0]
     for axes, (panel, curves) in zip(all_axes, panels.items(), strict=True):
         for name, curve in curves.items():
-            label = line_style.choose_label(name, names)
+            label = looks.choose_label(name, names)
             place = names.index(name)
             _draw_band_curve(axes, place, label, curve, panel in log)
         if panel in log:
             means = [curve.mean for curve in curves.values()]
-            line_style.set_log_scale(axes, means)
+            looks.set_log_scale(axes, means)
         if floors and panel in floors:
             (low, high), floor = axes.get_ylim(), floors[panel]
             axes.set_ylim(max(low, floor), max(high, floor + 1))
@@ -91,7 +87,7 @@ def draw_curve_panels(
         if all((x == x.round()).all() for x in places):
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel(xlabel)
-        line_style.finish_axes(axes)
+        looks.finish_axes(axes)
         layout.add_panel_title(axes, panel, _PANEL_WIDTH)
     layout.finish_figure(figure, "")
     return figure
@@ -106,7 +102,7 @@ def _draw_band_curve(
         low = np.where(low > 0, low, np.finfo(float).tiny)
     band = None if np.isnan(high).all() else (low, high)
     x = np.asarray(curve.x, float)
-    line_style.draw_line(axes, index, x, mean, name, band)
+    looks.draw_line(axes, index, x, mean, name, band)
 
 
 def draw_stage_panels(
@@ -141,12 +137,12 @@ def draw_stage_panels(
             if name in widths:
                 below, above = np.asarray(widths[name]).T
                 band = y - below, y + above
-            label = line_style.choose_label(name, names)
-            line_style.draw_line(axes, names.index(name), xs, y, label, band)
+            label = looks.choose_label(name, names)
+            looks.draw_line(axes, names.index(name), xs, y, label, band)
         layout.add_panel_title(axes, panel, width)
         axes.set_xticks(range(len(places)), places, **look)
         axes.set_xlim(-0.4, len(places) - 0.6)
-        line_style.finish_axes(axes)
+        looks.finish_axes(axes)
     grid[0].set_ylabel(ylabel)
     if limits:
         margin = 0.03 * (limits[1] - limits[0])

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
-from tfcomp.figures import layout, line_style
-from tfcomp.figures.line_style import LINE_COLORS
+from tfcomp.figures import layout, looks
+from tfcomp.figures.looks import LINE_COLORS
 
 Points = Sequence[tuple[float, float]]
 _ROW_HEIGHT = 0.30  # inches
@@ -32,10 +32,7 @@ class ForestRow:
 def draw_forest(
     panels: Mapping[str, Sequence[ForestRow]], log: Collection[str] = ()
 ) -> Figure:
-    """Draws seeds as dots, and means as diamonds on their intervals.
-
-    Panels of quantities share rows, which are found by their labels.
-    """
+    """Draws seeds as dots, and means as diamonds on their intervals."""
     labels = [*dict.fromkeys(r.label for rs in panels.values() for r in rs)]
     width = 2.8 * len(panels) + 0.085 * max(map(len, labels))
     size = width + 0.6, _ROW_HEIGHT * len(labels) + 1.2
@@ -45,7 +42,7 @@ def draw_forest(
     for axes, (quantity, rows) in zip(grid, panels.items(), strict=True):
         for row in rows:
             _draw_row(axes, labels.index(row.label), row)
-        line_style.finish_axes(axes)
+        looks.finish_axes(axes)
         axes.grid(visible=False, axis="y")
         axes.spines["left"].set_visible(False)
         axes.tick_params(axis="y", length=0)
@@ -55,14 +52,14 @@ def draw_forest(
         axes.set_ylim(len(texts) - 0.5, -0.5)
         axes.set_xlabel(textwrap.fill(quantity, 30), fontsize=small)
         if quantity in log:
-            line_style.set_log_scale(axes, [row.seeds for row in rows], "x")
+            looks.set_log_scale(axes, [row.seeds for row in rows], "x")
     layout.finish_figure(figure, "")
     return figure
 
 
 def _draw_row(axes: Axes, place: int, row: ForestRow) -> None:
     color = LINE_COLORS[0]
-    seeds = line_style.to_numbers(row.seeds)
+    seeds = looks.to_numbers(row.seeds)
     if len(seeds):
         places = place + np.linspace(-0.14, 0.14, len(seeds))
         axes.plot(seeds, places, "o", color="0.55", ms=3.5, label="a seed")
@@ -88,10 +85,7 @@ class Scaling:
 def draw_power_laws(
     series: Mapping[str, Scaling], guides: Mapping[str, float], title: str = ""
 ) -> Figure:
-    """Draws training examples over the size of the grid (figure 4c).
-
-    Guides are lines of these exponents to compare slopes with.
-    """
+    """Draws training examples over grid sizes, and guides (figure 4c)."""
     points = [p for s in series.values() for p in (*s.points, *s.missed)]
     figure = layout.make_figure((5.6, 4.2), layout="constrained")
     axes = figure.subplots()
@@ -117,13 +111,13 @@ def draw_power_laws(
     # All points are shown; the interval of few repeats may leave the axes.
     counts = [count for _, count in points]
     axes.set_ylim(min(counts) / 2.5, max(counts) * 2)
-    line_style.finish_axes(axes)
+    looks.finish_axes(axes)
     layout.finish_figure(figure, title)
     return figure
 
 
 def _draw_scaling(axes: Axes, index: int, name: str, scaling: Scaling) -> None:
-    style = line_style.get_line_style(index)
+    style = looks.get_line_style(index)
     color, dashes, marker = style.values()
     faint: dict[str, Any] = {"alpha": 0.4, "markersize": 4}
     axes.plot(*_spread(scaling.points), marker, color=color, **faint)

@@ -72,7 +72,6 @@ def stack_to_png(pictures: Sequence[NDArray[np.uint8]]) -> bytes:
 
 @contextmanager
 def _keep_canvas(figure: Figure) -> Iterator[None]:
-    """Keeps the canvas and the dpi of a figure, which rendering changes."""
     dpi, canvas = figure.dpi, figure.canvas
     try:
         yield

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from tfcomp.figures import layout
-from tfcomp.figures.cells import draw_outline, show_cells
+from tfcomp.figures.looks import draw_outline, show_cells
 
 PANEL_SIZE = 1.5  # inches
 TITLE_LETTERS = 16  # of a line above a panel
@@ -99,12 +99,10 @@ def _draw_image(axes: Axes, image: np.ndarray, mask: ArrayLike | None) -> None:
 
 
 def _get_height(shape: tuple[int, ...]) -> float:
-    """Returns the height of panels of images [n, H, W, ...] in inches."""
     return PANEL_SIZE * min(1.0, shape[1] / shape[2])
 
 
 def _mark_position(column: Sequence[Axes], position: ArrayLike) -> None:
-    """Circles the true position in all rows and titles the column."""
     x, y = np.asarray(position, float)
     texts = ["\N{EN DASH}" if np.isnan(c) else f"{c:.3g}" for c in (x, y)]
     title, size = f"({', '.join(texts)})", layout.scale_text(10)

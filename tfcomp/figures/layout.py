@@ -110,7 +110,6 @@ def add_panel_title(axes: Axes, title: str, width: float) -> None:
 
 
 def _add_legend(figure: Figure, no_value_color: str | None) -> None:
-    """Adds a legend with each label once, below a figure that grows by it."""
     width = figure.get_figwidth()
     found = [axes.get_legend_handles_labels() for axes in figure.axes]
     pairs = [pair for both in found for pair in zip(*both, strict=True)]
@@ -155,11 +154,7 @@ def take_dollars_literally(figure: Figure) -> None:
 
 
 def _settle_layout(figure: Figure) -> None:
-    """Fixes the positions of all axes.
-
-    Matplotlib makes one step at every drawing; panels of a fixed aspect need
-    several. Figures that differ in colors alone reuse positions.
-    """
+    """Fixes the positions of axes: Matplotlib makes one step a drawing."""
     if figure.get_layout_engine() is None:
         return
     if all(axes.get_aspect() == "auto" for axes in figure.axes):

@@ -14,8 +14,8 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from tfcomp.datasets.factors import Factor
-from tfcomp.figures import cells, layout
-from tfcomp.figures.line_style import LINE_COLORS, finish_axes
+from tfcomp.figures import layout, looks
+from tfcomp.figures.looks import LINE_COLORS, finish_axes
 
 PANEL_SIZE = 2.3  # inches, of a manifold
 MATRIX_SIZE = 0.8  # inches
@@ -84,7 +84,7 @@ def _draw_points(
 ) -> None:
     for label, rows, marker, size in (
         ("training region", ~is_ood, "o", 6),
-        (cells.OUTLINE_LABEL, is_ood, "D", 18),
+        (looks.OUTLINE_LABEL, is_ood, "D", 18),
     ):
         look: dict[str, Any] = {"marker": marker, "s": size, **_EDGES}
         if rows.any():
@@ -108,7 +108,7 @@ def _draw_curve(
         steps, touches = steps[:-1], touches[:-1]
     if touches.any():
         look: dict[str, Any] = dict(lw=7, alpha=0.35, capstyle="round")
-        look |= dict(color=cells.OUTLINE_COLOR, label=cells.OUTLINE_LABEL)
+        look |= dict(color=looks.OUTLINE_COLOR, label=looks.OUTLINE_LABEL)
         axes.add_collection(LineCollection(list(steps[touches]), **look))
     axes.add_collection(LineCollection(list(steps), color="0.45", lw=0.8))
     x, y = points.T
@@ -152,7 +152,7 @@ def draw_embeddings(
     grid = figure.subplots(high, wide, squeeze=False, gridspec_kw=places)
     panels, norm = layout.keep_panels(grid, count), Normalize(-limit, limit)
     for axes, matrix, value in zip(panels, matrices, values, strict=True):
-        image = cells.show_cells(axes, matrix, norm, "RdBu_r")
+        image = looks.show_cells(axes, matrix, norm, "RdBu_r")
         title_of = value if isinstance(value, str) else f"{value:.3g}"
         axes.set_title(title_of, fontsize=layout.scale_text(8), pad=2)
         axes.set(xticks=[], yticks=[])
@@ -217,10 +217,10 @@ def draw_profiles(
     size, norm = (3.0 * len(arrays) + 1.6, 3.4), Normalize(-limit, limit)
     figure, grid = layout.make_panels((1, len(arrays)), size, pad=0.08)
     for axes, (name, array) in zip(grid[0], arrays.items(), strict=True):
-        image = cells.show_cells(axes, array, norm, "RdBu_r")
+        image = looks.show_cells(axes, array, norm, "RdBu_r")
         label = f"number along the {name}"
         axes.set(xlabel=label, ylabel=factor.label, title=name)
-        cells.label_values(axes.yaxis, factor)
+        looks.label_values(axes.yaxis, factor)
     figure.colorbar(image, ax=list(grid[0]), label="profile", aspect=25)
     layout.finish_figure(figure, title)
     return figure

@@ -14,8 +14,8 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from tfcomp.datasets.grid_maps import GridMap, Plane
-from tfcomp.figures import cells, layout
-from tfcomp.figures.line_style import LINE_COLORS, finish_axes
+from tfcomp.figures import layout, looks
+from tfcomp.figures.looks import LINE_COLORS, finish_axes
 
 MAX_COLUMNS = 4
 ROW_HEIGHT = 1.75  # inches, of a unit
@@ -38,7 +38,7 @@ def draw_maps(
     norm = Normalize(*(limits or ends))
     is_shared = len({found.factors for found in maps.values()}) == 1
     panel_size = {1: 4.0, 2: 3.0}.get(len(maps), 2.3)  # inches
-    aspects = [cells.get_map_aspect(m.values.shape) for m in maps.values()]
+    aspects = [looks.get_map_aspect(m.values.shape) for m in maps.values()]
     num_rows, num_columns = layout.arrange_panels(len(maps), MAX_COLUMNS)
     # The additions make room for color bar, axis names and titles.
     height = panel_size + (0.4 if is_shared else 1.0)
@@ -47,7 +47,7 @@ def draw_maps(
     figure, grid = layout.make_panels((num_rows, num_columns), size, pad=0.08)
     panels = layout.keep_panels(grid, len(maps))
     for index, (axes, name) in enumerate(zip(panels, maps, strict=True)):
-        image = cells.show_map(axes, maps[name], norm, cmap=cmap)
+        image = looks.show_map(axes, maps[name], norm, cmap=cmap)
         layout.add_panel_title(axes, name, panel_size * aspects[index])
         # Where all panels have the same axes, only the outer ones are named.
         is_lowest = not is_shared or index + num_columns >= len(panels)
@@ -57,7 +57,7 @@ def draw_maps(
         axes.set_ylabel(y.label if is_first else "")
         axes.tick_params(labelbottom=is_lowest, labelleft=is_first)
     figure.colorbar(image, ax=panels, label=label, aspect=25, pad=0.02)
-    gray = None if finite.size == numbers.size else cells.NO_VALUE_COLOR
+    gray = None if finite.size == numbers.size else looks.NO_VALUE_COLOR
     layout.finish_figure(figure, title, gray)
     return figure
 
@@ -68,7 +68,7 @@ def draw_tuning(
     """Draws a row per unit: its map, and its mean as a function of a factor."""
     factors = next(iter(units.values())).factors
     nx, ny = (factor.size for factor in plane.factors)
-    width = ROW_HEIGHT * cells.get_map_aspect((nx, ny))
+    width = ROW_HEIGHT * looks.get_map_aspect((nx, ny))
     ratios = (width + 0.6, *[2.0] * len(factors))
     size = sum(ratios) + 1.6, len(units) * (ROW_HEIGHT + 0.3) + 0.7
     engine = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.06)
@@ -76,7 +76,7 @@ def draw_tuning(
     shape: dict[str, Any] = {"width_ratios": ratios, "squeeze": False}
     panels = figure.subplots(len(units), len(ratios), **shape)
     for row, (name, unit) in zip(panels, units.items(), strict=True):
-        image = cells.show_map(row[0], unit.cut(plane), linewidth=1.2)
+        image = looks.show_map(row[0], unit.cut(plane), linewidth=1.2)
         bar = figure.colorbar(image, ax=row[0], aspect=12, pad=0.04)
         bar.locator = MaxNLocator(3)
         bar.update_ticks()
@@ -95,7 +95,7 @@ def draw_tuning(
         axes.set_title(f"mean over {what}", fontsize=layout.scale_text(11))
     is_finite = all(np.isfinite(unit.values).all() for unit in units.values())
     layout.finish_figure(
-        figure, title, None if is_finite else cells.NO_VALUE_COLOR
+        figure, title, None if is_finite else looks.NO_VALUE_COLOR
     )
     return figure
 
@@ -108,10 +108,10 @@ def _draw_marginals(panels: Sequence[Axes], unit: GridMap) -> None:
         axes.plot(np.arange(len(values)), values, style, color=LINE_COLORS[0])
         axes.set_xlim(-0.5, len(values) - 0.5)
         if marginal.mask is not None and not marginal.mask.all():
-            for _, low, high in cells.find_runs(marginal.mask[np.newaxis]):
-                cells.shade_interval(axes, low, high)
+            for _, low, high in looks.find_runs(marginal.mask[np.newaxis]):
+                looks.shade_interval(axes, low, high)
         finish_axes(axes)
-        cells.label_values(axes.xaxis, factor)
+        looks.label_values(axes.xaxis, factor)
         axes.yaxis.set_major_locator(MaxNLocator(4))
     for axes in panels[1:]:
         axes.sharey(panels[0])
@@ -142,7 +142,7 @@ def draw_gram_matrices(
         image = axes.imshow(array, vmin=0.0, vmax=1.0, interpolation="auto")
         if groups:
             for draw_border in (axes.axhline, axes.axvline):
-                draw_border(num_id - 0.5, color=cells.OUTLINE_COLOR, lw=1.0)
+                draw_border(num_id - 0.5, color=looks.OUTLINE_COLOR, lw=1.0)
         turn = 90 if names else 0
         axes.set_xticks(list(ticks.values()), list(ticks), rotation=turn)
         axes.set_yticks(list(ticks.values()), list(ticks))
@@ -162,11 +162,7 @@ def draw_score_table(
     label: str,
     title: str,
 ) -> Figure:
-    """Draws a cell for each row and column, colored from 0 to 1.
-
-    A cell is gray where its value is NaN, white where there is none. In the
-    name of a column a space starts a new line.
-    """
+    """Draws a cell for each row and column, from 0 to 1, gray if NaN."""
     size = 1.15 * len(columns) + 3.0, 0.34 * len(rows) + 1.6
     figure = layout.make_figure(size, layout="constrained")
     axes = figure.subplots()
@@ -175,7 +171,7 @@ def draw_score_table(
     )
     picture = axes.imshow(
         np.clip(table, 0.0, 1.0),
-        colormaps["RdYlBu"].with_extremes(bad=cells.NO_VALUE_COLOR),
+        colormaps["RdYlBu"].with_extremes(bad=looks.NO_VALUE_COLOR),
         Normalize(0, 1),
         aspect="auto",
     )

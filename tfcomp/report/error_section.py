@@ -8,21 +8,16 @@ import pandas as pd
 from tfcomp.analysis import superposition
 from tfcomp.analysis.features import mean_or_none
 from tfcomp.analysis.scores import count_own_peaks
+from tfcomp.evaluation import pictures
 from tfcomp.evaluation.image_metrics import compute_border
 from tfcomp.evaluation.metrics import list_metrics
-from tfcomp.evaluation.pictures import (
-    describe_planes,
-    label_error,
-    picture_maps,
-)
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report import findings
-from tfcomp.report.page import Section
+from tfcomp.report.page import Section, make_exhibit, make_section
 from tfcomp.report.run_exhibits import Row, group_runs, list_points
 from tfcomp.report.run_names import to_file_name
-from tfcomp.report.sections import make_exhibit, make_section
 
 
 def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
@@ -60,11 +55,13 @@ def make_landscapes(analyses: Sequence[RunAnalysis]) -> Exhibit:
     suffix = "" if len(analyses) > 1 else f"_{to_file_name(first.name)}"
     return make_exhibit(
         "landscape",
-        picture_maps(first.dataset, errors, label_error(first.dataset)),
+        pictures.picture_maps(
+            first.dataset, errors, pictures.label_error(first.dataset)
+        ),
         list_points(first, errors),
         name=f"landscape{suffix}",
         reference=first.dataset.reference_name,
-        planes=describe_planes(first.dataset),
+        planes=pictures.describe_planes(first.dataset),
     )
 
 
@@ -85,7 +82,7 @@ def _make_border(
         table.index.astype(float),
         {row["run"]: table[row["run"]] for row in border},
         xlabel="distance to the nearest ID grid point (grid steps)",
-        ylabel=label_error(analyses[0].dataset),
+        ylabel=pictures.label_error(analyses[0].dataset),
     )
     reference = analyses[0].dataset.reference_name
     return make_exhibit("border", figure, rows, reference=reference)

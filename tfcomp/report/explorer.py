@@ -205,7 +205,6 @@ def _describe_run(analysis: RunAnalysis) -> Data:
 
 
 def _rate(analysis: RunAnalysis, images: np.ndarray) -> np.ndarray:
-    """Divides the error of images by the reference's at every combination."""
     truth = analysis.evaluation.truth
     blank = np.broadcast_to(analysis.dataset.reference, truth.shape)
     error = compute_mse_per_image(images, truth)

@@ -101,7 +101,6 @@ def divide(values: np.ndarray, by: np.ndarray) -> np.ndarray:
 
 
 def _pack(values: np.ndarray, top: int) -> str:
-    """Packs numbers from 0 to 1 into bytes, in base64."""
     whole = np.round(np.nan_to_num(values).clip(0, 1) * top)
     return encode(whole.astype(np.uint8).tobytes())
 

@@ -11,19 +11,13 @@ from tfcomp.evaluation import pictures, verbalize
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
+from tfcomp.report import score_table
 from tfcomp.report.error_section import list_scores, make_landscapes
 from tfcomp.report.findings import describe_gaps, describe_superposition
 from tfcomp.report.gap_section import list_scored_gaps, summarize_curve
-from tfcomp.report.page import Answer
+from tfcomp.report.page import Answer, make_exhibit
 from tfcomp.report.run_exhibits import group_runs
 from tfcomp.report.run_names import to_file_name
-from tfcomp.report.score_table import (
-    ScoredRun,
-    describe_fits,
-    make_table,
-    read_scored,
-)
-from tfcomp.report.sections import make_exhibit
 from tfcomp.report.table_sections import describe_layers
 from tfcomp.statistics.seed_statistics import choose_flags
 
@@ -35,7 +29,7 @@ _OF_VECTORS = (
 
 def make_answer(
     analyses: Sequence[RunAnalysis],
-    scored: Sequence[ScoredRun],
+    scored: Sequence[score_table.ScoredRun],
     compared: str,
     with_map: bool,
 ) -> Answer:
@@ -46,8 +40,8 @@ def make_answer(
         shown += [make_landscapes(group) for group in group_runs(mapped)]
     sentences = [*map(describe_layers, analyses)]
     if len(analyses) > 1:
-        sentences += [describe_fits(scored), compared]
-        table = make_table(scored)
+        sentences += [score_table.describe_fits(scored), compared]
+        table = score_table.make_table(scored)
     else:
         (analysis,) = analyses
         sentences += _say_images(analysis) if analysis.dataset.is_pixels else []
@@ -57,7 +51,7 @@ def make_answer(
 
 def score_runs(
     analyses: Sequence[RunAnalysis], folder: Path
-) -> list[ScoredRun]:
+) -> list[score_table.ScoredRun]:
     """Returns the errors of runs, with links from the folder of a report."""
     scored = []
     for analysis in analyses:
@@ -71,12 +65,13 @@ def score_runs(
             "untrained": run.metrics.get("untrained", {}),
         }
         seed = run.config.training.seed
-        scored.append(read_scored(analysis.setting, seed, metrics, link))
+        scored.append(
+            score_table.read_scored(analysis.setting, seed, metrics, link)
+        )
     return scored
 
 
 def _say_images(analysis: RunAnalysis) -> list[str]:
-    """Returns sentences on errors, references, and held-out outputs."""
     facts = {  # as in a `metrics.json`
         **analysis.evaluation.scores,
         "points": {

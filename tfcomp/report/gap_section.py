@@ -12,16 +12,9 @@ from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
+from tfcomp.report import run_exhibits
 from tfcomp.report.findings import describe_gaps
-from tfcomp.report.page import Section
-from tfcomp.report.run_exhibits import (
-    Row,
-    draw_stage_rows,
-    list_points,
-    show_run,
-    to_rows,
-)
-from tfcomp.report.sections import make_exhibit, make_section
+from tfcomp.report.page import Section, make_exhibit, make_section
 
 Gap = tuple[RunAnalysis, Curve, Interpolation]
 
@@ -41,11 +34,11 @@ JUMP_PANELS = {
 def make_gaps(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows the outputs across a held-out range of one factor."""
     exhibits = [
-        show_run(
+        run_exhibits.show_run(
             analysis,
             "error_curve",
             picture_error_curve(analysis.dataset, analysis.evaluation),
-            list_points(analysis, {"mse": analysis.error}),
+            run_exhibits.list_points(analysis, {"mse": analysis.error}),
             factor=analysis.curves[0].factor.name,
         )
         for analysis in analyses
@@ -91,7 +84,9 @@ def make_images(
         first_row=analysis.dataset.first_row,
         column_titles=describe_points(analysis.dataset, rows),
     )
-    return show_run(analysis, "gap_images", figure, suffix=suffix, run=name)
+    return run_exhibits.show_run(
+        analysis, "gap_images", figure, suffix=suffix, run=name
+    )
 
 
 def _make_weights(
@@ -116,11 +111,11 @@ def _make_weights(
         "weight_after": scores.weights[:, 1],
         **dict(zip(R2_NAMES, numbers, strict=True)),
     }
-    return show_run(
+    return run_exhibits.show_run(
         analysis,
         "gap_weights",
         figure,
-        to_rows(columns),
+        run_exhibits.to_rows(columns),
         suffix=suffix,
         run=name,
     )
@@ -128,7 +123,7 @@ def _make_weights(
 
 def summarize_curve(
     analysis: RunAnalysis, curve: Curve, scores: Interpolation
-) -> Row:
+) -> run_exhibits.Row:
     """Summarizes the scores of a curve with a gap for the table."""
     error = analysis.error[curve.rows[scores.rows]]
     steps = len(scores.rows) + len(np.unique(scores.edges, axis=0))
@@ -147,7 +142,9 @@ def _make_jumps(gaps: Sequence[Gap]) -> Exhibit:
         for analysis, curve, _ in gaps
         for stage, numbers in analysis.compare_gap(curve).items()
     ]
-    figure = draw_stage_rows(rows, JUMP_PANELS, "inside the gap / outside")
+    figure = run_exhibits.draw_stage_rows(
+        rows, JUMP_PANELS, "inside the gap / outside"
+    )
     return make_exhibit("gap_statistics", figure, rows)
 
 

@@ -5,21 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from tfcomp.analysis import kernels, schmidt
-from tfcomp.analysis.kernels import (
-    compute_cosine_gram,
-    compute_distance_gram,
-    compute_overlap_gram,
-    convert_to_similarity,
-)
-from tfcomp.analysis.schmidt import summarize_anova
 from tfcomp.evaluation.run_analysis import FEW_POINTS, RunAnalysis
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.map_plots import draw_gram_matrices
 from tfcomp.report.findings import describe_kernels
-from tfcomp.report.page import Section
+from tfcomp.report.page import Section, make_exhibit, make_section
 from tfcomp.report.run_exhibits import Row, show_run
-from tfcomp.report.sections import make_exhibit, make_section
 
 Grams = dict[str, np.ndarray]
 
@@ -31,7 +23,9 @@ def make_kernels(analyses: Sequence[RunAnalysis]) -> Section:
     for analysis in [a.for_pairs for a in analyses if a.for_pairs.has_hole]:
         grams = compute_grams(analysis.bright_outputs)
         exhibits.append(make_matrices(analysis, grams))
-        grams["truth, cosine"] = compute_cosine_gram(analysis.bright_truth)
+        grams["truth, cosine"] = kernels.compute_cosine_gram(
+            analysis.bright_truth
+        )
         alignment += _list_alignments(analysis, grams)
         if analysis.is_plane:
             regression += _list_regressions(analysis)
@@ -52,9 +46,11 @@ def make_kernels(analyses: Sequence[RunAnalysis]) -> Section:
 def compute_grams(outputs: np.ndarray) -> Grams:
     """Computes three similarities of all outputs, [n, n] each."""
     return {
-        "cosine": compute_cosine_gram(outputs),
-        "L2": convert_to_similarity(compute_distance_gram(outputs)),
-        "overlap": compute_overlap_gram(outputs),
+        "cosine": kernels.compute_cosine_gram(outputs),
+        "L2": kernels.convert_to_similarity(
+            kernels.compute_distance_gram(outputs)
+        ),
+        "overlap": kernels.compute_overlap_gram(outputs),
     }
 
 
@@ -96,7 +92,6 @@ def make_matrices(analysis: RunAnalysis, grams: Grams) -> Exhibit:
 
 
 def _average_pairs(analysis: RunAnalysis, gram: np.ndarray) -> list[Row]:
-    """Averages over different points, by split and by shared factors."""
     grid, is_ood = analysis.splits.grid, analysis.splits.is_ood
     shared = (grid[:, None] == grid[None]).sum(axis=2)  # [n, n]
     pairs = is_ood[:, None].astype(int) + is_ood[None]
@@ -115,7 +110,7 @@ def _make_terms(analysis: RunAnalysis, grams: Grams) -> Exhibit:
         name: {
             "run": analysis.name,
             "similarity": name,
-            **summarize_anova(gram, grid),
+            **schmidt.summarize_anova(gram, grid),
         }
         for name, gram in grams.items()
     }

@@ -12,8 +12,7 @@ from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.manifold_plots import draw_manifolds
 from tfcomp.report import run_exhibits
 from tfcomp.report.findings import describe_course, describe_ranks
-from tfcomp.report.page import Section
-from tfcomp.report.sections import make_exhibit, make_section
+from tfcomp.report.page import Section, make_exhibit, make_section
 from tfcomp.report.stage_section import has_numbers
 
 
@@ -73,7 +72,6 @@ def _show_points(
     points: Mapping[str, np.ndarray],
     **values: str,
 ) -> Exhibit:
-    """Draws and lists two coordinates of every grid point in every stage."""
     figure = draw_manifolds(
         points,
         analysis.splits.grid,

@@ -22,7 +22,6 @@ from tfcomp.datasets.tables import make_listed_region, make_table_dataset
 from tfcomp.evaluation import loading
 from tfcomp.evaluation.adapters import check_outputs, wrap_model
 from tfcomp.evaluation.point_scores import evaluate_images
-from tfcomp.evaluation.published_models import load_published_run
 from tfcomp.evaluation.readers import Reader, list_readings
 from tfcomp.evaluation.user_metrics import try_metrics
 from tfcomp.report.model_report import ModelReport, Scores, find_analyses
@@ -57,7 +56,7 @@ def load_published(
             that was published, or asks for code.
         ConfigError: If the name cannot be one.
     """
-    return ModelReport(load_published_run(name, source, sha256))
+    return ModelReport(loading.load_published_run(name, source, sha256))
 
 
 def evaluate(
@@ -156,8 +155,6 @@ def describe_points(data: Dataset) -> str:
 def _sample_scores(
     run: loading.LoadedRun, outputs: np.ndarray, samples: int
 ) -> tuple[Scores, Scores]:
-    """Returns means and standard deviations over evaluations."""
-
     def draw(factors: Any) -> dict[str, Any]:
         return {"image": run.model(factors)}
 

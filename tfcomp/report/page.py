@@ -1,21 +1,45 @@
-"""One self-contained HTML page on two levels: an answer, and folded sections.
+"""Self-contained HTML pages, their sections, and the words of reports.
 
-Pictures and numbers are inside it; it links to PDF and CSV files beside it.
+A page has an answer and folded sections with pictures and numbers; it links to
+PDF and CSV files beside it. `templates/texts.toml` has the words of built-in
+sections, in the order of a report, and of exhibits. This needs no TensorFlow.
 """
 
+from __future__ import annotations
+
 import base64
-from collections.abc import Mapping, Sequence
+import dataclasses
+import sys
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jinja2
 from markupsafe import Markup
+from matplotlib.figure import Figure
 
+from tfcomp.config.errors import ConfigError, describe_plugin_error, suggest
+from tfcomp.config.plugins import locate
 from tfcomp.figures.exhibits import FILE_DPI, Exhibit
+
+if TYPE_CHECKING:
+    from tfcomp.evaluation.run_analysis import RunAnalysis
+
+Function = TypeVar("Function", bound=Callable[..., Sequence[Exhibit]])
 
 TEMPLATES = Path(__file__).with_name("templates")
 SHOWN_ROWS = 24
+_TEXTS = tomllib.loads((TEMPLATES / "texts.toml").read_text("utf-8"))
+# What the sections that can be chosen have, by their names.
+SECTIONS: dict[str, str] = {
+    name: text["summary"]
+    for name, text in _TEXTS["sections"].items()
+    if "summary" in text
+}
+# Sections that take half a minute.
+ASKED_FOR = ("umap",)
 
 
 class Links(str):
@@ -23,7 +47,7 @@ class Links(str):
 
     parts: Sequence[tuple[str, str]]
 
-    def __new__(cls, parts: Sequence[tuple[str, str]]) -> "Links":
+    def __new__(cls, parts: Sequence[tuple[str, str]]) -> Links:
         """Joins texts; the address of one without a link is empty."""
         made = super().__new__(cls, " ".join(text for text, _ in parts))
         made.parts = parts
@@ -106,3 +130,134 @@ def format_cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return "–" if value is None else str(value)
+
+
+# Registered sections without exhibits, and the functions that make these.
+_USER_SECTIONS: dict[str, tuple[Section, Callable[..., Any]]] = {}
+
+
+def make_section(
+    name: str,
+    exhibits: Sequence[Exhibit],
+    finding: str = "",
+    texts: Mapping[str, str] | None = None,
+    **values: object,
+) -> Section:
+    """Makes a built-in section of what is not empty; fills in the values."""
+    words = _TEXTS["sections"][name]
+    question = _fill(words["question"], values)
+    exhibits = [e for e in exhibits if e.figure or e.rows]
+    return Section(
+        name, words["title"], question, exhibits, finding, texts or {}
+    )
+
+
+def make_exhibit(
+    kind: str,
+    figure: Figure | None = None,
+    rows: Sequence[dict[str, Any]] = (),
+    *,
+    name: str = "",
+    **values: object,
+) -> Exhibit:
+    """Makes an exhibit with the words of its kind; values are filled in."""
+    words = _TEXTS["exhibits"][kind]
+    title, caption = (_fill(words[key], values) for key in ("title", "caption"))
+    return Exhibit(name or kind, title, caption, figure, rows)
+
+
+def _fill(text: str, values: Mapping[str, object]) -> str:
+    return " ".join(text.format(**values).split())
+
+
+def choose_sections(names: Sequence[str]) -> list[str]:
+    """Returns the names in the order of a report; by default the usual ones."""
+    known = [*SECTIONS, *_USER_SECTIONS]
+    if not names:
+        return [name for name in known if name not in ASKED_FOR]
+    for name in names:
+        if name not in known:
+            rule = f"must be among {', '.join(known)}{suggest(name, known)}"
+            raise ConfigError("sections", rule, name)
+    return [name for name in known if name in names]
+
+
+def describe_sections() -> str:
+    """Returns a line for each section: its name and content."""
+    texts = dict(SECTIONS)
+    for name in ASKED_FOR:
+        texts[name] += " (when asked for)"
+    for name, (section, _) in _USER_SECTIONS.items():
+        texts[name] = section.introduction or section.title
+    return "\n".join(f"{name:14} {text}" for name, text in texts.items())
+
+
+def register_section(
+    name: str, *, title: str = "", text: str = ""
+) -> Callable[[Function], Function]:
+    """Registers a section of your own for reports; a decorator.
+
+    The function takes a list of analyzed models, each with `name`, `dataset`,
+    `evaluation`, `layers` and everything else that the sections of the report
+    use, and returns a list of `tfcomp.Exhibit`: pictures and tables, which are
+    also written beside the page. The section stands at the end of the report.
+
+    Args:
+        name: Letters, digits and underscores. Links and the files of the
+            section's exhibits use it.
+        title: The heading; by default the name.
+        text: The question that the section answers, in a sentence or two.
+
+    Raises:
+        ValueError: If the name is invalid or taken.
+    """
+    if not (name.isascii() and name.isidentifier()):
+        raise ValueError(
+            "the name of a section must be letters, digits and underscores, "
+            f"got {name!r}"
+        )
+
+    def add(function: Function) -> Function:
+        section = Section(f"own_{name}", title or name, text, [])
+        _, known = _USER_SECTIONS.get(name, (section, function))
+        if locate(known) != locate(function):
+            raise ValueError(f"the section {name!r} is registered already")
+        _USER_SECTIONS[name] = section, function
+        return function
+
+    return add
+
+
+unregister_all = _USER_SECTIONS.clear
+
+
+def make_user_sections(
+    analyses: Sequence[RunAnalysis], names: Sequence[str]
+) -> list[Section]:
+    """Makes the registered sections; skips one that fails, with a note."""
+    sections = []
+    for name in filter(_USER_SECTIONS.__contains__, names):
+        section, function = _USER_SECTIONS[name]
+        try:
+            exhibits = _name_exhibits(section.anchor, function([*analyses]))
+        except Exception as error:
+            reason = describe_plugin_error(error)
+            note = f"note: the section {name!r} is left out: {reason}"
+            print(note, file=sys.stderr)
+        else:
+            sections.append(dataclasses.replace(section, exhibits=exhibits))
+    return sections
+
+
+def _name_exhibits(start: str, exhibits: Sequence[Any]) -> list[Exhibit]:
+    """Puts a start before the names; ValueError if they are unusable."""
+    for exhibit in exhibits:
+        if not isinstance(exhibit, Exhibit):
+            kind = type(exhibit).__name__
+            raise ValueError(
+                f"must return a list of tfcomp.Exhibit, got {kind}"
+            )
+    names = [exhibit.name for exhibit in exhibits]
+    if len({*names}) < len(names):
+        raise ValueError(f"names of exhibits must differ, got {names}")
+    return [dataclasses.replace(e, name=f"{start}_{e.name}") for e in exhibits]

@@ -24,11 +24,15 @@ from tfcomp.report import (
 )
 from tfcomp.report.explorer import explorer_fragment
 from tfcomp.report.first_screen import make_answer, score_runs
-from tfcomp.report.page import Section, render_page
+from tfcomp.report.page import (
+    Section,
+    choose_sections,
+    make_user_sections,
+    render_page,
+)
 from tfcomp.report.run_exhibits import name_values, rename_runs
 from tfcomp.report.run_names import describe_common
 from tfcomp.report.score_table import compare_with_first
-from tfcomp.report.sections import choose_sections, make_user_sections
 from tfcomp.storage.files import make_folder, write_text
 from tfcomp.storage.output_folders import check_folder
 
@@ -111,7 +115,6 @@ def _make_sections(
 
 
 def _name_settings(analyses: Sequence[RunAnalysis]) -> str:
-    """Names the settings of a report, and how many runs they have."""
     settings = list(dict.fromkeys(analysis.setting for analysis in analyses))
     count = f"{len(analyses)} runs"
     if len(settings) == len(analyses):
@@ -120,7 +123,6 @@ def _name_settings(analyses: Sequence[RunAnalysis]) -> str:
 
 
 def _describe_data(analyses: Sequence[RunAnalysis]) -> str:
-    """Describes what all runs share, the version, and samples of the data."""
     if any(analysis.run.path is None for analysis in analyses):
         regions = dict.fromkeys(a.dataset.region.spec for a in analyses)
         text = f"Held out {'; '.join(regions)}."
@@ -157,7 +159,6 @@ def write_projections(analysis: RunAnalysis) -> None:
 
 
 def _tint(values: np.ndarray, pixels: np.ndarray) -> np.ndarray:
-    """Colors gray images by values, one for each."""
     shown = pixels.clip(0.0, 1.0)
     if shown.shape[-1] != 1:
         return shown

@@ -171,7 +171,6 @@ def _report(
     look_up: Lookup,
     pictures: Callable | None,
 ) -> ModelReport:
-    """Reports on the composition of the last layer, whose rows are points."""
     *_, last = layers
     units, space = layers[last].shape[1], table.space
     dataset = build_dataset(

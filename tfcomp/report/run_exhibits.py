@@ -13,8 +13,8 @@ from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.curve_plots import draw_stage_panels
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report.findings import describe_course
+from tfcomp.report.page import make_exhibit
 from tfcomp.report.run_names import name_runs, to_file_name
-from tfcomp.report.sections import make_exhibit
 
 Row = dict[str, Any]
 

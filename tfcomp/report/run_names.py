@@ -20,10 +20,7 @@ MAX_FLAGS = 2  # that replace the name which the user gave to a run
 
 
 def name_runs(configs: Sequence[RunConfig]) -> list[tuple[str, str]]:
-    """Returns the name of each run, as `depth 2, seed 0`, and of its setting.
-
-    Runs keep the names that users gave them if more than two flags differ.
-    """
+    """Returns the names of runs, as `depth 2, seed 0`, and of settings."""
     flags = [config.identity() for config in configs]
     own = [(config.run_name, config.run_name) for config in configs]
     others = [name for name in flags[0] if name not in IGNORED]

@@ -11,8 +11,7 @@ import pandas as pd
 from tfcomp.evaluation.metrics import find_limits
 from tfcomp.evaluation.verbalize import FITTED, list_references
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.report.page import Links, Section
-from tfcomp.report.sections import make_exhibit, make_section
+from tfcomp.report.page import Links, Section, make_exhibit, make_section
 from tfcomp.statistics.seed_statistics import (
     Statistics,
     compare_settings,
@@ -183,7 +182,6 @@ def _summarize(runs: Sequence[ScoredRun], subset: str) -> Statistics | None:
 
 
 def _choose_digits(found: Sequence[Statistics | None]) -> int:
-    """Returns decimals of a column, two digits for its least number."""
     known = [f.mean for f in found if f is not None and 0 < f.mean < math.inf]
     if not known:
         return 2
@@ -193,7 +191,6 @@ def _choose_digits(found: Sequence[Statistics | None]) -> int:
 def _format(
     found: Statistics | None, digits: int
 ) -> tuple[str | None, str | None]:
-    """Formats mean and interval; the mean alone of few seeds."""
     if found is None:
         return None, None
     mean = f"{found.mean:.{digits}f}"

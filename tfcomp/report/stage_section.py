@@ -16,9 +16,8 @@ from tfcomp.evaluation.run_metrics import tabulate_stages
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.map_plots import draw_gram_matrices
 from tfcomp.report import run_exhibits
-from tfcomp.report.page import Section
+from tfcomp.report.page import Section, make_exhibit, make_section
 from tfcomp.report.run_exhibits import Row
-from tfcomp.report.sections import make_exhibit, make_section
 from tfcomp.statistics.metric import Chart, Metric
 
 # Rounding error of shares that are sums of products of derivatives.

@@ -7,10 +7,9 @@ from tfcomp.datasets.notes import describe_copies
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.models.model_rules import POSE_TERMS, describe_pose_terms
-from tfcomp.report.page import Section
+from tfcomp.report.page import Section, make_exhibit, make_section
 from tfcomp.report.run_exhibits import Row, draw_stage_rows
 from tfcomp.report.run_names import describe_common
-from tfcomp.report.sections import make_exhibit, make_section
 
 PANELS = {
     "R² of a sum of parts": "additive_r2",

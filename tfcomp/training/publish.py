@@ -9,10 +9,9 @@ from typing import Any
 
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_flags import format_flags
-from tfcomp.evaluation import published_models
+from tfcomp.evaluation import loading
 from tfcomp.evaluation.evaluator import Evaluator
-from tfcomp.evaluation.loading import LoadedRun, load_run
-from tfcomp.evaluation.published_models import format_weights
+from tfcomp.evaluation.loading import LoadedRun, format_weights, load_run
 from tfcomp.evaluation.reference_scores import score_certified
 from tfcomp.models.acting import clear_candidates
 from tfcomp.storage import published_folder
@@ -41,9 +40,9 @@ def publish_run(path: Path, name: str, folder: Path) -> Path:
     """
     published_folder.check_name(name)
     run = load_run(path)
-    published_models.check_publishable(run.config)
+    loading.check_publishable(run.config)
     clear_candidates(run.model)
-    run = published_models.rename_published(run, name)
+    run = loading.rename_published(run, name)
     contents = _pack_contents(run, name)
     with replace_folder(folder, name) as partial:
         for file, content in contents.items():
@@ -59,7 +58,7 @@ def _pack_contents(run: LoadedRun, name: str) -> dict[str, bytes]:
         METRICS_FILE: _format_metrics(run.metrics).encode(),
         published_folder.WEIGHTS_FILE: weights,
     }
-    stored = published_models.make_published(contents, name)
+    stored = loading.make_published(contents, name)
     metrics = score_stored(stored)
     check_scores(run.metrics, metrics)
     stored = dataclasses.replace(stored, metrics=stored.metrics | metrics)
