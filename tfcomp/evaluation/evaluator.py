@@ -16,7 +16,7 @@ from tfcomp.analysis.jacobians import compute_stage_metrics, evaluate_in_batches
 from tfcomp.analysis.probes import Scores, probe_rows, score_fitted
 from tfcomp.config.quiet import show_progress
 from tfcomp.datasets import Dataset
-from tfcomp.evaluation import derivatives, user_metrics
+from tfcomp.evaluation import derivatives, point_scores
 from tfcomp.evaluation.point_scores import Evaluation, evaluate_images
 from tfcomp.models.axis_embedding import AxisEmbedding
 from tfcomp.models.forced_rendering import (
@@ -172,7 +172,7 @@ class Evaluator:
                 stage: self._probe(compute_rows(activations, is_ood), is_ood)
                 for stage, activations in self.read_stages()
             }
-        others = user_metrics.compute_stage_metrics(
+        others = point_scores.compute_stage_metrics(
             self.read_stages, grid, is_ood
         )
         summary = {

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from tensorboard.plugins.projector import ProjectorConfig
 
 from tfcomp.config.errors import RunError
-from tfcomp.figures.image_rows import arrange_channels
+from tfcomp.figures.image_rows import arrange_channels, tile_images
 from tfcomp.storage.files import make_subfolder, write_text, write_whole
 
 CONFIG_FILE = "projector_config.pbtxt"  # the name is TensorBoard's
@@ -81,19 +81,14 @@ def make_sprite(images: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
     third, ... pixel if the whole would exceed 8192 pixels.
     """
     columns = math.ceil(math.sqrt(len(images)))  # nearly a square
-    rows = math.ceil(len(images) / columns)
     room = MAX_SPRITE_SIZE - 2 * columns  # without the frames
     thinning = math.ceil(columns * max(images.shape[1:3]) / room)
     images = images[:, ::thinning, ::thinning][:, ::-1]  # upright
     shades = np.rint(255 * np.clip(np.nan_to_num(images), 0, 1))
     frame = [(0, 0), (1, 1), (1, 1), (0, 0)][: shades.ndim]
     shades = np.pad(shades, frame, constant_values=FRAME_SHADE)
-    height, width, *colors = shades.shape[1:]
-    cells = np.zeros((rows * columns, height, width, *colors), np.uint8)
-    cells[: len(images)] = shades
-    grid = cells.reshape(rows, columns, height, width, *colors).swapaxes(1, 2)
-    sprite = grid.reshape(rows * height, columns * width, *colors)
-    return sprite, (width, height)
+    sprite = tile_images(shades.astype(np.uint8), columns)
+    return sprite, (shades.shape[2], shades.shape[1])
 
 
 def _format_metadata(metadata: Mapping[str, ArrayLike]) -> str:

@@ -85,6 +85,15 @@ def arrange_channels(images: ArrayLike) -> np.ndarray:
     return beside.reshape(count, height, channels * width)
 
 
+def tile_images(images: np.ndarray, columns: int) -> np.ndarray:
+    """Returns images [n, H, W, ...] in one, row by row, with 0 at the end."""
+    free = -len(images) % columns
+    cells = np.pad(images, [(0, free), *[(0, 0)] * (images.ndim - 1)])
+    count, height, width, *colors = cells.shape
+    grid = cells.reshape(-1, columns, height, width, *colors).swapaxes(1, 2)
+    return grid.reshape(count // columns * height, columns * width, *colors)
+
+
 def _draw_image(axes: Axes, image: np.ndarray, mask: ArrayLike | None) -> None:
     if image.ndim == 3:
         is_finite = np.isfinite(image).all(axis=-1, keepdims=True)

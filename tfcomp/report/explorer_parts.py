@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from tfcomp.evaluation.run_analysis import RunAnalysis
-from tfcomp.figures.image_rows import arrange_channels
+from tfcomp.figures.image_rows import arrange_channels, tile_images
 from tfcomp.report.page import encode
 
 Data = dict[str, Any]
@@ -40,14 +40,10 @@ class Sprite:
 
     def to_data(self) -> Data:
         """Returns a PNG data URL, and the size and the columns of its tiles."""
-        (height, width, *colors), count = self._shape, len(self._tiles)
+        (height, width, *_), count = self._shape, len(self._tiles)
         columns = math.isqrt(max(count - 1, 0)) + 1
-        rows = math.ceil(count / columns)
-        sheet = np.zeros((rows * columns, *self._shape), np.uint8)
         tiles = np.frombuffer(b"".join(self._tiles), np.uint8)
-        sheet[:count] = tiles.reshape(count, *self._shape)
-        sheet = sheet.reshape(rows, columns, *self._shape).swapaxes(1, 2)
-        sheet = sheet.reshape(rows * height, columns * width, *colors)
+        sheet = tile_images(tiles.reshape(count, *self._shape), columns)
         file = io.BytesIO()
         Image.fromarray(sheet).save(file, "PNG")
         url = f"data:image/png;base64,{encode(file.getvalue())}"

@@ -21,9 +21,8 @@ from tfcomp.datasets.regions import Region
 from tfcomp.datasets.tables import make_listed_region, make_table_dataset
 from tfcomp.evaluation import loading
 from tfcomp.evaluation.adapters import check_outputs, wrap_model
-from tfcomp.evaluation.point_scores import evaluate_images
+from tfcomp.evaluation.point_scores import evaluate_images, try_metrics
 from tfcomp.evaluation.readers import Reader, list_readings
-from tfcomp.evaluation.user_metrics import try_metrics
 from tfcomp.report.model_report import ModelReport, Scores, find_analyses
 from tfcomp.report.report_build import build_report
 

@@ -17,7 +17,6 @@ from tfcomp.figures.exhibits import save_exhibit
 from tfcomp.report import (
     error_section,
     gap_section,
-    kernel_section,
     manifold_section,
     stage_section,
     table_sections,
@@ -44,7 +43,7 @@ MAKERS: dict[str, Callable[[Sequence[RunAnalysis]], Section]] = {
     "errors": error_section.make_errors,
     "gaps": gap_section.make_gaps,
     "superposition": error_section.make_superposition,
-    "kernels": kernel_section.make_kernels,
+    "kernels": manifold_section.make_kernels,
     "layers": stage_section.make_layers,
     "interactions": stage_section.make_interactions,
     "tuning": stage_section.make_tuning,

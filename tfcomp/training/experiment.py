@@ -27,7 +27,7 @@ from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.materialized import attach_examples
 from tfcomp.datasets.solvable import measure_coverage
 from tfcomp.evaluation.metrics import USER_METRICS, describe_user_metrics
-from tfcomp.evaluation.user_metrics import try_metrics
+from tfcomp.evaluation.point_scores import try_metrics
 from tfcomp.models.axis_embedding import AxisEmbedding
 from tfcomp.storage import run_folder
 from tfcomp.storage.files import write_text, write_whole

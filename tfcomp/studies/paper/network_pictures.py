@@ -21,7 +21,7 @@ from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.map_plots import draw_tuning
-from tfcomp.report import gap_section, kernel_section, manifold_section
+from tfcomp.report import gap_section, manifold_section
 from tfcomp.report.error_section import make_landscapes
 from tfcomp.report.first_screen import make_output_rows
 from tfcomp.report.manifold_section import show_embedding
@@ -160,8 +160,8 @@ EACH: dict[str, Callable[[RunAnalysis], Iterable[Exhibit]]] = {
     ],
     "superposition": show_superposition,
     "grams": lambda analysis: [
-        kernel_section.make_matrices(
-            analysis, kernel_section.compute_grams(analysis.bright_outputs)
+        manifold_section.make_matrices(
+            analysis, manifold_section.compute_grams(analysis.bright_outputs)
         )
     ],
     "volumes": make_volume_maps,
