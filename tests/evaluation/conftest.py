@@ -20,7 +20,6 @@ ROTATION = (
 
 
 def draw_truth(dataset) -> np.ndarray:
-    """Bright true images."""
     sign = -1.0 if dataset.polarity == "dark" else 1.0
     truth = dataset.render_array(dataset.splits.grid)
     return sign * (truth - dataset.ground)
@@ -40,7 +39,6 @@ def draw_two_memories(dataset) -> np.ndarray:
 
 
 def draw_fading(dataset) -> np.ndarray:
-    """True images that fade with the distance from ID."""
     from tfcomp.analysis.distances import compute_border_distance
 
     distance = compute_border_distance(dataset.splits.is_ood, dataset.space)
@@ -119,5 +117,4 @@ def make_study() -> Callable:
 
 @pytest.fixture(scope="session")
 def make_turned(make_study: Callable) -> Callable:
-    """Builds a study of a turned digit."""
     return functools.partial(make_study, base=ROTATION)

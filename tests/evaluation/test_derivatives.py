@@ -128,7 +128,6 @@ def test_tracing_and_batches_change_nothing(study: RunAnalysis) -> None:
 
 
 def test_stages_without_second_derivatives(make_study, make_turned) -> None:
-    """An operation that has none, and a single factor."""
     for make in (make_study, make_turned):
         study = make("truth", stage_0=once)
         assert stage_metrics.compute_interaction(study) == {}

@@ -1,7 +1,4 @@
-"""Planted outputs, stages and splits, of which a metric once said otherwise.
-
-What it gave then, if that has changed, is in the comments.
-"""
+"""Planted outputs, stages and splits, of which a metric once said otherwise."""
 
 import math
 from typing import Any
@@ -10,20 +7,8 @@ import keras
 import numpy as np
 import pytest
 
-from tests.analysis.planted import (
-    hold_out,
-    make_bumps,
-    make_grid,
-)
-from tfcomp.analysis import scores
-from tfcomp.analysis.geometry import (
-    compute_chance,
-    compute_cosine_factorization,
-    compute_factorization,
-    compute_log_volume,
-    compute_pair_scores,
-    find_floored,
-)
+from tests.analysis.planted import hold_out, make_bumps, make_grid
+from tfcomp.analysis import geometry, scores
 from tfcomp.analysis.schmidt import compute_interaction_r2
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
@@ -71,16 +56,18 @@ def test_hits() -> None:
 
 def test_geometry() -> None:
     """Equation 7 does not see collinear directions of length 100 and 1."""
-    assert compute_factorization(COLLINEAR).mean() == near(0.990)
-    assert compute_pair_scores(COLLINEAR)[0, 1] == near(0)
+    assert geometry.compute_factorization(COLLINEAR).mean() == near(0.990)
+    assert geometry.compute_pair_scores(COLLINEAR)[0, 1] == near(0)
     for units in (20, 2000):
-        found = compute_cosine_factorization(make_random_metrics(units))
-        assert found.mean() == near(compute_chance(units))
-    assert compute_factorization(MERGED).mean() == near(0.989)
-    assert min(compute_pair_scores(MERGED).values()) == near(0)
-    volume = compute_log_volume(DEAD)  # three dead points of 289
+        found = geometry.compute_cosine_factorization(
+            make_random_metrics(units)
+        )
+        assert found.mean() == near(geometry.compute_chance(units))
+    assert geometry.compute_factorization(MERGED).mean() == near(0.989)
+    assert min(geometry.compute_pair_scores(MERGED).values()) == near(0)
+    volume = geometry.compute_log_volume(DEAD)  # three dead points of 289
     assert volume.mean() == near(-0.287) and np.median(volume) == near(0)
-    assert find_floored(DEAD).mean() == near(3 / 289)
+    assert geometry.find_floored(DEAD).mean() == near(3 / 289)
 
 
 def test_stages_that_are_nearly_linear_or_turned(make_study) -> None:

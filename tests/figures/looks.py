@@ -5,18 +5,15 @@ from matplotlib.figure import Figure
 
 
 def get_legend(figure: Figure) -> list[str]:
-    """The texts of the legends of a figure."""
     return [
         text.get_text() for legend in figure.legends for text in legend.texts
     ]
 
 
 def get_image_axes(figure: Figure) -> list[Axes]:
-    """The axes that show an image."""
     return [axes for axes in figure.axes if axes.images]
 
 
 def get_outline(axes: Axes) -> list:
-    """The segments of the one collection of lines of axes."""
     (lines,) = axes.collections
     return [tuple(map(tuple, s)) for s in lines.get_segments()]

@@ -1,17 +1,13 @@
-"""Curves and lines over stages: numbers, gaps, scales, bands, places."""
+"""Curves, lines over stages, estimates over seeds, and power laws."""
 
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from tests.figures.looks import get_legend
-from tfcomp.figures.curve_plots import (
-    BandCurve,
-    draw_curve_panels,
-    draw_curves,
-    draw_stage_panels,
-    merge_stages,
-)
+from tfcomp.figures import curve_plots, estimate_plots
+from tfcomp.figures.exhibits import figure_to_png
 
 X = np.array([1.0, 10.0, 100.0])
 LABELS = {"xlabel": "number of bumps", "ylabel": "MSE"}
@@ -27,7 +23,7 @@ def get_lines(axes: Axes) -> dict[str, tuple[list, list]]:
 
 
 def test_bands_gaps_and_held_out_interval() -> None:
-    figure = draw_curves(
+    figure = curve_plots.draw_curves(
         X,
         {"a": [3, 2, 1], "b": [np.nan, np.inf, 5]},
         title="Few bumps",
@@ -50,19 +46,21 @@ def test_bands_gaps_and_held_out_interval() -> None:
     (span,) = axes.patches
     assert (span.get_x(), span.get_x() + span.get_width()) == (5.5, 22.5)
     assert get_legend(figure) == ["a", "b", "held-out region"]
-
-
-def test_numbers_below_0_have_no_logarithm() -> None:
-    (axes,) = draw_curves(X, {"a": [1, 0, 0.01]}, logy=True, **LABELS).axes
+    # Numbers below 0 have no logarithm.
+    (axes,) = curve_plots.draw_curves(
+        X, {"a": [1, 0, 0.01]}, logy=True, **LABELS
+    ).axes
     assert axes.get_yscale() == "log"
     np.testing.assert_array_equal(axes.lines[0].get_ydata(), [1, np.nan, 0.01])
 
 
 def test_curves_with_bands_in_panels() -> None:
-    a = BandCurve([1, 2, 3], [3.0, 2.0, 1.0], [2, 1, 0.5], [4, 3, 1.5])
-    b = BandCurve([1, 2], [5.0, 4.0], [4, 3], [6, 5])
+    a = curve_plots.BandCurve(
+        [1, 2, 3], [3.0, 2.0, 1.0], [2, 1, 0.5], [4, 3, 1.5]
+    )
+    b = curve_plots.BandCurve([1, 2], [5.0, 4.0], [4, 3], [6, 5])
     panels = {"loss": {"a": a, "b": b}, "error": {"b": b}}
-    figure = draw_curve_panels(panels, xlabel="epoch")
+    figure = curve_plots.draw_curve_panels(panels, xlabel="epoch")
     first, second = figure.axes
     assert [axes.get_title() for axes in figure.axes] == ["loss", "error"]
     assert get_lines(first) == {
@@ -78,9 +76,13 @@ def test_curves_with_bands_in_panels() -> None:
 
 def test_a_logarithmic_panel_shows_the_curve() -> None:
     """An interval that reaches below 0 reaches the bottom of the axes."""
-    curve = BandCurve([1, 2], [0.1, 0.01], [-0.5, 0.005], [0.7, 0.015])
+    curve = curve_plots.BandCurve(
+        [1, 2], [0.1, 0.01], [-0.5, 0.005], [0.7, 0.015]
+    )
     panels = {"loss": {"a": curve}}
-    (axes,) = draw_curve_panels(panels, xlabel="epoch", log=["loss"]).axes
+    (axes,) = curve_plots.draw_curve_panels(
+        panels, xlabel="epoch", log=["loss"]
+    ).axes
     assert axes.get_yscale() == "log"
     low, high = axes.get_ylim()
     assert 0.001 < low < 0.01 and 0.1 < high < 1
@@ -91,7 +93,7 @@ def test_a_logarithmic_panel_shows_the_curve() -> None:
 
 def test_a_shorter_line_of_stages_ends_at_the_image_too() -> None:
     series = {"depth 0": [0.5, None, 0.9], "depth 2": [0.5, 0.6, 0.7, 0.8, 1]}
-    figure = draw_stage_panels(
+    figure = curve_plots.draw_stage_panels(
         {"": series},
         {"depth 0": SHALLOW, "depth 2": DEEP},
         ylabel="MSE",
@@ -120,12 +122,74 @@ def test_a_shorter_line_of_stages_ends_at_the_image_too() -> None:
     ],
 )
 def test_merged_order_agrees_with_all(lists: list, expected: list) -> None:
-    assert merge_stages(lists) == expected
+    assert curve_plots.merge_stages(lists) == expected
     for stages in lists:
         places = [expected.index(stage) for stage in stages]
         assert places == sorted(places)
-
-
-def test_orders_that_disagree() -> None:
     with pytest.raises(ValueError, match="in the same order for all lines"):
-        merge_stages([["a", "b"], ["b", "a"]])
+        curve_plots.merge_stages([["a", "b"], ["b", "a"]])
+
+
+ROWS = (
+    estimate_plots.ForestRow("first", 0.8, 0.55, 1.05, (0.7, 0.8, 0.9)),
+    estimate_plots.ForestRow("single", 0.3, None, None, (0.3,)),
+)
+SIZES = (16, 24, 32)
+
+
+def test_panels_share_their_rows() -> None:
+    figure = estimate_plots.draw_forest(
+        {"OOD (px)": ROWS, "ID": ROWS[1:]}, log=["OOD (px)"]
+    )
+    assert figure_to_png(figure).startswith(b"\x89PNG")
+    first, second = figure.axes
+    lines = [line.get_xdata() for line in first.get_lines()]
+    assert any(np.array_equal(x, (0.7, 0.8, 0.9)) for x in lines)
+    assert any(np.array_equal(x, (0.55, 1.05)) for x in lines)
+    assert sum(np.array_equal(x, (0.8,)) for x in lines) == 1
+    labels = [label.get_text() for label in first.get_yticklabels()]
+    assert labels == ["first", "single"]
+    assert first.get_xlabel() == "OOD (px)"
+    assert get_legend(figure) == ["a seed", "mean"]
+    assert first.yaxis_inverted()
+    assert (first.get_xscale(), second.get_xscale()) == ("log", "linear")
+    # The lack of the first row does not move the second one.
+    seeds, mean = second.lines  # one seed: no interval
+    assert set(seeds.get_ydata()) <= {1 - 0.14}
+    assert set(mean.get_ydata()) == {1}
+
+
+def draw_laws(**changes: object) -> Figure:
+    parts = {
+        "points": [(n, k * n**2) for n in SIZES for k in (1, 2)],
+        "means": [(n, 1.5 * n**2, n**2, 2 * n**2) for n in SIZES],
+        "line": (1.5, 2.0),
+    }
+    guides = {"linear": 1.0, "cubic": 3.0}
+    return estimate_plots.draw_power_laws(
+        {"series": estimate_plots.Scaling(**(parts | changes))}, guides
+    )
+
+
+def test_points_laws_and_guides() -> None:
+    axes = draw_laws().axes[0]
+    named = {line.get_label(): line.get_xydata() for line in axes.lines}
+    for label, exponent in (("linear", 1), ("cubic", 3)):
+        slope = np.diff(np.log(named[label]), axis=0)[0]
+        assert slope[1] / slope[0] == pytest.approx(exponent)
+    data = [line.get_xydata() for line in axes.lines]
+    line = [[16, 1.5 * 16**2], [32, 1.5 * 32**2]]
+    assert any(len(d) == 2 and np.allclose(d, line) for d in data)
+    points = next(d for d in data if len(d) == 6)
+    assert sorted(points[:, 1]) == sorted(
+        k * n**2 for n in SIZES for k in (1, 2)
+    )
+    # Repeats stand side by side, at most 1 % from their size.
+    assert len(set(points[:, 0])) == 6
+    assert np.abs(points[:, 0] / np.repeat(SIZES, 2) - 1).max() < 0.01
+
+
+def test_long_interval_does_not_hide_the_points() -> None:
+    means = [(n, 1.5 * n**2, 1e-9, 1e9) for n in SIZES]
+    low, high = draw_laws(means=means).axes[0].get_ylim()
+    assert 50 < low < 16**2 and 2 * 32**2 < high < 1e4

@@ -8,12 +8,8 @@ from matplotlib.patches import Rectangle
 from tests.figures.looks import get_image_axes, get_legend, get_outline
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap, Plane
+from tfcomp.figures import map_plots
 from tfcomp.figures.looks import compute_outline
-from tfcomp.figures.map_plots import (
-    draw_maps,
-    draw_score_table,
-    draw_tuning,
-)
 
 LABELS = {"label": "MSE (1)"}
 VALUES = np.arange(15.0).reshape(5, 3)  # [nx, ny]
@@ -21,14 +17,13 @@ MASK = np.isin(VALUES, [4, 7, 10])  # x from 1 to 3, y = 1
 
 
 def label(values: np.ndarray, mask: np.ndarray | None = None) -> GridMap:
-    """A map over x and y in px."""
     sides = zip("xy", values.shape, strict=True)
     factors = (Factor(f, n, 0.0, max(n - 1.0, 1.0), "px") for f, n in sides)
     return GridMap(values, tuple(factors), mask)
 
 
 def draw_map(values: np.ndarray, mask: np.ndarray | None = None) -> Figure:
-    return draw_maps({"MSE": label(values, mask)}, **LABELS)
+    return map_plots.draw_maps({"MSE": label(values, mask)}, **LABELS)
 
 
 def test_map_has_x_to_the_right_and_y_upwards() -> None:
@@ -50,7 +45,7 @@ def test_maps_share_one_scale_and_one_bar() -> None:
     broken = np.where(VALUES == 14, np.inf, VALUES)
     maps = {"first": VALUES, "second": VALUES - 20, "third": broken}
     labelled = {name: label(array, MASK) for name, array in maps.items()}
-    figure = draw_maps(labelled, title="Stages", **LABELS)
+    figure = map_plots.draw_maps(labelled, title="Stages", **LABELS)
     panels = get_image_axes(figure)
     assert [axes.get_title() for axes in panels] == list(maps)
     for axes, array in zip(panels, maps.values(), strict=True):
@@ -77,7 +72,7 @@ def test_axes_show_values_and_names() -> None:
     shape = Factor("shape", 2, 0.0, 1.0, names=("box", "heart"))
     first = GridMap(np.eye(12, 3), (angle, radius))
     second = GridMap(np.eye(3, 2), (radius, shape))
-    figure = draw_maps({"a": first, "b": second}, **LABELS)
+    figure = map_plots.draw_maps({"a": first, "b": second}, **LABELS)
     ticks = [
         {t.get_text(): t.get_position() for t in axis.get_ticklabels()}
         for axes in get_image_axes(figure)
@@ -99,7 +94,7 @@ def test_rows_of_units_hold_a_map_and_both_marginals() -> None:
     units = {f"unit {i}": label(values, MASK) for i, values in enumerate(maps)}
     factors = units["unit 0"].factors
     plane = Plane(factors, (slice(None), slice(None)), "")
-    figure = draw_tuning(units, plane, title="stage_0")
+    figure = map_plots.draw_tuning(units, plane, title="stage_0")
     rows = np.reshape(figure.axes[:6], (2, 3))
     for values, row, name in zip(maps, rows, units, strict=True):
         image = row[0].images[0]
@@ -121,7 +116,7 @@ def test_every_kind_of_cell_of_a_score_table() -> None:
     values = {("a", "data range:low"): 0.5, ("b", "data far"): float("nan")}
     texts = {key: f"{value:.1f}" for key, value in values.items()}
     columns = ["data range:low", "data far", "data montero:extrapolation"]
-    figure = draw_score_table(
+    figure = map_plots.draw_score_table(
         values, texts, ["a", "b"], columns, label="R²", title="a title"
     )
     axes, colorbar = figure.axes

@@ -12,7 +12,6 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """The system's Chromium, without a window."""
     playwright = pytest.importorskip(
         "playwright.sync_api", reason="needs playwright, of the extra `test`"
     )

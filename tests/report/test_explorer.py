@@ -73,13 +73,11 @@ def opened(open_page: Callable, path: Path) -> Page:
 
 @pytest.fixture
 def page(opened: Page) -> Page:
-    """The page as it was opened."""
     opened.reload()
     return opened
 
 
 def read_canvas(page: Page, role: str) -> np.ndarray:
-    """What a canvas shows, [H, W, 4]."""
     height, width, pixels = page.evaluate(
         """role => {
           const canvas = document.querySelector(

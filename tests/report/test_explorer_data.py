@@ -11,12 +11,7 @@ import tfcomp
 from tests.report.test_explorer import CLASSES, IMAGES, make_model
 from tfcomp.analysis.geometry import compute_log_volume
 from tfcomp.datasets.solvable import certify_dataset
-from tfcomp.report.explorer import (
-    MAX_BYTES,
-    collect,
-    count_combinations,
-    list_ranges,
-)
+from tfcomp.report import explorer
 from tfcomp.report.explorer_parts import Sprite
 
 
@@ -56,7 +51,7 @@ def test_broken_pixels_are_black_and_said() -> None:
     images = np.full((3, 2, 2, 1), 0.5)
     images[1, 0, 0] = np.nan
     images[2, 0, 1] = 1.25
-    assert list_ranges(images) == {1: [None, None], 2: [0.5, 1.25]}
+    assert explorer.list_ranges(images) == {1: [None, None], 2: [0.5, 1.25]}
     sprite = Sprite(upright=True)
     tile = sprite.add(images)[1]
     row, column = divmod(tile, sprite.to_data()["columns"])
@@ -68,7 +63,7 @@ def test_metric_tensors() -> None:
     levels = [["disc", "ring"], None, None]
     table = tfcomp.FactorTable(IMAGES, CLASSES, names=names, levels=levels)
     model = tfcomp.evaluate(table.draw, table, "shape:ring,x:1-2")
-    (run,) = collect([model.analysis])["runs"]
+    (run,) = explorer.collect([model.analysis])["runs"]
     (stage,) = run["stages"]
     metrics = model.analysis.metrics[stage["name"]]  # of x and size
     assert metrics.shape == (24, 2, 2)
@@ -94,7 +89,7 @@ def test_metric_tensors() -> None:
 
 
 def test_errors_and_certificates(model: tfcomp.ModelReport) -> None:
-    (group,) = collect([model.analysis])["groups"]
+    (group,) = explorer.collect([model.analysis])["groups"]
     known = ~model.dataset.splits.is_ood
     mean = IMAGES[known].mean(axis=0)
     blank = ((IMAGES - mean) ** 2).mean(axis=(1, 2, 3))
@@ -116,24 +111,24 @@ def test_runs_on_the_same_data_share_what_needs_no_network(
     model: tfcomp.ModelReport,
 ) -> None:
     other = make_model("other", IMAGES[::-1].copy())
-    data = collect([model.analysis, other.analysis])
+    data = explorer.collect([model.analysis, other.analysis])
     assert [run["group"] for run in data["runs"]] == [0, 0]
     table = tfcomp.FactorTable(IMAGES, CLASSES, names=["shape", "x", "size"])
     apart = tfcomp.evaluate(table.draw, table, "shape:0,x:0", name="apart")
-    data = collect([model.analysis, apart.analysis])
+    data = explorer.collect([model.analysis, apart.analysis])
     assert [run["group"] for run in data["runs"]] == [0, 1]
 
 
 def test_pages_stay_small(
     model: tfcomp.ModelReport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert count_combinations([model.analysis]) == 4096
+    assert explorer.count_combinations([model.analysis]) == 4096
     monkeypatch.setattr("tfcomp.report.explorer.MAX_BYTES", 60 * 5 * 20)
-    assert count_combinations([model.analysis]) == 20
-    assert count_combinations([model.analysis] * 4) == 5
-    (group,) = collect([model.analysis])["groups"]
+    assert explorer.count_combinations([model.analysis]) == 20
+    assert explorer.count_combinations([model.analysis] * 4) == 5
+    (group,) = explorer.collect([model.analysis])["groups"]
     assert group["total"] == 24
     assert 1 <= len(group["ood"]) <= 20
     assert 0 < sum(group["ood"]) < len(group["ood"])
     # Gray images of 64 x 64 pixels of one run, in full.
-    assert MAX_BYTES // (5 * 64 * 64) > 1600
+    assert explorer.MAX_BYTES // (5 * 64 * 64) > 1600

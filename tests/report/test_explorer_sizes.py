@@ -94,7 +94,6 @@ def test_one_factor(explore: Open) -> None:
 
 
 def test_few_of_many_levels_exist(explore: Open) -> None:
-    """A cell has the combination that is nearest to what is held."""
     rng = np.random.default_rng(0)
     classes = np.unique(rng.integers(0, 12, (40, 3)), axis=0)
     images = (classes / 11).reshape(-1, 1, 3, 1).astype("f4")

@@ -21,7 +21,6 @@ HASHES = ("0123456789abcdef", "fedcba9876543210", "00112233aabbccdd")
 
 @pytest.fixture(scope="module")
 def series(tmp_path_factory: pytest.TempPathFactory) -> list[RunAnalysis]:
-    """Networks before training, on stripes and 0 and 3 bumps."""
     folder, analyses = tmp_path_factory.mktemp("series"), []
     for count in (0, 3):
         flags = (

@@ -1,7 +1,6 @@
 """The one object of a model on data: factors by name, tables, pictures."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -138,18 +137,6 @@ def test_categories_have_no_geometry_to_plot() -> None:
         model.plot_samples("ood")
     with pytest.raises(ConfigError, match="must be at least one"):
         tfcomp.write_report([], "report")
-
-
-def test_train_run_takes_names_and_gives_the_object(
-    working_folder: Path,
-) -> None:
-    quick = {"epochs": 1, "steps_per_epoch": 1, "pictures": False, "width": 4}
-    run = tfcomp.train_run("smoke", run_name="first", export=False, **quick)
-    assert run.path == Path("tensorboard_logs/first")
-    again = tfcomp.train_run("smoke", run_name="first", export=False, **quick)
-    assert again.scores == run.scores
-    config = tfcomp.describe_run("smoke", run_name="first", **quick)
+    config = tfcomp.describe_run("smoke")
     with pytest.raises(ConfigError, match="given to describe_run"):
         tfcomp.train_run(config, depth=3)
-    with pytest.raises(tfcomp.RunError, match="^deptth is .* mean depth"):
-        tfcomp.train_run("smoke", deptth=2)

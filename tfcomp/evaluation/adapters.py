@@ -1,9 +1,4 @@
-"""Wraps any model as a Keras model with named stages, like those of tfcomp.
-
-Exact derivatives pass through Keras models and SavedModels, and come from
-`torch.func` for modules of PyTorch. Functions of NumPy arrays have differences
-over the grid (`find_nondifferentiable`).
-"""
+"""Wraps any model as a Keras model with named stages, like those of tfcomp."""
 
 import dataclasses
 import math

@@ -1,9 +1,7 @@
 """Keeps outputs of a network in the folder of its run.
 
-outputs/epoch_<n>.npz has `factors` [n, F] and `images` [n, H, W, C] in 8 bits,
-for the slider over epochs in the explorer of a report. preview.png has held-out
-images above the last outputs, pixel by pixel: trials of a sweep write no
-pictures, and the page of the sweep shows these.
+outputs/epoch_<n>.npz has `factors` [n, F] and `images` [n, H, W, C] in 8 bits;
+preview.png has held-out images above the last outputs, for pages of sweeps.
 """
 
 import json

@@ -1,8 +1,7 @@
 """Loads finished runs, within limits on their files, and published models.
 
-No code comes with a published model: it is built from flags, and those that
-name plugins or files are refused. The weights are arrays 000.npy, 001.npy, ...
-in the order of `get_weights`, which are counted before a network is built.
+A published model is built from flags, none of which may name plugins or files.
+Its weights 000.npy, 001.npy, ... are counted before a network is built.
 """
 
 from __future__ import annotations

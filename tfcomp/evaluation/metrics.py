@@ -1,9 +1,7 @@
 """Lists all metrics, of the modules here and of users, and records them.
 
-A new metric is one decorated function in one of the modules of `list_shipped`.
-The entry `measures` of `metrics.json` also has `stages` (their names), the
-`version` of the code, and `start` with the same metrics of the untrained
-network. Nothing here imports TensorFlow, and neither do these modules.
+A new metric is one decorated function in a module of `list_shipped`. Neither
+these modules nor this one import TensorFlow.
 """
 
 import contextlib

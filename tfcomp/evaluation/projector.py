@@ -1,10 +1,8 @@
 """Writes data of TensorBoard's embedding projector: the manifolds of figure 9b.
 
-projector_config.pbtxt    the tensors; TensorBoard looks for it in folders
-                          that hold event files, and only there
-projector/NN_stage.tsv    one point a line
-projector/metadata.tsv    one point a line below a header of column names
-projector/sprite.png      all images in one, row by row from the top left
+projector_config.pbtxt lies beside the event files, where TensorBoard looks for
+it; projector/ has NN_stage.tsv and metadata.tsv, a point a line, and sprite.png
+with all images, row by row from the top left.
 """
 
 import math
@@ -47,7 +45,10 @@ def write_projector(
             "does not look there"
         )
     make_subfolder(folder, SUBFOLDER)
-    write_text(folder / METADATA_FILE, _format_metadata(metadata))
+    columns = map(np.ravel, metadata.values())
+    lines = [metadata, *zip(*columns, strict=True)]
+    cells = ["\t".join(map(_format_cell, line)) + "\n" for line in lines]
+    write_text(folder / METADATA_FILE, "".join(cells))
     sprite, size = make_sprite(arrange_channels(images))
     if sprite.ndim == 2:
         # Colors are explicit, or the file would be scaled to its own extremes.
@@ -75,11 +76,7 @@ def write_projector(
 
 
 def make_sprite(images: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
-    """Returns images [n, H, W, ...] in one, uint8, and the size of each.
-
-    They have gray frames (the page is white), and are thinned to every second,
-    third, ... pixel if the whole would exceed 8192 pixels.
-    """
+    """Returns framed images, thinned if too large, in one, and their size."""
     columns = math.ceil(math.sqrt(len(images)))  # nearly a square
     room = MAX_SPRITE_SIZE - 2 * columns  # without the frames
     thinning = math.ceil(columns * max(images.shape[1:3]) / room)
@@ -89,12 +86,6 @@ def make_sprite(images: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
     shades = np.pad(shades, frame, constant_values=FRAME_SHADE)
     sprite = tile_images(shades.astype(np.uint8), columns)
     return sprite, (shades.shape[2], shades.shape[1])
-
-
-def _format_metadata(metadata: Mapping[str, ArrayLike]) -> str:
-    columns = map(np.ravel, metadata.values())
-    lines = [metadata, *zip(*columns, strict=True)]
-    return "".join("\t".join(map(_format_cell, line)) + "\n" for line in lines)
 
 
 def _format_cell(value: object) -> str:

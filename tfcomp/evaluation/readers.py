@@ -1,9 +1,5 @@
 """Readers: small networks that find the factors of an image.
 
-    reader = tfcomp.train_reader(table)
-    result = tfcomp.evaluate(model, table, region, reader=reader)
-    print(result.tables["readings"])
-
 A reader is trained on all true images, held-out ones too, and its accuracy on
 them is the ceiling of what it can say about the outputs of a model.
 """

@@ -1,7 +1,4 @@
-"""Computes the metrics of a finished run that `tfcomp measure` adds.
-
-`start` has the same metrics before training.
-"""
+"""Computes the metrics of a finished run that `tfcomp measure` adds."""
 
 import dataclasses
 from collections.abc import Callable, Sequence

@@ -147,10 +147,7 @@ def compute_similarity(analysis: RunAnalysis) -> Rows:
     "gap_speed gap_max_speed gap_turning gap_max_turning",
 )
 def compute_gap(analysis: RunAnalysis) -> Rows:
-    """Looks for jumps of the curve of a stage in the gap (figure 9b).
-
-    A jump is a longest step far above 1. Means over the curves with a gap.
-    """
+    """Looks for jumps of the curve of a stage in the gap, far above 1 (9b)."""
     if not analysis.gaps:
         return {}
     curves = [analysis.compare_gap(curve) for curve in analysis.gaps]

@@ -63,11 +63,7 @@ def draw_curve_panels(
     log: Collection[str] = (),
     floors: Mapping[str, float] | None = None,
 ) -> Figure:
-    """Draws curves with bands, one panel a quantity.
-
-    In a logarithmic panel a band that reaches 0 reaches the bottom. Panels in
-    `floors` show nothing below a number.
-    """
+    """Draws curves with bands, a panel for each quantity, from `floors` up."""
     names = list(dict.fromkeys(n for curves in panels.values() for n in curves))
     size = (_PANEL_WIDTH * len(panels) + 0.4, 3.2)
     figure = layout.make_figure(size, layout="constrained")
@@ -113,12 +109,7 @@ def draw_stage_panels(
     errors: Mapping[str, Mapping[str, ArrayLike]] | None = None,
     limits: tuple[float, float] | None = None,
 ) -> Figure:
-    """Draws numbers over the stages of models, one line a model or a score.
-
-    Errors are how far intervals reach below and above, [n, 2]; limits are the
-    ends of the axis. Models of different depths share places by
-    `merge_stages`, so a shorter line still ends at `image`.
-    """
+    """Draws numbers over merged stages; errors [n, 2] reach down and up."""
     names = list(dict.fromkeys(name for s in panels.values() for name in s))
     places = merge_stages([stages[name] for name in names])
     height = 2.6  # inches
@@ -152,11 +143,7 @@ def draw_stage_panels(
 
 
 def merge_stages(lists: Sequence[Sequence[str]]) -> list[str]:
-    """Merges the stages of all models into one order.
-
-    The longest list comes first. A stage that it lacks goes right before the
-    stage that follows it in its own list, or to the end if none does.
-    """
+    """Merges stages; one of a shorter list goes before its successor."""
     merged: list[str] = []
     for stages in sorted(lists, key=len, reverse=True):  # stable
         place = len(merged)

@@ -30,11 +30,7 @@ def draw_rows(
     first_row: str = "bottom",
     column_titles: Sequence[str] | None = None,
 ) -> Figure:
-    """Draws rows of images [n, H, W, ...] that belong together by column.
-
-    True positions [n, 2] title the columns and are circled; a stripe has NaN
-    in one coordinate. The region of the mask [W, H] is outlined.
-    """
+    """Draws rows of images [n, H, W, ...], with positions [n, 2] circled."""
     stacks = {label: arrange_channels(images) for label, images in rows.items()}
     first = next(iter(stacks.values()))
     shape = len(stacks), len(first)
@@ -73,10 +69,7 @@ def draw_rows(
 
 
 def arrange_channels(images: ArrayLike) -> np.ndarray:
-    """Returns images to show: gray `[n, H, W]` or RGB `[n, H, W, 3]`.
-
-    One channel is gray, three are RGB, others are gray beside each other.
-    """
+    """Returns RGB, or gray `[n, H, W]` with channels beside each other."""
     images = np.asarray(images, float)
     if images.ndim != 4 or images.shape[-1] == 3:
         return images

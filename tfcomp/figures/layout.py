@@ -38,10 +38,7 @@ MAX_KNOWN = 256
 
 @contextmanager
 def fit_width(width: Width, height: float = math.inf) -> Iterator[None]:
-    """Makes figures of the block fit a width: column, page, or inches.
-
-    Without their legend they are at most as high as the height, in inches.
-    """
+    """Makes figures of the block as wide as a column, a page, or inches."""
     if isinstance(width, str) and width not in ("", *WIDTHS):
         raise ConfigError("width", f"must be among {', '.join(WIDTHS)}", width)
     inches = WIDTHS.get(width) if isinstance(width, str) else width

@@ -32,11 +32,7 @@ def draw_manifolds(
     space: Sequence[Factor],
     title: str = "",
 ) -> Figure:
-    """Draws points [n, 2] of every stage: a curve, or colored by factors.
-
-    Of several factors each has a block of panels. Steps of a curve to and from
-    held-out points are underlaid, held-out points are diamonds.
-    """
+    """Draws points [n, 2] of stages: a curve, or a block for each factor."""
     places = {name: np.asarray(e, float) for name, e in embeddings.items()}
     factors, is_ood = np.asarray(factors, float), np.asarray(is_ood, bool)
     rows, columns = layout.arrange_panels(len(places), MAX_COLUMNS)
@@ -122,12 +118,7 @@ def draw_embeddings(
     factor_label: str,
     title: str = "",
 ) -> Figure:
-    """Draws the matrices [V, rows, columns] of a factor on one color scale.
-
-    The scale ends at the largest absolute entry; if that is more than twice
-    the 99.9 % quantile, at this quantile, and the color bar says how much lies
-    beyond.
-    """
+    """Draws the matrices [V, rows, columns] of a factor on one color scale."""
     matrices = np.asarray(matrices, float)
     limit = _choose_limit(matrices)
     count, num_rows, num_columns = matrices.shape

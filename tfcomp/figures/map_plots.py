@@ -126,10 +126,7 @@ def draw_gram_matrices(
     title: str = "",
     names: Sequence[str] = (),
 ) -> Figure:
-    """Draws Gram matrices [n, n] from 0 (dark) to 1, ID points first.
-
-    A line is between ID and OOD points, or ticks have the names of points.
-    """
+    """Draws Gram matrices [n, n] from 0 (dark) to 1, ID points first."""
     arrays = {name: np.asarray(m, float) for name, m in matrices.items()}
     count = len(next(iter(arrays.values())))
     groups = {"ID": num_id / 2, "OOD": (num_id + count) / 2}
@@ -186,7 +183,11 @@ def draw_score_table(
         is_dark = table[y, x] < 0.28 or table[y, x] > 0.86
         color = "white" if is_dark else "black"
         axes.text(x, y, texts.get(place, ""), color=color, **look)
-    names = ["\n".join(map(_break, column.split())) for column in columns]
+    words = [column.split() for column in columns]
+    names = [
+        "\n".join(w if len(w) <= 16 else w.replace(":", ":\n", 1) for w in text)
+        for text in words
+    ]
     axes.set_xticks(range(len(columns)), names)
     axes.set_yticks(range(len(rows)), rows)
     axes.tick_params(length=0, labelsize=small)
@@ -194,7 +195,3 @@ def draw_score_table(
     figure.colorbar(picture, ax=axes, label=label, shrink=0.8)
     layout.finish_figure(figure, title)
     return figure
-
-
-def _break(word: str) -> str:
-    return word if len(word) <= 16 else word.replace(":", ":\n", 1)

@@ -1,9 +1,7 @@
 """The explorer: outputs of every run at the combination under the pointer.
 
-The HTML is self-contained: it works from a file, in a mail and in a notebook.
-Its data are plain numbers and sprites. Runs on the same data, with the same
-held-out combinations and training examples, are a *group*, which has the true
-images and the predictions without a network.
+Runs on the same data, with the same held-out combinations and training
+examples, are a *group*: it has true images and predictions without a network.
 """
 
 import html
@@ -223,10 +221,8 @@ def list_ranges(images: np.ndarray) -> dict[int, list[float | None]]:
 
 
 def _list_epochs(analysis: RunAnalysis) -> list[Data]:
-    listed = []
-    for epoch, images in read_outputs(
-        analysis.run, analysis.splits.grid
-    ).items():
+    listed, kept = [], read_outputs(analysis.run, analysis.splits.grid)
+    for epoch, images in kept.items():
         sprite = Sprite(analysis.dataset.first_row == "top")
         shown = {"epoch": epoch, "output": sprite.add(images)}
         shown["errors"] = round_numbers(_rate(analysis, images))

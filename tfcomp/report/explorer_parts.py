@@ -1,7 +1,4 @@
-"""Parts of an explorer's data: sprites, packed numbers, and stages.
-
-Numbers of every combination are in the order of the grid.
-"""
+"""Sprites, packed numbers in the order of the grid, and stages."""
 
 import io
 import itertools

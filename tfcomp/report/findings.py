@@ -1,8 +1,4 @@
-"""Sentences on the numbers of a section, from its tables alone.
-
-A sentence is empty where there is no number. Numbers within `CLOSE` are "about
-equal", and a correlation below `WEAK` supports no conclusion.
-"""
+"""Sentences on the numbers of a section; empty where there is none."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -10,8 +6,8 @@ from typing import Any
 
 Row = Mapping[str, Any]
 
-CLOSE = 0.05
-WEAK = 0.3
+CLOSE = 0.05  # numbers that differ less are "about equal"
+WEAK = 0.3  # smaller correlations support no conclusion
 # Share of the way from the R² of the true images to 1, from which outputs are
 # called superpositions, mostly or in part.
 MOSTLY, PARTLY = 0.5, 0.1

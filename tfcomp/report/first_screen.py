@@ -134,11 +134,7 @@ def make_output_rows(
     name: str = "held_out_rows",
     title: str = "Held-out positions",
 ) -> Exhibit:
-    """Shows the truth in the first row, then a row for each run.
-
-    The table has the scores against each truth: of stripes and bumps, the bump
-    (`ood`) and the plus of two stripes.
-    """
+    """Shows the truth, then a row for each run, with scores of each truth."""
     first = analyses[0]
     splits, data = first.splits, first.dataset
     if rows is None:

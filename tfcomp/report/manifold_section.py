@@ -1,6 +1,4 @@
-"""Kernels of outputs beside ideal ones (equations 1-4), manifolds of stages
-(figure 9b), and embeddings (figures 3b, 3c, 6).
-"""
+"""Kernels of outputs (equations 1-4), manifolds of stages, embeddings."""
 
 import sys
 from collections.abc import Mapping, Sequence

@@ -1,9 +1,4 @@
-"""Results of a model on data with held-out combinations, computed on use.
-
-result = tfcomp.load_run("tensorboard_logs/smoke")
-print(result.scores["ood"])
-result.write_report("report")
-"""
+"""Results of a model on data with held-out combinations, computed on use."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""Loads runs, scores any model, and compares models in a report.
-
-table = tfcomp.FactorTable(images, classes, names=["shape", "x", "y"])
-result = tfcomp.evaluate(model, table, region="shape:2,x:4-7")
-print(result.scores["ood"])
-result.write_report("report")
-"""
+"""Loads runs, scores any model, and compares models in a report."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

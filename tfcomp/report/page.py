@@ -1,9 +1,4 @@
-"""Self-contained HTML pages, their sections, and the words of reports.
-
-A page has an answer and folded sections with pictures and numbers; it links to
-PDF and CSV files beside it. `templates/texts.toml` has the words of built-in
-sections, in the order of a report, and of exhibits. This needs no TensorFlow.
-"""
+"""Self-contained HTML pages, their sections, and the words of reports."""
 
 from __future__ import annotations
 
@@ -83,10 +78,7 @@ def render_page(
     explorer: str = "",
     place: str = "",
 ) -> str:
-    """Returns a page as HTML, without empty sections.
-
-    The folder has the pictures, and lies at a place beside the page.
-    """
+    """Returns a page as HTML; the folder with its pictures is at `place`."""
     return render_template(
         TEMPLATES / "page.html",
         title=title,

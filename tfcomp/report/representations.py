@@ -1,8 +1,4 @@
-"""Scores embeddings and encoders: the functions of `tfcomp`.
-
-result = tfcomp.evaluate_embeddings({"block_3": a, "block_6": b}, table, "x:2")
-print(result.tables["layers"])
-"""
+"""Scores embeddings and encoders: the functions of `tfcomp`."""
 
 from __future__ import annotations
 

@@ -100,10 +100,7 @@ def draw_stage_rows(
     ylabel: str,
     limits: tuple[float, float] | None = None,
 ) -> Figure:
-    """Draws columns of a table, by the titles of panels, against the stage.
-
-    Rows with equal `run` and, where they have one, equal `curve` make a line.
-    """
+    """Draws columns of a table against the stage, a line a run (and curve)."""
     stages: dict[str, list[str]] = {}
     numbers: dict[str, dict[str, list]] = {title: {} for title in panels}
     for row in rows:

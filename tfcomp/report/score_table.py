@@ -75,7 +75,11 @@ def make_table(runs: Sequence[ScoredRun]) -> Exhibit:
     }
     rows = []
     for setting, group in groups.items():
-        row: dict[str, Any] = {"setting": setting, "seeds": _link(group)}
+        ordered = sorted(group, key=lambda run: run.seed)
+        parts = [(str(run.seed), run.link) for run in ordered[:MAX_LINKS]]
+        if len(group) > MAX_LINKS:
+            parts.append((f"… ({len(group)})", ""))
+        row: dict[str, Any] = {"setting": setting, "seeds": Links(parts)}
         for subset in SUBSETS:
             mean, interval = _format(means[setting][subset], digits[subset])
             row |= {subset.upper(): mean, f"{subset.upper()} 95 %": interval}
@@ -199,10 +203,3 @@ def _format(
     if found.count < MIN_SEEDS or found.low is None or found.high is None:
         return mean, None
     return mean, f"{found.low:.{digits}f} to {found.high:.{digits}f}"
-
-
-def _link(runs: Sequence[ScoredRun]) -> Links:
-    ordered = sorted(runs, key=lambda run: run.seed)
-    parts = [(str(run.seed), run.link) for run in ordered[:MAX_LINKS]]
-    more = [(f"… ({len(runs)})", "")] if len(runs) > MAX_LINKS else []
-    return Links(parts + more)
