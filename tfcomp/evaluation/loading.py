@@ -28,7 +28,7 @@ from tfcomp.config.run_config import LOCATION_FLAGS, RunConfig, make_config
 from tfcomp.config.run_flags import parse_record
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.models.config_checks import list_announcements
-from tfcomp.models.initial_model import build_model
+from tfcomp.models.stages import build_model
 from tfcomp.storage import published_folder, run_folder
 from tfcomp.storage.files import DamagedFileError
 from tfcomp.storage.published_folder import WEIGHTS_FILE
