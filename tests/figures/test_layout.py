@@ -16,8 +16,13 @@ from tfcomp import figures
 from tfcomp.config.errors import ConfigError
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap
-from tfcomp.figures import exhibits, layout
+from tfcomp.figures import layout
 from tfcomp.figures.curve_plots import draw_curves
+from tfcomp.figures.exhibits import (
+    figure_to_array,
+    figure_to_pdf,
+    figure_to_png,
+)
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.layout import add_panel_title, finish_figure, make_panels
 from tfcomp.figures.map_plots import draw_maps
@@ -60,10 +65,10 @@ def test_places_are_found_once(
 ) -> None:
     draw(1)
     steps.clear()
-    reused, changed = exhibits.figure_to_array(draw(2)), draw(2, other)
+    reused, changed = figure_to_array(draw(2)), draw(2, other)
     assert {*steps} == {changed}
     layout._known_places.clear()
-    np.testing.assert_array_equal(reused, exhibits.figure_to_array(draw(2)))
+    np.testing.assert_array_equal(reused, figure_to_array(draw(2)))
     assert {*steps} > {changed}
 
 
@@ -75,7 +80,7 @@ def test_figures_for_print() -> None:
         figure = draw()
     assert figure.get_figwidth() == 3.25
     assert figure.axes[0].xaxis.label.get_fontsize() == 7
-    pdf = exhibits.figure_to_pdf(figure)
+    pdf = figure_to_pdf(figure)
     assert b"/Type3" not in pdf and b"/CIDFontType2" in pdf
     with rc_context({"font.size": 9}), layout.fit_width("page"):
         figure = draw()  # with text of the user's size
@@ -95,7 +100,7 @@ def test_dollars_in_names_are_no_mathematics() -> None:
     axes.text(1, 1, name)
     add_panel_title(axes, name, 4)
     finish_figure(figure, name)
-    assert exhibits.figure_to_png(figure) and exhibits.figure_to_pdf(figure)
+    assert figure_to_png(figure) and figure_to_pdf(figure)
     named = [t for t in figure.findobj(Text) if "$^" in t.get_text()]
     assert len(named) >= 8
     assert not any(text.get_parse_math() for text in named)
@@ -107,16 +112,16 @@ def test_rendering_leaves_the_figure_as_it_was() -> None:
     figure.add_subplot().plot([0, 1], [0, 1], label="line")
     before = figure.dpi, figure.canvas, tuple(figure.get_size_inches())
     array, png = (
-        exhibits.figure_to_array(figure),
-        exhibits.figure_to_png(figure, dpi=100),
+        figure_to_array(figure),
+        figure_to_png(figure, dpi=100),
     )
     assert array.dtype == np.uint8 and array.shape == (480, 640, 4)
     pixels = np.asarray(Image.open(io.BytesIO(png)))
     np.testing.assert_array_equal(array, pixels)
-    assert exhibits.figure_to_pdf(figure) == exhibits.figure_to_pdf(figure)
+    assert figure_to_pdf(figure) == figure_to_pdf(figure)
     after = figure.dpi, figure.canvas, tuple(figure.get_size_inches())
     assert before == after
-    np.testing.assert_array_equal(array, exhibits.figure_to_array(figure))
+    np.testing.assert_array_equal(array, figure_to_array(figure))
 
 
 def test_no_module_uses_pyplot() -> None:
