@@ -30,7 +30,7 @@ from tests.datasets.own_tables import (
     load,
     write_folder,
 )
-from tests.datasets.test_mat_folders import write_norb
+from tests.datasets.test_table_folders import write_norb
 from tfcomp.config.errors import ConfigError, RunError
 
 ROOT, MODULE = Path(__file__).parents[2], "tests.datasets.test_hostile_tables"
