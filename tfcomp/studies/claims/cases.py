@@ -76,18 +76,14 @@ def _list_depths(evidence: Evidence) -> Iterator[Case]:
         for depth, group in alike.items():
             yield Case(f"{code}, depth {depth}", [group])
         for depth in set(DEPTHS).difference(alike):
-            label = f"{code}, depth {depth}, beside the others"
-            group = (
-                settings.make_cnn(code)
-                .require(depth=depth)
-                .find(evidence.groups)
-            )
-            if len(group):
+            setting = settings.make_cnn(code).require(depth=depth)
+            if len(group := setting.find(evidence.groups)):
+                label = f"{code}, depth {depth}, beside the others"
                 yield Case(label, [group], decides=False)
 
 
 def _list_shallow_and_deep(evidence: Evidence) -> Iterator[Case]:
-    """Yields a shallow network and a deep one, of either code."""
+    """Yields a shallow and the deepest network with enough seeds, by code."""
     shallow, deep = min(DEPTHS), max(DEPTHS)
     for code in ("ramp", "bump"):
         groups = find_series(
@@ -95,10 +91,7 @@ def _list_shallow_and_deep(evidence: Evidence) -> Iterator[Case]:
         )
         first = groups.pop(shallow, Group())
         enough = [depth for depth, g in groups.items() if has_enough(g)]
-        # Else the deepest that has enough seeds.
-        depth = deep
-        if deep not in enough:
-            depth = max(enough or groups, default=deep)
+        depth = deep if deep in enough else max(enough or groups, default=deep)
         label = f"{code}, depth {shallow} less depth {depth}"
         pair = [first, groups.get(depth, Group())]
         yield Case(label, pair, decides=code == "ramp")
@@ -126,10 +119,8 @@ def _list_counts(evidence: Evidence) -> list[Case]:
 def _find_digit(evidence: Evidence) -> list[Case]:
     """Returns the rotated digit; the label says which gap it is."""
     group = settings.ROTATED.find(evidence.groups)
-    label = "rotated digit"
-    if len(group):
-        label += f", {group.flags['region']}"
-    return [Case(label, [group])]
+    region = f", {group.flags['region']}" if len(group) else ""
+    return [Case(f"rotated digit{region}", [group])]
 
 
 RUNS: dict[str, Runs] = {

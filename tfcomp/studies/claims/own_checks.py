@@ -114,11 +114,8 @@ def judge_data_needed(evidence: Evidence) -> list[Part]:
     """Judges C16: how the number of examples grows with the image."""
     parts = []
     for name, flags in NETWORKS.items():
-        studies = [
-            study
-            for study in evidence.studies
-            if flags.items() <= study.flags.items()
-        ]
+        every = evidence.studies
+        studies = [s for s in every if flags.items() <= s.flags.items()]
         parts += [
             replace(part, label=f"{name}: {part.label}", of=name)
             for kind in SLOPES
