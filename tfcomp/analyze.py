@@ -27,10 +27,7 @@ from tfcomp.storage.run_folder import check_run
 MAX_LETTERS = 80  # of all names in the name of a folder
 FLAGS = {
     "run": ("", "Run folders, separated by commas."),
-    "output": (
-        "",
-        "Default <run>/analysis, or analysis_<runs> beside them.",
-    ),
+    "output": ("", "Default <run>/analysis, or analysis_<runs> beside them."),
     "sections": (
         "",
         "Sections, separated by commas; list shows them. Default: all but "

@@ -112,6 +112,5 @@ def _format_scores(subsets: dict[str, dict[str, float | None]]) -> str:
 
 main = make_main(__doc__, define_run_flags, train, "tfcomp train smoke")
 
-
 if __name__ == "__main__":
     exit_on_user_error(main)

@@ -92,11 +92,7 @@ def test_the_command_lists(folder: Path, capsys: pytest.CaptureFixture) -> None:
 
 @pytest.mark.parametrize(
     ("words", "found"),
-    [
-        (["cnn"], [0, 2]),
-        (["cnn", "bumps"], [0]),
-        (["/square", "mlp"], [1]),
-    ],
+    [(["cnn"], [0, 2]), (["cnn", "bumps"], [0]), (["/square", "mlp"], [1])],
 )
 def test_search(
     folder: Path,

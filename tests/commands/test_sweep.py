@@ -182,9 +182,7 @@ def test_more_seeds_and_another_order(start: Start) -> None:
 
 
 def test_failures_do_not_stop_the_rest(
-    start: Start,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture,
+    start: Start, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     monkeypatch.setenv("FAKE_FAILURE", "3")
     assert start("--grid=depth=2,3,4") == 1

@@ -150,10 +150,7 @@ def test_reader_that_goes_away(talk: subprocess.Popen) -> None:
 
 @pytest.mark.parametrize(
     ("sent", "status", "line"),
-    [
-        (signal.SIGINT, 130, "interrupted\n"),
-        (signal.SIGTERM, 143, ""),
-    ],
+    [(signal.SIGINT, 130, "interrupted\n"), (signal.SIGTERM, 143, "")],
 )
 def test_stop(
     sent: signal.Signals, status: int, line: str, talk: subprocess.Popen

@@ -8,13 +8,7 @@ import pytest
 from scipy import stats
 
 from tfcomp.evaluation.metrics import find_limits
-from tfcomp.statistics.limits import (
-    CORRELATION,
-    POSITIVE,
-    REAL,
-    SHARE,
-    Limits,
-)
+from tfcomp.statistics.limits import CORRELATION, POSITIVE, REAL, SHARE, Limits
 from tfcomp.statistics.seed_statistics import (
     adjust_by_holm,
     choose_flags,

@@ -12,11 +12,7 @@ from tfcomp.config.errors import RunError
 from tfcomp.config.flagfiles import expand_flagfiles
 from tfcomp.config.run_config import RunConfig
 from tfcomp.storage.output_folders import lock_folder
-from tfcomp.storage.run_folder import (
-    check_run,
-    claim_run,
-    is_finished,
-)
+from tfcomp.storage.run_folder import check_run, claim_run, is_finished
 
 METRICS = {"id": {"mse": 1.0}, "layers": {"image": {}}, "train": {}}
 

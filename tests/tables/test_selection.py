@@ -1,11 +1,7 @@
 """Selection of runs: grouping, preference, refusals to mix."""
 
 from tfcomp.tables.groups import Group, Record, group_records
-from tfcomp.tables.selection import (
-    Setting,
-    read_setting,
-    region_is,
-)
+from tfcomp.tables.selection import Setting, read_setting, region_is
 
 DONUT = Setting(
     "donut.flags",

@@ -25,14 +25,13 @@ GUARDED = {
     "cluster": "starts jobs",
     "overwrite": "removes a run",
 }
-OFF = ("", "false", "f", "0")
 TRUST = "trust_flagfile"
 TRUST_FLAG = {
     TRUST: (
         False,
         "Do what flagfiles and runs ask for, even if it imports code, "
         "connects to other machines or removes a run.",
-    ),
+    )
 }
 # Flag of the commands that load runs.
 PLUGIN_FLAG = {"plugins": ("", "Modules with parts of your own; as in train.")}
@@ -78,7 +77,7 @@ def check_untrusted(arguments: Sequence[str]) -> None:
             continue
         if name.removeprefix("no") == TRUST:
             raise RunError(f"a flagfile cannot say --{name}")
-        is_on = name in GUARDED and value not in OFF
+        is_on = name in GUARDED and value not in ("", "false", "f", "0")
         if is_on and not given & {(name, value), (TRUST, "true")}:
             raise make_refusal("a flagfile", name, value)
 

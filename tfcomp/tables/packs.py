@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 ENDING = ".csv.xz"
 KEYS = ["run", "when", "subset", "stage", "name"]
-# What follows from the other columns.
-DERIVED = ["run", "study", "folder", "setting", "round"]
 NULL = "null"
 
 
@@ -110,7 +108,9 @@ def write_pack(
     column = numbers[KEYS[1]].str.cat(numbers[KEYS[2:]], sep="|")
     texts = numbers["value"].map(repr).where(numbers["value"].notna(), NULL)
     wide = texts.set_axis([numbers["run"], column]).unstack(sort=False)
-    runs = runs.set_index("run").drop(columns=DERIVED[1:])
+    # These follow from the other columns.
+    derived = ["study", "folder", "setting", "round"]
+    runs = runs.set_index("run").drop(columns=derived)
     table = runs.join(wide).fillna("").sort_values("name")
     text = table.to_csv(index=False, lineterminator="\n")
     path = files.make_folder(folder) / f"{study}{ENDING}"
