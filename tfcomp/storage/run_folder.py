@@ -88,6 +88,7 @@ def check_run(path: str | Path) -> RunConfig:
         rule = f"is of another version of tfcomp ({error})"
         raise RunError(f"--run={path} {rule}") from error
     for name in (METRICS_FILE, MODEL_FILE):
+        files.check_file(path / name)
         if not (path / name).exists():
             state = f"is not finished, it has no {name}: go on with"
             raise RunError(f"--run={path} {state} {describe_resume(path)}")
