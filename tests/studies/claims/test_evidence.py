@@ -141,9 +141,9 @@ def test_the_tables_of_decoders_are_those_of_the_evidence(
     flags = ["decoders", f"--runs={DECODERS}", f"--output={tmp_path}"]
     assert decoders.main(flags) == 0
     page = (ROOT / "docs/decoders.md").read_text("utf-8")
-    for name in ("decoders.md", "solved.md"):
+    for name in ("decoders.md", "solved.md", "distinct.md"):
         for table in (tmp_path / name).read_text("utf-8").split("\n\n"):
             assert table.strip() in page
-    for name in ("decoders.csv", "solved.csv"):
+    for name in ("decoders.csv", "solved.csv", "distinct.csv"):
         made = (tmp_path / name).read_text("utf-8")
         assert (ROOT / "docs/tables" / name).read_text("utf-8") == made
