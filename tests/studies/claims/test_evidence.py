@@ -1,10 +1,13 @@
 """Evidence from files and packs; tables of docs are those that it gives."""
 
+import io
 import json
 import re
 from pathlib import Path
 
+import matplotlib
 import pandas
+import PIL.Image
 import pytest
 
 from tests.studies.claims.planted import make_study, plant_claim
@@ -12,6 +15,7 @@ from tfcomp import study
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.storage.files import write_csv
 from tfcomp.studies.claims import read_evidence
+from tfcomp.studies.claims.claim_pictures import draw_claims
 from tfcomp.studies.claims.command import judge_all, list_rows, make_tables
 from tfcomp.studies.claims.evidence import pack_evidence
 from tfcomp.studies.decoders import command as decoders
@@ -126,6 +130,11 @@ def test_the_tables_of_the_pages_are_those_of_the_evidence(
     write_csv(tmp_path / "claims.csv", rows)
     expected = (ROOT / "docs/tables/claims.csv").read_text("utf-8")
     assert (tmp_path / "claims.csv").read_text("utf-8") == expected
+    pinned = (ROOT / "constraints.txt").read_text("utf-8").split()
+    if f"matplotlib=={matplotlib.__version__}" in pinned:  # others move text
+        shown = PIL.Image.open(ROOT / "docs/figures/verdicts.png")
+        made_now = io.BytesIO(draw_claims(judged["results"]) or b"")
+        assert shown.tobytes() == PIL.Image.open(made_now).tobytes()
     pages = [(ROOT / page).read_text("utf-8") for page in PAGES]
     shown = NAMED.findall("".join(pages))
     for name, table in shown:
