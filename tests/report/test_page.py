@@ -70,7 +70,9 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Section(f"s{i}", f"Section {i}", "Asks.", [item], f"Finding {i}.")
         for i, item in enumerate(exhibits)
     ]
-    answer = Answer(["The first sentence."], [])
+    errors = [{"who": str(x), "error": x} for x in (0.03223, 49.53, 1.0)]
+    table = Exhibit("errors", "Errors", "", rows=errors)
+    answer = Answer(["The first sentence."], [table])
     page = render_page("A page", "Made now.", answer, sections, folder)
     (folder / "page.html").write_text(page, "utf-8")
     return folder / "page.html"
@@ -113,6 +115,24 @@ def test_sections_fold_by_mouse_and_by_keys(page: Page) -> None:
     assert len(list_open(page)) == 3
     page.get_by_role("button", name="Fold all", exact=True).click()
     assert list_open(page) == []
+
+
+def test_decimals_of_a_column_are_aligned(page: Page) -> None:
+    ends = page.evaluate(
+        """() => [...document.querySelectorAll("#figure-errors td.short")]
+          .map((cell) => cell.firstChild).filter((text) => text)
+          .map((text) => {
+            const part = document.createRange(), whole = text.data;
+            part.setStart(text, 0);
+            part.setEnd(text, whole.split(".")[0].length);
+            return [whole, part.getBoundingClientRect().right];
+          })"""
+    )
+    units = {text: right for text, right in ends[1::2]}
+    assert list(units) == ["0.03223", "49.53", "1"]
+    assert max(units.values()) - min(units.values()) < 0.5
+    shown = page.locator("#figure-errors td").all_inner_texts()
+    assert shown[1::2] == ["0.03223", "49.53", "1"]
 
 
 def test_links_unfold_what_they_lead_to(page: Page, path: Path) -> None:

@@ -95,7 +95,7 @@ def render_template(path: Path, **values: Any) -> str:
     """Renders a template, which may extend `base.html`."""
     loader = jinja2.FileSystemLoader([path.parent, TEMPLATES])
     environment = jinja2.Environment(loader=loader, autoescape=True)
-    tools = (encode, find_width, format_cell, keep_filled)
+    tools = (encode, find_tails, find_width, format_cell, get_tail, keep_filled)
     named = {tool.__name__: tool for tool in tools}
     environment.globals.update(named, shown_rows=SHOWN_ROWS)
     return environment.get_template(path.name).render(**values)
@@ -122,6 +122,23 @@ def format_cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return "–" if value is None else str(value)
+
+
+def get_tail(cell: object) -> str:
+    """Returns a number's text from its decimal point on, else nothing."""
+    if not isinstance(cell, float):
+        return ""
+    _, point, decimals = format_cell(cell).partition(".")
+    return point + decimals
+
+
+def find_tails(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Returns the longest tail of each column, to which others are padded."""
+    tails: dict[str, str] = {}
+    for row in rows:
+        for name, cell in row.items():
+            tails[name] = max(tails.get(name, ""), get_tail(cell), key=len)
+    return tails
 
 
 # Registered sections without exhibits, and the functions that make these.

@@ -18,6 +18,7 @@ from tfcomp.studies.claims.result_text import format_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from tfcomp.studies.claims.judgement import ClaimResult
 
@@ -35,8 +36,9 @@ OVERVIEW = (
 AT_FAULT = "measure at fault"
 TITLES = "as the paper states it", "our stricter test"
 NEAREST, FURTHEST = 2.0, 60.0  # the axis is logarithmic between the two
-WIDTH, LINE, LETTERS = 10.0, 0.125, 58  # inches, inches, letters of a line
-LABEL = 26  # letters
+LINE, LETTERS, LABEL = 0.125, 58, 26  # inches, and letters of a line
+# Inches. A panel has labels of its rows to the left, and means to the right.
+WORDS, LABELS, PANEL, MEANS = 3.4, 1.3, 2.0, 0.55
 KIND_COLORS = {
     "reproduced": "#00734c",
     "refuted": "#b3261e",
@@ -108,9 +110,15 @@ def to_margins(number: float, rule: Rule, unit: float = 1.0) -> float:
 
 def draw_claims(results: Sequence[ClaimResult]) -> bytes | None:
     """Draws every claim that was run, as PNG; returns None without any."""
-    from matplotlib.figure import Figure
-
     from tfcomp.figures.exhibits import figure_to_png
+
+    figure = plot_claims(results)
+    return figure and figure_to_png(figure, num_colors=64, dpi=140)
+
+
+def plot_claims(results: Sequence[ClaimResult]) -> Figure | None:
+    """Draws every claim that was run, a band each; None without any."""
+    from matplotlib.figure import Figure
 
     shown = [r for r in results if r.verdict is not Verdict.NOT_RUN]
     if not shown:
@@ -122,16 +130,19 @@ def draw_claims(results: Sequence[ClaimResult]) -> bytes | None:
     ]
     tops = np.cumsum([0.0, *heights])
     total = LINE * tops[-1] + 0.9
-    figure = Figure(figsize=(WIDTH, total))
-    ends = {"top": 1 - 0.3 / total, "bottom": 0.6 / total}
-    words, *panels = figure.subplots(
-        1,
-        3,
-        sharey=True,
-        width_ratios=[3.4, 2.6, 2.6],
-        gridspec_kw={"left": 0.01, "right": 0.95, "wspace": 0.17, **ends},
-    )
+    side = LABELS + PANEL + MEANS
+    width = WORDS + side * len(TITLES)
+    figure = Figure(figsize=(width, total))
+    low, high = 0.6 / total, (LINE * tops[-1]) / total
+    words = figure.add_axes((0.01, low, WORDS / width, high))
+    panels = [
+        figure.add_axes(
+            ((WORDS + LABELS + side * i) / width, low, PANEL / width, high)
+        )
+        for i in range(len(TITLES))
+    ]
     words.axis("off")
+    words.set_ylim(tops[-1], 0)
     for axes, title in zip(panels, TITLES, strict=True):
         _frame(axes, title, tops)
     handles: dict[str, Any] = {}
@@ -146,7 +157,8 @@ def draw_claims(results: Sequence[ClaimResult]) -> bytes | None:
                 place = top + (number + 0.5) * height / len(rows)
                 handles |= _draw_row(axes, place, row)
             if not rows:
-                axes.text(-50, top + height / 2, note, fontsize=6.5)
+                middle = top + height / 2
+                axes.text(-1.0, middle, note, fontsize=6.5, ha="right")
     legend: dict[str, Any] = {
         "loc": "lower left",
         "ncols": 3,
@@ -154,7 +166,7 @@ def draw_claims(results: Sequence[ClaimResult]) -> bytes | None:
         "frameon": False,
     }
     figure.legend(list(handles.values()), list(handles), **legend)
-    return figure_to_png(figure, num_colors=64, dpi=140)
+    return figure
 
 
 def _list_sides(result: ClaimResult) -> Iterator[tuple[list[Row], str]]:
@@ -192,7 +204,7 @@ def _frame(axes: Axes, title: str, tops: np.ndarray) -> None:
     across = axes.get_yaxis_transform()
     axes.hlines(tops, 0, 1, "0.6", linewidth=0.6, transform=across)
     axes.set_xscale("symlog", linthresh=NEAREST)
-    axes.set_xlim(-(FURTHEST**1.5), FURTHEST * 1.3)
+    axes.set_xlim(-FURTHEST * 1.3, FURTHEST * 1.3)
     axes.set_ylim(tops[-1], 0)
     axes.set_yticks([])
     axes.set_xticks([-50, -10, -1, 0, 1, 10, 50])
@@ -228,6 +240,6 @@ def _draw_row(axes: Axes, place: float, row: Row) -> dict[str, Any]:
     label = shorten(row.part.label, LABEL, placeholder=" …")
     look: dict[str, Any] = {"va": "center", "color": "0.3"}
     look["transform"] = axes.get_yaxis_transform()
-    axes.text(0.01, place, label, fontsize=5.5, **look)
-    axes.text(1.02, place, number, fontsize=6.5, **look)
+    axes.text(-0.03, place, label, fontsize=6, ha="right", **look)
+    axes.text(1.03, place, number, fontsize=6.5, **look)
     return handles
