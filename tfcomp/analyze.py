@@ -19,6 +19,8 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins, import_plugins
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import split_names
+from tfcomp.datasets import make_dataset
+from tfcomp.datasets.views import refine
 from tfcomp.report.run_names import is_hash, name_runs, to_file_name
 from tfcomp.storage.files import make_folder, refuse_link, refuse_links
 from tfcomp.storage.output_folders import check_folder
@@ -32,6 +34,11 @@ FLAGS = {
         "",
         "Sections, separated by commas; list shows them. Default: all but "
         "umap, which takes half a minute.",
+    ),
+    "between": (
+        0,
+        "Values of each factor at which errors are shown as well, between "
+        "positions of the grid (50 in the published code); 0 for none.",
     ),
     **PLUGIN_FLAG,
 }
@@ -52,7 +59,7 @@ def analyze_runs(settings: dict[str, Any]) -> int:
     with start_tensorflow():
         from tfcomp.report.models import write_report
 
-        write_report(paths, folder, sections)
+        write_report(paths, folder, sections, settings["between"])
     print(f"report  {folder / 'report.html'}")
     if "umap" in sections and not has_umap():
         print(UMAP_HINT)
@@ -69,6 +76,8 @@ def _choose_folder(paths: list[Path], settings: dict[str, Any]) -> Path:
         raise ConfigError("run", "must name different runs", ",".join(names))
     for path, config in zip(paths, configs, strict=True):
         admit_plugins(path, config.plugins, settings)
+        if count := settings["between"]:
+            refine(make_dataset(config), config.model.encoding, count)
     folder = paths[0] / "analysis"
     if len(paths) > 1:
         parent = paths[0].parent

@@ -8,6 +8,7 @@ import pytest
 from scipy import ndimage
 
 from tfcomp.analysis import scores as metrics
+from tfcomp.analysis.ssim import compute_ssim_error
 
 SIZE = 12
 DARK = "dark"
@@ -87,6 +88,30 @@ def test_channels_count_as_pixels_and_peaks_are_of_their_mean(
         metrics.compute_peaks(images, "bright"),
         metrics.compute_peaks(images.mean(axis=-1), "bright"),
     )
+
+
+def test_ssim_equals_its_definition(rng: np.random.Generator) -> None:
+    images, truth = rng.random((2, 3, 13, 12, 2)).astype(np.float32)
+    truth[1], images[2] = images[1], 1 - truth[2]
+    row, column = np.mgrid[-5:6, -5:6]
+    window = np.exp(-(row**2 + column**2) / (2 * 1.5**2))
+    window /= window.sum()
+    expected = np.zeros(3)
+    for n, i, j, channel in np.ndindex(3, 3, 2, 2):
+        place = n, slice(i, i + 11), slice(j, j + 11), channel
+        a, b = images[place].astype(float), truth[place].astype(float)
+        mean_a, mean_b = (window * a).sum(), (window * b).sum()
+        spread = (window * ((a - mean_a) ** 2 + (b - mean_b) ** 2)).sum()
+        shared = (window * (a - mean_a) * (b - mean_b)).sum()
+        level = (2 * mean_a * mean_b + 1e-4) / (mean_a**2 + mean_b**2 + 1e-4)
+        expected[n] += level * (2 * shared + 9e-4) / (spread + 9e-4) / 12
+    found = compute_ssim_error(images, truth)
+    np.testing.assert_allclose(found, 1 - expected, atol=1e-9)
+    assert found[1] == pytest.approx(0) and 1 < found[2] < 2
+    images[0, 4, 4] = np.nan
+    assert np.isnan(compute_ssim_error(images, truth)).tolist() == [1, 0, 0]
+    with pytest.raises(ValueError, match="11 px"):
+        compute_ssim_error(images[:, :10], truth[:, :10])
 
 
 def test_relative_mse(polarity: str) -> None:

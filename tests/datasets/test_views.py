@@ -1,12 +1,15 @@
 """Labelled maps, planes and curves; combinations that an explorer shows."""
 
+import dataclasses
 import itertools
 
 import numpy as np
 import pytest
 
 from tests.own_factors import TILES
-from tfcomp.datasets.dataset import Dataset
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets.dataset import Dataset, make_dataset
 from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
 from tfcomp.datasets.grid_maps import (
     GridMap,
@@ -16,7 +19,11 @@ from tfcomp.datasets.grid_maps import (
 )
 from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.splits import make_splits
-from tfcomp.datasets.views import subsample_levels, subsample_points
+from tfcomp.datasets.views import (
+    refine,
+    subsample_levels,
+    subsample_points,
+)
 
 SHAPE = TILES.shape
 
@@ -36,6 +43,24 @@ def test_planes_show_held_out_and_known_points() -> None:
     ]
     for plane in planes:
         assert 0 < mask[plane.index].sum() < mask[plane.index].size
+
+
+def test_a_finer_grid_has_new_values_and_the_same_region() -> None:
+    flags = ["--digit_source=stand_in", "--digit_classes=1,4"]
+    flags += ["--num_angles=21", "--region=box:angle:100-200,digit:4"]
+    config = parse_config(["--flagfile=rotated_mnist.flags", *flags])
+    dataset = make_dataset(config)
+    finer = refine(dataset, "bump", 36)
+    digit, angle = finer.splits.grid.T
+    assert sorted({*angle.tolist()}) == list(range(0, 360, 10))
+    held_out = (digit == 4) & (angle >= 100) & (angle <= 200)
+    np.testing.assert_array_equal(finer.splits.is_ood, held_out)
+    assert held_out.sum() == 11 and len(finer.splits.grid) == 72
+    with pytest.raises(ConfigError, match="codes .* one_hot lacks"):
+        refine(dataset, "one_hot", 36)
+    fixed = dataclasses.replace(dataset, is_continuous=False)
+    with pytest.raises(ConfigError, match="images .* rotated_digits lacks"):
+        refine(fixed, "bump", 36)
 
 
 def test_maps_carry_their_factors(rng: np.random.Generator) -> None:

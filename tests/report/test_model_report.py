@@ -100,7 +100,8 @@ def test_what_a_notebook_shows(
     run: tfcomp.ModelReport, shapes: tfcomp.ModelReport
 ) -> None:
     frame = run.to_frame()
-    assert list(frame.columns) == ["x", "y", "is_ood", "mse", "relative_mse"]
+    names = ["x", "y", "is_ood", "mse", "relative_mse", "ssim_error"]
+    assert list(frame.columns) == names
     for subset, rows in frame.groupby("is_ood"):
         known = run.scores["ood" if subset else "id"]["mse"]
         assert rows["mse"].mean() == pytest.approx(known, rel=1e-5)

@@ -47,6 +47,8 @@ class Dataset:
         has_position: True if factors x and y are the peak in pixels, so that
             position scores make sense. By default true if they are the only
             factors, ordered, and their ranges lie on the image.
+        is_continuous: True if `render` draws any value of an ordered factor,
+            those between the values of the grid, too.
         other_truths: More renderers that outputs are compared with, by a
             name that is added to `id` and `ood` in the scores.
         first_row: Place of row 0 in pictures, "bottom" or "top".
@@ -78,6 +80,7 @@ class Dataset:
     polarity: str = "bright"
     has_position: bool | None = None
     has_background: bool | None = None
+    is_continuous: bool = False
     other_truths: dict[str, Render] = field(default_factory=dict)
     first_row: str = "bottom"
     prepare: Callable[[], Any] = lambda: ()

@@ -79,6 +79,7 @@ def make_digits(config: RunConfig) -> Dataset:
         render=_make_renderer(load, space),
         image_shape=(SIZE, SIZE, 1),
         has_background=True,
+        is_continuous=True,
         size_flag="num_angles",
         first_row="top",
         prepare=load,

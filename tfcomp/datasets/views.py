@@ -4,15 +4,19 @@ A random sample has hardly two combinations that differ in one factor alone, as
 maps need them: `subsample_levels` takes all combinations of some levels.
 """
 
+import dataclasses
 import math
 from collections.abc import Sequence
 
 import numpy as np
 
+from tfcomp.config.errors import ConfigError
 from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.splits import sample_rows
+from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.splits import make_splits, sample_rows
 
 MAX_EXPLORED = 4096  # combinations
+MAX_BETWEEN = 10**5  # combinations
 
 
 def to_contrast(dataset: Dataset, images: np.ndarray) -> np.ndarray:
@@ -41,6 +45,42 @@ def restore(dataset: Dataset, bright: np.ndarray) -> np.ndarray:
         return images + dataset.reference
     largest = np.abs(images).max(axis=(1, 2, 3), keepdims=True)
     return images / np.where(largest > 0, largest, 1.0)
+
+
+def refine(dataset: Dataset, encoding: str, count: int) -> Dataset:
+    """Returns the dataset at `count` even values of each ordered factor.
+
+    They go from the first value of the grid to the last one, as the 50 x 50
+    positions of the published code on a grid of 28 x 28.
+
+    Raises:
+        ConfigError: If the encoding has no codes or the dataset has no images
+            between the values of the grid, no point lies in the region, or
+            there are more than `MAX_BETWEEN` points.
+    """
+    rule = "needs {} between the values of the grid, which {} lacks"
+    if encoding == "one_hot":
+        raise ConfigError("between", rule.format("codes", encoding), count)
+    if not dataset.is_continuous:
+        raise ConfigError("between", rule.format("images", dataset.name), count)
+    size = max(count, 1)
+    space = FactorSpace(
+        tuple(
+            f if f.categorical else dataclasses.replace(f, size=size)
+            for f in dataset.space
+        )
+    )
+    if count < 2 or math.prod(space.shape) > MAX_BETWEEN:
+        rule = "must be at least 2, and make at most "
+        raise ConfigError("between", f"{rule}{MAX_BETWEEN:,} points", count)
+    try:
+        splits = make_splits(
+            space, dataset.region, dataset.splits.train, train_all=True
+        )
+    except ConfigError:
+        rule = "must be large enough for points inside and outside the region"
+        raise ConfigError("between", rule, count) from None
+    return dataclasses.replace(dataset, space=space, splits=splits)
 
 
 def subsample_points(dataset: Dataset, limit: int) -> Dataset:

@@ -81,6 +81,17 @@ def compute_sharing(analysis: RunAnalysis) -> Numbers:
     return scores | {"sharing_truth_r2": analysis.truth_sharing}
 
 
+@computes("run", Limits(0, 2), "ssim_error_id ssim_error_ood", better="low")
+def compute_similarity(analysis: RunAnalysis) -> Numbers:
+    """Averages 1 - SSIM, which the published code reports beside the MSE."""
+    if analysis.ssim_error is None:
+        return {}
+    return {
+        f"ssim_error_{name}": mean_or_none(analysis.ssim_error[rows])
+        for name, rows in analysis.subsets.items()
+    }
+
+
 @computes(
     "run",
     SHARE,

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.analysis import interpolation
+from tfcomp.analysis import interpolation, ssim
 from tfcomp.analysis.distances import compute_border_distance
 from tfcomp.analysis.features import mean_or_none
 from tfcomp.analysis.jacobians import evaluate_in_batches
@@ -95,6 +95,16 @@ class OutputAnalysis:
         """MSE over pixels at every grid point, [n]."""
         images, truth = self.evaluation.images, self.evaluation.truth
         return compute_mse_per_image(images, truth)
+
+    @cached_property
+    def ssim_error(self) -> np.ndarray | None:
+        """1 - SSIM at every grid point [n]; None where images have none."""
+        images, truth = self.evaluation.images, self.evaluation.truth
+        is_large = min(truth.shape[1:3]) >= ssim.WINDOW
+        # Where a combination has several images, none of them is the truth.
+        if self.dataset.compare is not None or not is_large:
+            return None
+        return ssim.compute_ssim_error(images, truth)
 
     @cached_property
     def error_ratio(self) -> np.ndarray:

@@ -16,7 +16,7 @@ from tfcomp.analysis.probes import NO_SCORES, Scores
 from tfcomp.analysis.tuning import Tuning, compute_tuning, select_units
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.grid_maps import Curve
-from tfcomp.datasets.views import subsample_levels, subsample_points
+from tfcomp.datasets.views import refine, subsample_levels, subsample_points
 from tfcomp.evaluation import derivatives
 from tfcomp.evaluation.evaluator import EmbeddingAnalysis, LayerAnalysis
 from tfcomp.evaluation.output_analysis import OutputAnalysis
@@ -66,6 +66,15 @@ class RunAnalysis(OutputAnalysis):
         """Returns the run at the combinations that an explorer shows."""
         shown = subsample_levels(self.dataset, limit)
         return self._at_points(shown, metrics={})
+
+    def refine(self, count: int) -> RunAnalysis:
+        """Returns the run at `count` even values of each ordered factor.
+
+        Raises:
+            ConfigError: As `datasets.views.refine`.
+        """
+        finer = refine(self.dataset, self.run.config.model.encoding, count)
+        return self._at_points(finer, metrics={})
 
     def _at_points(self, dataset: Dataset, **changes: Any) -> RunAnalysis:
         if dataset is self.dataset:

@@ -9,7 +9,10 @@ from tfcomp.analysis import superposition
 from tfcomp.analysis.features import mean_or_none
 from tfcomp.analysis.scores import count_own_peaks
 from tfcomp.evaluation import pictures
-from tfcomp.evaluation.image_metrics import compute_border
+from tfcomp.evaluation.image_metrics import (
+    compute_border,
+    compute_similarity,
+)
 from tfcomp.evaluation.metrics import list_metrics
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.curve_plots import draw_curves
@@ -46,7 +49,31 @@ def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
     return make_section("errors", exhibits, findings.describe_border(border))
 
 
-def make_landscapes(analyses: Sequence[RunAnalysis]) -> Exhibit:
+def make_between(analyses: Sequence[RunAnalysis], count: int) -> Section:
+    """Shows errors at `count` values of each factor, between positions, too."""
+    finer = [analysis.refine(count) for analysis in analyses]
+    rows = [
+        {
+            "run": analysis.name,
+            "subset": f"{name}_between",
+            "points": int(chosen.sum()),
+            **analysis.evaluation.scores[name],
+            "ssim_error": compute_similarity(analysis).get(
+                f"ssim_error_{name}"
+            ),
+        }
+        for analysis in finer
+        for name, chosen in analysis.subsets.items()
+    ]
+    maps = group_runs([analysis for analysis in finer if analysis.has_map])
+    exhibits = [make_landscapes(group, "between") for group in maps]
+    exhibits.append(make_exhibit("between_scores", rows=rows))
+    return make_section("between", exhibits, count=count)
+
+
+def make_landscapes(
+    analyses: Sequence[RunAnalysis], kind: str = "landscape"
+) -> Exhibit:
     """Maps the errors of runs with the same factors and region."""
     errors = {
         analysis.name: analysis.for_maps.error_ratio for analysis in analyses
@@ -54,12 +81,12 @@ def make_landscapes(analyses: Sequence[RunAnalysis]) -> Exhibit:
     first = analyses[0].for_maps
     suffix = "" if len(analyses) > 1 else f"_{to_file_name(first.name)}"
     return make_exhibit(
-        "landscape",
+        kind,
         pictures.picture_maps(
             first.dataset, errors, pictures.label_error(first.dataset)
         ),
         list_points(first, errors),
-        name=f"landscape{suffix}",
+        name=f"{kind}{suffix}",
         reference=first.dataset.reference_name,
         planes=pictures.describe_planes(first.dataset),
     )

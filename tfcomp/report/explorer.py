@@ -179,6 +179,9 @@ def _describe_run(analysis: RunAnalysis) -> Data:
         superposed, scores["superposition_r2"] = superpose(index, *known)
         shown = from_contrast(data, superposed)
         images["superposition"] = sprite.add(shown)
+    if analysis.ssim_error is not None:
+        labels["ssim_error"] = "1 - SSIM"
+        scores["ssim_error"] = analysis.ssim_error
     if analysis.run.reader is not None:
         labels["reader_accuracy"] = "share of factors that the reader finds"
         hits = analysis.run.reader.check(found.images, splits.grid)

@@ -142,6 +142,17 @@ class ModelReport:
         return compute_metrics(self.analysis)
 
     @name_arguments
+    def refine(self, between: int) -> ModelReport:
+        """Returns the model at `between` even values of each ordered factor.
+
+        Its scores, `to_frame` and `plot_error` are on this finer grid.
+
+        Raises:
+            ConfigError: If codes or images have no values between the grid's.
+        """
+        return ModelReport(self.analysis.refine(between).run)
+
+    @name_arguments
     def draw(self, factors: Any = None, **by_name: Any) -> np.ndarray:
         """Returns images that the model draws, float32 [n, H, W, C].
 
@@ -190,8 +201,9 @@ class ModelReport:
 
         Its factors (names of levels for categories), whether it is held out
         (`is_ood`), `mse`, and `relative_mse`: over the error of the reference
-        (`dataset.reference`) there. With a reader, whether it finds each
-        factor (`reads_<factor>`).
+        (`dataset.reference`) there. Images of 11 x 11 pixels or more also have
+        `ssim_error`, 1 less the structural similarity. With a reader, whether
+        it finds each factor (`reads_<factor>`).
         """
         analysis, splits = self.analysis, self.analysis.splits
         columns = {
@@ -200,6 +212,8 @@ class ModelReport:
             "mse": analysis.error,
             "relative_mse": analysis.error_ratio,
         }
+        if analysis.ssim_error is not None:
+            columns["ssim_error"] = analysis.ssim_error
         if self.run.reader is not None:
             images = analysis.evaluation.images
             hits = self.run.reader.check(images, splits.grid)

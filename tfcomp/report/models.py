@@ -199,6 +199,7 @@ def write_report(
     models: Sequence[ModelReport | str | Path],
     folder: str | Path,
     sections: Sequence[str] = (),
+    between: int = 0,
 ) -> Path:
     """Writes one report that compares models and finished runs.
 
@@ -207,6 +208,8 @@ def write_report(
         folder: Where pictures, tables and the page `report.html` are written.
         sections: Names of sections, as listed by `tfcomp analyze
             --sections=list`. The default is all but the slow ones.
+        between: Values of each ordered factor at which errors are shown as
+            well, between those of the grid (`ModelReport.refine`); 0 for none.
 
     Returns:
         The path of the page.
@@ -216,4 +219,5 @@ def write_report(
             there is no such section.
         RunError: If a run cannot be loaded.
     """
-    return build_report(find_analyses(models), Path(folder), sections)[0]
+    analyses = find_analyses(models)
+    return build_report(analyses, Path(folder), sections, between)[0]

@@ -57,9 +57,15 @@ OF_IMAGES = ("gaps", "superposition", "kernels")
 
 
 def build_report(
-    analyses: Sequence[RunAnalysis], folder: Path, sections: Sequence[str]
+    analyses: Sequence[RunAnalysis],
+    folder: Path,
+    sections: Sequence[str],
+    between: int = 0,
 ) -> list[Path]:
-    """Writes a report and projector data; returns files, the page first."""
+    """Writes a report and projector data; returns files, the page first.
+
+    With `between`, errors are also on a grid of so many values a factor.
+    """
     check_folder("output", str(folder))
     names = choose_sections(sections)
     runs = [analysis.name for analysis in analyses]
@@ -69,6 +75,8 @@ def build_report(
     analyses = rename_runs(analyses)
     make_folder(folder)
     made = _make_sections(analyses, names)
+    if between:
+        made.append(error_section.make_between(analyses, between))
     explorer = explorer_fragment(analyses) if "explorer" in names else ""
     scored = score_runs(analyses, folder)
     paired = compare_with_first(scored)
