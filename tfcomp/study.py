@@ -25,7 +25,6 @@ from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import define_settings, make_flags
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.workload import run_all
 
 NAMES = "claims decoders prediction thresholds paper".split()
 PACK_FLAGS = {
@@ -74,7 +73,7 @@ def _follow_plan(settings: dict[str, Any], name: str) -> int:
     """Prints the progress of a plan, or trains missing runs and judges."""
     options = SchedulerOptions.from_flags(settings)
     check_folder("log_dir", settings["log_dir"])
-    from tfcomp.studies.study import PLANS, describe_plan, list_works
+    from tfcomp.studies.study import PLANS, describe_plan, list_works, run_all
 
     if not PLANS[name]:
         raise RunError(f"{name} trains nothing: give its networks by --runs")

@@ -18,17 +18,21 @@ from typing import Any
 
 from tfcomp.config.command import exit_on_user_error, make_main
 from tfcomp.evaluation.metrics import list_leading
+from tfcomp.storage.output_folders import check_run_folders
+from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.sweep_run import define_flags, make_sweep
-from tfcomp.sweeps.workload import run_as_asked
+from tfcomp.sweeps.workload import run_missing
 
 
 def run_trials(values: dict[str, Any]) -> int:
     """Runs missing trials; prints scores and failures."""
-    sweep, failures = run_as_asked(make_sweep, values)
+    options, sweep = SchedulerOptions.from_flags(values), make_sweep(values)
+    check_run_folders(values)
+    failures = run_missing(sweep, options)
     print(f"\n{format_summary(sweep.folder)}tables  {sweep.folder}")
     if (page := sweep.folder / "report.html").exists():
         print(f"report  {page}")
-    for line in sweep.describe_failures(failures):
+    for line in failures:
         print(f"failed  {line}", file=sys.stderr)
     return 1 if failures else 0
 

@@ -15,7 +15,6 @@ from tfcomp.storage.files import read_json
 from tfcomp.storage.output_folders import list_versions
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.sweep_run import Sweep
-from tfcomp.sweeps.workload import run_all
 
 if TYPE_CHECKING:
     from kfp import dsl
@@ -36,6 +35,8 @@ def train(
     runs: dsl.Artifact,
 ) -> None:
     """Runs trials and searches that are not finished."""
+    from tfcomp.studies.study import run_all
+
     with run_step("trainer") as step:
         folder = place(runs, work_dir, "runs")
         options = SchedulerOptions(workers=workers, scheduler=scheduler)

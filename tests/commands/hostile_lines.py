@@ -54,7 +54,7 @@ COMMANDS = {
     # A word after the module only tells two lines of it apart.
     "tfcomp.study pack": ("", ["claims", "--pack=packed", f"--runs={RUN}"]),
     "tfcomp.study plan": ("", ["thresholds", "--plan"]),
-    "tfcomp.study run": ("run_all", ["thresholds", "--run"]),
+    "tfcomp.study run": ("", ["thresholds", "--run"]),
     "tfcomp.__main__ train": ("", ["train", "smoke"]),
     "tfcomp.__main__ compare": ("", ["compare", RUN]),
 }

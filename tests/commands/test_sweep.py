@@ -33,7 +33,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
     monkeypatch.chdir(tmp_path)
     fake = runpy.run_path(str(FAKE_SWEEP))
     monkeypatch.setattr(Sweep, "make_call", fake["make_call"])
-    monkeypatch.setattr(workload, "Pool", lambda *_: nullcontext(POOL))
+    monkeypatch.setattr(workload, "open_pool", lambda *_: nullcontext(POOL))
     monkeypatch.setattr(Sweep, "write_reports", lambda sweep: None)
 
     def main(*flags: str) -> int:
@@ -125,7 +125,7 @@ def test_a_second_start_runs_nothing(
     flags = Path("tensorboard_logs/s/sweep.flags")
     text = flags.read_text()
     flags.write_text("as it was")
-    monkeypatch.setattr(workload, "Pool", None)  # nothing may be started
+    monkeypatch.setattr(workload, "open_pool", None)  # nothing may be started
     assert start("--grid=depth=2,3") == 0
     assert {p: p.read_bytes() for p in Path().rglob("*.csv")} == tables
     assert flags.read_text() == text

@@ -43,7 +43,9 @@ def test_new_seeds_are_searched_and_finished_ones_do_nothing(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture,
 ) -> None:
-    monkeypatch.setattr(workload, "Pool", lambda *_: nullcontext(PoolHere()))
+    monkeypatch.setattr(
+        workload, "open_pool", lambda *_: nullcontext(PoolHere())
+    )
     assert search(tmp_path, "--seeds=1") == 0
     before = list_results(tmp_path)
     assert len(before) == 1

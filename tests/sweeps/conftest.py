@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from tests.sweeps.fake_slurm import FakeSlurm
-from tfcomp.sweeps import clusters, scheduling
+from tfcomp.sweeps import jobs, workload
 
 PATIENCE = 200  # seconds, for a machine that is busy
 
@@ -46,11 +46,11 @@ def slurm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[FakeSlurm]:
     """A cluster that is asked often, and whose jobs are soon given up."""
-    clusters.import_slurm()  # its settings, before those below
+    jobs.import_slurm()  # its settings, before those below
     (tmp_path / "slurm").mkdir()
     fake = FakeSlurm(tmp_path / "slurm")
     monkeypatch.setenv("PATH", f"{fake.folder}/bin:{os.environ['PATH']}")
-    monkeypatch.setattr(scheduling, "_WAIT_SECONDS", 0.2)
+    monkeypatch.setattr(workload, "_WAIT_SECONDS", 0.2)
     with dask.config.set({"jobqueue.slurm.interface": "lo"}):
         yield fake
     fake.clear()

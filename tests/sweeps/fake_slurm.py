@@ -1,7 +1,8 @@
 """Programs that stand for those of SLURM: jobs are processes of this machine.
 
 `make_fake_slurm` puts them into a folder. A job takes the id of its process.
-With a file `refuse` none is taken, with a file `full` they wait.
+With a file `refuse` none is taken, with a file `full` they wait, and each file
+`death.*` ends one before its worker starts.
 """
 
 import contextlib
@@ -28,6 +29,7 @@ START = """\
 #!/bin/bash
 echo $$ > {folder}/job.$1
 if grep -qsx "$1" {folder}/cancelled; then rm -f {folder}/job.$1; exit; fi
+for death in {folder}/death.*; do rm "$death" && exit 1; done 2>/dev/null
 exec bash {folder}/script.$1
 """
 CANCEL = """\

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 
 from tfcomp.config.errors import RunError
-from tfcomp.sweeps.scheduling import Outcome, Task
+from tfcomp.sweeps.worker_task import Task
+from tfcomp.sweeps.workload import Outcome
 
 
 class PoolHere:
@@ -25,6 +26,3 @@ class PoolHere:
             except RunError as error:
                 reason = str(error)
             yield Outcome(task.name, reason, 1.0)
-
-    def close(self) -> None:
-        pass

@@ -20,7 +20,8 @@ from tfcomp.config.errors import RunError
 from tfcomp.config.process import check_stop
 from tfcomp.models import MODELS
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.scheduling import Pool, Task
+from tfcomp.sweeps.worker_task import Task
+from tfcomp.sweeps.workload import open_pool
 
 NAMES = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "CUDA_VISIBLE_DEVICES")
 
@@ -84,7 +85,9 @@ def main(argv: list[str]) -> int:
         for n in range(3)
     ]
     workers = 0 if scheduler else 2
-    with Pool(SchedulerOptions(workers=workers, scheduler=scheduler)) as pool:
+    with open_pool(
+        SchedulerOptions(workers=workers, scheduler=scheduler)
+    ) as pool:
         return len(list(pool.run(endless)))
 
 

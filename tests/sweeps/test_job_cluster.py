@@ -17,13 +17,14 @@ from tests.sweeps.fake_slurm import FakeSlurm
 from tests.sweeps.fake_sweep import finish, read_starts, read_table, start_sweep
 from tests.sweeps.tasks import make_task, read_pids
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.sweeps.clusters import import_slurm, start_job_cluster
+from tfcomp.sweeps import jobs
+from tfcomp.sweeps.jobs import import_slurm, start_job_cluster
 from tfcomp.sweeps.scheduler_options import (
     SchedulerOptions,
     count_job_threads,
     describe_jobs,
 )
-from tfcomp.sweeps.scheduling import Pool
+from tfcomp.sweeps.workload import open_pool
 
 Wait = Callable[[Callable[[], object]], None]
 IsRunning = Callable[[int], bool]
@@ -109,13 +110,39 @@ def test_keys_are_for_this_user_alone_and_go(
 
 def test_a_cluster_that_refuses_a_job(slurm: FakeSlurm, tmp_path: Path) -> None:
     (slurm.folder / "refuse").touch()
-    with Pool(make_options(2), tmp_path) as pool:
+    with open_pool(make_options(2), tmp_path) as pool:
         with pytest.raises(RunError) as caught:
             list(pool.run([make_task("a", tmp_path, tasks.show_process)]))
     assert str(caught.value) == (
         "no job can be submitted: sbatch: error: invalid partition specified: "
         "nope"
     )
+
+
+@pytest.mark.parametrize("deaths", [1, 9])
+def test_jobs_that_end_before_a_trial_starts(
+    deaths: int,
+    slurm: FakeSlurm,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One is replaced; if all end, so does the sweep, which would wait."""
+    monkeypatch.setattr(jobs, "LOST_SECONDS", 0.5)
+    for number in range(deaths):
+        (slurm.folder / f"death.{number}").touch()
+    wanted = [make_task(n, tmp_path, tasks.show_process) for n in "abc"]
+    with open_pool(make_options(2), tmp_path) as pool:
+        if deaths == 1:
+            assert [o.reason for o in pool.run(wanted)] == [""] * 3
+            return
+        with pytest.raises(RunError) as caught:
+            list(pool.run(wanted))
+    scripts = slurm.list_scripts()
+    assert len(scripts) == 4 and not read_pids(tmp_path)
+    line = str(caught.value)
+    assert " 4 jobs " in line and "\n" not in line
+    last = f"{tmp_path}/logs/jobs/tfcomp-"
+    assert any(f"{last}{s.suffix[1:]}." in line for s in scripts[-2:])
 
 
 def test_as_many_jobs_as_there_is_work_for(
@@ -127,7 +154,7 @@ def test_as_many_jobs_as_there_is_work_for(
         make_task(name, tmp_path, tasks.wait_for_file, str(release))
         for name in "abcd"
     ]
-    with Pool(make_options(3), tmp_path) as pool:
+    with open_pool(make_options(3), tmp_path) as pool:
         with ThreadPoolExecutor(1) as executor:
             ended = executor.submit(lambda: list(pool.run(wanted)))
             wait_for(lambda: len(read_pids(tmp_path)) == 3)

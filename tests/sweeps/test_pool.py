@@ -13,9 +13,10 @@ from distributed import Client, LocalCluster
 from tests.sweeps import tasks
 from tests.sweeps.tasks import make_task, read_pids
 from tfcomp.config.errors import ConfigError
-from tfcomp.sweeps import scheduling
+from tfcomp.sweeps import workload
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.scheduling import Outcome, Pool, Task
+from tfcomp.sweeps.worker_task import Task
+from tfcomp.sweeps.workload import Outcome, Pool, open_pool
 
 PATIENCE = 200  # seconds, for a machine that is busy
 Wait = Callable[[Callable[[], object]], None]
@@ -24,7 +25,7 @@ IsRunning = Callable[[int], bool]
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Pool]:
-    with Pool(SchedulerOptions(workers=2)) as pool:
+    with open_pool(SchedulerOptions(workers=2)) as pool:
         yield pool
 
 
@@ -46,14 +47,14 @@ def start_script(folder: Path, *arguments: str) -> subprocess.Popen:
 
 
 def test_more_trials_than_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scheduling, "list_gpus", lambda: ["0"])
+    monkeypatch.setattr(workload, "list_gpus", lambda: ["0"])
     with pytest.raises(ConfigError, match="--workers must be at most 1, one"):
-        with Pool(SchedulerOptions(workers=2)):
+        with open_pool(SchedulerOptions(workers=2)):
             pass
 
 
 def test_others_on_the_machine_are_kept_out(pool: Pool) -> None:
-    address = pool._client.scheduler.address
+    address = pool.client.scheduler.address
     assert address.startswith("tls://127.0.0.1:")
     with pytest.raises(OSError):
         Client(address.replace("tls://", "tcp://"), timeout=2)
@@ -87,7 +88,7 @@ def remote() -> Iterator[str]:
 
 
 def run_tasks(wanted: list[Task], options: SchedulerOptions) -> list[Outcome]:
-    with Pool(options) as pool:
+    with open_pool(options) as pool:
         return list(pool.run(wanted))
 
 

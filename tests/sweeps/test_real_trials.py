@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.scheduling import Pool, Task
-from tfcomp.sweeps.worker_task import run_trial
+from tfcomp.sweeps.worker_task import Task, run_trial
+from tfcomp.sweeps.workload import open_pool
 
 PROGRAM = [sys.executable, "-m", "tfcomp.sweep", "smoke", "--run_name=s"]
 SWEEP = (
@@ -49,7 +49,7 @@ def test_trials_one_after_another(tmp_path: Path) -> None:
         )
         for name, flags in KINDS.items()
     ]
-    with Pool(SchedulerOptions(workers=1)) as pool:
+    with open_pool(SchedulerOptions(workers=1)) as pool:
         assert [o.reason for o in pool.run(tasks)] == [""] * len(KINDS)
     found = {name: hash_weights(tmp_path / name) for name in KINDS}
     folder = tmp_path / "alone"

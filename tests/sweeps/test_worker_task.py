@@ -9,9 +9,10 @@ import pytest
 
 from tests.sweeps import tasks
 from tests.sweeps.tasks import make_task, read_pids
-from tfcomp.sweeps import scheduling
+from tfcomp.sweeps import workload
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.scheduling import Pool, Task
+from tfcomp.sweeps.worker_task import Task
+from tfcomp.sweeps.workload import Pool, open_pool
 
 PLUGIN = """
 from tfcomp.models import MODELS
@@ -23,7 +24,7 @@ def build(config, dataset):
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Pool]:
-    with Pool(SchedulerOptions(workers=1, threads=3)) as pool:
+    with open_pool(SchedulerOptions(workers=1, threads=3)) as pool:
         yield pool
 
 
@@ -56,8 +57,8 @@ def test_a_failure_has_a_reason_and_costs_one_process(
 
 def test_environment_of_a_task(tmp_path: Path, monkeypatch) -> None:
     """As many trials as GPUs, each on one of its own."""
-    monkeypatch.setattr(scheduling, "list_gpus", lambda: ["4", "6"])
-    with Pool(SchedulerOptions(threads=3)) as pool:
+    monkeypatch.setattr(workload, "list_gpus", lambda: ["4", "6"])
+    with open_pool(SchedulerOptions(threads=3)) as pool:
         assert pool.workers == 2
         wanted = [
             make_task(name, tmp_path, tasks.show_environment) for name in "ab"
@@ -76,7 +77,7 @@ def test_another_setup_is_another_process(tmp_path: Path) -> None:
         make_task("c", tmp_path, tasks.show_process, max_threads=1),
         make_task("d", tmp_path, tasks.show_process, max_threads=1),
     ]
-    with Pool(SchedulerOptions(workers=1)) as pool:
+    with open_pool(SchedulerOptions(workers=1)) as pool:
         assert run(pool, *wanted) == [""] * 4
     one, two, three, four = read_pids(tmp_path)
     assert len({one, two, three}) == 3 and three == four
@@ -103,7 +104,7 @@ def test_other_code_is_refused(
     pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Scores of other code would stand under the name of this one."""
-    monkeypatch.setattr(scheduling, "compute_code_version", lambda plugins: "x")
+    monkeypatch.setattr(workload, "compute_code_version", lambda plugins: "x")
     (reason,) = run(pool, make_task("a", tmp_path, tasks.show_process))
     assert reason == "the code of the worker is not the code of the sweep"
 

@@ -13,7 +13,9 @@ from tfcomp.statistics.seed_statistics import format_rows
 from tfcomp.studies.claims.evidence import Evidence, read_evidence
 from tfcomp.studies.thresholds import command as thresholds
 from tfcomp.sweeps import sweep_run
-from tfcomp.sweeps.workload import Workload, format_seconds
+from tfcomp.sweeps.progress import format_seconds, say
+from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.workload import Workload, run_missing
 from tfcomp.tables.flatten import hash_setting
 
 # Flagfiles of the runs that a study needs, and flags that follow them; patterns
@@ -57,6 +59,16 @@ def make_work(name: str, arguments: Sequence[str]) -> Workload:
         if is_search:
             return thresholds.make_searches(values)
         return sweep_run.make_sweep(values)
+
+
+def run_all(works: Sequence[Workload], options: SchedulerOptions) -> list[str]:
+    """Runs several in turn; returns a line for each item that failed."""
+    lines = []
+    for number, work in enumerate(works, 1):
+        name = work.folder.name
+        say(f"{work.kind} {name} ({number} of {len(works)})")
+        lines += [f"{name} {line}" for line in run_missing(work, options)]
+    return lines
 
 
 def describe_plan(works: Sequence[Workload], runs: str, workers: int) -> str:

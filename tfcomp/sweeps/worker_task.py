@@ -49,6 +49,19 @@ TaskFunction = Callable[[list[str]], object]
 
 
 @dataclass(frozen=True)
+class Task:
+    """A function to call on a worker, in a process with a setup."""
+
+    name: str  # unique among the tasks
+    function: TaskFunction  # workers import it by its name
+    arguments: Sequence[str]
+    log: Path  # the output is appended to it
+    plugins: str = ""
+    replicas: int = 0
+    max_threads: int = 0  # that it can use; 0 is any number
+
+
+@dataclass(frozen=True)
 class Setup:
     """The state of a process that its first task decides."""
 
@@ -163,6 +176,7 @@ def _append_output(log: str) -> Iterator[None]:
     kept = [(number, os.dup(number)) for number in (1, 2)]
     try:
         with open_log(Path(log)) as file:
+            os.utime(log)  # the command sees that the task has started
             for number, _ in kept:
                 os.dup2(file.fileno(), number)
         yield

@@ -1,24 +1,51 @@
-"""One loop for sweeps and searches: run the items that are not finished."""
+"""Runs the missing items of sweeps and searches on a Dask cluster."""
+
+from __future__ import annotations
 
 import contextlib
+import os
 import time
+import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from tfcomp.config.errors import RunError
-from tfcomp.config.run_config import RunConfig
+from tfcomp.config.errors import ConfigError, RunError, first_line
 from tfcomp.models.model_rules import choose_threads
+from tfcomp.storage.code_version import OVERRIDE, compute_code_version
 from tfcomp.storage.files import make_subfolder, refuse_links, write_text
-from tfcomp.storage.output_folders import check_run_folders, lock_folder
+from tfcomp.storage.output_folders import lock_folder
 from tfcomp.storage.run_folder import FLAGS_FILE
-from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.scheduling import Pool, Task
-from tfcomp.sweeps.worker_task import TaskFunction
+from tfcomp.sweeps import clusters, jobs
+from tfcomp.sweeps.progress import Progress, say
+from tfcomp.sweeps.scheduler_options import (
+    SchedulerOptions,
+    count_job_threads,
+    count_threads,
+    list_gpus,
+)
+from tfcomp.sweeps.worker_task import KEY, Setup, Task, run_task
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+    from tfcomp.config.run_config import RunConfig
+    from tfcomp.sweeps.worker_task import TaskFunction
 
 PAUSE = 20  # between writes of the tables, in times of a write
+_WAIT_SECONDS = 5.0  # for a task to end, before workers are counted
+
+
+class Outcome(NamedTuple):
+    """The end of a task."""
+
+    name: str
+    reason: str  # of its failure, in one line; empty if it did not fail
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -56,37 +83,9 @@ class Workload(ABC):
         """Describes an item that has ended in one line."""
         return item.describe()
 
-    def describe_failures(self, failures: Mapping[str, str]) -> list[str]:
-        """Returns a line for each failed item, given the reasons by name."""
-        return [
-            f"{item.describe()}: {failures[item.name]}"
-            for item in self.items
-            if item.name in failures
-        ]
 
-
-def run_as_asked(
-    make: Callable[[dict[str, Any]], Any], values: dict[str, Any]
-) -> tuple[Any, dict[str, str]]:
-    """Makes the work that flags describe, runs it, and returns its failures."""
-    options, work = SchedulerOptions.from_flags(values), make(values)
-    check_run_folders(values)
-    return work, run_missing(work, options)
-
-
-def run_all(works: Sequence[Workload], options: SchedulerOptions) -> list[str]:
-    """Runs several in turn; returns a line for each item that failed."""
-    lines = []
-    for number, work in enumerate(works, 1):
-        name = work.folder.name
-        _say(f"{work.kind} {name} ({number} of {len(works)})")
-        failed = run_missing(work, options)
-        lines += [f"{name} {line}" for line in work.describe_failures(failed)]
-    return lines
-
-
-def run_missing(work: Workload, options: SchedulerOptions) -> dict[str, str]:
-    """Runs missing items; returns the reasons of failures, by name."""
+def run_missing(work: Workload, options: SchedulerOptions) -> list[str]:
+    """Runs missing items; returns a line for each that failed."""
     if (work.folder / FLAGS_FILE).exists():
         rule = f"--run_name must name a sweep, {work.folder} is a single run"
         raise RunError(rule)
@@ -94,20 +93,24 @@ def run_missing(work: Workload, options: SchedulerOptions) -> dict[str, str]:
     refuse_links(work.folder, depth=2)
     failures: dict[str, str] = {}
     with contextlib.ExitStack() as stack:
-        pool = None
-        if work.list_missing():
-            pool = stack.enter_context(Pool(options, work.folder))
-        logs = make_subfolder(work.folder, "logs")
-        stack.enter_context(lock_folder(work.folder))
-        write_text(work.folder / work.flags_name, work.flags)
-        try:
-            if pool is not None:
-                _run(work, pool, logs, failures)
-                pool.close()  # reports need no workers
-        finally:  # also if it is told to stop
-            work.write_tables(failures)
+        is_done = not work.list_missing()
+        pool = None if is_done else open_pool(options, work.folder)
+        # Reports need no workers, for which others may wait.
+        with pool or contextlib.nullcontext() as workers:
+            logs = make_subfolder(work.folder, "logs")
+            stack.enter_context(lock_folder(work.folder))
+            write_text(work.folder / work.flags_name, work.flags)
+            try:
+                if workers is not None:
+                    _run(work, workers, logs, failures)
+            finally:  # also if it is told to stop
+                work.write_tables(failures)
         work.write_reports()
-    return failures
+    return [
+        f"{item.describe()}: {failures[item.name]}"
+        for item in work.items
+        if item.name in failures
+    ]
 
 
 def _run(
@@ -119,7 +122,7 @@ def _run(
     done = len(work.items) - len(missing)
     kept = f", {done} are finished already" if done else ""
     count = f"{len(missing)} {work.noun} to run, {pool.workers} at a time"
-    _say(f"{count}{kept}; logs in {logs}")
+    say(f"{count}{kept}; logs in {logs}")
     tasks = []
     for name, item in missing.items():
         config, function, arguments = work.make_call(item)
@@ -140,37 +143,120 @@ def _run(
             due = end + PAUSE * (end - start)
 
 
-class Progress:
-    """Prints a line for every trial or search that ends."""
+@contextlib.contextmanager
+def open_pool(
+    options: SchedulerOptions, folder: Path = Path()
+) -> Iterator[Pool]:
+    """Starts workers; ConfigError or RunError if that is not possible.
 
-    def __init__(self, total: int) -> None:
-        self._total, self._done, self._failed = total, 0, 0
-        self._start = time.monotonic()
+    When the block is left, for whatever reason, workers of this machine and
+    jobs end at once, and workers of others stop the tasks after their epoch.
+    The folder receives the keys and the output of jobs.
+    """
+    workers, gpus = options.workers, tuple[str, ...]()
+    opened: contextlib.AbstractContextManager[Client]
+    if options.scheduler:
+        opened, threads = clusters.connect(options.scheduler), 0
+    elif options.cluster:
+        opened = jobs.start_job_cluster(options, folder)
+        threads = count_job_threads(options)
+    else:
+        gpus = tuple(list_gpus())
+        workers = workers or len(gpus) or 1
+        if gpus and workers > len(gpus):
+            rule = f"must be at most {len(gpus)}, one for each GPU"
+            raise ConfigError("workers", rule, workers)
+        opened = clusters.start_local_cluster(workers)
+        threads = count_threads(workers)
+    with opened as client:
+        workers = workers or clusters.count_workers(client)
+        threads = options.threads or threads
+        yield Pool(client, options, folder, workers, threads, gpus)
 
-    def report(self, name: str, seconds: float, reason: str) -> None:
-        """Prints the item that ended, and the reason if it failed."""
-        self._done += 1
-        self._failed += bool(reason)
-        elapsed = time.monotonic() - self._start
-        left = elapsed / self._done * (self._total - self._done)
-        rest = f"about {format_seconds(left)} left"
-        if not left:
-            rest = f"all in {format_seconds(elapsed)}"
-        failed = f"{self._failed} failed, " if self._failed else ""
-        why = f"  FAILED: {reason}" if reason else ""
-        place = f"[{self._done:>{len(str(self._total))}}/{self._total}]"
-        took = format_seconds(seconds)
-        _say(f"{place} {name}  {took}{why}  ({failed}{rest})")
+
+@dataclass
+class Pool:
+    """Workers for batches of tasks."""
+
+    client: Client
+    options: SchedulerOptions
+    folder: Path
+    workers: int  # tasks at a time
+    threads: int  # of a task; 0 if the environment of its worker decides
+    gpus: tuple[str, ...] = ()
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
+        """Runs tasks, the first ones first; yields outcomes as they end."""
+        watch = None
+        if self.options.cluster:
+            cluster = self.client.cluster
+            watch = jobs.JobWatch(self.options, cluster, self.folder)
+        batch = uuid.uuid4().hex[:8]  # keys of an earlier start may live on
+        waiting = deque(tasks)
+        running: dict[Future, tuple[Task, float]] = {}
+        outcomes: list[Outcome] = []
+        try:
+            while waiting or running or outcomes:
+                # A task for each worker: tasks that wait on a worker would
+                # count its deaths as their own.
+                while waiting and len(running) < max(1, self.workers):
+                    task = waiting.popleft()
+                    running[self._submit(task, batch)] = task, time.monotonic()
+                yield from outcomes  # while tasks run on all workers
+                ended = _wait(list(running)) if running else []
+                if watch:
+                    watch.check([task.log for task, _ in running.values()])
+                outcomes = [_end(f, *running.pop(f)) for f in ended]
+                if self.options.scheduler:  # its workers come and go
+                    self.workers = clusters.count_workers(self.client)
+        finally:
+            self.client.cancel(list(running), force=True)
+
+    def _submit(self, task: Task, batch: str) -> Future:
+        threads = self.threads
+        if task.max_threads and not self.options.threads:
+            threads = min(threads or task.max_threads, task.max_threads)
+        is_checked = OVERRIDE not in os.environ
+        setup = Setup(
+            folder=os.getcwd(),
+            code=compute_code_version(task.plugins) if is_checked else "",
+            plugins=task.plugins,
+            replicas=task.replicas,
+            threads=threads,
+            gpus=self.gpus,
+        )
+        return self.client.submit(
+            run_task,
+            task.function,
+            list(task.arguments),
+            str(task.log.absolute()),
+            setup,
+            key=(KEY, task.name, batch),
+            pure=False,
+        )
 
 
-def _say(line: str) -> None:
-    print(line, flush=True)  # log files are up to date
+def _wait(running: Sequence[Future]) -> list[Future]:
+    """Waits until a task ends; returns those that have ended, if any."""
+    from distributed import wait
+
+    with contextlib.suppress(TimeoutError, CancelledError):
+        wait(running, _WAIT_SECONDS, return_when="FIRST_COMPLETED")
+    return [future for future in running if future.done()]
 
 
-def format_seconds(seconds: float) -> str:
-    """Formats a duration as `48 s`, `12 min` or `3.5 h`."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    if seconds < 100 * 60:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
+def _end(future: Future, task: Task, start: float) -> Outcome:
+    """Returns how a task has ended, with the reason of a failure."""
+    from distributed import KilledWorker
+
+    reason = ""
+    if future.cancelled():
+        reason = "cancelled, or its scheduler is gone"
+    elif future.status != "finished":
+        error = future.exception()
+        reason = first_line(error)
+        if isinstance(error, KilledWorker):
+            deaths = error.allowed_failures + 1
+            reason = f"its worker died {deaths} times (see its log)"
+    future.release()
+    return Outcome(task.name, reason, time.monotonic() - start)

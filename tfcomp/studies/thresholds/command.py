@@ -31,6 +31,7 @@ from tfcomp.statistics.estimates import (
     fit_power_law,
 )
 from tfcomp.storage.files import make_subfolder, read_text, write_csv
+from tfcomp.storage.output_folders import check_run_folders
 from tfcomp.studies.thresholds import one_search
 from tfcomp.studies.thresholds.cases import Case, Row, list_cases
 from tfcomp.studies.thresholds.search_settings import (
@@ -40,7 +41,7 @@ from tfcomp.studies.thresholds.search_settings import (
 )
 from tfcomp.sweeps.scheduler_options import SchedulerOptions, is_here
 from tfcomp.sweeps.worker_task import TaskFunction
-from tfcomp.sweeps.workload import Workload, run_as_asked
+from tfcomp.sweeps.workload import Workload, run_missing
 
 if TYPE_CHECKING:
     from tfcomp.figures.exhibits import Exhibit
@@ -206,12 +207,15 @@ def _make_exhibit(criterion: str, searches: list[Row]) -> Exhibit:
 
 def search_thresholds(values: dict[str, Any]) -> int:
     """Runs the missing searches, and writes tables and figures."""
-    searches, failures = run_as_asked(make_searches, values)
+    options = SchedulerOptions.from_flags(values)
+    searches = make_searches(values)
+    check_run_folders(values)
+    failures = run_missing(searches, options)
     folder = searches.folder
     if searches.list_rows():
         print(f"\n{read_text(folder / SLOPES)}")
     print(f"tables   {folder}\nfigures  {folder / 'figures'}")
-    for line in searches.describe_failures(failures):
+    for line in failures:
         print(f"failed   {line}", file=sys.stderr)
     return 1 if failures else 0
 
