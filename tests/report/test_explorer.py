@@ -229,6 +229,42 @@ def test_hovering_clicking_and_keys(page: Page) -> None:
     assert selected(page)["combination"] == first["combination"]
 
 
+@pytest.mark.parametrize(
+    ("names", "down"), [("xy", True), ("yx", True), ("xy", False)]
+)
+def test_maps_have_y_where_images_have_it(
+    open_page: Callable, tmp_path: Path, names: str, down: bool
+) -> None:
+    places = np.array(list(np.ndindex(4, 4)))
+    x, y = (places[:, names.index(name)] for name in "xy")
+    images = np.zeros((16, 6, 6))
+    images[np.arange(16), 1 + y if down else 4 - y, 1 + x] = 1  # a dot
+    table = tfcomp.FactorTable(images, places, names=[*names])
+    model = tfcomp.evaluate(table.draw, table, "x:2-3,y:2-3")
+    page = open_page(model.explore().write(tmp_path / "dots.html").as_uri())
+    for column, row in np.ndindex(4, 4):
+        found = hover(page, column, 3 - row)  # the map counts from below
+        y = row if down else 3 - row
+        assert found["factors"] == {"x": column, "y": y}
+        dot = read_pixels(page, "truth")[..., 0].argmax()
+        assert divmod(dot, 6) == (1 + row, 1 + column)
+    page.close()
+    axes = model.plot_error().axes[0]
+    assert axes.get_ylabel() == names[1]
+    assert axes.yaxis_inverted() == (down and names == "xy")
+
+
+@pytest.mark.parametrize("width", [1400, 420])
+def test_nothing_jumps(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    places = set()
+    for combination in range(24):
+        select(page, 1, combination)
+        box = page.locator('#explorer [data-part="tiles"]').bounding_box()
+        places.add((box["y"], box["height"]))
+    assert len(places) == 1
+
+
 def test_further_factors_runs_and_epochs(page: Page) -> None:
     select(page, 0, 0)
     sliders = page.locator("#explorer input[type=range]")

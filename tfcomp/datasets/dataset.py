@@ -15,7 +15,13 @@ from tfcomp.config.plugins import Registry
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.copies import Copies, find_copies
 from tfcomp.datasets.factors import FactorSpace, number_rows
-from tfcomp.datasets.grid_maps import GridMap, Plane, list_planes, spread
+from tfcomp.datasets.grid_maps import (
+    GridMap,
+    Plane,
+    find_vertical,
+    list_planes,
+    spread,
+)
 from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import (
     Points,
@@ -29,6 +35,7 @@ DATASETS = Registry("dataset")
 MAX_PIXELS = 2**18  # rendered at a time
 Render = Callable[[Any], Any]
 MAX_AVERAGED = 4096  # training images
+MAX_VERTICAL = 128  # images that tell which way factors move them
 GROUND_TOLERANCE = 1 / 255  # of pixels of the background
 MAX_CELLS = 2 * 10**7  # of a space that maps are cut from
 
@@ -185,7 +192,23 @@ class Dataset:
         numbers = spread(self.space, self.splits.grid, values, np.nan)
         held_out = self._held_out
         mask = held_out if held_out.any() else None
-        return GridMap(numbers, self.space.factors, mask)
+        downward = {name for name, up in self.vertical.items() if up < 0}
+        return GridMap(numbers, self.space.factors, mask, frozenset(downward))
+
+    @cached_property
+    def vertical(self) -> dict[str, int]:
+        """1 for factors that move pictures up as they grow, -1 for down."""
+        if self.has_position:
+            return {"y": 1 if self.first_row == "bottom" else -1}
+        return self._find_vertical(self.render)
+
+    def _find_vertical(self, render: Render) -> dict[str, int]:
+        every = self.splits.all.factors
+        points = every[choose_rows(len(every), MAX_VERTICAL)]
+        images = self.render_array(points, render)
+        if self.first_row == "bottom":
+            images = images[:, ::-1]
+        return find_vertical(self.space.factors, points, images)
 
     @cached_property
     def at_map_points(self) -> Dataset:

@@ -14,16 +14,21 @@ from tfcomp.datasets.factors import Factor, FactorSpace, number_rows
 
 @dataclass(frozen=True)
 class GridMap:
-    """A number per grid point, `[*sizes]`; the mask is True if held out."""
+    """A number per grid point, `[*sizes]`; the mask is True if held out.
+
+    Maps are drawn with the levels of factors in `downward` from the top.
+    """
 
     values: np.ndarray
     factors: tuple[Factor, ...]
     mask: np.ndarray | None = None
+    downward: frozenset[str] = frozenset()
 
     def cut(self, plane: Plane) -> GridMap:
         """Returns the map of two factors in a plane."""
         mask = None if self.mask is None else self.mask[plane.index]
-        return GridMap(self.values[plane.index], plane.factors, mask)
+        values = self.values[plane.index]
+        return GridMap(values, plane.factors, mask, self.downward)
 
     def average(self, axis: int) -> GridMap:
         """Averages over all other factors; a value with a held-out point is."""
@@ -47,6 +52,27 @@ def spread(
         values = means > 0 if values.dtype == bool else means
     grid[tuple(index.T)] = values
     return grid
+
+
+def find_vertical(
+    factors: Sequence[Factor], points: np.ndarray, pictures: np.ndarray
+) -> dict[str, int]:
+    """Returns 1 for factors that move pictures up as they grow, -1 for down.
+
+    A picture [H, W, C], row 0 on top, is where it differs from the median of
+    all; its mean row has to correlate with the factor by more than 1/2.
+    """
+    mass = np.abs(pictures - np.median(pictures, axis=0)).sum(axis=(2, 3))
+    rows = mass @ np.arange(mass.shape[1]) / np.maximum(mass.sum(axis=1), 1e-9)
+    found = {}
+    for factor, column in zip(factors, points.T, strict=True):
+        if factor.categorical or factor.periodic or factor.size < 2:
+            continue
+        spreads = column.std() * rows.std()
+        together = np.mean((column - column.mean()) * (rows - rows.mean()))
+        if abs(together) > spreads / 2:
+            found[factor.name] = -1 if together > 0 else 1
+    return found
 
 
 @dataclass(frozen=True)

@@ -185,6 +185,8 @@ def show_map(
     label_values(axes.yaxis, found.factors[1])
     if found.mask is not None:
         draw_outline(axes, found.mask, linewidth)
+    if found.factors[1].name in found.downward:
+        axes.invert_yaxis()
     return image
 
 

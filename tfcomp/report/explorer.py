@@ -122,6 +122,7 @@ def _describe_group(analysis: RunAnalysis, total: int) -> Data:
                 "name": factor.name,
                 "label": factor.label,
                 "ordered": not factor.categorical,
+                "vertical": data.vertical.get(factor.name, 0),
                 "values": values.tolist(),
                 "levels": [factor.describe(value) for value in values],
             }

@@ -64,7 +64,9 @@ function decode(text) {
 
 function format(value) {
   if (value === null || value === undefined) return "–";
-  return String(Number(value.toPrecision(3))).replace("-", "−");
+  const isTiny = value !== 0 && Math.abs(value) < 1e-4; // as %.3g has it
+  const text = isTiny ? value.toExponential(2) : Number(value.toPrecision(3));
+  return String(text).replaceAll("-", "−");
 }
 
 // Numbers of all combinations that the map shows, with a label and limits.
@@ -120,6 +122,15 @@ function makeScale({low, high}) {
 
 // ---- the plane of two factors
 
+// True if images move down as the factor of the vertical axis grows: so does
+// the map then, whose rows count from below.
+const isDown = () => group().factors[state.axes[1]]?.vertical < 0;
+
+function getRow(level) {
+  const {factors} = group(), b = state.axes[1];
+  return isDown() ? factors[b].levels.length - 1 - level : level;
+}
+
 // The combination of every cell: the one whose other factors are as they are
 // held, or else the one that differs least from that.
 function makePlane() {
@@ -130,7 +141,7 @@ function makePlane() {
   const costs = new Float64Array(nx * ny).fill(Infinity);
   const others = listOthers();
   for (let i = 0; i < count(); i++) {
-    const cell = index[a][i] + nx * (b === null ? 0 : index[b][i]);
+    const cell = index[a][i] + nx * (b === null ? 0 : getRow(index[b][i]));
     let cost = 0;
     for (const f of others) {
       const steps = Math.abs(index[f][i] - state.held[f]);
@@ -151,7 +162,8 @@ function listOthers() {
 
 function getPlace(combination) {
   const {index} = group(), [a, b] = state.axes;
-  return [index[a][combination], b === null ? 0 : index[b][combination]];
+  return [index[a][combination],
+    b === null ? 0 : getRow(index[b][combination])];
 }
 
 function hold(combination) {
@@ -267,7 +279,7 @@ function drawEllipses(pen) {
       const i = plane.cells[x + plane.nx * y];
       if (i < 0) continue;
       const la = lengths[i * k + a], lb = lengths[i * k + b];
-      const cross = la * lb * (cosines[i] / 127 - 1);
+      const cross = la * lb * (cosines[i] / 127 - 1) * (isDown() ? -1 : 1);
       const mean = (la * la + lb * lb) / 2;
       const half = Math.hypot((la * la - lb * lb) / 2, cross);
       const [left, top] = corner(x, y);
@@ -301,7 +313,7 @@ function drawAxes(pen, ink) {
   pen.textBaseline = "middle";
   for (let y = 0; y < plane.ny; y += Math.ceil(14 / frame.h)) {
     const [, top] = corner(0, y);
-    pen.fillText(shorten(factors[b].levels[y]), frame.left - 4,
+    pen.fillText(shorten(factors[b].levels[getRow(y)]), frame.left - 4,
       top + frame.h / 2);
   }
   pen.save();
@@ -409,7 +421,7 @@ function drawImages() {
     const other = data.runs[canvas.dataset.run];
     paint(canvas, other, other.images.output[i]);
   });
-  drawTexts(i, where);
+  drawTexts(i);
 }
 
 function describe(i) {
@@ -418,11 +430,15 @@ function describe(i) {
     `${f.name} ${f.levels[index[k][i]]}`).join(", ");
 }
 
-function drawTexts(i, where) {
+function describeChosen(i) {
   const epoch = isTrained() ? "" : `, epoch ${run().epochs[state.epoch].epoch}`;
   const items = run().items;
   const near = items ? `; nearest to the output: ${describe(items[i])}` : "";
-  part("chosen").textContent = `${where}${epoch}${near}`;
+  return `${describe(i)}${epoch}${near}`;
+}
+
+function drawTexts(i) {
+  part("chosen").textContent = describeChosen(i);
   part("marks").textContent = describeMarks(i);
   drawScores(i);
 }
@@ -467,6 +483,19 @@ function describeMarks(i) {
     + `determine every quantity that ${how}. Pixels may interact more.`
     : "Held out; not determined: the training combinations do not determine "
     + "even quantities that are sums over factors.") + cut;
+}
+
+// Room for the longest texts, or the images below would jump.
+function reserveTexts() {
+  for (const [name, describe] of [["chosen", describeChosen],
+    ["marks", describeMarks]]) {
+    const box = part(name), texts = group().ood.map((_, i) => describe(i));
+    box.style.minHeight = "0";
+    box.textContent = texts.reduce((one, other) =>
+      other.length > one.length ? other : one);
+    box.style.minHeight = `${box.getBoundingClientRect().height}px`;
+    box.textContent = texts[state.combination];
+  }
 }
 
 function drawLine() {
@@ -662,7 +691,10 @@ function buildTiles() {
     + "spaced levels. " : "";
   part("scale").textContent = "Images show pixels from 0 to 1, the difference "
     + "from −1 (blue) to 1 (red) by its signed square root.";
-  part("note").textContent = `${many}Held out: ${group().region} (outlined). `
+  const down = isDown() ? `On the map, ${group().factors[state.axes[1]].name} `
+    + "grows downward, as in the images. " : "";
+  part("note").textContent = `${many}${down}`
+    + `Held out: ${group().region} (outlined). `
     + `Errors are divided by the error of ${group().reference}. `
     + "Difference: the signed square root, so that small differences show; "
     + "red is too bright, blue too dark. For a color image, each pixel has the "
@@ -704,7 +736,8 @@ function start(combination) {
 }
 
 // Two factors whose map has combinations of both kinds, held out and not;
-// ordered ones first, then those with the most of both.
+// ordered ones first, then those with the most of both. A factor that moves
+// images up or down is vertical.
 function chooseAxes() {
   const {factors, ood} = group();
   state.axes = [0, null];
@@ -723,6 +756,10 @@ function chooseAxes() {
       if (first >= 0 && !(rank[first] < best[first])) best = rank;
       else state.axes = before;
     }
+  }
+  const [a, b] = state.axes;
+  if (factors[a].vertical && !factors[b]?.vertical && b !== null) {
+    state.axes = [b, a];
   }
 }
 
@@ -823,6 +860,7 @@ root.addEventListener("keydown", (event) => {
 
 function drawAll() {
   drawMap();
+  reserveTexts();
   drawImages();
   drawUnits();
   drawLine();
@@ -882,7 +920,10 @@ refresh();
 // Images may come after the script; the rest when sizes or colors change.
 sprites.forEach((image) => image.addEventListener("load", drawImages));
 window.addEventListener("load", drawAll);
-window.addEventListener("resize", drawMap);
+window.addEventListener("resize", () => {
+  drawMap();
+  reserveTexts();
+});
 window.matchMedia("(prefers-color-scheme: dark)")
   .addEventListener("change", drawMap);
 })();
