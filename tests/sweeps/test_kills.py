@@ -5,7 +5,9 @@ command, the scheduling and the killing.
 """
 
 import os
+import random
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -75,20 +77,26 @@ def test_a_sweep_that_is_told_to_stop(
     assert read_table(tmp_path) == undisturbed
 
 
-def test_a_killed_sweep(
+def test_a_sweep_that_is_killed_again_and_again(
     undisturbed: bytes, tmp_path: Path, wait_for: Wait, is_running: IsRunning
 ) -> None:
-    process = start_sweep(tmp_path, 1.0)
-    wait_for(
-        lambda: count_finished(tmp_path) and len(read_starts(tmp_path)) > 2
-    )
+    """Twice with all of its processes at random moments, then alone."""
+    for _ in range(2):
+        begun = len(read_starts(tmp_path))
+        process = start_sweep(tmp_path, 1.5)
+        wait_for(lambda: len(read_starts(tmp_path)) > begun)  # noqa: B023
+        time.sleep(random.random())
+        os.killpg(process.pid, signal.SIGKILL)
+        finish(process, -signal.SIGKILL)
+    process = start_sweep(tmp_path, 1.5)
+    wait_for(lambda: count_finished(tmp_path) > 1)
     family = [c.pid for c in psutil.Process(process.pid).children(True)]
     process.kill()
     finish(process, -signal.SIGKILL)
     starts = read_starts(tmp_path)
     wait_for(lambda: not any(map(is_running, {*family, *starts})))
     finished = count_finished(tmp_path)
-    assert 0 < finished < 4
+    assert 1 < finished < 4
     finish(start_sweep(tmp_path, 0))
     assert read_table(tmp_path) == undisturbed
     assert len(read_starts(tmp_path)) == len(starts) + 4 - finished

@@ -84,6 +84,8 @@ def test_a_sweep(tmp_path: Path) -> None:
         (events,) = folder.glob("events.out.tfevents.*")
         assert b"ood/mse" in events.read_bytes()
         assert b"answer/samples_ood" not in events.read_bytes()
+        # TensorBoard would show the columns of any trial.
+        assert b"_hparams_/experiment" not in events.read_bytes()
         assert [r["epoch"] for r in read(folder / "history.csv")] == list("123")
     assert len({row["id_mse"] for row in rows}) == 4
     for name in ("curves", "layers", "scores"):

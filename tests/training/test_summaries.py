@@ -71,6 +71,12 @@ def test_hyperparameters_are_those_that_say_something(
     shown = set(data.session_start_info.hparams)
     assert {"region", "encoding", "model", "seed", "epochs"} <= shown
     assert "adam_epsilon" not in shown and len(shown) < 25
+    metadata = events.SummaryMetadata("_hparams_/experiment")
+    content = metadata.plugin_data.content
+    experiment = HParamsPluginData.FromString(content).experiment
+    assert {info.name for info in experiment.hparam_infos} == shown
+    tags = [metric.name.tag for metric in experiment.metric_infos]
+    assert tags == ["id/relative_mse", "ood/relative_mse"]
 
 
 def test_images_are_drawn(

@@ -33,6 +33,7 @@ HISTORY_FILE = "history.csv"
 METRICS_FILE = "metrics.json"
 MODEL_FILE = "model.keras"
 SAMPLES_FILE = "samples.png"
+TRIALS = "trials"  # the folder of runs in that of a sweep
 MAX_RATIO = 20  # of what a model unpacks to and its file
 
 
@@ -71,7 +72,7 @@ def check_run(path: str | Path) -> RunConfig:
     path, state = Path(path), ""
     if not os.path.isdir(path):  # `Path.is_dir` raises for a long name
         state = "does not exist"
-    elif (path / "trials").is_dir():
+    elif (path / TRIALS).is_dir():
         state = (
             f"is a sweep: name its runs, as {path}/trials/*, or use "
             "tfcomp.load_sweep"

@@ -23,6 +23,7 @@ from tfcomp.config.settings import Settings, setting
 from tfcomp.evaluation.metrics import adopt_metrics
 from tfcomp.models.config_checks import list_announcements
 from tfcomp.storage.code_version import compute_code_version
+from tfcomp.storage.run_folder import TRIALS
 from tfcomp.sweeps.scheduler_options import is_here
 from tfcomp.tables.flatten import ALL, END, Row
 from tfcomp.tables.read import read_run
@@ -156,7 +157,7 @@ def make_trials(
 ) -> tuple[list[Trial], list[str]]:
     """Returns all trials, setting by setting, and lines for the user."""
     base = make_config(dict(flags))
-    folder = Path(base.run_dir) / "trials"
+    folder = Path(base.run_dir) / TRIALS
     exports = os.path.join(base.export_dir, base.run_name)
     places = {"log_dir": str(folder), "export_dir": exports, "resume": True}
     trials: list[Trial] = []

@@ -28,7 +28,7 @@ from tfcomp.figures import layout
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import figure_to_array, stack_to_png
 from tfcomp.storage.files import write_bytes
-from tfcomp.storage.run_folder import SAMPLES_FILE
+from tfcomp.storage.run_folder import SAMPLES_FILE, TRIALS
 
 ERRORS = {"ID": "id/relative_mse", "OOD": "ood/relative_mse"}
 MIN_POINTS = 20  # the donut has 50 scores, a smoke 6
@@ -50,15 +50,25 @@ class RunSummaries:
         self._has_curves = is_complete and bool(list_curves(dataset.space))
 
     def write_settings(self) -> None:
-        """Writes the hyperparameters that are not the default."""
-        defaults, name = RunConfig().identity(), self._config.run_name
+        """Writes hyperparameters that are not the default, and errors to show.
+
+        TensorBoard lists the columns of one run. For trials the sweep has them.
+        """
+        defaults, config = RunConfig().identity(), self._config
         settings = {
             flag: value
-            for flag, value in self._config.identity().items()
+            for flag, value in config.identity().items()
             if flag in SETTINGS or value != defaults.get(flag)
         }
         with self._writer.as_default(step=0):
-            hparams.hparams(settings, trial_id=name)
+            hparams.hparams(settings, trial_id=config.run_name)
+            if Path(config.log_dir).name != TRIALS:
+                columns = [
+                    hparams.HParam(name, hparams.Discrete([value]))
+                    for name, value in settings.items()
+                ]
+                errors = [hparams.Metric(tag) for tag in ERRORS.values()]
+                hparams.hparams_config(columns, errors)
 
     def write_scalars(
         self, epoch: int, numbers: Mapping[str, float | None], every: int = 0
