@@ -16,7 +16,8 @@ from tfcomp.datasets.notes import (
 )
 from tfcomp.evaluation.verbalize import describe_scores, format_references
 from tfcomp.models.config_checks import check_config
-from tfcomp.models.model_rules import AXES, describe_pose_terms, limit_threads
+from tfcomp.models.decoders.acting import describe_pose_terms
+from tfcomp.models.registry import AXES, limit_threads
 from tfcomp.storage.output_folders import check_run_folders
 from tfcomp.storage.run_folder import SAMPLES_FILE, find_finished, select_scores
 

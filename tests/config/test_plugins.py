@@ -224,11 +224,21 @@ def test_path_is_imported_only_when_loaded(plugins: Path) -> None:
     assert "lazy_shapes" in sys.modules
 
 
+def test_module_that_is_added_to_a_package_is_imported(plugins: Path) -> None:
+    from tfcomp.models.decoders import import_all
+
+    package = plugins / "families"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "added.py").write_text("NAME = 5\n")
+    import_all(importlib.import_module("families"))
+    assert sys.modules["families.added"].NAME == 5
+
+
 def test_shipped_paths_exist() -> None:
     from tfcomp.datasets import DATASETS
     from tfcomp.datasets.regions import REGIONS
-    from tfcomp.models import MODELS
-    from tfcomp.models.encodings import ENCODINGS
+    from tfcomp.models import ENCODINGS, MODELS
 
     for table in (DATASETS, ENCODINGS, MODELS, REGIONS):
         for name in table.names():

@@ -12,11 +12,11 @@ from tests.own_factors import TILES
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.models import MODELS
-from tfcomp.models.composed import Composition
 from tfcomp.models.config_checks import check_config
-from tfcomp.models.convolutional import list_doublings
-from tfcomp.models.model_rules import choose_patch
+from tfcomp.models.decoders.convolutional import list_doublings
+from tfcomp.models.decoders.pixelwise import choose_patch
 from tfcomp.models.pixels import (
+    Composition,
     CrossAttention,
     PixelDense,
     PixelSum,

@@ -13,11 +13,12 @@ import tensorflow as tf
 import tfcomp.models.keras_objects  # noqa: F401
 from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
 from tfcomp.models.axis_embedding import AxisEmbedding
+from tfcomp.models.decoders.forced_rendering import parse_axes
 from tfcomp.models.forced_rendering import (
     EntropyRegularizer,
     VarianceRegularizer,
 )
-from tfcomp.models.model_rules import AXES, parse_axes
+from tfcomp.models.registry import AXES
 
 NUM_VALUES, ROWS, COLUMNS = 5, 4, 6
 EACH_AXES = pytest.mark.parametrize("axes", [AXES, ("columns",)])

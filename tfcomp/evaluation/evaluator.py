@@ -23,7 +23,7 @@ from tfcomp.models.forced_rendering import (
     EntropyRegularizer,
     VarianceRegularizer,
 )
-from tfcomp.models.model_rules import AXES
+from tfcomp.models.registry import AXES
 from tfcomp.models.stages import list_stages, make_stage_model
 from tfcomp.models.value_embedding import ValueEmbedding, list_embeddings
 

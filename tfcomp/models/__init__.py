@@ -12,4 +12,5 @@ from an input `factors` [n, F] to a layer named `image`, float32
 `ENCODINGS` has the codes that a decoder may be given.
 """
 
-from tfcomp.models.model_rules import ENCODINGS, MODELS
+import tfcomp.models.decoders
+from tfcomp.models.registry import ENCODINGS, MODELS

@@ -1,23 +1,11 @@
-"""The acting decoder: values of factors transform a template.
+"""Trains the candidates of the acting decoder (see `decoders.acting`).
 
-Every value of a factor f has a pose p_f = (x, y, angle, log size), a template
-T_f of logits on a small canvas, and, where images have several channels, a
-color c_f. These sum over the factors of an object (`factor_transforms`):
-
-    p = p_0 + sum_f p_f,   T = T_0 + sum_f T_f,   c = sigmoid(c_0 + sum_f c_f)
-
-The canvas is turned, scaled and then moved (`canvas`), its sigmoid is the share
-of a pixel that the object covers, and objects (`--groups`, from front to back)
-are laid over the background.
-
-Poses have many poor optima: initial ones are measured (`acting_starts`), and
-`--candidates` trainings run side by side. After `HALVING` of the steps, a
-quarter of them goes on, and one is kept: the lowest training error plus
-`--channel_price` for each pose term that a factor uses. Early on, images are
-blurred, and the error is taken after the best factor of brightness, else
-candidates end blank. While `SHRINKING`, each step shrinks the pose terms of a
-factor towards their mean (the proximal step of a group penalty). The remaining
-terms are then trained without it.
+After `HALVING` of the steps, a quarter of them goes on, and one is kept: the
+lowest training error plus `--channel_price` for each pose term that a factor
+uses. Early on, images are blurred, and the error is taken after the best factor
+of brightness, else candidates end blank. While `SHRINKING`, each step shrinks
+the pose terms of a factor towards their mean (the proximal step of a group
+penalty). The remaining terms are then trained without it.
 """
 
 from typing import Any, NamedTuple
@@ -26,14 +14,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import Dataset
-from tfcomp.datasets.factors import Factor, parse_groups
 from tfcomp.models import canvas
-from tfcomp.models.acting_starts import find_background, find_starts
-from tfcomp.models.encodings import make_encoding, make_input, stack_groups
 from tfcomp.models.factor_transforms import FactorTransforms
-from tfcomp.models.model_rules import parse_pose_terms
 
 BLUR = 2.5 / 16  # first width, in sides of the image
 SHARP = 0.35  # share of training after which nothing is blurred
@@ -41,50 +23,6 @@ HALVING = 0.45  # share after which a quarter of the candidates goes on
 BRIGHT = 0.5  # share in which the error is after the best brightness
 SHRINKING = (0.2, 0.4, 0.75)  # shares: from, in full, to
 MEMORY = 0.98  # of the running training error
-
-
-def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
-    """Returns the decoder in which values of factors act on a template."""
-    model, training, space = config.model, config.training, dataset.space
-    colors = dataset.image_shape[2]
-    groups = parse_groups(model.groups or "+".join(space.names), space)
-    terms = parse_pose_terms(model.channels, colors)
-    factors = make_input(dataset)
-    encoding = make_encoding(config, space)
-    codes = encoding.split(encoding(factors))
-    background = find_background(dataset)
-    is_single, starts = len(groups) == 1, None
-    if is_single:
-        starts = find_starts(dataset, encoding, background, terms)
-    parts = []
-    for number, group in enumerate(groups):
-        code = keras.layers.Concatenate(dtype="float32", name=f"units_{number}")
-        acts = FactorTransforms(
-            [_describe(space.factors[column]) for column in group],
-            terms,
-            model.candidates,
-            colors,
-            seed=[training.seed, number],
-            starts=starts,
-            dtype="float32",
-            name=f"acts_{number}",
-        )
-        parts.append(acts(code([codes[column] for column in group])))
-    shown = (background.tolist(), is_single and colors == 1)
-    draw = canvas.Draw(
-        dataset.image_shape, *shown, dtype="float32", name="image"
-    )
-    acting = ActingModel(factors, draw(stack_groups(parts, "stage_0")))
-    passes = -(-len(dataset.splits.train) // training.batch_size)
-    steps = training.epochs * (training.steps_per_epoch or passes)
-    acting.plan(steps, model.shrink, model.channel_price)
-    return acting
-
-
-def _describe(factor: Factor) -> list:
-    kind = "periodic" if factor.periodic else "ordered"
-    kind = "categorical" if factor.categorical else kind
-    return [factor.name, factor.size, kind]
 
 
 def list_transforms(model: keras.Model) -> tuple[FactorTransforms, ...]:

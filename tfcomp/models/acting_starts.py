@@ -6,15 +6,17 @@ object give the initial poses. Other poses differ between candidates.
 
 import itertools
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import keras
 import numpy as np
 
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.dataset import choose_rows
-from tfcomp.models.canvas import CANVAS, FIRST_SIZE
 
+POSE = ("x", "y", "angle", "size")
+POSE_TERMS = (*POSE, "template", "color")  # color is for several channels
+CANVAS = 16  # logits along a side of a template
+FIRST_SIZE = 0.45  # of an object, in sides of the image
 MAX_MEASURED = 4096  # images with measured moments
 # Widths of initial ramps of ordered factors without moments.
 RAMPS = {"x": 0.7, "y": 0.7, "angle": 0.15, "size": 0.3}
@@ -35,7 +37,7 @@ class Start(NamedTuple):
 
 def find_starts(
     dataset: Dataset,
-    encoding: keras.layers.Layer,
+    encoding: Any,  # layer
     background: np.ndarray,
     terms: Sequence[str],
 ) -> dict[str, Start]:

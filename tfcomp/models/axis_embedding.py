@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import KerasTensor, ops
 
-from tfcomp.models.model_rules import AXES
+from tfcomp.models.registry import AXES
 from tfcomp.models.value_embedding import Size, ValueEmbedding, take_rows
 
 # Norms below it get no gradient, which is infinite at 0.

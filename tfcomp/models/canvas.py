@@ -12,8 +12,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-CANVAS = 16  # logits along a side of a template
-FIRST_SIZE = 0.45  # of an object, in sides of the image
+from tfcomp.models.acting_starts import CANVAS, FIRST_SIZE
+
 FINE = 32  # pixels along a side, up to which an image has subpixels
 EMPTY = -12.0  # logit outside of a canvas
 

@@ -12,54 +12,10 @@ import keras
 import numpy as np
 from keras import KerasTensor, ops
 
-from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import Dataset
-from tfcomp.datasets.factors import Factor, FactorSpace, parse_groups
-from tfcomp.models.model_rules import ENCODINGS
+from tfcomp.datasets.factors import Factor, FactorSpace
 
 Space = FactorSpace | dict
-
-
-def make_encoding(config: RunConfig, space: FactorSpace) -> keras.layers.Layer:
-    """Returns the encoding of a run."""
-    return ENCODINGS.get(config.model.encoding).load()(config, space)
-
-
-def make_input(dataset: Dataset) -> KerasTensor:
-    """Returns the input `factors` [n, F] of a decoder."""
-    return keras.Input((len(dataset.space),), dtype="float32", name="factors")
-
-
-def make_code(
-    config: RunConfig, dataset: Dataset
-) -> tuple[KerasTensor, KerasTensor]:
-    """Returns the input `factors` [n, F] of a decoder, and its code."""
-    factors = make_input(dataset)
-    return factors, make_encoding(config, dataset.space)(factors)
-
-
-def make_grouped_code(
-    config: RunConfig, dataset: Dataset
-) -> tuple[KerasTensor, list[KerasTensor]]:
-    """Returns the input `factors`, and a code for each of `--groups`."""
-    factors, space = make_input(dataset), dataset.space
-    encoding = make_encoding(config, space)
-    if not hasattr(encoding, "split"):
-        rule = f"must have a code of each factor for {config.model.model}"
-        raise ConfigError("encoding", rule, config.model.encoding)
-    codes = encoding.split(encoding(factors))
-    return factors, [
-        keras.layers.Concatenate()([codes[column] for column in group])
-        for group in parse_groups(config.model.groups, space)
-    ]
-
-
-def stack_groups(parts: list[KerasTensor], name: str) -> KerasTensor:
-    """Stacks vectors [n, k] of K groups in a layer [n, K, k]."""
-    shape = (len(parts), parts[0].shape[-1])
-    joined = keras.layers.Concatenate()(parts)
-    return keras.layers.Reshape(shape, name=name)(joined)
 
 
 def nearest_index(values: KerasTensor, factor: Factor) -> KerasTensor:

@@ -6,9 +6,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.models.acting_starts import Start, draw_numbers
-from tfcomp.models.canvas import CANVAS
-from tfcomp.models.model_rules import POSE, POSE_TERMS
+from tfcomp.models.acting_starts import (
+    CANVAS,
+    POSE,
+    POSE_TERMS,
+    Start,
+    draw_numbers,
+)
 
 # Learning rates relative to `--learning_rate`; else 1.
 RATES = {"template": 2.5, "angle": 0.25}

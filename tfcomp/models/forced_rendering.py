@@ -1,20 +1,13 @@
-"""Forced rendering: images of factors' values, combined by convolutions.
+"""Convolutions and penalties of forced rendering.
 
-Section 4.1 and appendix C of the paper, with the penalties of equations 9 to
-11. As regularizers of weights they count once per step, whatever the batch.
+The penalties are equations 9 to 11 of the paper. As regularizers of weights
+they count once per step, whatever the batch.
 """
 
 from typing import Any
 
 import keras
 from keras import KerasTensor, ops
-
-from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import Dataset
-from tfcomp.models.axis_embedding import AxisEmbedding
-from tfcomp.models.encodings import FactorIndex, make_encoding, make_input
-from tfcomp.models.model_rules import parse_axes
-from tfcomp.models.value_embedding import LowRankEmbedding
 
 PRELU_START = 0.25
 KERNEL_SIZE = 3
@@ -23,55 +16,6 @@ _COEFFICIENT_FLOOR = 1e-30
 # Length up to which unit vectors are not of unit length
 # (see `LowRankEmbedding`).
 _LENGTH_FLOOR = 1e-6
-
-
-def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
-    """The network of section 4.1 and appendix C, or our `hard_rendering`.
-
-    Each factor's matrix is a channel of `stage_0`; `--depth` times a PReLU
-    and a 3 x 3 transposed convolution follow (`stage_1`, ...), and one more
-    makes the image. Factors with `--axes` have profiles instead of matrices.
-    """
-    model, space = config.model, dataset.space
-    axes, channels = {}, len(space)
-    if model.model == "hard_rendering":
-        axes, channels = parse_axes(model.axes, space), model.width
-    named: dict[str, Any] = {"inputs": "code"}
-    if model.encoding == "one_hot":
-        # A one-hot code times all matrices selects one of them; looking it
-        # up by its index is the same at a fraction of the cost.
-        encoding, named["inputs"] = FactorIndex(space, name="code"), "index"
-    else:
-        encoding = make_encoding(config, space)
-    factors = make_input(dataset)
-    parts = encoding.split(encoding(factors))
-    penalties: dict[str, Any] = {}
-    reduction = model.penalty_reduction
-    if weight := model.entropy_weight:
-        entropy = EntropyRegularizer(weight, reduction)
-        penalties["coefficient_regularizer"] = entropy
-    if weight := model.variance_weight:
-        variance = VarianceRegularizer(weight, model.penalty_basis, reduction)
-        penalties["left_regularizer"] = variance
-        penalties["right_regularizer"] = variance
-    images, size = [], dataset.image_shape[:2]
-    for factor, part in zip(space, parts, strict=True):
-        named["name"], values = f"embedding_{factor.name}", factor.size
-        if along := axes.get(factor.name):
-            layer = AxisEmbedding(
-                values, size, along, model.axis_weight, **named
-            )
-        else:
-            layer = LowRankEmbedding(
-                values, size, model.rank, **penalties, **named
-            )
-        images.append(layer(part))
-    hidden = Stack(name="stage_0")(images)  # [n, rows, columns, F]
-    for index in range(1, model.depth + 1):
-        hidden = convolve(hidden, index, channels, name=f"stage_{index}")
-    last = {"name": "image", "dtype": "float32"}
-    image = convolve(hidden, model.depth + 1, dataset.image_shape[2], **last)
-    return keras.Model(factors, image, name=model.model)
 
 
 def convolve(

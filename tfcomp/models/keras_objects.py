@@ -1,7 +1,6 @@
-"""Imports, also through others, all Keras classes of models: to load them."""
-# ruff: noqa: F401
+"""Imports all modules of models: saved ones have classes of any."""
 
-import tfcomp.models.acting
-import tfcomp.models.composed
-import tfcomp.models.forced_rendering
-import tfcomp.models.pixels
+import tfcomp.models
+from tfcomp.models.decoders import import_all
+
+import_all(tfcomp.models)

@@ -1,4 +1,4 @@
-"""Layers of decoders that know where a pixel is, in row r and column c.
+"""Layers that draw pixels, which they know by row r and column c.
 
 Positions are known as coordinates x_p, y_p in [-1, 1], or as sinusoids:
 
@@ -7,13 +7,14 @@ Positions are known as coordinates x_p, y_p in [-1, 1], or as sinusoids:
 with k = 0 .. K - 1 and 4 K features (Vaswani et al. 2017, in two dimensions).
 """
 
+import functools
 from typing import Any
 
 import keras
 import numpy as np
 from keras import KerasTensor, ops
 
-from tfcomp.models.model_rules import HEADS
+from tfcomp.models.registry import HEADS
 
 WAVELENGTH = 10000.0
 
@@ -143,3 +144,39 @@ def measure_interaction(attention: KerasTensor) -> KerasTensor:
     """Returns mean_p sum_(i<j) A_pi A_pj of attention [n, H, W, heads, K]."""
     shares = ops.mean(attention, axis=-2)  # [n, H, W, K], of sum 1
     return ops.mean(1.0 - ops.sum(ops.square(shares), axis=-1)) / 2.0
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class Composition(keras.layers.Layer):
+    """Composes K groups [n, H, W, R C] of R products; masks [n, H, W, 1]."""
+
+    def __init__(
+        self, method: str, channels: int, groups: int, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.method, self.channels, self.groups = method, channels, groups
+
+    def call(self, inputs: list) -> KerasTensor:
+        parts, masks = inputs[: self.groups], inputs[self.groups :]
+        if self.method == "occlusion":
+            *front, image = parts
+            for part, mask in zip(
+                reversed(front), reversed(masks), strict=True
+            ):
+                share = ops.sigmoid(mask)
+                image = share * part + (1.0 - share) * image
+        elif self.method == "slots":
+            # A softmax of the stacked masks takes twice as long for copies.
+            largest = ops.stop_gradient(functools.reduce(ops.maximum, masks))
+            weights = [ops.exp(mask - largest) for mask in masks]
+            drawn = [w * part for w, part in zip(weights, parts, strict=True)]
+            total = functools.reduce(ops.add, weights)
+            image = functools.reduce(ops.add, drawn) / total
+        else:
+            is_sum = self.method == "additive"
+            image = functools.reduce(ops.add if is_sum else ops.multiply, parts)
+        if image.shape[-1] == self.channels:
+            return image
+        rows, columns, depth = image.shape[1:]
+        terms = (-1, rows, columns, depth // self.channels, self.channels)
+        return ops.sum(ops.reshape(image, terms), axis=-2)

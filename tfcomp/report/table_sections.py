@@ -6,7 +6,8 @@ from tfcomp.datasets import solvable
 from tfcomp.datasets.notes import describe_copies
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.models.model_rules import POSE_TERMS, describe_pose_terms
+from tfcomp.models.acting_starts import POSE_TERMS
+from tfcomp.models.decoders.acting import describe_pose_terms
 from tfcomp.report.page import Section, make_exhibit, make_section
 from tfcomp.report.run_exhibits import Row, draw_stage_rows
 from tfcomp.report.run_names import describe_common

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from tfcomp.config.errors import ConfigError, RunError, first_line
-from tfcomp.models.model_rules import choose_threads
+from tfcomp.models.registry import choose_threads
 from tfcomp.storage.code_version import OVERRIDE, compute_code_version
 from tfcomp.storage.files import make_subfolder, refuse_links, write_text
 from tfcomp.storage.output_folders import lock_folder

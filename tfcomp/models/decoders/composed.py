@@ -16,20 +16,30 @@ factor by itself. The decoders differ in `compose` alone, pixel by pixel:
 with masks m_k, which a branch draws beside x_k, and s the sigmoid.
 """
 
-import functools
-import math
-from typing import Any
+from __future__ import annotations
 
-import keras
-from keras import KerasTensor, layers, ops
+import math
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.encodings import make_grouped_code, stack_groups
+from tfcomp.models.lazy_keras import keras, layers
+from tfcomp.models.registry import (
+    MODELS,
+    check_groups,
+    make_grouped_code,
+    stack_groups,
+)
 
 
+@MODELS.register("additive", check=check_groups)
+@MODELS.register("product", check=check_groups)
+@MODELS.register("low_rank_product", check=check_groups)
+@MODELS.register("occlusion", check=check_groups)
+@MODELS.register("slots", check=check_groups)
 def build_composed(config: RunConfig, dataset: Dataset) -> keras.Model:
     """Returns the decoder of this module that `--model` names."""
+    from tfcomp.models.pixels import Composition
+
     model, (rows, columns, channels) = config.model, dataset.image_shape
     method = model.model
     factors, parts = make_grouped_code(config, dataset)
@@ -41,7 +51,7 @@ def build_composed(config: RunConfig, dataset: Dataset) -> keras.Model:
             ],
             f"stage_{index}",
         )
-        parts = ops.unstack(hidden, axis=1)  # its gradient is one stack
+        parts = keras.ops.unstack(hidden, axis=1)  # its gradient is one stack
     count = len(parts)
     rank = model.rank if method == "low_rank_product" else 1
     # A product of K numbers near 0 hardly moves: start at the image 1.
@@ -58,46 +68,10 @@ def build_composed(config: RunConfig, dataset: Dataset) -> keras.Model:
 
 
 def _draw(
-    hidden: KerasTensor, shape: tuple, bias: float, name: str
-) -> KerasTensor:
+    hidden: keras.KerasTensor, shape: tuple, bias: float, name: str
+) -> keras.KerasTensor:
     start = keras.initializers.Constant(bias)
     dense = layers.Dense(
         math.prod(shape), bias_initializer=start, dtype="float32", name=name
     )
     return layers.Reshape(shape, dtype="float32")(dense(hidden))
-
-
-@keras.saving.register_keras_serializable(package="tfcomp")
-class Composition(layers.Layer):
-    """Composes K groups [n, H, W, R C] of R products; masks [n, H, W, 1]."""
-
-    def __init__(
-        self, method: str, channels: int, groups: int, **kwargs: Any
-    ) -> None:
-        super().__init__(**kwargs)
-        self.method, self.channels, self.groups = method, channels, groups
-
-    def call(self, inputs: list) -> KerasTensor:
-        parts, masks = inputs[: self.groups], inputs[self.groups :]
-        if self.method == "occlusion":
-            *front, image = parts
-            for part, mask in zip(
-                reversed(front), reversed(masks), strict=True
-            ):
-                share = ops.sigmoid(mask)
-                image = share * part + (1.0 - share) * image
-        elif self.method == "slots":
-            # A softmax of the stacked masks takes twice as long for copies.
-            largest = ops.stop_gradient(functools.reduce(ops.maximum, masks))
-            weights = [ops.exp(mask - largest) for mask in masks]
-            drawn = [w * part for w, part in zip(weights, parts, strict=True)]
-            total = functools.reduce(ops.add, weights)
-            image = functools.reduce(ops.add, drawn) / total
-        else:
-            is_sum = self.method == "additive"
-            image = functools.reduce(ops.add if is_sum else ops.multiply, parts)
-        if image.shape[-1] == self.channels:
-            return image
-        rows, columns, depth = image.shape[1:]
-        terms = (-1, rows, columns, depth // self.channels, self.channels)
-        return ops.sum(ops.reshape(image, terms), axis=-2)

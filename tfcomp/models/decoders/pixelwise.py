@@ -1,15 +1,51 @@
 """Decoders that know where a pixel is, by the layers of `pixels`."""
 
-import keras
-from keras import KerasTensor, layers
+from __future__ import annotations
 
+import math
+
+from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models import pixels
-from tfcomp.models.encodings import make_code, make_grouped_code, stack_groups
-from tfcomp.models.model_rules import HEADS, choose_patch
+from tfcomp.models.lazy_keras import keras, layers
+from tfcomp.models.registry import (
+    HEADS,
+    MODELS,
+    check_groups,
+    make_code,
+    make_grouped_code,
+    refuse,
+    stack_groups,
+)
+
+MAX_TOKENS = 28 * 28  # if the patch is free
 
 
+def _check_sinusoids(config: RunConfig, dataset: Dataset) -> None:
+    check_groups(config, dataset)
+    if config.model.width % HEADS:
+        raise refuse(config, "width", f"must be a multiple of {HEADS}")
+
+
+def _check_transformer(config: RunConfig, dataset: Dataset) -> None:
+    _check_sinusoids(config, dataset)
+    choose_patch(config, dataset)
+
+
+def choose_patch(config: RunConfig, dataset: Dataset) -> int:
+    """Returns the rows and columns of pixels of a token, a divisor."""
+    rows, columns, _ = dataset.image_shape
+    side, area = math.gcd(rows, columns), rows * columns
+    asked = config.model.patch_size
+    divisors = [d for d in range(1, side + 1) if side % d == 0]
+    if asked and asked not in divisors:
+        rule = f"must be 0, or one of {', '.join(map(str, divisors))}"
+        raise ConfigError("patch_size", rule, asked)
+    few = (d for d in divisors if area // d**2 <= MAX_TOKENS)
+    return asked or next(few, side)
+
+
+@MODELS.register("coordinate", check=_check_sinusoids)
 def build_coordinate(config: RunConfig, dataset: Dataset) -> keras.Model:
     """One fully connected network that all pixels share.
 
@@ -18,6 +54,8 @@ def build_coordinate(config: RunConfig, dataset: Dataset) -> keras.Model:
     of `--depth` layers phi of `--width` units with a PReLU each, as
     `spatial_aware_mlp` of the paper's published code.
     """
+    from tfcomp.models import pixels
+
     width = config.model.width
     factors, code = make_code(config, dataset)
     hidden = layers.Dense(width, name="projection")(code)
@@ -36,6 +74,7 @@ def build_coordinate(config: RunConfig, dataset: Dataset) -> keras.Model:
     return keras.Model(factors, draw(hidden), name="coordinate")
 
 
+@MODELS.register("film", check=_check_sinusoids)
 def build_film(config: RunConfig, dataset: Dataset) -> keras.Model:
     """Convolutions of the pixels' places, which the code modulates.
 
@@ -45,6 +84,8 @@ def build_film(config: RunConfig, dataset: Dataset) -> keras.Model:
     (Perez et al. 2018) with `--depth` 3 x 3 convolutions C of `--width`
     channels. The first one is computed once for a batch.
     """
+    from tfcomp.models import pixels
+
     width = config.model.width
     factors, code = make_code(config, dataset)
     places = pixels.PixelTable(dataset.image_shape[:2], width, name="places")
@@ -60,6 +101,7 @@ def build_film(config: RunConfig, dataset: Dataset) -> keras.Model:
     return keras.Model(factors, draw(hidden), name="film")
 
 
+@MODELS.register("attention", check=_check_sinusoids)
 def build_attention(config: RunConfig, dataset: Dataset) -> keras.Model:
     """Every pixel asks the tokens of the factors, then decides by itself.
 
@@ -74,6 +116,8 @@ def build_attention(config: RunConfig, dataset: Dataset) -> keras.Model:
 
     of A averaged over the heads is 0 where every pixel sees one token only.
     """
+    from tfcomp.models import pixels
+
     model = config.model
     factors, codes = make_grouped_code(config, dataset)
     tokens = [
@@ -92,6 +136,7 @@ def build_attention(config: RunConfig, dataset: Dataset) -> keras.Model:
     return keras.Model(factors, draw(hidden), name="attention")
 
 
+@MODELS.register("transformer", check=_check_transformer)
 def build_transformer(config: RunConfig, dataset: Dataset) -> keras.Model:
     """`--depth` encoder layers over the tokens W code + w + PE(p).
 
@@ -101,6 +146,8 @@ def build_transformer(config: RunConfig, dataset: Dataset) -> keras.Model:
     the normalization of a token (Vaswani et al. 2017). E has 4 times `--width`
     units; the published code has 2,048, and dropout.
     """
+    from tfcomp.models import pixels
+
     (rows, columns, channels), width = dataset.image_shape, config.model.width
     factors, code = make_code(config, dataset)
     hidden = layers.Dense(width, name="projection")(code)
@@ -120,7 +167,9 @@ def build_transformer(config: RunConfig, dataset: Dataset) -> keras.Model:
     return keras.Model(factors, image(drawn), name="transformer")
 
 
-def _add_encoder_layer(tokens: KerasTensor, index: int) -> KerasTensor:
+def _add_encoder_layer(
+    tokens: keras.KerasTensor, index: int
+) -> keras.KerasTensor:
     width = tokens.shape[-1]
     attend = layers.MultiHeadAttention(
         HEADS, width // HEADS, name=f"attention_{index}"

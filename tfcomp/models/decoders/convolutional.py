@@ -1,19 +1,38 @@
 """Decoders of dense layers and convolutions."""
 
+from __future__ import annotations
+
 import math
 
-import keras
 import numpy as np
-from keras import layers
 
+from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.encodings import make_code
-from tfcomp.models.pixels import PixelDense
+from tfcomp.models.lazy_keras import keras, layers
+from tfcomp.models.registry import MODELS, count_convolution, make_code, refuse
 
 FIRST_SIDE = 4  # pixels of the shorter side of a map that is doubled
 
 
+def _check_quarter(config: RunConfig, dataset: Dataset) -> None:
+    rows, columns, _ = dataset.image_shape
+    if rows % 4 == 0 and columns % 4 == 0:
+        return
+    if dataset.size_flag == "grid_size":
+        raise refuse(config, "grid_size", "must be a multiple of 4")
+    rule = "must fit the images: rows and columns must be multiples of 4"
+    rule = f"{rule}, these have {rows} x {columns}"
+    raise ConfigError("model", rule, config.model.model)
+
+
+def _check_cnn(config: RunConfig, dataset: Dataset) -> None:
+    _check_quarter(config, dataset)
+    if config.model.depth < 2:
+        raise refuse(config, "depth", "must be at least 2")
+
+
+@MODELS.register("mlp")
 def build_mlp(config: RunConfig, dataset: Dataset) -> keras.Model:
     """`--depth` ReLU layers of `--width` units and a linear layer of pixels."""
     shape = dataset.image_shape
@@ -27,6 +46,7 @@ def build_mlp(config: RunConfig, dataset: Dataset) -> keras.Model:
     return keras.Model(factors, arrange(draw(hidden)), name="mlp")
 
 
+@MODELS.register("cnn", check=_check_cnn, cost=count_convolution)
 def build_cnn(config: RunConfig, dataset: Dataset) -> keras.Model:
     """The published CNN (section 3.1 of the paper).
 
@@ -52,6 +72,7 @@ def build_cnn(config: RunConfig, dataset: Dataset) -> keras.Model:
     return keras.Model(factors, image, name="cnn")
 
 
+@MODELS.register("rotation", check=_check_quarter)
 def build_rotation(config: RunConfig, dataset: Dataset) -> keras.Model:
     """The published network of rotated digits (appendix F.2 of the paper).
 
@@ -85,6 +106,7 @@ def build_rotation(config: RunConfig, dataset: Dataset) -> keras.Model:
     return keras.Model(factors, image, name="rotation")
 
 
+@MODELS.register("broadcast")
 def build_broadcast(config: RunConfig, dataset: Dataset) -> keras.Model:
     """Spatial broadcast (Watters et al. 2019), then convolutions.
 
@@ -94,6 +116,8 @@ def build_broadcast(config: RunConfig, dataset: Dataset) -> keras.Model:
     The product with W is the published first convolution, which pads nothing,
     as what is broadcast is constant or linear along the image.
     """
+    from tfcomp.models.pixels import PixelDense
+
     size, width = dataset.image_shape[:2], config.model.width
     factors, code = make_code(config, dataset)
     place = PixelDense(size, width, "coordinates", name="broadcast")
@@ -108,6 +132,8 @@ def build_broadcast(config: RunConfig, dataset: Dataset) -> keras.Model:
     return keras.Model(factors, image, name="broadcast")
 
 
+@MODELS.register("burgess")
+@MODELS.register("kim")
 def build_deconvolution(config: RunConfig, dataset: Dataset) -> keras.Model:
     """`burgess` of beta-VAE (Burgess et al. 2018), `kim` of FactorVAE (2018).
 

@@ -1,0 +1,116 @@
+"""Registries of decoders and encodings, and what their builders share.
+
+A builder is called as `build(config, dataset)`. `MODELS.register` also takes
+
+    check(config, dataset)   raises a `ConfigError` for impossible settings
+    cost(config)             multiplications of the widest layer, per image
+
+Both are called before TensorFlow starts. Modules of `decoders`, which register
+themselves, import it in their builders, and Keras by `lazy_keras`.
+"""
+
+from __future__ import annotations
+
+import os
+
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.plugins import Registry
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import Dataset
+from tfcomp.datasets.factors import FactorSpace, parse_groups
+from tfcomp.models.lazy_keras import keras, layers
+
+MODELS, ENCODINGS = Registry("model"), Registry("encoding")
+# Multiplications of a forward pass below which a second thread of TensorFlow
+# costs more than it brings (benchmarks/README.md).
+_MIN_MULTIPLICATIONS = 200e6
+
+AXES = ("rows", "columns")  # in the order of an image's dimensions
+HEADS = 4  # of attention; sinusoids have as many parts
+
+for _name, _class in {
+    "bump": "BumpEncoding",
+    "one_hot": "OneHotEncoding",
+    "positional": "PositionalEncoding",
+    "circle": "CircleEncoding",
+    "ramp": "RampEncoding",
+}.items():
+    ENCODINGS.register(_name, f"tfcomp.models.encodings:{_class}.of_run")
+
+
+def limit_threads(config: RunConfig) -> None:
+    """Limits the threads of TensorFlow before it starts; a variable wins."""
+    if threads := choose_threads(config):
+        os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(threads))
+
+
+def choose_threads(config: RunConfig) -> int:
+    """Returns 1 for a small network, else 0; it may not change in a resume."""
+    name = config.model.model
+    cost = MODELS.get(name).cost if name in MODELS.names() else None
+    if cost is None:
+        return 0
+    return int(config.training.batch_size * cost(config) < _MIN_MULTIPLICATIONS)
+
+
+def refuse(config: RunConfig, flag: str, rule: str) -> ConfigError:
+    """Returns the error for a flag that the decoder of a run cannot take."""
+    rule = f"{rule} for the model {config.model.model}"
+    return ConfigError(flag, rule, config.to_flags()[flag])
+
+
+def count_convolution(config: RunConfig) -> int:
+    """Returns the cost of a convolution of `--width` channels."""
+    return 9 * config.model.width**2 * config.data.grid_size**2
+
+
+def check_groups(config: RunConfig, dataset: Dataset) -> None:
+    """Checks that `--groups` name each factor once."""
+    groups = config.model.groups
+    try:
+        parse_groups(groups, dataset.space)
+    except ValueError as error:
+        raise ConfigError("groups", str(error), groups) from error
+
+
+def make_encoding(config: RunConfig, space: FactorSpace) -> keras.Layer:
+    """Returns the encoding of a run."""
+    return ENCODINGS.get(config.model.encoding).load()(config, space)
+
+
+def make_input(dataset: Dataset) -> keras.KerasTensor:
+    """Returns the input `factors` [n, F] of a decoder."""
+    return keras.Input((len(dataset.space),), dtype="float32", name="factors")
+
+
+def make_code(
+    config: RunConfig, dataset: Dataset
+) -> tuple[keras.KerasTensor, keras.KerasTensor]:
+    """Returns the input `factors` [n, F] of a decoder, and its code."""
+    factors = make_input(dataset)
+    return factors, make_encoding(config, dataset.space)(factors)
+
+
+def make_grouped_code(
+    config: RunConfig, dataset: Dataset
+) -> tuple[keras.KerasTensor, list[keras.KerasTensor]]:
+    """Returns the input `factors`, and a code for each of `--groups`."""
+    factors, space = make_input(dataset), dataset.space
+    encoding = make_encoding(config, space)
+    if not hasattr(encoding, "split"):
+        rule = f"must have a code of each factor for {config.model.model}"
+        raise ConfigError("encoding", rule, config.model.encoding)
+    codes = encoding.split(encoding(factors))
+    return factors, [
+        layers.Concatenate()([codes[column] for column in group])
+        for group in parse_groups(config.model.groups, space)
+    ]
+
+
+def stack_groups(
+    parts: list[keras.KerasTensor], name: str
+) -> keras.KerasTensor:
+    """Stacks vectors [n, k] of K groups in a layer [n, K, k]."""
+    shape = (len(parts), parts[0].shape[-1])
+    joined = layers.Concatenate()(parts)
+    return layers.Reshape(shape, name=name)(joined)
