@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.profile import PROFILE_FLAG, load_profile
-from tfcomp.config.command import exit_on_user_error, make_main
+from tfcomp.config.command import Command, exit_on_user_error
 from tfcomp.config.errors import ConfigError
 from tfcomp.storage.files import make_folder, write_whole
 from tfcomp.storage.output_folders import check_folder
@@ -44,7 +44,7 @@ def write_pipeline(settings: dict[str, Any]) -> int:
     return 0
 
 
-main = make_main(__doc__, FLAGS, write_pipeline)
+main = Command(__doc__, FLAGS, write_pipeline)
 
 if __name__ == "__main__":
     exit_on_user_error(main)

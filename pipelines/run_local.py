@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.profile import PROFILE_FLAG, Profile, load_profile, make_works
-from tfcomp.config.command import exit_on_user_error, make_main
+from tfcomp.config.command import Command, exit_on_user_error
 from tfcomp.config.errors import RunError, explain_failure
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.storage.files import make_folder, read_json, refuse_links
@@ -116,7 +116,7 @@ def run_pipeline(
         raise PipelineError("; ".join(problems))
 
 
-main = make_main(__doc__, FLAGS, check_and_run)
+main = Command(__doc__, FLAGS, check_and_run)
 
 if __name__ == "__main__":
     exit_on_user_error(main)

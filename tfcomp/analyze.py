@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tfcomp.analysis.manifolds import UMAP_HINT, has_umap
-from tfcomp.config.command import exit_on_user_error, make_main
+from tfcomp.config.command import Command, exit_on_user_error
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins, import_plugins
 from tfcomp.config.quiet import start_tensorflow
@@ -97,7 +97,7 @@ def _choose_folder(paths: list[Path], settings: dict[str, Any]) -> Path:
     return folder
 
 
-main = make_main(__doc__, FLAGS, analyze_runs)
+main = Command(__doc__, FLAGS, analyze_runs)
 
 if __name__ == "__main__":
     exit_on_user_error(main)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tfcomp
-from tfcomp.config.command import make_main
+from tfcomp.config.command import Command
 from tfcomp.config.errors import ConfigError, suggest
 from tfcomp.config.run_config import split_names
 from tfcomp.evaluation.metrics import adopt_metrics, find_limits
@@ -135,4 +135,4 @@ def _write_tables(pattern: str, output: str) -> int:
     return 0
 
 
-main = make_main(__doc__, FLAGS, compare_runs)
+main = Command(__doc__, FLAGS, compare_runs)

@@ -9,7 +9,7 @@ or an array [n] for each factor, may have `images`, and every other array
 
 from typing import Any
 
-from tfcomp.config.command import make_main
+from tfcomp.config.command import Command
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.datasets.table_files import read_embeddings
@@ -50,4 +50,4 @@ def score_file(settings: dict[str, Any]) -> int:
     return 0
 
 
-main = make_main(__doc__, FLAGS, score_file)
+main = Command(__doc__, FLAGS, score_file)

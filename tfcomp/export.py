@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.command import make_main
+from tfcomp.config.command import Command
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins
 from tfcomp.config.quiet import start_tensorflow
@@ -45,10 +45,10 @@ def export_formats(settings: dict[str, Any]) -> int:
         run = load_run(path)
         for name in names:
             print(f"{name:12}{write_format(run, name, folder)}")
-        calls = [FORMATS[name].call for name in names]
+        calls = [FORMATS[name]["call"] for name in names]
         write_text(folder / "README.md", format_hub_card(run, calls))
     print(f"\nto upload: {folder}")
     return 0
 
 
-main = make_main(__doc__, FLAGS, export_formats)
+main = Command(__doc__, FLAGS, export_formats)

@@ -7,7 +7,7 @@ Training with the same `--examples_dir` then reads the same bits.
 
 from typing import Any
 
-from tfcomp.config.command import make_main
+from tfcomp.config.command import Command
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags
@@ -28,4 +28,4 @@ def write_examples(settings: dict[str, Any]) -> int:
     return 0
 
 
-main = make_main(__doc__, define_run_flags, write_examples)
+main = Command(__doc__, define_run_flags, write_examples)

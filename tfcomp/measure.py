@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.command import make_main
+from tfcomp.config.command import Command
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins
 from tfcomp.config.quiet import start_tensorflow
@@ -56,4 +56,4 @@ def measure_all(paths: list[Path], settings: dict[str, Any]) -> int:
     return failed
 
 
-main = make_main(__doc__, FLAGS, measure_runs)
+main = Command(__doc__, FLAGS, measure_runs)

@@ -14,7 +14,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.command import make_main
+from tfcomp.config.command import Command
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import split_names
@@ -84,4 +84,4 @@ def _pack(settings: dict[str, Any]) -> int:
     return 0
 
 
-main = make_main(__doc__, FLAGS, list_or_pack)
+main = Command(__doc__, FLAGS, list_or_pack)

@@ -11,7 +11,7 @@ without a network are scored. Nothing is trained.
 import json
 from typing import Any
 
-from tfcomp.config.command import make_main
+from tfcomp.config.command import Command
 from tfcomp.config.errors import RunError
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.quiet import quiet_startup
@@ -125,4 +125,4 @@ def _format_order(order: str, result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-main = make_main(__doc__, lambda: make_flags(FLAGS, define_run_flags()), solve)
+main = Command(__doc__, lambda: make_flags(FLAGS, define_run_flags()), solve)

@@ -55,12 +55,12 @@ def main(argv: list[str]) -> int:
     program = [f"tfcomp study {name}", *rest]
     given = {argument.lstrip("-").partition("=")[0] for argument in rest}
     if "pack" in given:
-        return command.run_command(program, __doc__, PACK_FLAGS, _pack)
+        return command.Command(__doc__, PACK_FLAGS, _pack)(program)
     if given & {"plan", "run"}:
         fields = SchedulerOptions.list_settings()
         values = define_settings(fields, make_flags(PLAN_FLAGS))
         do = functools.partial(_follow_plan, name=name)
-        return command.run_command(program, __doc__, lambda: values, do)
+        return command.Command(__doc__, lambda: values, do)(program)
     status = _judge(name, program)
     if command.HELP & set(rest):
         values = make_flags(PACK_FLAGS | PLAN_FLAGS)

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.command import exit_on_user_error, make_main
+from tfcomp.config.command import Command, exit_on_user_error
 from tfcomp.evaluation.metrics import list_leading
 from tfcomp.storage.output_folders import check_run_folders
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
@@ -58,7 +58,7 @@ def format_summary(folder: Path) -> str:
 
 
 FIRST = "tfcomp sweep sweep_smoke --workers=2"
-main = make_main(__doc__, define_flags, run_trials, FIRST)
+main = Command(__doc__, define_flags, run_trials, FIRST)
 
 if __name__ == "__main__":
     exit_on_user_error(main)

@@ -4,7 +4,7 @@ import os
 import textwrap
 from typing import Any
 
-from tfcomp.config.command import exit_on_user_error, make_main
+from tfcomp.config.command import Command, exit_on_user_error
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import define_run_flags
@@ -111,7 +111,7 @@ def _format_scores(subsets: dict[str, dict[str, float | None]]) -> str:
     return table
 
 
-main = make_main(__doc__, define_run_flags, train, "tfcomp train smoke")
+main = Command(__doc__, define_run_flags, train, "tfcomp train smoke")
 
 if __name__ == "__main__":
     exit_on_user_error(main)

@@ -14,7 +14,7 @@ import pytest
 
 from tfcomp import __main__ as tfcomp
 from tfcomp import __version__, sweep, train
-from tfcomp.config.command import exit_on_user_error, run_command
+from tfcomp.config.command import Command, exit_on_user_error
 from tfcomp.config.errors import (
     ConfigError,
     DivergedError,
@@ -35,13 +35,13 @@ TABLE = {
 # Prints, waits for a line, prints again.
 TALK = """
 import sys
-from tfcomp.config.command import exit_on_user_error, make_main
+from tfcomp.config.command import Command, exit_on_user_error
 def talk(settings):
     print('first', flush=True)
     sys.stdin.readline()
     print('second')
     return 0
-exit_on_user_error(make_main('Talks.', {}, talk))
+exit_on_user_error(Command('Talks.', {}, talk))
 """
 
 
@@ -49,7 +49,7 @@ def call(*arguments: str) -> dict[str, object]:
     """Returns the flags that the action of a command receives."""
     found: dict[str, object] = {}
     argv = ["program", *arguments]
-    status = run_command(argv, "Does.", TABLE, lambda v: found.update(v) or 7)
+    status = Command("Does.", TABLE, lambda v: found.update(v) or 7)(argv)
     assert status == 7
     return found
 
@@ -81,7 +81,7 @@ def test_flags_of_a_table() -> None:
 def test_help_is_printed_and_nothing_done(
     flag: str, capsys: pytest.CaptureFixture
 ) -> None:
-    assert run_command(["program", "--x", flag], "Does.\n", TABLE, exit) == 0
+    assert Command("Does.\n", TABLE, exit)(["program", "--x", flag]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("Does.\n\nFlags:\n  --name=none\n")
     assert "  --again=false\n" in printed and "  --axis=\n" in printed
@@ -237,7 +237,7 @@ def test_refusal_says_how_to_go_on(
 
     def main(argv: list[str]) -> int:
         flags = {"resume": (False, "To go on.")}
-        return run_command(argv, "Does.", flags, refuse_room)
+        return Command("Does.", flags, refuse_room)(argv)
 
     monkeypatch.setattr(sys, "argv", ["command"])
     with pytest.raises(SystemExit) as ended:

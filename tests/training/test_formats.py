@@ -25,7 +25,7 @@ from tfcomp.storage.output_folders import list_versions
 from tfcomp.storage.run_folder import read_metrics
 from tfcomp.training import formats
 from tfcomp.training.export import export_model, format_card
-from tfcomp.training.formats import FORMATS, Format, write_format
+from tfcomp.training.formats import FORMATS, write_format
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def run(smoke_run: RunConfig) -> LoadedRun:
 
 def list_writable() -> list[str]:
     """The formats whose packages are installed."""
-    modules = {name: FORMATS[name].packages for name in FORMATS}
+    modules = {n: row.get("packages", {}) for n, row in FORMATS.items()}
     return [n for n in modules if all(map(find_spec, modules[n]))]
 
 
@@ -63,7 +63,7 @@ def test_runtimes_draw_as_the_network(
         factors = np.random.default_rng(count).uniform(0, 11, (count, 2))
         factors = factors.astype(np.float32)  # between the grid points
         names = {"factors": factors}
-        exec(FORMATS[name].call, names)
+        exec(FORMATS[name]["call"], names)
         truth = run.model.predict(factors, verbose=0)
         np.testing.assert_allclose(names["image"], truth, atol=1e-5)
 
@@ -76,11 +76,11 @@ def test_readme_has_the_scores(run: LoadedRun, exports: Path) -> None:
         for metric in result["metrics"]:
             assert metric["value"] == scores[metric["type"]]
     assert {r["dataset"]["split"] for r in model["results"]} >= {"id", "ood"}
-    assert FORMATS["keras"].call in card
+    assert FORMATS["keras"]["call"] in card
 
 
 def test_unknown_formats_and_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    form = Format("f", "", {"no_such_module": "no-such-package"})
+    form = {"packages": {"no_such_module": "no-such-package"}}
     monkeypatch.setitem(FORMATS, "odd", form)
     with pytest.raises(ConfigError, match="pip install no-such-package"):
         formats.check_formats(["keras", "odd"])

@@ -1,12 +1,12 @@
 """Runs commands: help, flags, and one line for each mistake of a user."""
 
 import ast
-import functools
 import io
 import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,56 +34,46 @@ HELP = {"--help", "-help", "-h", "--helpfull", "--helpshort"}
 FlagTable = Mapping[str, tuple[Any, str]] | Callable[[], flags.FlagValues]
 
 
-def make_main(
-    purpose: str | None,
-    table: FlagTable,
-    action: Callable[[dict[str, Any]], int],
-    first: str = "",
-) -> Callable[[list[str]], int]:
-    """Returns `main(argv)`, which runs a command (see `run_command`)."""
-    # No function in a function: other processes can be started with it.
-    return functools.partial(
-        run_command, purpose=purpose, table=table, action=action, first=first
-    )
+@dataclass(frozen=True)
+class Command:
+    """A command: calling it with `argv` returns its exit status.
 
-
-def run_command(
-    argv: Sequence[str],
-    purpose: str | None,
-    table: FlagTable,
-    action: Callable[[dict[str, Any]], int],
-    first: str = "",
-) -> int:
-    """Prints the help, or parses the flags and calls the action.
-
-    The action takes the flags and returns the exit status. It imports
-    TensorFlow and pandas itself: help and bad flags need neither. `first` is
-    an example that is printed if there are no flags.
+    It prints the help, or parses the flags and calls the action with them. The
+    action imports TensorFlow and pandas itself: help and bad flags need
+    neither. `first` is an example that is printed if there are no flags.
     """
-    values = make_flags(table) if isinstance(table, Mapping) else table()
-    add_trust(values)
-    if HELP & set(argv[1:]):
-        if plugins := find_value(join_values(argv[1:], values), "plugins"):
-            import_plugins(plugins)
-            add_declared(plugins, values)
-        print(format_help(purpose or "", values))
-        return 0
-    if first and not argv[1:]:
-        print(f"{purpose or ''}\nTry first: {first}\nAll flags: --help")
-        return 0
-    settings = parse_flags(expand_positionals(argv[1:], values), values)
-    try:
-        # Figures go to files: no window is opened, whatever is set up.
-        os.environ["MPLBACKEND"] = "agg"
-        with use_private_folder():
-            return action(settings)
-    except Exception as error:
-        refusal = describe_refusal(error)
-        if not refusal:
-            raise
-        hint = "what was finished is kept, go on with the same command"
-        hint += " and --resume" if "resume" in values else ""
-        raise RefusedError(f"{refusal}; {hint}") from error
+
+    purpose: str | None
+    table: FlagTable
+    action: Callable[[dict[str, Any]], int]
+    first: str = ""
+
+    def __call__(self, argv: Sequence[str]) -> int:
+        table, purpose = self.table, self.purpose or ""
+        values = make_flags(table) if isinstance(table, Mapping) else table()
+        add_trust(values)
+        if HELP & set(argv[1:]):
+            if plugins := find_value(join_values(argv[1:], values), "plugins"):
+                import_plugins(plugins)
+                add_declared(plugins, values)
+            print(format_help(purpose, values))
+            return 0
+        if self.first and not argv[1:]:
+            print(f"{purpose}\nTry first: {self.first}\nAll flags: --help")
+            return 0
+        settings = parse_flags(expand_positionals(argv[1:], values), values)
+        try:
+            # Figures go to files: no window is opened, whatever is set up.
+            os.environ["MPLBACKEND"] = "agg"
+            with use_private_folder():
+                return self.action(settings)
+        except Exception as error:
+            refusal = describe_refusal(error)
+            if not refusal:
+                raise
+            hint = "what was finished is kept, go on with the same command"
+            hint += " and --resume" if "resume" in values else ""
+            raise RefusedError(f"{refusal}; {hint}") from error
 
 
 def exit_on_user_error(main: Callable[[list[str]], int]) -> None:

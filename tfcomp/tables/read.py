@@ -16,6 +16,7 @@ from tfcomp.storage.files import DamagedFileError, read_json, read_text
 from tfcomp.storage.run_folder import (
     HISTORY_FILE,
     METRICS_FILE,
+    TRIALS,
     find_runs,
     read_flags_text,
     read_metrics,
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 MEASURES_FILE = "measures.json"
-TRIALS = "trials"  # the folder of the runs of a sweep
 OWN_METRICS = "own_measures"  # declarations of users' metrics by name
 
 

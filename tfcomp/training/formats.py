@@ -17,7 +17,6 @@ import tempfile
 import tomllib
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,15 +29,6 @@ if TYPE_CHECKING:
     from tfcomp.evaluation.loading import LoadedRun
 
 
-@dataclass(frozen=True)
-class Format:
-    """A format, as `templates/formats.toml` explains it."""
-
-    file: str
-    call: str
-    packages: dict[str, str] = field(default_factory=dict)
-
-
 def check_formats(names: Sequence[str]) -> None:
     """Raises a ConfigError for unknown formats and for missing packages."""
     known = ", ".join(FORMATS)
@@ -47,7 +37,7 @@ def check_formats(names: Sequence[str]) -> None:
     for name in names:
         if name not in FORMATS:
             raise ConfigError("format", f"must be among {known}", name)
-        packages = FORMATS[name].packages
+        packages = FORMATS[name].get("packages", {})
         missing = [packages[p] for p in packages if not find_spec(p)]
         if missing:
             rule = f"needs packages (pip install {' '.join(missing)})"
@@ -60,7 +50,7 @@ def write_format(run: LoadedRun, name: str, folder: Path) -> Path:
     from tfcomp.models.stages import make_stage_model
     from tfcomp.training.export import write_archive
 
-    file = FORMATS[name].file
+    file = FORMATS[name]["file"]
     with replace_folder(folder, name) as partial:
         path = partial / file
         if name == "saved_model":
@@ -114,9 +104,6 @@ def write_torch(source: str, path: str, *plugins: str) -> None:
 
 
 _TABLE = Path(__file__).with_name("templates") / "formats.toml"
-FORMATS = {
-    name: Format(**row)
-    for name, row in tomllib.loads(_TABLE.read_text("utf-8")).items()
-}
+FORMATS = tomllib.loads(_TABLE.read_text("utf-8"))  # file, call, packages
 if __name__ == "__main__":
     write_torch(*sys.argv[1:])

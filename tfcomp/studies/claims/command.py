@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import tfcomp
-from tfcomp.config.command import make_main
+from tfcomp.config.command import Command
 from tfcomp.config.errors import RunError
 from tfcomp.statistics.verdicts import Verdict
 from tfcomp.storage.code_version import compute_code_version
@@ -232,4 +232,4 @@ def judge_claims(settings: dict[str, Any]) -> int:
     return 0
 
 
-main = make_main(__doc__, FLAGS, judge_claims)
+main = Command(__doc__, FLAGS, judge_claims)

@@ -11,7 +11,7 @@ sweeps; your own decoder becomes a row if you add it to one (docs/decoders.md).
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.command import make_main
+from tfcomp.config.command import Command
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import split_names
 from tfcomp.storage.files import make_folder
@@ -51,4 +51,4 @@ def tabulate(settings: dict[str, Any]) -> int:
     return 0
 
 
-main = make_main(__doc__, FLAGS, tabulate)
+main = Command(__doc__, FLAGS, tabulate)

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.command import make_main
+from tfcomp.config.command import Command
 from tfcomp.config.errors import ConfigError, RunError, suggest
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import split_names
@@ -137,4 +137,4 @@ def _get_drawers(kind: str) -> Mapping[str, Drawer]:
         return score_pictures.DRAWERS
 
 
-main = make_main(__doc__, FLAGS, draw_figures)
+main = Command(__doc__, FLAGS, draw_figures)

@@ -10,7 +10,7 @@ error at the end. It trains nothing and needs no TensorFlow.
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.command import make_main
+from tfcomp.config.command import Command
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import split_names
 from tfcomp.storage.files import make_folder
@@ -59,4 +59,4 @@ def find_table(flag: str, place: str) -> Path:
     return folders[0] / TABLE
 
 
-main = make_main(__doc__, FLAGS, judge)
+main = Command(__doc__, FLAGS, judge)

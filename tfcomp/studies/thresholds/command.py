@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from absl import flags
 
 from tfcomp.config import run_flags
-from tfcomp.config.command import make_main
+from tfcomp.config.command import Command
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.models.config_checks import list_announcements
 from tfcomp.statistics.estimates import (
@@ -242,7 +242,7 @@ def make_searches(values: dict[str, Any]) -> ThresholdSearches:
     return ThresholdSearches(Path(base.run_dir), cases, text)
 
 
-main = make_main(
+main = Command(
     __doc__,
     define_flags,
     search_thresholds,
