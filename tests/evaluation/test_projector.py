@@ -7,6 +7,7 @@ from pathlib import Path
 import matplotlib.image
 import numpy as np
 import pytest
+from matplotlib import colormaps
 from tensorboard.backend.event_processing.data_provider import (
     MultiplexerDataProvider,
 )
@@ -20,12 +21,12 @@ from werkzeug.test import Client
 
 from tfcomp.config.errors import RunError
 from tfcomp.evaluation.projector import (
-    FRAME_SHADE,
     make_sprite,
     write_projector,
 )
 
 NUM_POINTS = 7
+FRAMES = np.array([0, 1, 2, 3, 4, 5, np.nan])
 METADATA = {
     "x": np.array([0, 1, 2, 3, 4, 5, np.nan], np.float32),
     "region": ["ID"] * 5 + ["OOD", "tab\tand\nline"],
@@ -58,10 +59,10 @@ def test_tensorboard_serves_tensors_metadata_and_sprite(
     folder = tmp_path / "run"
     folder.mkdir()
     with pytest.raises(RunError, match="event files"):
-        write_projector(folder, stages, METADATA, IMAGES)
+        write_projector(folder, stages, METADATA, IMAGES, FRAMES)
     assert not list(folder.iterdir())
     EventFileWriter(str(folder)).close()
-    write_projector(folder, stages, METADATA, IMAGES)
+    write_projector(folder, stages, METADATA, IMAGES, FRAMES)
     assert json.loads(fetch(tmp_path, "runs")) == ["run"]
     config = json.loads(fetch(tmp_path, "info", run="run"))
     infos = {info["tensorName"]: info for info in config["embeddings"]}
@@ -78,23 +79,24 @@ def test_tensorboard_serves_tensors_metadata_and_sprite(
         assert last == "\ttab and line" and len(lines) == 1 + NUM_POINTS
         png = fetch(tmp_path, "sprite_image", run="run", name=name)
         sprite = matplotlib.image.imread(io.BytesIO(png))  # [15, 18, 4]
-        expected, _ = make_sprite(IMAGES[..., 0])
-        np.testing.assert_allclose(sprite[..., 0] * 255, expected, atol=0.01)
+        expected, _ = make_sprite(IMAGES[..., 0], FRAMES)
+        np.testing.assert_allclose(sprite[..., :3] * 255, expected, atol=0.01)
 
 
 def test_sprite_runs_row_by_row_and_is_upright() -> None:
-    sprite, size = make_sprite(IMAGES[..., 0])
+    sprite, size = make_sprite(IMAGES[..., 0], FRAMES)
     assert size == (6, 5)
-    assert sprite.shape == (3 * 5, 3 * 6) and sprite.dtype == np.uint8
-    for index in range(NUM_POINTS):
+    assert sprite.shape == (3 * 5, 3 * 6, 3) and sprite.dtype == np.uint8
+    colors = colormaps["plasma"]([0, 1 / 5, 2 / 5, 3 / 5, 4 / 5, 1, 0])[:, :3]
+    for index, color in enumerate(colors):
         row, column = divmod(index, 3)
         cell = sprite[5 * row :, 6 * column :][:5, :6]
-        expected = np.full((5, 6), FRAME_SHADE)
-        expected[1:-1, 1:-1] = 0
+        expected = np.tile(np.rint(255 * color), (5, 6, 1))
+        expected[1:-1, 1:-1] = 0  # no tint
         expected[3, 1] = round(255 * (index + 1) / NUM_POINTS)
         np.testing.assert_array_equal(cell, expected)
     assert not sprite[10:, 6:].any()  # places without an image
     # It stays within the limit of browsers: 30 in a row have 8400 pixels.
-    sprite, size = make_sprite(np.full((900, 3, 280), 2.0))
-    assert size == (142, 4) and sprite.shape == (120, 4260)
-    assert set(np.unique(sprite)) == {FRAME_SHADE, 255}
+    sprite, size = make_sprite(np.full((900, 3, 280), 2.0), np.zeros(900))
+    assert size == (140 + 2 * 18, 2 + 2 * 18)
+    assert sprite.shape == (30 * 38, 30 * 176, 3)

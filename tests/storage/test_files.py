@@ -115,6 +115,7 @@ def test_projector_of_a_run(folder: Path, victim: Path) -> None:
         {"block/1": np.ones((2, 3))},
         {"$(id)": np.arange(2)},
         np.zeros((2, 4, 4)),
+        np.arange(2),
     )
     assert victim.read_text() == SECRET
 

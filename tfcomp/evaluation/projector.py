@@ -2,7 +2,8 @@
 
 projector_config.pbtxt lies beside the event files, where TensorBoard looks for
 it; projector/ has NN_stage.tsv and metadata.tsv, a point a line, and sprite.png
-with all images, row by row from the top left.
+with all images, row by row from the top left. "Color by" multiplies an image by
+its color, so that images have no tint: their frame shows the first factor.
 """
 
 import math
@@ -13,6 +14,7 @@ from pathlib import Path
 import matplotlib.image
 import numpy as np
 from google.protobuf import text_format
+from matplotlib import colormaps
 from numpy.typing import ArrayLike
 from tensorboard.plugins.projector import ProjectorConfig
 
@@ -26,7 +28,7 @@ METADATA_FILE = f"{SUBFOLDER}/metadata.tsv"
 SPRITE_FILE = f"{SUBFOLDER}/sprite.png"
 # The browser's limit for the width and the height of a sprite.
 MAX_SPRITE_SIZE = 8192
-FRAME_SHADE = 160
+FRAME = 1 / 8  # of the longer side of an image
 # A point of a convolution stage has 50,000 numbers, too many for a browser.
 # From 50 on, the projector divides points by their lengths ("spherize").
 MAX_COMPONENTS = 49
@@ -37,8 +39,12 @@ def write_projector(
     stages: Mapping[str, np.ndarray],
     metadata: Mapping[str, ArrayLike],
     images: np.ndarray,
+    frames: np.ndarray,
 ) -> Path:
-    """Writes stages [n, k], metadata [n] and images [n, H, W, ...] of a run."""
+    """Writes stages [n, k], metadata [n] and images [n, H, W, ...] of a run.
+
+    Frames of images show numbers [n] by color; NaN is as the least one.
+    """
     if not any(folder.glob("*tfevents*")):
         raise RunError(
             f"{folder} must hold event files of TensorBoard, or its projector "
@@ -49,10 +55,7 @@ def write_projector(
     lines = [metadata, *zip(*columns, strict=True)]
     cells = ["\t".join(map(_format_cell, line)) + "\n" for line in lines]
     write_text(folder / METADATA_FILE, "".join(cells))
-    sprite, size = make_sprite(arrange_channels(images))
-    if sprite.ndim == 2:
-        # Colors are explicit, or the file would be scaled to its own extremes.
-        sprite = np.stack([sprite] * 3, axis=-1)
+    sprite, size = make_sprite(arrange_channels(images), frames)
     with write_whole(folder / SPRITE_FILE) as partial:
         matplotlib.image.imsave(partial, sprite)
     config = ProjectorConfig()
@@ -75,17 +78,25 @@ def write_projector(
     return folder / CONFIG_FILE
 
 
-def make_sprite(images: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
+def make_sprite(
+    images: np.ndarray, frames: np.ndarray
+) -> tuple[np.ndarray, tuple[int, int]]:
     """Returns framed images, thinned if too large, in one, and their size."""
     columns = math.ceil(math.sqrt(len(images)))  # nearly a square
-    room = MAX_SPRITE_SIZE - 2 * columns  # without the frames
-    thinning = math.ceil(columns * max(images.shape[1:3]) / room)
+    room = (MAX_SPRITE_SIZE // columns - 2) / (1 + 2 * FRAME)
+    thinning = math.ceil(max(images.shape[1:3]) / room)
     images = images[:, ::thinning, ::thinning][:, ::-1]  # upright
-    shades = np.rint(255 * np.clip(np.nan_to_num(images), 0, 1))
-    frame = [(0, 0), (1, 1), (1, 1), (0, 0)][: shades.ndim]
-    shades = np.pad(shades, frame, constant_values=FRAME_SHADE)
-    sprite = tile_images(shades.astype(np.uint8), columns)
-    return sprite, (shades.shape[2], shades.shape[1])
+    if images.ndim == 3:
+        images = np.stack([images] * 3, axis=-1)
+    count, height, width, _ = images.shape
+    edge = math.ceil(FRAME * max(height, width))
+    low, high = np.nanmin(frames), np.nanmax(frames)
+    shares = np.nan_to_num((frames - low) / max(high - low, 1e-9))
+    framed = np.empty((count, height + 2 * edge, width + 2 * edge, 3))
+    framed[:] = colormaps["plasma"](shares)[:, None, None, :3]
+    framed[:, edge:-edge, edge:-edge] = np.nan_to_num(images).clip(0, 1)
+    sprite = tile_images(np.rint(255 * framed).astype(np.uint8), columns)
+    return sprite, framed.shape[2:0:-1]
 
 
 def _format_cell(value: object) -> str:

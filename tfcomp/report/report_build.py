@@ -3,14 +3,15 @@
 import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from matplotlib import colormaps
 
 from tfcomp import __version__
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.quiet import show_progress
 from tfcomp.datasets.notes import describe_sample
+from tfcomp.evaluation.pictures import title_points
 from tfcomp.evaluation.projector import MAX_COMPONENTS, write_projector
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import save_exhibit
@@ -159,17 +160,11 @@ def write_projections(analysis: RunAnalysis) -> None:
         f"{place:02d} {stage}": components[stage].features[:, :MAX_COMPONENTS]
         for place, stage in enumerate(order, 1)
     }
-    labels = {"split": np.where(splits.is_ood, "OOD", "ID")}
-    labels |= name_values(analysis.dataset.space, splits.grid)
-    images = _tint(splits.grid[:, 0], pixels if upright else pixels[:, ::-1])
-    write_projector(folder, shown, labels, images)
-
-
-def _tint(values: np.ndarray, pixels: np.ndarray) -> np.ndarray:
-    shown = pixels.clip(0.0, 1.0)
-    if shown.shape[-1] != 1:
-        return shown
-    low, high = np.nanmin(values), np.nanmax(values)
-    shares = np.nan_to_num((values - low) / max(high - low, 1e-9))
-    colors = colormaps["plasma"](shares)[:, :3]  # [n, 3]
-    return shown * (0.3 + 0.7 * colors)[:, None, None]
+    # TensorBoard labels points by the first column of words.
+    labels: dict[str, Any] = {
+        "point": title_points(analysis.dataset, np.arange(len(splits.grid))),
+        **name_values(analysis.dataset.space, splits.grid),
+        "split": np.where(splits.is_ood, "OOD", "ID"),
+    }
+    images = pixels if upright else pixels[:, ::-1]
+    write_projector(folder, shown, labels, images, splits.grid[:, 0])
