@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MAIN_SCORES = (
-    "id/mse ood/mse ood/relative_mse ood/hit_rate ood/position_accuracy"
+    "id/mse id/relative_mse ood/mse ood/relative_mse ood/hit_rate "
+    "ood/position_accuracy"
 ).split()
 FLAGS = {
     "runs": ("", "Run folders, patterns with *, separated by commas."),

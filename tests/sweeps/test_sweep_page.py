@@ -88,6 +88,8 @@ def test_settings_that_do_not_fit_are_not_the_best() -> None:
     )
     assert last == "6 of 9 trials have scores."
     assert "no test of generalization" in say({4: errors[4]})[0]
+    alone = say({2: errors[2]})[0]  # the best of one is no finding
+    assert "0.5" in alone and "1 of 1" not in alone and "lowest" not in alone
 
 
 ERRORS: Planted = {

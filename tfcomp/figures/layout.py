@@ -119,9 +119,8 @@ def _add_legend(figure: Figure, no_value_color: str | None) -> None:
     if not handles:
         return
     longest = max(len(line) for text in handles for line in text.split("\n"))
-    max_columns = int(
-        width / (longest * scale_text(1) / _LETTERS_PER_INCH + 0.8)
-    )
+    column = scale_text(longest / _LETTERS_PER_INCH + 0.8)
+    max_columns = int(width / column)
     num_rows, num_columns = arrange_panels(len(handles), max(1, max_columns))
     figure.legend(
         handles=list(handles.values()),

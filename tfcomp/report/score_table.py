@@ -135,16 +135,18 @@ def describe_fits(runs: Sequence[ScoredRun]) -> str:
     if not known:
         return "No setting has an ID error for every seed."
     fit = {setting: m for setting, m in known.items() if m["id"] <= FITTED}
-    text = (
-        f"{len(fit)} of {len(known)} settings fit their training data (mean ID "
-        f"error at most {100 * FITTED:.0f} %)"
-    )
+    text = f"{len(fit)} of {len(known)} settings fit their"
+    if len(known) == 1:
+        text = "The setting fits its" if fit else "The setting does not fit its"
+    text += f" training data (mean ID error at most {100 * FITTED:.0f} %)"
     if not fit:
-        return f"{text}, so their OOD errors are no test of generalization."
+        return f"{text}, so OOD errors are no test of generalization."
     held_out = {s: m["ood"] for s, m in fit.items() if "ood" in m}
     if not held_out:
         return f"{text}."
     best = min(held_out, key=lambda s: held_out[s])
+    if len(known) == 1:
+        return f"{text}; its mean OOD error is {held_out[best]:.3g}."
     return (
         f"{text}; of these, {best} has the lowest mean OOD error "
         f"({held_out[best]:.3g})."
