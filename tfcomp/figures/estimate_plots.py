@@ -116,6 +116,26 @@ def draw_power_laws(
     return figure
 
 
+def draw_contours(
+    points: Sequence[tuple[float, float, float]], labels: Sequence[str]
+) -> Figure:
+    """Draws numbers at points (x, y), and lines where they are equal."""
+    figure = layout.make_figure((5.6, 4.2), layout="constrained")
+    axes = figure.subplots()
+    x, y, z = np.array(points, float).T
+    filled = axes.tricontourf(x, y, z, levels=8, cmap="viridis")
+    levels = np.asarray(filled.levels)
+    lines = axes.tricontour(x, y, z, levels=levels, colors="white")
+    axes.clabel(lines, fmt="%.3g")
+    axes.plot(x, y, "o", color="black", ms=3, clip_on=False)
+    x_label, y_label, label = labels
+    axes.set(xlabel=x_label, ylabel=y_label)
+    axes.set_xticks(np.unique(x))
+    figure.colorbar(filled, label=label)
+    layout.finish_figure(figure, "")
+    return figure
+
+
 def _draw_scaling(axes: Axes, index: int, name: str, scaling: Scaling) -> None:
     style = looks.get_line_style(index)
     color, dashes, marker = style.values()

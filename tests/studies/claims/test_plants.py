@@ -30,6 +30,27 @@ from tfcomp.studies.claims.evidence import FIRST_SEED, NEXT_SEED
 REPRODUCED, REFUTED = Verdict.REPRODUCED, Verdict.REFUTED
 
 
+@pytest.mark.parametrize("change", [-0.01, 0.01])
+def test_c6_as_published_counts_where_runs_have_it(change: float) -> None:
+    def judge(**measures: list[float]) -> tuple[str, str]:
+        runs = set_measures(planted.runs, **measures)
+        result = judge_runs("C6", runs)
+        assert result.verdict is REPRODUCED  # of the stricter test
+        return result.paper_word, result.paper_meaning
+
+    planted = plant_claim("C6", "reproduced")
+    word, meaning = judge()
+    assert word == REPRODUCED
+    waits = "stage 0: not run yet for donut, bump, donut, ramp"
+    assert meaning.endswith(waits)
+    name = "factorization_gradient_ratio_of_means"
+    stages = len(planted.runs[0].measures["stages"])
+    rising = [0.95 + change * n / (stages - 1) for n in range(stages)]
+    word, meaning = judge(**{name: rising})
+    assert word == (REPRODUCED if change < 0 else REFUTED)
+    assert waits not in meaning
+
+
 @pytest.mark.parametrize(
     ("errors", "paper", "meaning"),
     [

@@ -1,5 +1,6 @@
 """Figures of the paper: what each needs, what is missing, what is drawn."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tests.studies.claims.planted import (
     make_study,
 )
 from tfcomp.config.errors import ConfigError
+from tfcomp.config.flagfiles import SHIPPED, SUFFIX
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.studies.claims import Evidence, read_evidence
@@ -29,7 +31,7 @@ from tfcomp.studies.paper.score_pictures import DATA, STAGES
 FIGURES = read_figures()
 NAMES = """
     1a 1b 1c 1d 1e 2a-d 2e 2f 3a 3bc 3d 3e 4a 4b 4c 4d 4e 4f 5 6 7a 7b 8 9a 9b
-    9cd 10 11 12 13 14 15 H
+    9cd 10 11 12 13 14 15 N H
 """
 
 
@@ -101,6 +103,40 @@ def test_scores_are_drawn_without_networks(
             line = f"a run folder with the network: `{make_command(need)}`"
             assert line in text
     assert ("Missing" in text) is (name == "13")
+
+
+def test_a_map_over_size_and_share_shows_one_sweep(tmp_path: Path) -> None:
+    assert (SHIPPED / f"{FIGURES['N'].sweep}{SUFFIX}").exists()
+    figure = dataclasses.replace(FIGURES["N"], sweep="planted")
+    settings = [(16, "6-9"), (16, "4-11"), (24, "6-17")]
+    runs = [
+        make_run(
+            "donut.flags",
+            seed,
+            f"--grid_size={size}",
+            f"--region=square:{bounds}",
+            relative=0.2 * size * (1 + seed),
+        )
+        for size, bounds in settings
+        for seed in (0, 3)
+    ]
+    found = figure.find(gather(runs))
+    (drawn,) = score_pictures.draw_error_map(found, "ood/relative_mse").values()
+    shares = [100 * side**2 / size**2 for side, size in ((4, 16), (8, 16))]
+    expected = [(16, shares[0]), (16, shares[1]), (24, 25.0)]
+    assert sorted(drawn.axes[0].lines[0].get_xydata().tolist()) == [
+        pytest.approx(point) for point in expected
+    ]
+    write_figures = command.write_figures
+    settings = {"output": tmp_path, "format": "png"}
+    line, nothing = gather(runs[:4]), Evidence()
+    for evidence, text in (
+        (gather(runs), "1 drawn"),
+        (line, "0 drawn"),
+        (nothing, "0 drawn, missing: the sweep planted"),
+    ):
+        (entry,) = write_figures([figure], evidence, settings)
+        assert str(entry) == text
 
 
 def test_what_is_missing_is_listed(tmp_path: Path) -> None:

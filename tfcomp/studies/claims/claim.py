@@ -46,6 +46,7 @@ class Number:
     net: bool = False  # the same of the untrained network is subtracted
     across: Callable[..., Any] | None = None  # combines compared settings
     decides: bool = True  # counts for the claim; else it only supports it
+    is_new: bool = False  # counts where runs have it: earlier versions lack it
     limits: Limits | None = None  # by default of the score or measure
     by: Estimator = estimate_mean  # from its values by seed
 

@@ -44,6 +44,7 @@ class Part:
         fitted: How many runs are fitted, as `4 of 5 fitted`, if not all are.
         problem: Why the runs prove nothing, whatever the number.
         decides: Whether it counts for the claim, or only supports it.
+        is_awaited: Whether it will count when runs have the number.
         of: The setting that it belongs to.
         num_runs: How many runs of it there are, fitted or not.
         round: The round of its seeds, as in `evidence`.
@@ -58,6 +59,7 @@ class Part:
     fitted: str = ""
     problem: str = ""
     decides: bool = True
+    is_awaited: bool = False
     of: str = ""
     num_runs: int = 0
     round: int = FIRST
@@ -86,6 +88,8 @@ class Part:
 
     @functools.cached_property
     def _judgement(self) -> tuple[Verdict, str]:
+        if self.is_awaited:
+            return Verdict.NOT_RUN, "not run yet"
         if self.estimate is None and self.num_runs:
             reason = self.problem or "the runs lack this number"
             return Verdict.UNDECIDED, reason
@@ -121,22 +125,25 @@ def measure(
     if any(kept < MIN_FITTED * all_runs for kept, all_runs in sizes):
         unfitted = f"not fitted: {fitted}"
     problem = case.problem or find_copies(tried)
+    estimates = [_estimate(number, groups, tried) for number in numbers]
     return [
         Part(
             f"{case.label}, {number.name}" if number.name else case.label,
             number.quantity,
-            _estimate(number, groups, tried),
+            estimate,
             number.rule,
             groups,
             fitted=fitted,
             problem=problem
             or ("" if number.is_share else unfitted)
             or _find_mixture(number, groups),
-            decides=case.decides and number.decides,
+            decides=case.decides and number.decides and not is_awaited,
+            is_awaited=is_awaited,
             of=case.label,
             num_runs=min(map(len, tried)),
         )
-        for number in numbers
+        for number, estimate in zip(numbers, estimates, strict=True)
+        for is_awaited in [number.is_new and estimate is None]
     ]
 
 

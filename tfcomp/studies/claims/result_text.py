@@ -137,8 +137,13 @@ def _describe_rule(rule: Rule, is_trend: bool) -> str:
 
 
 def select_shown(parts: Sequence[Part]) -> list[Part]:
-    """Returns the deciding parts that were run."""
-    return [p for p in parts if p.decides and p.verdict is not Verdict.NOT_RUN]
+    """Returns the deciding parts that were run, and those that are awaited."""
+    return [
+        part
+        for part in parts
+        if part.is_awaited
+        or (part.decides and part.verdict is not Verdict.NOT_RUN)
+    ]
 
 
 def split_parts(parts: Sequence[Part]) -> Verdicts:

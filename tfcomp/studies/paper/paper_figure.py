@@ -44,6 +44,7 @@ class PaperFigure:
     pictures: Sequence[Mapping[str, Any]] = ()  # as {"each": "errors"}
     needs: Needs = field(default_factory=dict)  # by label in the pictures
     search: str = ""  # the command of the threshold study that it needs
+    sweep: str = ""  # the sweep that it needs, whose flagfile has its name
     evidence: Evidence = field(default_factory=Evidence)
     # Fitted runs, or all if none is, and the number of unfitted ones.
     groups: dict[str, Group] = field(default_factory=dict)
@@ -53,14 +54,26 @@ class PaperFigure:
 
     def find(self, evidence: Evidence) -> PaperFigure:
         """Selects runs as claims do, and lists missing ones."""
-        declared = self.name, self.shows, self.pictures, self.needs, self.search
-        found = PaperFigure(*declared, evidence)
+        found = replace(
+            self,
+            evidence=evidence,
+            groups={},
+            unfitted={},
+            missing={},
+            files={},
+        )
         if self.search and not evidence.studies:
             found.missing["the threshold study"] = self.search
+        every = self._list_trials(evidence)
+        if self.sweep and not every:
+            command = f"tfcomp sweep {self.sweep} --workers=2"
+            found.missing[f"the sweep {self.sweep}"] = command
         for label, need in self.needs.items():
-            group = need.find(evidence.groups)
-            if not len(group):
+            every[label] = need.find(evidence.groups)
+            if not len(every[label]):
                 found.missing[label] = make_command(need)
+        for label, group in every.items():
+            if not len(group):
                 continue
             fitted = select_fitted(group)
             found.groups[label] = fitted if len(fitted) else group
@@ -70,6 +83,15 @@ class PaperFigure:
                 words = f"{label}: a run folder with the network"
                 found.missing[words] = make_command(self.needs[label])
         return found
+
+    def _list_trials(self, evidence: Evidence) -> dict[str, Group]:
+        """Returns the settings of the sweep, by size and held-out region."""
+        return {
+            f"N = {group.flags['grid_size']}, {group.flags['region']}": group
+            for group in evidence.groups
+            if self.sweep
+            and self.sweep in {run["study"] for run in group.runs.values()}
+        }
 
     def __str__(self) -> str:
         if not self.pictures:

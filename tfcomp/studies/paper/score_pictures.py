@@ -6,12 +6,17 @@ from typing import Any
 import numpy as np
 from pandas import DataFrame, Series
 
+from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.evaluation.metrics import find_limits
 from tfcomp.evaluation.pictures import choose_spread, get_pixel_mask
 from tfcomp.figures.curve_plots import draw_curves, draw_stage_panels
-from tfcomp.figures.estimate_plots import ForestRow, draw_forest
+from tfcomp.figures.estimate_plots import (
+    ForestRow,
+    draw_contours,
+    draw_forest,
+)
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.statistics.estimates import estimate_geometric, estimate_mean
 from tfcomp.statistics.limits import POSITIVE, REAL, Limits
@@ -92,8 +97,13 @@ def _list_values(numbers: Series) -> dict[Any, Any]:
 def draw_search(found: PaperFigure, criterion: str) -> Drawn:
     """Plots thresholds against the size of the grid, with their laws."""
     rows: list[Any] = []
+    studies = [
+        study
+        for study in found.evidence.studies
+        if (study.thresholds["criterion"] == criterion).any()
+    ]
     for kind in SLOPES:
-        if study := choose_study(found.evidence.studies, kind):
+        if study := choose_study(studies, kind):
             table = study.thresholds
             chosen = (table["kind"] == kind) & (table["criterion"] == criterion)
             rows += table[chosen].to_dict("records")
@@ -115,6 +125,25 @@ def draw_scores(found: PaperFigure, names: Sequence[str]) -> Drawn:
         return {}
     caption = "Every seed (gray), geometric mean (diamond), 95 % interval."
     return {caption: draw_forest(panels, log=names)}
+
+
+def draw_error_map(found: PaperFigure, name: str) -> Drawn:
+    """Plots a score over the size of the image and the held-out share."""
+    points = []
+    for group in found.groups.values():
+        mean = estimate_geometric(_list_values(group.get(name)))
+        if mean is not None:
+            splits = make_dataset(make_config(group.flags)).splits
+            share = 100 * float(splits.is_ood.mean())
+            points.append((group.flags["grid_size"], share, mean.mean))
+    if min(len({p[axis] for p in points}) for axis in (0, 1)) < 2:
+        return {}  # of a line there are no contours
+    labels = "size of the image (px)", "positions held out (%)", name
+    caption = (
+        f"{name}, geometric mean over seeds. Dots are settings that were "
+        "trained; lines have equal errors, interpolated between dots."
+    )
+    return {caption: draw_contours(points, labels)}
 
 
 def draw_donut() -> Drawn:
@@ -154,5 +183,6 @@ DRAWERS: dict[str, Drawer] = {
     "stages": draw_stages,
     "curve": draw_curve,
     "search": draw_search,
+    "contours": draw_error_map,
     "scores": draw_scores,
 }
