@@ -3,7 +3,7 @@
     python -m benchmarks.steps --models=donut,mlp --compiled=never,always
 
 Prints milliseconds a step of shipped flagfiles, as `tfcomp train` trains them
-step by step (`never`) and as one program of XLA (`always`: of ten epochs, as
+step by step (`never`) and as one program of XLA (`always`: of all epochs, as
 long as nothing is evaluated in between), and, where PyTorch is installed, of
 the same networks written plainly and run eagerly. All take turns in one
 process. XLA makes convolutions slower on a CPU, where a step of
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from tfcomp.config.network_config import ModelConfig
 
-STEPS = 50  # of an epoch
-EPOCHS = 10  # that are measured, after as many others
 REPEATS = 3
 MODELS = "donut,low_rank,hard_rendering,mlp"
 Job = Callable[[], float]  # trains, returns the seconds of a step
@@ -41,18 +39,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", default=MODELS)
     parser.add_argument("--compiled", default="")
+    parser.add_argument("--steps", type=int, default=50, help="of an epoch")
+    text = "that are measured, after as many others"
+    parser.add_argument("--epochs", type=int, default=10, help=text)
     options = parser.parse_args()
+    steps, epochs = options.steps, options.epochs
     with start_tensorflow():
         import tensorflow as tf
     gpus = tf.config.list_physical_devices("GPU")
     choices = (options.compiled or ("never,always" if gpus else "never")).split(
         ","
     )
-    print(f"device: {'GPU' if gpus else 'CPU'}, {STEPS} steps an epoch")
+    print(f"device: {'GPU' if gpus else 'CPU'}, {steps} steps an epoch")
     for name in options.models.split(","):
-        jobs = {c: make_job(name, c) for c in choices}
+        jobs = {c: make_job(name, c, steps, epochs) for c in choices}
         if importlib.util.find_spec("torch") and name in ("donut", "mlp"):
-            jobs["PyTorch"] = make_torch_job(name, bool(gpus))
+            jobs["PyTorch"] = make_torch_job(name, bool(gpus), steps)
         for job in jobs.values():
             job()  # traces and compiles
         seconds: dict[str, list[float]] = {choice: [] for choice in jobs}
@@ -66,7 +68,7 @@ def main() -> None:
         print(f"{name:15} {'   '.join(cells)}")
 
 
-def make_job(name: str, compiled: str) -> Job:
+def make_job(name: str, compiled: str, steps: int, epochs: int) -> Job:
     """Trains a shipped flagfile."""
     import keras
 
@@ -80,8 +82,8 @@ def make_job(name: str, compiled: str) -> Job:
     config = parse_config(
         [
             f"--flagfile={name}.flags",
-            f"--steps_per_epoch={STEPS}",
-            f"--epochs={2 * EPOCHS}",
+            f"--steps_per_epoch={steps}",
+            f"--epochs={2 * epochs}",
             f"--compiled={compiled}",
         ]
     )
@@ -96,13 +98,13 @@ def make_job(name: str, compiled: str) -> Job:
     def train() -> float:
         # The first epochs of a call start the data pipeline.
         times.clear()
-        fit_without_pause(model, dataset, config, [clock], span=EPOCHS)
-        return (times[-1] - times[2 * EPOCHS]) / EPOCHS / STEPS
+        fit_without_pause(model, dataset, config, [clock], span=epochs)
+        return (times[-1] - times[2 * epochs]) / epochs / steps
 
     return train
 
 
-def make_torch_job(name: str, on_gpu: bool) -> Job:
+def make_torch_job(name: str, on_gpu: bool, steps: int) -> Job:
     """Trains the same network, written plainly in PyTorch."""
     import torch
 
@@ -116,8 +118,8 @@ def make_torch_job(name: str, on_gpu: bool) -> Job:
         weight_decay=config.training.weight_decay,
     )
     rng = np.random.default_rng(0)
-    codes = rng.random((STEPS, batch, 2 * side), np.float32)
-    images = rng.random((STEPS, batch, side**2), np.float32)
+    codes = rng.random((steps, batch, 2 * side), np.float32)
+    images = rng.random((steps, batch, side**2), np.float32)
     codes, images = (torch.tensor(a, device=device) for a in (codes, images))
 
     def train() -> float:
@@ -130,7 +132,7 @@ def make_torch_job(name: str, on_gpu: bool) -> Job:
             optimizer.step()
         if on_gpu:
             torch.cuda.synchronize()
-        return (time.perf_counter() - start) / STEPS
+        return (time.perf_counter() - start) / steps
 
     return train
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tfcomp.analysis import jacobians
 from tfcomp.analysis.jacobians import (
     compute_difference_jacobians,
     compute_stage_jacobians,
@@ -143,3 +144,21 @@ def test_batches_trace_once_and_lose_nothing(n: int) -> None:
     assert num_traces == 1
     expected = compute_stage_metrics(bump_code, factors)["code"]
     np.testing.assert_allclose(found["code"], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("num_units", "gigabytes", "expected"),
+    [(7170, 0, 1169), (167_048, 0, 28), (167_048, 80, 1004), (167_048, 8, 100)],
+)
+def test_one_call_takes_what_memory_allows(
+    num_units: int,
+    gigabytes: int,
+    expected: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The low-rank network and the donut, on a CPU and on GPUs."""
+    gpus = ["GPU"] * bool(gigabytes)
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: gpus)
+    memory = gigabytes << 30
+    monkeypatch.setattr(jacobians, "count_device_memory", lambda: memory)
+    assert jacobians.choose_batch_size(num_units, 784) == expected

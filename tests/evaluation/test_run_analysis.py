@@ -2,18 +2,21 @@
 
 import dataclasses
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from tfcomp import analyze
+from tfcomp.analysis.jacobians import evaluate_in_batches
 from tfcomp.analysis.scores import average_scores, score_images
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.evaluation import point_scores
+from tfcomp.evaluation import evaluator, point_scores
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun, load_run
 from tfcomp.evaluation.run_analysis import RunAnalysis
@@ -77,6 +80,25 @@ def test_blocks_change_no_bit(
     whole = study.evaluation.scores
     monkeypatch.setattr(point_scores, "BLOCK", 5)
     assert Evaluator(study.run.model, study.dataset).evaluate().scores == whole
+
+
+def test_calls_take_fewer_points_without_memory(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = load(table)
+    whole, sizes = study.evaluation.scores, []
+
+    def call(fn: Callable, points: np.ndarray, size: int = 28) -> dict:
+        sizes.append(size)
+        if size > 28:
+            raise tf.errors.ResourceExhaustedError(None, None, "memory")
+        return evaluate_in_batches(fn, points, size)
+
+    monkeypatch.setattr(evaluator, "evaluate_in_batches", call)
+    found = Evaluator(study.run.model, study.dataset)
+    assert found.evaluate().scores == found.evaluate().scores == whole
+    assert sizes[0] >= len(study.splits.grid) > 28
+    assert sizes[1:] == [28, 28]
 
 
 def test_metrics_of_a_part_of_the_grid(table: Path) -> None:

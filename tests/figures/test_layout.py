@@ -31,17 +31,17 @@ FACTORS = tuple(Factor(name, 6, 0.0, 5.0, "px") for name in "xy")
 MASK = np.pad(np.ones((2, 2), bool), 2)
 
 
-def draw_map(seed: int, high: float = 1.0) -> Figure:
+def draw_map(seed: int, high: float = 1.0, name: str = "stage") -> Figure:
     values = np.random.default_rng(seed).random((6, 6))
-    maps = {"stage": GridMap(values=values, factors=FACTORS, mask=MASK)}
+    maps = {name: GridMap(values=values, factors=FACTORS, mask=MASK)}
     return draw_maps(maps, label="volume", title="maps", limits=(0, high))
 
 
-def draw_samples(seed: int, x: float = 2.0) -> Figure:
+def draw_samples(seed: int, x: float = 2.0, title: str = "a") -> Figure:
     images = np.random.default_rng(seed).random((3, 6, 6))
     rows = {"truth": images, "model": images / 2}
     positions = [[x, 1], [3, 4], [5, 5]]
-    return draw_rows(rows, positions, MASK, title="samples")
+    return draw_rows(rows, positions, MASK, title=title)
 
 
 @pytest.fixture
@@ -58,17 +58,22 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
 
 
 @pytest.mark.parametrize(
-    ("draw", "other"), [(draw_map, 1e-7), (draw_samples, 0.0)]
+    ("draw", "same", "other"),
+    [
+        (draw_map, {"name": "titled"}, {"high": 1e-7}),
+        (draw_samples, {"x": 0.0}, {"title": "b"}),
+    ],
 )
 def test_places_are_found_once(
-    draw: Callable[..., Figure], other: float, steps: list[Figure]
+    draw: Callable[..., Figure], same: dict, other: dict, steps: list[Figure]
 ) -> None:
+    """Also where panels have other titles of equal height."""
     draw(1)
     steps.clear()
-    reused, changed = figure_to_array(draw(2)), draw(2, other)
+    reused, changed = figure_to_array(draw(2, **same)), draw(2, **other)
     assert {*steps} == {changed}
     layout._known_places.clear()
-    np.testing.assert_array_equal(reused, figure_to_array(draw(2)))
+    np.testing.assert_array_equal(reused, figure_to_array(draw(2, **same)))
     assert {*steps} > {changed}
 
 

@@ -15,12 +15,19 @@ import numpy as np
 import tensorflow as tf
 from numpy import ndarray as Array
 
+from tfcomp.config.process import count_device_memory
+
 StageDict = dict[str, tf.Tensor]
 StageFn = Callable[[tf.Tensor], StageDict]
 JacobianFn = Callable[[StageFn, tf.Tensor], StageDict]
 
-# One row of a 28 x 28 grid; larger batches are no faster, and take more memory.
+# One row of a 28 x 28 grid: on a CPU larger batches of wide networks are no
+# faster, and take more memory.
 BATCH_SIZE = 28
+# Activations of all points up to this size are computed by one call.
+CALL_BYTES = 2**25
+# On a GPU, where a call takes milliseconds, a share of its memory.
+GPU_SHARE = 128
 
 
 def compute_stage_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
@@ -85,6 +92,14 @@ def compute_stage_metrics(
     """Returns metric tensors g = J^T J [n, F, F] of all stages, float64."""
     jacobians = jacobian_fn(stage_fn, factors)
     return {name: _compute_metric(j) for name, j in jacobians.items()}
+
+
+def choose_batch_size(num_units: int, num_points: int) -> int:
+    """Returns how many points a call takes, by the units of all stages."""
+    on_gpu = bool(tf.config.list_physical_devices("GPU"))
+    size = count_device_memory() // GPU_SHARE if on_gpu else CALL_BYTES
+    most = size // (4 * num_units)
+    return max(BATCH_SIZE, most if on_gpu or most >= num_points else 0)
 
 
 def evaluate_in_batches(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -29,6 +30,18 @@ def count_memory() -> int:
         return min(memory, int(limit))
     except (OSError, ValueError):
         return memory  # no limit: there is no file, or it says "max"
+
+
+@functools.cache
+def count_device_memory() -> int:
+    """Returns the bytes that TensorFlow may use on the first GPU, or here."""
+    import tensorflow as tf
+    from tensorflow.python.client import device_lib
+
+    if not tf.config.list_physical_devices("GPU"):
+        return count_memory()
+    devices = device_lib.list_local_devices()
+    return max(d.memory_limit for d in devices if d.device_type == "GPU")
 
 
 def keep_freed_memory() -> None:

@@ -134,8 +134,7 @@ def make_interaction_fn(
     stages = make_stage_model(model)
     is_traced = num_units > TRACED_UNITS
     columns = len(ranges) * (len(ranges) + 5) // 2
-    size = max(1, MAX_NUMBERS // (num_units * columns))
-    size = min(size, jacobians.BATCH_SIZE) if is_traced else size
+    most = max(1, MAX_NUMBERS // (num_units * columns))
 
     def compute(factors: tf.Tensor) -> dict[str, tf.Tensor]:
         return compute_jet_products(stages, factors, exact)
@@ -144,6 +143,10 @@ def make_interaction_fn(
         compute = tf.function(compute, autograph=False)
 
     def measure(points: np.ndarray) -> Interactions:
+        size = most
+        if is_traced:
+            whole = jacobians.choose_batch_size(num_units, len(points))
+            size = min(most, whole)
         try:
             products = jacobians.evaluate_in_batches(
                 compute, points, size, is_traced

@@ -3,7 +3,7 @@
 import copy
 import functools
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import keras
@@ -12,7 +12,13 @@ import tensorflow as tf
 
 from tfcomp.analysis.features import compute_effective_rank, compute_rows
 from tfcomp.analysis.geometry import compute_log_volume, summarize_geometry
-from tfcomp.analysis.jacobians import compute_stage_metrics, evaluate_in_batches
+from tfcomp.analysis.jacobians import (
+    BATCH_SIZE,
+    StageDict,
+    choose_batch_size,
+    compute_stage_metrics,
+    evaluate_in_batches,
+)
 from tfcomp.analysis.probes import Scores, probe_rows, score_fitted
 from tfcomp.config.quiet import show_progress
 from tfcomp.datasets import Dataset
@@ -104,9 +110,13 @@ class Evaluator:
                 make_stage_model(model, names), autograph=False
             )
         )
-        num_units = sum(self.stage_sizes.values())
+        self._num_units = sum(self.stage_sizes.values())
+        # Other software, or large intermediate values: its memory is unknown.
+        self._is_opaque = any(hasattr(x, "jacobian_fn") for x in model.layers)
         self._make_interaction_fn = functools.cache(
-            lambda: derivatives.make_interaction_fn(model, space, num_units)
+            lambda: derivatives.make_interaction_fn(
+                model, space, self._num_units
+            )
         )
 
     def is_compatible(self, model: keras.Model, dataset: Dataset) -> bool:
@@ -130,17 +140,32 @@ class Evaluator:
 
     def evaluate(self, images: np.ndarray | None = None) -> Evaluation:
         """Scores the model, by its images over the grid if they are given."""
+        if images is None:
+            images = self.draw(self._dataset.splits.grid)
         return evaluate_images(self._dataset, self._draw, images)
 
     def draw(self, points: np.ndarray) -> np.ndarray:
         """Returns the images of the model at points [n, F]: [n, H, W, C]."""
-        return evaluate_in_batches(self._draw, points)["image"]
+        return self._evaluate(self._draw, points)["image"]
+
+    def _evaluate(
+        self, fn: Callable[[tf.Tensor], StageDict], points: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """Calls a function as seldom as memory allows."""
+        size = choose_batch_size(self._num_units, len(points))
+        if self._is_opaque:
+            size = BATCH_SIZE
+        try:
+            return evaluate_in_batches(fn, points, size)
+        except tf.errors.ResourceExhaustedError:  # attention has many weights
+            self._is_opaque = True
+            return evaluate_in_batches(fn, points)
 
     def measure_geometry(self) -> dict[str, np.ndarray]:
         """Returns metric tensors [n, F, F] of stages; notes on differences."""
         grid = self._dataset.splits.grid
         self.nondifferentiable = []
-        tensors = evaluate_in_batches(self._measure, grid)
+        tensors = self._evaluate(self._measure, grid)
         if any(derivatives.is_flat(g).any() for g in tensors.values()):
             self.nondifferentiable = derivatives.find_nondifferentiable(
                 self.model, self._dataset.space
@@ -148,7 +173,7 @@ class Evaluator:
         if steps := self.nondifferentiable:
             note = derivatives.describe_nondifferentiable(steps)
             print(f"note: {note}", file=sys.stderr)
-            differences = evaluate_in_batches(self._measure_steps, grid)
+            differences = self._evaluate(self._measure_steps, grid)
             tensors |= {stage: differences[stage] for stage in steps}
         return tensors
 
@@ -198,7 +223,7 @@ class Evaluator:
     ) -> Iterator[tuple[str, np.ndarray]]:
         """Yields stages and their activations [n, units] at points [n, F]."""
         for group in _group_stages(self.stage_sizes, len(points)):
-            activations = evaluate_in_batches(self._make_reader(group), points)
+            activations = self._evaluate(self._make_reader(group), points)
             for name in group:
                 yield name, activations.pop(name).reshape(len(points), -1)
 

@@ -179,8 +179,12 @@ def _describe_layout(figure: Figure) -> Hashable:
         )
         for axes in figure.axes
     ]
+    # The layout reads the height of a title of axes, and no width.
+    titles = {axes.title for axes in figure.axes}
     texts = [
-        (text.get_text(), text.get_fontsize())
+        text.get_window_extent().height
+        if text in titles
+        else (text.get_text(), text.get_fontsize())
         for text in figure.findobj(Text)
         if text.get_visible()
     ]

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.network_config import TrainingConfig
-from tfcomp.config.process import count_memory
+from tfcomp.config.process import count_device_memory
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.batches import make_row_sampler, make_training_table
 from tfcomp.models.value_embedding import use_products
@@ -47,16 +47,6 @@ def is_compiled(
         rule = f"must be auto or never {problem}"
         raise ConfigError("compiled", rule, config.compiled)
     return True
-
-
-def count_device_memory() -> int:
-    """Returns the bytes that TensorFlow may use on the first GPU, or here."""
-    if not tf.config.list_physical_devices("GPU"):
-        return count_memory()
-    from tensorflow.python.client import device_lib
-
-    devices = device_lib.list_local_devices()
-    return max(d.memory_limit for d in devices if d.device_type == "GPU")
 
 
 def count_span(
