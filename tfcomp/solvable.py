@@ -17,14 +17,7 @@ from tfcomp.config.plugins import import_plugins
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags, make_flags
-from tfcomp.datasets import Dataset, make_dataset, solvable
-from tfcomp.datasets.notes import (
-    describe_copies,
-    describe_limits,
-    describe_noise,
-    describe_order,
-    list_notes,
-)
+from tfcomp.datasets import Dataset, make_dataset, notes, solvable
 from tfcomp.evaluation.verbalize import format_references
 
 SHOWN = 5  # images of a list in words
@@ -50,7 +43,7 @@ def solve(settings: dict[str, Any]) -> int:
         return 0
     splits = dataset.splits
     print(
-        *list_notes(dataset),
+        *notes.list_notes(dataset),
         f"{config.data.dataset}, {dataset.region.spec} held out: "
         f"{splits.all.is_ood.sum():,} of {len(splits.all):,} combinations, "
         f"{len(splits.train):,} training examples",
@@ -61,10 +54,10 @@ def solve(settings: dict[str, Any]) -> int:
     is_known = all(r["certified"] in (None, 1) for r in orders.values())
     is_metric = config.model.encoding in ("ramp", "circle", "positional")
     lines = {
-        "determined": describe_limits(copies),
-        "images": describe_order(facts.get("explained", {})),
+        "determined": notes.describe_limits(copies),
+        "images": notes.describe_order(facts.get("explained", {})),
         "encoding": METRIC_NOTE if is_metric and not is_known else "",
-        "copies": describe_copies(copies) or note,
+        "copies": notes.describe_copies(copies) or note,
     }
     for name, line in lines.items():
         if line:
@@ -108,7 +101,7 @@ def _format_order(order: str, result: dict[str, Any]) -> str:
     known = "nothing is held out"
     if share is not None:
         known = f"{share:.1%} determined"
-        noise = describe_noise(result)
+        noise = notes.describe_noise(result)
         known += f" ({noise})" if noise else ""
     if not missing:
         return f"order {order}: {known}, no image is missing"

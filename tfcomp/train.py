@@ -8,12 +8,7 @@ from tfcomp.config.command import Command, exit_on_user_error
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import define_run_flags
-from tfcomp.datasets.notes import (
-    describe_certificates,
-    describe_copies,
-    describe_limits,
-    describe_order,
-)
+from tfcomp.datasets import notes
 from tfcomp.evaluation.verbalize import describe_scores, format_references
 from tfcomp.models.config_checks import check_config
 from tfcomp.models.decoders.acting import describe_pose_terms
@@ -58,9 +53,9 @@ def _list_facts(config: RunConfig, metrics: dict[str, Any]) -> dict[str, str]:
     """Returns facts about a run by title; some are empty."""
     coverage, r2 = metrics.get("coverage", {}), metrics.get("r2", {})
     covered = [f"{share:.1%} of {name}" for name, share in coverage.items()]
-    certified = describe_certificates(metrics.get("certificate", {}))
+    certified = notes.describe_certificates(metrics.get("certificate", {}))
     copies = metrics.get("copies", {})
-    certified = certified and f"{certified}; {describe_limits(copies)}"
+    certified = certified and f"{certified}; {notes.describe_limits(copies)}"
     # If all or none are determined, one of the two is missing.
     shares = {name: r2.get(name) for name in ("certified", "others")}
     if None in shares.values():
@@ -70,9 +65,9 @@ def _list_facts(config: RunConfig, metrics: dict[str, Any]) -> dict[str, str]:
     return {
         "reference": reference and f"{reference} (its relative_mse is 1)",
         "trained on": ", ".join(covered),
-        "copies": _wrap(describe_copies(copies)),
+        "copies": _wrap(notes.describe_copies(copies)),
         "determined": _wrap(certified),
-        "images": _wrap(describe_order(metrics.get("explained", {}))),
+        "images": _wrap(notes.describe_order(metrics.get("explained", {}))),
         "R2": ", ".join(
             f"{name} {value:.2f}" for name, value in shares.items()
         ),

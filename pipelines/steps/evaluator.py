@@ -17,12 +17,7 @@ from pipelines.steps.training import LOGS
 from tfcomp.config.errors import RunError
 from tfcomp.statistics.seed_statistics import compute_statistics
 from tfcomp.statistics.verdicts import above, below
-from tfcomp.storage.files import (
-    DamagedFileError,
-    read_csv,
-    read_json,
-    write_text,
-)
+from tfcomp.storage import files
 from tfcomp.storage.output_folders import list_versions
 
 if TYPE_CHECKING:
@@ -90,7 +85,7 @@ def run(
         verdict = judge_candidate(rules, Path(runs_dir), export_dir, digest)
         content = {"blessed": verdict.blessed, **asdict(verdict)}
         file = place(evaluation, work_dir, "evaluation.json")
-        write_text(file, json.dumps(content, indent=2) + "\n")
+        files.write_text(file, json.dumps(content, indent=2) + "\n")
         evaluation.metadata["candidate"] = verdict.run
         for check in verdict.checks:
             if check.value is not None:
@@ -123,7 +118,7 @@ def read_trials(path: Path) -> DataFrame:
     import pandas as pd
 
     try:
-        table = pd.DataFrame(read_csv(path))
+        table = pd.DataFrame(files.read_csv(path))
     except OSError as error:
         raise RunError(f"no table of trials: {error}") from error
     end = table.columns.get_loc("seed")
@@ -153,9 +148,9 @@ def compare_with_pushed(
 ) -> list[Check]:
     """Compares the candidate with a record of scores on the same examples."""
     try:
-        lineage = read_json(pushed / LINEAGE)
+        lineage = files.read_json(pushed / LINEAGE)
         scores = lineage["metrics"]
-    except (OSError, DamagedFileError, LookupError):
+    except (OSError, files.DamagedFileError, LookupError):
         return []
     if lineage.get("data") != digest:
         return []

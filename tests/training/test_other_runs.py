@@ -16,8 +16,8 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.models.axis_embedding import AxisEmbedding
 from tfcomp.train import format_report
+from tfcomp.training.callbacks import PruneAxes, measure_blank
 from tfcomp.training.experiment import train_and_evaluate
-from tfcomp.training.plateau import PruneAxes, measure_blank
 
 TINY = (
     "--flagfile=rotated_mnist.flags",

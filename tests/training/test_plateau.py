@@ -8,8 +8,8 @@ import pytest
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.network_config import TrainingConfig
+from tfcomp.training.callbacks import FinalDecay, PlateauSchedule, make_rate
 from tfcomp.training.fit import compile_model, make_loss
-from tfcomp.training.plateau import FinalDecay, PlateauSchedule, make_rate
 
 
 def follow(losses: list[float], patience: int) -> list[float]:

@@ -17,7 +17,7 @@ from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.run_metrics import make_analysis, measure_run
 from tfcomp.sweeps.worker_task import run_trial
-from tfcomp.training import plateau, prepared_models
+from tfcomp.training import callbacks, prepared_models
 from tfcomp.training.experiment import train_and_evaluate
 from tfcomp.training.prepared_models import (
     PreparedModels,
@@ -62,7 +62,7 @@ def train(config: RunConfig) -> tuple[list[np.ndarray], dict[str, Any]]:
 def test_same_bits(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plateau, "FITTED", 9.0)  # prunes the first run, too
+    monkeypatch.setattr(callbacks, "FITTED", 9.0)  # prunes the first run, too
     flags = "--eval_every=0 --pictures=false --export=false --epochs=3"
     flags += " --steps_per_epoch=9 --grid_size=16 --sigma=2"
 

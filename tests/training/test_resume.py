@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tfcomp.config.errors import RunError
-from tfcomp.training import plateau
+from tfcomp.training import callbacks
 
 SMOKE = ("--flagfile=smoke.flags", "--epochs=4")
 # A rate so large that the loss stops falling within a few epochs.
@@ -124,7 +124,7 @@ class Weaken(keras.callbacks.Callback):
 def test_pruned_axes_are_resumed(
     fit: Fit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plateau, "FITTED", 9.0)  # however bad the fit is
+    monkeypatch.setattr(callbacks, "FITTED", 9.0)  # however bad the fit is
     axes = Weaken()
     trained = fit(PRUNED, tmp_path / "whole", axes)
     assert axes.decided == [False, True, True, True, True]

@@ -30,25 +30,10 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 from tfcomp.config import run_flags
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.evaluation.metrics import is_measured
+from tfcomp.storage import files
 from tfcomp.storage.code_version import compute_code_version
-from tfcomp.storage.files import (
-    make_subfolder,
-    refuse_link,
-    write_bytes,
-    write_csv,
-    write_table,
-    write_text,
-)
 from tfcomp.storage.run_folder import is_finished
-from tfcomp.sweeps.grid import (
-    GRID,
-    SweepSettings,
-    Trial,
-    list_scores,
-    make_trials,
-    parse_grid,
-    read_result,
-)
+from tfcomp.sweeps import grid
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.worker_task import TaskFunction, run_trial
 from tfcomp.sweeps.workload import Workload
@@ -72,17 +57,17 @@ class Sweep(Workload):
     noun = "trials"
     flags_name = "sweep.flags"
 
-    items: Sequence[Trial]
-    settings: SweepSettings
+    items: Sequence[grid.Trial]
+    settings: grid.SweepSettings
 
-    def is_finished(self, trial: Trial) -> bool:
+    def is_finished(self, trial: grid.Trial) -> bool:
         """Returns True if all files of a trial are there and undamaged."""
         if not is_finished(trial.path):
             return False
         return not self.settings.measure or is_measured(trial.path)
 
     def make_call(
-        self, trial: Trial
+        self, trial: grid.Trial
     ) -> tuple[RunConfig, TaskFunction, list[str]]:
         measure = ["--measure"] if self.settings.measure else []
         lines = run_flags.list_flag_lines(trial.config)
@@ -92,7 +77,7 @@ class Sweep(Workload):
         """Writes `trials.csv`: settings, seeds, scores, reasons of failures."""
         rows: list[dict[str, Any]] = []
         for trial in self.items:
-            result = read_result(trial)
+            result = grid.read_result(trial)
             status = "finished" if result else "missing"
             row = {
                 "trial": trial.name,
@@ -101,10 +86,12 @@ class Sweep(Workload):
                 **trial.setting,
                 "seed": trial.seed,
             }
-            scores = list_scores(result).items()
+            scores = grid.list_scores(result).items()
             rows.append(row | {n: x for n, x in scores if x == x})  # no NaN
         empty = dict.fromkeys((name for row in rows for name in row), "")
-        write_csv(self.folder / "trials.csv", [empty | row for row in rows])
+        files.write_csv(
+            self.folder / "trials.csv", [empty | row for row in rows]
+        )
 
     def write_reports(self) -> None:
         """Writes summary, comparisons, figures and HParams."""
@@ -112,7 +99,7 @@ class Sweep(Workload):
         from tfcomp.sweeps.sweep_numbers import compute_numbers
 
         folder, trials = self.folder, self.items
-        refuse_link(folder / "figures")
+        files.refuse_link(folder / "figures")
         # Until they are complete, reports can be wrong.
         tables = [folder / f"{name}.csv" for name in ("summary", "paired")]
         old = [folder / PAGE, *(folder / "figures").glob("*.*"), *tables]
@@ -123,8 +110,8 @@ class Sweep(Workload):
             tables, (sweep.scores, sweep.paired), strict=True
         ):
             if len(table):
-                write_table(path, table)
-        results = [read_result(trial) for trial in trials]
+                files.write_table(path, table)
+        results = [grid.read_result(trial) for trial in trials]
         write_experiment(folder, trials, list_tags(results))
         if len({tuple(trial.setting.values()) for trial in trials}) > MAX_DRAWN:
             print(f"no figures of more than {MAX_DRAWN} settings")
@@ -134,22 +121,22 @@ class Sweep(Workload):
 
 def define_flags() -> flags.FlagValues:
     """Returns the flags of a run, of a sweep, and of its workers."""
-    values = run_flags.make_flags(GRID, run_flags.define_run_flags())
+    values = run_flags.make_flags(grid.GRID, run_flags.define_run_flags())
     # A hundred trials need no pictures and no SavedModels, which take half of
     # the time of a short run outside training.
     values.set_default("pictures", False)
     values.set_default("export", False)
-    run_flags.define_settings(SweepSettings.list_settings(), values)
+    run_flags.define_settings(grid.SweepSettings.list_settings(), values)
     run_flags.define_settings(SchedulerOptions.list_settings(), values)
     return values
 
 
 def make_sweep(values: dict[str, Any]) -> Sweep:
     """Returns the sweep that the flags describe; writes nothing."""
-    settings = SweepSettings.from_flags(values)
+    settings = grid.SweepSettings.from_flags(values)
     config = make_config(values)
-    points = parse_grid(values["grid"], settings.seeds, config.plugins)
-    trials, notes = make_trials(values, points, settings.all_seeds)
+    points = grid.parse_grid(values["grid"], settings.seeds, config.plugins)
+    trials, notes = grid.make_trials(values, points, settings.all_seeds)
     for note in notes:
         print(note)
     version = compute_code_version(config.plugins)
@@ -167,7 +154,7 @@ def write_page(folder: Path, sweep: SweepNumbers) -> None:
     from tfcomp.sweeps.sweep_page import make_page
 
     answer, sections = make_page(sweep, folder)
-    figures = make_subfolder(folder, "figures")
+    figures = files.make_subfolder(folder, "figures")
     for exhibit in [
         *answer.exhibits,
         *(e for s in sections for e in s.exhibits),
@@ -177,7 +164,7 @@ def write_page(folder: Path, sweep: SweepNumbers) -> None:
     page = render_page(
         title, sweep.common, answer, sections, figures, place="figures/"
     )
-    write_text(folder / PAGE, page)
+    files.write_text(folder / PAGE, page)
 
 
 def list_tags(results: Iterable[Sequence[Row]]) -> list[str]:
@@ -195,7 +182,7 @@ def list_tags(results: Iterable[Sequence[Row]]) -> list[str]:
 
 
 def write_experiment(
-    folder: Path, trials: Sequence[Trial], tags: Collection[str]
+    folder: Path, trials: Sequence[grid.Trial], tags: Collection[str]
 ) -> None:
     """Writes the domains of varied flags, and tags of scores, as `ood/mse`."""
     settings = [{**trial.setting, "seed": trial.seed} for trial in trials]
@@ -213,4 +200,4 @@ def write_experiment(
     head = Event(wall_time=0.0, file_version="brain.Event:2")
     for event in (head, Event(wall_time=0.0, step=0, summary=summary)):
         writer.write(event.SerializeToString())
-    write_bytes(folder / EVENTS_FILE, content.getvalue())
+    files.write_bytes(folder / EVENTS_FILE, content.getvalue())

@@ -32,14 +32,10 @@ from tfcomp.models.axis_embedding import AxisEmbedding
 from tfcomp.storage import run_folder
 from tfcomp.storage.files import write_text, write_whole
 from tfcomp.storage.run_folder import HISTORY_FILE, METRICS_FILE, MODEL_FILE
+from tfcomp.training import prepared_models
 from tfcomp.training.export import export_scored
 from tfcomp.training.fit import fit_model
 from tfcomp.training.monitor import Monitor
-from tfcomp.training.prepared_models import (
-    PreparedModels,
-    make_strategy,
-    prepare_models,
-)
 from tfcomp.training.summaries import RunSummaries
 
 
@@ -56,7 +52,7 @@ def train_and_evaluate(
         print(note)
     dataset = attach_examples(config, dataset)
     try_metrics(dataset)
-    strategy = make_strategy(config.training.num_replicas)
+    strategy = prepared_models.make_strategy(config.training.num_replicas)
     header = textwrap.indent(describe_environment(), "# ")
     with run_folder.claim_run(config, header):
         folder = Path(config.run_dir)
@@ -69,7 +65,7 @@ def _run(
     config: RunConfig, dataset: Dataset, strategy: tf.distribute.Strategy
 ) -> dict[str, Any]:
     folder = Path(config.run_dir)
-    with prepare_models(config, dataset, strategy) as models:
+    with prepared_models.prepare_models(config, dataset, strategy) as models:
         model, observed = models.trained, models.observed
         summaries = RunSummaries(config, dataset)
         summaries.write_settings()
@@ -104,7 +100,7 @@ def _run(
 def train_to_target(
     config: RunConfig,
     dataset: Dataset,
-    models: PreparedModels,
+    models: prepared_models.PreparedModels,
     monitor: Monitor,
     user_callbacks: Sequence[keras.callbacks.Callback],
 ) -> dict[str, Any]:

@@ -16,9 +16,15 @@ from tfcomp.config.quiet import show_progress
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.batches import make_batches
-from tfcomp.training.checkpoints import EpochTimer, SaveState, TrainingState
+from tfcomp.training.callbacks import (
+    EpochTimer,
+    PlateauSchedule,
+    PruneAxes,
+    SaveState,
+    TrainingState,
+    make_rate,
+)
 from tfcomp.training.compiled import count_span, is_compiled, use_program
-from tfcomp.training.plateau import PlateauSchedule, PruneAxes, make_rate
 
 
 def compile_model(

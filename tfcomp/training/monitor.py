@@ -9,19 +9,10 @@ import keras
 import numpy as np
 
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import Dataset
-from tfcomp.datasets.solvable import (
-    certify_dataset,
-    explain_training,
-    summarize_certificates,
-)
+from tfcomp.datasets import Dataset, solvable
 from tfcomp.datasets.views import subsample_levels
-from tfcomp.evaluation import pictures
+from tfcomp.evaluation import kept_outputs, pictures
 from tfcomp.evaluation.derivatives import WATCHED_POINTS
-from tfcomp.evaluation.kept_outputs import (
-    write_outputs,
-    write_preview,
-)
 from tfcomp.evaluation.point_scores import Evaluation
 from tfcomp.evaluation.reference_scores import score_certified, score_references
 from tfcomp.models.acting import measure_pose_terms
@@ -122,7 +113,7 @@ class Monitor(keras.callbacks.Callback):
             self._observed.set_weights(self.model.get_weights())
             points = subsample_levels(self._dataset).splits.grid
             folder, images = self._config.run_dir, self._evaluator.draw(points)
-            write_outputs(Path(folder), done, points, images)
+            kept_outputs.write_outputs(Path(folder), done, points, images)
         layers_due = _is_due(done, self._config.layerwise_every)
         if layers_due or _is_due(done, self._config.eval_every):
             _, evaluation = self._evaluate(done, self.model, layers_due)
@@ -146,9 +137,11 @@ class Monitor(keras.callbacks.Callback):
         self._write_preview(found)
         metrics["reference"] = dataset.reference_label
         metrics["references"] = score_references(dataset, found.truth)
-        certificates = certify_dataset(dataset)
-        metrics["certificate"] = summarize_certificates(dataset, certificates)
-        metrics["explained"] = explain_training(dataset)
+        certificates = solvable.certify_dataset(dataset)
+        metrics["certificate"] = solvable.summarize_certificates(
+            dataset, certificates
+        )
+        metrics["explained"] = solvable.explain_training(dataset)
         metrics["r2"] = score_certified(dataset, found, certificates[1])
         if channels := measure_pose_terms(model):
             metrics["channels"] = channels
@@ -168,7 +161,7 @@ class Monitor(keras.callbacks.Callback):
         if dataset.first_row == "bottom":
             pair = [images[:, ::-1] for images in pair]
         titles = pictures.title_points(dataset, rows)
-        write_preview(Path(self._config.run_dir), titles, pair)
+        kept_outputs.write_preview(Path(self._config.run_dir), titles, pair)
 
     def _evaluate(
         self, epoch: int, model: keras.Model, with_layers: bool
