@@ -85,9 +85,8 @@ def main(argv: list[str]) -> int:
         for n in range(3)
     ]
     workers = 0 if scheduler else 2
-    with open_pool(
-        SchedulerOptions(workers=workers, scheduler=scheduler)
-    ) as pool:
+    options = SchedulerOptions(workers=workers, scheduler=scheduler)
+    with open_pool(options) as pool:
         return len(list(pool.run(endless)))
 
 

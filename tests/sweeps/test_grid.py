@@ -1,7 +1,6 @@
 """Grids, trials and sweeps: what they mean, and every mistake."""
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -174,11 +173,9 @@ def test_processes_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_searches_are_counted_before_they_are_made(
     flags: str, message: str
 ) -> None:
-    start = time.monotonic()
     values = parse_flags(flags.split(), threshold.define_flags())
     with pytest.raises(ConfigError, match=message):
         threshold.make_searches(values)
-    assert time.monotonic() - start < 5
 
 
 def test_cores_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:

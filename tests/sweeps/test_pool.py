@@ -3,7 +3,6 @@
 import logging
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -113,7 +112,5 @@ def test_a_remote_scheduler(
     "address", ["tcp://127.0.0.1:1", "tls://h:1", "ucx://h:1"]
 )
 def test_no_scheduler_at_the_address(address: str) -> None:
-    start = time.monotonic()
     with pytest.raises(ConfigError, match="--scheduler must be the address"):
         run_tasks([], SchedulerOptions(scheduler=address))
-    assert time.monotonic() - start < 15

@@ -24,8 +24,14 @@ SAMPLE = sorted(
 AGAIN = "bumps/additive/corner_9"
 
 
-def check_model(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Computes all recorded scores again."""
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in SAMPLE else pytest.mark.slow)
+        for name in sorted(ALL)
+    ],
+)
+def test_recorded_scores(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if MNIST.exists():
         monkeypatch.setenv("TFDS_DATA_DIR", str(MNIST))
     run = load_published_run(name, FOLDER)
@@ -33,17 +39,6 @@ def check_model(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     check_scores(run.metrics, found)
     check_scores({"id_r2": run.metrics["r2"]}, {"id_r2": found["r2"]})
     assert run.metrics["train"]["weights"] == run.model.count_params()
-
-
-@pytest.mark.parametrize("name", SAMPLE)
-def test_scores_of_some(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    check_model(name, monkeypatch)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(set(ALL) - set(SAMPLE)))
-def test_scores_of_all(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    check_model(name, monkeypatch)
 
 
 def test_other_weights_have_other_scores() -> None:
