@@ -23,6 +23,7 @@ NUM_TRIALS = {
     "sweep_ablation.flags": 60,
     "sweep_depth.flags": 50,
     "sweep_encodings.flags": 80,
+    "sweep_error_map.flags": 12,
     "sweep_hard_rendering.flags": 40,
     "sweep_mlp_depth.flags": 50,
     "sweep_smoke.flags": 4,
