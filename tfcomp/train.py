@@ -30,6 +30,7 @@ def train_run(config: RunConfig) -> dict[str, Any]:
     """Trains a decoder unless it is finished; returns its `metrics.json`."""
     check_run_folders(config.to_flags())
     dataset = check_config(config)
+    notes.print_notes(dataset)
     if finished := find_finished(config):
         return finished
     limit_threads(config)

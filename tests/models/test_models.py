@@ -159,8 +159,8 @@ def test_memory_of_this_machine_limits_runs_that_are_here(
     monkeypatch.setattr(config_checks, "count_memory", lambda: 10**8)
     config = parse_config(["--grid_size=600", "--eval_points=360000"])
     with pytest.raises(ConfigError, match="--grid_size must be smaller"):
-        config_checks.list_announcements(config)
-    config_checks.list_announcements(config, here=False)
+        config_checks.check_config(config)
+    config_checks.check_config(config, here=False)
     monkeypatch.setattr(config_checks, "count_memory", lambda: 10**6)
     with pytest.raises(ConfigError, match="this machine has 0.0 GB"):
         make_sweep(parse_flags(["--depth=3"], define_flags()))

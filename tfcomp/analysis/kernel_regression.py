@@ -24,7 +24,7 @@ import numpy as np
 from numpy import ndarray as Array
 
 from tfcomp.analysis.features import finite_or_none, single_threaded
-from tfcomp.datasets.dataset import choose_rows
+from tfcomp.datasets.splits import choose_rows
 
 KERNELS = ("additive", "product", "radial")
 # In grid steps of each factor. The radial kernel tends to the largest, but

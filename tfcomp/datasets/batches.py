@@ -32,12 +32,9 @@ def make_batches(
 ) -> tf.data.Dataset:
     """Batches of (factors [B, F], images [B, *image_shape]), with noise."""
     table = tf.constant(dataset.splits.train)
-    stored = dataset.train_images
     num_bytes = 4 * len(table) * math.prod(dataset.image_shape)
-    if stored is None and num_bytes <= MAX_STORED:
-        stored = _render_all(dataset)
-    if stored is not None:
-        stored = tf.constant(stored)
+    is_stored = num_bytes <= MAX_STORED
+    stored = tf.constant(_render_all(dataset)) if is_stored else None
 
     def make_batch(rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         factors = tf.gather(table, rows)

@@ -26,6 +26,7 @@ from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import (
     Points,
     Splits,
+    choose_rows,
     draw_training_table,
     make_splits,
     weigh,
@@ -63,10 +64,8 @@ class Dataset:
             unreadable data. A tuple of notes that it returns is printed.
         notes: Lines that runs print first (`tfcomp.datasets.notes`).
         size_flag: Name of the flag that sets the number of combinations.
-        train_images: Images of the training table [n, *image_shape] for
-            batches; None renders them.
         draw_train: From rows of the training table to their images, where a
-            combination has several.
+            combination has several or they lie on disk.
         compare: From factors [n, F] and images to the mean and the standard
             deviation, [n] each, of their MSE to all images of a combination,
             where one has several.
@@ -93,7 +92,6 @@ class Dataset:
     prepare: Callable[[], Any] = lambda: ()
     notes: tuple[str, ...] = ()
     size_flag: str = "dataset"
-    train_images: np.ndarray | None = None
     draw_train: Render | None = None
     compare: Callable[..., tuple[np.ndarray, np.ndarray]] | None = None
     noise: float = 0.0
@@ -161,8 +159,6 @@ class Dataset:
 
     def render_training(self, rows: np.ndarray) -> np.ndarray:
         """Returns the images of rows of the training table, without noise."""
-        if self.train_images is not None:
-            return self.train_images[rows]
         if self.draw_train is not None:
             return self.render_array(rows, self.draw_train)
         return self.render_array(self.splits.train[rows])
@@ -321,10 +317,3 @@ def build_dataset(
         )
         others["notes"] = (*others.get("notes", ()), note)
     return kind(config.data.dataset, space, region, splits, **others)
-
-
-def choose_rows(count: int, limit: int) -> np.ndarray:
-    """Returns at most `limit` sorted row numbers, always the same ones."""
-    if count <= limit:
-        return np.arange(count)
-    return np.sort(np.random.default_rng(0).choice(count, limit, replace=False))

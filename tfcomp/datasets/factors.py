@@ -7,14 +7,11 @@ stripe has only one coordinate) is NaN.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-
-from tfcomp.config.errors import ConfigError, suggest
 
 
 @dataclass(frozen=True)
@@ -249,52 +246,3 @@ def parse_groups(spec: str, space: FactorSpace) -> list[list[int]]:
             f"must name each factor once ({factors}), as in x_a+y_a,x_b+y_b"
         )
     return [[space.names.index(name) for name in group] for group in groups]
-
-
-def read_points(
-    space: FactorSpace, factors: Any = None, by_name: Mapping[str, Any] = {}
-) -> np.ndarray:
-    """Returns a table of factor values, float32 [n, F].
-
-    Args:
-        factors: Values [n, F] or [F], or a mapping or pandas table of the
-            names of factors.
-        by_name: Values by the name of the factor: a number, the name of a
-            level, or a list of them. Single values go with all others.
-
-    Raises:
-        ConfigError: If a factor or level is missing or unknown.
-    """
-    names = ", ".join(space.names)
-    if factors is None or hasattr(factors, "keys"):
-        by_name = {**dict(() if factors is None else factors), **by_name}
-    elif by_name:
-        rule = "must be given once, as an array or by name"
-        raise ConfigError("factors", rule, sorted(by_name))
-    else:
-        table = np.atleast_2d(np.asarray(factors, np.float32))
-        if table.ndim != 2 or table.shape[1] != len(space):
-            rule = f"must be [n, {len(space)}] ({names})"
-            raise ConfigError("factors", rule, list(np.shape(factors)))
-        return table
-    unknown = [name for name in by_name if name not in space.names]
-    if unknown or len(by_name) < len(space):
-        hint = suggest(unknown[0], space.names) if unknown else ""
-        rule = f"must be all of {names}{hint}"
-        raise ConfigError("factors", rule, sorted(by_name))
-    columns = [_to_values(factor, by_name[factor.name]) for factor in space]
-    try:
-        return np.stack(np.broadcast_arrays(*columns), axis=1)
-    except ValueError:
-        rule = "must have one length, or be single values"
-        raise ConfigError("factors", rule, [*map(len, columns)]) from None
-
-
-def _to_values(factor: Factor, given: Any) -> np.ndarray:
-    levels = dict(zip(factor.names, factor.values().tolist(), strict=False))
-    items = np.atleast_1d(np.asarray(given)).tolist()
-    try:
-        return np.array([levels.get(item, item) for item in items], np.float32)
-    except (TypeError, ValueError):
-        rule = f"must be among {', '.join(factor.names) or 'numbers'}"
-        raise ConfigError(factor.name, rule, given) from None

@@ -44,7 +44,9 @@ class Examples:
     images: np.ndarray
 
 
-def materialize(config: RunConfig, examples_dir: str | Path) -> Path:
+def materialize(
+    config: RunConfig, examples_dir: str | Path, dataset: Dataset | None = None
+) -> Path:
     """Writes the examples of a run unless they exist; returns their folder."""
     parent = Path(examples_dir)
     folder = _name_folder(config, parent)
@@ -53,7 +55,7 @@ def materialize(config: RunConfig, examples_dir: str | Path) -> Path:
         with lock_folder(parent, wait=True):
             refuse_links_between(parent, folder)
             if not (folder / CARD_FILE).exists():
-                dataset = make_dataset(config)
+                dataset = dataset or make_dataset(config)
                 if not _is_written(folder):
                     _write(config, dataset, parent)
                 card = format_data_card(dataset, select_settings(config))
@@ -69,17 +71,21 @@ def attach_examples(config: RunConfig, dataset: Dataset) -> Dataset:
     folder = config.data.examples_dir
     if not folder:
         return dataset
-    found, expected = load_split(config, folder, "train"), dataset.splits.train
+    found = load_split(config, folder, "train", dataset)
+    expected = dataset.splits.train
     if not np.array_equal(found.factors, expected, equal_nan=True):
         raise RunError(
             f"--examples_dir={folder} has other examples than the flags "
             f"describe; remove {name_examples(config)} and write it again"
         )
-    return dataclasses.replace(dataset, train_images=found.images)
+    return dataclasses.replace(dataset, draw_train=found.images.__getitem__)
 
 
 def load_split(
-    config: RunConfig, examples_dir: str | Path, split: str
+    config: RunConfig,
+    examples_dir: str | Path,
+    split: str,
+    dataset: Dataset | None = None,
 ) -> Examples:
     """Returns a split on disk, `train` or `ood`."""
     name, folder = name_examples(config), _name_folder(config, examples_dir)
@@ -101,7 +107,7 @@ def load_split(
                 read_config=tfds.ReadConfig(try_autocache=False),
             )
             table = tfds.as_numpy(examples)
-        names = make_dataset(config).space.names
+        names = (dataset or make_dataset(config)).space.names
         columns = [table[f"value_{name}"] for name in names]
         return Examples(np.stack(columns, axis=1), table["image"])
     except Exception as error:  # whatever a damaged file leads to

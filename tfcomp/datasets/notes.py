@@ -29,6 +29,14 @@ def list_notes(dataset: Dataset) -> list[str]:
     return [line for line in lines if line]
 
 
+def print_notes(dataset: Dataset) -> None:
+    """Prints the notes, and what is held out."""
+    for line in filter(
+        None, [*list_notes(dataset), describe_held_out(dataset)]
+    ):
+        print(line)
+
+
 def describe_sample(dataset: Dataset) -> str:
     """Describes coverage of the results, if they leave out combinations."""
     splits, size = dataset.splits, math.prod(dataset.space.shape)

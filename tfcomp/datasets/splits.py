@@ -165,6 +165,13 @@ def sample_rows(is_ood: np.ndarray, count: int) -> np.ndarray:
     return np.sort(np.concatenate(chosen))
 
 
+def choose_rows(count: int, limit: int) -> np.ndarray:
+    """Returns at most `limit` sorted row numbers, always the same ones."""
+    if count <= limit:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(0).choice(count, limit, replace=False))
+
+
 def draw_training_table(
     config: RunConfig,
     space: FactorSpace,

@@ -1,4 +1,4 @@
-"""Views of a dataset: images as contrast, and subsamples of combinations.
+"""Views of a dataset: images as contrast, subsamples, and points by name.
 
 A random sample has hardly two combinations that differ in one factor alone, as
 maps need them: `subsample_levels` takes all combinations of some levels.
@@ -6,13 +6,14 @@ maps need them: `subsample_levels` takes all combinations of some levels.
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import ConfigError, suggest
 from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.datasets.splits import make_splits, sample_rows
 
 MAX_EXPLORED = 4096  # combinations
@@ -121,3 +122,52 @@ def subsample_levels(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
 
 def _find_rows(index: np.ndarray, levels: Sequence[np.ndarray]) -> np.ndarray:
     return np.flatnonzero(np.all([*map(np.isin, index.T, levels)], axis=0))
+
+
+def read_points(
+    space: FactorSpace, factors: Any = None, by_name: Mapping[str, Any] = {}
+) -> np.ndarray:
+    """Returns a table of factor values, float32 [n, F].
+
+    Args:
+        factors: Values [n, F] or [F], or a mapping or pandas table of the
+            names of factors.
+        by_name: Values by the name of the factor: a number, the name of a
+            level, or a list of them. Single values go with all others.
+
+    Raises:
+        ConfigError: If a factor or level is missing or unknown.
+    """
+    names = ", ".join(space.names)
+    if factors is None or hasattr(factors, "keys"):
+        by_name = {**dict(() if factors is None else factors), **by_name}
+    elif by_name:
+        rule = "must be given once, as an array or by name"
+        raise ConfigError("factors", rule, sorted(by_name))
+    else:
+        table = np.atleast_2d(np.asarray(factors, np.float32))
+        if table.ndim != 2 or table.shape[1] != len(space):
+            rule = f"must be [n, {len(space)}] ({names})"
+            raise ConfigError("factors", rule, list(np.shape(factors)))
+        return table
+    unknown = [name for name in by_name if name not in space.names]
+    if unknown or len(by_name) < len(space):
+        hint = suggest(unknown[0], space.names) if unknown else ""
+        rule = f"must be all of {names}{hint}"
+        raise ConfigError("factors", rule, sorted(by_name))
+    columns = [_to_values(factor, by_name[factor.name]) for factor in space]
+    try:
+        return np.stack(np.broadcast_arrays(*columns), axis=1)
+    except ValueError:
+        rule = "must have one length, or be single values"
+        raise ConfigError("factors", rule, [*map(len, columns)]) from None
+
+
+def _to_values(factor: Factor, given: Any) -> np.ndarray:
+    levels = dict(zip(factor.names, factor.values().tolist(), strict=False))
+    items = np.atleast_1d(np.asarray(given)).tolist()
+    try:
+        return np.array([levels.get(item, item) for item in items], np.float32)
+    except (TypeError, ValueError):
+        rule = f"must be among {', '.join(factor.names) or 'numbers'}"
+        raise ConfigError(factor.name, rule, given) from None

@@ -27,7 +27,7 @@ from tfcomp.config.plugins import admit_plugins
 from tfcomp.config.run_config import LOCATION_FLAGS, RunConfig, make_config
 from tfcomp.config.run_flags import parse_record
 from tfcomp.datasets import Dataset, make_dataset
-from tfcomp.models.config_checks import list_announcements
+from tfcomp.models.config_checks import check_config
 from tfcomp.models.stages import build_model
 from tfcomp.storage import published_folder, run_folder
 from tfcomp.storage.files import DamagedFileError
@@ -141,11 +141,12 @@ def make_published(contents: Mapping[str, bytes], name: str) -> LoadedRun:
         metrics = published_folder.parse_metrics(
             contents[METRICS_FILE], METRICS_FILE
         )
-        model = _make_model(config, contents[WEIGHTS_FILE])
+        dataset = check_config(config)
+        model = _make_model(config, dataset, contents[WEIGHTS_FILE])
     except (ConfigError, RunError) as error:
         raise RunError(f"{name} cannot be used: {error}") from error
     text = contents[FLAGS_FILE].decode()
-    return LoadedRun(None, config, make_dataset(config), model, metrics, text)
+    return LoadedRun(None, config, dataset, model, metrics, text)
 
 
 def parse_published_flags(content: bytes, name: str) -> RunConfig:
@@ -161,7 +162,6 @@ def parse_published_flags(content: bytes, name: str) -> RunConfig:
     kept = {k: v for k, v in flags.items() if k not in LOCATION_FLAGS}
     config = make_config(kept | {"run_name": make_run_name(name)})
     check_publishable(config)
-    list_announcements(config)
     return config
 
 
@@ -182,7 +182,9 @@ def check_publishable(config: RunConfig) -> None:
             raise ConfigError(flag, rule, config.to_flags()[flag])
 
 
-def _make_model(config: RunConfig, content: bytes) -> keras.Model:
+def _make_model(
+    config: RunConfig, dataset: Dataset, content: bytes
+) -> keras.Model:
     arrays = read_arrays(content)
     count = sum(map(np.size, arrays))
     sizes = config.model
@@ -191,7 +193,7 @@ def _make_model(config: RunConfig, content: bytes) -> keras.Model:
     if largest**2 > 16 * count + MIN_SQUARE:
         rule = f"has {count:,} numbers, too few for layers of {largest:,}"
         raise RunError(f"{WEIGHTS_FILE} {rule}")
-    model = build_model(config, make_dataset(config), "float32")
+    model = build_model(config, dataset, "float32")
     found = [values.shape for values in arrays]
     shapes = [tuple(weight.shape) for weight in model.weights]
     if len(found) != len(shapes):

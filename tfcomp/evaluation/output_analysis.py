@@ -21,9 +21,8 @@ from tfcomp.analysis.superposition import (
     SuperpositionScores,
     compute_superposition,
 )
-from tfcomp.datasets.dataset import choose_rows
 from tfcomp.datasets.grid_maps import Curve, list_curves
-from tfcomp.datasets.splits import Splits
+from tfcomp.datasets.splits import Splits, choose_rows
 from tfcomp.datasets.views import to_contrast
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun

@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 
 from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.dataset import choose_rows
 from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.datasets.grid_maps import Plane, find_interval, list_curves
+from tfcomp.datasets.splits import choose_rows
 from tfcomp.evaluation.evaluator import EmbeddingAnalysis
 from tfcomp.evaluation.point_scores import Evaluation, compute_error_ratio
 from tfcomp.figures import manifold_plots

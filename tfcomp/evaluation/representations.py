@@ -13,8 +13,8 @@ from tfcomp.analysis import additivity, disentanglement
 from tfcomp.analysis.distances import find_nearest
 from tfcomp.analysis.kernels import compute_cosine_gram, summarize_alignment
 from tfcomp.analysis.tuning import compute_tuning, summarize_tuning
-from tfcomp.datasets.dataset import choose_rows
 from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.splits import choose_rows
 from tfcomp.datasets.table_images import to_array
 
 Layers = dict[str, np.ndarray]

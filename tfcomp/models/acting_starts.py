@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.dataset import choose_rows
+from tfcomp.datasets.splits import choose_rows
 
 POSE = ("x", "y", "angle", "size")
 POSE_TERMS = (*POSE, "template", "color")  # color is for several channels

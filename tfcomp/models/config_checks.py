@@ -7,7 +7,6 @@ from tfcomp.config.plugins import import_plugins
 from tfcomp.config.process import count_memory
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
-from tfcomp.datasets.notes import describe_held_out, list_notes
 from tfcomp.models import ENCODINGS, MODELS
 
 # Datasets that make their images; a plugin's may read a file.
@@ -17,20 +16,8 @@ FLOAT = 4  # bytes
 COPIES = 4
 
 
-def check_config(config: RunConfig) -> Dataset:
-    """Checks a run, prints its notes and returns its dataset."""
-    dataset, lines = _check(config, here=True)
-    for line in filter(None, [*lines, describe_held_out(dataset)]):
-        print(line)
-    return dataset
-
-
-def list_announcements(config: RunConfig, here: bool = True) -> list[str]:
-    """Checks a run and returns its notes; elsewhere memory may be larger."""
-    return _check(config, here)[1]
-
-
-def _check(config: RunConfig, here: bool) -> tuple[Dataset, list[str]]:
+def check_config(config: RunConfig, here: bool = True) -> Dataset:
+    """Checks a run and returns its dataset; elsewhere memory may be larger."""
     import_plugins(config.plugins)
     if config.data.data and config.data.dataset in READ_NO_FILE:
         rule = "must go with --dataset=table, which reads it"
@@ -43,10 +30,9 @@ def _check(config: RunConfig, here: bool) -> tuple[Dataset, list[str]]:
     if config.keep_outputs and config.training.id_target:
         rule = "must be 0 beside --id_target, whose restarts would replace them"
         raise ConfigError("keep_outputs", rule, config.keep_outputs)
-    lines = list_notes(dataset)
     if here:
         check_memory(config, dataset)
-    return dataset, lines
+    return dataset
 
 
 def check_memory(config: RunConfig, dataset: Dataset) -> None:

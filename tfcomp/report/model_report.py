@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 from tfcomp.analysis.jacobians import compute_stage_metrics, evaluate_in_batches
 from tfcomp.config.errors import ConfigError, name_arguments
 from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.factors import read_points
 from tfcomp.datasets.solvable import measure_coverage
+from tfcomp.datasets.views import read_points
 from tfcomp.evaluation import loading, pictures
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.run_analysis import RunAnalysis

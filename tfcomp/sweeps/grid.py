@@ -20,8 +20,9 @@ from tfcomp.config.run_flags import (
     parse_flags,
 )
 from tfcomp.config.settings import Settings, setting
+from tfcomp.datasets.notes import list_notes
 from tfcomp.evaluation.metrics import adopt_metrics
-from tfcomp.models.config_checks import list_announcements
+from tfcomp.models.config_checks import check_config
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.run_folder import TRIALS
 from tfcomp.sweeps.scheduler_options import is_here
@@ -165,7 +166,7 @@ def make_trials(
     for varied in settings:
         config = make_config({**flags, **varied, **places, "seed": seeds[0]})
         here = is_here(flags)
-        notes |= dict.fromkeys(list_announcements(config, here))
+        notes |= dict.fromkeys(list_notes(check_config(config, here)))
         version = compute_code_version(config.plugins)
         for seed in seeds:
             training = dataclasses.replace(config.training, seed=seed)

@@ -26,6 +26,7 @@ from tfcomp.config.process import IsStopped, StopRequested, stop_when
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags, make_flags, parse_flags
+from tfcomp.datasets.notes import print_notes
 from tfcomp.models.config_checks import check_config
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.files import LinkError, make_subfolder, open_log
@@ -218,6 +219,7 @@ def run_trial(argv: list[str]) -> None:
     measure = settings.pop("measure")
     config = make_config(settings | {"resume": True})
     dataset = check_config(config)
+    print_notes(dataset)
     with start_tensorflow():
         import keras
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import io
 import math
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from tfcomp.config.run_config import LOCATION_FLAGS, RunConfig
 from tfcomp.config.run_flags import RETIRED
 from tfcomp.statistics.seed_statistics import IGNORED
+from tfcomp.storage.files import DamagedFileError, read_text
 
 Flags = dict[str, Any]
 # When, subset, stage, name, value; NaN for a null.
@@ -130,6 +133,23 @@ def list_numbers(
             elif when == START or name not in known:
                 for stage, number in zip(stages, value, strict=True):
                     yield when, ALL, stage, name, _to_float(number)
+
+
+def list_history(path: Path) -> Iterator[Row]:
+    """Yields the numbers of each epoch."""
+    import pandas as pd
+
+    try:
+        table = pd.read_csv(io.StringIO(read_text(path)))
+        table = table.set_index("epoch").astype(float)
+    except (KeyError, ValueError) as error:
+        raise DamagedFileError(path, error) from error
+    for epoch, row in table.iterrows():
+        for tag, value in row.dropna().items():
+            subset, _, name = str(tag).partition("/")
+            if not subset.startswith(("id", "ood")):
+                subset, name = ALL, str(tag)
+            yield f"epoch {epoch}", subset, "", name, value
 
 
 def _walk(value: Any, name: str = "") -> Iterator[tuple[str, float]]:

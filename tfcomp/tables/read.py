@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import io
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.storage.files import DamagedFileError, read_json, read_text
+from tfcomp.storage.files import DamagedFileError, read_json
 from tfcomp.storage.run_folder import (
     HISTORY_FILE,
     METRICS_FILE,
@@ -27,9 +26,9 @@ from tfcomp.tables.flatten import (
     IDENTITY,
     MEASURED,
     NO_FLAGS,
-    Row,
     Run,
     describe_run,
+    list_history,
     list_numbers,
     parse_run_flags,
 )
@@ -219,25 +218,9 @@ def read_run(folder: Path, history: bool = True) -> Run:
     row = describe_run(flags, folder.as_posix(), sweep.name, origin, version)
     numbers = list(list_numbers(metrics, measures))
     if history and (folder / HISTORY_FILE).exists():
-        numbers += _list_history(folder / HISTORY_FILE)
+        numbers += list_history(folder / HISTORY_FILE)
     age = os.stat(folder / METRICS_FILE).st_mtime
     return Run(row, numbers, metrics.get(OWN_METRICS, {}), age)
-
-
-def _list_history(path: Path) -> Iterable[Row]:
-    import pandas as pd
-
-    try:
-        table = pd.read_csv(io.StringIO(read_text(path)))
-        table = table.set_index("epoch").astype(float)
-    except (KeyError, ValueError) as error:
-        raise DamagedFileError(path, error) from error
-    for epoch, row in table.iterrows():
-        for tag, value in row.dropna().items():
-            subset, _, name = str(tag).partition("/")
-            if not subset.startswith(("id", "ood")):
-                subset, name = ALL, str(tag)
-            yield f"epoch {epoch}", subset, "", name, value
 
 
 def _leave_out_repeats(runs: Sequence[Run], notes: list[str]) -> list[Run]:

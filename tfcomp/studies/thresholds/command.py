@@ -23,7 +23,8 @@ from absl import flags
 from tfcomp.config import run_flags
 from tfcomp.config.command import Command
 from tfcomp.config.run_config import RunConfig, make_config
-from tfcomp.models.config_checks import list_announcements
+from tfcomp.datasets.notes import list_notes
+from tfcomp.models.config_checks import check_config
 from tfcomp.statistics.estimates import (
     PowerLaw,
     SizeMean,
@@ -235,7 +236,8 @@ def make_searches(values: dict[str, Any]) -> ThresholdSearches:
         # Seeds differ in nothing that is checked, and there may be thousands.
         if case.seed == settings.first_seed:
             config = case.make_config(case.find_range()[1])
-            notes |= dict.fromkeys(list_announcements(config, is_here(values)))
+            dataset = check_config(config, is_here(values))
+            notes |= dict.fromkeys(list_notes(dataset))
     print(*notes, sep="\n", end="\n" if notes else "")
     lines = [*run_flags.list_flag_lines(settings), ""]
     text = run_flags.format_flags(base) + "\n".join(lines)
