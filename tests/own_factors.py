@@ -1,7 +1,5 @@
 """A data set as a plugin makes one: many factors of all kinds, in color."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -136,8 +136,9 @@ def check_thresholds(setting: DataFrame, rules: Rules) -> list[Check]:
         result = compute_statistics(values)  # None if a seed lacks its score
         mean, spread, passed = None, None, False
         if result:
-            mean, spread = result.mean, result.half_width
-            passed = rule.accepts(mean)
+            mean, passed = result.mean, rule.accepts(result.mean)
+            if result.low is not None and result.high is not None:
+                spread = (result.high - result.low) / 2
         row = (score, str(rule), mean, spread, len(setting), passed)
         checks.append(Check(*row))
     return checks

@@ -214,16 +214,6 @@ def test_a_name_has_one_builder(builder: Callable | str, built: int) -> None:
         registry.get("c")
 
 
-def test_path_is_imported_only_when_loaded(plugins: Path) -> None:
-    registry = Registry("shape")
-    (plugins / "lazy_shapes.py").write_text("def build():\n    return 5\n")
-    registry.register("lazy", "lazy_shapes:build")
-    entry = registry.get("lazy")
-    assert "lazy_shapes" not in sys.modules
-    assert entry.load()() == 5
-    assert "lazy_shapes" in sys.modules
-
-
 def test_module_that_is_added_to_a_package_is_imported(plugins: Path) -> None:
     from tfcomp.models.decoders import import_all
 
@@ -233,13 +223,3 @@ def test_module_that_is_added_to_a_package_is_imported(plugins: Path) -> None:
     (package / "added.py").write_text("NAME = 5\n")
     import_all(importlib.import_module("families"))
     assert sys.modules["families.added"].NAME == 5
-
-
-def test_shipped_paths_exist() -> None:
-    from tfcomp.datasets import DATASETS
-    from tfcomp.datasets.regions import REGIONS
-    from tfcomp.models import ENCODINGS, MODELS
-
-    for table in (DATASETS, ENCODINGS, MODELS, REGIONS):
-        for name in table.names():
-            assert callable(table.get(name).load())

@@ -1,7 +1,5 @@
 """A small table of images, as files of one's own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables that cannot be read are answered in one line."""
 
-from __future__ import annotations
-
 import os
 import resource
 import zipfile
@@ -22,7 +20,7 @@ from tests.datasets.own_tables import (
 )
 from tfcomp import train
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_checks import TableError
 from tfcomp.datasets.table_files import OPTIONS, read_h5
 
 

@@ -13,7 +13,7 @@ import tfcomp
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets.regions import parse_region
-from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_checks import TableError
 from tfcomp.datasets.tables import make_listed_region
 from tfcomp.models.config_checks import check_config
 

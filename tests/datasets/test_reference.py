@@ -7,7 +7,7 @@ import pytest
 
 import tfcomp
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets.dataset import make_dataset
+from tfcomp.datasets import make_dataset
 from tfcomp.datasets.views import to_contrast
 from tfcomp.report.model_report import ModelReport
 

@@ -18,7 +18,8 @@ from tfcomp.datasets.certificate import certify
 from tfcomp.datasets.factors import make_pixel_space
 from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.solvable import certify_dataset, measure_coverage
-from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_checks import TableError
+from tfcomp.datasets.views import make_map
 from tfcomp.train import train_run
 
 RNG = np.random.default_rng(0)
@@ -170,7 +171,7 @@ def test_maps_coverage_and_certificates_are_of_bins() -> None:
         axis=1,
     )
     values = np.arange(400.0)
-    shown = dataset.make_map(values)
+    shown = make_map(dataset, values)
     for i, j in np.ndindex(8, 5):
         inside = (bins == (i, j)).all(axis=1)
         if inside.any():

@@ -1,7 +1,5 @@
 """Folders of pictures with tables, smallNORB, and `.mat` bombs."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import resource
@@ -18,8 +16,8 @@ from tests.datasets.own_tables import load
 from tfcomp.config.data_config import hash_data
 from tfcomp.config.errors import RunError
 from tfcomp.datasets.factor_table import FactorTable
-from tfcomp.datasets.table_factors import TableError
-from tfcomp.datasets.tables import read_table
+from tfcomp.datasets.table_checks import TableError
+from tfcomp.datasets.tables import find_polarity, read_table
 
 MAGIC = {np.dtype("u1"): 0x1E3D4C55, np.dtype("<i4"): 0x1E3D4C54}
 PIXELS = np.random.default_rng(0).integers(0, 256, (8, 6, 5), np.uint8)
@@ -123,7 +121,7 @@ def test_transparent_pixels_are_black(tmp_path: Path) -> None:
         layers[place, 2:4, 3] = 255
         PIL.Image.fromarray(layers).save(tmp_path / f"{place}.png")
     table = read_table(str(tmp_path))
-    assert table.polarity == "bright"
+    assert find_polarity(table) == "bright"
     expected = np.zeros((8, 8, 8, 3))
     for place in range(8):
         expected[place, place, 2:4] = 1

@@ -1,7 +1,5 @@
 """Tables of own images: every layout, batches and samples."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 
@@ -23,7 +21,7 @@ from tests.datasets.own_tables import (
 )
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.notes import list_notes
-from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_checks import TableError
 from tfcomp.datasets.tables import read_table
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.datasets.own_tables import CLASSES, IMAGES, NAMES, SIZES, load
-from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_checks import TableError
 from tfcomp.datasets.tfds_tables import check_features, read_tfds
 
 GOOD = "tensorflow_datasets.core.features.image_feature.Image"

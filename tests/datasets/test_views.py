@@ -9,7 +9,7 @@ import pytest
 from tests.own_factors import TILES
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets.dataset import Dataset, make_dataset
+from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
 from tfcomp.datasets.grid_maps import (
     GridMap,

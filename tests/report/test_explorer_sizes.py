@@ -1,7 +1,5 @@
 """The explorer of two factors, of one, of many combinations, and of few."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

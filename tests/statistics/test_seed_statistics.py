@@ -78,7 +78,6 @@ def test_statistics_against_a_textbook() -> None:
     half = 4.3027 * math.sqrt(7 / 3)
     assert (found.mean, found.count) == (3.0, 3)
     assert found.deviation == pytest.approx(math.sqrt(7))
-    assert found.half_width == pytest.approx(half, rel=1e-4)
     ends = pytest.approx((3 - half, 3 + half), rel=1e-4)
     assert (found.low, found.high) == ends
 
@@ -89,7 +88,7 @@ def test_degenerate_statistics() -> None:
         assert compute_statistics(values) is None
     single = compute_statistics([2.0])
     assert (single.mean, single.count) == (2.0, 1)
-    assert single.deviation is single.low is single.half_width is None
+    assert single.deviation is single.low is single.high is None
 
 
 def test_summary_of_settings() -> None:

@@ -3,8 +3,6 @@
 XLA needs seconds for the smallest convolution on a CPU, so networks are tiny.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Callable

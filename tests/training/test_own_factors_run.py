@@ -10,6 +10,7 @@ from tests.own_factors import REGIONS, TILES
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
+from tfcomp.datasets.views import make_map
 from tfcomp.evaluation.loading import LoadedRun, load_run
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.evaluation.run_metrics import compute_metrics
@@ -90,8 +91,8 @@ def test_report_of_a_sample() -> None:
     # Maps are of points of their own.
     whole = make_study("tiles")
     assert len(exhibits["landscape_tiles"]) < np.prod(TILES.shape)
-    error = study.for_maps.dataset.make_map(study.for_maps.error_ratio)
-    expected = whole.dataset.make_map(whole.error_ratio)
+    error = make_map(study.for_maps.dataset, study.for_maps.error_ratio)
+    expected = make_map(whole.dataset, whole.error_ratio)
     for plane in study.dataset.planes:
         np.testing.assert_allclose(
             error.cut(plane).values, expected.cut(plane).values, rtol=1e-4

@@ -5,9 +5,7 @@ codes of all factors gives parts a_i(f_i) and the share that they explain:
 
     y = mean + sum_i a_i(f_i) + rest        R^2 = 1 - |rest|^2 / |y - mean|^2
 
-Everything follows from second moments X^T X, X^T Y and Y^T Y with one-hot codes
-X, which are collected in blocks of rows, for three sets of rows: ID rows that
-probes are fitted to, ID rows that test them, and OOD rows.
+Everything follows from second `moments` of one-hot codes and embeddings.
 
     additive_r2            the share above, fitted to all rows
     additive_r2_whitened   its mean over principal components, each weighted
@@ -22,10 +20,8 @@ probes are fitted to, ID rows that test them, and OOD rows.
 The same numbers with permuted classes are the chance level.
 """
 
-from __future__ import annotations
-
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,16 +33,15 @@ from tfcomp.analysis.features import (
     compute_effective_rank,
     finite_or_none,
 )
+from tfcomp.analysis.moments import ID, ID_TEST, OOD, Layer, Moments
 
 MAX_UNITS = 4096
 TEST_SHARE = 5  # every fifth ID row tests the probes
-ID, ID_TEST, OOD = SETS = range(3)
 # Eigenvalues below, relative to the largest, are rounding.
 FLOOR = 1e-10
 SHRINKAGE = 1e-3  # of a covariance toward a multiple of the identity
 # Share of a part's variance in the directions that angles compare.
 KEPT = 0.99
-_BLOCK_BYTES = 2**27
 
 
 @dataclass(frozen=True)
@@ -58,83 +53,6 @@ class Additivity:
     pairs: list[Scores]  # by pair of factors
 
 
-@dataclass(frozen=True)
-class _Moments:
-    """Second moments of one-hot codes [K] and embeddings [d] of some rows."""
-
-    count: int
-    design: Array  # [K, K]
-    cross: Array  # [K, d]
-    squares: Array  # [d, d]
-
-    def __add__(self, other: _Moments) -> _Moments:
-        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
-        return _Moments(*(mine + theirs for mine, theirs in pairs))
-
-    @property
-    def counts(self) -> Array:
-        return np.diagonal(self.design)
-
-    @property
-    def mean(self) -> Array:
-        return self.cross.sum(axis=0) / max(self.counts.sum(), 1)
-
-    def about(self, mean: Array) -> _Moments:
-        both = np.outer(self.count * self.mean, mean)
-        squares = self.squares - both - both.T
-        squares += self.count * np.outer(mean, mean)
-        cross = self.cross - self.counts[:, None] * mean
-        return replace(self, cross=cross, squares=squares)
-
-    def fit(self) -> Array:
-        return np.linalg.pinv(self.design, hermitian=True) @ self.cross
-
-
-@dataclass(frozen=True)
-class _Layer:
-    """Embeddings [n, d] with grid indices [n, F] and sets [n] of their rows."""
-
-    values: Array
-    index: Array
-    sizes: Sequence[int]
-    sets: Array
-
-    @property
-    def slices(self) -> list[slice]:
-        ends = np.cumsum([0, *self.sizes]).tolist()
-        return [slice(a, b) for a, b in itertools.pairwise(ends)]
-
-    def iterate(self, number: int) -> Iterator[tuple]:
-        """Yields indices, one-hot codes and embeddings of a set, in blocks."""
-        rows = np.flatnonzero(self.sets == number)
-        size = max(1, _BLOCK_BYTES // (8 * self.values.shape[1]))
-        for start in range(0, len(rows), size):
-            block = rows[start : start + size]
-            index = self.index[block]
-            columns = index + [part.start for part in self.slices]
-            starts = np.arange(0, index.size + 1, index.shape[1])
-            data = np.ones(index.size), columns.ravel(), starts
-            codes = sparse.csr_array(data, (len(block), sum(self.sizes)))
-            yield index, codes, self.values[block].astype(np.float64)
-
-    def collect(self, known: Sequence[_Moments] = ()) -> list[_Moments]:
-        """Collects the moments of all sets, but products that are known."""
-        width, units = sum(self.sizes), self.values.shape[1]
-        moments = []
-        for number in SETS:
-            design, cross = np.zeros((width, width)), np.zeros((width, units))
-            squares = np.zeros((units, units))
-            for _, codes, values in self.iterate(number):
-                design += (codes.T @ codes).toarray()
-                cross += codes.T @ values
-                if not known:
-                    squares += values.T @ values
-            squares = known[number].squares if known else squares
-            count = int(np.sum(self.sets == number))
-            moments.append(_Moments(count, design, cross, squares))
-        return moments
-
-
 def measure_additivity(
     values: Array,
     index: Array,
@@ -143,7 +61,7 @@ def measure_additivity(
     seed: int = 0,
 ) -> tuple[Additivity, Additivity]:
     """Returns numbers of embeddings [n, d], and those of permuted classes."""
-    layer = _Layer(_reduce_units(values), index, sizes, split_rows(is_ood))
+    layer = Layer(_reduce_units(values), index, sizes, split_rows(is_ood))
     moments = layer.collect()
     order = np.random.default_rng(seed).permutation(len(index))
     permuted = replace(layer, index=index[order])
@@ -174,7 +92,7 @@ def _reduce_units(values: Array) -> Array:
     return values - values[:1]
 
 
-def _summarize(layer: _Layer, moments: Sequence[_Moments]) -> Additivity:
+def _summarize(layer: Layer, moments: Sequence[Moments]) -> Additivity:
     whole = moments[ID] + moments[ID_TEST] + moments[OOD]
     whole = whole.about(whole.mean)
     parts, squares = whole.fit(), whole.squares
@@ -204,7 +122,7 @@ def _explain(rest: Array, squares: Array) -> float | None:
     return finite_or_none(1 - np.trace(rest) / total) if total > 0 else None
 
 
-def _explain_whitened(rest: Array, whole: _Moments) -> float | None:
+def _explain_whitened(rest: Array, whole: Moments) -> float | None:
     """Averages R^2 over components; None if they are as many as rows allow."""
     values, axes = np.linalg.eigh(whole.squares)
     kept = values > FLOOR * max(values[-1], 0.0)
@@ -215,7 +133,7 @@ def _explain_whitened(rest: Array, whole: _Moments) -> float | None:
     return finite_or_none(1 - shares.mean())
 
 
-def _compose(moments: Sequence[_Moments]) -> Scores:
+def _compose(moments: Sequence[Moments]) -> Scores:
     known = moments[ID] + moments[ID_TEST]
     parts = known.about(known.mean).fit()
     numbers: Scores = {}
@@ -230,7 +148,7 @@ def _compose(moments: Sequence[_Moments]) -> Scores:
 
 
 def _probe(
-    layer: _Layer, moments: Sequence[_Moments]
+    layer: Layer, moments: Sequence[Moments]
 ) -> tuple[Array, dict[str, Array]]:
     """Fits discriminants to ID rows; returns weights, and accuracies."""
     known = moments[ID].about(moments[ID].mean)
@@ -248,7 +166,7 @@ def _probe(
     return weights, accuracy
 
 
-def _fit_discriminant(moments: _Moments, part: slice) -> tuple[Array, Array]:
+def _fit_discriminant(moments: Moments, part: slice) -> tuple[Array, Array]:
     """Returns weights [d, size] and offsets of a linear discriminant."""
     counts = moments.counts[part]
     means = moments.cross[part] / np.maximum(counts, 1)[:, None]
@@ -261,7 +179,7 @@ def _fit_discriminant(moments: _Moments, part: slice) -> tuple[Array, Array]:
 
 
 def _compare_parts(
-    layer: _Layer, whole: _Moments, parts: Array
+    layer: Layer, whole: Moments, parts: Array
 ) -> tuple[list[Scores], list[Scores]]:
     """Returns share and rank of each part, and the angles of all pairs."""
     total = max(np.trace(whole.squares), 1e-300)

@@ -7,7 +7,6 @@ more, or --trust_flagfile.
 """
 
 import importlib
-import pkgutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -103,23 +102,17 @@ def _split_flags(arguments: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
 class Entry(NamedTuple):
     """A registered builder and its rules for configurations."""
 
-    target: Callable | str
+    target: Callable
     check: Callable | None
     cost: Callable | None
 
     def load(self) -> Callable:
-        """Returns the builder, imported if it is a path."""
-        if isinstance(self.target, str):
-            return pkgutil.resolve_name(self.target)
+        """Returns the builder."""
         return self.target
 
 
 class Registry:
-    """A table of builders; errors name the flag that chooses among them.
-
-    A builder may be the path of one (`package.module:function`), which is
-    imported on use: listing models imports no TensorFlow.
-    """
+    """A table of builders; errors name the flag that chooses among them."""
 
     def __init__(self, flag: str) -> None:
         self.flag = flag
@@ -129,7 +122,7 @@ class Registry:
     def register(
         self,
         name: str,
-        target: Callable | str | None = None,
+        target: Callable | None = None,
         check: Callable | None = None,
         cost: Callable | None = None,
     ) -> Any:
@@ -137,7 +130,7 @@ class Registry:
 
         Args:
             name: The value of the flag.
-            target: The builder, or its path `package.module:function`.
+            target: The builder.
             check: `check(config, dataset)` of a model raises `ConfigError` if
                 the builder cannot work; called before anything is built.
             cost: `cost(config)` of a model returns the multiplications of its
@@ -167,10 +160,8 @@ class Registry:
         return self._entries[name]
 
 
-def locate(target: Callable | str) -> str:
+def locate(target: Callable) -> str:
     """Returns the path of a builder, as `package.module:function`."""
-    if isinstance(target, str):
-        return target
     # A `functools.partial` has no path.
     name = getattr(target, "__qualname__", repr(target))
     return f"{target.__module__}:{name}"

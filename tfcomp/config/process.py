@@ -1,7 +1,5 @@
 """Cores, memory and temporary files of this process; requests to stop it."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import functools

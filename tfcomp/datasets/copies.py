@@ -5,8 +5,6 @@ with such an image needs no composition, and no decoder can learn two values of
 a factor apart whose training images are equal.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

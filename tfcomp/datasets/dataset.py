@@ -1,4 +1,4 @@
-"""`Dataset`: factors, splits and a renderer; chosen by `--dataset`."""
+"""`Dataset`: factors, splits and a renderer."""
 
 from __future__ import annotations
 
@@ -11,28 +11,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tfcomp.config.plugins import Registry
-from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.copies import Copies, find_copies
 from tfcomp.datasets.factors import FactorSpace, number_rows
 from tfcomp.datasets.grid_maps import (
-    GridMap,
     Plane,
     find_vertical,
     list_planes,
     spread,
 )
-from tfcomp.datasets.regions import Region, parse_region
-from tfcomp.datasets.splits import (
-    Points,
-    Splits,
-    choose_rows,
-    draw_training_table,
-    make_splits,
-    weigh,
-)
+from tfcomp.datasets.regions import Region
+from tfcomp.datasets.splits import Points, Splits, choose_rows
 
-DATASETS = Registry("dataset")
 MAX_PIXELS = 2**18  # rendered at a time
 Render = Callable[[Any], Any]
 MAX_AVERAGED = 4096  # training images
@@ -172,7 +161,8 @@ class Dataset:
         return spread(self.space, every.factors, ~every.is_ood, False)
 
     @property
-    def _held_out(self) -> np.ndarray:
+    def held_out(self) -> np.ndarray:
+        """Mask of held-out combinations, [*sizes]."""
         every = self.splits.all
         return spread(self.space, every.factors, every.is_ood, False)
 
@@ -181,15 +171,7 @@ class Dataset:
         """Planes for maps; none without two ordered factors or if large."""
         if self.known is None:
             return []
-        return list_planes(self.space.factors, self._held_out, self.known)
-
-    def make_map(self, values: np.ndarray) -> GridMap:
-        """Numbers per grid point [n] as a map; NaN at all other points."""
-        numbers = spread(self.space, self.splits.grid, values, np.nan)
-        held_out = self._held_out
-        mask = held_out if held_out.any() else None
-        downward = {name for name, up in self.vertical.items() if up < 0}
-        return GridMap(numbers, self.space.factors, mask, frozenset(downward))
+        return list_planes(self.space.factors, self.held_out, self.known)
 
     @cached_property
     def vertical(self) -> dict[str, int]:
@@ -205,18 +187,6 @@ class Dataset:
         if self.first_row == "bottom":
             images = images[:, ::-1]
         return find_vertical(self.space.factors, points, images)
-
-    @cached_property
-    def at_map_points(self) -> Dataset:
-        """The dataset at the points of all maps."""
-        if self.splits.is_complete or not self.planes:
-            return self
-        every, space = self.splits.all, self.space
-        is_shown = np.zeros(space.shape, bool)
-        for plane in self.planes:
-            is_shown[plane.index] = True
-        rows = is_shown[tuple(space.to_index(every.factors).T)]
-        return self.at_points(every[rows])
 
     def at_points(self, points: Points) -> Dataset:
         """Returns the dataset with these points as its grid."""
@@ -283,37 +253,3 @@ class Dataset:
     def to_pictures(self, images: np.ndarray) -> np.ndarray:
         """Returns images as they are shown, [n, H, W, C]."""
         return images
-
-
-def make_dataset(config: RunConfig) -> Dataset:
-    """Builds the dataset that the configuration names, without TensorFlow."""
-    data = config.data
-    dataset = DATASETS.get(data.dataset).load()(config)
-    return dataclasses.replace(dataset, noise=data.noise, balance=data.balance)
-
-
-def build_dataset(
-    config: RunConfig,
-    space: FactorSpace,
-    region: Region | None = None,
-    train: np.ndarray | None = None,
-    cells: np.ndarray | None = None,
-    kind: type[Dataset] = Dataset,
-    **others: Any,
-) -> Dataset:
-    """Builds a dataset with the splits of a configuration, unless given."""
-    region = region or parse_region(config.data.region, space, cells)
-    if train is None:
-        train = draw_training_table(config, space, region, cells)
-    options = config.eval_points, cells, config.data.train_all
-    splits = make_splits(space, region, train, *options)
-    if pairs := config.data.correlation:
-        others["weights"] = weights = weigh(train, space, pairs)
-        # As many images of equal weight are as good (Kish 1965).
-        number = weights.sum() ** 2 / np.square(weights).sum()
-        note = (
-            f"correlated: {pairs}, like {number:,.1f} of {len(weights):,} "
-            "training images of equal weight, (sum w)^2 / sum w^2"
-        )
-        others["notes"] = (*others.get("notes", ()), note)
-    return kind(config.data.dataset, space, region, splits, **others)

@@ -16,7 +16,8 @@ import numpy as np
 from tfcomp.config.data_config import DataConfig, find_data_dir
 from tfcomp.config.errors import ConfigError, RunError, first_line
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets.dataset import Dataset, Render, build_dataset
+from tfcomp.datasets.building import DATASETS, build_dataset
+from tfcomp.datasets.dataset import Dataset, Render
 from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
 from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.splits import draw_training_table
@@ -41,6 +42,7 @@ _SEGMENTS = {
 _LIT = "abcdef bc abdeg abcdg bcfg acdfg acdefg abc abcdefg abcdfg".split()
 
 
+@DATASETS.register("rotated_digits")
 def make_digits(config: RunConfig) -> Dataset:
     """Rotated digits outside the region."""
     data = config.data

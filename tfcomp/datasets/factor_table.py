@@ -16,10 +16,15 @@ from typing import Any
 import numpy as np
 
 from tfcomp.datasets.factors import FactorSpace, number_rows
-from tfcomp.datasets.table_factors import CONTINUOUS, TableError, make_factors
-from tfcomp.datasets.table_images import check_images, choose_divisor, to_array
+from tfcomp.datasets.table_checks import (
+    TableError,
+    check_images,
+    choose_divisor,
+    note_darkness,
+    to_array,
+)
+from tfcomp.datasets.table_factors import CONTINUOUS, make_factors, set_kinds
 
-FAINT = 0.1  # images that are nowhere brighter get a note
 SAMPLE = 256  # number of images whose brightness is measured
 SAME = 1e-4  # of a bin: points that are closer are one
 
@@ -90,7 +95,7 @@ class FactorTable:
         classes = to_array(classes)
         self._given = classes, dict(options)
         if factors is not None:
-            options["kinds"] = _set_kinds(names, kinds, factors)
+            options["kinds"] = set_kinds(names, kinds, factors)
         count = len(classes) if images is None else shape[0]
         made, index, exact = make_factors(classes, count, options, bins)
         varies = np.flatnonzero(np.ptp(index, axis=0) > 0)
@@ -137,11 +142,6 @@ class FactorTable:
         return len(self._order) > len(self.points)
 
     @property
-    def has_images(self) -> bool:
-        """False for a table of factors alone."""
-        return self._images is not None
-
-    @property
     def images(self) -> np.ndarray:
         """All images as they are given."""
         if self._images is None:
@@ -157,26 +157,12 @@ class FactorTable:
         """Reads and checks all images; returns notes on them."""
         if self._images is None:
             return ()
-        divisor, high = self.scale, float(self.images.max())
-        if high <= 0 or high / divisor >= FAINT:
-            return ()
-        scaled = f", {high:g} divided by {divisor:g}" if divisor > 1 else ""
-        return (
-            f"dark: no pixel is above {high / divisor:.2g}{scaled}; if this is "
-            f"not meant, scale them (images / {high:g})",
-        )
-
-    @property
-    def polarity(self) -> str:
-        """`dark` if most pixels of a fixed sample of images are bright."""
-        step = len(self.points) // SAMPLE + 1
-        brightness = np.median(self.draw(self.points[::step]))
-        return "dark" if brightness > 0.5 else "bright"
+        return note_darkness(self.images, self.scale)
 
     def __repr__(self) -> str:
         factors = ", ".join(f"{f.name} ({f.size})" for f in self.space)
         kind = "rows"
-        if self.has_images:
+        if self._images is not None:
             kind = f"images of {' x '.join(map(str, self.image_shape))}"
         count = f"FactorTable of {len(self._order):,} {kind}"
         return "; ".join([count, factors, *self.notes])
@@ -239,9 +225,8 @@ class FactorTable:
 
     def number_rows(self) -> np.ndarray:
         """Returns the row of `points` of each image, as they were given."""
-        rows = np.empty(len(self._order), int)
-        rows[self._order] = np.repeat(np.arange(len(self.points)), self.counts)
-        return rows
+        rows = np.repeat(np.arange(len(self.points)), self.counts)
+        return rows[np.argsort(self._order)]
 
     def compare(
         self, factors: np.ndarray, images: np.ndarray
@@ -276,22 +261,3 @@ class FactorTable:
         starts = np.cumsum(counts) - counts
         first = np.repeat(self._starts[rows] - starts, counts)
         return self.draw_images(first + np.arange(counts.sum())), starts
-
-
-def _set_kinds(
-    names: Sequence[str] | None,
-    kinds: Sequence[str] | None,
-    factors: Sequence[str],
-) -> list[str | None]:
-    """Returns the kinds of all columns, with those of `x:continuous`."""
-    if names is None:
-        raise TableError("names", "must be given to name factors", None)
-    known: dict[str, str | None] = dict.fromkeys(names)
-    known |= dict(zip(names, kinds or (), strict=False))
-    for factor in factors:
-        name, _, kind = factor.partition(":")
-        if name not in known:
-            rule = f"must be among {', '.join(map(str, names)) or 'none'}"
-            raise TableError("factors", rule, name)
-        known[name] = kind or known[name]
-    return list(known.values())

@@ -1,41 +1,26 @@
-"""Kinds of regions: random shares, listed combinations, published splits.
+"""Kinds of regions: random shares, listed combinations, combined blocks.
 
-    random:0.2            a share of all combinations
-    random_box:0.1:3      intervals of several factors, by a seed
-    file:held_out.csv     the rows of a table
-    montero:element       Montero et al. (2021, 2022)
-    orthotopic:2          the orthotopic ladder (2025)
-    wiedemer:orthogonal   Wiedemer et al. (2023), also by groups of factors
-    uselis:8:3:x,y        Uselis et al. (2025)
-
-Published splits (docs/experiments.md) are of data sets with named factors: `x`,
-`posX` and `x_position` name one factor. Bounds are classes of the published
-numbers of values, scaled to other numbers.
+random:0.2            a share of all combinations
+random_box:0.1:3      intervals of several factors, by a seed
+file:held_out.csv     the rows of a table
+wiedemer:orthogonal   Wiedemer et al. (2023), also by groups of factors
+uselis:8:3:x,y        Uselis et al. (2025)
 """
 
 import math
 import re
-import tomllib
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.datasets.factors import Factor, FactorSpace, parse_groups
-from tfcomp.datasets.regions import Predicate
+from tfcomp.datasets.regions import REGIONS, Predicate
 
 MAX_COMBINATIONS = 10**8
-_FILE = Path(__file__).with_name("published.toml")
-PUBLISHED = tomllib.loads(_FILE.read_text("utf-8"))
-SYNONYMS = {
-    **{"posx": "x", "x_position": "x", "posy": "y", "y_position": "y"},
-    **{"object_color": "color", "object_shape": "shape", "object_size": "size"},
-    **{"camera_height": "height", "background_color": "background"},
-    **{"horizontal_axis": "horizontal", "vertical_axis": "vertical"},
-}
 
 
+@REGIONS.register("random")
 def make_random(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out a random share of all combinations, as `0.2` or `0.2:7`."""
     share, seed = _parse_share("random", arguments)
@@ -44,6 +29,7 @@ def make_random(arguments: str, space: FactorSpace) -> Predicate:
     return _contain(chosen[: max(1, round(share * size))], space)
 
 
+@REGIONS.register("random_box")
 def make_random_box(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out random intervals, none of a whole factor, as `0.1:3`."""
     share, seed = _parse_share("random_box", arguments)
@@ -75,6 +61,7 @@ def _parse_share(kind: str, arguments: str) -> tuple[float, int]:
     return float(match[1]), int(match[2] or 0)
 
 
+@REGIONS.register("file")
 def make_file(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out the combinations in the rows of a CSV file: values or names."""
     import pandas as pd
@@ -136,42 +123,7 @@ def _count(space: FactorSpace) -> int:
     return size
 
 
-def make_montero(arguments: str, space: FactorSpace) -> Predicate:
-    """Holds out a split of Montero et al., as `element`."""
-    name = _identify(space)
-    # Of each factor the first and last held-out class; all must hold.
-    splits: dict[str, dict[str, list[int]]] = PUBLISHED[name].get("montero", {})
-    if arguments not in splits:
-        raise _refuse(name, splits)
-    columns, scales = _match(space, name, splits[arguments])
-    low, high = np.transpose([*splits[arguments].values()])
-
-    def contains(values: np.ndarray) -> np.ndarray:
-        index = space.to_index(values)[:, columns]
-        # The values below high + 1, as scaled.
-        inside = (index >= low * scales) & (index < (high + 1) * scales)
-        return inside.all(axis=1)
-
-    return contains
-
-
-def make_orthotopic(arguments: str, space: FactorSpace) -> Predicate:
-    """Holds out points with more than n factors beyond their thresholds."""
-    name = _identify(space)
-    ladder = PUBLISHED[name].get("ladder", {"factors": [], "rungs": []})
-    rungs = {str(n): rung for n, rung in enumerate(ladder["rungs"])}
-    if arguments not in rungs:
-        raise _refuse(name, rungs)
-    columns, scales = _match(space, name, ladder["factors"])
-    thresholds = rungs[arguments] * scales
-
-    def contains(values: np.ndarray) -> np.ndarray:
-        is_high = space.to_index(values)[:, columns] >= thresholds
-        return is_high.sum(axis=1) > int(arguments)
-
-    return contains
-
-
+@REGIONS.register("wiedemer")
 def make_wiedemer(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out what lies off the axes, or off the diagonal (`diagonal:.1`).
 
@@ -208,6 +160,7 @@ def make_wiedemer(arguments: str, space: FactorSpace) -> Predicate:
     return leave_diagonal
 
 
+@REGIONS.register("uselis")
 def make_uselis(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out all but the (n, k) training set, as `8:3` or `8:3:x,y`.
 
@@ -235,37 +188,3 @@ def make_uselis(arguments: str, space: FactorSpace) -> Predicate:
         return is_far.any(axis=1) & (index >= 0).all(axis=1)
 
     return contains
-
-
-def _identify(space: FactorSpace) -> str:
-    """Returns the published data set with these factors."""
-    known = {name: data["classes"] for name, data in PUBLISHED.items()}
-    for data, classes in known.items():
-        if {*_normalize(space)} >= {*classes}:
-            return data
-    raise ValueError(
-        "of this kind needs the factors of a published data set: "
-        + "; ".join(f"{', '.join(f)} ({d})" for d, f in known.items())
-    )
-
-
-def _refuse(data: str, splits: Iterable[str]) -> ValueError:
-    known = ", ".join(splits)
-    rule = f"one of {known}" if known else "another region"
-    return ValueError(f"must be {rule} for {data}")
-
-
-def _normalize(space: FactorSpace) -> list[str]:
-    names = [name.lower().removeprefix("label_") for name in space.names]
-    plain = [name.replace(" ", "_") for name in names]
-    return [SYNONYMS.get(name, name) for name in plain]
-
-
-def _match(
-    space: FactorSpace, data: str, factors: Iterable[str]
-) -> tuple[list[int], np.ndarray]:
-    """Returns columns of factors, and classes for each published class."""
-    names, published = _normalize(space), PUBLISHED[data]["classes"]
-    columns = [names.index(factor) for factor in factors]
-    sizes = np.array(space.shape)[columns]
-    return columns, sizes / [published[factor] for factor in factors]

@@ -22,7 +22,8 @@ from tfcomp.datasets.certificate import (
     make_products,
     number_effects,
 )
-from tfcomp.datasets.dataset import Dataset, choose_rows
+from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.splits import choose_rows
 
 MAX_ORDER = 3
 # Training images that are compared with sums, and numbers of all of them.

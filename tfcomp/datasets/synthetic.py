@@ -13,7 +13,8 @@ import numpy as np
 from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets.dataset import Dataset, Render, build_dataset
+from tfcomp.datasets.building import DATASETS, build_dataset
+from tfcomp.datasets.dataset import Dataset, Render
 from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space
 from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.splits import draw_cells
@@ -25,6 +26,7 @@ MAX_SIZE = 1000
 CENTER_MARGIN = 0.25  # of centers, in image sides: objects stay inside
 
 
+@DATASETS.register("gaussian_bumps")
 def make_bumps(config: RunConfig) -> Dataset:
     """Returns bumps at ID positions, on the grid or continuous."""
     if config.data.num_bumps:
@@ -34,6 +36,7 @@ def make_bumps(config: RunConfig) -> Dataset:
     return _build(config, make_pixel_space(config.data.grid_size), about=about)
 
 
+@DATASETS.register("stripes")
 def make_stripes(config: RunConfig) -> Dataset:
     """Returns all stripes, and `num_bumps` bumps at different ID cells."""
     data = config.data
@@ -84,6 +87,7 @@ def _call(name: str, *settings: Any) -> Render:
     return lambda factors: pkgutil.resolve_name(path)(factors, *settings)
 
 
+@DATASETS.register("sprites")
 def make_sprites(config: RunConfig) -> Dataset:
     """Returns sprites outside the region."""
     data, size = config.data, config.data.grid_size
@@ -151,6 +155,7 @@ def _parse_sprites(data: DataConfig) -> tuple[tuple[str, ...], list[int]]:
     return shapes[: sizes[0]], sizes
 
 
+@DATASETS.register("composed")
 def make_composed(config: RunConfig) -> Dataset:
     """Returns a disk a and a square b at `--num_positions` places per axis."""
     data, size = config.data, config.data.grid_size

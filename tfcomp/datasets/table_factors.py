@@ -1,34 +1,32 @@
-"""Columns of classes, checked and made into factors."""
+"""Columns of classes, made into factors."""
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from tfcomp.config.settings import CONTROLS
 from tfcomp.datasets.factors import Factor
+from tfcomp.datasets.table_checks import (
+    SPARSE,
+    TableError,
+    check_classes,
+    check_list,
+    check_names,
+    check_one_hot,
+    check_shape,
+    check_texts,
+)
 
 KINDS = ("ordered", "periodic", "categorical", "continuous")
 CONTINUOUS = "continuous"  # with `:16` for 16 bins
-SPARSE = 1000  # classes above must be present, at least half of them
-MAX_TEXT = 100  # characters of a name
 ROUNDING = 1e-7  # of the range: closer values differ by rounding alone
-_FORMULA = re.compile(r"(?![-+]?[\d.]+(e[-+]?\d+)?$)[=@+-]")
-
-
-class TableError(ValueError):
-    """A table that breaks a rule, such as `classes must be integers`."""
-
-    def __init__(self, field: str, rule: str, value: object) -> None:
-        super().__init__(f"{field} {rule}, got {value}")
 
 
 def make_factors(
     classes: np.ndarray, num_images: int, columns: dict[str, Any], bins: int
 ) -> tuple[list[Factor], np.ndarray, np.ndarray]:
     """Returns factors, their classes [n, F], and values [n, F], float32."""
-    _check_shape(classes, num_images)
+    check_shape(classes, num_images)
     if columns["names"] is None:
         columns["names"] = [f"factor_{i}" for i in range(classes.shape[1])]
     is_by_image = getattr(columns["values"], "shape", None) == classes.shape
@@ -36,8 +34,8 @@ def make_factors(
         columns["values"] = columns["values"].T
     rows = _transpose(columns, classes.shape[1])
     names = [str(row["names"]) for row in rows]
-    _check_names(names)
-    _check_texts("units", [str(row["units"] or "") for row in rows])
+    check_names(names)
+    check_texts("units", [str(row["units"] or "") for row in rows])
     factors, numbers, exact = [], [], []
     for number, (column, row) in enumerate(zip(classes.T, rows, strict=True)):
         kind, _, size = str(row["kinds"]).partition(":")
@@ -46,15 +44,34 @@ def make_factors(
             factor, values = _make_continuous(column, row, is_by_image, size)
             index = factor.to_index(values)
         else:
-            index = _check_classes(column, number)
+            index = check_classes(column, number)
             factor = _make_factor(index, row, is_by_image)
             values = factor.values()[index]
         factors.append(factor)
         numbers.append(index)
         exact.append(values)
     table = np.stack(numbers, axis=1)
-    _check_one_hot(names, table)
+    check_one_hot(names, table)
     return factors, table, np.stack(exact, axis=1).astype(np.float32)
+
+
+def set_kinds(
+    names: Sequence[str] | None,
+    kinds: Sequence[str] | None,
+    factors: Sequence[str],
+) -> list[str | None]:
+    """Returns the kinds of all columns, with those of `x:continuous`."""
+    if names is None:
+        raise TableError("names", "must be given to name factors", None)
+    known: dict[str, str | None] = dict.fromkeys(names)
+    known |= dict(zip(names, kinds or (), strict=False))
+    for factor in factors:
+        name, _, kind = factor.partition(":")
+        if name not in known:
+            rule = f"must be among {', '.join(map(str, names)) or 'none'}"
+            raise TableError("factors", rule, name)
+        known[name] = kind or known[name]
+    return list(known.values())
 
 
 def _transpose(columns: dict[str, Any], count: int) -> list[dict[str, Any]]:
@@ -62,87 +79,13 @@ def _transpose(columns: dict[str, Any], count: int) -> list[dict[str, Any]]:
     for field, given in columns.items():
         if given is None:
             continue
-        _check_list(field, "must be a list", given)
+        check_list(field, "must be a list", given)
         if len(given) != count:
             rule = f"must have one entry for each of the {count} factors"
             raise TableError(field, rule, len(given))
         for row, entry in zip(rows, given, strict=True):
             row[field] = entry
     return rows
-
-
-def _check_list(field: str, rule: str, given: Any) -> None:
-    has_length = hasattr(given, "__len__") and not isinstance(given, str)
-    if not has_length or not getattr(given, "ndim", 1):
-        raise TableError(field, rule, repr(given))
-
-
-def _check_shape(classes: np.ndarray, num_images: int) -> None:
-    if classes.ndim != 2 or not classes.shape[1]:
-        cure = " (classes[:, None] for one factor)" * (classes.ndim == 1)
-        got = list(classes.shape)
-        raise TableError("classes", f"must be [n, F]{cure}", got)
-    if len(classes) != num_images:
-        rule = f"must have a row for each of the {num_images} images"
-        raise TableError("classes", rule, len(classes))
-    if classes.dtype.kind not in "buif":
-        rule = "must be integers, names of classes go to levels"
-        raise TableError("classes", rule, classes.dtype)
-
-
-def _check_names(names: Sequence[str]) -> None:
-    _check_texts("names", names)
-    for number, name in enumerate(names):
-        if not name or name in names[:number] or set(name) & set(",:/ \n"):
-            rule = "must differ and be words without spaces, commas and colons"
-            raise TableError("names", rule, repr(name))
-
-
-def _check_texts(field: str, texts: Sequence[str]) -> None:
-    """Refuses names that a terminal or a spreadsheet would interpret."""
-    rule = (
-        f"must have at most {MAX_TEXT} characters, no control characters, and "
-        "not begin with =, @, + or - unless it is a number"
-    )
-    for text in texts:
-        is_odd = CONTROLS.search(text) or _FORMULA.match(text)
-        if is_odd or len(text) > MAX_TEXT:
-            raise TableError(field, rule, repr(text[:MAX_TEXT]))
-
-
-def _check_classes(classes: np.ndarray, column: int) -> np.ndarray:
-    is_class = np.isfinite(classes) & (classes == np.floor(classes))
-    is_class &= classes >= 0
-    if not is_class.all():
-        row = int(is_class.argmin())
-        rule = (
-            "must be integers from 0 where kinds has not continuous, that of "
-            f"image {row}, factor {column}"
-        )
-        raise TableError("classes", rule, classes[row])
-    largest, present = classes.max(), len(np.unique(classes))
-    if largest >= max(SPARSE, 2 * present):
-        cure = "np.unique(..., return_inverse=True)"
-        rule = f"of factor {column} must be counted from 0 ({cure})"
-        rule = f"{rule}, the largest of {present} classes"
-        raise TableError("classes", rule, largest)
-    return classes.astype(np.int64)
-
-
-def _check_one_hot(names: Sequence[str], classes: np.ndarray) -> None:
-    """Refuses three columns or more of which each row has one 1."""
-    is_bit = np.asarray((classes <= 1).all(axis=0))
-    for start in range(len(names)):
-        total = np.zeros(len(classes), int)
-        for end in range(start, len(names)):
-            total += classes[:, end]
-            if not is_bit[end] or (total > 1).any():
-                break
-            if end >= start + 2 and (total == 1).all():
-                cure = f"classes[:, {start}:{end + 1}].argmax(1)"
-                rule = f"must not be a one-hot code, but one factor ({cure})"
-                got = f"one 1 in each row of {names[start]} to {names[end]}"
-                raise TableError("classes", rule, got)
 
 
 def _make_continuous(
@@ -153,7 +96,7 @@ def _make_continuous(
     if given is None or is_by_image:
         numbers = np.asarray(column if given is None else given, float)
     else:
-        numbers = np.asarray(given, float)[_check_classes(column, 0)]
+        numbers = np.asarray(given, float)[check_classes(column, 0)]
     if not np.isfinite(numbers).all() or np.ptp(numbers) == 0:
         got = "NaN" if np.isnan(numbers).any() else numbers[0]
         raise TableError("values", f"of {name} must be finite and differ", got)
@@ -222,9 +165,9 @@ def _read_levels(size: int, row: dict[str, Any]) -> tuple[str, ...]:
     name, levels = row["names"], row["levels"]
     if levels is None:
         return ()
-    _check_list("levels", f"of {name} must be a list", levels)
+    check_list("levels", f"of {name} must be a list", levels)
     names = tuple(map(str, levels))
-    _check_texts("levels", names)
+    check_texts("levels", names)
     if len(names) not in (0, size):
         rule = f"of {name} must be {size} names"
         raise TableError("levels", rule, len(names))

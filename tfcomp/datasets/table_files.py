@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from tfcomp.datasets.factor_table import FactorTable
-from tfcomp.datasets.region_kinds import PUBLISHED
-from tfcomp.datasets.table_factors import ROUNDING, TableError
-from tfcomp.datasets.table_images import check_bytes
+from tfcomp.datasets.published_regions import PUBLISHED
+from tfcomp.datasets.table_checks import TableError, check_bytes
+from tfcomp.datasets.table_factors import ROUNDING
 
 TEXTS = ("names", "kinds", "levels", "units")
 OPTIONS = ("values", "sizes", *TEXTS)

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tfcomp.datasets.factor_table import FactorTable
-from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_checks import TableError, allocate
 from tfcomp.datasets.table_files import (
     describe_published,
     drop_absent,
     tabulate,
 )
-from tfcomp.datasets.table_images import allocate
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,12 +14,13 @@ from tfcomp.config.data_config import TFDS, hash_data
 from tfcomp.config.errors import ConfigError, RunError, first_line
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.settings import CONTROLS
+from tfcomp.datasets.building import DATASETS, build_dataset
 from tfcomp.datasets.copies import Copies
-from tfcomp.datasets.dataset import Dataset, Render, build_dataset
-from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.datasets.dataset import Dataset, Render
+from tfcomp.datasets.factor_table import SAMPLE, FactorTable
 from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import draw_cells
-from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_checks import TableError
 from tfcomp.datasets.table_files import read_h5, read_npz
 from tfcomp.datasets.table_folders import read_folder
 from tfcomp.datasets.tfds_tables import read_tfds
@@ -28,6 +29,7 @@ _BLOCK = 256  # vectors whose distances are held at a time
 _read: dict[str, FactorTable] = {}  # the last table, by its hash
 
 
+@DATASETS.register("table")
 def make_table(config: RunConfig) -> Dataset:
     """Returns the dataset of `--data`, which must have the hash of the run."""
     data = config.data
@@ -107,7 +109,7 @@ def make_table_dataset(
     has_pixels = {factor.unit for factor in table.space} == {"px"}
     with explain_damage(data.data):
         # Only peaks depend on it: without positions no image is read.
-        polarity = table.polarity if has_pixels else "bright"
+        polarity = find_polarity(table) if has_pixels else "bright"
     return build_dataset(
         config,
         table.space,
@@ -123,6 +125,13 @@ def make_table_dataset(
         size_flag="eval_points",
         **others,
     )
+
+
+def find_polarity(table: FactorTable) -> str:
+    """Returns `dark` if most pixels of a fixed sample of images are bright."""
+    step = len(table.points) // SAMPLE + 1
+    brightness = np.median(table.draw(table.points[::step]))
+    return "dark" if brightness > 0.5 else "bright"
 
 
 def read_table(data: str, data_dir: str = "") -> FactorTable:

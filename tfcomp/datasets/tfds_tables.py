@@ -1,7 +1,5 @@
 """Factor tables from prepared TFDS datasets."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +10,8 @@ import numpy as np
 from tfcomp.config.data_config import find_prepared
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.datasets.factor_table import FactorTable
-from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_checks import TableError, allocate
 from tfcomp.datasets.table_files import describe_published, drop_absent
-from tfcomp.datasets.table_images import allocate
 from tfcomp.storage.files import read_json
 
 LABEL, VALUE = "label_", "value_"

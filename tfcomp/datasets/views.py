@@ -1,4 +1,4 @@
-"""Views of a dataset: images as contrast, subsamples, and points by name.
+"""Views of a dataset: images as contrast, maps, subsamples, points by name.
 
 A random sample has hardly two combinations that differ in one factor alone, as
 maps need them: `subsample_levels` takes all combinations of some levels.
@@ -14,6 +14,7 @@ import numpy as np
 from tfcomp.config.errors import ConfigError, suggest
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factors import Factor, FactorSpace
+from tfcomp.datasets.grid_maps import GridMap, spread
 from tfcomp.datasets.splits import make_splits, sample_rows
 
 MAX_EXPLORED = 4096  # combinations
@@ -82,6 +83,26 @@ def refine(dataset: Dataset, encoding: str, count: int) -> Dataset:
         rule = "must be large enough for points inside and outside the region"
         raise ConfigError("between", rule, count) from None
     return dataclasses.replace(dataset, space=space, splits=splits)
+
+
+def make_map(dataset: Dataset, values: np.ndarray) -> GridMap:
+    """Returns numbers per grid point [n] as a map; NaN at all other points."""
+    numbers = spread(dataset.space, dataset.splits.grid, values, np.nan)
+    mask = dataset.held_out if dataset.held_out.any() else None
+    downward = {name for name, up in dataset.vertical.items() if up < 0}
+    return GridMap(numbers, dataset.space.factors, mask, frozenset(downward))
+
+
+def subsample_maps(dataset: Dataset) -> Dataset:
+    """Returns an incomplete dataset at the points of all its maps."""
+    if dataset.splits.is_complete or not dataset.planes:
+        return dataset
+    every, space = dataset.splits.all, dataset.space
+    is_shown = np.zeros(space.shape, bool)
+    for plane in dataset.planes:
+        is_shown[plane.index] = True
+    rows = is_shown[tuple(space.to_index(every.factors).T)]
+    return dataset.at_points(every[rows])
 
 
 def subsample_points(dataset: Dataset, limit: int) -> Dataset:

@@ -12,7 +12,8 @@ import tensorflow as tf
 
 from tfcomp.analysis.jacobians import JacobianFn, evaluate_in_batches
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.dataset import MAX_AVERAGED, choose_rows
+from tfcomp.datasets.dataset import MAX_AVERAGED
+from tfcomp.datasets.splits import choose_rows
 from tfcomp.evaluation import open_models
 from tfcomp.evaluation.open_models import IMAGE
 from tfcomp.models.stages import Stage

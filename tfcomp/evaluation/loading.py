@@ -4,8 +4,6 @@ A published model is built from flags, none of which may name plugins or files.
 Its weights 000.npy, 001.npy, ... are counted before a network is built.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import importlib

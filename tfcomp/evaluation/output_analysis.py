@@ -1,7 +1,5 @@
 """Analyzes the outputs of a run: errors, superposition, kernels, gaps."""
 
-from __future__ import annotations
-
 import math
 from functools import cached_property
 

@@ -11,6 +11,7 @@ from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.datasets.grid_maps import Plane, find_interval, list_curves
 from tfcomp.datasets.splits import choose_rows
+from tfcomp.datasets.views import make_map
 from tfcomp.evaluation.evaluator import EmbeddingAnalysis
 from tfcomp.evaluation.point_scores import Evaluation, compute_error_ratio
 from tfcomp.figures import manifold_plots
@@ -124,7 +125,7 @@ def picture_maps(
     """Plots numbers [n] by title as maps, by default of all planes."""
     drawn = {}
     for name, values in maps.items():
-        whole = dataset.make_map(values)
+        whole = make_map(dataset, values)
         for plane in planes or dataset.planes:
             # Two maps may have the same place, but not the same axes, too.
             names = " and ".join(factor.name for factor in plane.factors)
@@ -213,4 +214,4 @@ def get_pixel_mask(dataset: Dataset) -> np.ndarray | None:
     is_pixels = dataset.has_position and dataset.space.shape == (columns, rows)
     if not (is_pixels and dataset.splits.is_complete):
         return None
-    return dataset.make_map(dataset.splits.is_ood).mask
+    return make_map(dataset, dataset.splits.is_ood).mask

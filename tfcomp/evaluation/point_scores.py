@@ -18,7 +18,8 @@ from tfcomp.analysis.scores import (
 from tfcomp.config.errors import RunError, describe_plugin_error
 from tfcomp.config.quiet import show_progress
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.dataset import Render, choose_rows
+from tfcomp.datasets.dataset import Render
+from tfcomp.datasets.splits import choose_rows
 from tfcomp.statistics.metric import Metric, list_registered
 
 # Points that are scored at once, and points of one call of the model where its

@@ -4,8 +4,6 @@ A reader is trained on all true images, held-out ones too, and its accuracy on
 them is the ceiling of what it can say about the outputs of a model.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -18,9 +16,10 @@ from tfcomp.analysis.distances import find_nearest
 from tfcomp.analysis.jacobians import evaluate_in_batches
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import make_config
-from tfcomp.datasets.dataset import Dataset, choose_rows
+from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.splits import choose_rows
 from tfcomp.datasets.tables import make_table_dataset
 from tfcomp.evaluation.reference_scores import sample_known
 

@@ -16,9 +16,10 @@ from tfcomp.analysis import distances as predictors
 from tfcomp.analysis.scores import TINY, compute_mse_per_image
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.certificate import Certificate
-from tfcomp.datasets.dataset import MAX_AVERAGED, choose_rows
+from tfcomp.datasets.dataset import MAX_AVERAGED
 from tfcomp.datasets.factors import number_rows
 from tfcomp.datasets.solvable import mark_certified
+from tfcomp.datasets.splits import choose_rows
 
 if TYPE_CHECKING:
     from tfcomp.evaluation.point_scores import Evaluation

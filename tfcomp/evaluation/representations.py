@@ -1,7 +1,5 @@
 """Tables of representations: additive parts of layers, and codes."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 from collections.abc import Mapping
@@ -15,7 +13,7 @@ from tfcomp.analysis.kernels import compute_cosine_gram, summarize_alignment
 from tfcomp.analysis.tuning import compute_tuning, summarize_tuning
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.datasets.splits import choose_rows
-from tfcomp.datasets.table_images import to_array
+from tfcomp.datasets.table_checks import to_array
 
 Layers = dict[str, np.ndarray]
 Row = dict[str, Any]

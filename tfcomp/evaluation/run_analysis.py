@@ -16,7 +16,12 @@ from tfcomp.analysis.probes import NO_SCORES, Scores
 from tfcomp.analysis.tuning import Tuning, compute_tuning, select_units
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.grid_maps import Curve
-from tfcomp.datasets.views import refine, subsample_levels, subsample_points
+from tfcomp.datasets.views import (
+    refine,
+    subsample_levels,
+    subsample_maps,
+    subsample_points,
+)
 from tfcomp.evaluation import derivatives
 from tfcomp.evaluation.evaluator import EmbeddingAnalysis, LayerAnalysis
 from tfcomp.evaluation.output_analysis import OutputAnalysis
@@ -55,7 +60,7 @@ class RunAnalysis(OutputAnalysis):
     @cached_property
     def for_maps(self) -> RunAnalysis:
         """The same run evaluated at the points of its maps."""
-        return self._at_points(self.dataset.at_map_points, metrics={})
+        return self._at_points(subsample_maps(self.dataset), metrics={})
 
     @cached_property
     def for_pairs(self) -> RunAnalysis:

@@ -1,7 +1,5 @@
 """Calls a module of PyTorch, imported by whoever passes it, on arrays."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tfcomp.config.errors import first_line, suggest
-from tfcomp.datasets.table_images import to_array
+from tfcomp.datasets.table_checks import to_array
 
 MODULE = "torch.nn.modules.module.Module"
 OUTPUT = "image"  # what the module itself returns, unless it names it

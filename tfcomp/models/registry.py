@@ -11,6 +11,7 @@ themselves, import it in their builders, and Keras by `lazy_keras`.
 
 from __future__ import annotations
 
+import functools
 import os
 
 from tfcomp.config.errors import ConfigError
@@ -28,6 +29,13 @@ _MIN_MULTIPLICATIONS = 200e6
 AXES = ("rows", "columns")  # in the order of an image's dimensions
 HEADS = 4  # of attention; sinusoids have as many parts
 
+
+def _make_code(name: str, config: RunConfig, space: FactorSpace) -> keras.Layer:
+    from tfcomp.models import encodings
+
+    return getattr(encodings, name).of_run(config, space)
+
+
 for _name, _class in {
     "bump": "BumpEncoding",
     "one_hot": "OneHotEncoding",
@@ -35,7 +43,7 @@ for _name, _class in {
     "circle": "CircleEncoding",
     "ramp": "RampEncoding",
 }.items():
-    ENCODINGS.register(_name, f"tfcomp.models.encodings:{_class}.of_run")
+    ENCODINGS.register(_name, functools.partial(_make_code, _class))
 
 
 def limit_threads(config: RunConfig) -> None:

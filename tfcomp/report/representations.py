@@ -1,7 +1,5 @@
 """Scores embeddings and encoders: the functions of `tfcomp`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,9 +8,11 @@ import pandas as pd
 
 from tfcomp.analysis.distances import fit_effects, make_design
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets.dataset import Dataset, build_dataset, choose_rows
+from tfcomp.datasets.building import build_dataset
+from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.regions import Region
+from tfcomp.datasets.splits import choose_rows
 from tfcomp.datasets.table_files import tabulate
 from tfcomp.datasets.tables import VectorDataset, make_table_dataset
 from tfcomp.evaluation import representations
@@ -83,7 +83,7 @@ def evaluate_embeddings(
             values[chosen < 0] = np.nan
         return found
 
-    pictures = table.draw if table.has_images else None
+    pictures = table.draw if table.image_shape[0] else None
     points = table.points[rows]
     return _report(config, table, listed, points, layers, look_up, pictures)
 

@@ -8,8 +8,6 @@ seeds, and the line is fitted to these means with equal weights; the interval of
 its slope is Student's at 95 % with (number of sizes - 2) degrees of freedom.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

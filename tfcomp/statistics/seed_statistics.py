@@ -41,16 +41,6 @@ class Statistics:
     high: float | None
     count: int
 
-    @property
-    def half_width(self) -> float | None:
-        """Returns half of Student's 95 % interval; None for one seed."""
-        from scipy import stats
-
-        if self.deviation is None:
-            return None
-        quantile = stats.t.ppf(0.975, self.count - 1)
-        return float(quantile * self.deviation / math.sqrt(self.count))
-
 
 def compute_statistics(
     values: Sequence[float | None], limits: Limits = REAL

@@ -6,8 +6,6 @@ refuted; else undecided, as with too few seeds. A trend has no interval: Page's
 test decides, in either direction.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 from collections import Counter

@@ -5,8 +5,6 @@ are read, never run; each has a size limit, and its hash is compared before it
 is used.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

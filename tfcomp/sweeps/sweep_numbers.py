@@ -1,7 +1,5 @@
 """Statistics over the seeds of a sweep, for its tables, figures and page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """One run as rows: its flags, and every number of its files."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import io

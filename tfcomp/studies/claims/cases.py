@@ -1,7 +1,5 @@
 """The cases that claims judge, by the names that `claims.toml` gives them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise

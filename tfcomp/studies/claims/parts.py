@@ -1,7 +1,5 @@
 """Parts of a claim: one number of one setting each, judged by one rule."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections.abc import Iterable, Sequence

@@ -9,8 +9,6 @@ the field expects all others to fail. Nothing is expected of decoders that have
 it as a special case, nor of occlusions whose objects never meet in training.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import product

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tfcomp.datasets.views import restore
+from tfcomp.datasets.views import make_map, restore
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.pictures import (
     choose_spread,
@@ -142,7 +142,7 @@ def show_units(analysis: RunAnalysis, *stages: int) -> list[Exhibit]:
         tuning = analysis.tuning[stage]
         units = {
             f"unit {unit}, additive {tuning.additive_share[unit]:.2f}": (
-                analysis.dataset.make_map(values)
+                make_map(analysis.dataset, values)
             )
             for unit, values in zip(*analysis.shown_units[stage], strict=True)
         }

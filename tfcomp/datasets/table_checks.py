@@ -1,4 +1,4 @@
-"""Images of a factor table: what is accepted, and how integers are scaled.
+"""What a factor table accepts: columns of classes, names and images.
 
 Images are from 0 to 1. Integers are divided by the largest number of as many
 bits as their values have: 1, 255 (up to eight bits), 511, 1023 ... 65535.
@@ -6,18 +6,108 @@ Floating point numbers stay what they are.
 """
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tfcomp.config.process import count_memory
-from tfcomp.datasets.table_factors import TableError
+from tfcomp.config.settings import CONTROLS
 
+SPARSE = 1000  # classes above must be present, at least half of them
+MAX_TEXT = 100  # characters of a name
 MAX_BITS = 16  # of an integer pixel
 COLORS = (1, 3, 4)  # channels that come first in other libraries
 TOLERANCE = 0.1  # images that were resized exceed 0 to 1 a little
 TOO_DARK = 1e-6
+FAINT = 0.1  # images that are nowhere brighter get a note
+_FORMULA = re.compile(r"(?![-+]?[\d.]+(e[-+]?\d+)?$)[=@+-]")
+
+
+class TableError(ValueError):
+    """A table that breaks a rule, such as `classes must be integers`."""
+
+    def __init__(self, field: str, rule: str, value: object) -> None:
+        super().__init__(f"{field} {rule}, got {value}")
+
+
+def check_list(field: str, rule: str, given: Any) -> None:
+    """Refuses what is no list."""
+    has_length = hasattr(given, "__len__") and not isinstance(given, str)
+    if not has_length or not getattr(given, "ndim", 1):
+        raise TableError(field, rule, repr(given))
+
+
+def check_shape(classes: np.ndarray, num_images: int) -> None:
+    """Checks the shape and type of classes, and their number."""
+    if classes.ndim != 2 or not classes.shape[1]:
+        cure = " (classes[:, None] for one factor)" * (classes.ndim == 1)
+        got = list(classes.shape)
+        raise TableError("classes", f"must be [n, F]{cure}", got)
+    if len(classes) != num_images:
+        rule = f"must have a row for each of the {num_images} images"
+        raise TableError("classes", rule, len(classes))
+    if classes.dtype.kind not in "buif":
+        rule = "must be integers, names of classes go to levels"
+        raise TableError("classes", rule, classes.dtype)
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Checks the names of factors."""
+    check_texts("names", names)
+    for number, name in enumerate(names):
+        if not name or name in names[:number] or set(name) & set(",:/ \n"):
+            rule = "must differ and be words without spaces, commas and colons"
+            raise TableError("names", rule, repr(name))
+
+
+def check_texts(field: str, texts: Sequence[str]) -> None:
+    """Refuses names that a terminal or a spreadsheet would interpret."""
+    rule = (
+        f"must have at most {MAX_TEXT} characters, no control characters, and "
+        "not begin with =, @, + or - unless it is a number"
+    )
+    for text in texts:
+        is_odd = CONTROLS.search(text) or _FORMULA.match(text)
+        if is_odd or len(text) > MAX_TEXT:
+            raise TableError(field, rule, repr(text[:MAX_TEXT]))
+
+
+def check_classes(classes: np.ndarray, column: int) -> np.ndarray:
+    """Returns a column of classes as integers from 0."""
+    is_class = np.isfinite(classes) & (classes == np.floor(classes))
+    is_class &= classes >= 0
+    if not is_class.all():
+        row = int(is_class.argmin())
+        rule = (
+            "must be integers from 0 where kinds has not continuous, that of "
+            f"image {row}, factor {column}"
+        )
+        raise TableError("classes", rule, classes[row])
+    largest, present = classes.max(), len(np.unique(classes))
+    if largest >= max(SPARSE, 2 * present):
+        cure = "np.unique(..., return_inverse=True)"
+        rule = f"of factor {column} must be counted from 0 ({cure})"
+        rule = f"{rule}, the largest of {present} classes"
+        raise TableError("classes", rule, largest)
+    return classes.astype(np.int64)
+
+
+def check_one_hot(names: Sequence[str], classes: np.ndarray) -> None:
+    """Refuses three columns or more of which each row has one 1."""
+    is_bit = np.asarray((classes <= 1).all(axis=0))
+    for start in range(len(names)):
+        total = np.zeros(len(classes), int)
+        for end in range(start, len(names)):
+            total += classes[:, end]
+            if not is_bit[end] or (total > 1).any():
+                break
+            if end >= start + 2 and (total == 1).all():
+                cure = f"classes[:, {start}:{end + 1}].argmax(1)"
+                rule = f"must not be a one-hot code, but one factor ({cure})"
+                got = f"one 1 in each row of {names[start]} to {names[end]}"
+                raise TableError("classes", rule, got)
 
 
 def allocate(shape: Sequence[int], dtype: Any) -> np.ndarray:
@@ -85,6 +175,18 @@ def choose_divisor(images: np.ndarray) -> float:
     if images.dtype.kind == "f" or high <= 1:
         return 1.0
     return 2.0 ** max(8, int(high).bit_length()) - 1
+
+
+def note_darkness(images: np.ndarray, divisor: float) -> tuple[str, ...]:
+    """Returns a note if all pixels are dark."""
+    high = float(images.max())
+    if high <= 0 or high / divisor >= FAINT:
+        return ()
+    scaled = f", {high:g} divided by {divisor:g}" if divisor > 1 else ""
+    return (
+        f"dark: no pixel is above {high / divisor:.2g}{scaled}; if this is "
+        f"not meant, scale them (images / {high:g})",
+    )
 
 
 def _check_range(low: float, high: float, kind: str) -> None:
