@@ -9,7 +9,6 @@ import pytest
 import tensorflow as tf
 
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import make_dataset
 from tfcomp.datasets.batches import make_batches
 from tfcomp.models import MODELS, canvas
 from tfcomp.models.acting import clear_candidates, measure_pose_terms
@@ -26,8 +25,7 @@ FLAGS = (
 
 def make(*flags: str) -> tuple[keras.Model, object, object]:
     config = parse_config([*FLAGS, *flags])
-    check_config(config)
-    dataset = make_dataset(config)
+    dataset = check_config(config)
     return MODELS.get("acting").load()(config, dataset), config, dataset
 
 

@@ -51,8 +51,7 @@ POINTS = TILES.grid()[::50]
 def make(name: str, *flags: str) -> keras.Model:
     keras.utils.set_random_seed(0)
     config = parse_config([*flags, f"--model={name}"])
-    check_config(config)
-    return MODELS.get(name).load()(config, make_dataset(config))
+    return MODELS.get(name).load()(config, check_config(config))
 
 
 @EACH

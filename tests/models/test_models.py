@@ -7,11 +7,10 @@ import pytest
 from tests.own_factors import TILES
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config, parse_flags
-from tfcomp.datasets import make_dataset
 from tfcomp.models import MODELS, config_checks
+from tfcomp.models.config_checks import check_config
 from tfcomp.models.stages import list_stages, make_stage_model
 from tfcomp.sweeps.sweep_run import define_flags, make_sweep
-from tfcomp.train import check_config
 
 SMALL = ["--flagfile=smoke.flags"]
 MLP = ["--model=mlp", "--width=256"]
@@ -24,9 +23,8 @@ FACTORS = np.array([[2, 3], [4.5, 6.25], [11, 0]], np.float32)
 
 def make(*flags: str) -> keras.Model:
     config = parse_config(flags)
-    check_config(config)
-    build = MODELS.get(config.model.model).load()
-    return build(config, make_dataset(config))
+    dataset = check_config(config)
+    return MODELS.get(config.model.model).load()(config, dataset)
 
 
 @pytest.mark.parametrize(
@@ -159,8 +157,8 @@ def test_memory_of_this_machine_limits_runs_that_are_here(
     monkeypatch.setattr(config_checks, "count_memory", lambda: 10**8)
     config = parse_config(["--grid_size=600", "--eval_points=360000"])
     with pytest.raises(ConfigError, match="--grid_size must be smaller"):
-        config_checks.check_config(config)
-    config_checks.check_config(config, here=False)
+        check_config(config)
+    check_config(config, here=False)
     monkeypatch.setattr(config_checks, "count_memory", lambda: 10**6)
     with pytest.raises(ConfigError, match="this machine has 0.0 GB"):
         make_sweep(parse_flags(["--depth=3"], define_flags()))

@@ -4,8 +4,6 @@ They are collected in blocks of rows, for three sets of rows: ID rows that
 probes are fitted to, ID rows that test them, and OOD rows.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +25,7 @@ class Moments:
     cross: Array  # [K, d]
     squares: Array  # [d, d]
 
-    def __add__(self, other: Moments) -> Moments:
+    def __add__(self, other: "Moments") -> "Moments":
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
         return Moments(*(mine + theirs for mine, theirs in pairs))
 
@@ -41,7 +39,7 @@ class Moments:
         """The mean embedding, [d]."""
         return self.cross.sum(axis=0) / max(self.counts.sum(), 1)
 
-    def about(self, mean: Array) -> Moments:
+    def about(self, mean: Array) -> "Moments":
         """Returns the moments less a mean."""
         both = np.outer(self.count * self.mean, mean)
         squares = self.squares - both - both.T

@@ -1,7 +1,5 @@
 """`Dataset`: factors, splits and a renderer."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable
@@ -188,7 +186,7 @@ class Dataset:
             images = images[:, ::-1]
         return find_vertical(self.space.factors, points, images)
 
-    def at_points(self, points: Points) -> Dataset:
+    def at_points(self, points: Points) -> "Dataset":
         """Returns the dataset with these points as its grid."""
         splits = dataclasses.replace(
             self.splits,

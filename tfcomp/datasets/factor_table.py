@@ -7,8 +7,6 @@ that are no factors (*nuisance*) or in nothing that is named. Images keep their
 type in memory, and are made float32 from 0 to 1 when they are drawn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -118,7 +116,7 @@ class FactorTable:
             self.notes += (f"nuisance: {', '.join(nuisance)}",)
         self._sort(exact[:, keep])
 
-    def select(self, factors: Sequence[str]) -> FactorTable:
+    def select(self, factors: Sequence[str]) -> "FactorTable":
         """Returns the table with these columns as factors, all others not."""
         classes, options = self._given
         return FactorTable(self._images, classes, **options, factors=factors)

@@ -5,8 +5,6 @@ A factor table is an array [n, F] of factor *values* in the factor's unit
 stripe has only one coordinate) is NaN.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -197,7 +195,7 @@ class FactorSpace:
         return {"factors": [asdict(factor) for factor in self]}
 
     @classmethod
-    def from_dict(cls, data: dict) -> FactorSpace:
+    def from_dict(cls, data: dict) -> "FactorSpace":
         """Inverse of `to_dict`."""
         return cls(tuple(Factor(**factor) for factor in data["factors"]))
 

@@ -1,7 +1,5 @@
 """Labelled maps and curves: numbers over a grid, and the factors of axes."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,13 +22,13 @@ class GridMap:
     mask: np.ndarray | None = None
     downward: frozenset[str] = frozenset()
 
-    def cut(self, plane: Plane) -> GridMap:
+    def cut(self, plane: "Plane") -> "GridMap":
         """Returns the map of two factors in a plane."""
         mask = None if self.mask is None else self.mask[plane.index]
         values = self.values[plane.index]
         return GridMap(values, plane.factors, mask, self.downward)
 
-    def average(self, axis: int) -> GridMap:
+    def average(self, axis: int) -> "GridMap":
         """Averages over all other factors; a value with a held-out point is."""
         others = tuple(a for a in range(len(self.factors)) if a != axis)
         mask = None if self.mask is None else np.any(self.mask, axis=others)

@@ -3,8 +3,6 @@
 ID and OOD partition the combinations that exist: the grid or a part of it.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass
@@ -31,7 +29,7 @@ class Points:
     def __len__(self) -> int:
         return len(self.factors)
 
-    def __getitem__(self, rows: np.ndarray) -> Points:
+    def __getitem__(self, rows: np.ndarray) -> "Points":
         return Points(self.factors[rows], self.is_ood[rows], self.is_test[rows])
 
     @property

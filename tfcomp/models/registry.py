@@ -6,20 +6,38 @@ A builder is called as `build(config, dataset)`. `MODELS.register` also takes
     cost(config)             multiplications of the widest layer, per image
 
 Both are called before TensorFlow starts. Modules of `decoders`, which register
-themselves, import it in their builders, and Keras by `lazy_keras`.
+themselves, import it in their builders, and `keras` and `layers` from here.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 import os
+from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import Registry
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import FactorSpace, parse_groups
-from tfcomp.models.lazy_keras import keras, layers
+
+
+class LazyModule:
+    """A module that is imported when it is first used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(self._name), name)
+
+
+if TYPE_CHECKING:
+    import keras
+    from keras import layers
+else:
+    keras, layers = LazyModule("keras"), LazyModule("keras.layers")
 
 MODELS, ENCODINGS = Registry("model"), Registry("encoding")
 # Multiplications of a forward pass below which a second thread of TensorFlow

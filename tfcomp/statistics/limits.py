@@ -12,8 +12,6 @@ For a correlation log odds are twice Fisher's z. Numbers of single runs are not
 transformed: many lie at an end, which has no place on such a scale.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +29,7 @@ class Limits:
         high = "inf)" if math.isinf(self.high) else f"{self.high:g}]"
         return f"{low}, {high}"
 
-    def widen(self, values: Sequence[float]) -> Limits:
+    def widen(self, values: Sequence[float]) -> "Limits":
         """Returns the range; all numbers if one of the values is outside."""
         is_inside = all(self.low <= value <= self.high for value in values)
         return self if is_inside else REAL

@@ -5,8 +5,6 @@ result; `Group.differences` and `Group.others` name the choice. Settings that
 are compared are chosen from a family: groups that differ in free flags alone.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -35,7 +33,7 @@ class Setting:
         """All flags of the published setting."""
         return read_setting(" ".join([self.flagfile, *self.changes]))
 
-    def require(self, **must: Condition) -> Setting:
+    def require(self, **must: Condition) -> "Setting":
         """Returns the setting with more conditions."""
         return dataclasses.replace(self, must={**self.must, **must})
 

@@ -1,6 +1,6 @@
 """Decoders, a module for each family: rules, cost and builder, registered.
 
-A module that is added here is found. It uses Keras by `lazy_keras` and imports
+A module that is added here is found. It has Keras from `registry` and imports
 layers in its builders, because bad flags are answered without TensorFlow.
 """
 

@@ -27,10 +27,11 @@ from tfcomp.models.acting_starts import (
     find_background,
     find_starts,
 )
-from tfcomp.models.lazy_keras import keras, layers
 from tfcomp.models.registry import (
     MODELS,
     check_groups,
+    keras,
+    layers,
     make_encoding,
     make_input,
     refuse,

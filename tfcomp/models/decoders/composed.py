@@ -22,10 +22,11 @@ import math
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.lazy_keras import keras, layers
 from tfcomp.models.registry import (
     MODELS,
     check_groups,
+    keras,
+    layers,
     make_grouped_code,
     stack_groups,
 )

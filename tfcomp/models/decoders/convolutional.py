@@ -9,8 +9,14 @@ import numpy as np
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.lazy_keras import keras, layers
-from tfcomp.models.registry import MODELS, count_convolution, make_code, refuse
+from tfcomp.models.registry import (
+    MODELS,
+    count_convolution,
+    keras,
+    layers,
+    make_code,
+    refuse,
+)
 
 FIRST_SIDE = 4  # pixels of the shorter side of a map that is doubled
 

@@ -12,11 +12,11 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import FactorSpace
-from tfcomp.models.lazy_keras import keras
 from tfcomp.models.registry import (
     AXES,
     MODELS,
     count_convolution,
+    keras,
     make_encoding,
     make_input,
     refuse,

@@ -7,11 +7,12 @@ import math
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.lazy_keras import keras, layers
 from tfcomp.models.registry import (
     HEADS,
     MODELS,
     check_groups,
+    keras,
+    layers,
     make_code,
     make_grouped_code,
     refuse,
