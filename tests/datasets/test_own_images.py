@@ -24,66 +24,22 @@ BYTES = (255 * UNIT).astype("u1")
 COLOR = np.stack([BYTES, BYTES // 2, BYTES // 3], axis=-1)
 
 
-# What people have: images, classes, the words of the refusal.
+ALPHA = np.concatenate([COLOR, np.full_like(COLOR[..., :1], 255)], -1)
+BITS = np.concatenate([np.eye(3, dtype=int)[CLASSES[:, 0]], CLASSES], axis=1)
+HUGE = np.where(CLASSES == 2, 10**6, CLASSES)
+# What people have: images, classes, words of the refusal, which name a cure.
 CASES: dict[str, tuple[Any, Any, Any]] = {
-    "NCHW": (
-        COLOR.transpose(0, 3, 1, 2),
-        CLASSES,
-        "images must be [n, H, W, C] (images.transpose(0, 2, 3, 1)), "
-        "got [48, 3, 8, 8]",
-    ),
-    "masked": (
-        np.ma.masked_array(UNIT, UNIT > 0.5),
-        CLASSES,
-        "images must not be masked (images.filled(0) fills them)",
-    ),
-    "one factor, flat": (
-        BYTES[:12],
-        np.arange(12),
-        "classes must be [n, F] (classes[:, None] for one factor), got [12]",
-    ),
-    "strings": (
-        BYTES,
-        np.full((48, 3), "a"),
-        "classes must be integers, names of classes go to levels",
-    ),
-    "NaN": (
-        np.where(UNIT > 0.999, np.nan, UNIT),
-        CLASSES,
-        "images must be finite, there is NaN or infinity in image, got",
-    ),
-    "huge class": (
-        BYTES,
-        np.where(CLASSES == 2, 10**6, CLASSES),
-        "classes of factor 0 must be counted from 0 (np.unique(..., "
-        "return_inverse=True)), the largest of 3 classes, got 1000000",
-    ),
-    "color with alpha": (
-        np.concatenate([COLOR, np.full_like(COLOR[..., :1], 255)], -1),
-        CLASSES,
-        "images must have channels that vary (images[..., :3] has no alpha)",
-    ),
-    "-1 to 1": (
-        2 * UNIT - 1,
-        CLASSES,
-        "images must be from 0 to 1 if they are floats ((images + 1) / 2)",
-    ),
-    "negative integers": (
-        BYTES.astype("i4") - 200,
-        CLASSES,
-        "images must not be negative (images - images.min())",
-    ),
-    "17 bits": (
-        (100_000 * UNIT).astype("i4"),
-        CLASSES,
-        "images must be at most 65535",
-    ),
-    "one-hot": (
-        BYTES,
-        np.concatenate([np.eye(3, dtype=int)[CLASSES[:, 0]], CLASSES], axis=1),
-        "classes must not be a one-hot code, but one factor "
-        "(classes[:, 0:3].argmax(1))",
-    ),
+    "NCHW": (COLOR.transpose(0, 3, 1, 2), CLASSES, "transpose(0, 2, 3, 1)"),
+    "masked": (np.ma.masked_array(UNIT, UNIT > 0.5), CLASSES, "filled(0)"),
+    "one factor, flat": (BYTES[:12], np.arange(12), "classes[:, None]"),
+    "strings": (BYTES, np.full((48, 3), "a"), "must be integers, names"),
+    "NaN": (np.where(UNIT > 0.999, np.nan, UNIT), CLASSES, "must be finite"),
+    "huge class": (BYTES, HUGE, "of factor 0 must be counted from 0"),
+    "color with alpha": (ALPHA, CLASSES, "images[..., :3] has no alpha"),
+    "-1 to 1": (2 * UNIT - 1, CLASSES, "if they are floats ((images + 1) / 2)"),
+    "negative": (BYTES.astype("i4") - 200, CLASSES, "images - images.min()"),
+    "17 bits": ((100_000 * UNIT).astype("i4"), CLASSES, "at most 65535"),
+    "one-hot": (BYTES, BITS, "one factor (classes[:, 0:3].argmax(1))"),
 }
 
 
