@@ -130,10 +130,13 @@ def test_jobs_that_end_before_a_trial_starts(
     monkeypatch.setattr(jobs, "LOST_SECONDS", 0.5)
     for number in range(deaths):
         (slurm.folder / f"death.{number}").touch()
-    wanted = [make_task(n, tmp_path, tasks.show_process) for n in "abc"]
+    wanted = [  # each waits for the other to start
+        make_task(n, tmp_path, tasks.wait_for_file, f"{tmp_path}/{other}.log")
+        for n, other in ("ab", "ba")
+    ]
     with open_pool(make_options(2), tmp_path) as pool:
         if deaths == 1:
-            assert [o.reason for o in pool.run(wanted)] == [""] * 3
+            assert [o.reason for o in pool.run(wanted)] == [""] * 2
             return
         with pytest.raises(RunError) as caught:
             list(pool.run(wanted))

@@ -17,7 +17,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -129,10 +129,13 @@ class JobWatch:
         last_start = max(times, default=0.0)
         if last_start > self._last_start:
             self._last_start, jobs.submitted = last_start, 0
-        if not jobs.submitted or time.monotonic() < self._due:
+        known = self._cluster.observed
+        submitted = dict(self._cluster.workers).items()
+        silent = {n: job.job_id for n, job in submitted if n not in known}
+        if not silent or time.monotonic() < self._due:
             return
         self._due = time.monotonic() + LOST_SECONDS
-        lost = self._find_lost()
+        lost = _find_lost(silent)
         if jobs.submitted >= self._limit + (not lost):
             log = f"{self._logs}/tfcomp-{jobs.last_id}"
             raise RunError(
@@ -142,29 +145,22 @@ class JobWatch:
                 "command"
             )
         for name in lost:
-            del self._cluster.workers[name]
+            self._cluster.workers.pop(name, None)
         with contextlib.suppress(OSError, RuntimeError, ValueError):
             self._cluster.sync(self._cluster._correct_state)
 
-    def _find_lost(self) -> list[str]:
-        """Returns names of jobs without a worker that are no longer queued."""
-        jobs = {n: str(job.job_id) for n, job in self._cluster.workers.items()}
-        command = ["squeue", "--noheader", "--format=%A"]
-        try:
-            result = subprocess.run(
-                [*command, f"--user={os.getuid()}"],
-                capture_output=True,
-                text=True,
-                timeout=30,
-                check=True,
-            )
-        except (OSError, subprocess.SubprocessError):
-            return []  # SLURM is busy
-        queued = {*result.stdout.split()}
-        known = self._cluster.observed
-        return [
-            n for n, i in jobs.items() if i not in queued and n not in known
-        ]
+
+def _find_lost(numbers: Mapping[str, str]) -> list[str]:
+    """Returns the names of jobs that SLURM does not list any more."""
+    command = ["squeue", "--noheader", "--format=%A", f"--user={os.getuid()}"]
+    try:
+        result = subprocess.run(
+            command, capture_output=True, text=True, timeout=30, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return []  # SLURM is busy
+    queued = result.stdout.split()
+    return [name for name, number in numbers.items() if number not in queued]
 
 
 def import_slurm() -> Any:
