@@ -110,8 +110,6 @@ def test_ssim_equals_its_definition(rng: np.random.Generator) -> None:
     assert found[1] == pytest.approx(0) and 1 < found[2] < 2
     images[0, 4, 4] = np.nan
     assert np.isnan(compute_ssim_error(images, truth)).tolist() == [1, 0, 0]
-    with pytest.raises(ValueError, match="11 px"):
-        compute_ssim_error(images[:, :10], truth[:, :10])
 
 
 def test_relative_mse(polarity: str) -> None:

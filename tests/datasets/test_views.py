@@ -58,9 +58,8 @@ def test_a_finer_grid_has_new_values_and_the_same_region() -> None:
     assert held_out.sum() == 11 and len(finer.splits.grid) == 72
     with pytest.raises(ConfigError, match="codes .* one_hot lacks"):
         refine(dataset, "one_hot", 36)
-    fixed = dataclasses.replace(dataset, is_continuous=False)
     with pytest.raises(ConfigError, match="images .* rotated_digits lacks"):
-        refine(fixed, "bump", 36)
+        refine(dataclasses.replace(dataset, is_continuous=False), "bump", 36)
 
 
 def test_maps_carry_their_factors(rng: np.random.Generator) -> None:

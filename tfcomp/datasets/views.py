@@ -65,13 +65,11 @@ def refine(dataset: Dataset, encoding: str, count: int) -> Dataset:
         raise ConfigError("between", rule.format("codes", encoding), count)
     if not dataset.is_continuous:
         raise ConfigError("between", rule.format("images", dataset.name), count)
-    size = max(count, 1)
-    space = FactorSpace(
-        tuple(
-            f if f.categorical else dataclasses.replace(f, size=size)
-            for f in dataset.space
-        )
+    finer = (
+        f if f.categorical else dataclasses.replace(f, size=max(count, 1))
+        for f in dataset.space
     )
+    space = FactorSpace(tuple(finer))
     if count < 2 or math.prod(space.shape) > MAX_BETWEEN:
         rule = "must be at least 2, and make at most "
         raise ConfigError("between", f"{rule}{MAX_BETWEEN:,} points", count)

@@ -82,7 +82,7 @@ def compute_sharing(analysis: RunAnalysis) -> Numbers:
 
 
 @computes("run", Limits(0, 2), "ssim_error_id ssim_error_ood", better="low")
-def compute_similarity(analysis: RunAnalysis) -> Numbers:
+def compute_ssim(analysis: RunAnalysis) -> Numbers:
     """Averages 1 - SSIM, which the published code reports beside the MSE."""
     if analysis.ssim_error is None:
         return {}

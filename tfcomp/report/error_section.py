@@ -9,10 +9,7 @@ from tfcomp.analysis import superposition
 from tfcomp.analysis.features import mean_or_none
 from tfcomp.analysis.scores import count_own_peaks
 from tfcomp.evaluation import pictures
-from tfcomp.evaluation.image_metrics import (
-    compute_border,
-    compute_similarity,
-)
+from tfcomp.evaluation.image_metrics import compute_border, compute_ssim
 from tfcomp.evaluation.metrics import list_metrics
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.curve_plots import draw_curves
@@ -58,9 +55,7 @@ def make_between(analyses: Sequence[RunAnalysis], count: int) -> Section:
             "subset": f"{name}_between",
             "points": int(chosen.sum()),
             **analysis.evaluation.scores[name],
-            "ssim_error": compute_similarity(analysis).get(
-                f"ssim_error_{name}"
-            ),
+            "ssim_error": compute_ssim(analysis).get(f"ssim_error_{name}"),
         }
         for analysis in finer
         for name, chosen in analysis.subsets.items()

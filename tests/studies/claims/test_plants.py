@@ -43,10 +43,9 @@ def test_c6_as_published_counts_where_runs_have_it(change: float) -> None:
     assert word == REPRODUCED
     waits = "stage 0: not run yet for donut, bump, donut, ramp"
     assert meaning.endswith(waits)
-    name = "factorization_gradient_ratio_of_means"
-    stages = len(planted.runs[0].measures["stages"])
-    rising = [0.95 + change * n / (stages - 1) for n in range(stages)]
-    word, meaning = judge(**{name: rising})
+    stages = planted.runs[0].measures["stages"]
+    rising = [0.9 + change * n for n in range(len(stages))]
+    word, meaning = judge(factorization_gradient_ratio_of_means=rising)
     assert word == (REPRODUCED if change < 0 else REFUTED)
     assert waits not in meaning
 

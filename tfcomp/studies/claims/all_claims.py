@@ -47,15 +47,6 @@ def is_sign_right(group: Group, when: str) -> Series:
     return ((apart > APART) == (good > 0)).astype(float).where(is_known)
 
 
-def _log_ratio(first: float, second: float) -> float | None:
-    return math.log10(first / second) if first > 0 and second > 0 else None
-
-
-def _find_largest_fall(stages: list[float]) -> float | None:
-    falls = (before - after for before, after in pairwise(stages))
-    return max(falls, default=None)
-
-
 COLUMNS: dict[str, Callable[[Group, str], Any]] = {
     "axes tell success": is_sign_right,
     "deviation, OOD less ID": read_deviation,
@@ -66,7 +57,9 @@ OVER: dict[str, Callable[[list[float]], Any]] = {
     "hidden": lambda stages: stages[:-1],
     "last": lambda stages: stages[-1],
     "largest": max,
-    "largest fall": _find_largest_fall,
+    "largest fall": lambda s: max(
+        (a - b for a, b in pairwise(s)), default=None
+    ),
     "mean": fmean,
     "mean of later half": lambda stages: fmean(stages[len(stages) // 2 :]),
     "change": lambda stages: stages[-1] - stages[0],
@@ -75,7 +68,7 @@ OVER: dict[str, Callable[[list[float]], Any]] = {
 ACROSS: dict[str, Callable[..., Any]] = {
     "all": lambda *numbers: list(numbers),
     "difference": minus,
-    "log10 of ratio": _log_ratio,
+    "log10 of ratio": lambda a, b: math.log10(a / b) if a > 0 < b else None,
 }
 BY: dict[str, estimates.Estimator] = {
     "fact": estimates.estimate_fact,
