@@ -21,6 +21,8 @@ ROUNDS = 16
 MAX_STORED = 64 * 2**20  # bytes of images that are rendered only once
 SHARES = 16  # of an image of mean weight in a pass, with weights
 MAX_REPEATS = 64  # of an image in a pass, with `--balance`
+# AutoGraph parses the source of all that a function calls.
+skip_autograph = tf.autograph.experimental.do_not_convert
 
 
 def make_batches(
@@ -48,8 +50,8 @@ def make_batches(
         return factors, _add_noise(images, rows, dataset.noise)
 
     rows = make_row_batches(dataset, batch_size, seed, first_step, num_steps)
-    if stored is not None:  # autograph would parse all that it calls
-        make_batch = tf.autograph.experimental.do_not_convert(make_batch)
+    if stored is not None:  # a renderer of users may need it
+        make_batch = skip_autograph(make_batch)
     batches = rows.map(make_batch, num_parallel_calls=1, deterministic=True)
     return batches.prefetch(4)
 
@@ -62,11 +64,16 @@ def make_row_batches(
     num_steps: int | None = None,
 ) -> tf.data.Dataset:
     """Batches of rows [B] of the training table; B is the global size."""
+    shown = _list_shown(dataset)
     most = tf.int64.max // batch_size
     end = most if num_steps is None else first_step + num_steps
     numbers = tf.data.Dataset.range(first_step * batch_size, end * batch_size)
     rows = numbers.batch(batch_size, drop_remainder=True).map(
-        _make_shuffle(dataset, seed), num_parallel_calls=1, deterministic=True
+        skip_autograph(
+            lambda n: tf.gather(shown, shuffle_numbers(n, len(shown), seed))
+        ),
+        num_parallel_calls=1,
+        deterministic=True,
     )
     # The end of a training may wait for the tuning thread.
     options = tf.data.Options()
@@ -78,28 +85,16 @@ def make_row_sampler(
     dataset: Dataset, batch_size: int, seed: int, num_steps: int
 ) -> Callable[[int], tf.Tensor]:
     """Returns a function from a first step to the rows [K, B] of K steps."""
-    shuffle = _make_shuffle(dataset, seed)
-
-    @tf.function(autograph=False)
-    def sample(first: tf.Tensor) -> tf.Tensor:
-        with tf.device("CPU:0"):  # the only one that has this shuffle
-            numbers = first + tf.range(num_steps * batch_size, dtype=tf.int64)
-            return tf.reshape(shuffle(numbers), [num_steps, batch_size])
-
-    return lambda step: sample(tf.constant(step * batch_size, tf.int64))
-
-
-def _make_shuffle(
-    dataset: Dataset, seed: int
-) -> Callable[[tf.Tensor], tf.Tensor]:
-    """Returns a function from numbers of examples to rows, int64 [B]."""
     shown = _list_shown(dataset)
 
-    @tf.autograph.experimental.do_not_convert
-    def shuffle(numbers: tf.Tensor) -> tf.Tensor:
-        return tf.gather(shown, shuffle_numbers(numbers, len(shown), seed))
+    @tf.function(autograph=False)
+    def shuffle(first: tf.Tensor) -> tf.Tensor:
+        with tf.device("CPU:0"):  # the only one that has this shuffle
+            numbers = first + tf.range(num_steps * batch_size, dtype=tf.int64)
+            rows = tf.gather(shown, shuffle_numbers(numbers, len(shown), seed))
+            return tf.reshape(rows, [num_steps, batch_size])
 
-    return shuffle
+    return lambda step: shuffle(tf.constant(step * batch_size, tf.int64))
 
 
 def make_training_table(dataset: Dataset) -> tuple[tf.Tensor, tf.Tensor]:

@@ -143,13 +143,10 @@ def make_interaction_fn(
         compute = tf.function(compute, autograph=False)
 
     def measure(points: np.ndarray) -> Interactions:
-        size = most
-        if is_traced:
-            whole = jacobians.choose_batch_size(num_units, len(points))
-            size = min(most, whole)
+        whole = jacobians.choose_batch_size(num_units, len(points))
         try:
             products = jacobians.evaluate_in_batches(
-                compute, points, size, is_traced
+                compute, points, min(most, whole), is_traced
             )
         except LookupError:  # an operation without a further gradient
             return {}

@@ -255,13 +255,9 @@ class Evaluator:
 def _group_stages(
     sizes: Mapping[str, int], num_points: int
 ) -> list[tuple[str, ...]]:
-    groups: list[list[str]] = []
-    left = 0
-    for stage, units in sizes.items():
-        size = 4 * num_points * units
-        if not groups or size > left:
-            groups.append([])
-            left = MAX_GROUP_BYTES
-        groups[-1].append(stage)
-        left -= size
-    return [tuple(group) for group in groups]
+    groups: dict[int, tuple[str, ...]] = {}
+    ends = 4 * num_points * np.cumsum([*sizes.values()])
+    for stage, end in zip(sizes, ends, strict=True):
+        number = end // MAX_GROUP_BYTES
+        groups[number] = *groups.get(number, ()), stage
+    return [*groups.values()]

@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import keras
@@ -141,6 +141,7 @@ def fit_without_pause(
             )
             batches, steps = stack.enter_context(program), 1
         else:
+            stack.enter_context(trace_metrics(model))
             batches = make_batches(
                 dataset,
                 training.batch_size,
@@ -157,6 +158,23 @@ def fit_without_pause(
             verbose=0,
             callbacks=[*callbacks, stop],
         )
+
+
+@contextlib.contextmanager
+def trace_metrics(model: keras.Model) -> Iterator[None]:
+    """Makes `fit` trace what it calls before and after each epoch.
+
+    Eagerly, metrics in variables of a strategy take milliseconds.
+    """
+    reset = tf.function(model.reset_metrics, autograph=False)
+    read = tf.function(model.get_metrics_result, autograph=False)
+    # Functions of TensorFlow would become parts of checkpoints.
+    model.reset_metrics = lambda: reset()
+    model.get_metrics_result = lambda: read()
+    try:
+        yield
+    finally:
+        del model.reset_metrics, model.get_metrics_result
 
 
 def give_to_devices(
