@@ -97,6 +97,8 @@ def test_help_imports_nothing_heavy() -> None:
         "    main = importlib.import_module(f'tfcomp.{name}').main\n"
         "    assert main([name, '--help']) == 0, name\n"
         "    assert not heavy & set(sys.modules), name\n"
+        "import tfcomp.sweeps.sweep_page\n"  # of a sweep's main process
+        "assert not {'tensorflow', 'keras'} & set(sys.modules)\n"
     )
     commands = [name for name in tfcomp.COMMANDS if name != "solvable"]
     commands += [f"studies.{name}.command" for name in NAMES]

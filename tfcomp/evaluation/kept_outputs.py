@@ -4,19 +4,24 @@ outputs/epoch_<n>.npz has `factors` [n, F] and `images` [n, H, W, C] in 8 bits;
 preview.png has held-out images above the last outputs, for pages of sweeps.
 """
 
+from __future__ import annotations
+
 import json
 import sys
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.figures.image_rows import arrange_channels
 from tfcomp.storage.files import check_file, make_subfolder, write_whole
+
+if TYPE_CHECKING:  # it imports TensorFlow, which pages of sweeps do without
+    from tfcomp.evaluation.loading import LoadedRun
 
 FOLDER, PREVIEW_FILE = "outputs", "preview.png"
 MAX_BYTES = 2**28  # of a file, unpacked; a run keeps no more in all of them
