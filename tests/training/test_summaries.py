@@ -88,6 +88,8 @@ def test_images_are_drawn(
         image = matplotlib.image.imread(io.BytesIO(png), format="png")
         assert image.shape[:2] == (int(height), int(width))
         assert image.std() > 0
+        for side in (image[0], image[-1], image[:, 0], image[:, -1]):
+            assert (side == 1).all()  # no text is cut off
     with Image.open(Path(smoke_run.run_dir) / "samples.png") as file:
         assert file.width > 1000 and file.height > 600
 

@@ -142,11 +142,12 @@ def picture_volumes(
     title: str = "",
     planes: Sequence[Plane] = (),
     limit: float | None = None,
+    label: str = "",
 ) -> Figure:
     """Plots log-volumes [n] less their means, as maps on one scale."""
     centered = center_volumes(volumes)
     limit = limit or find_largest(centered)
-    label = f"{label_volume(dataset.space)} less its mean"
+    label = label or f"{label_volume(dataset.space)} less its mean"
     ends = (-limit, limit)
     return picture_maps(dataset, centered, label, title, ends, planes, "RdBu_r")
 

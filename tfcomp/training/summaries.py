@@ -33,7 +33,7 @@ from tfcomp.storage.run_folder import SAMPLES_FILE, TRIALS
 ERRORS = {"ID": "id/relative_mse", "OOD": "ood/relative_mse"}
 MIN_POINTS = 20  # the donut has 50 scores, a smoke 6
 ERROR = "relative error"  # the whole label is longer than a card is high
-CARD = 3.2, 1.55  # inches, without the legend
+CARD = 3.25, 1.55  # inches, without the legend
 CARD_DPI, CARD_SAMPLES = 200, 4
 # Flags of HParams, beside those that do not have their default.
 SETTINGS = "dataset region encoding model depth width epochs seed".split()
@@ -108,9 +108,9 @@ class RunSummaries:
             errors = self._draw_errors(epoch, evaluation, history)
             write_figure("answer/errors", errors)
             for name in names:
-                title = f"{name.upper()}: truth above output"
+                # Without a title, which the tag has; images are larger.
                 figure = pictures.picture_samples(
-                    dataset, evaluation, name, title, CARD_SAMPLES
+                    dataset, evaluation, name, "", CARD_SAMPLES
                 )
                 write_figure(f"answer/samples_{name}", figure)
             if self._has_maps:
@@ -168,7 +168,7 @@ class RunSummaries:
             for stage, values in analysis.log_volume.items():
                 named = {f"log volume, {stage}": values}
                 figure = pictures.picture_volumes(
-                    self._dataset, named, limit=largest
+                    self._dataset, named, limit=largest, label="less its mean"
                 )
                 write_figure(f"stage_log_volume_map/{stage}", figure)
 
