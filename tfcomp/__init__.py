@@ -25,6 +25,8 @@ _LAZY = {
     "report.models": "evaluate load_published load_run write_report",
     "report.representations": "evaluate_embeddings evaluate_encoder",
     "report.page": "register_section",
+    "report.table_plots": "plot_epochs plot_scores plot_stages",
+    "studies.paper.command": "plot_paper",
     "evaluation.readers": "Reader train_reader",
     "evaluation.metrics": "register_measure",
     "tables": "load_sweep read_runs",

@@ -21,7 +21,7 @@ from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import split_names
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.views import refine
-from tfcomp.report.run_names import is_hash, name_runs, to_file_name
+from tfcomp.report.wording import is_hash, name_runs, to_file_name
 from tfcomp.storage.files import make_folder, refuse_link, refuse_links
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_folder import check_run
@@ -57,9 +57,12 @@ def analyze_runs(settings: dict[str, Any]) -> int:
     sections = choose_sections(split_names(settings["sections"]))
     make_folder(folder)
     with start_tensorflow():
-        from tfcomp.report.models import write_report
+        from tfcomp.evaluation.loading import load_run
+        from tfcomp.evaluation.run_analysis import RunAnalysis
+        from tfcomp.report.report_build import build_report
 
-        write_report(paths, folder, sections, settings["between"])
+        runs = [RunAnalysis(load_run(path)) for path in paths]
+        build_report(runs, folder, sections, settings["between"])
     print(f"report  {folder / 'report.html'}")
     if "umap" in sections and not has_umap():
         print(UMAP_HINT)

@@ -72,6 +72,8 @@ def test_curves_with_bands_in_panels() -> None:
     assert second.lines[0].get_color() == first.lines[1].get_color()
     assert second.lines[0].get_color() != first.lines[0].get_color()
     assert get_legend(figure) == ["a", "b"]
+    (row,) = figure.data.query("panel == 'loss' and line == 'b' and x == 2").T
+    assert figure.data.loc[row, ["mean", "low", "high"]].tolist() == [4, 3, 5]
 
 
 def test_a_logarithmic_panel_shows_the_curve() -> None:
@@ -93,11 +95,12 @@ def test_a_logarithmic_panel_shows_the_curve() -> None:
 
 def test_a_shorter_line_of_stages_ends_at_the_image_too() -> None:
     series = {"depth 0": [0.5, None, 0.9], "depth 2": [0.5, 0.6, 0.7, 0.8, 1]}
+    curves = {
+        name: curve_plots.BandCurve(stages, series[name])
+        for name, stages in (("depth 0", SHALLOW), ("depth 2", DEEP))
+    }
     figure = curve_plots.draw_stage_panels(
-        {"": series},
-        {"depth 0": SHALLOW, "depth 2": DEEP},
-        ylabel="MSE",
-        limits=(0.5, 1.0),
+        {"": curves}, ylabel="MSE", limits=(0.5, 1.0)
     )
     (axes,) = figure.axes
     assert [label.get_text() for label in axes.get_xticklabels()] == DEEP
@@ -111,6 +114,11 @@ def test_a_shorter_line_of_stages_ends_at_the_image_too() -> None:
     # The whole range of the numbers: a fall from 1 to 0.95 is none.
     low, high = axes.get_ylim()
     assert low == pytest.approx(0.485) and high == pytest.approx(1.015)
+    assert list(figure.data) == ["panel", "line", "stage", "mean"]
+    shown = figure.data.set_index(["line", "stage"])["mean"]
+    assert shown["depth 2"].to_dict() == dict(
+        zip(DEEP, series["depth 2"], strict=True)
+    )
 
 
 @pytest.mark.parametrize(
@@ -142,6 +150,12 @@ def test_panels_share_their_rows() -> None:
         {"OOD (px)": ROWS, "ID": ROWS[1:]}, log=["OOD (px)"]
     )
     assert figure_to_png(figure).startswith(b"\x89PNG")
+    assert figure.data.groupby(["panel", "mark"]).size().tolist() == [
+        1,
+        1,
+        2,
+        4,
+    ]
     first, second = figure.axes
     lines = [line.get_xdata() for line in first.get_lines()]
     assert any(np.array_equal(x, (0.7, 0.8, 0.9)) for x in lines)

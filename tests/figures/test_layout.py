@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib import rc_context
 from matplotlib.figure import Figure
@@ -104,7 +105,7 @@ def test_dollars_in_names_are_no_mathematics() -> None:
     axes.set_xticks([1, 2], labels=[name, name])
     axes.text(1, 1, name)
     add_panel_title(axes, name, 4)
-    finish_figure(figure, name)
+    finish_figure(figure, name, pd.DataFrame)
     assert figure_to_png(figure) and figure_to_pdf(figure)
     named = [t for t in figure.findobj(Text) if "$^" in t.get_text()]
     assert len(named) >= 8

@@ -12,10 +12,11 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.views import make_map
 from tfcomp.evaluation.loading import LoadedRun, load_run
+from tfcomp.evaluation.projector import write_projections
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.evaluation.run_metrics import compute_metrics
 from tfcomp.models.stages import make_model
-from tfcomp.report.report_build import MAKERS, write_projections
+from tfcomp.report.report_build import MAKERS
 from tfcomp.training.experiment import train_and_evaluate
 
 

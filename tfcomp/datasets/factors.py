@@ -167,6 +167,15 @@ class FactorSpace:
         columns = [f.to_index(table[:, i]) for i, f in enumerate(self)]
         return np.stack(columns, axis=1)
 
+    def name_values(self, table: np.ndarray) -> dict[str, np.ndarray]:
+        """Returns columns of a factor table, with names of levels."""
+        return {
+            factor.name: np.array(list(map(factor.describe, values)))
+            if factor.names
+            else values
+            for factor, values in zip(self, table.T, strict=True)
+        }
+
     def name_point(self, index: Sequence[int]) -> str:
         """Returns a combination in words, as `shape heart, x 3`."""
         return ", ".join(map(Factor.name_level, self, index))

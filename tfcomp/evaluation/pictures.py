@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.datasets import Dataset
@@ -16,6 +15,7 @@ from tfcomp.evaluation.evaluator import EmbeddingAnalysis
 from tfcomp.evaluation.point_scores import Evaluation, compute_error_ratio
 from tfcomp.figures import manifold_plots
 from tfcomp.figures.curve_plots import draw_curves
+from tfcomp.figures.exhibits import Plot
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.map_plots import draw_maps
 
@@ -29,7 +29,7 @@ def picture_samples(
     subset: str,
     title: str,
     count: int = SHOWN_SAMPLES,
-) -> Figure:
+) -> Plot:
     """Shows truth above output for a spread of ID or OOD points."""
     splits = dataset.splits
     chosen = splits.is_ood if subset == "ood" else splits.is_id
@@ -94,7 +94,7 @@ def describe_planes(dataset: Dataset) -> str:
     )
 
 
-def picture_error_curve(dataset: Dataset, evaluation: Evaluation) -> Figure:
+def picture_error_curve(dataset: Dataset, evaluation: Evaluation) -> Plot:
     """Plots the MSE against the one ordered factor, a line per curve."""
     error = compute_mse_per_image(evaluation.images, evaluation.truth)
     curves = list_curves(dataset.space)
@@ -120,8 +120,8 @@ def picture_maps(
     title: str = "",
     limits: tuple[float, float] | None = None,
     planes: Sequence[Plane] = (),
-    cmap: str = "viridis",
-) -> Figure:
+    cmap: str | None = None,  # of rcParams
+) -> Plot:
     """Plots numbers [n] by title as maps, by default of all planes."""
     drawn = {}
     for name, values in maps.items():
@@ -143,7 +143,7 @@ def picture_volumes(
     planes: Sequence[Plane] = (),
     limit: float | None = None,
     label: str = "",
-) -> Figure:
+) -> Plot:
     """Plots log-volumes [n] less their means, as maps on one scale."""
     centered = center_volumes(volumes)
     limit = limit or find_largest(centered)
@@ -172,7 +172,7 @@ def picture_landscape(
     evaluation: Evaluation,
     planes: Sequence[Plane] = (),
     label: str = "",
-) -> Figure:
+) -> Plot:
     """Plots the error at every combination of two factors."""
     maps = {"error landscape": compute_error_ratio(dataset, evaluation)}
     label = label or label_error(dataset)
@@ -186,7 +186,7 @@ def label_error(dataset: Dataset) -> str:
 
 def picture_embedding(
     factor: Factor, embedding: EmbeddingAnalysis
-) -> dict[str, Figure]:
+) -> dict[str, Plot]:
     """Plots all matrices of an embedding, and profiles or singular values."""
     title = f"embedding of {factor.name}"
     levels = [factor.describe(value) for value in factor.values()]

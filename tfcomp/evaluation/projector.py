@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import matplotlib.image
 import numpy as np
@@ -19,6 +20,8 @@ from numpy.typing import ArrayLike
 from tensorboard.plugins.projector import ProjectorConfig
 
 from tfcomp.config.errors import RunError
+from tfcomp.evaluation.pictures import title_points
+from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.image_rows import arrange_channels, tile_images
 from tfcomp.storage.files import make_subfolder, write_text, write_whole
 
@@ -76,6 +79,32 @@ def write_projector(
         embedding.sprite.single_image_dim.extend(size)
     write_text(folder / CONFIG_FILE, text_format.MessageToString(config))
     return folder / CONFIG_FILE
+
+
+def write_projections(analysis: RunAnalysis) -> None:
+    """Writes the stages of a run for TensorBoard's projector."""
+    folder, analysis = analysis.run.path, analysis.for_pairs
+    if folder is None:
+        return
+    splits, pixels = analysis.splits, analysis.evaluation.images
+    upright = analysis.dataset.first_row == "bottom"
+    # TensorBoard sorts by name and opens on the first. The last inner stage
+    # with any variance shows most; the code looks the same in every run.
+    components = analysis.components
+    inner = [s for s in [*components][1:-1] if components[s].explained.any()]
+    order = dict.fromkeys([*inner[-1:], *components])
+    shown = {
+        f"{place:02d} {stage}": components[stage].features[:, :MAX_COMPONENTS]
+        for place, stage in enumerate(order, 1)
+    }
+    # TensorBoard labels points by the first column of words.
+    labels: dict[str, Any] = {
+        "point": title_points(analysis.dataset, np.arange(len(splits.grid))),
+        **analysis.dataset.space.name_values(splits.grid),
+        "split": np.where(splits.is_ood, "OOD", "ID"),
+    }
+    images = pixels if upright else pixels[:, ::-1]
+    write_projector(folder, shown, labels, images, splits.grid[:, 0])
 
 
 def make_sprite(

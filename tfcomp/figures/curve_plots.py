@@ -1,15 +1,17 @@
 """Lines of numbers over a number, or over the stages of models."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import ArrayLike
 
 from tfcomp.figures import layout, looks
+from tfcomp.figures.exhibits import Plot
 from tfcomp.figures.looks import SLANTED, Numbers, shade_interval, to_numbers
 
 _PANEL_WIDTH = 3.4  # inches
@@ -17,16 +19,19 @@ _PANEL_WIDTH = 3.4  # inches
 
 @dataclass(frozen=True)
 class BandCurve:
-    """Means at positions x, and the ends of their intervals (NaN: unknown)."""
+    """Means at numbers or stages x, and the ends of intervals if known."""
 
-    x: ArrayLike
-    mean: ArrayLike
-    low: ArrayLike
-    high: ArrayLike
+    x: Iterable[Any]
+    mean: Numbers
+    low: Numbers | None = None
+    high: Numbers | None = None
+
+
+Panels = Mapping[str, Mapping[str, BandCurve]]
 
 
 def draw_curves(
-    x: ArrayLike,
+    x: Iterable[Any],
     series: Mapping[str, Numbers],
     *,
     xlabel: str,
@@ -35,47 +40,38 @@ def draw_curves(
     logy: bool = False,
     shaded: tuple[float, float] | None = None,
     bands: Mapping[str, looks.Band] | None = None,
-) -> Figure:
+) -> Plot:
     """Draws curves with bands over one variable; `shaded` was held out."""
+    ends = bands or {}
+    curves = {
+        name: BandCurve(x, mean, *ends.get(name, ()))
+        for name, mean in series.items()
+    }
     figure = layout.make_figure((5.6, 3.6), layout="constrained")
     axes = figure.subplots()
-    for index, (name, numbers) in enumerate(series.items()):
-        label = looks.choose_label(name, series)
-        y = to_numbers(numbers)
-        y = np.where(y > 0, y, np.nan) if logy else y
-        ends = (bands or {}).get(name)
-        band = ends and (to_numbers(ends[0]), to_numbers(ends[1]))
-        looks.draw_line(axes, index, np.asarray(x, float), y, label, band)
-    if logy:
-        looks.set_log_scale(axes, [to_numbers(n) for n in series.values()])
+    _draw_lines(axes, curves, list(curves), logy)
     if shaded is not None:
         shade_interval(axes, *shaded)
     axes.set(xlabel=xlabel, ylabel=ylabel)
     looks.finish_axes(axes)
-    layout.finish_figure(figure, title)
-    return figure
+    table = partial(tabulate_curves, {ylabel: curves}, "x")
+    return layout.finish_figure(figure, title, table)
 
 
 def draw_curve_panels(
-    panels: Mapping[str, Mapping[str, BandCurve]],
+    panels: Panels,
     *,
     xlabel: str,
     log: Collection[str] = (),
     floors: Mapping[str, float] | None = None,
-) -> Figure:
+) -> Plot:
     """Draws curves with bands, a panel for each quantity, from `floors` up."""
     names = list(dict.fromkeys(n for curves in panels.values() for n in curves))
     size = (_PANEL_WIDTH * len(panels) + 0.4, 3.2)
     figure = layout.make_figure(size, layout="constrained")
     all_axes = figure.subplots(1, len(panels), squeeze=False)[0]
     for axes, (panel, curves) in zip(all_axes, panels.items(), strict=True):
-        for name, curve in curves.items():
-            label = looks.choose_label(name, names)
-            place = names.index(name)
-            _draw_band_curve(axes, place, label, curve, panel in log)
-        if panel in log:
-            means = [curve.mean for curve in curves.values()]
-            looks.set_log_scale(axes, means)
+        _draw_lines(axes, curves, names, panel in log)
         if floors and panel in floors:
             (low, high), floor = axes.get_ylim(), floors[panel]
             axes.set_ylim(max(low, floor), max(high, floor + 1))
@@ -85,33 +81,19 @@ def draw_curve_panels(
         axes.set_xlabel(xlabel)
         looks.finish_axes(axes)
         layout.add_panel_title(axes, panel, _PANEL_WIDTH)
-    layout.finish_figure(figure, "")
-    return figure
-
-
-def _draw_band_curve(
-    axes: Axes, index: int, name: str, curve: BandCurve, is_log: bool
-) -> None:
-    mean, low, high = map(to_numbers, (curve.mean, curve.low, curve.high))
-    if is_log:
-        mean = np.where(mean > 0, mean, np.nan)
-        low = np.where(low > 0, low, np.finfo(float).tiny)
-    band = None if np.isnan(high).all() else (low, high)
-    x = np.asarray(curve.x, float)
-    looks.draw_line(axes, index, x, mean, name, band)
+    table = partial(tabulate_curves, panels, "x")
+    return layout.finish_figure(figure, "", table)
 
 
 def draw_stage_panels(
-    panels: Mapping[str, Mapping[str, Sequence[float | None]]],
-    stages: Mapping[str, Sequence[str]],
+    panels: Panels,
     *,
     ylabel: str,
-    errors: Mapping[str, Mapping[str, ArrayLike]] | None = None,
     limits: tuple[float, float] | None = None,
-) -> Figure:
-    """Draws numbers over merged stages; errors [n, 2] reach down and up."""
-    names = list(dict.fromkeys(name for s in panels.values() for name in s))
-    places = merge_stages([stages[name] for name in names])
+) -> Plot:
+    """Draws curves over stages, which are merged to one axis."""
+    curves = {name: c for each in panels.values() for name, c in each.items()}
+    places = merge_stages([list(map(str, c.x)) for c in curves.values()])
     height = 2.6  # inches
     width = max(1.3 * height, 0.36 * len(places))
     size = len(panels) * width + 1.0, height + 0.6
@@ -120,16 +102,8 @@ def draw_stage_panels(
     look = SLANTED if is_tight else {}
     figure = layout.make_figure(size, layout="constrained")
     grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    for axes, (panel, series) in zip(grid, panels.items(), strict=True):
-        widths = (errors or {}).get(panel, {})
-        for name, numbers in series.items():
-            xs = np.array([places.index(stage) for stage in stages[name]])
-            y, band = to_numbers(numbers), None
-            if name in widths:
-                below, above = np.asarray(widths[name]).T
-                band = y - below, y + above
-            label = looks.choose_label(name, names)
-            looks.draw_line(axes, names.index(name), xs, y, label, band)
+    for axes, (panel, drawn) in zip(grid, panels.items(), strict=True):
+        _draw_lines(axes, drawn, list(curves), stages=places)
         layout.add_panel_title(axes, panel, width)
         axes.set_xticks(range(len(places)), places, **look)
         axes.set_xlim(-0.4, len(places) - 0.6)
@@ -138,8 +112,45 @@ def draw_stage_panels(
     if limits:
         margin = 0.03 * (limits[1] - limits[0])
         grid[0].set_ylim(limits[0] - margin, limits[1] + margin)
-    layout.finish_figure(figure, "")
-    return figure
+    table = partial(tabulate_curves, panels, "stage")
+    return layout.finish_figure(figure, "", table)
+
+
+def _draw_lines(
+    axes: Axes,
+    curves: Mapping[str, BandCurve],
+    names: Sequence[str],
+    is_log: bool = False,
+    stages: Sequence[str] = (),
+) -> None:
+    """Draws lines that look as their place among the names says."""
+    for name, curve in curves.items():
+        mean, *ends = map(to_numbers, (curve.mean, curve.low, curve.high))
+        if is_log:
+            mean = np.where(mean > 0, mean, np.nan)
+            ends[0] = np.where(ends[0] > 0, ends[0], np.finfo(float).tiny)
+        x = [stages.index(str(s)) for s in curve.x] if stages else curve.x
+        band = None if np.isnan(ends[1]).all() else (ends[0], ends[1])
+        label = looks.choose_label(name, names)
+        place = names.index(name)
+        looks.draw_line(axes, place, np.asarray(x, float), mean, label, band)
+    if is_log:
+        means = [to_numbers(curve.mean) for curve in curves.values()]
+        looks.set_log_scale(axes, means)
+
+
+def tabulate_curves(panels: Panels, x: str) -> pd.DataFrame:
+    """Returns a row for each point, with its interval if any is known."""
+    tables = []
+    for panel, curves in panels.items():
+        for name, curve in curves.items():
+            columns = {"panel": panel, "line": name, x: curve.x}
+            for key in ("mean", "low", "high"):
+                columns[key] = to_numbers(getattr(curve, key))
+            tables.append(pd.DataFrame(columns))
+    table = pd.concat(tables, ignore_index=True)
+    ends = ["low", "high"]
+    return table.drop(columns=[e for e in ends if table[e].isna().all()])
 
 
 def merge_stages(lists: Sequence[Sequence[str]]) -> list[str]:

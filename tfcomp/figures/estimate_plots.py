@@ -3,15 +3,16 @@
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
 from tfcomp.figures import layout, looks
-from tfcomp.figures.looks import LINE_COLORS
+from tfcomp.figures.exhibits import Plot
 
 Points = Sequence[tuple[float, float]]
 _ROW_HEIGHT = 0.30  # inches
@@ -30,8 +31,10 @@ class ForestRow:
 
 
 def draw_forest(
-    panels: Mapping[str, Sequence[ForestRow]], log: Collection[str] = ()
-) -> Figure:
+    panels: Mapping[str, Sequence[ForestRow]],
+    log: Collection[str] = (),
+    mean: str = "mean",
+) -> Plot:
     """Draws seeds as dots, and means as diamonds on their intervals."""
     labels = [*dict.fromkeys(r.label for rs in panels.values() for r in rs)]
     width = 2.8 * len(panels) + 0.085 * max(map(len, labels))
@@ -41,7 +44,7 @@ def draw_forest(
     small = layout.scale_text(9)
     for axes, (quantity, rows) in zip(grid, panels.items(), strict=True):
         for row in rows:
-            _draw_row(axes, labels.index(row.label), row)
+            _draw_row(axes, labels.index(row.label), row, mean)
         looks.finish_axes(axes)
         axes.grid(visible=False, axis="y")
         axes.spines["left"].set_visible(False)
@@ -53,19 +56,32 @@ def draw_forest(
         axes.set_xlabel(textwrap.fill(quantity, 30), fontsize=small)
         if quantity in log:
             looks.set_log_scale(axes, [row.seeds for row in rows], "x")
-    layout.finish_figure(figure, "")
-    return figure
+    table = partial(tabulate_forest, panels)
+    return layout.finish_figure(figure, "", table)
 
 
-def _draw_row(axes: Axes, place: int, row: ForestRow) -> None:
-    color = LINE_COLORS[0]
+def tabulate_forest(panels: Mapping[str, Sequence[ForestRow]]) -> pd.DataFrame:
+    """Returns a row for each seed, and for each mean with its interval."""
+    rows = []
+    for panel, drawn in panels.items():
+        for row in drawn:
+            start = {"panel": panel, "row": row.label}
+            rows += [{**start, "mark": "seed", "value": v} for v in row.seeds]
+            ends = {"low": row.low, "high": row.high}
+            rows.append({**start, "mark": "mean", "value": row.mean, **ends})
+    return pd.DataFrame(rows)
+
+
+def _draw_row(axes: Axes, place: int, row: ForestRow, mean: str) -> None:
+    color = looks.get_line_style(0)["color"]
+    dot, line, diamond = map(layout.scale_text, (3.5, 2.2, 6))
     seeds = looks.to_numbers(row.seeds)
     if len(seeds):
         places = place + np.linspace(-0.14, 0.14, len(seeds))
-        axes.plot(seeds, places, "o", color="0.55", ms=3.5, label="a seed")
+        axes.plot(seeds, places, "o", color="0.55", ms=dot, label="a seed")
     if row.low is not None and row.high is not None:
-        axes.plot([row.low, row.high], [place] * 2, color=color, lw=2.2)
-    axes.plot([row.mean], [place], "D", color=color, ms=6, label="mean")
+        axes.plot([row.low, row.high], [place] * 2, color=color, lw=line)
+    axes.plot([row.mean], [place], "D", color=color, ms=diamond, label=mean)
 
 
 @dataclass(frozen=True)
@@ -84,7 +100,7 @@ class Scaling:
 
 def draw_power_laws(
     series: Mapping[str, Scaling], guides: Mapping[str, float], title: str = ""
-) -> Figure:
+) -> Plot:
     """Draws training examples over grid sizes, and guides (figure 4c)."""
     points = [p for s in series.values() for p in (*s.points, *s.missed)]
     figure = layout.make_figure((5.6, 4.2), layout="constrained")
@@ -112,13 +128,29 @@ def draw_power_laws(
     counts = [count for _, count in points]
     axes.set_ylim(min(counts) / 2.5, max(counts) * 2)
     looks.finish_axes(axes)
-    layout.finish_figure(figure, title)
-    return figure
+    table = partial(tabulate_scaling, series)
+    return layout.finish_figure(figure, title, table)
+
+
+def tabulate_scaling(series: Mapping[str, Scaling]) -> pd.DataFrame:
+    """Returns a row for each search and for each mean."""
+    columns = ("grid_size", "examples", "low", "high")
+    rows = [
+        {"line": name, "mark": mark, **dict(zip(columns, mean, strict=False))}
+        for name, scaling in series.items()
+        for mark, means in (
+            ("search", scaling.points),
+            ("not reached", scaling.missed),
+            ("mean", scaling.means),
+        )
+        for mean in means
+    ]
+    return pd.DataFrame(rows)
 
 
 def draw_contours(
     points: Sequence[tuple[float, float, float]], labels: Sequence[str]
-) -> Figure:
+) -> Plot:
     """Draws numbers at points (x, y), and lines where they are equal."""
     figure = layout.make_figure((5.6, 4.2), layout="constrained")
     axes = figure.subplots()
@@ -132,13 +164,15 @@ def draw_contours(
     axes.set(xlabel=x_label, ylabel=y_label)
     axes.set_xticks(np.unique(x))
     figure.colorbar(filled, label=label)
-    layout.finish_figure(figure, "")
-    return figure
+    data = pd.DataFrame(points, columns=list(labels))
+    return layout.finish_figure(figure, "", lambda: data)
 
 
 def _draw_scaling(axes: Axes, index: int, name: str, scaling: Scaling) -> None:
     style = looks.get_line_style(index)
-    color, dashes, marker = style.values()
+    color, dashes, marker = (
+        style[key] for key in ("color", "linestyle", "marker")
+    )
     faint: dict[str, Any] = {"alpha": 0.4, "markersize": 4}
     axes.plot(*_spread(scaling.points), marker, color=color, **faint)
     hollow: dict[str, Any] = {"markersize": 6, "fillstyle": "none"}

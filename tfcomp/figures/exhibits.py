@@ -1,14 +1,16 @@
-"""Exhibits: a figure, its numbers, and a caption."""
+"""Figures with the table of what they show, and exhibits with a caption."""
 
+import functools
 import io
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -21,6 +23,43 @@ DPI = 100  # pixels per inch of arrays
 FILE_DPI = 150  # and of files
 # Times and versions in a file would make equal results look different.
 _PDF_METADATA = {"CreationDate": None, "Creator": None, "Producer": None}
+# Journals refuse fonts of type 3, matplotlib's default.
+_FONTS: Any = {"pdf.fonttype": 42, "ps.fonttype": 42}
+
+
+class Plot(Figure):
+    """A figure of matplotlib, with the numbers that it shows.
+
+    Attributes:
+        data: A table with a row for each point, cell or pixel of the figure.
+    """
+
+    tabulate: Callable[[], pd.DataFrame]
+
+    @functools.cached_property
+    def data(self) -> pd.DataFrame:
+        return self.tabulate()
+
+    def savefig(self, *args: Any, **options: Any) -> None:
+        """Saves the figure, with fonts embedded that can be edited."""
+        with rc_context(_FONTS):
+            super().savefig(*args, **options)
+
+
+def melt(
+    arrays: Mapping[Any, Any], names: Sequence[str], value: str
+) -> pd.DataFrame:
+    """Returns a row for each number of arrays.
+
+    The names are those of the columns for the array and for each of its axes.
+    """
+    tables = []
+    for key, content in arrays.items():
+        array = np.asarray(content)
+        index = np.indices(array.shape).reshape(array.ndim, -1)
+        columns = {names[0]: key, **dict(zip(names[1:], index, strict=False))}
+        tables.append(pd.DataFrame({**columns, value: array.ravel()}))
+    return pd.concat(tables, ignore_index=True)
 
 
 def figure_to_png(
@@ -43,8 +82,7 @@ def figure_to_pdf(figure: Figure) -> bytes:
     from matplotlib.backends.backend_pdf import FigureCanvasPdf
 
     buffer = io.BytesIO()
-    # Journals refuse fonts of type 3, matplotlib's default.
-    with _keep_canvas(figure), rc_context({"pdf.fonttype": 42}):
+    with _keep_canvas(figure), rc_context(_FONTS):
         FigureCanvasPdf(figure).print_pdf(buffer, metadata=_PDF_METADATA)
     return buffer.getvalue()
 

@@ -2,15 +2,16 @@
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize, to_rgb
-from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from tfcomp.figures import layout
+from tfcomp.figures.exhibits import Plot, melt
 from tfcomp.figures.looks import draw_outline, show_cells
 
 PANEL_SIZE = 1.5  # inches
@@ -29,7 +30,7 @@ def draw_rows(
     title: str = "",
     first_row: str = "bottom",
     column_titles: Sequence[str] | None = None,
-) -> Figure:
+) -> Plot:
     """Draws rows of images [n, H, W, ...], with positions [n, 2] circled."""
     stacks = {label: arrange_channels(images) for label, images in rows.items()}
     first = next(iter(stacks.values()))
@@ -64,8 +65,11 @@ def draw_rows(
         size = layout.scale_text(10)
         axes.set_title(text, fontsize=size, pad=TITLE_PAD)
     is_finite = all(np.isfinite(images).all() for images in stacks.values())
-    layout.finish_figure(figure, title, None if is_finite else NO_VALUE_COLOR)
-    return figure
+    names = ("row", "image", "y", "x", "channel")
+    table = partial(melt, stacks, names, "pixel")
+    return layout.finish_figure(
+        figure, title, table, None if is_finite else NO_VALUE_COLOR
+    )
 
 
 def arrange_channels(images: ArrayLike) -> np.ndarray:

@@ -2,12 +2,13 @@
 
 import math
 import textwrap
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib import rc_context, rcParams, rcParamsDefault
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -18,6 +19,7 @@ from matplotlib.ticker import LogFormatter
 from numpy.typing import NDArray
 
 from tfcomp.config.errors import ConfigError
+from tfcomp.figures.exhibits import Plot
 
 # Widths of figures in print, in inches, and the size of their text in points,
 # unless `font.size` of matplotlib's rcParams is not the default.
@@ -52,13 +54,13 @@ def fit_width(width: Width, height: float = math.inf) -> Iterator[None]:
         _room.reset(token)
 
 
-def make_figure(size: tuple[float, float], **options: Any) -> Figure:
+def make_figure(size: tuple[float, float], **options: Any) -> Plot:
     """Makes a figure of a size in inches, or of the width that is to fit."""
     if (room := _room.get()) is None:
-        return Figure(figsize=size, **options)
+        return Plot(figsize=size, **options)
     width, most = room
     height = size[1] * max(width / size[0], MIN_SHARE)
-    return Figure(figsize=(width, min(height, most)), **options)
+    return Plot(figsize=(width, min(height, most)), **options)
 
 
 def scale_text(points: float) -> float:
@@ -74,7 +76,7 @@ def arrange_panels(count: int, max_columns: int) -> tuple[int, int]:
 
 def make_panels(
     shape: tuple[int, int], figsize: tuple[float, float], pad: float
-) -> tuple[Figure, NDArray[np.object_]]:
+) -> tuple[Plot, NDArray[np.object_]]:
     """Makes a figure and its panels of a fixed aspect, `[rows, columns]`."""
     engine = ConstrainedLayoutEngine(compress=True, w_pad=pad, h_pad=pad)
     figure = make_figure(figsize, layout=engine)
@@ -90,15 +92,20 @@ def keep_panels(grid: NDArray[np.object_], count: int) -> list[Axes]:
 
 
 def finish_figure(
-    figure: Figure, title: str, no_value_color: str | None = None
-) -> None:
-    """Adds title and legend, and settles the layout; the last step."""
+    figure: Plot,
+    title: str,
+    tabulate: Callable[[], pd.DataFrame],
+    no_value_color: str | None = None,
+) -> Plot:
+    """Adds title, legend and table, and settles the layout; the last step."""
     if title:
         text = _wrap(title, figure.get_figwidth())
         figure.suptitle(text, fontsize=scale_text(12))
     _add_legend(figure, no_value_color)
     take_dollars_literally(figure)
     _settle_layout(figure)
+    figure.tabulate = tabulate
+    return figure
 
 
 def add_panel_title(axes: Axes, title: str, width: float) -> None:

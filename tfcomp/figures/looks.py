@@ -16,10 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap
+from tfcomp.figures.layout import scale_text
 
 # Okabe and Ito's colors, which differ for color-blind readers, the darkest
 # first; their yellow is too faint for a line.
 LINE_COLORS = "#0072b2 #d55e00 #009e73 #cc79a7 #000000 #56b4e9 #e69f00".split()
+# Users' `axes.prop_cycle` takes their place.
 # In print without color the dashes and the markers tell the lines apart. The
 # lengths of the three tables share no divisor: the looks repeat after 280.
 LINE_DASHES = (
@@ -59,8 +61,9 @@ def draw_line(
     """Draws the line of an index and its band; NaN leaves gaps in both."""
     style = get_line_style(index)
     if len(x) > 16:  # markers would hide the line
-        del style["marker"]
-    axes.plot(x, y, label=label, linewidth=1.6, markersize=5, **style)
+        style.pop("marker", None)
+    size = scale_text(0.8 * matplotlib.rcParams["lines.markersize"])
+    axes.plot(x, y, label=label, markersize=size, **style)
     if band is not None:
         # The edge keeps the interval of a point between two gaps in sight.
         axes.fill_between(x, *band, color=style["color"], alpha=0.18, lw=1)
@@ -73,11 +76,15 @@ def choose_label(name: str, names: Collection[str]) -> str:
 
 def get_line_style(index: int) -> dict[str, Any]:
     """Returns color, dashes and marker of a line by its index."""
-    return {
-        "color": LINE_COLORS[index % len(LINE_COLORS)],
-        "linestyle": LINE_DASHES[index % len(LINE_DASHES)],
-        "marker": LINE_MARKERS[index % len(LINE_MARKERS)],
+    looks: dict[str, Sequence[Any]] = {
+        "color": LINE_COLORS,
+        "linestyle": LINE_DASHES,
+        "marker": LINE_MARKERS,
     }
+    cycle = matplotlib.rcParams["axes.prop_cycle"]
+    if cycle != matplotlib.rcParamsDefault["axes.prop_cycle"]:
+        looks |= cycle.by_key()
+    return {name: each[index % len(each)] for name, each in looks.items()}
 
 
 def finish_axes(axes: Axes) -> None:
@@ -107,7 +114,7 @@ def set_log_scale(
     axis.set_minor_formatter(NullFormatter())
 
 
-def to_numbers(values: Numbers) -> NDArray[np.float64]:
+def to_numbers(values: Numbers | None) -> NDArray[np.float64]:
     """Converts values to float, with NaN for None and infinity."""
     numbers = np.asarray(values, float)
     return np.where(np.isfinite(numbers), numbers, np.nan)
@@ -155,15 +162,16 @@ def show_cells(
     axes: Axes,
     values: np.ndarray,
     norm: Normalize | None = None,
-    cmap: str = "viridis",
+    cmap: str | None = None,  # of rcParams
     no_value_color: str = NO_VALUE_COLOR,
     aspect: float = 1.0,
 ) -> AxesImage:
     """Shows cells, counted from 0; `aspect` is their height over width."""
+    colors = matplotlib.colormaps[cmap or matplotlib.rcParams["image.cmap"]]
     return axes.imshow(
         np.ma.masked_invalid(values),
         origin="lower",
-        cmap=matplotlib.colormaps[cmap].with_extremes(bad=no_value_color),
+        cmap=colors.with_extremes(bad=no_value_color),
         norm=norm,
         aspect=aspect,
         interpolation="nearest",
@@ -175,7 +183,7 @@ def show_map(
     found: GridMap,
     norm: Normalize | None = None,
     linewidth: float = 1.8,
-    cmap: str = "viridis",
+    cmap: str | None = None,
 ) -> AxesImage:
     """Shows a map of two factors, with their values at its axes."""
     num_x, num_y = found.values.shape

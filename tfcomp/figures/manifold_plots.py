@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from tfcomp.datasets.factors import Factor
 from tfcomp.figures import layout, looks
+from tfcomp.figures.exhibits import Plot, melt
 from tfcomp.figures.looks import LINE_COLORS, finish_axes
 
 PANEL_SIZE = 2.3  # inches, of a manifold
@@ -31,7 +32,7 @@ def draw_manifolds(
     *,
     space: Sequence[Factor],
     title: str = "",
-) -> Figure:
+) -> Plot:
     """Draws points [n, 2] of stages: a curve, or a block for each factor."""
     places = {name: np.asarray(e, float) for name, e in embeddings.items()}
     factors, is_ood = np.asarray(factors, float), np.asarray(is_ood, bool)
@@ -61,8 +62,9 @@ def draw_manifolds(
         bar = figure.colorbar(colors, ax=panels, label=factor.label, pad=0.01)
         if factor.names:
             bar.set_ticks(factor.values().tolist(), labels=factor.names)
-    layout.finish_figure(figure, title)
-    return figure
+    names = ("stage", "point", "axis")
+    table = partial(melt, places, names, "coordinate")
+    return layout.finish_figure(figure, title, table)
 
 
 def _make_colors(values: np.ndarray, periodic: bool) -> ScalarMappable:
@@ -117,7 +119,7 @@ def draw_embeddings(
     *,
     factor_label: str,
     title: str = "",
-) -> Figure:
+) -> Plot:
     """Draws the matrices [V, rows, columns] of a factor on one color scale."""
     matrices = np.asarray(matrices, float)
     limit = _choose_limit(matrices)
@@ -160,13 +162,14 @@ def draw_embeddings(
     note = "" if finite.size == matrices.size else "; gray: no finite value"
     text = f"one matrix per value of {factor_label}{note}"
     figure.supxlabel(text, fontsize=layout.scale_text(10))
-    layout.finish_figure(figure, title)
-    return figure
+    named = dict(zip(map(str, values), matrices, strict=True))
+    table = partial(melt, named, ("level", "row", "column"), "entry")
+    return layout.finish_figure(figure, title, table)
 
 
 def draw_spectrum(
     singular_values: ArrayLike, effective_rank: ArrayLike, *, title: str = ""
-) -> Figure:
+) -> Plot:
     """Draws singular values [V, R] relative to the largest of their matrix."""
     # Largest first, [V, R].
     spectrum = -np.sort(-np.asarray(singular_values, float), axis=1)
@@ -195,13 +198,14 @@ def draw_spectrum(
     axes.set_xlabel("index of the singular value")
     axes.set_ylabel("singular value / largest")
     finish_axes(axes)
-    layout.finish_figure(figure, title)
-    return figure
+    numbered = dict(enumerate(relative))
+    table = partial(melt, numbered, ("matrix", "rank"), "share")
+    return layout.finish_figure(figure, title, table)
 
 
 def draw_profiles(
     profiles: Mapping[str, ArrayLike], *, factor: Factor, title: str = ""
-) -> Figure:
+) -> Plot:
     """Draws profiles [V, length] by axis of the image, a row for each value."""
     arrays = {name: np.asarray(p, float) for name, p in profiles.items()}
     limit = max(_choose_limit(array) for array in arrays.values())
@@ -213,8 +217,9 @@ def draw_profiles(
         axes.set(xlabel=label, ylabel=factor.label, title=name)
         looks.label_values(axes.yaxis, factor)
     figure.colorbar(image, ax=list(grid[0]), label="profile", aspect=25)
-    layout.finish_figure(figure, title)
-    return figure
+    columns = ("axis", "level", "pixel")
+    table = partial(melt, arrays, columns, "profile")
+    return layout.finish_figure(figure, title, table)
 
 
 def _choose_limit(matrices: np.ndarray) -> float:

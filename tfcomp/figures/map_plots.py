@@ -1,13 +1,14 @@
 """Maps over the grid of two factors, similarity matrices, tables of scores."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
-from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from tfcomp.datasets.grid_maps import GridMap, Plane
 from tfcomp.figures import layout, looks
+from tfcomp.figures.exhibits import Plot, melt
 from tfcomp.figures.looks import LINE_COLORS, finish_axes
 
 MAX_COLUMNS = 4
@@ -28,8 +30,8 @@ def draw_maps(
     label: str,
     title: str = "",
     limits: tuple[float, float] | None = None,
-    cmap: str = "viridis",
-) -> Figure:
+    cmap: str | None = None,  # of rcParams
+) -> Plot:
     """Draws maps of two factors on one color scale; not finite is gray."""
     arrays = [np.ravel(found.values) for found in maps.values()]
     numbers = np.concatenate(arrays, dtype=float)
@@ -58,13 +60,29 @@ def draw_maps(
         axes.tick_params(labelbottom=is_lowest, labelleft=is_first)
     figure.colorbar(image, ax=panels, label=label, aspect=25, pad=0.02)
     gray = None if finite.size == numbers.size else looks.NO_VALUE_COLOR
-    layout.finish_figure(figure, title, gray)
-    return figure
+    table = partial(tabulate_maps, maps)
+    return layout.finish_figure(figure, title, table, gray)
+
+
+def tabulate_maps(maps: Mapping[str, GridMap]) -> pd.DataFrame:
+    """Returns a row for each cell: values of the factors, number, held out."""
+    tables = []
+    for name, drawn in maps.items():
+        values = [factor.values() for factor in drawn.factors]
+        names = [factor.name for factor in drawn.factors]
+        points = pd.MultiIndex.from_product(values, names=names)
+        table = points.to_frame(index=False)
+        table.insert(0, "map", name)
+        table["value"] = drawn.values.ravel()
+        if drawn.mask is not None:
+            table["held_out"] = drawn.mask.ravel()
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)
 
 
 def draw_tuning(
     units: Mapping[str, GridMap], plane: Plane, *, title: str = ""
-) -> Figure:
+) -> Plot:
     """Draws a row per unit: its map, and its mean as a function of a factor."""
     factors = next(iter(units.values())).factors
     nx, ny = (factor.size for factor in plane.factors)
@@ -94,10 +112,10 @@ def draw_tuning(
         what = others[0] if len(others) == 1 else "the others"
         axes.set_title(f"mean over {what}", fontsize=layout.scale_text(11))
     is_finite = all(np.isfinite(unit.values).all() for unit in units.values())
-    layout.finish_figure(
-        figure, title, None if is_finite else looks.NO_VALUE_COLOR
+    table = partial(tabulate_maps, units)
+    return layout.finish_figure(
+        figure, title, table, None if is_finite else looks.NO_VALUE_COLOR
     )
-    return figure
 
 
 def _draw_marginals(panels: Sequence[Axes], unit: GridMap) -> None:
@@ -125,7 +143,7 @@ def draw_gram_matrices(
     *,
     title: str = "",
     names: Sequence[str] = (),
-) -> Figure:
+) -> Plot:
     """Draws Gram matrices [n, n] from 0 (dark) to 1, ID points first."""
     arrays = {name: np.asarray(m, float) for name, m in matrices.items()}
     count = len(next(iter(arrays.values())))
@@ -146,8 +164,9 @@ def draw_gram_matrices(
         axes.tick_params(length=0)
         layout.add_panel_title(axes, name, GRAM_SIZE)
     figure.colorbar(image, ax=list(grid), label="similarity", pad=0.02)
-    layout.finish_figure(figure, title)
-    return figure
+    columns = ("matrix", "row", "column")
+    table = partial(melt, arrays, columns, "similarity")
+    return layout.finish_figure(figure, title, table)
 
 
 def draw_score_table(
@@ -158,7 +177,7 @@ def draw_score_table(
     *,
     label: str,
     title: str,
-) -> Figure:
+) -> Plot:
     """Draws a cell for each row and column, from 0 to 1, gray if NaN."""
     size = 1.15 * len(columns) + 3.0, 0.34 * len(rows) + 1.6
     figure = layout.make_figure(size, layout="constrained")
@@ -193,5 +212,6 @@ def draw_score_table(
     axes.tick_params(length=0, labelsize=small)
     axes.xaxis.tick_top()
     figure.colorbar(picture, ax=axes, label=label, shrink=0.8)
-    layout.finish_figure(figure, title)
-    return figure
+    cells = dict(zip(rows, table, strict=True))
+    data = partial(melt, cells, ("row", "column"), "value")
+    return layout.finish_figure(figure, title, data)

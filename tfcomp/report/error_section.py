@@ -1,28 +1,44 @@
-"""Errors of outputs (figure 1b), and superposition in them (section 3.3)."""
+"""Errors of outputs (figure 1b), also across a gap of one factor (figure 9)."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
-from tfcomp.analysis import superposition
-from tfcomp.analysis.features import mean_or_none
-from tfcomp.analysis.scores import count_own_peaks
+from tfcomp.analysis import interpolation
+from tfcomp.analysis.interpolation import Interpolation
+from tfcomp.datasets.grid_maps import Curve
 from tfcomp.evaluation import pictures
 from tfcomp.evaluation.image_metrics import compute_border, compute_ssim
 from tfcomp.evaluation.metrics import list_metrics
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.report import findings
+from tfcomp.figures.image_rows import draw_rows
+from tfcomp.report import run_exhibits, wording
 from tfcomp.report.page import Section, make_exhibit, make_section
-from tfcomp.report.run_exhibits import Row, group_runs, list_points
-from tfcomp.report.run_names import to_file_name
+from tfcomp.report.run_exhibits import Row
+
+Gap = tuple[RunAnalysis, Curve, Interpolation]
+
+R2_NAMES = {
+    "interpolation_r2": "output on the edges, best weights",
+    "linear_r2": "output, linear weights",
+    "truth_r2": "true image on the edges",
+}
+JUMP_PANELS = {
+    "steps, median": "speed_ratio",
+    "longest step": "max_speed_ratio",
+    "turning, median": "turning_ratio",
+    "sharpest turn": "max_turning_ratio",
+}
 
 
 def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows errors by combination, and by distance to ID."""
-    groups = group_runs([analysis for analysis in analyses if analysis.has_map])
+    groups = run_exhibits.group_runs(
+        [analysis for analysis in analyses if analysis.has_map]
+    )
     edged = [
         analysis
         for analysis in analyses
@@ -43,7 +59,7 @@ def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
     if edged:
         exhibits.append(_make_border(edged, border))
     exhibits.append(make_exhibit("all_scores", rows=rows, scores=about))
-    return make_section("errors", exhibits, findings.describe_border(border))
+    return make_section("errors", exhibits, wording.describe_border(border))
 
 
 def make_between(analyses: Sequence[RunAnalysis], count: int) -> Section:
@@ -60,7 +76,8 @@ def make_between(analyses: Sequence[RunAnalysis], count: int) -> Section:
         for analysis in finer
         for name, chosen in analysis.subsets.items()
     ]
-    maps = group_runs([analysis for analysis in finer if analysis.has_map])
+    mapped = [analysis for analysis in finer if analysis.has_map]
+    maps = run_exhibits.group_runs(mapped)
     exhibits = [make_landscapes(group, "between") for group in maps]
     exhibits.append(make_exhibit("between_scores", rows=rows))
     return make_section("between", exhibits, count=count)
@@ -74,13 +91,13 @@ def make_landscapes(
         analysis.name: analysis.for_maps.error_ratio for analysis in analyses
     }
     first = analyses[0].for_maps
-    suffix = "" if len(analyses) > 1 else f"_{to_file_name(first.name)}"
+    suffix = "" if len(analyses) > 1 else f"_{wording.to_file_name(first.name)}"
     return make_exhibit(
         kind,
         pictures.picture_maps(
             first.dataset, errors, pictures.label_error(first.dataset)
         ),
-        list_points(first, errors),
+        run_exhibits.list_points(first, errors),
         name=f"{kind}{suffix}",
         reference=first.dataset.reference_name,
         planes=pictures.describe_planes(first.dataset),
@@ -115,57 +132,127 @@ def _list_distances(analysis: RunAnalysis) -> list[float]:
     return np.unique(steps[np.isfinite(steps) & (steps > 0)]).tolist()
 
 
-def make_superposition(analyses: Sequence[RunAnalysis]) -> Section:
-    """Shows whether OOD outputs are sums of training outputs."""
-    rows = [row for s in analyses if s.has_hole for row in list_scores(s)]
-    table = make_exhibit(
-        "superposition",
-        rows=rows,
-        memories=superposition.MAX_MEMORIES,
-        far=superposition.FAR,
+def make_gaps(analyses: Sequence[RunAnalysis]) -> Section:
+    """Shows the outputs across a held-out range of one factor."""
+    exhibits = [
+        run_exhibits.show_run(
+            analysis,
+            "error_curve",
+            pictures.picture_error_curve(analysis.dataset, analysis.evaluation),
+            run_exhibits.list_points(analysis, {"mse": analysis.error}),
+            factor=analysis.curves[0].factor.name,
+        )
+        for analysis in analyses
+        if analysis.curves
+    ]
+    gaps = list_scored_gaps(analyses)
+    rows = [summarize_curve(*gap) for gap in gaps]
+    for gap in gaps:
+        exhibits += [make_images(*gap), _make_weights(*gap)]
+    if gaps:
+        table = make_exhibit("interpolation", rows=rows)
+        exhibits = [table, *exhibits, _make_jumps(gaps)]
+    return make_section("gaps", exhibits, wording.describe_gaps(rows))
+
+
+def list_scored_gaps(analyses: Sequence[RunAnalysis]) -> list[Gap]:
+    """Returns the curves with a held-out range, and their scores."""
+    return [
+        (analysis, curve, analysis.score_gap(curve))
+        for analysis in analyses
+        for curve in analysis.gaps
+    ]
+
+
+def make_images(
+    analysis: RunAnalysis, curve: Curve, scores: Interpolation
+) -> Exhibit:
+    """Shows truth, output and interpolation in a gap (figures 9c, 9d)."""
+    is_ood = analysis.splits.is_ood[curve.rows]
+    truth = analysis.evaluation.truth[curve.rows]
+    edged = truth, is_ood, curve.factor.periodic
+    linear = interpolation.interpolate_edges(*edged)
+    last = len(scores.rows) - 1
+    spread = np.linspace(0, last, min(9, last + 1)).round().astype(int)
+    before, after = scores.edges[0][0], scores.edges[-1][1]
+    shown = np.array([before, *scores.rows[spread], after])
+    rows = curve.rows[shown]
+    images = {"truth": truth[shown], "output": analysis.evaluation.images[rows]}
+    name, suffix = _name_curve(analysis, curve)
+    figure = draw_rows(
+        images | {"edges, linear": linear[shown]},
+        title=name,
+        first_row=analysis.dataset.first_row,
+        column_titles=pictures.describe_points(analysis.dataset, rows),
     )
-    return make_section(
-        "superposition",
-        [table],
-        findings.describe_superposition(rows),
-        points=superposition.MAX_POINTS,
+    return run_exhibits.show_run(
+        analysis, "gap_images", figure, suffix=suffix, run=name
     )
 
 
-def list_scores(analysis: RunAnalysis) -> list[Row]:
-    """Returns superposition scores of a run, and of the true images."""
-    known = analysis.bright_outputs[analysis.splits.is_id]
-    is_ood = analysis.splits.is_ood
-    rows = []
-    for name, scores, unseen in (
-        ("model", analysis.superposition, analysis.bright_outputs[is_ood]),
-        ("truth", analysis.composed, analysis.bright_truth[is_ood]),
-    ):
-        inputs = np.full(len(unseen), np.nan)
-        if analysis.superposed_inputs is not None:
-            pair = unseen, analysis.superposed_inputs
-            inputs = superposition.score_combinations(*pair, known)
-        is_multiple = np.full(len(unseen), np.nan)
-        if analysis.dataset.has_position:
-            images = unseen.reshape(-1, *analysis.dataset.image_shape)
-            counts = count_own_peaks(images, "bright")
-            is_multiple = np.where(np.isfinite(counts), counts > 1, np.nan)
-        for points, distance in (("all", 0.0), ("far", superposition.FAR)):
-            chosen = scores.distance >= distance
-            if not chosen.any():
-                continue
-            summary = superposition.summarize_superposition(scores, distance)
-            r2 = {key: summary[f"{key}_r2"] for key in superposition.PREDICTORS}
-            finite = inputs[chosen & np.isfinite(inputs)]
-            rows.append(
-                {
-                    "run": analysis.name,
-                    "OOD outputs": name,
-                    "points": points,
-                    **r2,
-                    "superposed_inputs": mean_or_none(finite),
-                    "multiple_peaks": mean_or_none(is_multiple[chosen]),
-                    "blank_fraction": summary["blank_fraction"],
-                }
-            )
-    return rows
+def _make_weights(
+    analysis: RunAnalysis, curve: Curve, scores: Interpolation
+) -> Exhibit:
+    values = curve.factor.values()[scores.rows]
+    # A gap of a periodic factor may contain its wrap.
+    is_wrapped = np.any(np.diff(values) < 0)
+    numbers = scores.r2, scores.linear_r2, scores.truth_r2
+    name, suffix = _name_curve(analysis, curve)
+    figure = draw_curves(
+        np.arange(len(values)) if is_wrapped else values,
+        dict(zip(R2_NAMES.values(), numbers, strict=True)),
+        xlabel=curve.factor.label,
+        ylabel="R² in pixel space",
+        title=name,
+    )
+    columns = {
+        curve.factor.name: values,
+        "fraction": scores.fraction,
+        "weight_before": scores.weights[:, 0],
+        "weight_after": scores.weights[:, 1],
+        **dict(zip(R2_NAMES, numbers, strict=True)),
+    }
+    return run_exhibits.show_run(
+        analysis,
+        "gap_weights",
+        figure,
+        run_exhibits.to_rows(columns),
+        suffix=suffix,
+        run=name,
+    )
+
+
+def summarize_curve(
+    analysis: RunAnalysis, curve: Curve, scores: Interpolation
+) -> Row:
+    """Summarizes the scores of a curve with a gap for the table."""
+    error = analysis.error[curve.rows[scores.rows]]
+    steps = len(scores.rows) + len(np.unique(scores.edges, axis=0))
+    return {
+        "run": analysis.name,
+        "curve": curve.label,
+        "gap_width": steps * curve.factor.step,
+        **interpolation.summarize_interpolation(scores),
+        "ood_mse": float(error.mean()),
+    }
+
+
+def _make_jumps(gaps: Sequence[Gap]) -> Exhibit:
+    rows = [
+        {"run": analysis.name, "curve": curve.label, "stage": stage} | numbers
+        for analysis, curve, _ in gaps
+        for stage, numbers in analysis.compare_gap(curve).items()
+    ]
+    figure = run_exhibits.draw_stage_rows(
+        rows, JUMP_PANELS, "inside the gap / outside"
+    )
+    return make_exhibit("gap_statistics", figure, rows)
+
+
+def _name_curve(analysis: RunAnalysis, curve: Curve) -> tuple[str, str]:
+    """Returns run and curve for a heading, and an end for names of files."""
+    labels = [other.label for other in analysis.curves]
+    if len(labels) == 1:
+        return analysis.name, ""
+    # Names of levels may have characters that no file name can have.
+    return f"{analysis.name}, {curve.label}", f"_{labels.index(curve.label)}"

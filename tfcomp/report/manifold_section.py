@@ -1,153 +1,25 @@
-"""Kernels of outputs (equations 1-4), manifolds of stages, embeddings."""
+"""Manifolds of stages, embeddings in pixel space, and sums of parts."""
 
 import sys
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tfcomp.analysis import kernels, schmidt
 from tfcomp.analysis.manifolds import UMAP_HINT, compute_umaps, has_umap
 from tfcomp.evaluation.pictures import picture_embedding
 from tfcomp.evaluation.run_analysis import FEW_POINTS, RunAnalysis
-from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.manifold_plots import draw_manifolds
-from tfcomp.figures.map_plots import draw_gram_matrices
-from tfcomp.report import findings, run_exhibits
+from tfcomp.report import run_exhibits, wording
 from tfcomp.report.page import Section, make_exhibit, make_section
 from tfcomp.report.run_exhibits import Row
-from tfcomp.report.stage_section import has_numbers
 
-Grams = dict[str, np.ndarray]
-
-
-def make_kernels(analyses: Sequence[RunAnalysis]) -> Section:
-    """Shows which ideal kernel the outputs of a run resemble."""
-    exhibits, alignment, regression = [], [], []
-    # Of all pairs of points, so a sample is subsampled.
-    for analysis in [a.for_pairs for a in analyses if a.for_pairs.has_hole]:
-        grams = compute_grams(analysis.bright_outputs)
-        exhibits.append(make_matrices(analysis, grams))
-        grams["truth, cosine"] = kernels.compute_cosine_gram(
-            analysis.bright_truth
-        )
-        alignment += _list_alignments(analysis, grams)
-        if analysis.is_plane:
-            regression += _list_regressions(analysis)
-        if analysis.splits.is_complete:
-            exhibits.append(_make_terms(analysis, grams))
-    tables = [
-        make_exhibit("kernel_alignment", rows=alignment),
-        make_exhibit("kernel_regression", rows=regression),
-    ]
-    return make_section(
-        "kernels",
-        [*tables, *exhibits],
-        findings.describe_kernels(alignment),
-        points=FEW_POINTS,
-    )
-
-
-def compute_grams(outputs: np.ndarray) -> Grams:
-    """Computes three similarities of all outputs, [n, n] each."""
-    return {
-        "cosine": kernels.compute_cosine_gram(outputs),
-        "L2": kernels.convert_to_similarity(
-            kernels.compute_distance_gram(outputs)
-        ),
-        "overlap": kernels.compute_overlap_gram(outputs),
-    }
-
-
-def _list_alignments(analysis: RunAnalysis, grams: Grams) -> list[Row]:
-    columns = {
-        "factorized": "alignment_factorized",
-        "conjunctive": "alignment_conjunctive",
-        "factorized (smooth)": "alignment_factorized_smooth",
-        "conjunctive (smooth)": "alignment_radial",
-    }
-    rows = []
-    for name, gram in grams.items():
-        scores = analysis.align(gram)
-        row = {"run": analysis.name, "similarity": name}
-        rows.append(row | {c: scores.get(key) for c, key in columns.items()})
-    return rows
-
-
-def make_matrices(analysis: RunAnalysis, grams: Grams) -> Exhibit:
-    """Shows Gram matrices beside the ideal ones, ID first, then OOD."""
-    is_ood, grid = analysis.splits.is_ood, analysis.splits.grid
-    order = np.argsort(is_ood, kind="stable")
-    matrices = {
-        **grams,
-        "binary factorized": kernels.make_factorized_kernel(grid),
-        "conjunctive": kernels.make_conjunctive_kernel(grid),
-    }
-    figure = draw_gram_matrices(
-        {name: gram[np.ix_(order, order)] for name, gram in matrices.items()},
-        num_id=int((~is_ood).sum()),
-        title=analysis.name,
-    )
-    rows = [
-        {"similarity": name, **row}
-        for name, gram in matrices.items()
-        for row in _average_pairs(analysis, gram)
-    ]
-    return run_exhibits.show_run(analysis, "gram", figure, rows)
-
-
-def _average_pairs(analysis: RunAnalysis, gram: np.ndarray) -> list[Row]:
-    grid, is_ood = analysis.splits.grid, analysis.splits.is_ood
-    shared = (grid[:, None] == grid[None]).sum(axis=2)  # [n, n]
-    pairs = is_ood[:, None].astype(int) + is_ood[None]
-    rows = []
-    for split, kind in enumerate(("ID-ID", "ID-OOD", "OOD-OOD")):
-        for count in range(grid.shape[1]):
-            chosen = (pairs == split) & (shared == count)
-            mean = float(gram[chosen].mean()) if chosen.any() else None
-            rows.append({"points": kind, "shared factors": count, "mean": mean})
-    return rows
-
-
-def _make_terms(analysis: RunAnalysis, grams: Grams) -> Exhibit:
-    grid, figure = analysis.splits.grid, None
-    rows = {
-        name: {
-            "run": analysis.name,
-            "similarity": name,
-            **schmidt.summarize_anova(gram, grid),
-        }
-        for name, gram in grams.items()
-    }
-    if analysis.is_plane:
-        shares = {}
-        for name, gram in grams.items():
-            rows[name] |= schmidt.summarize_schmidt(gram, grid)
-            values = schmidt.compute_schmidt_values(gram, grid)
-            shares[name] = schmidt.compute_explained_fraction(values)[:30]
-        figure = draw_curves(
-            np.arange(1, len(shares["cosine"]) + 1),
-            shares,
-            xlabel="number of product terms",
-            ylabel="explained fraction",
-        )
-    return run_exhibits.show_run(analysis, "schmidt", figure, [*rows.values()])
-
-
-def _list_regressions(analysis: RunAnalysis) -> list[Row]:
-    return [
-        {
-            "run": analysis.name,
-            "target": target,
-            "kernel": name,
-            "scales": " ".join(f"{scale:g}" for scale in fit.scales),
-            "ridge": fit.ridge,
-            "r2_id": fit.r2_id,
-            "r2_ood": fit.r2_ood,
-        }
-        for target, fits in analysis.kernel_fits.items()
-        for name, fit in fits.items()
-    ]
+PANELS = {
+    "R² of a sum of parts": "additive_r2",
+    "whitened": "additive_r2_whitened",
+    "in the span of probes": "additive_r2_probes",
+    "accuracy of probes, OOD": "accuracy_ood",
+}
 
 
 def make_manifolds(analyses: Sequence[RunAnalysis]) -> Section:
@@ -155,7 +27,9 @@ def make_manifolds(analyses: Sequence[RunAnalysis]) -> Section:
     rows = run_exhibits.list_stages(
         analyses, lambda s, stage: dict(s.for_pairs.ranks[stage])
     )
-    panels = {s.upper(): s for s in ("id", "ood") if has_numbers(rows, s)}
+    panels = {
+        s.upper(): s for s in ("id", "ood") if run_exhibits.has_numbers(rows, s)
+    }
     draw = run_exhibits.draw_stage_rows
     figure = draw(rows, panels, "participation ratio") if panels else None
     return make_section(
@@ -164,7 +38,7 @@ def make_manifolds(analyses: Sequence[RunAnalysis]) -> Section:
             make_exhibit("effective_rank", figure, rows),
             *map(make_pca, analyses),
         ],
-        findings.describe_course(
+        wording.describe_course(
             rows, "id", "the effective rank over ID points"
         ),
         points=FEW_POINTS,
@@ -232,7 +106,7 @@ def make_embeddings(analyses: Sequence[RunAnalysis]) -> Section:
         for s, factor in pairs
     ]
     exhibits = [shown for pair in pairs for shown in show_embedding(*pair)]
-    return make_section("embeddings", exhibits, findings.describe_ranks(ranks))
+    return make_section("embeddings", exhibits, wording.describe_ranks(ranks))
 
 
 def show_embedding(analysis: RunAnalysis, factor: str) -> list[Exhibit]:
@@ -262,3 +136,63 @@ def show_embedding(analysis: RunAnalysis, factor: str) -> list[Exhibit]:
         )
         for kind, figure in figures.items()
     ]
+
+
+def make_representations(analyses: Sequence[RunAnalysis]) -> Section:
+    """Shows how far layers are sums of parts, and their disentanglement."""
+    names = ("layers", "parts", "pairs", "codes")
+    tables = [_show_table(analyses, name) for name in names]
+    said = " ".join(map(describe_layers, analyses)).strip()
+    return make_section("representations", tables, said)
+
+
+def make_readings(analyses: Sequence[RunAnalysis]) -> Section:
+    """Shows the accuracy of readers on outputs, beside their ceiling."""
+    said = [
+        f"{analysis.name}: all factors are read right in "
+        f"{row['accuracy']:.1%} of {row['subset'].upper()} (true images "
+        f"{row['ceiling']:.1%})."
+        for analysis in analyses
+        for row in analysis.run.tables.get("readings", ())
+        if row["level"] == "any" and row["factor"] == "all"
+    ]
+    table = _show_table(analyses, "readings")
+    return make_section("readings", [table], " ".join(said))
+
+
+def describe_layers(analysis: RunAnalysis) -> str:
+    """Describes the latents, or the last layer, as sums of parts."""
+    rows = analysis.run.tables.get("layers", [])
+    names = [row["layer"] for row in rows]
+    name = "latents" if "latents" in names else ["", *names][-1]
+    row, chance = rows[names.index(name) :][:2] if rows else ({}, {})
+    if row.get("additive_r2") is None:
+        return ""
+    text = (
+        f"{analysis.name}: a sum of parts explains {row['additive_r2']:.1%} of "
+        f"the variance in {name} ({chance['additive_r2']:.1%} with permuted "
+        "classes)"
+    )
+    if row["composed_ood"] is None:
+        return f"{text}."
+    return (
+        f"{text}; held-out embeddings composed of parts have "
+        f"{row['composed_ood']:.1%} of the error of the mean (the nearest ID "
+        f"embedding {row['nearest_ood']:.1%})."
+    )
+
+
+def _show_table(analyses: Sequence[RunAnalysis], name: str) -> Exhibit:
+    rows: list[Row] = [
+        {"run": analysis.name, **row}
+        for analysis in analyses
+        for row in analysis.run.tables.get(name, ())
+    ]
+    figure = None
+    if rows and name == "layers":
+        drawn = [
+            row | {"stage": row["layer"], "curve": row["classes"]}
+            for row in rows
+        ]
+        figure = run_exhibits.draw_stage_rows(drawn, PANELS, "share")
+    return make_exhibit(f"table_{name}", figure, rows)

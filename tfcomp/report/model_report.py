@@ -11,7 +11,6 @@ import keras
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
-from matplotlib.figure import Figure
 
 from tfcomp.analysis.jacobians import compute_stage_metrics, evaluate_in_batches
 from tfcomp.config.errors import ConfigError, name_arguments
@@ -22,13 +21,12 @@ from tfcomp.evaluation import loading, pictures
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.evaluation.run_metrics import compute_metrics
-from tfcomp.figures.exhibits import figure_to_png
+from tfcomp.figures.exhibits import Plot, figure_to_png
 from tfcomp.figures.layout import Width, fit_width
 from tfcomp.models.stages import make_stage_model
 from tfcomp.report.explorer import Explorer
 from tfcomp.report.page import TEMPLATES, render_template
 from tfcomp.report.report_build import build_report
-from tfcomp.report.run_exhibits import name_values
 from tfcomp.report.stage_section import make_charts
 
 Scores = dict[str, dict[str, float | None]]
@@ -207,7 +205,7 @@ class ModelReport:
         """
         analysis, splits = self.analysis, self.analysis.splits
         columns = {
-            **name_values(analysis.dataset.space, splits.grid),
+            **analysis.dataset.space.name_values(splits.grid),
             "is_ood": splits.is_ood,
             "mse": analysis.error,
             "relative_mse": analysis.error_ratio,
@@ -221,11 +219,12 @@ class ModelReport:
             columns |= {f"reads_{n}": hits[:, i] for i, n in enumerate(names)}
         return pd.DataFrame(columns)
 
-    def plot_samples(self, subset: str = "", *, width: Width = "") -> Figure:
+    def plot_samples(self, subset: str = "", *, width: Width = "") -> Plot:
         """Plots true images above outputs of `ood`, or of `id` without any.
 
         The width is `column` (3.25 inches) or `page` (6.75) for print, or a
-        number of inches; text is then 7 points, or as in your rcParams.
+        number of inches; text is then 7 points, or as in your rcParams. `data`
+        of the figure is a table of what it shows.
 
         Raises:
             ConfigError: If there is no such subset.
@@ -242,10 +241,10 @@ class ModelReport:
         with fit_width(width):
             return pictures.picture_samples(*shown, subset, title)
 
-    def plot_error(self, *, width: Width = "") -> Figure:
+    def plot_error(self, *, width: Width = "") -> Plot:
         """Plots the error as a map, or as a curve over one ordered factor.
 
-        The numbers are those of `to_frame`; for the width see `plot_samples`.
+        For the width and `data` of the figure see `plot_samples`.
         """
         analysis, picture = self.analysis, pictures.picture_error_curve
         if analysis.has_map:
@@ -255,17 +254,17 @@ class ModelReport:
         with fit_width(width):
             return picture(analysis.dataset, analysis.evaluation)
 
-    def plot_layers(self, *, width: Width = "") -> Figure:
+    def plot_layers(self, *, width: Width = "") -> Plot:
         """Plots factorization stage by stage.
 
-        `analysis.layers.summary` has the numbers; for the width see
-        `plot_samples`.
+        For the width and `data` of the figure see `plot_samples`.
         """
         if not self.dataset.space.ordered:
             self._refuse_order("to have a geometry")
         with fit_width(width):
             charts = make_charts([self.analysis], "layers")
-        return next(chart.figure for chart in charts if chart.figure)
+        figures = (chart.figure for chart in charts)
+        return next(each for each in figures if isinstance(each, Plot))
 
     def explore(self, *others: ModelReport | str | Path) -> Explorer:
         """Returns the explorer: outputs at the combination under the pointer.

@@ -1,9 +1,8 @@
 """Builds a report: computes all numbers, then draws and writes the page."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -11,47 +10,48 @@ from tfcomp import __version__
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.quiet import show_progress
 from tfcomp.datasets.notes import describe_sample
-from tfcomp.evaluation.pictures import title_points
-from tfcomp.evaluation.projector import MAX_COMPONENTS, write_projector
+from tfcomp.datasets.solvable import measure_coverage
+from tfcomp.evaluation import pictures, verbalize
+from tfcomp.evaluation.projector import write_projections
 from tfcomp.evaluation.run_analysis import RunAnalysis
-from tfcomp.figures.exhibits import save_exhibit
+from tfcomp.figures.exhibits import Exhibit, save_exhibit
 from tfcomp.report import (
     error_section,
-    gap_section,
+    kernel_section,
     manifold_section,
+    run_exhibits,
+    score_table,
     stage_section,
-    table_sections,
+    wording,
 )
 from tfcomp.report.explorer import explorer_fragment
-from tfcomp.report.first_screen import make_answer, score_runs
 from tfcomp.report.page import (
+    Answer,
     Section,
     choose_sections,
+    make_exhibit,
     make_user_sections,
     render_page,
 )
-from tfcomp.report.run_exhibits import name_values, rename_runs
-from tfcomp.report.run_names import describe_common
-from tfcomp.report.score_table import compare_with_first
 from tfcomp.storage.files import make_folder, write_text
 from tfcomp.storage.output_folders import check_folder
 
 # Functions from analyses to a section, by its name in `sections.SECTIONS`. A
 # section that does not apply to the runs has no exhibits.
 MAKERS: dict[str, Callable[[Sequence[RunAnalysis]], Section]] = {
-    "representations": table_sections.make_representations,
-    "readings": table_sections.make_readings,
+    "representations": manifold_section.make_representations,
+    "readings": manifold_section.make_readings,
     "errors": error_section.make_errors,
-    "gaps": gap_section.make_gaps,
-    "superposition": error_section.make_superposition,
-    "kernels": manifold_section.make_kernels,
+    "gaps": error_section.make_gaps,
+    "superposition": kernel_section.make_superposition,
+    "kernels": kernel_section.make_kernels,
     "layers": stage_section.make_layers,
     "interactions": stage_section.make_interactions,
     "tuning": stage_section.make_tuning,
     "manifolds": manifold_section.make_manifolds,
     "umap": manifold_section.make_umap,
     "embeddings": manifold_section.make_embeddings,
-    "runs": table_sections.make_runs,
+    "runs": run_exhibits.make_runs,
 }
 # Sections of outputs that are images.
 OF_IMAGES = ("gaps", "superposition", "kernels")
@@ -73,14 +73,14 @@ def build_report(
     if not runs or len(set(runs)) < len(runs):
         rule = "must be at least one, and their names must differ"
         raise ConfigError("models", rule, runs)
-    analyses = rename_runs(analyses)
+    analyses = run_exhibits.rename_runs(analyses)
     make_folder(folder)
     made = _make_sections(analyses, names)
     if between:
         made.append(error_section.make_between(analyses, between))
     explorer = explorer_fragment(analyses) if "explorer" in names else ""
-    scored = score_runs(analyses, folder)
-    paired = compare_with_first(scored)
+    scored = score_table.score_runs(analyses, folder)
+    paired = score_table.compare_with_first(scored)
     answer = make_answer(analyses, scored, paired.finding, not explorer)
     if paired.exhibits:
         made.insert(0, paired)
@@ -135,7 +135,9 @@ def _describe_data(analyses: Sequence[RunAnalysis]) -> str:
         regions = dict.fromkeys(a.dataset.region.spec for a in analyses)
         text = f"Held out {'; '.join(regions)}."
     else:
-        text = describe_common([a.run.config.identity() for a in analyses])
+        text = wording.describe_common(
+            [a.run.config.identity() for a in analyses]
+        )
     notes = [
         f" {analysis.name}: {note}."
         for analysis in analyses
@@ -144,27 +146,83 @@ def _describe_data(analyses: Sequence[RunAnalysis]) -> str:
     return f"{text} Made by tfcomp {__version__}.{''.join(notes)}".strip()
 
 
-def write_projections(analysis: RunAnalysis) -> None:
-    """Writes the stages of a run for TensorBoard's projector."""
-    folder, analysis = analysis.run.path, analysis.for_pairs
-    if folder is None:
-        return
-    splits, pixels = analysis.splits, analysis.evaluation.images
-    upright = analysis.dataset.first_row == "bottom"
-    # TensorBoard sorts by name and opens on the first. The last inner stage
-    # with any variance shows most; the code looks the same in every run.
-    components = analysis.components
-    inner = [s for s in [*components][1:-1] if components[s].explained.any()]
-    order = dict.fromkeys([*inner[-1:], *components])
-    shown = {
-        f"{place:02d} {stage}": components[stage].features[:, :MAX_COMPONENTS]
-        for place, stage in enumerate(order, 1)
+def make_answer(
+    analyses: Sequence[RunAnalysis],
+    scored: Sequence[score_table.ScoredRun],
+    compared: str,
+    with_map: bool,
+) -> Answer:
+    """Makes the first screen; without an explorer it has a map of errors."""
+    shown = [make_samples(group) for group in run_exhibits.group_runs(analyses)]
+    if with_map:
+        mapped = [analysis for analysis in analyses if analysis.has_map]
+        shown += [
+            error_section.make_landscapes(group)
+            for group in run_exhibits.group_runs(mapped)
+        ]
+    sentences = [*map(manifold_section.describe_layers, analyses)]
+    if len(analyses) > 1:
+        sentences += [score_table.describe_fits(scored), compared]
+        table = score_table.make_table(scored)
+    else:
+        (analysis,) = analyses
+        sentences += _say_images(analysis) if analysis.dataset.is_pixels else []
+        table = _make_scores(analysis)
+    return Answer([text for text in sentences if text], [table, *shown])
+
+
+def _say_images(analysis: RunAnalysis) -> list[str]:
+    facts = {  # as in a `metrics.json`
+        **analysis.evaluation.scores,
+        "points": {
+            name: int(rows.sum())
+            for name, rows in analysis.dataset.subsets.items()
+        },
+        "coverage": measure_coverage(analysis.dataset),
+        "references": analysis.references,
     }
-    # TensorBoard labels points by the first column of words.
-    labels: dict[str, Any] = {
-        "point": title_points(analysis.dataset, np.arange(len(splits.grid))),
-        **name_values(analysis.dataset.space, splits.grid),
-        "split": np.where(splits.is_ood, "OOD", "ID"),
+    rows = kernel_section.list_scores(analysis) if analysis.has_hole else []
+    gaps = [] if rows else error_section.list_scored_gaps([analysis])
+    return [
+        verbalize.describe_scores(facts),
+        verbalize.describe_references(facts),
+        wording.describe_superposition(rows)
+        or wording.describe_gaps(
+            [error_section.summarize_curve(*gap) for gap in gaps]
+        ),
+    ]
+
+
+def _make_scores(analysis: RunAnalysis) -> Exhibit:
+    shown: dict[str, Mapping[str, float | None]] = {
+        analysis.name: {
+            subset: scores["relative_mse"]
+            for subset, scores in analysis.evaluation.scores.items()
+        }
     }
-    images = pixels if upright else pixels[:, ::-1]
-    write_projector(folder, shown, labels, images, splits.grid[:, 0])
+    if untrained := analysis.run.metrics.get("untrained"):
+        shown["the network before training"] = untrained
+    reference = analysis.dataset.reference_name
+    shown[reference] = dict.fromkeys(shown[analysis.name], 1.0)
+    for name, text in verbalize.list_references(analysis.references).items():
+        shown[text.removeprefix("the ")] = analysis.references[name]
+    rows = [
+        {"predictor": name, "ID": errors.get("id"), "OOD": errors.get("ood")}
+        for name, errors in shown.items()
+    ]
+    vectors = "" if analysis.dataset.is_pixels else run_exhibits.OF_VECTORS
+    return make_exhibit("scores", rows=rows, vectors=vectors)
+
+
+def make_samples(analyses: Sequence[RunAnalysis]) -> Exhibit:
+    """Shows eight points, five held out, of the first run of each setting."""
+    splits = analyses[0].splits
+    first = {analysis.setting: analysis for analysis in reversed(analyses)}
+    analyses = [a for a in analyses if a is first[a.setting]]
+    held_out = pictures.choose_spread(np.flatnonzero(splits.is_ood), 5)
+    count = pictures.SHOWN_SAMPLES - len(held_out)
+    known = pictures.choose_spread(np.flatnonzero(splits.is_id), count)
+    rows = np.concatenate([known, held_out])
+    return run_exhibits.make_output_rows(
+        analyses, rows=rows, name="samples", title="Samples"
+    )

@@ -1,9 +1,13 @@
 """A table of settings and a paired test, of several runs or of a sweep."""
 
+from __future__ import annotations
+
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +22,9 @@ from tfcomp.statistics.seed_statistics import (
     compute_statistics,
 )
 
+if TYPE_CHECKING:
+    from tfcomp.evaluation.run_analysis import RunAnalysis
+
 Row = Mapping[str, Any]
 SUBSETS = ("id", "ood")
 HELD_OUT = "ood_relative_mse"
@@ -25,7 +32,6 @@ MIN_SEEDS = 3  # the interval of two is wider than any figure of them
 MAX_NAMED = 3
 MAX_LINKS = 5
 LEVEL = 0.05
-HUGE = 1e4  # after which decimals say nothing
 # Predictors of `references` in `metrics.json`, and their columns.
 RIVALS = {
     "nearest_id": "nearest image",
@@ -62,16 +68,32 @@ def read_scored(
     return ScoredRun(setting, seed, errors, others, link)
 
 
+def score_runs(
+    analyses: Sequence[RunAnalysis], folder: Path
+) -> list[ScoredRun]:
+    """Returns the errors of runs, with links from the folder of a report."""
+    scored = []
+    for analysis in analyses:
+        run, link = analysis.run, ""
+        if run.path is not None:
+            page = run.path / "analysis" / "report.html"
+            target = page if page.exists() else run.path
+            link = Path(os.path.relpath(target, folder)).as_posix()
+        metrics = analysis.evaluation.scores | {
+            "references": analysis.references,
+            "untrained": run.metrics.get("untrained", {}),
+        }
+        seed = run.config.training.seed
+        scored.append(read_scored(analysis.setting, seed, metrics, link))
+    return scored
+
+
 def make_table(runs: Sequence[ScoredRun]) -> Exhibit:
     """Makes the table of settings, one row each."""
     groups = _group_settings(runs)
     means = {
         setting: {s: _summarize(group, s) for s in SUBSETS}
         for setting, group in groups.items()
-    }
-    digits = {
-        s: _choose_digits([found[s] for found in means.values()])
-        for s in SUBSETS
     }
     rows = []
     for setting, group in groups.items():
@@ -81,13 +103,13 @@ def make_table(runs: Sequence[ScoredRun]) -> Exhibit:
             parts.append((f"… ({len(group)})", ""))
         row: dict[str, Any] = {"setting": setting, "seeds": Links(parts)}
         for subset in SUBSETS:
-            mean, interval = _format(means[setting][subset], digits[subset])
-            row |= {subset.upper(): mean, f"{subset.upper()} 95 %": interval}
+            found, name = means[setting][subset], subset.upper()
+            row |= {name: found.mean if found else None}
+            row |= {f"{name} 95 %": _format_interval(found)}
         for column in ("untrained", *RIVALS.values(), IGNORED):
             values = [run.others.get(column) for run in group]
             known = [v for v in values if v is not None and math.isfinite(v)]
-            average = f"{np.mean(known):.{digits['ood']}f}" if known else None
-            row[column] = average
+            row[column] = float(np.mean(known)) if known else None
         rows.append(row)
     return make_exhibit("relative_errors", rows=rows)
 
@@ -187,21 +209,8 @@ def _summarize(runs: Sequence[ScoredRun], subset: str) -> Statistics | None:
     return compute_statistics(values, limits)
 
 
-def _choose_digits(found: Sequence[Statistics | None]) -> int:
-    known = [f.mean for f in found if f is not None and 0 < f.mean < math.inf]
-    if not known:
-        return 2
-    return min(5, max(2, 1 - math.floor(math.log10(min(known)))))
-
-
-def _format(
-    found: Statistics | None, digits: int
-) -> tuple[str | None, str | None]:
-    if found is None:
-        return None, None
-    mean = f"{found.mean:.{digits}f}"
-    if found.mean >= HUGE:
-        return f"{found.mean:.3g}", None
-    if found.count < MIN_SEEDS or found.low is None or found.high is None:
-        return mean, None
-    return mean, f"{found.low:.{digits}f} to {found.high:.{digits}f}"
+def _format_interval(found: Statistics | None) -> str | None:
+    if found is None or found.count < MIN_SEEDS:
+        return None
+    ends = found.low, found.high
+    return None if None in ends else "{:.3g} to {:.3g}".format(*ends)

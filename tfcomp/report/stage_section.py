@@ -68,13 +68,12 @@ def make_charts(
     return [
         _make_chart(chart, metrics, rows, others, chart.axis or volume)
         for chart, all_metrics in charts.items()
-        if (metrics := [m for m in all_metrics if has_numbers(rows, m.name)])
+        if (
+            metrics := [
+                m for m in all_metrics if run_exhibits.has_numbers(rows, m.name)
+            ]
+        )
     ]
-
-
-def has_numbers(rows: Sequence[Row], name: str) -> bool:
-    """Returns True if a column of a table is not empty."""
-    return any(row[name] is not None for row in rows)
 
 
 def _make_chart(

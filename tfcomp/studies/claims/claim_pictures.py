@@ -112,9 +112,8 @@ def draw_claims(results: Sequence[ClaimResult]) -> bytes | None:
     """Draws every claim that was run, as PNG; returns None without any."""
     from tfcomp.figures.exhibits import figure_to_png
 
-    if (figure := plot_claims(results)) is None:
-        return None
-    return figure_to_png(figure, num_colors=64, dpi=140)
+    figure = plot_claims(results)
+    return figure_to_png(figure, 64, dpi=140) if figure else None
 
 
 def plot_claims(results: Sequence[ClaimResult]) -> Figure | None:

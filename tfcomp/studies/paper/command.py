@@ -4,14 +4,17 @@
 
 writes PNG files and index.md: for every figure its subject in the paper, the
 runs that were used, and a command for missing runs. Pictures of scores are
-drawn from packed evidence, too; pictures of networks need run folders. Without
---runs it draws figures that need no run, and lists all commands.
+drawn from packed evidence, too; pictures of networks need run folders or
+published models. Without --runs it draws figures that need no run, and lists
+all commands.
 """
 
+from __future__ import annotations
+
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.command import Command
 from tfcomp.config.errors import ConfigError, RunError, suggest
@@ -28,11 +31,17 @@ from tfcomp.studies.paper.paper_figure import (
     read_figures,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from tfcomp.figures.exhibits import Plot
+    from tfcomp.figures.layout import Width
+
 FLAGS = {
     "runs": (
         "",
-        "Run folders, folders that contain them, or packed evidence: patterns "
-        "with *, separated by commas.",
+        "Run folders, folders that contain them, packed evidence, or published "
+        "models: patterns with *, separated by commas.",
     ),
     "output": ("paper_figures", "The folder for the figures and index.md."),
     "only": (
@@ -92,7 +101,7 @@ def write_figures(
     output, entries = make_folder(Path(settings["output"])), []
     for figure in figures:
         entries.append(figure.find(evidence))
-        draw_pictures(entries[-1], output, settings["format"])
+        write_pictures(entries[-1], output, settings["format"])
         print(f"{figure.name:8} {entries[-1]}", flush=True)
     shown = {"entries": entries, "num_runs": evidence.num_runs}
     given = [
@@ -103,10 +112,22 @@ def write_figures(
     return entries
 
 
-def draw_pictures(found: PaperFigure, output: Path, ending: str) -> None:
-    """Draws all pictures of a figure that its runs allow."""
+def write_pictures(found: PaperFigure, output: Path, ending: str) -> None:
+    """Writes all pictures of a figure that its runs allow."""
     from tfcomp.figures.exhibits import figure_to_pdf, figure_to_png
 
+    for caption, figure in draw_pictures(found):
+        slug = make_slug(f"fig {found.name} {len(found.files) + 1}")
+        found.files[caption] = f"{slug}.{ending}"
+        if ending == "pdf":
+            content = figure_to_pdf(figure)
+        else:
+            content = figure_to_png(figure, 256, DPI)
+        write_bytes(output / found.files[caption], content)
+
+
+def draw_pictures(found: PaperFigure) -> Iterator[tuple[str, Figure]]:
+    """Yields captions and pictures that the runs of a figure allow."""
     for picture in found.pictures:
         kind, arguments = next(iter(picture)), picture.values()
         if kind in NEED_NETWORKS and not found.networks:
@@ -116,14 +137,46 @@ def draw_pictures(found: PaperFigure, output: Path, ending: str) -> None:
         except RunError as error:  # a damaged network
             found.missing[str(error)] = ""
             continue
-        for caption, figure in drawn.items():
-            slug = make_slug(f"fig {found.name} {len(found.files) + 1}")
-            found.files[caption] = f"{slug}.{ending}"
-            if ending == "pdf":
-                content = figure_to_pdf(figure)
-            else:
-                content = figure_to_png(figure, 256, DPI)
-            write_bytes(output / found.files[caption], content)
+        yield from drawn.items()
+
+
+def plot_paper(
+    name: str, *runs: str | Path, width: Width = ""
+) -> dict[str, Plot]:
+    """Draws a figure of the paper, as `tfcomp study paper`, by caption.
+
+    Args:
+        name: As `3e`, or the beginning of names, as `2`.
+        *runs: Folders of runs, packed evidence, and published models, whose
+            networks are drawn; patterns with *.
+        width: `column` (3.25 inches), `page` (6.75), or inches.
+
+    Returns:
+        Figures of matplotlib by caption; `data` of each is a table with a row
+        for each mark, cell or pixel.
+
+    Raises:
+        ConfigError: If there is no such figure, or nothing matches the runs.
+
+    Example:
+        >>> drawn = tfcomp.plot_paper("3e", "docs/evidence/penalties*.xz")
+        >>> for caption, figure in drawn.items():
+        ...     means = figure.data.query("mark == 'mean'")
+        >>> means["row"].unique().tolist()
+        ['none', 'entropy', 'variance', 'both']
+    """
+    from tfcomp.figures.exhibits import Plot
+    from tfcomp.figures.layout import fit_width
+
+    evidence = Evidence()
+    if runs:
+        evidence = read_some_evidence(",".join(map(str, runs)))
+    figures = _choose(name, read_figures())
+    with fit_width(width):
+        drawn = [
+            pair for f in figures for pair in draw_pictures(f.find(evidence))
+        ]
+    return {text: plot for text, plot in drawn if isinstance(plot, Plot)}
 
 
 def _get_drawers(kind: str) -> Mapping[str, Drawer]:

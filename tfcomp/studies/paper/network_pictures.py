@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from tfcomp.datasets.views import make_map, restore
-from tfcomp.evaluation.loading import load_run
+from tfcomp.evaluation.loading import load_published_run, load_run
 from tfcomp.evaluation.pictures import (
     choose_spread,
     describe_points,
@@ -21,11 +21,11 @@ from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.map_plots import draw_tuning
-from tfcomp.report import gap_section, manifold_section
-from tfcomp.report.error_section import make_landscapes
-from tfcomp.report.first_screen import make_output_rows
+from tfcomp.report import error_section, kernel_section, manifold_section
 from tfcomp.report.manifold_section import show_embedding
+from tfcomp.report.run_exhibits import make_output_rows
 from tfcomp.report.stage_section import make_volume_maps
+from tfcomp.storage.published_folder import WEIGHTS_FILE
 from tfcomp.studies.paper.paper_figure import Drawer, Drawn, PaperFigure
 
 # Networks in memory at a time; the figures on depth compare ten.
@@ -73,7 +73,9 @@ def load_networks(
 
 @functools.lru_cache(MAX_NETWORKS)
 def _load(folder: Path) -> RunAnalysis:
-    return RunAnalysis(load_run(folder))
+    is_published = Path(folder, WEIGHTS_FILE).exists()
+    load = load_published_run if is_published else load_run
+    return RunAnalysis(load(str(folder)))
 
 
 def show_superposition(analysis: RunAnalysis) -> list[Exhibit]:
@@ -155,13 +157,13 @@ def show_units(analysis: RunAnalysis, *stages: int) -> list[Exhibit]:
 
 EACH: dict[str, Callable[[RunAnalysis], Iterable[Exhibit]]] = {
     "errors": lambda analysis: [
-        make_landscapes([analysis]),
+        error_section.make_landscapes([analysis]),
         make_output_rows([analysis]),
     ],
     "superposition": show_superposition,
     "grams": lambda analysis: [
-        manifold_section.make_matrices(
-            analysis, manifold_section.compute_grams(analysis.bright_outputs)
+        kernel_section.make_matrices(
+            analysis, kernel_section.compute_grams(analysis.bright_outputs)
         )
     ],
     "volumes": make_volume_maps,
@@ -175,8 +177,8 @@ EACH: dict[str, Callable[[RunAnalysis], Iterable[Exhibit]]] = {
     "first units": lambda analysis: show_units(analysis, 0),
     "early and late units": lambda analysis: show_units(analysis, 0, 3),
     "gap": lambda analysis: [
-        gap_section.make_images(*gap)
-        for gap in gap_section.list_scored_gaps([analysis])
+        error_section.make_images(*gap)
+        for gap in error_section.list_scored_gaps([analysis])
     ],
     "manifold": lambda analysis: [
         manifold_section.make_pca(analysis),

@@ -4,22 +4,26 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from pandas import DataFrame, Series
 
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.evaluation.metrics import find_limits
 from tfcomp.evaluation.pictures import choose_spread, get_pixel_mask
-from tfcomp.figures.curve_plots import draw_curves, draw_stage_panels
-from tfcomp.figures.estimate_plots import (
-    ForestRow,
-    draw_contours,
-    draw_forest,
+from tfcomp.figures.curve_plots import (
+    BandCurve,
+    draw_curve_panels,
+    draw_stage_panels,
 )
+from tfcomp.figures.estimate_plots import draw_contours
 from tfcomp.figures.image_rows import draw_rows
-from tfcomp.statistics.estimates import estimate_geometric, estimate_mean
-from tfcomp.statistics.limits import POSITIVE, REAL, Limits
+from tfcomp.report.table_plots import (
+    average,
+    draw_score_panels,
+    list_by_seed,
+)
+from tfcomp.statistics.estimates import estimate_geometric
+from tfcomp.statistics.limits import POSITIVE, REAL
 from tfcomp.studies.claims.own_checks import SLOPES, choose_study
 from tfcomp.studies.paper.paper_figure import Drawer, Drawn, PaperFigure
 from tfcomp.studies.thresholds.command import make_exhibits
@@ -42,9 +46,7 @@ def draw_stages(found: PaperFigure, name: str, codes: Sequence[str]) -> Drawn:
     """Plots one of `STAGES`: a panel for each code, a line for a group."""
     metric, ylabel, words = STAGES[name]
     limits = REAL if metric == VOLUME else find_limits(metric)
-    means: dict[str, dict] = {}
-    errors: dict[str, dict] = {}
-    stages: dict[str, list[str]] = {}
+    panels: dict[str, dict] = {}
     for label, group in found.groups.items():
         code, _, line = label.partition(", ")
         table = group.get_stages(metric)
@@ -52,46 +54,29 @@ def draw_stages(found: PaperFigure, name: str, codes: Sequence[str]) -> Drawn:
             if metric == VOLUME:
                 table = table.sub(table["code"], axis=0)
             # Networks of one depth have the same stages with both codes.
-            stages[line] = list(map(str, table))
-            mean, width = summarize(table, limits)
-            means.setdefault(f"{code} code", {})[line] = mean
-            errors.setdefault(f"{code} code", {})[line] = width
-    if not means:
+            panels.setdefault(f"{code} code", {})[line] = average(table, limits)
+    if not panels:
         return {}
     caption = f"{words}, mean over seeds, with 95 % intervals."
-    figure = draw_stage_panels(means, stages, ylabel=ylabel, errors=errors)
-    return {caption: figure}
+    return {caption: draw_stage_panels(panels, ylabel=ylabel)}
 
 
 def draw_curve(found: PaperFigure, name: str) -> Drawn:
     """Plots an error over the values of the factor with a gap."""
-    means, bands, values = {}, {}, []
+    curves: dict[str, BandCurve] = {}
     for label, group in found.groups.items():
-        mean, width = summarize(group.get_places(f"{name}_mse"), POSITIVE)
-        if np.isfinite(mean).any():
-            values = group.get_places(f"{name}_values").iloc[0].tolist()
-            means[label] = mean
-            bands[label] = mean - width[:, 0], mean + width[:, 1]
-    if not means:
+        errors = group.get_places(f"{name}_mse")
+        if errors.notna().any(axis=None):
+            angles = group.get_places(f"{name}_values").iloc[0]
+            errors.columns = angles.tolist()
+            curves[label] = average(errors, POSITIVE)
+    if not curves:
         return {}
-    labels: Any = {"xlabel": "angle (degrees)", "ylabel": "MSE over pixels"}
-    figure = draw_curves(values, means, bands=bands, logy=True, **labels)
+    ylabel = "MSE over pixels"
+    figure = draw_curve_panels(
+        {ylabel: curves}, xlabel="angle (degrees)", log=[ylabel]
+    )
     return {"MSE at every angle, mean over seeds, 95 % intervals.": figure}
-
-
-def summarize(
-    table: DataFrame, limits: Limits
-) -> tuple[np.ndarray, np.ndarray]:
-    """Returns means over seeds [n], and widths of their intervals [n, 2]."""
-    found = [estimate_mean(_list_values(table[name]), limits) for name in table]
-    rows = [(e.mean, e.low, e.high) if e else (None,) * 3 for e in found]
-    mean, *ends = np.array(rows, float).reshape(-1, 3).T
-    return mean, np.nan_to_num(np.abs(np.stack(ends, axis=1) - mean[:, None]))
-
-
-def _list_values(numbers: Series) -> dict[Any, Any]:
-    """Returns numbers by seed; None for NaN."""
-    return numbers.astype(object).where(numbers.notna(), None).to_dict()
 
 
 def draw_search(found: PaperFigure, criterion: str) -> Drawn:
@@ -112,26 +97,25 @@ def draw_search(found: PaperFigure, criterion: str) -> Drawn:
 
 def draw_scores(found: PaperFigure, names: Sequence[str]) -> Drawn:
     """Plots scores of all groups, side by side, on logarithmic scales."""
-    panels: dict[str, list[ForestRow]] = {}
-    for name in names:
-        panels[name] = []
-        for label, group in found.groups.items():
-            mean = estimate_geometric(_list_values(group.get(name)))
-            if mean is not None:
-                ends, values = (mean.low, mean.high), [*mean.values.values()]
-                row = ForestRow(label, mean.mean, *ends, values)
-                panels[name].append(row)
+    panels = {
+        name: {
+            label: scores
+            for label, group in found.groups.items()
+            if (scores := group.get(name)).notna().any()
+        }
+        for name in names
+    }
     if not all(panels.values()):
         return {}
     caption = "Every seed (gray), geometric mean (diamond), 95 % interval."
-    return {caption: draw_forest(panels, log=names)}
+    return {caption: draw_score_panels(panels)}
 
 
 def draw_error_map(found: PaperFigure, name: str) -> Drawn:
     """Plots a score over the size of the image and the held-out share."""
     points = []
     for group in found.groups.values():
-        mean = estimate_geometric(_list_values(group.get(name)))
+        mean = estimate_geometric(list_by_seed(group.get(name)))
         if mean is not None:
             splits = make_dataset(make_config(group.flags)).splits
             share = 100 * float(splits.is_ood.mean())

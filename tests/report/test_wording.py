@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from tfcomp.report.findings import (
+from tfcomp.report.wording import (
     describe_border,
     describe_course,
     describe_gaps,

@@ -1,0 +1,203 @@
+"""Superposition in outputs (section 3.3), and kernels (equations 1-4)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tfcomp.analysis import kernels, schmidt, superposition
+from tfcomp.analysis.features import mean_or_none
+from tfcomp.analysis.scores import count_own_peaks
+from tfcomp.evaluation.run_analysis import FEW_POINTS, RunAnalysis
+from tfcomp.figures.curve_plots import draw_curves
+from tfcomp.figures.exhibits import Exhibit
+from tfcomp.figures.map_plots import draw_gram_matrices
+from tfcomp.report import run_exhibits, wording
+from tfcomp.report.page import Section, make_exhibit, make_section
+from tfcomp.report.run_exhibits import Row
+
+Grams = dict[str, np.ndarray]
+
+
+def make_superposition(analyses: Sequence[RunAnalysis]) -> Section:
+    """Shows whether OOD outputs are sums of training outputs."""
+    rows = [row for s in analyses if s.has_hole for row in list_scores(s)]
+    table = make_exhibit(
+        "superposition",
+        rows=rows,
+        memories=superposition.MAX_MEMORIES,
+        far=superposition.FAR,
+    )
+    return make_section(
+        "superposition",
+        [table],
+        wording.describe_superposition(rows),
+        points=superposition.MAX_POINTS,
+    )
+
+
+def list_scores(analysis: RunAnalysis) -> list[Row]:
+    """Returns superposition scores of a run, and of the true images."""
+    known = analysis.bright_outputs[analysis.splits.is_id]
+    is_ood = analysis.splits.is_ood
+    rows = []
+    for name, scores, unseen in (
+        ("model", analysis.superposition, analysis.bright_outputs[is_ood]),
+        ("truth", analysis.composed, analysis.bright_truth[is_ood]),
+    ):
+        inputs = np.full(len(unseen), np.nan)
+        if analysis.superposed_inputs is not None:
+            pair = unseen, analysis.superposed_inputs
+            inputs = superposition.score_combinations(*pair, known)
+        is_multiple = np.full(len(unseen), np.nan)
+        if analysis.dataset.has_position:
+            images = unseen.reshape(-1, *analysis.dataset.image_shape)
+            counts = count_own_peaks(images, "bright")
+            is_multiple = np.where(np.isfinite(counts), counts > 1, np.nan)
+        for points, distance in (("all", 0.0), ("far", superposition.FAR)):
+            chosen = scores.distance >= distance
+            if not chosen.any():
+                continue
+            summary = superposition.summarize_superposition(scores, distance)
+            r2 = {key: summary[f"{key}_r2"] for key in superposition.PREDICTORS}
+            finite = inputs[chosen & np.isfinite(inputs)]
+            rows.append(
+                {
+                    "run": analysis.name,
+                    "OOD outputs": name,
+                    "points": points,
+                    **r2,
+                    "superposed_inputs": mean_or_none(finite),
+                    "multiple_peaks": mean_or_none(is_multiple[chosen]),
+                    "blank_fraction": summary["blank_fraction"],
+                }
+            )
+    return rows
+
+
+def make_kernels(analyses: Sequence[RunAnalysis]) -> Section:
+    """Shows which ideal kernel the outputs of a run resemble."""
+    exhibits, alignment, regression = [], [], []
+    # Of all pairs of points, so a sample is subsampled.
+    for analysis in [a.for_pairs for a in analyses if a.for_pairs.has_hole]:
+        grams = compute_grams(analysis.bright_outputs)
+        exhibits.append(make_matrices(analysis, grams))
+        grams["truth, cosine"] = kernels.compute_cosine_gram(
+            analysis.bright_truth
+        )
+        alignment += _list_alignments(analysis, grams)
+        if analysis.is_plane:
+            regression += _list_regressions(analysis)
+        if analysis.splits.is_complete:
+            exhibits.append(_make_terms(analysis, grams))
+    tables = [
+        make_exhibit("kernel_alignment", rows=alignment),
+        make_exhibit("kernel_regression", rows=regression),
+    ]
+    return make_section(
+        "kernels",
+        [*tables, *exhibits],
+        wording.describe_kernels(alignment),
+        points=FEW_POINTS,
+    )
+
+
+def compute_grams(outputs: np.ndarray) -> Grams:
+    """Computes three similarities of all outputs, [n, n] each."""
+    return {
+        "cosine": kernels.compute_cosine_gram(outputs),
+        "L2": kernels.convert_to_similarity(
+            kernels.compute_distance_gram(outputs)
+        ),
+        "overlap": kernels.compute_overlap_gram(outputs),
+    }
+
+
+def _list_alignments(analysis: RunAnalysis, grams: Grams) -> list[Row]:
+    columns = {
+        "factorized": "alignment_factorized",
+        "conjunctive": "alignment_conjunctive",
+        "factorized (smooth)": "alignment_factorized_smooth",
+        "conjunctive (smooth)": "alignment_radial",
+    }
+    rows = []
+    for name, gram in grams.items():
+        scores = analysis.align(gram)
+        row = {"run": analysis.name, "similarity": name}
+        rows.append(row | {c: scores.get(key) for c, key in columns.items()})
+    return rows
+
+
+def make_matrices(analysis: RunAnalysis, grams: Grams) -> Exhibit:
+    """Shows Gram matrices beside the ideal ones, ID first, then OOD."""
+    is_ood, grid = analysis.splits.is_ood, analysis.splits.grid
+    order = np.argsort(is_ood, kind="stable")
+    matrices = {
+        **grams,
+        "binary factorized": kernels.make_factorized_kernel(grid),
+        "conjunctive": kernels.make_conjunctive_kernel(grid),
+    }
+    figure = draw_gram_matrices(
+        {name: gram[np.ix_(order, order)] for name, gram in matrices.items()},
+        num_id=int((~is_ood).sum()),
+        title=analysis.name,
+    )
+    rows = [
+        {"similarity": name, **row}
+        for name, gram in matrices.items()
+        for row in _average_pairs(analysis, gram)
+    ]
+    return run_exhibits.show_run(analysis, "gram", figure, rows)
+
+
+def _average_pairs(analysis: RunAnalysis, gram: np.ndarray) -> list[Row]:
+    grid, is_ood = analysis.splits.grid, analysis.splits.is_ood
+    shared = (grid[:, None] == grid[None]).sum(axis=2)  # [n, n]
+    pairs = is_ood[:, None].astype(int) + is_ood[None]
+    rows = []
+    for split, kind in enumerate(("ID-ID", "ID-OOD", "OOD-OOD")):
+        for count in range(grid.shape[1]):
+            chosen = (pairs == split) & (shared == count)
+            mean = float(gram[chosen].mean()) if chosen.any() else None
+            rows.append({"points": kind, "shared factors": count, "mean": mean})
+    return rows
+
+
+def _make_terms(analysis: RunAnalysis, grams: Grams) -> Exhibit:
+    grid, figure = analysis.splits.grid, None
+    rows = {
+        name: {
+            "run": analysis.name,
+            "similarity": name,
+            **schmidt.summarize_anova(gram, grid),
+        }
+        for name, gram in grams.items()
+    }
+    if analysis.is_plane:
+        shares = {}
+        for name, gram in grams.items():
+            rows[name] |= schmidt.summarize_schmidt(gram, grid)
+            values = schmidt.compute_schmidt_values(gram, grid)
+            shares[name] = schmidt.compute_explained_fraction(values)[:30]
+        figure = draw_curves(
+            np.arange(1, len(shares["cosine"]) + 1),
+            shares,
+            xlabel="number of product terms",
+            ylabel="explained fraction",
+        )
+    return run_exhibits.show_run(analysis, "schmidt", figure, [*rows.values()])
+
+
+def _list_regressions(analysis: RunAnalysis) -> list[Row]:
+    return [
+        {
+            "run": analysis.name,
+            "target": target,
+            "kernel": name,
+            "scales": " ".join(f"{scale:g}" for scale in fit.scales),
+            "ridge": fit.ridge,
+            "r2_id": fit.r2_id,
+            "r2_ood": fit.r2_ood,
+        }
+        for target, fits in analysis.kernel_fits.items()
+        for name, fit in fits.items()
+    ]

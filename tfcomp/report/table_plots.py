@@ -1,0 +1,208 @@
+"""Figures of many runs, as functions of the tables of `tfcomp.read_runs`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tfcomp.config.errors import ConfigError, suggest
+from tfcomp.config.run_config import split_names
+from tfcomp.evaluation.metrics import find_limits
+from tfcomp.figures.curve_plots import (
+    BandCurve,
+    draw_curve_panels,
+    draw_stage_panels,
+)
+from tfcomp.figures.estimate_plots import ForestRow, draw_forest
+from tfcomp.figures.exhibits import Plot
+from tfcomp.figures.layout import Width, fit_width
+from tfcomp.statistics.estimates import estimate_geometric, estimate_mean
+from tfcomp.statistics.limits import Limits
+from tfcomp.statistics.seed_statistics import choose_flags, make_label
+from tfcomp.tables.flatten import ALL, END, NO_FLAGS
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+ERRORS = ("mse", "loss")  # how names end that have logarithmic axes
+EPOCH = "epoch "
+
+
+def plot_scores(
+    runs: DataFrame,
+    numbers: DataFrame,
+    names: str | Sequence[str] = "ood/relative_mse",
+    *,
+    by: str = "",
+    width: Width = "",
+) -> Plot:
+    """Plots scores of settings: seeds, means, and 95 % intervals over seeds.
+
+    Args:
+        runs: Rows of the first table of `read_runs`, all or some.
+        numbers: The second table.
+        names: Scores, as `ood/mse`, a panel each. Errors have logarithmic axes
+            and geometric means.
+        by: Flags that tell settings apart, separated by commas; by default
+            those that vary.
+        width: `column` (3.25 inches), `page` (6.75), or inches.
+
+    Returns:
+        A figure, whose `data` has a row for each mark.
+
+    Raises:
+        ConfigError: If the tables have no such score or flag.
+
+    Example:
+        >>> tables = tfcomp.read_runs("docs/evidence/depth_fresh.csv.xz")
+        >>> figure = tfcomp.plot_scores(*tables, by="depth", width="column")
+        >>> figure.get_figwidth(), figure.data["row"].unique().tolist()
+        (3.25, ['depth 2', 'depth 6'])
+    """
+    names = [names] if isinstance(names, str) else names
+    labels = _label_runs(runs, by)
+    panels = {
+        name: {
+            label: rows.groupby("seed")["value"].mean()
+            for label, rows in _select(runs, numbers, labels, name, END)
+        }
+        for name in names
+    }
+    with fit_width(width):
+        return draw_score_panels(panels)
+
+
+def draw_score_panels(panels: Mapping[str, Mapping[str, Series]]) -> Plot:
+    """Draws scores by seed: a panel for each score, a row for each setting."""
+    log = [name for name in panels if name.endswith(ERRORS)]
+    drawn: dict[str, list[ForestRow]] = {name: [] for name in panels}
+    for name, settings in panels.items():
+        estimate = estimate_geometric if name in log else estimate_mean
+        for label, values in settings.items():
+            found = estimate(list_by_seed(values), find_limits(name))
+            if found is not None:
+                ends, seeds = (found.low, found.high), [*found.values.values()]
+                row = ForestRow(label, found.mean, *ends, seeds)
+                drawn[name].append(row)
+    kind = "geometric mean" if len(log) == len(drawn) else "mean"
+    return draw_forest(drawn, log, kind)
+
+
+def plot_stages(
+    runs: DataFrame,
+    numbers: DataFrame,
+    name: str = "cosine_factorization",
+    *,
+    by: str = "",
+    width: Width = "",
+) -> Plot:
+    """Plots a number of every stage: means and 95 % intervals over seeds.
+
+    Arguments and errors are those of `plot_scores`; `data` of the figure has a
+    row for each stage of each setting.
+
+    Example:
+        >>> tables = tfcomp.read_runs("docs/evidence/depth_fresh.csv.xz")
+        >>> figure = tfcomp.plot_stages(*tables, "probe_r2_ood", by="depth")
+        >>> figure.data.query("line == 'depth 2'")["stage"].tolist()
+        ['code', 'stage_0', 'stage_1', 'stage_2', 'image']
+    """
+    labels = _label_runs(runs, by)
+    curves = {
+        label: average(
+            rows.pivot_table("value", "seed", "stage", sort=False),
+            find_limits(name),
+        )
+        for label, rows in _select(runs, numbers, labels, name, END, True)
+    }
+    with fit_width(width):
+        return draw_stage_panels({"": curves}, ylabel=name)
+
+
+def plot_epochs(
+    runs: DataFrame,
+    numbers: DataFrame,
+    name: str = "ood/relative_mse",
+    *,
+    by: str = "",
+    width: Width = "",
+) -> Plot:
+    """Plots a score against the epoch: means and 95 % intervals over seeds.
+
+    Arguments and errors are those of `plot_scores`. Packed tables have no
+    epochs, run folders have.
+    """
+    labels = _label_runs(runs, by)
+    curves = {
+        label: average(
+            rows.assign(epoch=rows["when"].str.removeprefix(EPOCH).astype(int))
+            .pivot_table("value", "seed", "epoch")
+            .dropna(axis=1),
+            find_limits(name),
+        )
+        for label, rows in _select(runs, numbers, labels, name, EPOCH)
+    }
+    log = [name] if name.endswith(ERRORS) else []
+    with fit_width(width):
+        return draw_curve_panels({name: curves}, xlabel="epoch", log=log)
+
+
+def average(table: DataFrame, limits: Limits) -> BandCurve:
+    """Returns the means of columns [seeds, places], with intervals."""
+    each = [table[name] for name in table.columns]
+    found = [estimate_mean(list_by_seed(column), limits) for column in each]
+    rows = [(e.mean, e.low, e.high) if e else (None,) * 3 for e in found]
+    columns = np.array(rows, float).reshape(-1, 3).T
+    return BandCurve(list(table), *columns)
+
+
+def list_by_seed(numbers: Series) -> dict[Any, Any]:
+    """Returns numbers by seed; None for NaN."""
+    return numbers.astype(object).where(numbers.notna(), None).to_dict()
+
+
+def _label_runs(runs: DataFrame, by: str) -> Series:
+    """Returns the name of each run's setting, by the flags that vary."""
+    flags = split_names(by)
+    rows: list[Any] = runs.to_dict("records")
+    for flag in flags:
+        if flag not in runs:
+            rule = f"must be flags of the runs{suggest(flag, map(str, runs))}"
+            raise ConfigError("by", rule, flag)
+    if not flags:
+        flags = choose_flags(
+            [{n: v for n, v in r.items() if n not in NO_FLAGS} for r in rows]
+        )
+    labels = [make_label({f: row[f] for f in flags}, flags) for row in rows]
+    return runs.assign(label=labels).set_index("run")["label"]
+
+
+def _select(
+    runs: DataFrame,
+    numbers: DataFrame,
+    labels: Series,
+    name: str,
+    when: str,
+    of_stages: bool = False,
+) -> Iterator[tuple[str, DataFrame]]:
+    """Yields settings and their rows of one number."""
+    subset, _, rest = name.partition("/")
+    is_subset = subset in set(numbers["subset"])
+    subset, rest = (subset, rest) if is_subset else (ALL, name)
+    rows = numbers[
+        (numbers["name"] == rest)
+        & (numbers["subset"] == subset)
+        & numbers["when"].str.startswith(when)
+        & ((numbers["stage"] != "") == of_stages)
+    ]
+    rows = rows[rows["run"].isin(runs["run"])]
+    if rows.empty:
+        known = sorted(set(numbers["name"]))
+        rule = f"must be a number of the runs{suggest(rest, known)}"
+        raise ConfigError("name", rule, name)
+    rows = rows.merge(runs[["run", "seed"]], on="run")
+    rows = rows.assign(label=rows["run"].map(labels))
+    for label, chosen in rows.groupby("label", sort=False):
+        yield str(label), chosen
