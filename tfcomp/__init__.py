@@ -25,7 +25,7 @@ _LAZY = {
     "report.models": "evaluate load_published load_run write_report",
     "report.representations": "evaluate_embeddings evaluate_encoder",
     "report.page": "register_section",
-    "report.table_plots": "plot_epochs plot_scores plot_stages",
+    "report.table_plots": "plot_curves plot_scores",
     "studies.paper.command": "plot_paper",
     "evaluation.readers": "Reader train_reader",
     "evaluation.metrics": "register_measure",

@@ -23,9 +23,8 @@ from tfcomp.report.representations import (
     evaluate_embeddings as evaluate_embeddings,
 )
 from tfcomp.report.representations import evaluate_encoder as evaluate_encoder
-from tfcomp.report.table_plots import plot_epochs as plot_epochs
+from tfcomp.report.table_plots import plot_curves as plot_curves
 from tfcomp.report.table_plots import plot_scores as plot_scores
-from tfcomp.report.table_plots import plot_stages as plot_stages
 from tfcomp.studies.paper.command import plot_paper as plot_paper
 from tfcomp.tables import load_sweep as load_sweep
 from tfcomp.tables import read_runs as read_runs

@@ -81,7 +81,7 @@ def test_notebook_is_that_of_the_page(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    "FactorTable describe_run evaluate plot_paper plot_scores plot_stages "
+    "FactorTable describe_run evaluate plot_curves plot_paper plot_scores "
     "read_runs".split(),
 )
 def test_examples_print_what_they_say(name: str) -> None:

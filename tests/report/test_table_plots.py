@@ -54,12 +54,13 @@ def test_scores_have_means_and_intervals_over_seeds() -> None:
 
 def test_stages_and_epochs() -> None:
     some = RUNS[RUNS["depth"] == 3]
-    plot = tfcomp.plot_stages(some, list_numbers(), "own")
+    plot = tfcomp.plot_curves(some, list_numbers(), "own")
     assert plot.data["stage"].tolist() == ["code", "image"]
     for row, column in zip(plot.data.itertuples(), (2, 3), strict=True):
         expected = find_interval(VALUES[3:, column])
         np.testing.assert_allclose([row.mean, row.low, row.high], expected)
-    plot = tfcomp.plot_epochs(RUNS, list_numbers(), "own", by="depth")
+    options = {"over": "epoch", "by": "depth"}
+    plot = tfcomp.plot_curves(RUNS, list_numbers(), "own", **options)
     assert plot.data["x"].tolist() == [2, 10, 2, 10]
     assert plot.data["mean"].iloc[3] == pytest.approx(10 * VALUES[3:, 1].mean())
 
@@ -67,7 +68,7 @@ def test_stages_and_epochs() -> None:
 def test_looks_are_those_of_matplotlib() -> None:
     style = {"axes.prop_cycle": matplotlib.cycler(color=["r", "b"])}
     with matplotlib.rc_context(style | {"lines.linewidth": 3.0}):
-        plot = tfcomp.plot_stages(RUNS, list_numbers(), "own")
+        plot = tfcomp.plot_curves(RUNS, list_numbers(), "own")
     lines = plot.axes[0].lines
     assert [line.get_color() for line in lines] == ["r", "b"]
     assert lines[0].get_linewidth() == 3.0

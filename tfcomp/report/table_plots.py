@@ -90,63 +90,44 @@ def draw_score_panels(panels: Mapping[str, Mapping[str, Series]]) -> Plot:
     return draw_forest(drawn, log, kind)
 
 
-def plot_stages(
+def plot_curves(
     runs: DataFrame,
     numbers: DataFrame,
     name: str = "cosine_factorization",
     *,
+    over: str = "stage",
     by: str = "",
     width: Width = "",
 ) -> Plot:
-    """Plots a number of every stage: means and 95 % intervals over seeds.
+    """Plots a number over stages or epochs: means and 95 % intervals.
 
     Arguments and errors are those of `plot_scores`; `data` of the figure has a
-    row for each stage of each setting.
+    row for each point. Epochs (`over="epoch"`) need run folders.
 
     Example:
         >>> tables = tfcomp.read_runs("docs/evidence/depth_fresh.csv.xz")
-        >>> figure = tfcomp.plot_stages(*tables, "probe_r2_ood", by="depth")
+        >>> figure = tfcomp.plot_curves(*tables, "probe_r2_ood", by="depth")
         >>> figure.data.query("line == 'depth 2'")["stage"].tolist()
         ['code', 'stage_0', 'stage_1', 'stage_2', 'image']
     """
-    labels = _label_runs(runs, by)
-    curves = {
-        label: average(
-            rows.pivot_table("value", "seed", "stage", sort=False),
-            find_limits(name),
-        )
-        for label, rows in _select(runs, numbers, labels, name, END, True)
-    }
+    if over not in ("stage", "epoch"):
+        raise ConfigError("over", "must be among stage, epoch", over)
+    labels, limits = _label_runs(runs, by), find_limits(name)
+    of_epochs, curves = over == "epoch", {}
+    when = EPOCH if of_epochs else END
+    for label, rows in _select(
+        runs, numbers, labels, name, when, of_stages=not of_epochs
+    ):
+        x = rows["stage"]
+        if of_epochs:
+            x = rows["when"].str.removeprefix(EPOCH).astype(int)
+        table = rows.pivot_table("value", "seed", x, sort=False)
+        curves[label] = average(table, limits)
+    log = [name] if of_epochs and name.endswith(ERRORS) else []
     with fit_width(width):
+        if of_epochs:
+            return draw_curve_panels({name: curves}, xlabel=over, log=log)
         return draw_stage_panels({"": curves}, ylabel=name)
-
-
-def plot_epochs(
-    runs: DataFrame,
-    numbers: DataFrame,
-    name: str = "ood/relative_mse",
-    *,
-    by: str = "",
-    width: Width = "",
-) -> Plot:
-    """Plots a score against the epoch: means and 95 % intervals over seeds.
-
-    Arguments and errors are those of `plot_scores`. Packed tables have no
-    epochs, run folders have.
-    """
-    labels = _label_runs(runs, by)
-    curves = {
-        label: average(
-            rows.assign(epoch=rows["when"].str.removeprefix(EPOCH).astype(int))
-            .pivot_table("value", "seed", "epoch")
-            .dropna(axis=1),
-            find_limits(name),
-        )
-        for label, rows in _select(runs, numbers, labels, name, EPOCH)
-    }
-    log = [name] if name.endswith(ERRORS) else []
-    with fit_width(width):
-        return draw_curve_panels({name: curves}, xlabel="epoch", log=log)
 
 
 def average(table: DataFrame, limits: Limits) -> BandCurve:

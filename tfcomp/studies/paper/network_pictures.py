@@ -23,6 +23,7 @@ from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.map_plots import draw_tuning
 from tfcomp.report import error_section, kernel_section, manifold_section
 from tfcomp.report.manifold_section import show_embedding
+from tfcomp.report.page import make_exhibit
 from tfcomp.report.run_exhibits import make_output_rows
 from tfcomp.report.stage_section import make_volume_maps
 from tfcomp.storage.published_folder import WEIGHTS_FILE
@@ -73,22 +74,13 @@ def load_networks(
 
 @functools.lru_cache(MAX_NETWORKS)
 def _load(folder: Path) -> RunAnalysis:
-    is_published = Path(folder, WEIGHTS_FILE).exists()
-    load = load_published_run if is_published else load_run
-    return RunAnalysis(load(str(folder)))
+    if Path(folder, WEIGHTS_FILE).exists():
+        return RunAnalysis(load_published_run(folder.name, str(folder.parent)))
+    return RunAnalysis(load_run(folder))
 
 
 def show_superposition(analysis: RunAnalysis) -> list[Exhibit]:
     """Shows memorized outputs that share a factor, their sum, the output."""
-    words = (
-        "Rows at held-out positions (titles): the mean ID output with the "
-        "same value of a factor, for each of them, the best combination of "
-        "these, the best combination of outputs for the mean codes of the same "
-        "points (the published form of figure 1d, where the model has a code "
-        "that can be averaged), the model's output, and the truth. Each image "
-        "is scaled to its own maximum, since outputs can be faint; images "
-        "without a background are not."
-    )
     dataset, splits = analysis.dataset, analysis.splits
     shown = choose_spread(np.flatnonzero(splits.is_ood))
     outputs, grid = analysis.bright_outputs, splits.grid
@@ -118,8 +110,7 @@ def show_superposition(analysis: RunAnalysis) -> list[Exhibit]:
         first_row=dataset.first_row,
         column_titles=describe_points(dataset, shown),
     )
-    title = "What an output is made of"
-    return [Exhibit("superposition_images", title, words, figure)]
+    return [make_exhibit("superposition_images", figure)]
 
 
 def _fit(regressors: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -131,13 +122,6 @@ def show_units(analysis: RunAnalysis, *stages: int) -> list[Exhibit]:
     """Shows the units of some stages (by default all) that vary most."""
     plane = analysis.dataset.planes[0]
     place = f" with {plane.held}" if plane.held else ""
-    words = (
-        f"Activation of single units over the grid (left{place}) and its "
-        "mean as a function of each factor. The first is the unit that "
-        "varies most; each further one varies most in what the units "
-        "before it leave unexplained. The held-out region is outlined or "
-        "shaded."
-    )
     names = [f"stage_{n}" for n in stages] or analysis.stages[1:-1]
     exhibits = []
     for stage in filter(analysis.stages.__contains__, names):
@@ -150,8 +134,7 @@ def show_units(analysis: RunAnalysis, *stages: int) -> list[Exhibit]:
         }
         title = f"{analysis.name}, {stage}"
         figure = draw_tuning(units, plane, title=title) if units else None
-        heading = f"Units of {stage}"
-        exhibits.append(Exhibit(f"tuning_{stage}", heading, words, figure))
+        exhibits.append(make_exhibit("units", figure, stage=stage, place=place))
     return exhibits
 
 
