@@ -58,8 +58,8 @@ def plot_scores(
     Example:
         >>> tables = tfcomp.read_runs("docs/evidence/depth_fresh.csv.xz")
         >>> figure = tfcomp.plot_scores(*tables, by="depth", width="column")
-        >>> figure.get_figwidth(), figure.data["row"].unique().tolist()
-        (3.25, ['depth 2', 'depth 6'])
+        >>> figure.data["row"].unique().tolist()
+        ['depth 2', 'depth 6']
     """
     names = [names] if isinstance(names, str) else names
     labels = _label_runs(runs, by)
