@@ -106,6 +106,10 @@ def test_what_a_notebook_shows(
         known = run.scores["ood" if subset else "id"]["mse"]
         assert rows["mse"].mean() == pytest.approx(known, rel=1e-5)
     assert frame["is_ood"].sum() == run.dataset.splits.is_ood.sum()
+    finer = run.refine(between=23).to_frame()  # every half pixel
+    old = finer[(finer[["x", "y"]] % 1 == 0).all(axis=1)]
+    assert len(finer) == 23**2
+    np.testing.assert_allclose(old["mse"], frame["mse"], rtol=1e-3)
     text = repr(run)
     assert "gaussian_bumps of x (12), y (12)" in text
     assert f"{run.scores['ood']['mse']:.4g}" in text

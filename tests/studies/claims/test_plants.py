@@ -39,10 +39,9 @@ def test_c6_as_published_counts_where_runs_have_it(change: float) -> None:
         return result.paper_word, result.paper_meaning
 
     planted = plant_claim("C6", "reproduced")
-    word, meaning = judge()
-    assert word == REPRODUCED
     waits = "stage 0: not run yet for donut, bump, donut, ramp"
-    assert meaning.endswith(waits)
+    word, meaning = judge()
+    assert word == REPRODUCED and meaning.endswith(waits)
     stages = planted.runs[0].measures["stages"]
     rising = [0.9 + change * n for n in range(len(stages))]
     word, meaning = judge(factorization_gradient_ratio_of_means=rising)
