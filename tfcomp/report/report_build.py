@@ -65,7 +65,7 @@ def build_report(
 ) -> list[Path]:
     """Writes a report and projector data; returns files, the page first.
 
-    With `between`, errors are also on a grid of so many values a factor.
+    With `between`, errors are also at that number of values of each factor.
     """
     check_folder("output", str(folder))
     names = choose_sections(sections)

@@ -42,7 +42,7 @@ class Part:
         fitted: How many runs are fitted, as `4 of 5 fitted`, if not all are.
         problem: Why the runs prove nothing, whatever the number.
         decides: Whether it counts for the claim, or only supports it.
-        is_awaited: Whether it will count when runs have the number.
+        is_awaited: True if it counts once runs have the number.
         of: The setting that it belongs to.
         num_runs: How many runs of it there are, fitted or not.
         round: The round of its seeds, as in `evidence`.
