@@ -52,6 +52,10 @@ def test_bands_gaps_and_held_out_interval() -> None:
     ).axes
     assert axes.get_yscale() == "log"
     np.testing.assert_array_equal(axes.lines[0].get_ydata(), [1, np.nan, 0.01])
+    # Steps of a grid are whole.
+    figure = curve_plots.draw_curves([1, 2, 3], {"a": [1, 2, 3]}, **LABELS)
+    ticks = figure.axes[0].get_xticks()
+    np.testing.assert_array_equal(ticks, np.round(ticks))
 
 
 def test_curves_with_bands_in_panels() -> None:

@@ -52,6 +52,7 @@ def draw_curves(
     _draw_lines(axes, curves, list(curves), logy)
     if shaded is not None:
         shade_interval(axes, *shaded)
+    _keep_ticks_whole(axes, [x])
     axes.set(xlabel=xlabel, ylabel=ylabel)
     looks.finish_axes(axes)
     table = partial(tabulate_curves, {ylabel: curves}, "x")
@@ -75,14 +76,18 @@ def draw_curve_panels(
         if floors and panel in floors:
             (low, high), floor = axes.get_ylim(), floors[panel]
             axes.set_ylim(max(low, floor), max(high, floor + 1))
-        places = [np.asarray(curve.x, float) for curve in curves.values()]
-        if all((x == x.round()).all() for x in places):
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        _keep_ticks_whole(axes, [curve.x for curve in curves.values()])
         axes.set_xlabel(xlabel)
         looks.finish_axes(axes)
         layout.add_panel_title(axes, panel, _PANEL_WIDTH)
     table = partial(tabulate_curves, panels, "x")
     return layout.finish_figure(figure, "", table)
+
+
+def _keep_ticks_whole(axes: Axes, places: Iterable[Any]) -> None:
+    numbers = [np.asarray(x, float) for x in places]
+    if all((x == x.round()).all() for x in numbers):
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def draw_stage_panels(
