@@ -56,14 +56,8 @@ class PaperFigure:
 
     def find(self, evidence: Evidence) -> PaperFigure:
         """Selects runs as claims do, and lists missing ones."""
-        found = replace(
-            self,
-            evidence=evidence,
-            groups={},
-            unfitted={},
-            missing={},
-            files={},
-        )
+        declared = self.name, self.shows, self.pictures, self.needs
+        found = PaperFigure(*declared, self.search, self.sweep, evidence)
         if self.search and not evidence.studies:
             found.missing["the threshold study"] = self.search
         every = self._list_trials(evidence)
