@@ -23,11 +23,11 @@ PAGE = ROOT / "docs" / "data.md"
 BEGIN = "<!-- made from the flagfiles by tests/docs -->\n"
 OTHER_COMMANDS = ("sweep", "threshold", "decoders")
 SPLIT = ("region", "num_train", "coordinates", "noise", "num_bumps", "balance")
-# Other tests register functions of their own, tfcomp its by their paths.
+# Other tests register functions of their own.
 BUILT_IN = {
     name
-    for name, entry in DATASETS._entries.items()
-    if isinstance(entry.target, str)
+    for name in DATASETS.names()
+    if DATASETS.get(name).target.__module__.startswith("tfcomp.")
 }
 LARGE = 10**6  # bytes: more is hashed by the slow test alone
 

@@ -27,6 +27,14 @@ const VECTORS = {
   truth: "embedding", output: "composed of parts",
   difference: "composed − embedding", nearest: "nearest training embedding",
 };
+const NOTES = {
+  superposition: "Superposition: for each factor, the model's mean output at "
+    + "the training combinations with the same value; then the best weighted "
+    + "sum. ",
+  additive: "Additive model: the best sum of effects of single factors, a "
+    + "least-squares fit of one image for each factor value to the training "
+    + "images. ",
+};
 const MAX_LINE = 32; // images
 const SHIFT = 1000; // a factor that differs counts more than levels of it
 
@@ -699,13 +707,9 @@ function buildTiles() {
     + "Difference: the signed square root, so that small differences show; "
     + "red is too bright, blue too dark. For a color image, each pixel has the "
     + "channel that differs most. "
-    + "Superposition: for each factor, the model's mean output at the training "
-    + "combinations with the same value; then the best weighted sum. "
-    + "Additive model: the best sum of effects of single factors, a "
-    + "least-squares fit of one image for each factor value to the training "
-    + "images. "
-    + "A small square on the map has another level of a factor that the map "
-    + "does not show.";
+    + roles.map((role) => NOTES[role] || "").join("")
+    + (listOthers().length ? "A small square on the map has another level of a "
+    + "factor that the map does not show." : "");
 }
 
 // Another run, at the same levels if its data have them.
