@@ -19,7 +19,7 @@ from tfcomp.config.run_flags import (
     make_unknown_error,
     parse_flags,
 )
-from tfcomp.config.settings import Settings, setting
+from tfcomp.config.settings import Settings, non_negative, setting
 from tfcomp.datasets.notes import list_notes
 from tfcomp.evaluation.metrics import adopt_metrics
 from tfcomp.models.config_checks import check_config
@@ -194,8 +194,8 @@ class SeedSettings(Settings):
         minimum=1,
         maximum=MAX_SEEDS,
     )
-    first_seed: int = setting(
-        0, "The first of the seeds, which are consecutive.", minimum=0
+    first_seed: int = non_negative(
+        0, "The first of the seeds, which are consecutive."
     )
 
     @property

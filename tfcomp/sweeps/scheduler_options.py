@@ -12,7 +12,7 @@ from typing import Any
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.process import count_cores, count_memory
-from tfcomp.config.settings import Settings, setting
+from tfcomp.config.settings import Settings, non_negative, setting
 
 _FORMS = {
     "job_memory": (r"\d+(\.\d+)?[kMGT]i?B", "a number and a unit, as 8GB"),
@@ -39,10 +39,9 @@ class SchedulerOptions(Settings):
         "(~/.config/dask/jobqueue.yaml).",
         choices=("", "slurm"),
     )
-    job_cores: int = setting(
+    job_cores: int = non_negative(
         0,
         "Cores of a job. With 0 as many as Dask's file says, or one.",
-        minimum=0,
         maximum=1024,
     )
     job_memory: str = setting(
@@ -54,15 +53,14 @@ class SchedulerOptions(Settings):
         "in the next job from its last checkpoint. By default as Dask's file "
         "says, or half an hour.",
     )
-    job_gpus: int = setting(0, "GPUs of a job.", minimum=0, maximum=64)
+    job_gpus: int = non_negative(0, "GPUs of a job.", maximum=64)
     job_partition: str = setting(
         "", "Partition of the jobs. By default as Dask's file says."
     )
-    workers: int = setting(
+    workers: int = non_negative(
         0,
         "How many trials run at the same time. With 0 there is one for each "
         "GPU of this machine, or a single one without GPUs.",
-        minimum=0,
         maximum=10**4,
     )
     scheduler: str = setting(
@@ -71,12 +69,11 @@ class SchedulerOptions(Settings):
         "workers see the same folders as this machine. Without it, workers "
         "are started on this machine.",
     )
-    threads: int = setting(
+    threads: int = non_negative(
         0,
         "How many threads each trial computes with. With 0 the cores of this "
         "machine are divided among its workers (with --scheduler the "
         "environment of the workers decides), and a small network has one.",
-        minimum=0,
         maximum=1024,
     )
 
