@@ -22,7 +22,7 @@ from tests.datasets.own_tables import (
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.notes import list_notes
 from tfcomp.datasets.table_checks import TableError
-from tfcomp.datasets.tables import read_table
+from tfcomp.datasets.tables import make_listed_region, read_table
 
 
 def assert_draws(table: FactorTable, images: np.ndarray, white: float) -> None:
@@ -188,11 +188,14 @@ def test_a_region_by_a_function() -> None:
     images = np.random.default_rng(0).random((12, 4, 4))
     options = {"names": ["shape", "x"], "values": [[0, 1, 2], [0, 2, 4, 6]]}
     table = FactorTable(images[::-1], classes[::-1], **options)
-    mask = table.find(lambda f: (f[:, 0] == 2) & (f[:, 1] >= 4))
+    region = make_listed_region(
+        table, lambda f: (f[:, 0] == 2) & (f[:, 1] >= 4)
+    )
+    mask = region.contains(table.points)
     np.testing.assert_array_equal(
         mask, (table.points[:, 0] == 2) & (table.points[:, 1] >= 4)
     )
     assert mask.sum() == 2
     for wrong in (lambda f: f[:, 0], lambda f: np.array([True])):
         with pytest.raises(TableError, match="must return 12 bools"):
-            table.find(wrong)
+            make_listed_region(table, wrong)

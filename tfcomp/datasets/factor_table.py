@@ -7,7 +7,7 @@ that are no factors (*nuisance*) or in nothing that is named. Images keep their
 type in memory, and are made float32 from 0 to 1 when they are drawn.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -164,27 +164,6 @@ class FactorTable:
             kind = f"images of {' x '.join(map(str, self.image_shape))}"
         count = f"FactorTable of {len(self._order):,} {kind}"
         return "; ".join([count, factors, *self.notes])
-
-    def find(self, images: np.ndarray | Callable) -> np.ndarray:
-        """Returns a mask of `points` [n] for a mask or numbers of images.
-
-        Of several images of a combination, one is enough. A function from
-        factor values [n, F] to a mask [n] is called.
-        """
-        if callable(images):
-            mask = np.asarray(images(self.points.copy()))
-            if mask.dtype != bool or mask.shape != (len(self.points),):
-                rule = f"must return {len(self.points)} bools, one for each row"
-                raise TableError("region", rule, f"{mask.dtype} {mask.shape}")
-            return mask
-        given = np.zeros(len(self._order), bool)
-        try:
-            given[np.asarray(images)] = True
-        except IndexError:
-            each = f"a bool for each of the {len(given)} images"
-            rule = f"must be text, a function, {each}, or their numbers"
-            raise TableError("region", rule, repr(images)) from None
-        return np.logical_or.reduceat(given[self._order], self._starts)
 
     def find_points(self, factors: np.ndarray) -> np.ndarray:
         """Returns rows of `points` for factor values [n, F]; -1 for none."""

@@ -52,8 +52,24 @@ def make_table(config: RunConfig) -> Dataset:
 
 
 def make_listed_region(table: FactorTable, images: Any) -> Region:
-    """Returns a region of some images: a mask or their numbers."""
-    chosen = table.find(images)
+    """Returns a region of some images: a mask, their numbers, or a function.
+
+    Of several images of a combination, one is enough. A function from factor
+    values [n, F] to a mask [n] is called.
+    """
+    chosen, rows = np.zeros(len(table.points), bool), table.number_rows()
+    if callable(images):
+        chosen = np.asarray(images(table.points.copy()))
+        if chosen.dtype != bool or chosen.shape != (len(table.points),):
+            rule = f"must return {len(table.points)} bools, one for each row"
+            raise TableError("region", rule, f"{chosen.dtype} {chosen.shape}")
+    else:
+        try:
+            chosen[rows[np.asarray(images)]] = True
+        except IndexError:
+            each = f"a bool for each of the {len(rows)} images"
+            rule = f"must be text, a function, {each}, or their numbers"
+            raise TableError("region", rule, repr(images)) from None
     if not chosen.any():
         raise TableError("region", "must hold something out", "no image")
 
