@@ -28,11 +28,8 @@ import numpy as np
 from numpy import ndarray as Array
 from scipy import linalg, sparse
 
-from tfcomp.analysis.features import (
-    Scores,
-    compute_effective_rank,
-    finite_or_none,
-)
+from tfcomp.analysis import features
+from tfcomp.analysis.features import Scores, finite_or_none
 from tfcomp.analysis.moments import ID, ID_TEST, OOD, Layer, Moments
 
 MAX_UNITS = 4096
@@ -195,7 +192,7 @@ def _compare_parts(
         share = np.cumsum(squares) / (squares.sum() or 1.0)
         matrices.append(matrix)
         bases.append(axes[: np.searchsorted(share, KEPT) + 1])
-        rank = float(compute_effective_rank(squares))
+        rank = float(features.compute_effective_rank(squares))
         rows.append({"share": float(squares.sum() / total), "rank": rank})
     for a, b in itertools.combinations(range(len(rows)), 2):
         scale = np.linalg.norm(matrices[a]) * np.linalg.norm(matrices[b])

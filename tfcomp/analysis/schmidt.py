@@ -49,12 +49,8 @@ import numpy as np
 import scipy
 from numpy import ndarray as Array
 
-from tfcomp.analysis.features import (
-    Scores,
-    compute_effective_rank,
-    finite_or_none,
-    single_threaded,
-)
+from tfcomp.analysis import features
+from tfcomp.analysis.features import Scores, finite_or_none
 
 # Of the largest number of a kernel: what centering a constant one leaves.
 ROUNDING = 1e-12
@@ -64,7 +60,7 @@ ANOVA_FLOOR = 1e-12
 PART_ROUNDING = 1e-10
 
 
-@single_threaded
+@features.single_threaded
 def compute_schmidt_values(gram: Array, factors: Array) -> Array:
     """Returns singular values of a Gram matrix [n, n] between two factors.
 
@@ -115,7 +111,7 @@ def center_kernel(gram: Array) -> Array:
 def _summarize(gram: Array, factors: Array, name: str) -> Scores:
     values = compute_schmidt_values(gram, factors)
     explained = compute_explained_fraction(values)
-    rank = float(compute_effective_rank(_square(values)))
+    rank = float(features.compute_effective_rank(_square(values)))
     return {
         f"{name}_effective_rank": finite_or_none(rank),
         f"{name}_explained_1": finite_or_none(explained[0]),

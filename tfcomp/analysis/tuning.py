@@ -27,12 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy import ndarray as Array
 
-from tfcomp.analysis.features import (
-    Scores,
-    finite_or_none,
-    iterate_units,
-    single_threaded,
-)
+from tfcomp.analysis import features
+from tfcomp.analysis.features import Scores, finite_or_none, iterate_units
 
 # Smallest variance of a unit that counts, relative to the largest of its
 # stage: well above the rounding of float32 activations.
@@ -119,7 +115,7 @@ def summarize_tuning(tuning: Tuning) -> Scores:
     return {name: finite_or_none(score) for name, score in scores.items()}
 
 
-@single_threaded
+@features.single_threaded
 def select_units(activations: Array, variance: Array, count: int) -> Array:
     """Chooses `count` units [n, ...] that vary most and differ most."""
     flat = np.reshape(activations, (len(activations), -1))

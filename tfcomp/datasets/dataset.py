@@ -9,14 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tfcomp.datasets import grid_maps
 from tfcomp.datasets.copies import Copies, find_copies
 from tfcomp.datasets.factors import FactorSpace, number_rows
-from tfcomp.datasets.grid_maps import (
-    Plane,
-    find_vertical,
-    list_planes,
-    spread,
-)
 from tfcomp.datasets.regions import Region
 from tfcomp.datasets.splits import Points, Splits, choose_rows
 
@@ -156,20 +151,21 @@ class Dataset:
         if math.prod(self.space.shape) > MAX_CELLS:
             return None
         every = self.splits.all
-        return spread(self.space, every.factors, ~every.is_ood, False)
+        return grid_maps.spread(self.space, every.factors, ~every.is_ood, False)
 
     @property
     def held_out(self) -> np.ndarray:
         """Mask of held-out combinations, [*sizes]."""
         every = self.splits.all
-        return spread(self.space, every.factors, every.is_ood, False)
+        return grid_maps.spread(self.space, every.factors, every.is_ood, False)
 
     @cached_property
-    def planes(self) -> list[Plane]:
+    def planes(self) -> list[grid_maps.Plane]:
         """Planes for maps; none without two ordered factors or if large."""
         if self.known is None:
             return []
-        return list_planes(self.space.factors, self.held_out, self.known)
+        masks = self.held_out, self.known
+        return grid_maps.list_planes(self.space.factors, *masks)
 
     @cached_property
     def vertical(self) -> dict[str, int]:
@@ -184,7 +180,7 @@ class Dataset:
         images = self.render_array(points, render)
         if self.first_row == "bottom":
             images = images[:, ::-1]
-        return find_vertical(self.space.factors, points, images)
+        return grid_maps.find_vertical(self.space.factors, points, images)
 
     def at_points(self, points: Points) -> "Dataset":
         """Returns the dataset with these points as its grid."""

@@ -13,14 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from tfcomp.datasets import table_checks
 from tfcomp.datasets.factors import FactorSpace, number_rows
-from tfcomp.datasets.table_checks import (
-    TableError,
-    check_images,
-    choose_divisor,
-    note_darkness,
-    to_array,
-)
+from tfcomp.datasets.table_checks import TableError, to_array
 from tfcomp.datasets.table_factors import CONTINUOUS, make_factors, set_kinds
 
 SAMPLE = 256  # number of images whose brightness is measured
@@ -81,7 +76,9 @@ class FactorTable:
         factors: Sequence[str] | None = None,
         bins: int = 8,
     ) -> None:
-        self._images = None if images is None else check_images(images)
+        self._images = (
+            None if images is None else table_checks.check_images(images)
+        )
         shape = (0, 0) if self._images is None else self._images.shape
         self.image_shape: tuple[int, int, int] = (*shape[1:], 1, 0)[:3]
         if names is None and hasattr(classes, "columns"):
@@ -149,13 +146,13 @@ class FactorTable:
     @cached_property
     def scale(self) -> float:
         """Number that pixels are divided by; 1 for 0/1 images and floats."""
-        return choose_divisor(self.images)
+        return table_checks.choose_divisor(self.images)
 
     def inspect(self) -> tuple[str, ...]:
         """Reads and checks all images; returns notes on them."""
         if self._images is None:
             return ()
-        return note_darkness(self.images, self.scale)
+        return table_checks.note_darkness(self.images, self.scale)
 
     def __repr__(self) -> str:
         factors = ", ".join(f"{f.name} ({f.size})" for f in self.space)

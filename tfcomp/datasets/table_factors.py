@@ -5,17 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from tfcomp.datasets import table_checks
 from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.table_checks import (
-    SPARSE,
-    TableError,
-    check_classes,
-    check_list,
-    check_names,
-    check_one_hot,
-    check_shape,
-    check_texts,
-)
+from tfcomp.datasets.table_checks import SPARSE, TableError
 
 KINDS = ("ordered", "periodic", "categorical", "continuous")
 CONTINUOUS = "continuous"  # with `:16` for 16 bins
@@ -26,7 +18,7 @@ def make_factors(
     classes: np.ndarray, num_images: int, columns: dict[str, Any], bins: int
 ) -> tuple[list[Factor], np.ndarray, np.ndarray]:
     """Returns factors, their classes [n, F], and values [n, F], float32."""
-    check_shape(classes, num_images)
+    table_checks.check_shape(classes, num_images)
     if columns["names"] is None:
         columns["names"] = [f"factor_{i}" for i in range(classes.shape[1])]
     is_by_image = getattr(columns["values"], "shape", None) == classes.shape
@@ -34,8 +26,8 @@ def make_factors(
         columns["values"] = columns["values"].T
     rows = _transpose(columns, classes.shape[1])
     names = [str(row["names"]) for row in rows]
-    check_names(names)
-    check_texts("units", [str(row["units"] or "") for row in rows])
+    table_checks.check_names(names)
+    table_checks.check_texts("units", [str(row["units"] or "") for row in rows])
     factors, numbers, exact = [], [], []
     for number, (column, row) in enumerate(zip(classes.T, rows, strict=True)):
         kind, _, size = str(row["kinds"]).partition(":")
@@ -44,14 +36,14 @@ def make_factors(
             factor, values = _make_continuous(column, row, is_by_image, size)
             index = factor.to_index(values)
         else:
-            index = check_classes(column, number)
+            index = table_checks.check_classes(column, number)
             factor = _make_factor(index, row, is_by_image)
             values = factor.values()[index]
         factors.append(factor)
         numbers.append(index)
         exact.append(values)
     table = np.stack(numbers, axis=1)
-    check_one_hot(names, table)
+    table_checks.check_one_hot(names, table)
     return factors, table, np.stack(exact, axis=1).astype(np.float32)
 
 
@@ -79,7 +71,7 @@ def _transpose(columns: dict[str, Any], count: int) -> list[dict[str, Any]]:
     for field, given in columns.items():
         if given is None:
             continue
-        check_list(field, "must be a list", given)
+        table_checks.check_list(field, "must be a list", given)
         if len(given) != count:
             rule = f"must have one entry for each of the {count} factors"
             raise TableError(field, rule, len(given))
@@ -96,7 +88,9 @@ def _make_continuous(
     if given is None or is_by_image:
         numbers = np.asarray(column if given is None else given, float)
     else:
-        numbers = np.asarray(given, float)[check_classes(column, 0)]
+        numbers = np.asarray(given, float)[
+            table_checks.check_classes(column, 0)
+        ]
     if not np.isfinite(numbers).all() or np.ptp(numbers) == 0:
         got = "NaN" if np.isnan(numbers).any() else numbers[0]
         raise TableError("values", f"of {name} must be finite and differ", got)
@@ -165,9 +159,9 @@ def _read_levels(size: int, row: dict[str, Any]) -> tuple[str, ...]:
     name, levels = row["names"], row["levels"]
     if levels is None:
         return ()
-    check_list("levels", f"of {name} must be a list", levels)
+    table_checks.check_list("levels", f"of {name} must be a list", levels)
     names = tuple(map(str, levels))
-    check_texts("levels", names)
+    table_checks.check_texts("levels", names)
     if len(names) not in (0, size):
         rule = f"of {name} must be {size} names"
         raise TableError("levels", rule, len(names))

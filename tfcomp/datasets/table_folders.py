@@ -11,13 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from tfcomp.datasets import table_files
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.table_checks import TableError, allocate
-from tfcomp.datasets.table_files import (
-    describe_published,
-    drop_absent,
-    tabulate,
-)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +71,7 @@ def _read_csv(folder: Path, table: Path) -> FactorTable:
         name, _, kind = str(head).partition(":")
         columns[name] = _read_column(table.name, name, kind, frame[head])
         kinds.append(kind or None)
-    return tabulate(columns, images, kinds=kinds)
+    return table_files.tabulate(columns, images, kinds=kinds)
 
 
 def _read_cells(table: Path) -> "pd.DataFrame":
@@ -235,8 +231,8 @@ def _read_norb(files: list[Path]) -> FactorTable:
     )
     classes[:, 3] //= 2  # azimuths are 0, 2, 4 ... 34
     images = np.concatenate([part["dat"][:, 0] for part in parts.values()])
-    known = describe_published("smallNORB")
-    drop_absent(classes, known, "instance")
+    known = table_files.describe_published("smallNORB")
+    table_files.drop_absent(classes, known, "instance")
     return FactorTable(images, classes, **known)
 
 

@@ -6,13 +6,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.models.acting_starts import (
-    CANVAS,
-    POSE,
-    POSE_TERMS,
-    Start,
-    draw_numbers,
-)
+from tfcomp.models import acting_starts
+from tfcomp.models.acting_starts import CANVAS, POSE_TERMS
 
 # Learning rates relative to `--learning_rate`; else 1.
 RATES = {"template": 2.5, "angle": 0.25}
@@ -20,7 +15,7 @@ RATES = {"template": 2.5, "angle": 0.25}
 SHRINK = {"template": 3.0, "angle": 0.5}
 SPREAD = {"template": 0.05}  # smallest of a term in use; else .01
 LEFT = 4  # one in four candidates is trained to the end
-ORDER = (*POSE, "color", "template")  # of outputs
+ORDER = (*acting_starts.POSE, "color", "template")  # of outputs
 
 
 @keras.saving.register_keras_serializable(package="tfcomp", name="Acts")
@@ -39,7 +34,7 @@ class FactorTransforms(keras.layers.Layer):
         candidates: int,
         colors: int,
         seed: Sequence[int] = (0,),
-        starts: Mapping[str, Start] | None = None,
+        starts: Mapping[str, acting_starts.Start] | None = None,
         **kwargs,
     ) -> None:
         super().__init__(**kwargs)
@@ -57,7 +52,7 @@ class FactorTransforms(keras.layers.Layer):
         self.base, self.moves, self.kept = {}, {}, {}
         depths = {"template": CANVAS**2, "color": self.colors}
         for term in POSE_TERMS:
-            base, moves = draw_numbers(
+            base, moves = acting_starts.draw_numbers(
                 term,
                 depths.get(term, 1),
                 self.factors,

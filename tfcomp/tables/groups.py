@@ -8,16 +8,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tfcomp.tables.flatten import (
-    ALL,
-    END,
-    NO_FLAGS,
-    START,
-    Flags,
-    Run,
-    describe_run,
-    list_numbers,
-)
+from tfcomp.tables import flatten
+from tfcomp.tables.flatten import END, START, Flags, Run
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -114,14 +106,14 @@ def group_runs(runs: Iterable[Run]) -> list[Group]:
         columns: Columns = {}
         for seed, run in seeds.items():
             for when, subset, stage, name, value in run.numbers:
-                path = name if subset == ALL else f"{subset}/{name}"
+                path = name if subset == flatten.ALL else f"{subset}/{name}"
                 stages = columns.setdefault((when, path), {})
                 stages.setdefault(stage, {})[seed] = value
         rows = {seed: run.row for seed, run in sorted(seeds.items())}
         flags = {
             name: value
             for name, value in next(iter(seeds.values())).row.items()
-            if name not in NO_FLAGS and value == value  # no NaN
+            if name not in flatten.NO_FLAGS and value == value  # no NaN
         }
         groups.append(Group(flags, rows, columns))
     return groups
@@ -156,6 +148,6 @@ def group_records(records: Iterable[Record]) -> list[Group]:
     runs = []
     for place, (flags, metrics, measures) in enumerate(records):
         version = str(measures.get("version", ""))
-        row = describe_run(flags, f"/planted/{place}", measured=version)
-        runs.append(Run(row, list(list_numbers(metrics, measures))))
+        row = flatten.describe_run(flags, f"/planted/{place}", measured=version)
+        runs.append(Run(row, list(flatten.list_numbers(metrics, measures))))
     return group_runs(runs)

@@ -20,15 +20,8 @@ from typing import TYPE_CHECKING
 from tfcomp.storage import files
 from tfcomp.storage.files import DamagedFileError
 from tfcomp.storage.run_folder import find_folders
-from tfcomp.tables.flatten import (
-    IDENTITY,
-    MEASURED,
-    ORIGIN,
-    Run,
-    describe_run,
-    get_defaults,
-    parse_value,
-)
+from tfcomp.tables import flatten
+from tfcomp.tables.flatten import Run
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -81,12 +74,13 @@ def _restore(study: str, cells: Iterable[tuple[str, str]]) -> Run:
         elif text:
             value = math.nan if text == NULL else float(text)
             numbers.append((*_split(column), value))
-    flags = dict(get_defaults())
-    for name in texts.keys() - {*IDENTITY, *ORIGIN, MEASURED}:
-        flags[name] = parse_value(name, texts[name])
+    flags = dict(flatten.get_defaults())
+    known = {*flatten.IDENTITY, *flatten.ORIGIN, flatten.MEASURED}
+    for name in texts.keys() - known:
+        flags[name] = flatten.parse_value(name, texts[name])
     flags["seed"] = int(texts["seed"])
-    measured = texts.get(MEASURED, "")
-    row = describe_run(flags, "", study, texts, measured)
+    measured = texts.get(flatten.MEASURED, "")
+    row = flatten.describe_run(flags, "", study, texts, measured)
     return Run(row | {"name": texts["name"]}, numbers)
 
 

@@ -11,27 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.storage import run_folder
 from tfcomp.storage.files import DamagedFileError, read_json
-from tfcomp.storage.run_folder import (
-    HISTORY_FILE,
-    METRICS_FILE,
-    TRIALS,
-    find_runs,
-    read_flags_text,
-    read_metrics,
-)
-from tfcomp.tables.flatten import (
-    ALL,
-    END,
-    IDENTITY,
-    MEASURED,
-    NO_FLAGS,
-    Run,
-    describe_run,
-    list_history,
-    list_numbers,
-    parse_run_flags,
-)
+from tfcomp.storage.run_folder import TRIALS
+from tfcomp.tables import flatten
+from tfcomp.tables.flatten import END, Run
 from tfcomp.tables.groups import Group, group_runs
 from tfcomp.tables.packs import KEYS, find_packs, read_pack
 
@@ -54,7 +38,7 @@ class Results:
         """The table of runs."""
         import pandas as pd
 
-        columns = None if self.loaded else IDENTITY
+        columns = None if self.loaded else flatten.IDENTITY
         return pd.DataFrame([run.row for run in self.loaded], columns=columns)
 
     @functools.cached_property
@@ -92,7 +76,7 @@ class Results:
 
 def _join_path(numbers: DataFrame) -> Any:
     """Returns names of numbers after their subset, as `ood/mse`."""
-    is_all = numbers["subset"] == ALL
+    is_all = numbers["subset"] == flatten.ALL
     joined = numbers["subset"] + "/" + numbers["name"]
     return joined.where(~is_all, numbers["name"])
 
@@ -139,7 +123,7 @@ class Sweep:
     @property
     def varied(self) -> list[str]:
         """Flags that differ between runs, without the seed."""
-        flags = [str(name) for name in self.runs if name not in NO_FLAGS]
+        flags = [str(n) for n in self.runs if n not in flatten.NO_FLAGS]
         return [f for f in flags if self.runs[f].nunique(dropna=False) > 1]
 
     def to_frame(self, kind: str = "runs") -> DataFrame:
@@ -193,7 +177,7 @@ def read_results(
     """Reads finished runs, the newest of repeats; `history` adds epochs."""
     notes: list[str] = []
     runs: list[Run] = []
-    for folder in find_runs(patterns):
+    for folder in run_folder.find_runs(patterns):
         if not set(without).isdisjoint(folder.parents):
             continue
         try:
@@ -207,19 +191,20 @@ def read_results(
 
 def read_run(folder: Path, history: bool = True) -> Run:
     """Reads one run; DamagedFileError, or ValueError for a wrong flag."""
-    flags, origin = parse_run_flags(read_flags_text(folder))
-    metrics = read_metrics(folder)
+    flags, origin = flatten.parse_run_flags(run_folder.read_flags_text(folder))
+    metrics = run_folder.read_metrics(folder)
     measures = metrics.get("measures") or {}
     if not measures:  # an older run has them in a file
         with contextlib.suppress(OSError, DamagedFileError):
             measures = read_json(folder / MEASURES_FILE)
     sweep = folder.parents[1] if folder.parent.name == TRIALS else folder
     version = str(measures.get("version", ""))
-    row = describe_run(flags, folder.as_posix(), sweep.name, origin, version)
-    numbers = list(list_numbers(metrics, measures))
-    if history and (folder / HISTORY_FILE).exists():
-        numbers += list_history(folder / HISTORY_FILE)
-    age = os.stat(folder / METRICS_FILE).st_mtime
+    place = folder.as_posix(), sweep.name
+    row = flatten.describe_run(flags, *place, origin, version)
+    numbers = list(flatten.list_numbers(metrics, measures))
+    if history and (folder / run_folder.HISTORY_FILE).exists():
+        numbers += flatten.list_history(folder / run_folder.HISTORY_FILE)
+    age = os.stat(folder / run_folder.METRICS_FILE).st_mtime
     return Run(row, numbers, metrics.get(OWN_METRICS, {}), age)
 
 
@@ -231,7 +216,7 @@ def _leave_out_repeats(runs: Sequence[Run], notes: list[str]) -> list[Run]:
     kept = []
     for repeats in groups.values():
         *others, best = sorted(
-            repeats, key=lambda run: (run.age, bool(run.row[MEASURED]))
+            repeats, key=lambda run: (run.age, bool(run.row[flatten.MEASURED]))
         )
         kept.append(best)
         for run in others:

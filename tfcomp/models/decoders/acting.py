@@ -22,21 +22,8 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import Factor, parse_groups
-from tfcomp.models.acting_starts import (
-    POSE_TERMS,
-    find_background,
-    find_starts,
-)
-from tfcomp.models.registry import (
-    MODELS,
-    check_groups,
-    keras,
-    layers,
-    make_encoding,
-    make_input,
-    refuse,
-    stack_groups,
-)
+from tfcomp.models import acting_starts, registry
+from tfcomp.models.registry import MODELS, keras, layers
 
 _VERBS = {
     "x": "moves along x",
@@ -50,19 +37,20 @@ _VERBS = {
 
 def _check_acting(config: RunConfig, dataset: Dataset) -> None:
     if config.training.num_replicas > 1:
-        raise refuse(config, "num_replicas", "must be at most 1")
+        raise registry.refuse(config, "num_replicas", "must be at most 1")
     for flag, value in {"encoding": "one_hot", "precision": "float32"}.items():
         if config.to_flags()[flag] != value:
-            raise refuse(config, flag, f"must be {value}")
+            raise registry.refuse(config, flag, f"must be {value}")
     if config.model.groups:
-        check_groups(config, dataset)
+        registry.check_groups(config, dataset)
     parse_pose_terms(config.model.channels, dataset.image_shape[2])
 
 
 def parse_pose_terms(spec: str, colors: int) -> tuple[str, ...]:
     """Returns the terms of a spec, in order; ConfigError for invalid ones."""
     # One channel has no color.
-    possible = POSE_TERMS if colors > 1 else POSE_TERMS[:-1]
+    every = acting_starts.POSE_TERMS
+    possible = every if colors > 1 else every[:-1]
     names = list(possible) if spec == "all" else spec.split(",")
     if len({*names} & {*possible}) < len(names):
         rule = f"must be all, or some of {', '.join(possible)}"
@@ -90,13 +78,13 @@ def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
     colors = dataset.image_shape[2]
     groups = parse_groups(model.groups or "+".join(space.names), space)
     terms = parse_pose_terms(model.channels, colors)
-    factors = make_input(dataset)
-    encoding = make_encoding(config, space)
+    factors = registry.make_input(dataset)
+    encoding = registry.make_encoding(config, space)
     codes = encoding.split(encoding(factors))
-    background = find_background(dataset)
+    background = acting_starts.find_background(dataset)
     is_single, starts = len(groups) == 1, None
     if is_single:
-        starts = find_starts(dataset, encoding, background, terms)
+        starts = acting_starts.find_starts(dataset, encoding, background, terms)
     parts = []
     for number, group in enumerate(groups):
         code = layers.Concatenate(dtype="float32", name=f"units_{number}")
@@ -113,7 +101,7 @@ def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
         parts.append(acts(code([codes[column] for column in group])))
     shown = (background.tolist(), is_single and colors == 1)
     draw = Draw(dataset.image_shape, *shown, dtype="float32", name="image")
-    acting = ActingModel(factors, draw(stack_groups(parts, "stage_0")))
+    acting = ActingModel(factors, draw(registry.stack_groups(parts, "stage_0")))
     passes = -(-len(dataset.splits.train) // training.batch_size)
     steps = training.epochs * (training.steps_per_epoch or passes)
     acting.plan(steps, model.shrink, model.channel_price)

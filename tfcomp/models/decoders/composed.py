@@ -22,14 +22,8 @@ import math
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.registry import (
-    MODELS,
-    check_groups,
-    keras,
-    layers,
-    make_grouped_code,
-    stack_groups,
-)
+from tfcomp.models import registry
+from tfcomp.models.registry import MODELS, check_groups, keras, layers
 
 
 @MODELS.register("additive", check=check_groups)
@@ -43,9 +37,9 @@ def build_composed(config: RunConfig, dataset: Dataset) -> keras.Model:
 
     model, (rows, columns, channels) = config.model, dataset.image_shape
     method = model.model
-    factors, parts = make_grouped_code(config, dataset)
+    factors, parts = registry.make_grouped_code(config, dataset)
     for index in range(model.depth):
-        hidden = stack_groups(
+        hidden = registry.stack_groups(
             [
                 layers.Dense(model.width, "relu", name=f"dense_{index}_{k}")(x)
                 for k, x in enumerate(parts)

@@ -9,14 +9,8 @@ import numpy as np
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.registry import (
-    MODELS,
-    count_convolution,
-    keras,
-    layers,
-    make_code,
-    refuse,
-)
+from tfcomp.models import registry
+from tfcomp.models.registry import MODELS, keras, layers, make_code
 
 FIRST_SIDE = 4  # pixels of the shorter side of a map that is doubled
 
@@ -26,7 +20,7 @@ def _check_quarter(config: RunConfig, dataset: Dataset) -> None:
     if rows % 4 == 0 and columns % 4 == 0:
         return
     if dataset.size_flag == "grid_size":
-        raise refuse(config, "grid_size", "must be a multiple of 4")
+        raise registry.refuse(config, "grid_size", "must be a multiple of 4")
     rule = "must fit the images: rows and columns must be multiples of 4"
     rule = f"{rule}, these have {rows} x {columns}"
     raise ConfigError("model", rule, config.model.model)
@@ -35,7 +29,7 @@ def _check_quarter(config: RunConfig, dataset: Dataset) -> None:
 def _check_cnn(config: RunConfig, dataset: Dataset) -> None:
     _check_quarter(config, dataset)
     if config.model.depth < 2:
-        raise refuse(config, "depth", "must be at least 2")
+        raise registry.refuse(config, "depth", "must be at least 2")
 
 
 @MODELS.register("mlp")
@@ -52,7 +46,7 @@ def build_mlp(config: RunConfig, dataset: Dataset) -> keras.Model:
     return keras.Model(factors, arrange(draw(hidden)), name="mlp")
 
 
-@MODELS.register("cnn", check=_check_cnn, cost=count_convolution)
+@MODELS.register("cnn", check=_check_cnn, cost=registry.count_convolution)
 def build_cnn(config: RunConfig, dataset: Dataset) -> keras.Model:
     """The published CNN (section 3.1 of the paper).
 

@@ -12,15 +12,8 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import FactorSpace
-from tfcomp.models.registry import (
-    AXES,
-    MODELS,
-    count_convolution,
-    keras,
-    make_encoding,
-    make_input,
-    refuse,
-)
+from tfcomp.models import registry
+from tfcomp.models.registry import AXES, MODELS, count_convolution, keras
 
 _AXES_BY_CHOICE = {"find": AXES, "none": (), **{axis: (axis,) for axis in AXES}}
 
@@ -31,9 +24,9 @@ def _check_low_rank(config: RunConfig, dataset: Dataset) -> None:
         size = f"the smaller side of {rows} x {columns} pixels"
         if dataset.size_flag == "grid_size":
             size = f"--grid_size={rows}"
-        raise refuse(config, "rank", f"must be at most {size}")
+        raise registry.refuse(config, "rank", f"must be at most {size}")
     if config.model.encoding not in ("one_hot", "bump"):
-        raise refuse(config, "encoding", "must be one_hot or bump")
+        raise registry.refuse(config, "encoding", "must be one_hot or bump")
 
 
 def _check_hard_rendering(config: RunConfig, dataset: Dataset) -> None:
@@ -92,8 +85,8 @@ def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
         named["inputs"] = "index"
         encoding = FactorIndex(space, name="code")
     else:
-        encoding = make_encoding(config, space)
-    factors = make_input(dataset)
+        encoding = registry.make_encoding(config, space)
+    factors = registry.make_input(dataset)
     parts = encoding.split(encoding(factors))
     penalties: dict[str, Any] = {}
     reduction = model.penalty_reduction

@@ -7,25 +7,16 @@ import math
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.registry import (
-    HEADS,
-    MODELS,
-    check_groups,
-    keras,
-    layers,
-    make_code,
-    make_grouped_code,
-    refuse,
-    stack_groups,
-)
+from tfcomp.models import registry
+from tfcomp.models.registry import HEADS, MODELS, keras, layers
 
 MAX_TOKENS = 28 * 28  # if the patch is free
 
 
 def _check_sinusoids(config: RunConfig, dataset: Dataset) -> None:
-    check_groups(config, dataset)
+    registry.check_groups(config, dataset)
     if config.model.width % HEADS:
-        raise refuse(config, "width", f"must be a multiple of {HEADS}")
+        raise registry.refuse(config, "width", f"must be a multiple of {HEADS}")
 
 
 def _check_transformer(config: RunConfig, dataset: Dataset) -> None:
@@ -58,7 +49,7 @@ def build_coordinate(config: RunConfig, dataset: Dataset) -> keras.Model:
     from tfcomp.models import pixels
 
     width = config.model.width
-    factors, code = make_code(config, dataset)
+    factors, code = registry.make_code(config, dataset)
     hidden = layers.Dense(width, name="projection")(code)
     for index in range(config.model.depth):
         if index:
@@ -88,7 +79,7 @@ def build_film(config: RunConfig, dataset: Dataset) -> keras.Model:
     from tfcomp.models import pixels
 
     width = config.model.width
-    factors, code = make_code(config, dataset)
+    factors, code = registry.make_code(config, dataset)
     places = pixels.PixelTable(dataset.image_shape[:2], width, name="places")
     hidden = places(code)
     for index in range(config.model.depth):
@@ -120,7 +111,7 @@ def build_attention(config: RunConfig, dataset: Dataset) -> keras.Model:
     from tfcomp.models import pixels
 
     model = config.model
-    factors, codes = make_grouped_code(config, dataset)
+    factors, codes = registry.make_grouped_code(config, dataset)
     tokens = [
         layers.Dense(model.width, name=f"token_{index}")(code)
         for index, code in enumerate(codes)
@@ -128,7 +119,7 @@ def build_attention(config: RunConfig, dataset: Dataset) -> keras.Model:
     attend = pixels.CrossAttention(
         dataset.image_shape[:2], model.interaction_weight, name="stage_1"
     )
-    hidden = attend(stack_groups(tokens, "stage_0"))
+    hidden = attend(registry.stack_groups(tokens, "stage_0"))
     for index in range(2, model.depth + 2):
         hidden = layers.Dense(
             model.width, activation="relu", name=f"stage_{index}"
@@ -150,7 +141,7 @@ def build_transformer(config: RunConfig, dataset: Dataset) -> keras.Model:
     from tfcomp.models import pixels
 
     (rows, columns, channels), width = dataset.image_shape, config.model.width
-    factors, code = make_code(config, dataset)
+    factors, code = registry.make_code(config, dataset)
     hidden = layers.Dense(width, name="projection")(code)
     side = choose_patch(config, dataset)
     down, across = rows // side, columns // side
