@@ -12,12 +12,8 @@ from tfcomp.analysis.distances import (
     fit_effects,
     make_design,
 )
-from tfcomp.datasets.factors import (
-    Factor,
-    FactorSpace,
-    make_categories,
-    make_pixel_space,
-)
+from tfcomp.datasets import factors
+from tfcomp.datasets.factors import Factor, FactorSpace
 
 INDEX = TILES.to_index(TILES.grid())
 
@@ -89,12 +85,12 @@ def make_angle(size: int) -> Factor:
 @pytest.mark.parametrize(
     "space",
     [
-        make_pixel_space(6),
+        factors.make_pixel_space(6),
         FactorSpace((make_angle(12),)),
-        FactorSpace((make_angle(7), make_categories("digit", [0, 4]))),
+        FactorSpace((make_angle(7), factors.make_categories("digit", [0, 4]))),
         FactorSpace((make_angle(5), Factor("x", 5, 0.0, 4.0))),
         TILES,
-        FactorSpace(tuple(make_categories(n, [0, 1, 2]) for n in "ab")),
+        FactorSpace(tuple(factors.make_categories(n, [0, 1, 2]) for n in "ab")),
     ],
     ids=["pixels", "angle", "digits", "angle and x", "tiles", "names"],
 )

@@ -6,12 +6,7 @@ import pytest
 import tensorflow as tf
 
 from tfcomp.analysis import jacobians
-from tfcomp.analysis.jacobians import (
-    compute_difference_jacobians,
-    compute_stage_jacobians,
-    compute_stage_metrics,
-    evaluate_in_batches,
-)
+from tfcomp.analysis.jacobians import compute_stage_jacobians
 
 CENTERS = np.arange(8.0, dtype=np.float32)
 
@@ -105,7 +100,7 @@ def test_odd_stages() -> None:
 
 def test_differences_are_one_sided_at_the_border() -> None:
     factors = tf.constant([[0.0, 0.9], [0.5, 1.0], [0.2, 0.0]])
-    found = compute_difference_jacobians(
+    found = jacobians.compute_difference_jacobians(
         lambda f: {"h": f**2}, factors, [np.linspace(0, 1, 11)] * 2
     )["h"].numpy()
     expected = [[0.1, 1.8], [1.0, 1.9], [0.4, 0.1]]
@@ -113,7 +108,7 @@ def test_differences_are_one_sided_at_the_border() -> None:
     np.testing.assert_allclose(found[:, [0, 1], [1, 0]], 0.0, atol=1e-6)
     # Between uneven levels.
     factors = tf.constant([[1.0, 7.0], [2.0, 7.0], [5.0, 7.0]])
-    found = compute_difference_jacobians(
+    found = jacobians.compute_difference_jacobians(
         lambda f: {"h": f**2}, factors, [np.array([1, 2, 5]), np.array([7])]
     )
     slopes = [(4 - 1) / 1, (25 - 1) / 4, (25 - 4) / 3]
@@ -123,7 +118,7 @@ def test_differences_are_one_sided_at_the_border() -> None:
 
 def test_metrics_resolve_what_float32_products_lose() -> None:
     weights = tf.constant([[1.0, 0.0], [1.0, 1e-5]])
-    metrics = compute_stage_metrics(
+    metrics = jacobians.compute_stage_metrics(
         lambda f: {"h": f @ weights}, make_factors(1, 2)
     )
     np.testing.assert_allclose(np.linalg.det(metrics["h"][0]), 1e-10, rtol=1e-3)
@@ -137,12 +132,14 @@ def test_batches_trace_once_and_lose_nothing(n: int) -> None:
     def compute(f: tf.Tensor) -> dict[str, tf.Tensor]:
         nonlocal num_traces
         num_traces += 1
-        return compute_stage_metrics(bump_code, f)
+        return jacobians.compute_stage_metrics(bump_code, f)
 
     factors = make_factors(n, 2)
-    found = evaluate_in_batches(compute, factors.numpy(), batch_size=4)
+    found = jacobians.evaluate_in_batches(
+        compute, factors.numpy(), batch_size=4
+    )
     assert num_traces == 1
-    expected = compute_stage_metrics(bump_code, factors)["code"]
+    expected = jacobians.compute_stage_metrics(bump_code, factors)["code"]
     np.testing.assert_allclose(found["code"], expected, rtol=1e-6)
 
 

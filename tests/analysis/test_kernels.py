@@ -10,14 +10,9 @@ from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
 
 from tests.analysis.planted import hold_out, make_bumps, make_grid
-from tfcomp.analysis import kernels
+from tfcomp.analysis import kernels, similarity
 from tfcomp.analysis.kernels import compute_cosine_gram
-from tfcomp.analysis.similarity import (
-    Shape,
-    compare_shapes,
-    make_shape,
-    summarize_similarity,
-)
+from tfcomp.analysis.similarity import summarize_similarity
 
 GRID = make_grid(28, 28)
 IS_OOD = hold_out(GRID, 6, 22)
@@ -182,8 +177,8 @@ def draw(seed: int, units: int, points: int = 40) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(points, units))
 
 
-def shape(features: np.ndarray) -> Shape:
-    return make_shape(features @ features.T)
+def shape(features: np.ndarray) -> similarity.Shape:
+    return similarity.make_shape(features @ features.T)
 
 
 def slow_hsic(first: np.ndarray, second: np.ndarray) -> float:
@@ -198,7 +193,7 @@ def slow_hsic(first: np.ndarray, second: np.ndarray) -> float:
 def test_values_equal_independent_definitions() -> None:
     x = draw(0, 7)
     y = np.tanh(x @ draw(1, 5, 7)) + 0.3 * draw(2, 5)
-    found = compare_shapes(shape(x), shape(y))
+    found = similarity.compare_shapes(shape(x), shape(y))
     grams = x @ x.T, y @ y.T
     both, one, other = (
         slow_hsic(grams[i], grams[j]) for i, j in ((0, 1), (0, 0), (1, 1))
@@ -228,7 +223,9 @@ def test_rotations_shifts_and_scales_change_nothing() -> None:
 @pytest.mark.parametrize("units", [5, 500])
 def test_random_features_are_not_alike(units: int) -> None:
     found = [
-        compare_shapes(shape(draw(2 * i, units)), shape(draw(2 * i + 1, units)))
+        similarity.compare_shapes(
+            shape(draw(2 * i, units)), shape(draw(2 * i + 1, units))
+        )
         for i in range(20)
     ]
     cka = [numbers["cka"] for numbers in found]
@@ -245,5 +242,5 @@ def test_random_features_are_not_alike(units: int) -> None:
 )
 def test_what_has_no_shape_has_no_similarity(gram: np.ndarray) -> None:
     other = shape(draw(0, 4, len(gram)))
-    found = summarize_similarity(make_shape(gram), other)
+    found = summarize_similarity(similarity.make_shape(gram), other)
     assert set(found.values()) == {None}

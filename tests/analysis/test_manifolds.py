@@ -9,16 +9,8 @@ from scipy.spatial.distance import pdist
 from sklearn.decomposition import PCA
 from sklearn.manifold import trustworthiness
 
+from tfcomp.analysis import manifolds
 from tfcomp.analysis.features import compute_rows
-from tfcomp.analysis.manifolds import (
-    Components,
-    compute_components,
-    compute_gap_statistics,
-    compute_steps,
-    compute_umaps,
-    embed_elsewhere,
-    has_umap,
-)
 
 NUM_POINTS = 72
 ANGLES = np.arange(NUM_POINTS) * 2 * np.pi / NUM_POINTS
@@ -29,10 +21,10 @@ NAMES = ("speed_ratio", "turning_ratio", "max_speed_ratio", "max_turning_ratio")
 
 def compute_pca(
     activations: np.ndarray, count: int | None = None
-) -> Components:
+) -> manifolds.Components:
     flat = np.reshape(activations, (len(activations), -1))
     rows = compute_rows(flat, np.zeros(len(flat), bool))
-    return compute_components(rows, count)
+    return manifolds.compute_components(rows, count)
 
 
 def embed(points: np.ndarray, units: int) -> np.ndarray:
@@ -71,7 +63,7 @@ def test_speed_and_turning_equal_loops(
     periodic: bool, rng: np.random.Generator
 ) -> None:
     points = rng.normal(size=(9, 2, 3))
-    speed, angle = compute_steps(points, periodic)
+    speed, angle = manifolds.compute_steps(points, periodic)
     assert speed.shape == angle.shape == (9,)
     flat = points.reshape(9, 6)
     for i in range(9):
@@ -87,7 +79,9 @@ def test_speed_and_turning_equal_loops(
 
 
 def test_a_curve_that_ignores_the_gap_has_ratios_of_one() -> None:
-    found = compute_gap_statistics(embed(CIRCLE, 30), IN_GAP, periodic=True)
+    found = manifolds.compute_gap_statistics(
+        embed(CIRCLE, 30), IN_GAP, periodic=True
+    )
     assert found == {name: pytest.approx(1) for name in NAMES}
     assert all(type(value) is float for value in found.values())
 
@@ -96,7 +90,7 @@ def test_a_curve_that_ignores_the_gap_has_ratios_of_one() -> None:
 def test_one_jump_shows_in_the_maximum(border: int) -> None:
     """Into a third dimension, at a border: the median does not see it."""
     points = np.column_stack([CIRCLE, np.arange(NUM_POINTS) > border])
-    found = compute_gap_statistics(embed(points, 30), IN_GAP)
+    found = manifolds.compute_gap_statistics(embed(points, 30), IN_GAP)
     assert found["speed_ratio"] == pytest.approx(1)
     assert found["max_speed_ratio"] > 10
     assert found["turning_ratio"] == pytest.approx(1)
@@ -121,7 +115,9 @@ NOTHING = np.zeros(NUM_POINTS, bool)
     ids=["black", "dead", "diverged", "rounding", "no gap", "all gap"],
 )
 def test_there_is_no_ratio(activations: np.ndarray, is_gap: np.ndarray) -> None:
-    found = compute_gap_statistics(activations.astype(np.float32), is_gap)
+    found = manifolds.compute_gap_statistics(
+        activations.astype(np.float32), is_gap
+    )
     assert found == dict.fromkeys(NAMES)
 
 
@@ -130,19 +126,19 @@ def test_there_is_no_ratio(activations: np.ndarray, is_gap: np.ndarray) -> None:
 def test_dead_stage_has_no_components_and_is_not_embedded(units: int) -> None:
     dead = compute_pca(np.full((20, units), 0.3, np.float32))
     assert not dead.features.any() and not dead.explained.any()
-    found = compute_umaps({"dead": dead})["dead"]
+    found = manifolds.compute_umaps({"dead": dead})["dead"]
     assert found.shape == (20, 2) and np.isnan(found).all()
     with pytest.raises(ValueError, match="at least 5 points"):
-        compute_umaps({"few": compute_pca(np.eye(4))})
+        manifolds.compute_umaps({"few": compute_pca(np.eye(4))})
 
 
 @pytest.mark.filterwarnings("error")
 def test_umap_keeps_neighbors_and_is_reproducible(umap: None) -> None:
-    if not has_umap():
+    if not manifolds.has_umap():
         pytest.skip("umap-learn is not installed")
     points = embed(CIRCLE[::2], 40)
     pca = compute_pca(points)
-    first, again = compute_umaps({"one": pca, "other": pca}).values()
+    first, again = manifolds.compute_umaps({"one": pca, "other": pca}).values()
     assert first.shape == (36, 2) and np.isfinite(first).all()
     assert trustworthiness(points, first, n_neighbors=4) > 0.95
     np.testing.assert_array_equal(again, first)
@@ -173,7 +169,7 @@ def fake_umap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_one_process_serves_all(fake_umap: Path) -> None:
     points = np.arange(20, dtype=np.float32).reshape(5, 4)
-    first, second = embed_elsewhere([points, points + 1])
+    first, second = manifolds.embed_elsewhere([points, points + 1])
     np.testing.assert_array_equal(second, first + 1)
     assert (first[0, 0] - points[0, 0]) not in (0, os.getpid())
 
@@ -181,7 +177,7 @@ def test_one_process_serves_all(fake_umap: Path) -> None:
 def test_its_end_is_an_error_of_one_line(fake_umap: Path) -> None:
     points = np.full((5, 4), 7, np.float32)
     with pytest.raises(OSError, match="ended: LLVM ERROR: inconsistency"):
-        embed_elsewhere([points])
+        manifolds.embed_elsewhere([points])
     fake_umap.write_text("raise ImportError('no UMAP here')")
     with pytest.raises(OSError, match="ended: ImportError: no UMAP here"):
-        embed_elsewhere([np.eye(5, dtype=np.float32)])
+        manifolds.embed_elsewhere([np.eye(5, dtype=np.float32)])

@@ -19,10 +19,7 @@ from tests.analysis.planted import (
     make_space,
     superpose,
 )
-from tfcomp.analysis.kernels import (
-    compute_cosine_gram,
-    summarize_best_alignment,
-)
+from tfcomp.analysis import kernels
 from tfcomp.analysis.scores import count_own_peaks
 from tfcomp.analysis.sharing import SETS, compute_sharing, summarize_sharing
 from tfcomp.statistics.verdicts import Verdict
@@ -155,8 +152,8 @@ def test_superposers_are_recognized(name: str, expected: float | None) -> None:
 def test_sums_of_stripes_have_an_additive_kernel(
     name: str, low: float, high: float
 ) -> None:
-    gram = compute_cosine_gram(plant(name))
-    numbers = summarize_best_alignment(gram, GRID, IS_OOD)
+    gram = kernels.compute_cosine_gram(plant(name))
+    numbers = kernels.summarize_best_alignment(gram, GRID, IS_OOD)
     additive = numbers["alignment_additive_best"]
     assert low < additive - numbers["alignment_radial_best"] < high
     verdict = Verdict.REPRODUCED if low > 0 else Verdict.REFUTED

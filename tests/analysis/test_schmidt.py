@@ -9,12 +9,7 @@ import pytest
 from tests.analysis.planted import make_bumps, make_grid
 from tfcomp.analysis import kernels, schmidt
 from tfcomp.analysis.kernels import compute_cosine_gram
-from tfcomp.analysis.schmidt import (
-    compute_interaction_r2,
-    compute_interaction_size,
-    remove_marginals,
-    summarize_anova,
-)
+from tfcomp.analysis.schmidt import compute_interaction_r2, summarize_anova
 
 NX, NY = 5, 6
 GRID = make_grid(NX, NY)
@@ -94,15 +89,15 @@ PLUSES = np.stack(
 
 def test_marginals_against_loops(rng: np.random.Generator) -> None:
     images, truth = rng.normal(size=(2, 3, 4, 5))
-    found = remove_marginals(images)
+    found = schmidt.remove_marginals(images)
     for image, part in zip(images, found, strict=True):
         for i in range(4):
             for j in range(5):
                 rest = image[i].mean() + image[:, j].mean() - image.mean()
                 assert part[i, j] == pytest.approx(image[i, j] - rest)
-    true = remove_marginals(truth)
+    true = schmidt.remove_marginals(truth)
     images[np.vdot(found, true) < 0] *= -1
-    found = remove_marginals(images)
+    found = schmidt.remove_marginals(images)
     (scale,) = np.linalg.lstsq(found.reshape(-1, 1), true.ravel(), rcond=None)[
         0
     ]
@@ -155,7 +150,7 @@ def test_size_of_the_interaction(
     images: np.ndarray, amplitude: float, variance: float | None
 ) -> None:
     """R^2 of the last one is 1, though nothing can be seen of its bump."""
-    found = compute_interaction_size(images, BUMPS)
+    found = schmidt.compute_interaction_size(images, BUMPS)
     assert found["amplitude"] == pytest.approx(amplitude, abs=1e-6)
     # By loops over pixels, of one image, as all are alike inside.
     image = BUMPS[27]
@@ -167,9 +162,9 @@ def test_size_of_the_interaction(
 
 
 def test_size_of_nothing() -> None:
-    found = compute_interaction_size(BUMPS * np.nan, BUMPS)
+    found = schmidt.compute_interaction_size(BUMPS * np.nan, BUMPS)
     assert set(found.values()) == {None}
-    assert compute_interaction_size(BUMPS, PLUSES)["amplitude"] is None
+    assert schmidt.compute_interaction_size(BUMPS, PLUSES)["amplitude"] is None
 
 
 # Schmidt decomposition

@@ -4,25 +4,18 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from tests.analysis.planted import (
-    copy_nearest,
-    hold_out,
-    make_bumps,
-    make_grid,
-    make_space,
-    superpose,
-)
+from tests.analysis import planted
 from tests.own_factors import TILES
 from tfcomp.analysis import superposition as sp
 from tfcomp.datasets.factors import FactorSpace
 
 SIZE = 16
-GRID = make_grid(SIZE, SIZE)
-SPACE = make_space(SIZE, SIZE)
-IS_OOD = hold_out(GRID, 3, 12)
-BUMPS = make_bumps(GRID, SIZE)
+GRID = planted.make_grid(SIZE, SIZE)
+SPACE = planted.make_space(SIZE, SIZE)
+IS_OOD = planted.hold_out(GRID, 3, 12)
+BUMPS = planted.make_bumps(GRID, SIZE)
 OOD_ROWS = np.flatnonzero(IS_OOD)
-SUPERPOSED = superpose(BUMPS, GRID, IS_OOD, {0: 0.7, 1: 0.4})
+SUPERPOSED = planted.superpose(BUMPS, GRID, IS_OOD, {0: 0.7, 1: 0.4})
 
 
 def compute(
@@ -49,7 +42,7 @@ def test_a_superposer_scores_one_and_a_copier_is_conjunctive() -> None:
     assert summary["superposition_span_r2"] == pytest.approx(1)
     assert summary["conjunctive_r2"] < 0.3
     assert summary["conjunctive_span_r2"] < 0.5
-    summary = summarize(copy_nearest(BUMPS, GRID, IS_OOD))
+    summary = summarize(planted.copy_nearest(BUMPS, GRID, IS_OOD))
     assert summary["conjunctive_r2"] == pytest.approx(1)
     assert summary["conjunctive_span_r2"] == pytest.approx(1)
     assert summary["superposition_r2"] < 0.5
@@ -133,8 +126,8 @@ def test_broken_outputs_spoil_only_what_uses_them(value: float) -> None:
 
 def test_points_that_share_one_factor_alone() -> None:
     """In a gap of x, an OOD point shares no x with any ID point."""
-    is_ood = hold_out(GRID[:, :1], 6, 9)
-    outputs = superpose(np.eye(len(GRID)), GRID, is_ood, {1: 1.0})
+    is_ood = planted.hold_out(GRID[:, :1], 6, 9)
+    outputs = planted.superpose(np.eye(len(GRID)), GRID, is_ood, {1: 1.0})
     scores = compute(GRID, outputs, is_ood)
     np.testing.assert_allclose(scores.r2["superposition"], 1)
 
@@ -156,7 +149,9 @@ def test_images_that_are_superposed(rng: np.random.Generator) -> None:
         error = ((target - expected) ** 2).sum()
         share = 1 - error / (target**2).sum() if i else np.nan
         np.testing.assert_allclose(r2[i], share, atol=1e-5)
-    scores = compute(index.astype(float), outputs, is_ood, make_space(4, 5))
+    scores = compute(
+        index.astype(float), outputs, is_ood, planted.make_space(4, 5)
+    )
     np.testing.assert_allclose(
         r2[is_ood], scores.r2["superposition"], atol=1e-6
     )

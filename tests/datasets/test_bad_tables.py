@@ -10,14 +10,8 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.datasets.own_tables import (
-    CLASSES,
-    IMAGES,
-    NAMES,
-    load,
-    write_folder,
-    write_own,
-)
+from tests.datasets import own_tables
+from tests.datasets.own_tables import CLASSES, IMAGES, load, write_own
 from tfcomp import train
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.datasets.table_checks import TableError
@@ -25,7 +19,7 @@ from tfcomp.datasets.table_files import OPTIONS, read_h5
 
 
 def break_csv(folder: Path) -> Path:
-    write_folder(folder)
+    own_tables.write_folder(folder)
     (folder / "3.png").unlink()
     return folder
 
@@ -70,7 +64,7 @@ def change(**members: object) -> Make:
 
 NAN = np.where(CLASSES == 2, np.nan, CLASSES)
 NAN_PIXEL = np.where(IMAGES == 99, np.nan, IMAGES)
-OBJECTS = np.array(NAMES, object)
+OBJECTS = np.array(own_tables.NAMES, object)
 # What a file has, and words of the line that refuses it.
 BAD: list[tuple[Make, str]] = [
     (change(classes=None), "images must come with classes, unless MPI3D"),

@@ -8,13 +8,8 @@ import scipy.ndimage
 import tensorflow as tf
 
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Dataset, make_dataset
+from tfcomp.datasets import Dataset, make_dataset, renderers
 from tfcomp.datasets.regions import parse_region
-from tfcomp.datasets.renderers import (
-    render_gaussians,
-    render_plus,
-    rotate_images,
-)
 
 POINTS = np.array(
     [[3, 5], [0, 11], [2.3, 7.9], [11, 0], [-4.0, 30.0]], np.float32
@@ -43,14 +38,16 @@ def draw_slowly(
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 2.5])
 @pytest.mark.parametrize("polarity", ["bright", "dark"])
 def test_bump_equals_loop(sigma: float, polarity: str) -> None:
-    found = render_gaussians(ALL, 12, sigma, polarity)
+    found = renderers.render_gaussians(ALL, 12, sigma, polarity)
     expected = draw_slowly(ALL, 12, sigma, polarity, lambda a, b: a * b)
     assert found.shape == (8, 12, 12, 1)
     assert found.dtype == tf.float32
     np.testing.assert_allclose(found, expected, atol=2e-7)
 
 
-@pytest.mark.parametrize("render", [render_gaussians, render_plus])
+@pytest.mark.parametrize(
+    "render", [renderers.render_gaussians, renderers.render_plus]
+)
 def test_image_does_not_depend_on_batch_and_graph(
     render, rng: np.random.Generator
 ) -> None:
@@ -75,7 +72,7 @@ def test_agrees_with_scipy(
 ) -> None:
     # No margin of zeros: what comes from outside must be right, too.
     images = rng.random((len(ANGLES), *shape))
-    rotated = np.asarray(rotate_images(images, ANGLES))
+    rotated = np.asarray(renderers.rotate_images(images, ANGLES))
     assert rotated.shape == (len(ANGLES), *shape, 1)
     assert rotated.dtype == np.float32
     for image, angle, result in zip(images, ANGLES, rotated, strict=True):

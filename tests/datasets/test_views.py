@@ -9,21 +9,10 @@ import pytest
 from tests.own_factors import TILES
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Dataset, make_dataset
+from tfcomp.datasets import Dataset, grid_maps, make_dataset, views
 from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
-from tfcomp.datasets.grid_maps import (
-    GridMap,
-    find_interval,
-    list_curves,
-    list_planes,
-)
 from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.splits import make_splits
-from tfcomp.datasets.views import (
-    refine,
-    subsample_levels,
-    subsample_points,
-)
 
 SHAPE = TILES.shape
 
@@ -32,7 +21,7 @@ def test_planes_show_held_out_and_known_points() -> None:
     x, size, _, color = TILES.grid().T
     is_ood = (x >= 6) & (x < 12) & (size < 2) & (color == 1)
     mask = is_ood.reshape(SHAPE)
-    planes = list_planes(TILES.factors, mask, ~mask)
+    planes = grid_maps.list_planes(TILES.factors, mask, ~mask)
     names = [f.name for f in TILES if not f.categorical]
     pairs = ["_".join(pair) for pair in itertools.combinations(names, 2)]
     assert [plane.name for plane in planes] == pairs
@@ -50,23 +39,25 @@ def test_a_finer_grid_has_new_values_and_the_same_region() -> None:
     flags += ["--num_angles=21", "--region=box:angle:100-200,digit:4"]
     config = parse_config(["--flagfile=rotated_mnist.flags", *flags])
     dataset = make_dataset(config)
-    finer = refine(dataset, "bump", 36)
+    finer = views.refine(dataset, "bump", 36)
     digit, angle = finer.splits.grid.T
     assert sorted({*angle.tolist()}) == list(range(0, 360, 10))
     held_out = (digit == 4) & (angle >= 100) & (angle <= 200)
     np.testing.assert_array_equal(finer.splits.is_ood, held_out)
     assert held_out.sum() == 11 and len(finer.splits.grid) == 72
     with pytest.raises(ConfigError, match="codes .* one_hot lacks"):
-        refine(dataset, "one_hot", 36)
+        views.refine(dataset, "one_hot", 36)
     with pytest.raises(ConfigError, match="images .* rotated_digits lacks"):
-        refine(dataclasses.replace(dataset, is_continuous=False), "bump", 36)
+        views.refine(
+            dataclasses.replace(dataset, is_continuous=False), "bump", 36
+        )
 
 
 def test_maps_carry_their_factors(rng: np.random.Generator) -> None:
     values = rng.random(SHAPE)
     mask = values > 0.9
-    whole = GridMap(values, TILES.factors, mask)
-    (plane, *_) = list_planes(TILES.factors, mask, ~mask)
+    whole = grid_maps.GridMap(values, TILES.factors, mask)
+    (plane, *_) = grid_maps.list_planes(TILES.factors, mask, ~mask)
     cut = whole.cut(plane)
     assert [factor.name for factor in cut.factors] == ["x", "size"]
     phase, color = plane.index[2:]
@@ -85,7 +76,7 @@ DIGITS = make_categories("digit", [4, 0])
 def test_a_curve_for_every_name() -> None:
     for factors in ((DIGITS, ANGLE), (ANGLE, DIGITS)):
         space = FactorSpace(factors)
-        curves = list_curves(space)
+        curves = grid_maps.list_curves(space)
         assert [c.label for c in curves] == ["digit 0", "digit 4"]
         column = space.names.index("angle")
         for curve, digit in zip(curves, (0, 4), strict=True):
@@ -95,13 +86,13 @@ def test_a_curve_for_every_name() -> None:
 
 
 def test_one_factor_is_one_curve_with_an_interval() -> None:
-    (curve,) = list_curves(FactorSpace((ANGLE,)))
+    (curve,) = grid_maps.list_curves(FactorSpace((ANGLE,)))
     assert curve.label == "angle"
     assert curve.rows.tolist() == list(range(6))
     inside = np.array([0, 0, 1, 1, 1, 0])
-    assert find_interval(curve, inside) == (120.0, 240.0)
-    assert find_interval(curve, np.roll(inside, 3)) is None
-    assert find_interval(curve, np.zeros(6)) is None
+    assert grid_maps.find_interval(curve, inside) == (120.0, 240.0)
+    assert grid_maps.find_interval(curve, np.roll(inside, 3)) is None
+    assert grid_maps.find_interval(curve, np.zeros(6)) is None
 
 
 def make(
@@ -125,7 +116,7 @@ def make(
 )
 def test_a_grid_of_both_kinds(region: str) -> None:
     data = make({"x": 20, "y": 20, "z": 5}, region, eval_points=500)
-    splits = subsample_levels(data, 60).splits
+    splits = views.subsample_levels(data, 60).splits
     assert 20 <= len(splits.grid) <= 60
     levels = [np.unique(column) for column in splits.grid.T]
     assert np.prod([len(column) for column in levels]) == len(splits.grid)
@@ -142,7 +133,7 @@ def test_of_single_images_a_sample() -> None:
     rng = np.random.default_rng(0)
     cells = np.unique(rng.integers(0, 100, (3000, 3)), axis=0).astype("f4")
     data = make({"x": 100, "y": 100, "z": 100}, "box:x:40-60", cells=cells)
-    splits = subsample_levels(data, 200).splits
+    splits = views.subsample_levels(data, 200).splits
     assert len(splits.grid) == 200
     assert splits.is_ood.sum() == 100
     known = {tuple(row) for row in cells}
@@ -153,12 +144,12 @@ def test_of_many_points_in_few_bins_a_sample() -> None:
     rng = np.random.default_rng(0)
     cells = rng.uniform(0, 3, (900, 2)).astype("f4")
     data = make({"x": 4, "y": 4}, "box:x:2-3", cells=cells)
-    assert len(subsample_levels(data, 100).splits.grid) == 100
+    assert len(views.subsample_levels(data, 100).splits.grid) == 100
 
 
 def test_few_points_of_a_sample_are_among_it() -> None:
     data = make({"x": 9, "y": 9, "z": 9}, "x:4-8,y:4-8,z:4-8", 200)
-    few = subsample_points(data, 30)
+    few = views.subsample_points(data, 30)
     splits = few.splits
     assert len(splits.grid) == 30
     assert splits.is_ood.sum() == 15
@@ -166,6 +157,6 @@ def test_few_points_of_a_sample_are_among_it() -> None:
     assert {tuple(row) for row in splits.grid.tolist()} <= shown
     assert len(splits.all) == 729
     assert not splits.is_complete
-    assert subsample_points(data, 200) is data
+    assert views.subsample_points(data, 200) is data
     whole = make({"x": 9, "y": 9}, "x:4-8,y:4-8")
-    assert subsample_points(whole, 30) is whole
+    assert views.subsample_points(whole, 30) is whole

@@ -11,19 +11,10 @@ import tensorflow as tf
 from tests.own_factors import TILES
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.models import MODELS
+from tfcomp.models import MODELS, pixels
 from tfcomp.models.config_checks import check_config
 from tfcomp.models.decoders.convolutional import list_doublings
 from tfcomp.models.decoders.pixelwise import choose_patch
-from tfcomp.models.pixels import (
-    Composition,
-    CrossAttention,
-    PixelDense,
-    PixelSum,
-    make_coordinates,
-    make_sinusoids,
-    measure_interaction,
-)
 from tfcomp.models.stages import list_stages, make_stage_model
 
 # Weights at 28 x 28 with a bump code, width 64 and depth 4, and of colored
@@ -125,16 +116,16 @@ def test_pixel_dense_is_a_dense_layer_of_every_pixel(
     positions: str, rng: np.random.Generator
 ) -> None:
     z = rng.normal(size=(2, 4)).astype(np.float32)
-    layer = PixelDense((3, 5), 6, positions)
+    layer = pixels.PixelDense((3, 5), 6, positions)
     layer(z)
     layer.bias.assign(rng.normal(size=6))
     tiled = np.broadcast_to(z[:, None, None], (2, 3, 5, 4))
     if positions == "coordinates":
-        table = np.broadcast_to(make_coordinates(3, 5), (2, 3, 5, 2))
+        table = np.broadcast_to(pixels.make_coordinates(3, 5), (2, 3, 5, 2))
         inputs = np.concatenate([tiled, table], axis=-1)
     else:
-        inputs = tiled + make_sinusoids(3, 5, 4)
-        np.testing.assert_array_equal(PixelSum((3, 5))(z), inputs)
+        inputs = tiled + pixels.make_sinusoids(3, 5, 4)
+        np.testing.assert_array_equal(pixels.PixelSum((3, 5))(z), inputs)
     expected = inputs @ layer.kernel.numpy() + layer.bias.numpy()
     np.testing.assert_allclose(layer(z), expected, atol=1e-5)
 
@@ -146,19 +137,19 @@ def test_film_is_its_equation(rng: np.random.Generator) -> None:
     stages = make_stage_model(model)(POINTS)
     modulation = model.get_layer("film_0")(stages["code"])
     gamma, beta = np.split(np.asarray(modulation)[:, None, None], 2, axis=-1)
-    places = make_sinusoids(12, 16, 8)[None]
+    places = pixels.make_sinusoids(12, 16, 8)[None]
     convolved = np.asarray(model.get_layer("convolution_0")(places))
     expected = np.maximum((1 + gamma) * convolved + beta, 0)
     np.testing.assert_allclose(stages["stage_0"], expected, atol=1e-4)
 
 
 def test_cross_attention_is_its_equation(rng: np.random.Generator) -> None:
-    layer, heads, width = CrossAttention((3, 4), 0.5), 4, 8
+    layer, heads, width = pixels.CrossAttention((3, 4), 0.5), 4, 8
     tokens = rng.normal(size=(2, 3, width)).astype(np.float32)
     layer(tokens)
     weights = [w.numpy().astype(float) for w in layer.weights]
     query, key, value, output = weights
-    table = make_sinusoids(3, 4, width)
+    table = pixels.make_sinusoids(3, 4, width)
     expected = np.zeros((2, 3, 4, width)) + table
     pairs = []
     for n, r, c in np.ndindex(2, 3, 4):
@@ -175,7 +166,7 @@ def test_cross_attention_is_its_equation(rng: np.random.Generator) -> None:
     assert float(layer.losses[0]) == pytest.approx(0.5 * np.mean(pairs), 1e-4)
     alone = np.zeros((1, 2, 2, heads, 3), np.float32)
     alone[..., 1] = 1.0
-    assert float(measure_interaction(alone)) == 0.0
+    assert float(pixels.measure_interaction(alone)) == 0.0
 
 
 # Composition
@@ -208,7 +199,7 @@ def test_compositions(
 ) -> None:
     depths = [*[2 * rank] * 3, *[1] * num_masks]
     drawn = [rng.normal(size=(2, 3, 4, d)).astype("float32") for d in depths]
-    compose = Composition(method, channels=2, groups=3)
+    compose = pixels.Composition(method, channels=2, groups=3)
     image = np.asarray(compose(drawn))
     assert image.shape == (2, 3, 4, 2)
     for n, r, c, channel in np.ndindex(image.shape):

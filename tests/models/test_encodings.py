@@ -10,15 +10,8 @@ import tensorflow as tf
 
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
-from tfcomp.models.encodings import (
-    BumpEncoding,
-    CircleEncoding,
-    FactorEncoding,
-    FactorIndex,
-    OneHotEncoding,
-    PositionalEncoding,
-    RampEncoding,
-)
+from tfcomp.models import encodings
+from tfcomp.models.encodings import BumpEncoding, FactorEncoding
 
 ANGLE = Factor("angle", 8, 0.0, 360.0, unit="deg", periodic=True)
 SPACE = FactorSpace(
@@ -35,10 +28,10 @@ NAMED = FactorSpace((make_categories("digit", [4, 0, 1]), ANGLE))
 POINTS = np.array([[4, 0], [0, 90], [1, 135]], np.float32)
 ALL = {
     "bump": BumpEncoding(SPACE),
-    "circle": CircleEncoding(SPACE),
-    "ramp": RampEncoding(SPACE),
-    "one_hot": OneHotEncoding(SPACE),
-    "positional": PositionalEncoding(SPACE),
+    "circle": encodings.CircleEncoding(SPACE),
+    "ramp": encodings.RampEncoding(SPACE),
+    "one_hot": encodings.OneHotEncoding(SPACE),
+    "positional": encodings.PositionalEncoding(SPACE),
 }
 DIFFERENTIABLE = ("bump", "circle", "ramp", "positional")
 
@@ -90,11 +83,13 @@ def test_one_hot_and_index_against_numpy() -> None:
     # Indices are those of the space, NaN where a factor is absent.
     expected = SPACE.to_index(ANY).astype(float)
     expected[expected < 0] = np.nan
-    np.testing.assert_array_equal(encode(FactorIndex(SPACE), ANY), expected)
+    np.testing.assert_array_equal(
+        encode(encodings.FactorIndex(SPACE), ANY), expected
+    )
 
 
 def test_positional_against_numpy() -> None:
-    encoding = PositionalEncoding(SPACE, max_wavelength=50.0)
+    encoding = encodings.PositionalEncoding(SPACE, max_wavelength=50.0)
     parts = []
     for column, factor in enumerate(SPACE):
         half = (factor.size + 1) // 2
@@ -117,7 +112,7 @@ def test_positional_against_numpy() -> None:
     ],
 )
 def test_ramp_ranges(scaled_to: str, expected: list) -> None:
-    found = encode(RampEncoding(SPACE, scaled_to), TABLE[:2])
+    found = encode(encodings.RampEncoding(SPACE, scaled_to), TABLE[:2])
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
@@ -172,11 +167,11 @@ def test_code_of_a_categorical_factor_is_one_hot(name: str) -> None:
     "encoding",
     [
         BumpEncoding(SPACE, 1.7, name="code"),
-        RampEncoding(SPACE, "unit", -0.5, name="code"),
-        OneHotEncoding(SPACE, name="code"),
-        CircleEncoding(SPACE, name="code"),
-        PositionalEncoding(SPACE, 30.0, name="code"),
-        FactorIndex(SPACE, name="code"),
+        encodings.RampEncoding(SPACE, "unit", -0.5, name="code"),
+        encodings.OneHotEncoding(SPACE, name="code"),
+        encodings.CircleEncoding(SPACE, name="code"),
+        encodings.PositionalEncoding(SPACE, 30.0, name="code"),
+        encodings.FactorIndex(SPACE, name="code"),
     ],
     ids=lambda encoding: type(encoding).__name__,
 )

@@ -6,18 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tfcomp.statistics.estimates import (
-    Estimate,
-    SizeMean,
-    average_sizes,
-    estimate_share,
-    estimate_trend,
-    fit_power_law,
-)
+from tfcomp.statistics import estimates
+from tfcomp.statistics.estimates import average_sizes, estimate_trend
 
 
-def share(wins: int, count: int) -> Estimate:
-    return estimate_share({n: float(n < wins) for n in range(count)})
+def share(wins: int, count: int) -> estimates.Estimate:
+    return estimates.estimate_share({n: float(n < wins) for n in range(count)})
 
 
 @pytest.mark.parametrize(
@@ -73,7 +67,9 @@ SIZES = (16, 20, 24, 28, 32)
 
 
 def test_exact_power_law() -> None:
-    law = fit_power_law(average_sizes(SIZES, [0.5 * n**3 for n in SIZES]))
+    law = estimates.fit_power_law(
+        average_sizes(SIZES, [0.5 * n**3 for n in SIZES])
+    )
     assert law.slope == pytest.approx(3)
     assert law.constant == pytest.approx(0.5)
     assert (law.low, law.high) == pytest.approx((3, 3), abs=1e-6)
@@ -84,7 +80,7 @@ def test_slope_and_interval_against_linregress(
 ) -> None:
     sizes = np.repeat(SIZES, 3)
     counts = sizes**2 * np.exp(rng.normal(0, 0.2, len(sizes)))
-    law = fit_power_law(average_sizes(sizes, counts))
+    law = estimates.fit_power_law(average_sizes(sizes, counts))
     means = [np.log(counts[sizes == n]).mean() for n in SIZES]
     line = stats.linregress(np.log(SIZES), means)
     assert law.slope == pytest.approx(line.slope)
@@ -99,7 +95,7 @@ def test_slope_and_interval_against_linregress(
 def test_mean_of_a_size_and_its_interval() -> None:
     first, second = average_sizes([20, 10, 20], [8.0, 5.0, 2.0])
     mean = pytest.approx(5.0)
-    assert first == SizeMean(10, mean, None, None, num_seeds=1)
+    assert first == estimates.SizeMean(10, mean, None, None, num_seeds=1)
     assert second.mean == pytest.approx(4.0)
     # Logs differ by ln 4: sd = ln 4 / sqrt 2, Student with 1 degree: 12.706.
     half_width = 12.7062 * np.log(4) / np.sqrt(2) / np.sqrt(2)
@@ -108,7 +104,7 @@ def test_mean_of_a_size_and_its_interval() -> None:
 
 
 def test_too_few_sizes() -> None:
-    assert fit_power_law(average_sizes([16, 16], [3, 4])) is None
-    law = fit_power_law(average_sizes([16, 32], [10, 20]))
+    assert estimates.fit_power_law(average_sizes([16, 16], [3, 4])) is None
+    law = estimates.fit_power_law(average_sizes([16, 32], [10, 20]))
     assert law.slope == pytest.approx(1)
     assert law.low is None and law.high is None

@@ -8,16 +8,9 @@ import pytest
 from scipy import stats
 
 from tfcomp.evaluation.metrics import find_limits
+from tfcomp.statistics import seed_statistics
 from tfcomp.statistics.limits import CORRELATION, POSITIVE, REAL, SHARE, Limits
-from tfcomp.statistics.seed_statistics import (
-    adjust_by_holm,
-    choose_flags,
-    compare_settings,
-    compute_interval,
-    compute_statistics,
-    make_label,
-    summarize,
-)
+from tfcomp.statistics.seed_statistics import choose_flags, compute_interval
 
 # Numbers of users whose intervals could not be.
 IMPOSSIBLE = [
@@ -73,7 +66,7 @@ def test_degenerate_intervals() -> None:
 
 
 def test_statistics_against_a_textbook() -> None:
-    found = compute_statistics([1.0, 2.0, 6.0])
+    found = seed_statistics.compute_statistics([1.0, 2.0, 6.0])
     # Student's quantile for 2 degrees of freedom is 4.3027.
     half = 4.3027 * math.sqrt(7 / 3)
     assert (found.mean, found.count) == (3.0, 3)
@@ -85,8 +78,8 @@ def test_statistics_against_a_textbook() -> None:
 def test_degenerate_statistics() -> None:
     # The mean over those that did not diverge would flatter.
     for values in ([], [None, None], [1.0, 2.0, None]):
-        assert compute_statistics(values) is None
-    single = compute_statistics([2.0])
+        assert seed_statistics.compute_statistics(values) is None
+    single = seed_statistics.compute_statistics([2.0])
     assert (single.mean, single.count) == (2.0, 1)
     assert single.deviation is single.low is single.high is None
 
@@ -100,7 +93,7 @@ def test_summary_of_settings() -> None:
     ]
     columns = ["depth", "seed", "score", "value"]
     numbers = pd.DataFrame(rows, columns=columns)
-    found = summarize(numbers, ["depth", "score"], find_limits)
+    found = seed_statistics.summarize(numbers, ["depth", "score"], find_limits)
     keys = found[["depth", "score", "mean", "n"]].to_numpy().tolist()
     # One seed has no peaks: there is no mean, and n says why.
     assert keys == [
@@ -126,7 +119,9 @@ def test_pairs_by_hand() -> None:
         for seed, value in values.items()
     ]
     table = pd.DataFrame(rows, dtype=object)
-    (row,) = compare_settings(table, ["depth"]).to_dict("records")
+    (row,) = seed_statistics.compare_settings(table, ["depth"]).to_dict(
+        "records"
+    )
     # Seeds 0, 1 and 2: differences -0.5, -1 and -3, ratios 1/2, 1/2 and 1/4.
     deviation = np.std([-0.5, -1.0, -3.0], ddof=1)
     half = 4.3027 * deviation / math.sqrt(3)
@@ -148,10 +143,10 @@ def test_pairs_by_hand() -> None:
 
 def test_holm_by_hand() -> None:
     # Sorted: 0.01 x 4, 0.02 x 3, 0.03 x 2 (raised to the one before), 0.5 x 1.
-    found = adjust_by_holm([0.03, None, 0.5, 0.01, 0.02])
+    found = seed_statistics.adjust_by_holm([0.03, None, 0.5, 0.01, 0.02])
     assert found == pytest.approx([0.06, None, 0.5, 0.04, 0.06])
-    assert adjust_by_holm([0.6, 0.7]) == [1.0, 1.0]
-    assert adjust_by_holm([]) == []
+    assert seed_statistics.adjust_by_holm([0.6, 0.7]) == [1.0, 1.0]
+    assert seed_statistics.adjust_by_holm([]) == []
 
 
 def test_flags_that_follow_from_others_are_left_out() -> None:
@@ -162,7 +157,9 @@ def test_flags_that_follow_from_others_are_left_out() -> None:
     ]
     flags = choose_flags(settings)
     assert flags == ["encoding", "depth"]
-    labels = [make_label(setting, flags) for setting in settings]
+    labels = [
+        seed_statistics.make_label(setting, flags) for setting in settings
+    ]
     assert labels[0] == "encoding bump, depth 2" and len(set(labels)) == 4
 
 
@@ -175,5 +172,5 @@ def test_a_flag_is_named_though_others_together_tell_it() -> None:
 
 def test_a_single_setting() -> None:
     assert choose_flags([{}]) == choose_flags([{"depth": 2}]) == []
-    assert make_label({"depth": 2}, []) == "all"
-    assert make_label({"rate": 0.0}, ["rate"]) == "rate 0"
+    assert seed_statistics.make_label({"depth": 2}, []) == "all"
+    assert seed_statistics.make_label({"rate": 0.0}, ["rate"]) == "rate 0"
