@@ -44,6 +44,9 @@ def test_rows_from_the_top_down() -> None:
     assert not any(axes.get_title() for axes in panels[1:].ravel())
     assert figure.get_suptitle() == "OOD"
     assert get_legend(figure) == ["held-out region", "true position"]
+    pixels = figure.data.set_index(["row", "image", "y", "x"])["pixel"]
+    assert len(pixels) == 3 * IMAGES.size
+    assert pixels["0 bumps", 2, 3, 4] == IMAGES[2, 3, 4] / 2
 
 
 @pytest.mark.parametrize("channels", [2, 3, 4])

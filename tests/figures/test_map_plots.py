@@ -39,6 +39,11 @@ def test_map_has_x_to_the_right_and_y_upwards() -> None:
     assert image.get_clim() == (0, 14)
     assert image.colorbar.ax.get_ylabel() == "MSE (1)"
     assert get_legend(figure) == ["held-out region"]
+    cells = figure.data.set_index(["x", "y"])
+    assert (len(cells), cells["held_out"].sum()) == (15, 3)
+    for x, y in ((1, 1), (4, 2), (0, 1)):
+        assert cells.loc[(x, y), "value"] == VALUES[x, y]
+        assert cells.loc[(x, y), "held_out"] == MASK[x, y]
 
 
 def test_maps_share_one_scale_and_one_bar() -> None:

@@ -173,25 +173,26 @@ def _draw_scaling(axes: Axes, index: int, name: str, scaling: Scaling) -> None:
     color, dashes, marker = (
         style[key] for key in ("color", "linestyle", "marker")
     )
-    faint: dict[str, Any] = {"alpha": 0.4, "markersize": 4}
+    tiny, small, large, line = map(layout.scale_text, (4, 6, 7, 1.6))
+    faint: dict[str, Any] = {"alpha": 0.4, "markersize": tiny}
     axes.plot(*_spread(scaling.points), marker, color=color, **faint)
-    hollow: dict[str, Any] = {"markersize": 6, "fillstyle": "none"}
+    hollow: dict[str, Any] = {"markersize": small, "fillstyle": "none"}
     axes.plot(*_spread(scaling.missed), "^", color=color, **hollow)
-    large: dict[str, Any] = {"fmt": marker, "markersize": 7, "capsize": 3}
+    look: dict[str, Any] = {"fmt": marker, "markersize": large, "capsize": 3}
     for size, mean, low, high in scaling.means:
         ends = None
         if low is not None and high is not None:
             ends = [[mean - low], [high - mean]]
-        axes.errorbar(size, mean, ends, color=color, **large)
+        axes.errorbar(size, mean, ends, color=color, **look)
     if scaling.line is None:
         x, y = np.reshape([mean[:2] for mean in scaling.means], (-1, 2)).T
     else:
         constant, exponent = scaling.line
         x = np.array([f(scaling.points)[0] for f in (min, max)], float)
         y = constant * x**exponent
-    axes.plot(x, y, color=color, linestyle=dashes, linewidth=1.6)
+    axes.plot(x, y, color=color, linestyle=dashes, linewidth=line)
     # In the legend stands what all of this has in common.
-    axes.plot([], [], label=name, linewidth=1.6, markersize=7, **style)
+    axes.plot([], [], label=name, linewidth=line, markersize=large, **style)
 
 
 def _spread(points: Points) -> tuple[np.ndarray, np.ndarray]:

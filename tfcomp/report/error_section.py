@@ -15,7 +15,7 @@ from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
-from tfcomp.report import run_exhibits, wording
+from tfcomp.report import run_exhibits, stage_section, wording
 from tfcomp.report.page import Section, make_exhibit, make_section
 from tfcomp.report.run_exhibits import Row
 
@@ -25,12 +25,6 @@ R2_NAMES = {
     "interpolation_r2": "output on the edges, best weights",
     "linear_r2": "output, linear weights",
     "truth_r2": "true image on the edges",
-}
-JUMP_PANELS = {
-    "steps, median": "speed_ratio",
-    "longest step": "max_speed_ratio",
-    "turning, median": "turning_ratio",
-    "sharpest turn": "max_turning_ratio",
 }
 
 
@@ -151,7 +145,7 @@ def make_gaps(analyses: Sequence[RunAnalysis]) -> Section:
         exhibits += [make_images(*gap), _make_weights(*gap)]
     if gaps:
         table = make_exhibit("interpolation", rows=rows)
-        exhibits = [table, *exhibits, _make_jumps(gaps)]
+        exhibits = [table, *exhibits, stage_section.show_jumps(gaps)]
     return make_section("gaps", exhibits, wording.describe_gaps(rows))
 
 
@@ -235,18 +229,6 @@ def summarize_curve(
         **interpolation.summarize_interpolation(scores),
         "ood_mse": float(error.mean()),
     }
-
-
-def _make_jumps(gaps: Sequence[Gap]) -> Exhibit:
-    rows = [
-        {"run": analysis.name, "curve": curve.label, "stage": stage} | numbers
-        for analysis, curve, _ in gaps
-        for stage, numbers in analysis.compare_gap(curve).items()
-    ]
-    figure = run_exhibits.draw_stage_rows(
-        rows, JUMP_PANELS, "inside the gap / outside"
-    )
-    return make_exhibit("gap_statistics", figure, rows)
 
 
 def _name_curve(analysis: RunAnalysis, curve: Curve) -> tuple[str, str]:

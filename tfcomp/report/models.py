@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import ConfigError
@@ -153,20 +154,16 @@ def _sample_scores(
 
     images = [outputs, *[None] * (samples - 1)]
     sampled = [evaluate_images(run.dataset, draw, i).scores for i in images]
+    frames = [pd.DataFrame(scores, dtype=float) for scores in sampled]
 
-    def reduce(function: Callable[..., Any], **options: int) -> Scores:
-        reduced: Scores = {subset: {} for subset in sampled[0]}
-        for subset, scores in sampled[0].items():
-            for name in scores:
-                values = [s[subset][name] for s in sampled]
-                is_known = None not in values
-                number = (
-                    float(function(values, **options)) if is_known else None
-                )
-                reduced[subset][name] = number
-        return reduced
+    def to_scores(values: np.ndarray) -> Scores:
+        first = frames[0]
+        table = pd.DataFrame(values, first.index, first.columns, dtype=object)
+        scores: Any = table.where(table.notna(), None).to_dict()
+        return scores
 
-    return reduce(np.mean), reduce(np.std, ddof=1)
+    values = np.stack(frames)
+    return to_scores(values.mean(axis=0)), to_scores(values.std(0, ddof=1))
 
 
 def make_config(

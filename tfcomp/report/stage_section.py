@@ -3,11 +3,13 @@
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from tfcomp.analysis.similarity import summarize_similarity
 from tfcomp.analysis.tuning import summarize_tuning
+from tfcomp.datasets.grid_maps import Curve
 from tfcomp.evaluation import pictures
 from tfcomp.evaluation.derivatives import describe_nondifferentiable
 from tfcomp.evaluation.metrics import list_charts
@@ -29,6 +31,12 @@ READABLE = (
 ).split()
 SHOWN = ("contrast", "gaussian_curvature")
 SIMILARITIES = {"debiased CKA": "cka", "Procrustes": "procrustes", "RSA": "rsa"}
+JUMP_PANELS = {
+    "steps, median": "speed_ratio",
+    "longest step": "max_speed_ratio",
+    "turning, median": "turning_ratio",
+    "sharpest turn": "max_turning_ratio",
+}
 
 
 def make_layers(analyses: Sequence[RunAnalysis]) -> Section:
@@ -200,3 +208,18 @@ def make_tuning(analyses: Sequence[RunAnalysis]) -> Section:
     name = "the additive share of a unit"
     said = run_exhibits.describe_column(exhibits, panels[""], name)
     return make_section("tuning", exhibits, said)
+
+
+def show_jumps(
+    gaps: Sequence[tuple[RunAnalysis, Curve, Any]],
+) -> Exhibit:
+    """Shows steps and turns of the stages in a gap, and outside of it."""
+    rows = [
+        {"run": analysis.name, "curve": curve.label, "stage": stage} | numbers
+        for analysis, curve, _ in gaps
+        for stage, numbers in analysis.compare_gap(curve).items()
+    ]
+    figure = run_exhibits.draw_stage_rows(
+        rows, JUMP_PANELS, "inside the gap / outside"
+    )
+    return make_exhibit("gap_statistics", figure, rows)
