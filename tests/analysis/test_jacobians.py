@@ -143,19 +143,15 @@ def test_batches_trace_once_and_lose_nothing(n: int) -> None:
     np.testing.assert_allclose(found["code"], expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("num_units", "gigabytes", "expected"),
-    [(7170, 0, 1169), (167_048, 0, 28), (167_048, 80, 1004), (167_048, 8, 100)],
-)
 def test_one_call_takes_what_memory_allows(
-    num_units: int,
-    gigabytes: int,
-    expected: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The low-rank network and the donut, on a CPU and on GPUs."""
-    gpus = ["GPU"] * bool(gigabytes)
+    """The low-rank network and the donut, on a CPU and on two GPUs."""
+    gpus, memory, choose = [], [80 << 30], jacobians.choose_batch_size
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: gpus)
-    memory = gigabytes << 30
-    monkeypatch.setattr(jacobians, "count_device_memory", lambda: memory)
-    assert jacobians.choose_batch_size(num_units, 784) == expected
+    monkeypatch.setattr(jacobians, "count_device_memory", lambda: memory[-1])
+    assert (choose(7170, 784), choose(167_048, 784)) == (1169, 28)
+    gpus.append("GPU")
+    assert choose(167_048, 784) == 1004
+    memory.append(8 << 30)
+    assert choose(167_048, 784) == 100

@@ -73,18 +73,10 @@ def test_streamed_scores_are_those_of_all_points(
             assert found[key] == pytest.approx(expected[key], rel=1e-6)
 
 
-def test_blocks_change_no_bit(
+def test_blocks_and_smaller_calls_change_no_bit(
     table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    study = load(table)
-    whole = study.evaluation.scores
-    monkeypatch.setattr(point_scores, "BLOCK", 5)
-    assert Evaluator(study.run.model, study.dataset).evaluate().scores == whole
-
-
-def test_calls_take_fewer_points_without_memory(
-    table: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    """Calls have all points, and fewer once memory was exhausted."""
     study = load(table)
     whole, sizes = study.evaluation.scores, []
 
@@ -94,6 +86,7 @@ def test_calls_take_fewer_points_without_memory(
             raise tf.errors.ResourceExhaustedError(None, None, "memory")
         return evaluate_in_batches(fn, points, size)
 
+    monkeypatch.setattr(point_scores, "BLOCK", 5)
     monkeypatch.setattr(evaluator, "evaluate_in_batches", call)
     found = Evaluator(study.run.model, study.dataset)
     assert found.evaluate().scores == found.evaluate().scores == whole

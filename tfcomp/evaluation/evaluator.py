@@ -13,7 +13,6 @@ import tensorflow as tf
 from tfcomp.analysis.features import compute_effective_rank, compute_rows
 from tfcomp.analysis.geometry import compute_log_volume, summarize_geometry
 from tfcomp.analysis.jacobians import (
-    BATCH_SIZE,
     StageDict,
     choose_batch_size,
     compute_stage_metrics,
@@ -110,13 +109,12 @@ class Evaluator:
                 make_stage_model(model, names), autograph=False
             )
         )
-        self._num_units = sum(self.stage_sizes.values())
-        # Other software, or large intermediate values: its memory is unknown.
-        self._is_opaque = any(hasattr(x, "jacobian_fn") for x in model.layers)
+        num_units = sum(self.stage_sizes.values())
+        # The memory that other software takes is unknown.
+        is_outside = any(hasattr(x, "jacobian_fn") for x in model.layers)
+        self._call_units = sys.maxsize if is_outside else num_units
         self._make_interaction_fn = functools.cache(
-            lambda: derivatives.make_interaction_fn(
-                model, space, self._num_units
-            )
+            lambda: derivatives.make_interaction_fn(model, space, num_units)
         )
 
     def is_compatible(self, model: keras.Model, dataset: Dataset) -> bool:
@@ -152,13 +150,11 @@ class Evaluator:
         self, fn: Callable[[tf.Tensor], StageDict], points: np.ndarray
     ) -> dict[str, np.ndarray]:
         """Calls a function as seldom as memory allows."""
-        size = choose_batch_size(self._num_units, len(points))
-        if self._is_opaque:
-            size = BATCH_SIZE
+        size = choose_batch_size(self._call_units, len(points))
         try:
             return evaluate_in_batches(fn, points, size)
         except tf.errors.ResourceExhaustedError:  # attention has many weights
-            self._is_opaque = True
+            self._call_units = sys.maxsize
             return evaluate_in_batches(fn, points)
 
     def measure_geometry(self) -> dict[str, np.ndarray]:

@@ -166,11 +166,16 @@ def trace_metrics(model: keras.Model) -> Iterator[None]:
 
     Eagerly, metrics in variables of a strategy take milliseconds.
     """
-    reset = tf.function(model.reset_metrics, autograph=False)
-    read = tf.function(model.get_metrics_result, autograph=False)
+    own = model.get_metrics_result  # for steps, which are traced anyway
+    reset, read = (
+        tf.function(method, autograph=False)
+        for method in (model.reset_metrics, own)
+    )
     # Functions of TensorFlow would become parts of checkpoints.
     model.reset_metrics = lambda: reset()
-    model.get_metrics_result = lambda: read()
+    model.get_metrics_result = lambda: (
+        read() if tf.executing_eagerly() else own()
+    )
     try:
         yield
     finally:
