@@ -94,7 +94,7 @@ def test_trainer_records_failed_trials(
     capfd: pytest.CaptureFixture,
 ) -> None:
     pool = nullcontext(PoolHere())
-    monkeypatch.setattr(workload, "Pool", lambda *_: pool)
+    monkeypatch.setattr(workload, "open_pool", lambda *_: pool)
     # One learning rate is absurd and diverges.
     profile = make_profile("--grid=learning_rate=1e-3,1e18")
     work = tmp_path / "work"
