@@ -52,27 +52,6 @@ def spread(
     return grid
 
 
-def find_vertical(
-    factors: Sequence[Factor], points: np.ndarray, pictures: np.ndarray
-) -> dict[str, int]:
-    """Returns 1 for factors that move pictures up as they grow, -1 for down.
-
-    A picture [H, W, C], row 0 on top, is where it differs from the median of
-    all; its mean row has to correlate with the factor by more than 1/2.
-    """
-    mass = np.abs(pictures - np.median(pictures, axis=0)).sum(axis=(2, 3))
-    rows = mass @ np.arange(mass.shape[1]) / np.maximum(mass.sum(axis=1), 1e-9)
-    found = {}
-    for factor, column in zip(factors, points.T, strict=True):
-        if factor.categorical or factor.periodic or factor.size < 2:
-            continue
-        spreads = column.std() * rows.std()
-        together = np.mean((column - column.mean()) * (rows - rows.mean()))
-        if abs(together) > spreads / 2:
-            found[factor.name] = -1 if together > 0 else 1
-    return found
-
-
 @dataclass(frozen=True)
 class Plane:
     """A part of a grid in which two ordered factors vary."""

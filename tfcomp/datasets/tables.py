@@ -192,11 +192,6 @@ class VectorDataset(Dataset):
         return Copies(np.zeros(len(self.splits.all), bool), {})
 
     @cached_property
-    def vertical(self) -> dict[str, int]:
-        """As of images, from pictures of the items, if there are any."""
-        return self._find_vertical(self.pictures) if self.pictures else {}
-
-    @cached_property
     def _vectors(self) -> np.ndarray:
         vectors = self.render_array(self.splits.grid)
         return vectors.reshape(len(vectors), -1)
