@@ -191,12 +191,8 @@ def _describe_run(analysis: RunAnalysis) -> Data:
         "images": images,
         "ranges": list_ranges(found.images) if data.is_pixels else {},
         "scores": [
-            {
-                "name": n,
-                "label": labels.get(n, n),
-                "values": round_numbers(values),
-            }
-            for n, values in scores.items()
+            {"name": n, "label": labels.get(n, n), "values": round_numbers(v)}
+            for n, v in scores.items()
         ],
         "stages": [
             describe_stage(analysis, stage) for stage in analysis.stages
