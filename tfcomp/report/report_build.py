@@ -79,11 +79,13 @@ def build_report(
     if between:
         made.append(error_section.make_between(analyses, between))
     explorer = explorer_fragment(analyses) if "explorer" in names else ""
-    scored = score_table.score_runs(analyses, folder)
-    paired = score_table.compare_with_first(scored)
-    answer = make_answer(analyses, scored, paired.finding, not explorer)
-    if paired.exhibits:
-        made.insert(0, paired)
+    if len(analyses) == 1:
+        answer = make_answer(analyses, [], "", not explorer)
+    else:
+        scored = score_table.score_runs(analyses, folder)
+        paired = score_table.compare_with_first(scored)
+        answer = make_answer(analyses, scored, paired.finding, not explorer)
+        made = [paired, *made] if paired.exhibits else made
     if "manifolds" in names:
         for analysis in analyses:
             write_projections(analysis)
