@@ -25,7 +25,7 @@ JacobianFn = Callable[[StageFn, tf.Tensor], StageDict]
 # faster, and take more memory.
 BATCH_SIZE = 28
 # Activations of all points up to this size are computed by one call.
-CALL_BYTES = 2**25
+CALL_BYTES = 2**23
 # On a GPU, where a call takes milliseconds, a share of its memory.
 GPU_SHARE = 128
 
