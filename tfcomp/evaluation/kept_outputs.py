@@ -4,14 +4,11 @@ outputs/epoch_<n>.npz has `factors` [n, F] and `images` [n, H, W, C] in 8 bits;
 preview.png has held-out images above the last outputs, for pages of sweeps.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image
@@ -19,9 +16,6 @@ from PIL.PngImagePlugin import PngInfo
 
 from tfcomp.figures.image_rows import arrange_channels
 from tfcomp.storage.files import check_file, make_subfolder, write_whole
-
-if TYPE_CHECKING:  # it imports TensorFlow, which pages of sweeps do without
-    from tfcomp.evaluation.loading import LoadedRun
 
 FOLDER, PREVIEW_FILE = "outputs", "preview.png"
 MAX_BYTES = 2**28  # of a file, unpacked; a run keeps no more in all of them
@@ -36,10 +30,10 @@ def write_outputs(
         np.savez_compressed(file, factors=factors, images=_to_bytes(images))
 
 
-def read_outputs(run: LoadedRun, grid: np.ndarray) -> dict[int, np.ndarray]:
+def read_outputs(folder: Path, grid: np.ndarray) -> dict[int, np.ndarray]:
     """Returns images [n, H, W, C] by epoch; notes files that it skips."""
     images: dict[int, np.ndarray] = {}
-    for path in run.path.glob(f"{FOLDER}/epoch_*.npz") if run.path else ():
+    for path in folder.glob(f"{FOLDER}/epoch_*.npz"):
         try:
             epoch = int(path.stem.removeprefix("epoch_"))
             images[epoch] = _read_images(path, grid)

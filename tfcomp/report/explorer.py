@@ -221,7 +221,8 @@ def list_ranges(images: np.ndarray) -> dict[int, list[float | None]]:
 
 
 def _list_epochs(analysis: RunAnalysis) -> list[Data]:
-    listed, kept = [], read_outputs(analysis.run, analysis.splits.grid)
+    folder, listed = analysis.run.path, []
+    kept = read_outputs(folder, analysis.splits.grid) if folder else {}
     for epoch, images in kept.items():
         sprite = Sprite(analysis.dataset.first_row == "top")
         shown = {"epoch": epoch, "output": sprite.add(images)}
