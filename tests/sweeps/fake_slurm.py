@@ -1,6 +1,6 @@
 """Programs that stand for those of SLURM: jobs are processes of this machine.
 
-`make_fake_slurm` puts them into a folder. A job takes the id of its process.
+`FakeSlurm` puts them into a folder. A job takes the id of its process.
 With a file `refuse` none is taken, with a file `full` they wait, and each file
 `death.*` ends one before its worker starts.
 """
