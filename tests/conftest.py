@@ -26,10 +26,10 @@ SHORT = ("--epochs=4", "--eval_every=1", "--layerwise_every=2")
 TESTS = Path(__file__).parent
 # Their tests train whole runs. They are started first, so that none of them is
 # left for one process at the end.
-LONG = "pipelines training sweeps commands studies".split()
-# Tests of more than half a second, and files with slow fixtures: all others are
-# `quick`.
-NOT_QUICK = TESTS / "not_quick.txt"
+LONG = "pipelines sweeps training test_api.py report studies commands".split()
+# The tests of these files are `quick`: some of each package, and one real run,
+# that take a minute together.
+QUICK = TESTS / "quick.txt"
 # Modules with parts that users register and that need no flag.
 OWN_PARTS = (
     "tfcomp.evaluation.metrics",
@@ -62,11 +62,12 @@ def pytest_unconfigure() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     folders = {item: item.path.relative_to(TESTS).parts[0] for item in items}
-    items.sort(key=lambda item: folders[item] not in LONG)
-    lengthy = set(NOT_QUICK.read_text().split())
+    order = {name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: order.get(folders[item], len(LONG)))
+    quick = set(QUICK.read_text().split())
     for item in items:
-        names = {item.nodeid.partition(end)[0] for end in ("[", "::")}
-        if not (names & lengthy or item.get_closest_marker("slow")):
+        is_slow = item.get_closest_marker("slow") is not None
+        if str(item.path.relative_to(TESTS)) in quick and not is_slow:
             item.add_marker("quick")
     # What is imported by now stays, and need not be searched for garbage.
     gc.freeze()

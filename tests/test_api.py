@@ -21,7 +21,8 @@ from tfcomp.models.stages import make_model
 from tfcomp.studies.claims.all_claims import CLAIMS
 from tfcomp.training.export import export_model
 
-SMOKE = parse_config(["--flagfile=smoke.flags", "--width=4"])
+SMALL = ("--width=4", "--grid_size=8", "--region=square:3-4")
+SMOKE = parse_config(["--flagfile=smoke.flags", *SMALL])
 CLASSES = np.stack(
     np.meshgrid(range(3), range(4), range(4), indexing="ij"), -1
 ).reshape(-1, 3)

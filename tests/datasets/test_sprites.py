@@ -42,7 +42,8 @@ def test_pixels_inside_are_more_than_half_covered(
     shape: int, scale: float, orientation: float, x: float, y: float
 ) -> None:
     values = {"shape": shape, "scale": scale, "orientation": orientation}
-    image = render_sprites({**values, "x": x, "y": y}, SIDE, SHAPES)[0, :, :, 0]
+    drawn = render_sprites({**values, "x": x, "y": y}, SIDE, SHAPES)
+    image = drawn.numpy()[0, :, :, 0]
     size, angle = HALF_SIDE * SIDE * scale, math.radians(orientation)
     for row, column in np.ndindex(SIDE, SIDE):
         right, above = (column - x) / size, (row - y) / size
@@ -50,7 +51,7 @@ def test_pixels_inside_are_more_than_half_covered(
             math.cos(angle) * right + math.sin(angle) * above,
             math.cos(angle) * above - math.sin(angle) * right,
         )
-        assert (float(image[row, column]) >= 0.5) == is_inside(shape, *own)
+        assert (image[row, column] >= 0.5) == is_inside(shape, *own)
 
 
 def test_edges_are_smooth_and_areas_true() -> None:

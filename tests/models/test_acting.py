@@ -30,9 +30,11 @@ def make(*flags: str) -> tuple[keras.Model, object, object]:
 
 
 def train(model: keras.Model, config: object, dataset: object) -> None:
-    compile_model(model, config.training, 8)
-    batches = make_batches(dataset, 24, 0, num_steps=8)
-    model.fit(batches, epochs=2, steps_per_epoch=4, shuffle=False, verbose=0)
+    """Trains two steps, without a graph, which takes seconds."""
+    compile_model(model, config.training, 2)
+    model.run_eagerly = True
+    batches = make_batches(dataset, 24, 0, num_steps=2)
+    model.fit(batches, steps_per_epoch=2, shuffle=False, verbose=0)
 
 
 def read_slowly(logits: np.ndarray, x: float, y: float) -> float:

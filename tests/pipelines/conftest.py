@@ -80,17 +80,20 @@ def steps_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess_task_handler, "run_local_subprocess", run)
 
 
+def write_tiny_profile(folder: Path, *flags: str, rules: str = RULES) -> Path:
+    """Writes the folder of a profile with one tiny sweep."""
+    folder.mkdir(exist_ok=True)
+    (folder / "tiny_sweep.flags").write_text("\n".join([*TINY, *flags]))
+    (folder / "profile.toml").write_text(rules)
+    return folder
+
+
 @pytest.fixture
 def write_profile(tmp_path: Path) -> Callable[..., Path]:
-    """Writes the folder of a profile with one tiny sweep."""
+    """Writes a tiny profile among the temporary files of the test."""
 
     def write(*flags: str, rules: str = RULES, name: str = "own") -> Path:
-        folder = tmp_path / name
-        folder.mkdir(exist_ok=True)
-        text = "\n".join([*TINY, *flags])
-        (folder / "tiny_sweep.flags").write_text(text)
-        (folder / "profile.toml").write_text(rules)
-        return folder
+        return write_tiny_profile(tmp_path / name, *flags, rules=rules)
 
     return write
 

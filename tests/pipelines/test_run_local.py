@@ -1,12 +1,11 @@
 """The pipeline as a user runs it, from nothing to a pushed model.
 
-The tests of the smoke profile continue in one folder, in their order. The first
-one starts a process; later ones run the command in the process of the test.
+The tests continue in one folder, in their order, with a profile of two tiny
+networks. The first test starts a process; later ones run the command here.
 """
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,13 +15,23 @@ import pytest
 from kfp import components, local
 
 from pipelines import compile, run_local
-from pipelines.profile import SHIPPED
 from pipelines.run_local import STEPS, PipelineError
+from tests.pipelines.conftest import write_tiny_profile
 
 # Whole pipelines take minutes where other work is under way.
 pytestmark = pytest.mark.timeout(900)
 
-NAME = "pipeline_smoke"  # the profile pushes its model under it
+NAME = "tiny"  # the profile pushes its model under it
+FLAGS = ("--seeds=2", "--model=mlp")
+RULES = """
+push_as = "tiny"
+sweep = "tiny"
+min_seeds = 2
+
+[thresholds]
+id_relative_mse = {below = 1000}
+ood_relative_mse = {below = 1000}
+"""
 Run = Callable[..., tuple[str, dict[str, str]]]
 
 
@@ -31,15 +40,15 @@ class Place:
 
     def __init__(self, path: Path) -> None:
         self.path, self.work = path, path / "root" / "work"
+        self.own = write_tiny_profile(path / "own", *FLAGS, rules=RULES)
 
-    def make_flags(self, *flags: str) -> list[str]:
-        places = {"pipeline_root": "root", "export_dir": "out"}
-        named = [f"--{name}={self.path / p}" for name, p in places.items()]
-        return [*named, "--workers=2", *flags]
-
-    def make_command(self, *flags: str) -> list[str]:
-        module = [sys.executable, "-m", "pipelines.run_local"]
-        return [*module, *self.make_flags(*flags)]
+    def make_flags(self) -> list[str]:
+        places = {
+            "pipeline_root": "root",
+            "export_dir": "out",
+            "profile": "own",
+        }
+        return [f"--{name}={self.path / p}" for name, p in places.items()]
 
     def list_versions(self) -> list[str]:
         return sorted(os.listdir(self.path / "out" / NAME))
@@ -57,83 +66,80 @@ def read_states(output: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def smoke(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    return Place(tmp_path_factory.mktemp("smoke"))
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    return Place(tmp_path_factory.mktemp("place"))
 
 
 @pytest.fixture
-def again(smoke: Place, capsys: pytest.CaptureFixture) -> Run:
+def again(place: Place, capsys: pytest.CaptureFixture) -> Run:
     """Runs the command again, which pushes nothing.
 
     It returns the output, or the line of the error; and the steps' states.
     """
 
-    def run(profile: str | Path = "smoke") -> tuple[str, dict[str, str]]:
+    def run() -> tuple[str, dict[str, str]]:
         capsys.readouterr()
         line = ""
         try:
-            assert (
-                run_local.main(["", *smoke.make_flags(f"--profile={profile}")])
-                == 0
-            )
+            assert run_local.main(["", *place.make_flags()]) == 0
         except PipelineError as error:
             line = str(error)
             assert error.status == 1 and "\n" not in line
         printed = capsys.readouterr().out
-        assert smoke.list_versions() == [".lock", "1"]
+        assert place.list_versions() == [".lock", "1"]
         return line or printed, read_states(printed)
 
     return run
 
 
-def test_from_nothing_to_a_pushed_model(smoke: Place) -> None:
+def test_from_nothing_to_a_pushed_model(place: Place) -> None:
+    command = [sys.executable, "-m", "pipelines.run_local", "--workers=1"]
     result = subprocess.run(
-        smoke.make_command("--profile=smoke"), capture_output=True, text=True
+        [*command, *place.make_flags()], capture_output=True, text=True
     )
     assert result.returncode == 0, result.stdout + result.stderr
     assert read_states(result.stdout) == dict.fromkeys(STEPS, "done")
     assert result.stderr == "" and len(result.stdout.splitlines()) < 30
     assert "[2/2]" in result.stdout
-    version = smoke.path / "out" / NAME / "1"
+    version = place.path / "out" / NAME / "1"
     evidence = version / "assets.extra" / "evaluation.json"
     verdict = json.loads(evidence.read_text())
-    assert verdict["blessed"] and len(verdict["checks"]) == 3
+    assert verdict["blessed"] and len(verdict["checks"]) == 2
     assert all(check["count"] == 2 for check in verdict["checks"])
     assert (version / "saved_model.pb").exists()
-    assert (smoke.work / "report" / "report.html").exists()
-    anomalies = json.loads((smoke.work / "anomalies").read_text())
+    assert (place.work / "report" / "report.html").exists()
+    anomalies = json.loads((place.work / "anomalies").read_text())
     assert anomalies == {"anomalies": []}
 
 
 def test_compiled_pipeline_runs_here(
-    smoke: Place,
+    place: Place,
     steps_here: None,
     tmp_path: Path,
     capsys: pytest.CaptureFixture,
 ) -> None:
     path = tmp_path / "pipeline.yaml"
-    assert compile.main(["", f"--output={path}"]) == 0
+    flags = [f"--profile={place.own}", f"--output={path}"]
+    assert compile.main(["", *flags]) == 0
     local.init(local.SubprocessRunner(use_venv=False), str(tmp_path / "kfp"))
     pipeline = components.load_component_from_file(str(path))
-    before = smoke.list_times()
-    pipeline(work_dir=str(smoke.work), export_dir=str(smoke.path / "out"))
+    before = place.list_times()
+    pipeline(work_dir=str(place.work), export_dir=str(place.path / "out"))
     printed = capsys.readouterr().out
     assert "nothing new, the model is" in printed
     assert "trials to run" not in printed  # no work is repeated
-    assert smoke.list_times() == before
-    assert smoke.list_versions() == [".lock", "1"]
+    assert place.list_times() == before
+    assert place.list_versions() == [".lock", "1"]
 
 
 # Planted failures: stopped at the right step, nothing pushed
 
 
-def test_bad_model_is_stopped(again: Run, tmp_path: Path) -> None:
-    profile = tmp_path / "smoke"
-    shutil.copytree(SHIPPED / "smoke", profile)
-    text = (profile / "profile.toml").read_text()
-    stricter = text.replace("{below = 0.1}", "{below = 1e-9}")
-    (profile / "profile.toml").write_text(stricter)
-    line, states = again(profile)
+def test_bad_model_is_stopped(place: Place, again: Run) -> None:
+    stricter = RULES.replace("{below = 1000}", "{below = 1e-9}", 1)
+    (place.own / "profile.toml").write_text(stricter)
+    line, states = again()
+    (place.own / "profile.toml").write_text(RULES)
     assert line.startswith("evaluator: not blessed: id_relative_mse ")
     assert line.endswith("must be < 1e-09; nothing was pushed")
     assert states["evaluator"] == "stopped" and states["report"] == "done"
@@ -141,21 +147,21 @@ def test_bad_model_is_stopped(again: Run, tmp_path: Path) -> None:
 
 
 def test_removed_data_and_a_broken_saved_model(
-    smoke: Place, again: Run
+    place: Place, again: Run
 ) -> None:
     """Data are written again, trials stay, and the damage is found."""
-    evaluation = json.loads((smoke.work / "evaluation.json").read_text())
-    models = smoke.work / "runs" / "saved_models" / "smoke_low_rank"
+    evaluation = json.loads((place.work / "evaluation.json").read_text())
+    models = place.work / "runs" / "saved_models" / "tiny"
     name = evaluation["candidate"]
     (data,) = (models / name).glob("*/variables/*.data*")
-    whole, before = data.read_bytes(), smoke.list_times()
+    whole, before = data.read_bytes(), place.list_times()
     data.write_bytes(whole[: len(whole) // 2])
     try:
         line, states = again()
     finally:
         data.write_bytes(whole)
     assert states["example_validator"] == "done"
-    assert smoke.list_times() == before
+    assert place.list_times() == before
     assert line.startswith("infra_validator: the SavedModel cannot be ")
     assert states["evaluator"] == "done"
     assert states["infra_validator"] == "failed"

@@ -80,19 +80,18 @@ def test_mistakes_say_what_there_is(
 
 def test_activations_and_geometry(run: tfcomp.ModelReport) -> None:
     points = np.array([[3, 4], [5.5, 6]], np.float32)
-    chosen = run.stages[1], "image"
-    stages = make_stage_model(run.model, chosen)
-    slow = compute_stage_jacobians(stages, points)
-    for stage in chosen:
-        found = run.activations(stage, points)
-        np.testing.assert_allclose(found, stages(points)[stage], atol=1e-6)
-        metric = np.einsum("bki,bkj->bij", slow[stage], slow[stage])
-        np.testing.assert_allclose(
-            run.geometry(stage, x=[3, 5.5], y=[4, 6]), metric, rtol=1e-3
-        )
-    whole = run.geometry("image")
+    stage = run.stages[1]
+    stages = make_stage_model(run.model, [stage])
+    found = run.activations(stage, points)
+    np.testing.assert_allclose(found, stages(points)[stage], atol=1e-6)
+    slow = compute_stage_jacobians(stages, points)[stage]
+    metric = np.einsum("bki,bkj->bij", slow, slow)
+    np.testing.assert_allclose(
+        run.geometry(stage, x=[3, 5.5], y=[4, 6]), metric, rtol=1e-3
+    )
+    whole = run.geometry(stage)
     assert whole.shape == (144, 2, 2)
-    some = run.geometry("image", run.dataset.splits.grid[:7])
+    some = run.geometry(stage, run.dataset.splits.grid[:7])
     np.testing.assert_allclose(some, whole[:7], rtol=1e-5)
 
 

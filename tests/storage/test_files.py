@@ -184,14 +184,17 @@ def find_writes(source: str) -> list[str]:
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Call):
             continue
-        call, text = node.func, ast.unparse(node)
+        call = node.func
         name = call.attr if isinstance(call, ast.Attribute) else ""
         modes = [a.value for a in node.args[1:] if isinstance(a, ast.Constant)]
         is_open = isinstance(call, ast.Name) and call.id == "open"
         is_write = is_open and any(set("wax+") & set(str(m)) for m in modes)
+        if not is_write and name not in (*MAKERS, *WRITERS):
+            continue
+        text = ast.unparse(node)
         is_ours = text.startswith("files.") or "os.devnull" in text
         is_ours |= text.startswith("open(os.open(") or "partial" in text
-        if not is_ours and (is_write or name in (*MAKERS, *WRITERS)):
+        if not is_ours:
             found.append(text)
     return found
 

@@ -1,11 +1,14 @@
 """Tasks on Dask: lost workers, foreign schedulers, ends of all kinds."""
 
+import contextlib
 import logging
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from distributed import Client, LocalCluster
 
@@ -57,6 +60,29 @@ def test_others_on_the_machine_are_kept_out(pool: Pool) -> None:
     assert address.startswith("tls://127.0.0.1:")
     with pytest.raises(OSError):
         Client(address.replace("tls://", "tcp://"), timeout=2)
+
+
+def read_pages(port: int) -> list[str]:
+    """What a web server at a port tells anybody."""
+    found = []
+    for page in ("", "status", "info/main/workers.html", "metrics", "health"):
+        with contextlib.suppress(OSError):
+            address = f"http://127.0.0.1:{port}/{page}"
+            with urllib.request.urlopen(address, timeout=10) as answer:
+                found.append(f"{page}: {answer.read()[:50]!r}")
+    return found
+
+
+def test_ports_are_local_and_tell_nothing(pool: Pool) -> None:
+    me = psutil.Process()
+    ports = [
+        connection.laddr
+        for process in (me, *me.children(recursive=True))
+        for connection in process.net_connections()
+        if connection.status == psutil.CONN_LISTEN
+    ]
+    assert ports and {port.ip for port in ports} == {"127.0.0.1"}
+    assert not [page for p in ports for page in read_pages(p.port)]
 
 
 def test_a_batch_that_is_left_early_stops(

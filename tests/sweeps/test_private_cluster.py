@@ -5,17 +5,14 @@ before us, with all rights for all, and puts modules into every folder that
 appears below. Dask puts these folders on `sys.path`.
 """
 
-import contextlib
 import importlib
 import os
 import subprocess
 import sys
 import tempfile
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from tfcomp.sweeps.clusters import start_local_cluster
@@ -91,27 +88,3 @@ def test_a_stranger_is_not_imported(attacked: Path) -> None:
         assert import_decoy() == ""
     assert list((attacked / "dask-scratch-space").glob("decoy*"))  # it tried
     assert not list(attacked.glob("tfcomp-*"))
-
-
-def read_pages(port: int) -> list[str]:
-    """What a web server at a port tells anybody."""
-    found = []
-    for page in ("", "status", "info/main/workers.html", "metrics", "health"):
-        with contextlib.suppress(OSError):
-            address = f"http://127.0.0.1:{port}/{page}"
-            with urllib.request.urlopen(address, timeout=10) as answer:
-                found.append(f"{page}: {answer.read()[:50]!r}")
-    return found
-
-
-def test_ports_are_local_and_tell_nothing() -> None:
-    with start_local_cluster(1):
-        me = psutil.Process()
-        ports = [
-            connection.laddr
-            for process in (me, *me.children(recursive=True))
-            for connection in process.net_connections()
-            if connection.status == psutil.CONN_LISTEN
-        ]
-        assert ports and {port.ip for port in ports} == {"127.0.0.1"}
-        assert not [page for p in ports for page in read_pages(p.port)]

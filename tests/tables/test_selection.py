@@ -1,7 +1,7 @@
 """Selection of runs: grouping, preference, refusals to mix."""
 
 from tfcomp.tables.groups import Group, Record, group_records
-from tfcomp.tables.selection import Setting, read_setting, region_is
+from tfcomp.tables.selection import Arms, Setting, read_setting, region_is
 
 DONUT = Setting(
     "donut.flags",
@@ -70,6 +70,13 @@ def test_only_matching_runs() -> None:
     # Flags of bookkeeping do not split a setting.
     runs = make(2, "--eval_every=7") + make(2, first=2)
     assert find(runs).seeds == [0, 1, 2, 3]
+
+
+def test_arms_without_a_run_that_counts() -> None:
+    """All runs of a setting may be too bad to be judged."""
+    (group,) = gather(make(2))
+    found = Arms({"bump": DONUT}, ["encoding"]).find([group.keep([])])
+    assert len(found["bump"]) == 0
 
 
 def test_numbers_of_a_group_by_seed() -> None:

@@ -94,7 +94,11 @@ def fit_once(fit: Fit, tmp_path_factory: pytest.TempPathFactory) -> Fit:
     return train
 
 
-@pytest.mark.parametrize("flags", [CNN, LOW_RANK, HARD, SLOTS])
+@pytest.mark.parametrize(
+    "flags",
+    [CNN, LOW_RANK]
+    + [pytest.param(f, marks=pytest.mark.slow) for f in (HARD, SLOTS)],
+)
 def test_compiled_training_agrees(
     flags: tuple[str, ...], fit_once: Fit
 ) -> None:
@@ -129,7 +133,7 @@ def test_epochs_of_one_call_give_the_same_bits(
     fit_once: Fit, fit: Fit, tmp_path: Path
 ) -> None:
     """Two epochs a call or one, also when killed between and resumed."""
-    flags = (*LOW_RANK, "--epochs=4", "--compiled=always")
+    flags = (*LOW_RANK, "--compiled=always")
     expected, losses = fit_once(flags)
     whole = ReadsEvery()
     check_equal(expected, fit(flags, tmp_path / "whole", whole))

@@ -116,7 +116,9 @@ def test_lost_files_are_made_again(
     """By `--resume`, from the last checkpoint, with its time of training."""
     shutil.copytree(smoke_run.log_dir, tmp_path / "logs")
     places = {"log_dir": f"{tmp_path}/logs", "export_dir": f"{tmp_path}/models"}
-    copy = dataclasses.replace(smoke_run, **places, resume=True)
+    copy = dataclasses.replace(
+        smoke_run, **places, resume=True, pictures=False, export=False
+    )
     run = Path(copy.run_dir)
     (run / "model.keras").write_bytes(b"PK")
     (run / "metrics.json").write_text("{}")

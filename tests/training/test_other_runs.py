@@ -24,6 +24,7 @@ TINY = (
     "--digit_source=stand_in",
     "--num_angles=37",
     "--width=4",
+    "--depth=2",
     "--epochs=1",
 )
 RUNS = {

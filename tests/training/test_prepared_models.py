@@ -31,7 +31,7 @@ KINDS = {
         "--model=mlp",
         "--precision=mixed_bfloat16",
         "--weight_decay=0.1",
-        "--width=16",
+        "--width=8",
         "--plateau_patience=1",
         "--coordinates=continuous",
         "--num_train=40",
@@ -42,7 +42,7 @@ KINDS = {
         "--encoding=one_hot",
         "--axes=x:find,y:none",
         "--width=4",
-        "--rank=8",
+        "--rank=4",
         "--entropy_weight=0.1",
         "--variance_weight=0.1",
         "--prune_below=0.99",
@@ -64,7 +64,7 @@ def test_same_bits(
 ) -> None:
     monkeypatch.setattr(callbacks, "FITTED", 9.0)  # prunes the first run, too
     flags = "--eval_every=0 --pictures=false --export=false --epochs=3"
-    flags += " --steps_per_epoch=9 --grid_size=16 --sigma=2"
+    flags += " --steps_per_epoch=9 --grid_size=8 --region=square:3-4 --depth=1"
 
     def make(name: str, seed: int, *others: str) -> RunConfig:
         return make_smoke_config(
@@ -77,7 +77,7 @@ def test_same_bits(
         )
 
     if kind == "mlp":  # whose observer the first run takes over
-        train(make("another", 3, "--learning_rate=0.1", "--region=corner:9"))
+        train(make("another", 3, "--learning_rate=0.1", "--region=corner:5"))
     train(make("first", 1))
     (kept,) = prepared_models._kept.values()
     weights, metrics = train(make("taken_over", 2))

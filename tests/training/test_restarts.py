@@ -14,6 +14,7 @@ from tfcomp.training.monitor import Monitor
 
 FLAGS = ("--epochs=2", "--steps_per_epoch=4", "--checkpoint_seconds=0")
 FLAGS += ("--layerwise_every=0", "--nopictures", "--noexport")
+FLAGS += ("--model=mlp", "--width=4", "--depth=1")
 MISSED = (*FLAGS, "--id_target=1e-9", "--restarts=1")
 Smoke = Callable[..., RunConfig]
 

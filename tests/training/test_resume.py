@@ -11,7 +11,8 @@ import pytest
 from tfcomp.config.errors import RunError
 from tfcomp.training import callbacks
 
-SMOKE = ("--flagfile=smoke.flags", "--epochs=4")
+SMOKE = ("--flagfile=smoke.flags", "--grid_size=8", "--region=square:3-4")
+SMOKE = (*SMOKE, "--width=4", "--epochs=4", "--steps_per_epoch=9")
 # A rate so large that the loss stops falling within a few epochs.
 FALLING_RATE = (
     "--flagfile=rotated_mnist.flags",
@@ -76,7 +77,12 @@ def fit_whole(fit: Fit, tmp_path_factory: pytest.TempPathFactory) -> Fit:
 
 
 @pytest.mark.parametrize(
-    ("flags", "stops"), [(SMOKE, (0, 2)), (FALLING_RATE, (4,)), (ACTING, (2,))]
+    ("flags", "stops"),
+    [
+        (SMOKE, (0, 2)),
+        (FALLING_RATE, (4,)),
+        pytest.param(ACTING, (2,), marks=pytest.mark.slow),
+    ],
 )
 def test_resume_is_exact(
     flags: tuple[str, ...],

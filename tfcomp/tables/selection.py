@@ -142,7 +142,7 @@ class Arms:
         ]
         return (
             sum(map(has_enough, found)),
-            -max(distances),
+            -max(distances, default=0),
             -sum(len(group.differences) for group in found),
             sum(map(len, found)),
         )

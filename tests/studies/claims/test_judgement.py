@@ -74,7 +74,7 @@ def test_fresh_seeds_judge_when_all_are_in(name: str, kind: str) -> None:
     if len({*plan}) == 1 and "" in plan:
         assert result.verdict is expected
     # One seed less, and they have no say.
-    for start, planned in plan.items():
+    for start, planned in plan.items() if kind == "refuted" else ():
         last = NEXT_SEED + planned - 1
         kept = tuple(run for run in whole.runs if run.seed < last)
         waiting = judge_evidence(name, dataclasses.replace(whole, runs=kept))
