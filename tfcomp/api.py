@@ -116,7 +116,8 @@ def judge_claims(*runs: str | Path) -> list[ClaimResult]:
     Args:
         *runs: Folders of finished runs, packed evidence, patterns with *.
     """
-    from tfcomp.studies.claims import judge, read_some_evidence
+    from tfcomp.studies.claims import judge
+    from tfcomp.studies.claims.evidence import read_some_evidence
 
     return judge(read_some_evidence(",".join(map(str, runs))))
 

@@ -13,7 +13,7 @@ from tests.studies.claims.planted import (
     set_flags,
 )
 from tfcomp.statistics.verdicts import Verdict, above
-from tfcomp.studies.claims.claim import FITTED, Check, Declaration, Number
+from tfcomp.studies.claims.claim import FITTED, Check, Number
 from tfcomp.studies.claims.controls import Control, Kind
 from tfcomp.studies.claims.evidence import (
     FIRST_SEED,
@@ -111,9 +111,7 @@ def test_conditions_are_no_parts_of_a_badge() -> None:
 
 def make_claim(*numbers: Number, controls=(), gates=(FITTED,)) -> Claim:
     test = Check({"bump": make_cnn("bump")}, numbers, gates)
-    return Claim(
-        "C0", "", "", "", "", "", Declaration([test]), controls=controls
-    )
+    return Claim("C0", "", "", "", "", "", [test], controls=controls)
 
 
 NUMBER = Number("a number", "a", above(0.5))

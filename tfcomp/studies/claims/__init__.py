@@ -12,17 +12,6 @@ TensorFlow is not needed.
 
 from tfcomp.studies.claims.all_claims import judge
 from tfcomp.studies.claims.command import Report, write_report
-from tfcomp.studies.claims.evidence import (
-    Evidence,
-    read_evidence,
-    read_some_evidence,
-)
+from tfcomp.studies.claims.evidence import Evidence, read_evidence
 
-__all__ = [
-    "Evidence",
-    "Report",
-    "judge",
-    "read_evidence",
-    "read_some_evidence",
-    "write_report",
-]
+__all__ = ["Evidence", "Report", "judge", "read_evidence", "write_report"]

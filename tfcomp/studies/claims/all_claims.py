@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -11,17 +11,9 @@ from typing import TYPE_CHECKING, Any
 from tfcomp.statistics import estimates
 from tfcomp.statistics.limits import Limits
 from tfcomp.statistics.verdicts import Rule, above, below
+from tfcomp.studies.claims import claim
 from tfcomp.studies.claims.cases import RUNS
-from tfcomp.studies.claims.claim import (
-    FITTED,
-    PLACED,
-    Check,
-    Declaration,
-    Number,
-    OwnCheck,
-    find_met,
-    minus,
-)
+from tfcomp.studies.claims.claim import Check, Number, OwnCheck
 from tfcomp.studies.claims.controls import Control, Kind, read_declarations
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.judgement import Claim, ClaimResult
@@ -31,7 +23,7 @@ from tfcomp.tables.groups import Group
 if TYPE_CHECKING:
     from pandas import Series
 
-GATES = {"fitted": FITTED, "placed": PLACED}
+GATES = {"fitted": claim.FITTED, "placed": claim.PLACED}
 APART = 5.0  # axes of a factor whose profiles differ by more are told apart
 # As C22 has it.
 COMPOSES = {
@@ -42,7 +34,8 @@ COMPOSES = {
 
 def is_sign_right(group: Group, when: str) -> Series:
     """Returns 1 for runs whose axes are apart just if they succeed, else 0."""
-    apart, good = group.get("axis_ratio", when), find_met(group, COMPOSES)
+    apart = group.get("axis_ratio", when)
+    good = claim.find_met(group, COMPOSES)
     is_known = apart.notna() & good.notna()
     return ((apart > APART) == (good > 0)).astype(float).where(is_known)
 
@@ -67,9 +60,10 @@ OVER: dict[str, Callable[[list[float]], Any]] = {
 }
 ACROSS: dict[str, Callable[..., Any]] = {
     "all": lambda *numbers: list(numbers),
-    "difference": minus,
+    "difference": claim.minus,
     "log10 of ratio": lambda a, b: math.log10(a / b) if a > 0 < b else None,
 }
+TESTS = {"ours": "tests", "paper": "paper_tests", "unseen": "unseen_tests"}
 BY: dict[str, estimates.Estimator] = {
     "fact": estimates.estimate_fact,
     "geometric": estimates.estimate_geometric,
@@ -84,21 +78,16 @@ def _read_claim(name: str) -> Claim:
     texts = declared.keys() - {*Kind, "tests", "numbers"}
     tests = dict(declared["tests"])
     gates = tests.pop("gates", ["fitted"])
-    return Claim(
-        name,
-        **{text: _join(declared[text]) for text in texts},
-        tests=Declaration(
-            **{
-                column: [_read_check(name, check, gates) for check in checks]
-                for column, checks in tests.items()
-            }
-        ),
-        controls=[
-            Control(title, kind, planted)
-            for kind in Kind  # the positive ones first
-            for title, planted in declared.get(kind, {}).items()
-        ],
-    )
+    fields = {text: _join(declared[text]) for text in texts}
+    for column, checks in tests.items():
+        read = [_read_check(name, check, gates) for check in checks]
+        fields[TESTS[column]] = read
+    fields["controls"] = [
+        Control(title, kind, planted)
+        for kind in Kind  # the positive ones first
+        for title, planted in declared.get(kind, {}).items()
+    ]
+    return Claim(name, **fields)
 
 
 def _join(value: Any) -> Any:
@@ -111,40 +100,32 @@ def _join(value: Any) -> Any:
 
 
 def _read_check(
-    claim: str, declared: str | Mapping[str, Any], gates: list[str]
+    owner: str, declared: str | Mapping[str, Any], gates: list[str]
 ) -> Check | OwnCheck:
     if isinstance(declared, str):
         return OWN_CHECKS[declared]
-    chosen = [GATES[gate] for gate in declared.get("gates", gates)]
-    return Check(
-        RUNS[declared["runs"]], list(_read_numbers(claim, declared)), chosen
-    )
-
-
-def _read_numbers(claim: str, check: Mapping[str, Any]) -> Iterator[Number]:
-    """Yields the numbers of a check; one of another claim is `C1.error`."""
-    names = check["numbers"]
+    names, ending = declared["numbers"], declared.get("ending", "")
     if names == "all":
-        names = read_declarations()[claim]["numbers"]
-    for name in names:
-        fields = _find_number(claim, name)
-        if ending := check.get("ending", ""):
-            for path in {"column", "less"} & fields.keys():
-                fields[path] += ending
-        yield _make_number(fields)
+        names = read_declarations()[owner]["numbers"]
+    numbers = [_make_number(_find_number(owner, n), ending) for n in names]
+    chosen = [GATES[gate] for gate in declared.get("gates", gates)]
+    return Check(RUNS[declared["runs"]], numbers, chosen)
 
 
-def _find_number(claim: str, name: str) -> dict[str, Any]:
-    """Returns the fields of a number, over those of the one it is `like`."""
+def _find_number(owner: str, name: str) -> dict[str, Any]:
+    """Returns its fields, over the fields of the one (as `C1.error`) `like`."""
     if name.partition(".")[0] in read_declarations():
-        claim, _, name = name.partition(".")
-    fields = dict(read_declarations()[claim]["numbers"][name])
+        owner, _, name = name.partition(".")
+    fields = dict(read_declarations()[owner]["numbers"][name])
     like = fields.pop("like", "")
-    return (_find_number(claim, like) if like else {}) | fields
+    return (_find_number(owner, like) if like else {}) | fields
 
 
-def _make_number(fields: dict[str, Any]) -> Number:
+def _make_number(fields: dict[str, Any], ending: str) -> Number:
     """Makes a number; functions are named as above."""
+    if ending:
+        for path in {"column", "less"} & fields.keys():
+            fields[path] += ending
     fields["quantity"] = _join(fields["quantity"])
     fields["rule"] = _parse_rule(fields["rule"])
     column = fields["column"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 
 from tfcomp.studies.claims import settings
 from tfcomp.studies.claims.claim import Case, Runs
@@ -10,6 +10,7 @@ from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.tables.groups import Group
 from tfcomp.tables.selection import Arms, Setting, find_series, has_enough
 
+PENALTIES = tuple(settings.PENALTIES)
 DEPTHS = (2, 3, 4, 5, 6)
 NUMBERS = (0, 10, 50, 100)  # of bumps beside stripes
 # The first decides: epochs, and steps of one.
@@ -21,12 +22,6 @@ AUTHORS_LENGTH = {"epochs": 20, "steps_per_epoch": 63}
 def is_full_length(epochs: int) -> bool:
     """Returns True unless trained for the authors' length."""
     return epochs != AUTHORS_LENGTH["epochs"]
-
-
-def _make_arms(*names: str) -> Arms:
-    """Returns low-rank networks that differ in their penalties alone."""
-    free = ("entropy_weight", "variance_weight", "penalty_basis")
-    return Arms({name: settings.make_low_rank(name) for name in names}, free)
 
 
 # Volumes spread as training goes on, so that bumps alone and stripes with bumps
@@ -53,29 +48,34 @@ def _compare(
 
 
 def _compare_penalties(
-    *pairs: tuple[str, str],
+    cases: Mapping[str, Sequence[str]], *names: str
 ) -> Callable[[Evidence], Iterator[Case]]:
-    cases = {
+    """Compares low-rank networks that differ in their penalties alone."""
+    free = ("entropy_weight", "variance_weight", "penalty_basis")
+    arms = {name: settings.make_low_rank(name) for name in names or PENALTIES}
+    return partial(_compare, arms=Arms(arms, free), cases=cases)
+
+
+def _list_pairs(*pairs: tuple[str, str]) -> dict[str, tuple[str, str]]:
+    return {
         f"{worse} over {better}": (worse, better) for worse, better in pairs
     }
-    return partial(_compare, arms=_make_arms(*settings.PENALTIES), cases=cases)
 
 
 def _list_depths(evidence: Evidence) -> Iterator[Case]:
     """Yields CNNs that differ in depth alone, which decide, then others."""
     for code in settings.MAIN_CODES:
-        any_depth = settings.make_cnn(code).require(depth=DEPTHS.__contains__)
+        setting = settings.make_cnn(code)
+        any_depth = setting.require(depth=DEPTHS.__contains__)
         base = any_depth.find(evidence.groups)
         must = {**any_depth.must, **base.flags, "depth": DEPTHS.__contains__}
-        alike = find_series(
-            evidence.groups, Setting(any_depth.flagfile, must), "depth"
-        )
-        alike = alike or {4: Group()}
+        same = Setting(any_depth.flagfile, must)
+        alike = find_series(evidence.groups, same, "depth") or {4: Group()}
         for depth, group in alike.items():
             yield Case(f"{code}, depth {depth}", [group])
         for depth in set(DEPTHS).difference(alike):
-            setting = settings.make_cnn(code).require(depth=depth)
-            if len(group := setting.find(evidence.groups)):
+            group = setting.require(depth=depth).find(evidence.groups)
+            if len(group):
                 label = f"{code}, depth {depth}, beside the others"
                 yield Case(label, [group], decides=False)
 
@@ -146,20 +146,13 @@ RUNS: dict[str, Runs] = {
         for name in ("entropy", "variance")
     },
     "corner, both penalties": {"both": settings.decay("both")},
-    "order of penalties": partial(
-        _compare,
-        arms=_make_arms(*settings.PENALTIES),
-        cases={"the order": tuple(settings.PENALTIES)},
-    ),
-    "steps of penalties": _compare_penalties(*pairwise(settings.PENALTIES)),
+    "order of penalties": _compare_penalties({"the order": PENALTIES}),
+    "steps of penalties": _compare_penalties(_list_pairs(*pairwise(PENALTIES))),
     "costs of penalties": _compare_penalties(
-        *((name, "none") for name in [*settings.PENALTIES][1:]),
-        ("variance", "both"),
+        _list_pairs(*product(PENALTIES[1:], ["none"]), ("variance", "both"))
     ),
-    "none and both": partial(
-        _compare,
-        arms=_make_arms("none", "both"),
-        cases={"corner, none less both": ("none", "both")},
+    "none and both": _compare_penalties(
+        {"corner, none less both": ("none", "both")}, "none", "both"
     ),
     "stripes alone": {"stripes only, bump": settings.STRIPES},
     "numbers of bumps": _list_counts,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from tfcomp.statistics.estimates import (
@@ -51,12 +52,6 @@ class Number:
     by: Estimator = estimate_mean  # from its values by seed
 
     @property
-    def is_plain(self) -> bool:
-        """True for a score or measure as it is."""
-        changed = self.less or self.over or self.net or self.across
-        return isinstance(self.column, str) and not changed
-
-    @property
     def is_measured(self) -> bool:
         """True unless training itself wrote all that it is made of."""
         column = self.column
@@ -71,16 +66,13 @@ class Number:
 
     def read(self, groups: Sequence[Group]) -> Values:
         """Returns the number of the groups at every seed that all have."""
-        tables = [self._read(group, END) for group in groups]
-        if self.net:
-            starts = [self._read(group, START) for group in groups]
-            tables = [
-                {
-                    seed: minus(number, start[seed])
-                    for seed, number in end.items()
-                }
-                for end, start in zip(tables, starts, strict=True)
-            ]
+        tables = []
+        for group in groups:
+            table = self._read(group, END)
+            if self.net:
+                start = self._read(group, START)
+                table = {s: minus(n, start[s]) for s, n in table.items()}
+            tables.append(table)
         across = self.across or (lambda value: value)
         values = {}
         for seed in tables[0]:
@@ -90,33 +82,27 @@ class Number:
         return values
 
     def _read(self, group: Group, when: str) -> dict[int, Any]:
-        column = self.column
+        column, over = self.column, self.over
+        table: Any
         if isinstance(column, Mapping):
-            return _to_dict(find_met(group, column))
-        if callable(column):
+            table = find_met(group, column)
+        elif callable(column):
             table = column(group, when)
         else:
-            get = group.get_stages if self.over else group.get
-            table = get(column, when)
+            table = (group.get_stages if over else group.get)(column, when)
         if self.less:
             table = table - group.get(self.less, when)
         if self.needs:
             table = table.where(group.get(self.needs, when).notna())
-        if not self.over:
-            return _to_dict(table)
-        first = 0 if self.from_code else int(CODE in table)
-        rows = table.iloc[:, first:].to_numpy().tolist()
-        is_known = [row and not any(map(math.isnan, row)) for row in rows]
-        numbers = [
-            self.over(row) if known else None
-            for row, known in zip(rows, is_known, strict=True)
-        ]
-        return dict(zip(table.index, numbers, strict=True))
-
-
-def _to_dict(numbers: Series) -> dict[int, float | None]:
-    pairs = zip(numbers.index.tolist(), numbers.tolist(), strict=True)
-    return {seed: None if v != v else v for seed, v in pairs}
+        if over:
+            first = int(CODE in table and not self.from_code)
+            rows = table.iloc[:, first:].to_numpy()
+        else:
+            over, rows = itemgetter(0), table.to_numpy()[:, None]
+        return {
+            seed: over(row) if row and not any(map(math.isnan, row)) else None
+            for seed, row in zip(table.index, rows.tolist(), strict=True)
+        }
 
 
 def find_met(group: Group, rules: Mapping[str, Rule]) -> Series:
@@ -147,9 +133,8 @@ class Gate:
 
     def select(self, group: Group) -> tuple[Group, str]:
         """Returns the runs that count; how many, unless all do."""
-        scores = group.get(self.path).tolist()
-        pairs = zip(group.seeds, scores, strict=True)
-        fitted = group.keep([s for s, v in pairs if self.rule.accepts(v)])
+        scores = zip(group.seeds, group.get(self.path), strict=True)
+        fitted = group.keep([s for s, v in scores if self.rule.accepts(v)])
         words = []
         if len(fitted) < len(group):
             words.append(f"{len(fitted)} of {len(group)} fitted")
@@ -205,12 +190,3 @@ class Check:
 # A test whose rules depend on what it finds returns judged parts.
 OwnCheck = Callable[[Evidence], list[Any]]
 Checks = Sequence[Check | OwnCheck]
-
-
-@dataclass(frozen=True)
-class Declaration:
-    """The tests of a claim; empty ones are the same as ours."""
-
-    ours: Checks
-    paper: Checks = ()
-    unseen: Checks = ()  # of seeds from 300 on

@@ -171,12 +171,14 @@ def plot_claims(results: Sequence[ClaimResult]) -> Figure | None:
 
 def _list_sides(result: ClaimResult) -> Iterator[tuple[list[Row], str]]:
     """Yields rows of the paper's test, and of ours, or why there are none."""
-    claim, tests = result.claim, result.claim.tests
+    claim = result.claim
     note = "the same test" if claim.quote else "not a claim of the paper"
     negatives = (c.plant() for c in claim.controls if c.kind is Kind.NEGATIVE)
     evidence = next(negatives, Evidence())
-    own = result.paper if tests.paper else ()
-    for checks, parts in ((tests.paper, own), (tests.ours, result.parts)):
+    for checks, parts in (
+        (claim.paper_tests, result.own_paper),
+        (claim.tests, result.parts),
+    ):
         planted = judge_checks(checks, evidence)
         yield list_rows(result, parts, planted), "trends" if parts else note
 

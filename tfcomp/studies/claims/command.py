@@ -157,23 +157,17 @@ def _count(found: Iterable[str]) -> str:
 def list_used(result: ClaimResult) -> list[Group]:
     """Returns the groups behind a claim, each once."""
     groups = [group for part in result.parts for group in part.groups]
-    found = {
-        tuple(run["run"] for run in group.runs.values()): group
-        for group in groups
-        if len(group)
-    }
-    return list(found.values())
+    found = {tuple(r["run"] for r in g.runs.values()): g for g in groups}
+    return list(filter(len, found.values()))
 
 
 def count_controls(result: ClaimResult, kind: str) -> str:
     """Counts the controls of a kind that the test told right, as `2 of 2`."""
     chosen = [c for c in result.controls if c.kind == kind]
-    if not chosen:
-        return "–"
-    if chosen[0].verdict is Verdict.NOT_RUN:
+    if chosen and chosen[0].verdict is Verdict.NOT_RUN:
         return "not run yet"
     right = sum(control.is_right for control in chosen)
-    return f"{right} of {len(chosen)}"
+    return f"{right} of {len(chosen)}" if chosen else "–"
 
 
 def summarize_controls(results: Sequence[ClaimResult]) -> str:
@@ -185,7 +179,6 @@ def summarize_controls(results: Sequence[ClaimResult]) -> str:
 
 def list_rows(result: ClaimResult) -> list[dict[str, Any]]:
     """Returns the rows of `claims.csv` for one claim, one a part."""
-    own = result.paper if result.claim.tests.paper else ()
     return [
         {
             "claim": result.claim.name,
@@ -197,18 +190,17 @@ def list_rows(result: ClaimResult) -> list[dict[str, Any]]:
             "quantity": part.quantity,
             "decides": part.decides,
             "fresh": part.is_fresh,
-            **{
-                name: getattr(part.estimate, name, None)
-                for name in ("mean", "low", "high")
-            },
-            "n": part.estimate.count if part.estimate else 0,
-            "n_of": part.estimate.unit if part.estimate else "",
+            "mean": getattr(part.estimate, "mean", None),
+            "low": getattr(part.estimate, "low", None),
+            "high": getattr(part.estimate, "high", None),
+            "n": getattr(part.estimate, "count", 0),
+            "n_of": getattr(part.estimate, "unit", ""),
             "rule": str(part.rule),
             "verdict": str(part.verdict),
             "reason": part.reason,
             "setting": ", ".join(part.differences),
         }
-        for test, parts in (("paper", own), ("ours", result.parts))
+        for test, parts in (("paper", result.own_paper), ("ours", result.parts))
         for part in parts
     ]
 

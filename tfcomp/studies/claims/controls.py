@@ -19,7 +19,6 @@ from tfcomp.studies.claims.evidence import (
 from tfcomp.tables.groups import Record, group_records
 from tfcomp.tables.selection import read_setting
 
-DECLARATIONS = Path(__file__).with_name("claims.toml")
 NUM_PLANTED = 10
 SEARCHES = "searches"  # the setting that is a threshold study
 
@@ -42,7 +41,6 @@ class Control:
     planted: Mapping[str, Any]
 
     def plant(self) -> Evidence:
-        """Makes the evidence."""
         records, studies = self.list_planted()
         return Evidence(tuple(group_records(records)), tuple(studies))
 
@@ -81,7 +79,8 @@ class ControlOutcome:
 @functools.cache
 def read_declarations() -> dict[str, Any]:
     """Returns the content of `claims.toml`."""
-    return tomllib.loads(DECLARATIONS.read_text("utf-8"))
+    path = Path(__file__).with_name("claims.toml")
+    return tomllib.loads(path.read_text("utf-8"))
 
 
 def plant_run(

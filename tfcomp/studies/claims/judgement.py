@@ -24,7 +24,7 @@ from typing import Any
 
 from tfcomp.statistics.verdicts import Verdict
 from tfcomp.studies.claims import result_text
-from tfcomp.studies.claims.claim import Checks, Declaration
+from tfcomp.studies.claims.claim import Checks
 from tfcomp.studies.claims.controls import Control, ControlOutcome, Kind
 from tfcomp.studies.claims.evidence import (
     FIRST,
@@ -53,7 +53,9 @@ class Claim:
     place: str
     rule: str
     method: str
-    tests: Declaration
+    tests: Checks
+    paper_tests: Checks = ()  # empty if the same, as the next
+    unseen_tests: Checks = ()  # of seeds from 300 on
     controls: Sequence[Control] = ()
     # How many seeds judge the parts whose label begins so, by `PLANS`.
     fresh: Mapping[str, int] = field(default_factory=dict)
@@ -68,7 +70,7 @@ class Claim:
 
     def judge(self, evidence: Evidence) -> ClaimResult:
         """Judges all parts of the claim, it as a whole, and its test."""
-        parts, waits = self._judge_rounds(evidence, self.tests.ours)
+        parts, waits = self._judge_rounds(evidence, self.tests)
         verdict, reason = self._limit(parts, *combine_parts(parts))
         reason = "; ".join(filter(None, [reason, waits]))
         outcomes = (*self._planted, *self._judge_networks(evidence, parts))
@@ -79,8 +81,8 @@ class Claim:
             )
             verdict = Verdict.NOT_VALID
         paper = parts if self.quote else []
-        if self.tests.paper:
-            paper, _ = self._judge_rounds(evidence, self.tests.paper)
+        if self.paper_tests:
+            paper, _ = self._judge_rounds(evidence, self.paper_tests)
         return ClaimResult(self, parts, verdict, reason, outcomes, paper)
 
     def _limit(
@@ -106,8 +108,8 @@ class Claim:
             seen = evidence.rounds[TRIALS]
         parts, waits = judge_checks(checks, seen), []
         for number, kind in PLANS.items():
-            if number == UNSEEN and checks is self.tests.ours:
-                checks = self.tests.unseen or checks
+            if number == UNSEEN and checks is self.tests:
+                checks = self.unseen_tests or checks
             for start, planned in getattr(self, kind).items():
                 limited = evidence.rounds[number].limit(planned)
                 found = judge_checks(checks, limited)
@@ -146,7 +148,7 @@ class Claim:
 
     def _test(self, evidence: Evidence, whole: bool = False) -> Verdict:
         """Judges what evidence has of the claim, or the whole of it."""
-        parts = judge_checks(self.tests.ours, evidence)
+        parts = judge_checks(self.tests, evidence)
         return combine_parts(p for p in parts if whole or p.estimate)[0]
 
 
@@ -186,7 +188,7 @@ class ClaimResult:
 
     @property
     def _paper_by_part(self) -> Verdicts:
-        if not self.claim.tests.paper:
+        if not self.claim.paper_tests:
             return self.by_part if self.paper else {}
         return result_text.split_parts(self.paper)
 
@@ -199,11 +201,15 @@ class ClaimResult:
     def paper_badge(self) -> str:
         """The badge of the paper's own statement; empty if it has none."""
         badge = result_text.describe_verdicts(self._paper_by_part)
-        is_same = badge and not self.claim.tests.paper
+        is_same = badge and not self.claim.paper_tests
         return f"{badge}; the same test" if is_same else badge
+
+    @property
+    def own_paper(self) -> Sequence[Part]:
+        """The parts of the paper's own test; empty if it is the same."""
+        return self.paper if self.claim.paper_tests else ()
 
     @property
     def paper_meaning(self) -> str:
         """The paper's own numbers, by side of its rule."""
-        own = self.paper if self.claim.tests.paper else ()
-        return result_text.describe_parts(own)
+        return result_text.describe_parts(self.own_paper)

@@ -6,17 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tfcomp.evaluation.metrics import find_limits
+from tfcomp.statistics import verdicts
 from tfcomp.statistics.estimates import Estimate
 from tfcomp.statistics.limits import REAL
 from tfcomp.statistics.seed_statistics import adjust_by_holm
-from tfcomp.statistics.verdicts import (
-    MIN_SEEDS,
-    SIGNIFICANT,
-    Rule,
-    Verdict,
-    combine,
-    judge,
-)
+from tfcomp.statistics.verdicts import Rule, Verdict
 from tfcomp.studies.claims.claim import Case, Check, Checks, Gate, Number
 from tfcomp.studies.claims.evidence import FIRST, FRESH, Evidence
 from tfcomp.tables.flatten import END, MEASURED
@@ -91,9 +85,10 @@ class Part:
         if self.estimate is None and self.num_runs:
             reason = self.problem or "the runs lack this number"
             return Verdict.UNDECIDED, reason
-        if self.problem and self.estimate and self.estimate.count >= MIN_SEEDS:
-            return Verdict.UNDECIDED, self.problem
-        return judge(self.estimate, self.rule)
+        if self.problem and self.estimate:
+            if self.estimate.count >= verdicts.MIN_SEEDS:
+                return Verdict.UNDECIDED, self.problem
+        return verdicts.judge(self.estimate, self.rule)
 
 
 def judge_checks(checks: Checks, evidence: Evidence) -> list[Part]:
@@ -112,16 +107,16 @@ def measure(
     case: Case, numbers: Sequence[Number], gates: Sequence[Gate]
 ) -> list[Part]:
     """Judges numbers of the same runs, a part for each number."""
-    tried, groups, notes = case.groups, list(case.groups), list[str]()
-    if gates:
-        each = [*gates] * (len(tried) if len(gates) == 1 else 1)
-        for place, gate in enumerate(each):
-            groups[place], note = gate.select(tried[place])
-            notes += [note] * bool(note)
-    fitted, unfitted = ", ".join(notes), ""
+    tried = case.groups
+    each = [*gates] * (len(tried) if len(gates) == 1 else 1)
+    pairs = [gate.select(g) for gate, g in zip(each, tried, strict=False)]
+    groups = [group for group, _ in pairs] or tried
+    fitted, unfitted = ", ".join(note for _, note in pairs if note), ""
     sizes = zip(map(len, groups), map(len, tried), strict=True)
     if any(kept < MIN_FITTED * all_runs for kept, all_runs in sizes):
         unfitted = f"not fitted: {fitted}"
+    runs = (run for group in groups for run in group.runs.values())
+    is_mixed = len({run[MEASURED] for run in runs if run[MEASURED]}) > 1
     problem = case.problem or find_copies(tried)
     estimates = [_estimate(number, groups, tried) for number in numbers]
     return [
@@ -134,7 +129,7 @@ def measure(
             fitted=fitted,
             problem=problem
             or ("" if number.is_share else unfitted)
-            or _find_mixture(number, groups),
+            or (MIXED if is_mixed and number.is_measured else ""),
             decides=case.decides and number.decides and not is_awaited,
             is_awaited=is_awaited,
             of=case.label,
@@ -149,10 +144,11 @@ def _estimate(
     number: Number, groups: Sequence[Group], tried: Sequence[Group]
 ) -> Estimate | None:
     """Estimates a number over the seeds that all groups have."""
-    limits = number.limits
+    limits, values = number.limits, number.read(groups)
     if limits is None:
-        limits = find_limits(str(number.column)) if number.is_plain else REAL
-    values = number.read(groups)
+        changed = number.less or number.over or number.net or number.across
+        is_plain = isinstance(number.column, str) and not changed
+        limits = find_limits(str(number.column)) if is_plain else REAL
     if number.is_share:  # runs that are not fitted failed
         (group,) = tried
         values = {**dict.fromkeys(group.seeds, 0.0), **values}
@@ -178,37 +174,23 @@ def find_copies(groups: Iterable[Group]) -> str:
     return ""
 
 
-def _find_mixture(number: Number, groups: Sequence[Group]) -> str:
-    """Returns a problem if several versions of the code measured a number."""
-    runs = (run for group in groups for run in group.runs.values())
-    versions = {run[MEASURED] for run in runs if run[MEASURED]}
-    return MIXED if number.is_measured and len(versions) > 1 else ""
-
-
 def correct_refutations(parts: Sequence[Part]) -> list[Part]:
     """Leaves a part undecided if Holm's correction saves it from refutation."""
-    # All parts of a claim that decide and were judged.
-    family = [p for p in parts if p.decides and p.estimate and not p.problem]
-    tests = {
-        id(part): part.rule.compute_refutation_p(part.estimate)
-        for part in family
-        if part.estimate and part.verdict is Verdict.REFUTED
-    }
-    others = [1.0] * (len(family) - len(tests))
-    adjusted = adjust_by_holm([*tests.values(), *others])
-    problems = {
-        key: f"refuted but for Holm's correction (p = {p:.2g})"
-        for (key, p), p_holm in zip(tests.items(), adjusted, strict=False)
-        if p_holm is not None and p_holm >= SIGNIFICANT
-    }
-    return [
-        replace(part, problem=problems[id(part)])
-        if id(part) in problems
-        else part
-        for part in parts
-    ]
+    tests: dict[int, float | None] = {}  # of all that decide and were judged
+    for place, part in enumerate(parts):
+        if part.decides and part.estimate and not part.problem:
+            p = part.rule.compute_refutation_p(part.estimate)
+            tests[place] = p if part.verdict is Verdict.REFUTED else 1.0
+    corrected = list(parts)
+    adjusted = adjust_by_holm([*tests.values()])
+    for (place, p), p_holm in zip(tests.items(), adjusted, strict=True):
+        is_refuted = parts[place].verdict is Verdict.REFUTED
+        if is_refuted and (p_holm or 0.0) >= verdicts.SIGNIFICANT:
+            words = f"refuted but for Holm's correction (p = {p:.2g})"
+            corrected[place] = replace(parts[place], problem=words)
+    return corrected
 
 
 def combine_parts(parts: Iterable[Part]) -> tuple[Verdict, str]:
     """Returns the verdict on a claim that its deciding parts must support."""
-    return combine([part.verdict for part in parts if part.decides])
+    return verdicts.combine([p.verdict for p in parts if p.decides])

@@ -176,11 +176,10 @@ def make_score_tables(evidence: Evidence) -> dict[str, str]:
     """Returns a table in Markdown for each sweep, by its name."""
     sweeps: dict[str, list[Group]] = {}
     for group in evidence.groups:
-        by_study: dict[str, set[int]] = {}
-        for seed, run in group.runs.items():
-            by_study.setdefault(run["study"], set()).add(seed)
-        for name, seeds in by_study.items():
-            sweeps.setdefault(name, []).append(group.keep(seeds))
+        names = {seed: run["study"] for seed, run in group.runs.items()}
+        for name in dict.fromkeys(names.values()):
+            kept = group.keep([seed for seed in names if names[seed] == name])
+            sweeps.setdefault(name, []).append(kept)
     return {name: format_sweep(found) for name, found in sorted(sweeps.items())}
 
 
@@ -188,12 +187,9 @@ def format_sweep(groups: Sequence[Group]) -> str:
     """Returns the table of some runs: a row a setting, fitted ones if any."""
     names = seed_statistics.choose_flags([group.flags for group in groups])
 
-    def order(group: Group) -> list[tuple[bool, float, str]]:
+    def order(group: Group) -> list[tuple[bool, Any]]:
         values = [group.flags[name] for name in names]
-        return [
-            (True, 0.0, value) if isinstance(value, str) else (False, value, "")
-            for value in values
-        ]
+        return [(isinstance(value, str), value) for value in values]
 
     rows = [["setting", "fitted", *SCORES]]
     for group in sorted(groups, key=order):

@@ -33,20 +33,15 @@ def make_decoder(
     flagfile: str, region: str, *changes: str, **must: Condition
 ) -> Setting:
     """Returns networks that draw bumps; any region of the kind matches."""
-    shared = {
-        "dataset": "gaussian_bumps",
-        "region": region_is(region),
-        "num_train": 0,
-        "coordinates": "grid",
-    }
-    return Setting(flagfile, shared | must, (f"--region={region}", *changes))
+    must = {"num_train": 0, "coordinates": "grid"} | must
+    must |= {"dataset": "gaussian_bumps", "region": region_is(region)}
+    return Setting(flagfile, must, (f"--region={region}", *changes))
 
 
 def make_cnn(code: str, region: str = "square:6-22") -> Setting:
     """Returns the CNNs of one code, by default on the donut."""
-    return make_decoder(
-        CODE_FLAGFILES[code], region, model="cnn", encoding=code
-    )
+    must = {"model": "cnn", "encoding": code}
+    return make_decoder(CODE_FLAGFILES[code], region, **must)
 
 
 def make_mlp(code: str) -> Setting:
@@ -59,15 +54,11 @@ def make_mlp(code: str) -> Setting:
 def make_low_rank(penalties: str, region: str = "corner") -> Setting:
     """Returns low-rank networks with some of `PENALTIES`, and a region."""
     flagfile, entropy, variance = PENALTIES[penalties]
-    setting = make_decoder(
-        flagfile,
-        HELD_OUT[region],
-        "--penalty_basis=raw",
-        model="low_rank",
-        entropy_weight=entropy,
-        variance_weight=variance,
-    )
-    return setting.require(penalty_basis="raw") if variance else setting
+    must = {"model": "low_rank", "entropy_weight": entropy}
+    must |= {"variance_weight": variance}
+    must |= {"penalty_basis": "raw"} if variance else {}
+    basis = "--penalty_basis=raw"
+    return make_decoder(flagfile, HELD_OUT[region], basis, **must)
 
 
 def decay(penalties: str, region: str = "corner") -> Setting:
@@ -78,15 +69,11 @@ def decay(penalties: str, region: str = "corner") -> Setting:
 
 def make_hard(axes: str) -> dict[str, Setting]:
     """Returns hard rendering with a flag `axes` for each region."""
+    file, flag = "hard_rendering.flags", f"--axes={axes}"
+    must = {"model": "hard_rendering", "axes": axes}
     words = "found" if axes == "find" else "given"
     return {
-        f"{name}, axes {words}": make_decoder(
-            "hard_rendering.flags",
-            region,
-            f"--axes={axes}",
-            model="hard_rendering",
-            axes=axes,
-        )
+        f"{name}, axes {words}": make_decoder(file, region, flag, **must)
         for name, region in HELD_OUT.items()
     }
 
@@ -95,22 +82,11 @@ GIVEN, FOUND = make_hard("x:columns,y:rows"), make_hard("find")
 HARD = GIVEN | FOUND
 STRIPED = Setting(
     "stripes_and_bumps.flags",
-    {
-        "dataset": "stripes",
-        "model": "cnn",
-        "encoding": "bump",
-        "region": region_is("corner"),
-    },
-)
+    {"dataset": "stripes", "model": "cnn", "encoding": "bump"},
+).require(region=region_is("corner"))
 STRIPES = Setting(
     "stripes.flags", {**STRIPED.must, "num_bumps": 0}, ("--encoding=bump",)
 )
 ROTATED = Setting(
-    "rotated_mnist.flags",
-    {
-        "dataset": "rotated_digits",
-        "digit_source": "mnist",
-        "digit_classes": "",
-        "region": region_is("gap"),
-    },
-)
+    "rotated_mnist.flags", {"dataset": "rotated_digits", "digit_classes": ""}
+).require(digit_source="mnist", region=region_is("gap"))
