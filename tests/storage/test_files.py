@@ -172,6 +172,7 @@ ALLOWED = {
     "tfcomp/evaluation/loading.py",  # np.savez, in memory
     "tfcomp/config/quiet.py",  # a file in memory
     "tfcomp/config/process.py",  # a new temporary folder
+    "tfcomp/figures/exhibits.py",  # a figure, where a user saves it
     "tfcomp/evaluation/kept_outputs.py",  # np.savez in a `write_whole`
     "pipelines/steps/canary.py",  # a new temporary folder
     "pipelines/steps/release.py",  # a new temporary folder
