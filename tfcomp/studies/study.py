@@ -35,7 +35,6 @@ PLANS: dict[str, Sequence[str]] = {
     "paper": ("campaign/*", "threshold"),
 }
 SEARCH = "threshold"  # the start of the names of flagfiles of searches
-HEADS = ["part", "items", "finished", "in evidence", "time for the rest"]
 
 
 def list_works(plan: Sequence[str], *places: str) -> list[Workload]:
@@ -74,7 +73,8 @@ def run_all(works: Sequence[Workload], options: SchedulerOptions) -> list[str]:
 def describe_plan(works: Sequence[Workload], runs: str, workers: int) -> str:
     """Returns a table of parts, with finished items and remaining time."""
     evidence = read_evidence(split_names(runs)) if runs else Evidence()
-    rows, missing, times = [HEADS], 0, []
+    heads = "part", "items", "finished", "in evidence", "time for the rest"
+    rows, missing, times = [list(heads)], 0, []
     for work in works:
         left = len(work.list_missing())
         num_known, seconds = find_in_evidence(work, evidence)

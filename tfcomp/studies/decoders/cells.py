@@ -51,10 +51,6 @@ NUMBERS = {
     "weights": "train/weights",
     "seconds": "train/seconds",
 }
-RATIOS = {
-    "over_additive": "additive_predictor",
-    "over_nearest": "nearest_memory",
-}
 Row = dict[str, Any]
 
 
@@ -159,9 +155,9 @@ def _judge_cell(split: str, decoder: str, runs: pd.DataFrame) -> Row:
     }
     if fitted.empty:
         row["verdict"] = "not fitted"
-    for name, reference in RATIOS.items():
-        error = numbers[reference]
-        row[name] = row["ood_relative_mse"] / error if error else math.nan
+    for name in ("additive_predictor", "nearest_memory"):
+        ratio = row["ood_relative_mse"] / (numbers[name] or math.nan)
+        row[f"over_{name.partition('_')[0]}"] = ratio
     return row
 
 
@@ -176,21 +172,23 @@ def find_expected(split: str, decoder: str) -> str | None:
 
 def judge_expectations(cells: Sequence[Row]) -> list[list[str]]:
     """Judges both statements on every split, and on all in the last row."""
-    rows = []
-    for split in EXPECTED:
-        found: dict[str, list[Verdict]] = {v: [] for v in VERDICTS.values()}
-        for cell in cells:
-            verdict, expected = cell["verdict"], cell["expected"]
-            if cell["split"] != split or expected is None:
-                continue
-            if verdict == expected:
-                found[expected].append(Verdict.REPRODUCED)
-            elif verdict in found:
-                found[expected].append(Verdict.REFUTED)
-            # A decoder that does not fit does not count as a failure.
-            elif expected == "composes" or verdict != "not fitted":
-                found[expected].append(Verdict.UNDECIDED)
-        rows.append([split, *(combine(v)[0] for v in found.values())])
-    _, *columns = zip(*rows, strict=True)
-    every = [combine([Verdict(v) for v in c])[0] for c in columns]
-    return [*rows, ["all", *every]]
+    composes, fails = VERDICTS.values()
+    judged: dict[tuple[str, str], list[Verdict]] = {
+        place: [] for place in product(EXPECTED, (composes, fails))
+    }
+    for cell in cells:
+        verdict, expected = cell["verdict"], cell["expected"]
+        if verdict == expected:
+            found = Verdict.REPRODUCED
+        else:
+            is_other = verdict in (composes, fails)
+            found = Verdict.REFUTED if is_other else Verdict.UNDECIDED
+        # A decoder that does not fit does not count as a failure.
+        if expected and (expected, verdict) != (fails, "not fitted"):
+            judged[cell["split"], expected].append(found)
+    columns = [
+        [combine(judged[split, expected])[0] for split in EXPECTED]
+        for expected in (composes, fails)
+    ]
+    every = ["all", *(combine(column)[0] for column in columns)]
+    return [*map(list, zip(EXPECTED, *columns, strict=True)), every]

@@ -18,7 +18,6 @@ EXPECTED = ["data and split", "the matching decoder composes", "others fail"]
 SIGNS = {"composes": "yes", "fails": "no", "undecided": "?", "not fitted": "–"}
 COSTS = {"weights": "weights", "seconds": "s of training"}
 OWN = "acting"
-LOOKS = ("first", "second")
 PAIRS = ["decoder", "splits", "not determined", "pairs in order"]
 
 
@@ -36,9 +35,10 @@ def write_cells(cells: Sequence[Row], output: Path) -> str:
     text = "\n".join([*texts, _format_costs(table)])
     write_text(output / "decoders.md", text)
     signs = _pivot_signs(table)
+    places: Any = table.set_index(["decoder", "split"])
     figure = draw_score_table(
-        _map_places(table, "split", table["ood_r2"].astype(float)),
-        _map_places(table, "split", table["sign"]),
+        places["ood_r2"].astype(float).to_dict(),
+        places["sign"].to_dict(),
         list(signs.index),
         list(map(str, signs)),
         label="OOD R² (below 0 as 0)",
@@ -62,9 +62,8 @@ def _pivot_signs(table: pd.DataFrame) -> pd.DataFrame:
     composes = (table["verdict"] == "composes").groupby(table["decoder"])
     ranks = 1000 * composes.sum() + composes.size()
     order = ranks.sort_values(ascending=False, kind="stable").index
-    return table.pivot(index="decoder", columns="split", values="sign").loc[
-        order
-    ]
+    signs = table.pivot(index="decoder", columns="split", values="sign")
+    return signs.loc[order]
 
 
 def _format_costs(table: pd.DataFrame) -> str:
@@ -91,9 +90,8 @@ def write_splits(rows: Sequence[Row], output: Path, name: str) -> str:
         return ""
     _write_rounded(output / f"{name}.csv", rows)
     solved = pd.DataFrame(rows)
-    splits = list(solved.groupby("split", sort=False))
-    lines = [_format_split(str(split), here) for split, here in splits]
-    table = pd.DataFrame(lines)
+    splits = solved.groupby("split", sort=False)
+    table = pd.DataFrame([_format_split(str(n), here) for n, here in splits])
     text = f"{_format_table(table.set_index('held out'))}\n"
     if pairs := list_pairs(solved):
         text += format_rows([PAIRS, *pairs])
@@ -111,7 +109,8 @@ def _format_split(name: str, rows: pd.DataFrame) -> dict[str, str]:
     rounds, kinds, solves, best, other = "not run", "–", "", "–", "not run"
     if len(own):
         last, *before = [format_cell(row) for _, row in own.iterrows()]
-        looks = [f"{n} look {t}" for n, t in zip(LOOKS, before, strict=False)]
+        pairs = zip(("first", "second"), before, strict=False)
+        looks = [f"{number} look {text}" for number, text in pairs]
         rounds, solves = "; ".join([last, *looks]), own.iloc[0]["solves"]
         r2 = own.iloc[0][["r2_certified", "r2_others"]]
         kinds = ", ".join(map(_format, r2)) if r2.fillna(0).any() else "–"
@@ -151,14 +150,14 @@ def _draw_splits(solved: pd.DataFrame) -> bytes:
     shares = solved["certified_1"].fillna(0.0).map("{:.0%}".format)
     names = solved["split"].str.replace(",", ", ") + " " + shares
     latest = solved.assign(column=names).drop_duplicates(["column", "decoder"])
-    r2 = latest["r2"].astype(float)
+    r2: Any = latest.set_index(["decoder", "column"])["r2"].astype(float)
     order = sorted(
         set(latest["decoder"]),
         key=lambda row: (row.startswith("("), row != OWN, row),
     )
     figure = draw_score_table(
-        _map_places(latest, "column", r2),
-        _map_places(latest, "column", r2.map(_format)),
+        r2.to_dict(),
+        r2.map(_format).to_dict(),
         order,
         list(names.unique()),
         label="R² of held-out images (below 0 as 0)",
@@ -166,14 +165,6 @@ def _draw_splits(solved: pd.DataFrame) -> bytes:
         "gray: does not fit, white: not run, in parentheses: no network",
     )
     return figure_to_png(figure, num_colors=256, dpi=110)
-
-
-def _map_places(
-    table: pd.DataFrame, column: str, values: pd.Series
-) -> dict[tuple[str, str], Any]:
-    """Returns values by decoder and the column of a picture."""
-    places = zip(table["decoder"], table[column], strict=True)
-    return dict(zip(places, values, strict=True))
 
 
 def _format(value: float, digits: str = ".2f") -> str:
@@ -184,8 +175,7 @@ def _write_rounded(path: Path, rows: Sequence[Row]) -> None:
     """Writes rows as CSV, with six digits, which all machines share."""
 
     def round_value(value: Any) -> Any:
-        if not isinstance(value, float):
-            return value
-        return "" if value != value else float(f"{value:.6g}")
+        value = "" if value != value else value
+        return float(f"{value:.6g}") if isinstance(value, float) else value
 
     write_csv(path, [{k: round_value(v) for k, v in r.items()} for r in rows])

@@ -9,14 +9,8 @@ the best reference, a predictor without a network.
 import numpy as np
 import pandas as pd
 
-from tfcomp.studies.decoders.cells import (
-    BOUND,
-    FRESH,
-    Row,
-    average,
-    estimate_r2,
-    is_open,
-)
+from tfcomp.studies.decoders import cells
+from tfcomp.studies.decoders.cells import FRESH, Row, average
 
 RIVALS = {"additive", "cnn", "slots"}  # of decoders_law.flags
 # First seeds of the replication rounds of version 2.
@@ -59,11 +53,8 @@ def _list_split(name: str, runs: pd.DataFrame) -> list[Row]:
     shared |= {fact: average(facts, path) for fact, path in FACTS.items()}
     shared |= {n: int(shared[n]) for n in COUNTS if shared[n] > 0}
     references = _list_references(facts.iloc[0])
-    bound = max([BOUND, *(row["r2"] for row in references)])
-    rounds = [
-        _describe_round(str(decoder), each, bound)
-        for decoder, each in (*latest, *earlier)
-    ]
+    bound = max([cells.BOUND, *(row["r2"] for row in references)])
+    rounds = [_describe_round(str(d), r, bound) for d, r in latest + earlier]
     return [shared | row for row in (*rounds, *references)]
 
 
@@ -80,9 +71,9 @@ def _list_references(run: pd.Series) -> list[Row]:
 
 
 def _describe_round(decoder: str, runs: pd.DataFrame, bound: float) -> Row:
-    fitted, _, (mean, low, high) = estimate_r2(runs)
+    fitted, _, (mean, low, high) = cells.estimate_r2(runs)
     solves = "yes" if low > bound else "no" if high <= bound else "?"
-    solves = "?" if is_open(runs, fitted) else solves
+    solves = "?" if cells.is_open(runs, fitted) else solves
     return {
         "decoder": decoder,
         "first_seed": int(runs["seed"].iloc[0]),
@@ -121,6 +112,6 @@ def list_pairs(solved: pd.DataFrame) -> list[list[str]]:
         known, others = rows["r2"][is_known], rows["r2"][~is_known]
         ordered = (known.to_numpy()[:, None] > others.to_numpy()).sum()
         if total := len(known) * len(others):
-            cells = decoder, len(rows), len(others), f"{ordered} of {total}"
-            counted.append(list(map(str, cells)))
+            texts = decoder, len(rows), len(others), f"{ordered} of {total}"
+            counted.append(list(map(str, texts)))
     return counted

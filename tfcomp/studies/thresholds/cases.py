@@ -5,6 +5,7 @@ seed of bumps, initial weights and the order of batches. Its result, a row for
 each criterion, is one file, whose name is a hash of flags and code.
 """
 
+import itertools
 import json
 import math
 import re
@@ -124,14 +125,11 @@ def list_cases(base: RunConfig, settings: SearchSettings) -> list[Case]:
         rule = f"must make at most {MAX_ITEMS} searches with {kinds} cases"
         raise ConfigError("seeds", rule, settings.seeds)
     cases = []
-    for kind, region in settings.variants:
-        text = f'"{region}"'
-        one = replace(settings, kinds=kind, regions=text, seeds=1)
-        for size in settings.sizes:
-            one = replace(one, grid_sizes=str(size))
-            for seed in settings.all_seeds:
-                own = replace(one, first_seed=seed)
-                cases.append(Case(kind, region, size, seed, base, own))
+    lists = settings.variants, settings.sizes, settings.all_seeds
+    for (kind, region), size, seed in itertools.product(*lists):
+        own = replace(settings, kinds=kind, regions=f'"{region}"', seeds=1)
+        own = replace(own, grid_sizes=str(size), first_seed=seed)
+        cases.append(Case(kind, region, size, seed, base, own))
     return cases
 
 

@@ -13,7 +13,7 @@ the same command runs the missing ones.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,21 +25,12 @@ from tfcomp.config.command import Command
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.datasets.notes import list_notes
 from tfcomp.models.config_checks import check_config
-from tfcomp.statistics.estimates import (
-    PowerLaw,
-    SizeMean,
-    average_sizes,
-    fit_power_law,
-)
+from tfcomp.statistics import estimates
 from tfcomp.storage.files import make_subfolder, read_text, write_csv
 from tfcomp.storage.output_folders import check_run_folders
-from tfcomp.studies.thresholds import one_search
+from tfcomp.studies.thresholds import one_search, search_settings
 from tfcomp.studies.thresholds.cases import Case, Row, list_cases
-from tfcomp.studies.thresholds.search_settings import (
-    ACCURACY,
-    SearchSettings,
-    define_search_flags,
-)
+from tfcomp.studies.thresholds.search_settings import SearchSettings
 from tfcomp.sweeps.scheduler_options import SchedulerOptions, is_here
 from tfcomp.sweeps.worker_task import TaskFunction
 from tfcomp.sweeps.workload import Workload, run_missing
@@ -52,7 +43,6 @@ KEYS = ("kind", "region", "criterion")
 TOTAL = "num_examples"
 GUIDES = {"linear, N": 1.0, "cubic, N³": 3.0}
 COLUMNS = (*KEYS, "grid_size", "mean_examples", "low", "high", "num_seeds")
-Key = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -109,11 +99,12 @@ def list_slopes(rows: Sequence[Row]) -> list[Row]:
         reached = [row for row in group if row["reached"]]
         for quantity in ("num_bumps", TOTAL):
             _, fit, note = _fit(group, quantity)
-            numbers = ("slope", "low", "high")
             slope = {
                 **dict(zip(KEYS, key, strict=True)),
                 "quantity": quantity,
-                **{name: getattr(fit, name, None) for name in numbers},
+                "slope": getattr(fit, "slope", None),
+                "low": getattr(fit, "low", None),
+                "high": getattr(fit, "high", None),
                 "n": len(reached),
                 "num_sizes": len({row["grid_size"] for row in reached}),
                 "not_reached": len(group) - len(reached),
@@ -123,16 +114,18 @@ def list_slopes(rows: Sequence[Row]) -> list[Row]:
     return slopes
 
 
-def _group(rows: Sequence[Row]) -> Iterator[tuple[Key, list[Row]]]:
-    groups: dict[Key, list[Row]] = {}
+def _group(
+    rows: Iterable[Row], names: Sequence[str] = KEYS
+) -> Iterable[tuple[tuple[str, ...], list[Row]]]:
+    groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
-        groups.setdefault(tuple(row[name] for name in KEYS), []).append(row)
-    yield from groups.items()
+        groups.setdefault(tuple(row[name] for name in names), []).append(row)
+    return groups.items()
 
 
 def _fit(
     rows: Sequence[Row], quantity: str
-) -> tuple[list[SizeMean], PowerLaw | None, str]:
+) -> tuple[list[estimates.SizeMean], estimates.PowerLaw | None, str]:
     """Returns means of sizes, their law, and why there is none."""
     reached = [row for row in rows if row["reached"]]
     counts, notes = [row[quantity] for row in reached], []
@@ -143,8 +136,9 @@ def _fit(
         return [], None, "; ".join(notes)
     if reached and not any(row["num_bumps"] for row in reached):
         notes.append("stripes alone: linear by construction")
-    means = average_sizes([row["grid_size"] for row in reached], counts)
-    fit = fit_power_law(means)
+    sizes = [row["grid_size"] for row in reached]
+    means = estimates.average_sizes(sizes, counts)
+    fit = estimates.fit_power_law(means)
     if fit is None:
         notes.append("fewer than 2 sizes: no slope")
     elif fit.low is None:
@@ -154,11 +148,8 @@ def _fit(
 
 def make_exhibits(rows: Sequence[Row]) -> list[Exhibit]:
     """Plots the training examples needed over grid size, by criterion."""
-    criteria = dict.fromkeys(row["criterion"] for row in rows)
-    return [
-        _make_exhibit(name, [row for row in rows if row["criterion"] == name])
-        for name in criteria
-    ]
+    groups = _group(rows, ["criterion"])
+    return [_make_exhibit(name, searches) for (name,), searches in groups]
 
 
 def _make_exhibit(criterion: str, searches: list[Row]) -> Exhibit:
@@ -166,7 +157,8 @@ def _make_exhibit(criterion: str, searches: list[Row]) -> Exhibit:
     from tfcomp.figures.estimate_plots import Scaling, draw_power_laws
     from tfcomp.figures.exhibits import Exhibit
 
-    sign = "at least" if criterion == ACCURACY else "at most"
+    is_accuracy = criterion == search_settings.ACCURACY
+    sign = "at least" if is_accuracy else "at most"
     words = criterion.replace("_", " ").replace("mse", "MSE")
     goal = f"{words} of {sign} {searches[0]['target']:g}"
     lines: dict[str, Any] = {}
@@ -175,25 +167,16 @@ def _make_exhibit(criterion: str, searches: list[Row]) -> Exhibit:
         means, fit, _ = _fit(group, TOTAL)
         numbers = [astuple(mean) for mean in means]
         slope = fit.describe() if fit else "no slope"
-        reached, missed = (
-            [
-                (r["grid_size"], r[TOTAL])
-                for r in group
-                if r["reached"] == is_met
-            ]
-            for is_met in (True, False)
-        )
+        counts = [((r["grid_size"], r[TOTAL]), r["reached"]) for r in group]
         lines[f"{key[0].replace('_', ' ')}, region {key[1]}: {slope}"] = (
             Scaling(
-                reached,
+                [count for count, is_met in counts if is_met],
                 [mean[:4] for mean in numbers],
-                missed,
+                [count for count, is_met in counts if not is_met],
                 (fit.constant, fit.slope) if fit else None,
             )
         )
-        rows += [
-            dict(zip(COLUMNS, key + mean, strict=True)) for mean in numbers
-        ]
+        rows += [dict(zip(COLUMNS, key + n, strict=True)) for n in numbers]
     figure = draw_power_laws(lines, GUIDES, title=f"Data needed for {goal}")
     caption = (
         f"The smallest number of training examples (stripes included) that "
@@ -223,7 +206,7 @@ def search_thresholds(values: dict[str, Any]) -> int:
 
 def define_flags() -> flags.FlagValues:
     """Returns the flags of a run, of a search, and of its workers."""
-    values = define_search_flags()
+    values = search_settings.define_search_flags()
     run_flags.define_settings(SchedulerOptions.list_settings(), values)
     return values
 
