@@ -94,11 +94,7 @@ def fit_once(fit: Fit, tmp_path_factory: pytest.TempPathFactory) -> Fit:
     return train
 
 
-@pytest.mark.parametrize(
-    "flags",
-    [CNN, LOW_RANK]
-    + [pytest.param(f, marks=pytest.mark.slow) for f in (HARD, SLOTS)],
-)
+@pytest.mark.parametrize("flags", [CNN, LOW_RANK, HARD, SLOTS])
 def test_compiled_training_agrees(
     flags: tuple[str, ...], fit_once: Fit
 ) -> None:
