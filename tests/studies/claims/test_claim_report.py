@@ -21,15 +21,9 @@ from tests.studies.claims.planted import (
     plant_claim,
 )
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.studies.claims import write_report
+from tfcomp.studies.claims import result_text, write_report
 from tfcomp.studies.claims.command import main
 from tfcomp.studies.claims.evidence import Evidence
-from tfcomp.studies.claims.result_text import (
-    format_number,
-    format_study,
-    format_sweep,
-    make_score_tables,
-)
 
 COMMAND = "python -m a.command --runs='logs/*' <and> more"
 PACK = Path(__file__).parents[3] / "docs/evidence/hard_given.csv.xz"
@@ -89,7 +83,7 @@ def test_page_shows_every_claim_and_number(report, page: str) -> None:
         for part in result.parts:
             assert part.quantity in text
             if part.estimate is not None:
-                assert format_number(part.estimate.mean) in text
+                assert result_text.format_number(part.estimate.mean) in text
         assert result.claim.rule in text
         assert all(control.name in text for control in result.controls)
         assert all(row["rule"] in text for row in result.claim.history)
@@ -198,7 +192,7 @@ def plant(*flags: str, fits: tuple[float, ...] = (0.01,) * 3) -> list[Run]:
 
 
 def format_runs(runs: list[Run]) -> list[list[str]]:
-    return read_rows(format_sweep(gather(runs).groups))
+    return read_rows(result_text.format_sweep(gather(runs).groups))
 
 
 def test_numbers_of_a_setting() -> None:
@@ -230,13 +224,13 @@ def test_settings_are_rows_in_the_order_of_their_values() -> None:
     runs = [*plant("--depth=10"), *plant("--depth=2")]
     assert [row[0] for row in format_runs(runs)] == ["2", "10"]
     evidence = gather(runs)
-    tables = make_score_tables(evidence)
-    assert tables == {"planted": format_sweep(evidence.groups)}
+    tables = result_text.make_score_tables(evidence)
+    assert tables == {"planted": result_text.format_sweep(evidence.groups)}
 
 
 def test_numbers_of_a_study() -> None:
     study = make_study("study")
-    table = format_study(study)
+    table = result_text.format_study(study)
     head = table.splitlines()[0]
     assert "| N = 16 | N = 20 | N = 24 | N = 32 | slope |" in head
     bumps, stripes = read_rows(table)
@@ -251,4 +245,4 @@ def test_numbers_of_a_study() -> None:
     is_last = (found["kind"] == "bumps") & (found["grid_size"] == 32)
     for lost, end in ((1, ", 1 not reached"), (3, "–, 3 not reached")):
         found.loc[found.index[is_last][:lost], "reached"] = False
-        assert read_rows(format_study(study))[0][6].endswith(end)
+        assert read_rows(result_text.format_study(study))[0][6].endswith(end)

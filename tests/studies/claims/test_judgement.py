@@ -13,6 +13,7 @@ from tests.studies.claims.planted import (
     set_flags,
 )
 from tfcomp.statistics.verdicts import Verdict, above
+from tfcomp.studies.claims.cases import make_cnn
 from tfcomp.studies.claims.claim import FITTED, Check, Number
 from tfcomp.studies.claims.controls import Control, Kind
 from tfcomp.studies.claims.evidence import (
@@ -22,7 +23,6 @@ from tfcomp.studies.claims.evidence import (
     UNSEEN_SEED,
 )
 from tfcomp.studies.claims.judgement import Claim
-from tfcomp.studies.claims.settings import make_cnn
 
 NAMES = list(BY_NAME)
 PLANNED = [n for n in NAMES if BY_NAME[n].fresh and n != "C16"]

@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 
 from tests.studies.decoders.planted import Run, make_table
-from tfcomp.studies.decoders.cells import (
-    EXACT,
-    SUPPORTS,
-    find_expected,
-    judge_expectations,
-    list_cells,
-)
+from tfcomp.studies.decoders import cells
 
 
 def make_runs(
@@ -52,7 +46,7 @@ def make_runs(
 
 
 def judge(runs: list[Run]) -> list[dict[str, Any]]:
-    return list_cells(make_table(runs))
+    return cells.list_cells(make_table(runs))
 
 
 GOOD, BAD = [0.010, 0.012, 0.011], [0.50, 0.70, 0.60]
@@ -115,7 +109,7 @@ def test_truth_table(
     runs = [
         run for name, ood in planted.items() for run in make_runs(name, ood)
     ]
-    first, *others, every = judge_expectations(judge(runs))
+    first, *others, every = cells.judge_expectations(judge(runs))
     assert first == ["composed sum orthogonal", *verdict]
     assert {row[1] for row in others} == {"not run"}
     # Splits that were not run leave the whole open, unless one refutes it.
@@ -125,24 +119,25 @@ def test_truth_table(
 
 def test_the_whole_needs_every_split() -> None:
     runs = []
-    for composition, exact in EXACT.items():
-        for support in SUPPORTS:
+    for composition, exact in cells.EXACT.items():
+        for support in cells.SUPPORTS:
             region = f"wiedemer:{support}:x_a+y_a,x_b+y_b"
             for name, ood in ((exact, GOOD), ("mlp", BAD)):
                 runs += make_runs(name, ood, composition, region=region)
-    *rows, every = judge_expectations(judge(runs))
+    *rows, every = cells.judge_expectations(judge(runs))
     assert len(rows) == 5
     assert every == ["all", "reproduced", "reproduced"]
     # Objects that never meet are not told from others by their order.
-    assert find_expected("composed occlusion orthogonal", "mlp") is None
-    assert find_expected("composed occlusion diagonal:.4", "mlp") == "fails"
+    for support, expected in (("orthogonal", None), ("diagonal:.4", "fails")):
+        split = f"composed occlusion {support}"
+        assert cells.find_expected(split, "mlp") == expected
 
 
 def test_runs_of_other_settings_are_cases_of_their_own() -> None:
     wide = make_runs("additive", BAD, width=64)
     narrow = make_runs("additive", GOOD, width=32)
-    cells = judge([*wide, *narrow])
-    assert [(cell["split"], cell["verdict"]) for cell in cells] == [
+    found = [(c["split"], c["verdict"]) for c in judge([*wide, *narrow])]
+    assert found == [
         ("composed sum orthogonal (width 64)", "fails"),
         ("composed sum orthogonal (width 32)", "composes"),
     ]

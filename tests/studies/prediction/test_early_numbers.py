@@ -13,13 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from tests.studies.prediction.planted import make_networks, make_table
 from tfcomp.studies.prediction import early_numbers, rules
-from tfcomp.studies.prediction.early_numbers import (
-    Group,
-    Networks,
-    fit_ridges,
-    judge_forecasts,
-    list_groups,
-)
+from tfcomp.studies.prediction.early_numbers import Group, Networks
 from tfcomp.studies.prediction.report import judge_early_numbers, write_report
 
 # The hidden part of an outcome to a number that is read off early.
@@ -96,7 +90,7 @@ def test_tables_of_a_study(tmp_path: Path) -> None:
 
 def test_a_setting_is_predicted_from_others_alone() -> None:
     """The outcomes of a setting change nothing in its own forecast."""
-    group = list_groups(plant(read_well))["cnn, corner:3"]
+    group = early_numbers.list_groups(plant(read_well))["cnn, corner:3"]
     before, own = group.forecast(), group.cells == group.cells[0]
     group.outcome[own] += 100
     after = group.forecast()
@@ -107,7 +101,7 @@ def test_a_setting_is_predicted_from_others_alone() -> None:
 def test_ridges_agree_with_scikit_learn(rng: np.random.Generator) -> None:
     x, y = rng.normal(size=(30, 4)), rng.normal(size=30)
     new, penalties = rng.random((5, 4)), np.array([0.1, 1.0])
-    found = fit_ridges(x, y, new, penalties)
+    found = early_numbers.fit_ridges(x, y, new, penalties)
     for column, penalty in zip(found.T, penalties, strict=True):
         model = make_pipeline(StandardScaler(), Ridge(30 * penalty))
         np.testing.assert_allclose(column, model.fit(x, y).predict(new), 1e-6)
@@ -117,7 +111,7 @@ def test_scores_agree_with_scipy(rng: np.random.Generator) -> None:
     empty = np.empty(30)
     group = Group(empty, empty, empty, np.arange(30), np.zeros(30, bool))
     forecasts = {name: rng.normal(size=(30, 3)) for name in "abc"}
-    row = judge_forecasts(forecasts, dict.fromkeys("abc", group))
+    row = early_numbers.judge_forecasts(forecasts, dict.fromkeys("abc", group))
     assert row["helps"] is None  # there is no control
     tables = forecasts.values()
     expected = [stats.spearmanr(t[:, 2], t[:, 0]).statistic for t in tables]

@@ -21,16 +21,7 @@ from tfcomp.studies.prediction import rules
 from tfcomp.studies.prediction.command import main
 from tfcomp.studies.prediction.early_numbers import Networks, read_networks
 from tfcomp.studies.prediction.report import find_threshold
-from tfcomp.studies.prediction.rules import (
-    RIDGE,
-    Order,
-    Row,
-    compute_interval,
-    judge_halves,
-    judge_numbers,
-    make_features,
-    measure_power,
-)
+from tfcomp.studies.prediction.rules import Order, Row, judge_numbers
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +53,7 @@ def make_half(seed: int, sign: float = 1.0) -> tuple[Networks, np.ndarray]:
 
 
 def test_only_the_true_predictor_is_found() -> None:
-    explored, confirmed = judge_halves(make_half(0)[0], make_half(1)[0])
+    explored, confirmed = rules.judge_halves(make_half(0)[0], make_half(1)[0])
     first = {row["measure"]: row for row in explored}
     assert [name for name, row in first.items() if row["passes"]] == ["true"]
     assert first["true"]["sign"] == -1 and first["true"]["tau"] > 0.2
@@ -87,7 +78,7 @@ def test_intervals_hold_under_a_null() -> None:
     order, held = Order(make_half(0)[0]), []
     for seed in range(100):
         values = np.random.default_rng(seed).normal(size=216)
-        low, high = compute_interval(order.compute_taus(values)[()])
+        low, high = rules.compute_interval(order.compute_taus(values)[()])
         held.append(low <= 0 <= high)
     assert stats.binomtest(sum(held), 100, 0.95).pvalue > 0.01
 
@@ -120,10 +111,10 @@ def test_taus_pair_by_pair() -> None:
 def test_transfer_agrees_with_scikit_learn() -> None:
     """With a column of noise, so that no two predictions are equal."""
     networks, hidden = make_half(5)
-    features = np.column_stack([make_features(networks), hidden])
+    features = np.column_stack([rules.make_features(networks), hidden])
     found = Order(networks).compute_transfer(features)
     groups = networks.table["model"].to_numpy()
-    model = make_pipeline(StandardScaler(), Ridge(RIDGE[0] * 162))
+    model = make_pipeline(StandardScaler(), Ridge(rules.RIDGE[0] * 162))
     predicted = cross_val_predict(
         model, features, networks.outcome, groups=groups, cv=LeaveOneGroupOut()
     )
@@ -139,7 +130,7 @@ def test_power_rises_and_noise_is_not_seen(
 ) -> None:
     monkeypatch.setattr(rules, "DRAWS", 2)
     monkeypatch.setattr(rules, "STRENGTHS", (0.0, 0.95))
-    rows = measure_power([make_half(i)[0] for i in (0, 1)], 1)
+    rows = rules.measure_power([make_half(i)[0] for i in (0, 1)], 1)
     assert [row["found"] for row in rows] == [0.0, 1.0]
     assert rows[1]["spearman"] == pytest.approx(0.95, abs=0.05)
     threshold = find_threshold(rows)

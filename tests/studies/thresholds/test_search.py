@@ -9,13 +9,8 @@ import pytest
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
+from tfcomp.studies.thresholds import one_search
 from tfcomp.studies.thresholds.cases import Case
-from tfcomp.studies.thresholds.one_search import (
-    Scores,
-    find_threshold,
-    search,
-    train_and_score,
-)
 from tfcomp.studies.thresholds.search_settings import SearchSettings
 
 INF = math.inf
@@ -38,7 +33,7 @@ def make_case(
 def test_step_is_found_within_the_tolerance(
     threshold: int, first: int, tolerance: float
 ) -> None:
-    count, answers = find_threshold(
+    count, answers = one_search.find_threshold(
         lambda n: n >= threshold, first, 4096, tolerance=tolerance
     )
     assert answers[count]
@@ -69,7 +64,7 @@ def test_what_is_tried_and_found(
         asked.append(n)
         return n >= threshold
 
-    found = find_threshold(reaches, 16, maximum, minimum)
+    found = one_search.find_threshold(reaches, 16, maximum, minimum)
     assert found == (count, {n: n >= threshold for n in tried})
     assert asked == list(found[1]) == tried
 
@@ -81,7 +76,7 @@ def test_any_response_gives_a_count_above_a_failing_one(
     for _ in range(300):
         table = rng.uniform(size=1001) < rng.uniform(0.05, 0.95)
         first, minimum = int(rng.integers(1, 1001)), int(rng.integers(2))
-        count, answers = find_threshold(
+        count, answers = one_search.find_threshold(
             lambda n, table=table: table[n], first, 1000, minimum
         )
         if not answers[count]:
@@ -99,7 +94,7 @@ def test_a_search_has_a_row_for_each_criterion() -> None:
     """Of made-up scores: positions are right from 40 bumps on, all from 200."""
     counts = []
 
-    def train(config: RunConfig) -> Scores:
+    def train(config: RunConfig) -> one_search.Scores:
         counts.append(count := config.data.num_train)
         return {
             "position_accuracy": 1.0 if count >= 40 else 0.1,
@@ -108,7 +103,7 @@ def test_a_search_has_a_row_for_each_criterion() -> None:
 
     settings = {"criterion": "position_accuracy,relative_mse"}
     case = make_case("bumps", "none", size=16, target="0.9,0.5", **settings)
-    right, proper = search(case, train)
+    right, proper = one_search.search(case, train)
     assert len(counts) == len(set(counts))
     names = [right["criterion"], proper["criterion"]]
     assert ",".join(names) == settings["criterion"]
@@ -121,7 +116,7 @@ def test_a_search_has_a_row_for_each_criterion() -> None:
 
 def test_trainings_depend_on_their_data_alone() -> None:
     few = make_case("bumps", "none", steps=20).make_config(60)
-    before = train_and_score(few)
+    before = one_search.train_and_score(few)
     other = make_case(
         "stripes_and_bumps",
         "corner:0.5",
@@ -130,14 +125,14 @@ def test_trainings_depend_on_their_data_alone() -> None:
         steps=2,
     ).make_config(5)
     # A training that diverges reaches nothing.
-    diverged = train_and_score(other)
+    diverged = one_search.train_and_score(other)
     assert diverged["position_accuracy"] == 0.0
     assert diverged["relative_mse"] is None
-    assert train_and_score(few) == before
+    assert one_search.train_and_score(few) == before
     assert keras.config.floatx() == "float32"
     # Else no threshold would say anything about data.
     many = make_case("bumps", "none", steps=150).make_config(250)
-    scores = train_and_score(many)
+    scores = one_search.train_and_score(many)
     assert scores["position_accuracy"] > 0.9 > before["position_accuracy"]
     assert scores["relative_mse"] < 0.5
 
@@ -151,4 +146,4 @@ def test_region_is_what_is_scored(monkeypatch: pytest.MonkeyPatch) -> None:
         lambda data, _: SimpleNamespace(scores=data.subsets),
     )
     config = make_case("bumps", "corner:0.5").make_config(10)
-    assert np.sum(train_and_score(config)) == 16  # of 64
+    assert np.sum(one_search.train_and_score(config)) == 16  # of 64

@@ -5,9 +5,9 @@
     write_report(evidence, "report")
 
 `claims.toml` declares each claim: the sentence of the paper, its numbers and
-rules, their history and controls. `cases` and `settings` say which runs a claim
-is about; `judgement` follows a claim from its numbers to its verdict.
-TensorFlow is not needed.
+rules, their history and controls. `cases` says which runs a claim is about;
+`judgement` follows a claim from its numbers to its verdict. TensorFlow is not
+needed.
 """
 
 from tfcomp.studies.claims.all_claims import judge

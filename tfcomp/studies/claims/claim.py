@@ -8,12 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from tfcomp.statistics.estimates import (
-    Estimator,
-    Values,
-    estimate_mean,
-    estimate_share,
-)
+from tfcomp.statistics import estimates
 from tfcomp.statistics.limits import Limits
 from tfcomp.statistics.verdicts import Rule, below
 from tfcomp.studies.claims.evidence import Evidence
@@ -49,7 +44,7 @@ class Number:
     decides: bool = True  # counts for the claim; else it only supports it
     is_new: bool = False  # counts where runs have it: earlier versions lack it
     limits: Limits | None = None  # by default of the score or measure
-    by: Estimator = estimate_mean  # from its values by seed
+    by: estimates.Estimator = estimates.estimate_mean  # from its values by seed
 
     @property
     def is_measured(self) -> bool:
@@ -62,9 +57,9 @@ class Number:
     @property
     def is_share(self) -> bool:
         """True for a share of successes, in which unfitted runs failed."""
-        return self.by is estimate_share
+        return self.by is estimates.estimate_share
 
-    def read(self, groups: Sequence[Group]) -> Values:
+    def read(self, groups: Sequence[Group]) -> estimates.Values:
         """Returns the number of the groups at every seed that all have."""
         tables = []
         for group in groups:

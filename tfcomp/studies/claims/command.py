@@ -18,13 +18,8 @@ import tfcomp
 from tfcomp.config.command import Command
 from tfcomp.config.errors import RunError
 from tfcomp.statistics.verdicts import Verdict
+from tfcomp.storage import files
 from tfcomp.storage.code_version import compute_code_version
-from tfcomp.storage.files import (
-    make_subfolder,
-    write_bytes,
-    write_csv,
-    write_text,
-)
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.studies.claims import result_text
 from tfcomp.studies.claims.all_claims import judge
@@ -89,12 +84,12 @@ def write_report(
     )
     rows = [row for r in results for row in list_rows(r)]
     try:
-        make_subfolder(output, "figures")
+        files.make_subfolder(output, "figures")
         if picture:
-            write_bytes(output / "figures" / "verdicts.png", picture)
-        write_csv(output / "claims.csv", rows)
+            files.write_bytes(output / "figures" / "verdicts.png", picture)
+        files.write_csv(output / "claims.csv", rows)
         for name, page in pages.items():
-            write_text(output / name, page)
+            files.write_text(output / name, page)
     except OSError as error:
         raise RunError(f"--output must be writable: {error}") from error
     return Report(output / "report.html", tuple(results))

@@ -9,13 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tfcomp.statistics.verdicts import Verdict
-from tfcomp.studies.claims.evidence import (
-    FIRST_SEED,
-    TOTAL,
-    Evidence,
-    ThresholdStudy,
-    read_study_flags,
-)
+from tfcomp.studies.claims import evidence
+from tfcomp.studies.claims.evidence import FIRST_SEED, Evidence, ThresholdStudy
 from tfcomp.tables.groups import Record, group_records
 from tfcomp.tables.selection import read_setting
 
@@ -121,13 +116,15 @@ def plant_study(
         for n in sizes
         for seed in range(num_seeds)
     ]
-    names = ["kind", "grid_size", "seed", TOTAL]
+    names = ["kind", "grid_size", "seed", evidence.TOTAL]
     thresholds = pandas.DataFrame(searches, columns=names)
     slopes = [(kind, s, s - 0.2, s + 0.2) for kind, s in exponents.items()]
     laws = pandas.DataFrame(slopes, columns=["kind", "slope", "low", "high"])
     return ThresholdStudy(
         Path(f"/planted/{line}"),
         thresholds.assign(**shared, reached=True, target=0.95, num_bumps=1),
-        laws.assign(**shared, quantity=TOTAL, not_reached=0.0, note=None),
-        read_study_flags(line),
+        laws.assign(
+            **shared, quantity=evidence.TOTAL, not_reached=0.0, note=None
+        ),
+        evidence.read_study_flags(line),
     )

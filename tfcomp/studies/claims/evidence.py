@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.flagfiles import expand_flagfiles
 from tfcomp.config.run_config import LOCATION_FLAGS, split_names
-from tfcomp.storage.files import (
-    DamagedFileError,
-    make_subfolder,
-    read_text,
-    write_bytes,
-)
+from tfcomp.storage import files
 from tfcomp.storage.run_folder import find_folders
 from tfcomp.tables import read_results
 from tfcomp.tables.flatten import Flags, parse_run_flags
@@ -45,7 +41,6 @@ TABLES = {
     "note".split(),
 }
 STUDY_FLAGS = "threshold.flags"
-STUDY_FILES = (STUDY_FLAGS, *TABLES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +50,7 @@ class ThresholdStudy:
     path: Path
     thresholds: DataFrame  # a row a search and criterion
     slopes: DataFrame  # a row a fit
-    flags: Flags = field(default_factory=dict)
+    flags: Flags
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,15 +64,14 @@ class Evidence:
     @functools.cached_property
     def rounds(self) -> list[Evidence]:
         """The runs and the searches of each round of seeds."""
-        pairs = zip(LIMITS, LIMITS[1:], strict=False)
-        return [self._keep(range(low, high)) for low, high in pairs]
+        return [self._keep(range(*ends)) for ends in pairwise(LIMITS)]
 
     def _keep(self, seeds: range) -> Evidence:
         studies = [
             study
             for study in self.studies
-            if len(study.thresholds)
-            and study.thresholds["seed"].map(seeds.__contains__).all()
+            if len(found := study.thresholds["seed"])
+            and found.map(seeds.__contains__).all()
         ]
         groups = filter(len, (group.keep(seeds) for group in self.groups))
         return Evidence(tuple(groups), tuple(studies))
@@ -89,13 +83,9 @@ class Evidence:
 
     def take_controls(self) -> Evidence:
         """Returns networks trained on everything, as if on their own region."""
-        return Evidence(
-            tuple(
-                replace(group, flags=group.flags | {"train_all": False})
-                for group in self.groups
-                if group.flags.get("train_all")
-            )
-        )
+        chosen = [g for g in self.groups if g.flags.get("train_all")]
+        own = {"train_all": False}
+        return Evidence(tuple(replace(g, flags=g.flags | own) for g in chosen))
 
     @property
     def num_runs(self) -> int:
@@ -134,13 +124,13 @@ def read_some_evidence(runs: str) -> Evidence:
 
 def find_studies(patterns: Sequence[str]) -> list[Path]:
     """Returns folders with one of the tables of a threshold study."""
-    return find_folders(patterns, lambda files: not files.isdisjoint(TABLES))
+    return find_folders(patterns, lambda names: not names.isdisjoint(TABLES))
 
 
 def _read_study(path: Path) -> ThresholdStudy:
     """Reads a study, which may lack files; DamagedFileError, or ValueError."""
     file = path / STUDY_FLAGS
-    flags = parse_run_flags(read_text(file))[0] if file.exists() else {}
+    flags = parse_run_flags(files.read_text(file))[0] if file.exists() else {}
     thresholds, slopes = (_read_table(path / name) for name in TABLES)
     return ThresholdStudy(path, thresholds, slopes, flags)
 
@@ -155,9 +145,9 @@ def _read_table(path: Path) -> DataFrame:
     try:
         table = pandas.read_csv(path, keep_default_na=False, na_values=[""])
     except ValueError as error:
-        raise DamagedFileError(path, error) from error
+        raise files.DamagedFileError(path, error) from error
     if "kind" not in table:
-        raise DamagedFileError(path, "it has no column kind")
+        raise files.DamagedFileError(path, "it has no column kind")
     return table.reindex(columns=TABLES[path.name])
 
 
@@ -190,18 +180,19 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
         path, is_new = write_pack(output, str(study), (rows, chosen))
         written += [path] * is_new
     for folder in studies:
-        for file in filter(Path.exists, map(folder.joinpath, STUDY_FILES)):
+        paths = map(folder.joinpath, (STUDY_FLAGS, *TABLES))
+        for file in filter(Path.exists, paths):
             written += copy_text(file, output, folder.name)
     return written
 
 
 def copy_text(source: Path, output: Path, study: str) -> list[Path]:
     """Copies a text file without flags of places; returns it if it is new."""
-    target = make_subfolder(output, study) / source.name
+    target = files.make_subfolder(output, study) / source.name
     starts = tuple(f"--{name}=".encode() for name in LOCATION_FLAGS)
     lines = source.read_bytes().splitlines(keepends=True)
     content = b"".join(line for line in lines if not line.startswith(starts))
     if target.exists() and target.read_bytes() == content:
         return []
-    write_bytes(target, content)
+    files.write_bytes(target, content)
     return [target]

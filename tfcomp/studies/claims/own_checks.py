@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from tfcomp.statistics.estimates import Estimate
 from tfcomp.statistics.verdicts import MIN_SEEDS, Rule, Verdict, above, below
-from tfcomp.studies.claims import settings
-from tfcomp.studies.claims.cases import AUTHORS_LENGTH, is_full_length
-from tfcomp.studies.claims.claim import (
-    CODE,
-    FITTED,
-    Case,
-    Gate,
-    Number,
-    OwnCheck,
-)
+from tfcomp.studies.claims import cases, claim
+from tfcomp.studies.claims.claim import Case, Gate, Number, OwnCheck
 from tfcomp.studies.claims.evidence import (
     TOTAL,
     Evidence,
@@ -60,13 +52,13 @@ def judge_signs(evidence: Evidence) -> list[Part]:
     """Judges C10: the MLP beyond a margin of the other sign than the CNN's."""
     parts = []
     for words, gates, must in (  # the first decides
-        ("", [FITTED], {"epochs": is_full_length}),
-        (", 1,260 steps", [], AUTHORS_LENGTH),
+        ("", [claim.FITTED], {"epochs": cases.is_full_length}),
+        (", 1,260 steps", [], cases.AUTHORS_LENGTH),
     ):
-        for code in settings.MAIN_CODES:
+        for code in cases.MAIN_CODES:
             cnns, mlps = (
                 make(code).require(**must).find(evidence.groups)
-                for make in (settings.make_cnn, settings.make_mlp)
+                for make in (cases.make_cnn, cases.make_mlp)
             )
             case = Case(f"CNN, {code}{words}", [cnns])
             cnn = _measure_shift(case, DIFFERS, gates)
@@ -102,7 +94,11 @@ def read_shift(group: Group, when: str = END) -> DataFrame:
     """Returns median log-volume, OOD less ID, less the same of the code."""
     # The edge of the grid cuts bumps of the code, the same for every seed.
     stages = _compare_sides(group, "log_volume_median", when)
-    return stages.sub(stages[CODE], axis=0) if CODE in stages else stages
+    return (
+        stages.sub(stages[claim.CODE], axis=0)
+        if claim.CODE in stages
+        else stages
+    )
 
 
 def _compare_sides(group: Group, name: str, when: str) -> DataFrame:

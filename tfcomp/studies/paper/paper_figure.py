@@ -11,18 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from tfcomp.storage.published_folder import WEIGHTS_FILE
 from tfcomp.storage.run_folder import MODEL_FILE
-from tfcomp.studies.claims.cases import NUMBERS
+from tfcomp.studies.claims import cases
 from tfcomp.studies.claims.claim import select_fitted
 from tfcomp.studies.claims.evidence import Evidence
-from tfcomp.studies.claims.settings import (
-    HARD,
-    PENALTIES,
-    ROTATED,
-    STRIPED,
-    make_cnn,
-    make_low_rank,
-    make_mlp,
-)
 from tfcomp.tables.groups import Group
 from tfcomp.tables.selection import Setting, read_setting
 
@@ -140,26 +131,30 @@ def _vary(setting: Setting, label: str, flag: str, *values: int) -> Needs:
 
 def _compare_penalties(region: str) -> Needs:
     names = ("none", "both")
-    return {f"{region}, {name}": make_low_rank(name, region) for name in names}
+    return {
+        f"{region}, {name}": cases.make_low_rank(name, region) for name in names
+    }
 
 
 NEEDS: dict[str, Needs] = {
-    "bump": {"bump": make_cnn("bump")},
-    "ramp": {"ramp": make_cnn("ramp")},
-    "bumps alone": {"bumps alone": make_cnn("bump", "corner")},
+    "bump": {"bump": cases.make_cnn("bump")},
+    "ramp": {"ramp": cases.make_cnn("ramp")},
+    "bumps alone": {"bumps alone": cases.make_cnn("bump", "corner")},
     "low rank corner": _compare_penalties("corner"),
     "low rank centre": _compare_penalties("centre"),
-    "penalties": {name: make_low_rank(name) for name in PENALTIES},
-    "stripes": _vary(STRIPED, "{} bumps", "num_bumps", *NUMBERS),
-    "stripes alone": _vary(STRIPED, "{} bumps", "num_bumps", 0),
-    "stripes and bumps": _vary(STRIPED, "{} bumps", "num_bumps", 50),
-    "stripes and many bumps": _vary(STRIPED, "{} bumps", "num_bumps", 100),
-    "rotation": {"rotated digit": ROTATED},
-    "hard rendering": HARD,
+    "penalties": {name: cases.make_low_rank(name) for name in cases.PENALTIES},
+    "stripes": _vary(cases.STRIPED, "{} bumps", "num_bumps", *cases.NUMBERS),
+    "stripes alone": _vary(cases.STRIPED, "{} bumps", "num_bumps", 0),
+    "stripes and bumps": _vary(cases.STRIPED, "{} bumps", "num_bumps", 50),
+    "stripes and many bumps": _vary(
+        cases.STRIPED, "{} bumps", "num_bumps", 100
+    ),
+    "rotation": {"rotated digit": cases.ROTATED},
+    "hard rendering": cases.HARD,
 }
 for _code in ("bump", "ramp"):
     _label = f"{_code}, depth {{}}"
-    _cnn, _mlp = make_cnn(_code), make_mlp(_code)
+    _cnn, _mlp = cases.make_cnn(_code), cases.make_mlp(_code)
     NEEDS[f"{_code} CNNs"] = _vary(_cnn, _label, "depth", 2, 3, 4, 5, 6)
     NEEDS[f"{_code} MLPs"] = _vary(_mlp, _label, "depth", 3, 4, 5, 6, 7)
 

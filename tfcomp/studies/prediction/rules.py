@@ -20,15 +20,8 @@ import pandas as pd
 from scipy import stats
 
 from tfcomp.config.quiet import show_progress
-from tfcomp.studies.prediction.early_numbers import (
-    DECODER,
-    ID_ERROR,
-    Array,
-    Networks,
-    deal_folds,
-    fit_ridges,
-    split_number,
-)
+from tfcomp.studies.prediction import early_numbers
+from tfcomp.studies.prediction.early_numbers import DECODER, Array, Networks
 
 LEVEL = 0.95
 BLOCKS = 20
@@ -43,7 +36,7 @@ class Order:
 
     def __init__(self, networks: Networks) -> None:
         self.networks, names = networks, networks.hyperparameters
-        blocks = deal_folds(networks.cells, BLOCKS, 0)
+        blocks = early_numbers.deal_folds(networks.cells, BLOCKS, 0)
         self.left_in = np.arange(-1, blocks.max() + 1)[:, None] != blocks
         self._signs = compare(networks.outcome)
         codes = networks.table[names].apply(lambda c: pd.factorize(c)[0])
@@ -79,7 +72,7 @@ class Order:
             for kept in self.left_in:
                 old, new = kept & ~inside, kept & inside
                 x, y = features[old], outcome[old]
-                found = fit_ridges(x, y, features[new], RIDGE)
+                found = early_numbers.fit_ridges(x, y, features[new], RIDGE)
                 agreement = compare(found[:, 0]) * compare(outcome[new])
                 count = max(len(found) * (len(found) - 1), 1)
                 row.append(agreement.sum(dtype=float) / count)
@@ -90,7 +83,7 @@ class Order:
         """Returns how much a number adds to given ones, across decoders."""
         time, _, name = key.partition("|")
         features, table = [make_features(self.networks)], self.networks.table
-        for other in (f"{time}|{ID_ERROR}", f"0|{name}"):
+        for other in (f"{time}|{early_numbers.ID_ERROR}", f"0|{name}"):
             if other != key and other in table:
                 features.append(table[other].to_numpy()[:, None])
         less = np.hstack(features)
@@ -101,7 +94,8 @@ class Order:
         self, key: str, values: Array, sign: float | None, level: float
     ) -> Row:
         """Returns the statistics of a number; the default sign is of tau."""
-        taus, (name, time) = self.compute_taus(values), split_number(key)
+        name, time = early_numbers.split_number(key)
+        taus = self.compute_taus(values)
         sign = sign or float(np.sign(taus[()][0])) or 1.0
         taus = {names: sign * tau for names, tau in taus.items()}
         given, _ = min(taus.items(), key=lambda pair: pair[1][0])
@@ -184,11 +178,16 @@ def measure_power(halves: Sequence[Networks], num_proposed: int) -> list[Row]:
     rng, rows, orders = np.random.default_rng(0), [], [*map(Order, halves)]
     levels = LEVEL, 1 - (1 - LEVEL) / num_proposed
     for strength in STRENGTHS:
+        # Normal variables with this Pearson correlation have that Spearman one.
+        linear = 2 * np.sin(np.pi / 6 * strength)
         correlations, passes = [], []
         for _ in range(DRAWS):
             for order, level in zip(orders, levels, strict=True):
                 outcome = order.networks.outcome
-                values = _plant(outcome, strength, rng)
+                ranks = stats.rankdata(outcome) - 0.5
+                normal = stats.norm.ppf(ranks / len(outcome))
+                noise = rng.standard_normal(len(outcome))
+                values = linear * normal + np.sqrt(1 - linear**2) * noise
                 row = order.judge("0.1|planted", values, 1.0, level)
                 passes.append(row["passes"])
                 correlation = stats.spearmanr(values, outcome).statistic
@@ -197,11 +196,3 @@ def measure_power(halves: Sequence[Networks], num_proposed: int) -> list[Row]:
         row = {"spearman": np.mean(correlations), "draws": DRAWS}
         rows.append(row | {"found": found})
     return rows
-
-
-def _plant(outcome: Array, strength: float, rng: np.random.Generator) -> Array:
-    # Normal variables with this Pearson correlation have that Spearman one.
-    linear = 2 * np.sin(np.pi / 6 * strength)
-    normal = stats.norm.ppf((stats.rankdata(outcome) - 0.5) / len(outcome))
-    noise = rng.standard_normal(len(outcome))
-    return linear * normal + np.sqrt(1 - linear**2) * noise

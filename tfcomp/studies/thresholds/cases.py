@@ -20,13 +20,8 @@ from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.settings import LARGEST
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.regions import split_region
+from tfcomp.storage import files
 from tfcomp.storage.code_version import compute_code_version, hash_modules
-from tfcomp.storage.files import (
-    DamagedFileError,
-    make_subfolder,
-    read_json,
-    write_text,
-)
 from tfcomp.studies.thresholds.search_settings import SearchSettings
 from tfcomp.sweeps.grid import MAX_ITEMS, compute_hash
 
@@ -70,14 +65,14 @@ class Case:
 
     def read_rows(self) -> list[Row]:
         try:
-            return list(read_json(self.path)["rows"])
-        except (FileNotFoundError, DamagedFileError, KeyError):
+            return list(files.read_json(self.path)["rows"])
+        except (FileNotFoundError, files.DamagedFileError, KeyError):
             return []
 
     def write_rows(self, rows: list[Row]) -> None:
-        make_subfolder(self.path.parents[1], self.path.parent.name)
+        files.make_subfolder(self.path.parents[1], self.path.parent.name)
         text = json.dumps({"rows": rows}, allow_nan=False)
-        write_text(self.path, f"{text}\n")
+        files.write_text(self.path, f"{text}\n")
 
     def count_examples(self, num_bumps: int) -> int:
         """Returns the number of training examples, stripes included."""
