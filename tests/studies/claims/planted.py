@@ -36,15 +36,11 @@ class Planted:
 
     def move(self, shift: int) -> "Planted":
         """The same numbers at other seeds."""
-        studies = [
-            dataclasses.replace(
-                study,
-                thresholds=study.thresholds.assign(
-                    seed=study.thresholds["seed"] + shift
-                ),
-            )
-            for study in self.studies
-        ]
+        studies = []
+        for study in self.studies:
+            table = study.thresholds
+            table = table.assign(seed=table["seed"] + shift)
+            studies.append(dataclasses.replace(study, thresholds=table))
         runs = [set_flags([run], seed=run.seed + shift)[0] for run in self.runs]
         return Planted(tuple(runs), tuple(studies))
 

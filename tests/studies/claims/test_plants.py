@@ -28,6 +28,7 @@ from tfcomp.statistics.verdicts import Verdict
 from tfcomp.studies.claims.evidence import FIRST_SEED, NEXT_SEED
 
 REPRODUCED, REFUTED = Verdict.REPRODUCED, Verdict.REFUTED
+COUNTS = (0, 10, 50, 100)
 
 
 @pytest.mark.parametrize("change", [-0.01, 0.01])
@@ -67,13 +68,9 @@ def test_c12_penalties(errors, paper, meaning) -> None:
     ids = {"_none": 4e-4, "_entropy": 7e-4, "_variance": 6e-3, "": 2e-3}
     runs = []
     for (ending, inside), outside in zip(ids.items(), errors, strict=True):
-        numbers = {
-            "id/relative_mse": inside,
-            "id/mse": inside,
-            "ood/relative_mse": outside,
-            "ood/mse": outside,
-            "ood/position_accuracy": 0.999 if outside < 0.1 else 0.2,
-        }
+        numbers = dict.fromkeys(["id/relative_mse", "id/mse"], inside)
+        numbers |= dict.fromkeys(["ood/relative_mse", "ood/mse"], outside)
+        numbers["ood/position_accuracy"] = 0.999 if outside < 0.1 else 0.2
         runs += plant(numbers, LOW_RANK.format(ending))
     result = judge_runs("C12", runs)
     assert result.verdict is REFUTED and meaning in result.meaning
@@ -100,14 +97,9 @@ def test_c5_the_codes_exchanged() -> None:
 
 
 def test_c15_a_perfect_network() -> None:
-    rising = {
-        0: (0.9, 6.0),
-        10: (0.95, 0.9),
-        50: (0.985, 0.05),
-        100: (0.999, 0.002),
-    }
+    rising, falling = (0.9, 0.95, 0.985, 0.999), (6.0, 0.9, 0.05, 0.002)
     runs = []
-    for count, (interaction, error) in rising.items():
+    for count, interaction, error in zip(COUNTS, rising, falling, strict=True):
         numbers = {"interaction_r2_ood": interaction, "ood/relative_mse": error}
         runs += plant(numbers, f"{STRIPED} --num_bumps={count}")
     claim = dataclasses.replace(BY_NAME["C15"], controls=())
@@ -118,7 +110,7 @@ def test_c15_a_perfect_network() -> None:
 
 def test_c18_only_the_untrained_networks_fall() -> None:
     start = [0.66, 0.32, 0.25, 0.21, 0.16]
-    names = [f"{STRIPED} --num_bumps={count}" for count in (0, 10, 50, 100)]
+    names = [f"{STRIPED} --num_bumps={count}" for count in COUNTS]
 
     def judge(trained: list[float]):
         numbers = {"product_less_sum": trained, "start/product_less_sum": start}

@@ -13,17 +13,10 @@ from tfcomp.tables.read import Results
 Run = tuple[Mapping[str, Any], Mapping[str, Any]]
 
 
-def make_results(runs: Iterable[Run]) -> Results:
-    return Results(
-        [
-            flatten.Run(
-                flatten.describe_run({**flatten.get_defaults(), **flags}),
-                list(flatten.list_numbers(metrics, {})),
-            )
-            for flags, metrics in runs
-        ]
-    )
-
-
 def make_table(runs: Iterable[Run]) -> pd.DataFrame:
-    return read_table(make_results(runs))
+    loaded = []
+    for flags, metrics in runs:
+        row = flatten.describe_run({**flatten.get_defaults(), **flags})
+        numbers = list(flatten.list_numbers(metrics, {}))
+        loaded.append(flatten.Run(row, numbers))
+    return read_table(Results(loaded))

@@ -18,7 +18,6 @@ from tfcomp.studies.claims.result_text import format_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from tfcomp.studies.claims.judgement import ClaimResult
 
@@ -109,16 +108,10 @@ def to_margins(number: float, rule: Rule, unit: float = 1.0) -> float:
 
 
 def draw_claims(results: Sequence[ClaimResult]) -> bytes | None:
-    """Draws every claim that was run, as PNG; returns None without any."""
-    from tfcomp.figures.exhibits import figure_to_png
-
-    figure = plot_claims(results)
-    return figure_to_png(figure, 64, dpi=140) if figure else None
-
-
-def plot_claims(results: Sequence[ClaimResult]) -> Figure | None:
-    """Draws every claim that was run, a band each; None without any."""
+    """Draws every claim that was run, a band each, as PNG; None without any."""
     from matplotlib.figure import Figure
+
+    from tfcomp.figures.exhibits import figure_to_png
 
     shown = [r for r in results if r.verdict is not Verdict.NOT_RUN]
     if not shown:
@@ -135,16 +128,13 @@ def plot_claims(results: Sequence[ClaimResult]) -> Figure | None:
     figure = Figure(figsize=(width, total))
     low, high = 0.6 / total, (LINE * tops[-1]) / total
     words = figure.add_axes((0.01, low, WORDS / width, high))
-    panels = [
-        figure.add_axes(
-            ((WORDS + LABELS + side * i) / width, low, PANEL / width, high)
-        )
-        for i in range(len(TITLES))
-    ]
     words.axis("off")
     words.set_ylim(tops[-1], 0)
-    for axes, title in zip(panels, TITLES, strict=True):
-        _frame(axes, title, tops)
+    panels = []
+    for place, title in enumerate(TITLES):
+        left = (WORDS + LABELS + side * place) / width
+        panels.append(figure.add_axes((left, low, PANEL / width, high)))
+        _frame(panels[-1], title, tops)
     handles: dict[str, Any] = {}
     for (lines, sides), top, height in zip(
         entries, tops[:-1], heights, strict=True
@@ -159,14 +149,9 @@ def plot_claims(results: Sequence[ClaimResult]) -> Figure | None:
             if not rows:
                 middle = top + height / 2
                 axes.text(-1.0, middle, note, fontsize=6.5, ha="right")
-    legend: dict[str, Any] = {
-        "loc": "lower left",
-        "ncols": 3,
-        "fontsize": 7,
-        "frameon": False,
-    }
-    figure.legend(list(handles.values()), list(handles), **legend)
-    return figure
+    look: Any = {"loc": "lower left", "frameon": False, "fontsize": 7}
+    figure.legend(list(handles.values()), list(handles), ncols=3, **look)
+    return figure_to_png(figure, 64, dpi=140)
 
 
 def _list_sides(result: ClaimResult) -> Iterator[tuple[list[Row], str]]:
@@ -226,17 +211,13 @@ def _draw_row(axes: Axes, place: float, row: Row) -> dict[str, Any]:
     style: Any = "-" if is_firm else (0, (2, 1.5))
     axes.plot([low, high], [place] * 2, color=color, lw=1.6, ls=style)
     marker = "s" if row.verdict == Verdict.NOT_VALID else "o"
-    face: dict[str, Any] = {
-        "ms": 4.5,
-        "markerfacecolor": color if is_firm else "white",
-    }
-    (handle,) = axes.plot(mean, place, marker, color=color, **face)
+    face = color if is_firm else "white"
+    (handle,) = axes.plot(mean, place, marker, color=color, mfc=face, ms=4.5)
     handles = {row.verdict: handle}
     if row.negative is not None:
         cross = np.clip(row.negative, -FURTHEST, FURTHEST)
-        (handles["planted negative"],) = axes.plot(
-            cross, place, "x", color="0.25", ms=4, mew=1
-        )
+        crosses = axes.plot(cross, place, "x", color="0.25", ms=4, mew=1)
+        handles["planted negative"] = crosses[0]
     assert row.part.estimate
     number = format_number(row.part.estimate.mean)
     label = shorten(row.part.label, LABEL, placeholder=" …")

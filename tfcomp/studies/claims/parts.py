@@ -179,8 +179,9 @@ def correct_refutations(parts: Sequence[Part]) -> list[Part]:
     tests: dict[int, float | None] = {}  # of all that decide and were judged
     for place, part in enumerate(parts):
         if part.decides and part.estimate and not part.problem:
-            p = part.rule.compute_refutation_p(part.estimate)
-            tests[place] = p if part.verdict is Verdict.REFUTED else 1.0
+            tests[place] = 1.0
+            if part.verdict is Verdict.REFUTED:
+                tests[place] = part.rule.compute_refutation_p(part.estimate)
     corrected = list(parts)
     adjusted = adjust_by_holm([*tests.values()])
     for (place, p), p_holm in zip(tests.items(), adjusted, strict=True):
