@@ -169,15 +169,11 @@ def test_stripes_are_fitted_by_their_places() -> None:
 
 def plant_volumes(values: list[float], name: str) -> list[Run]:
     """Log-volumes of stages, OOD less ID, the code first."""
-    none = [0.0] * len(values)
-    numbers = {
-        "log_volume_median_id": none,
-        "log_volume_median_ood": values,
-        "log_volume_median_deviation_id": none,
-        "log_volume_median_deviation_ood": values,
-        "start/log_volume_median_deviation_id": none,
-        "start/log_volume_median_deviation_ood": [values[0]] * len(values),
-    }
+    none, even = [0.0] * len(values), [values[0]] * len(values)
+    numbers = {}
+    for measure in ("log_volume_median", "log_volume_median_deviation"):
+        numbers |= {f"{measure}_id": none, f"{measure}_ood": values}
+        numbers |= {f"start/{measure}_id": none, f"start/{measure}_ood": even}
     return plant(numbers, name, count=3)
 
 
@@ -242,11 +238,11 @@ def test_order_of_preference_of_studies() -> None:
 
 
 def test_studies_that_decide_nothing() -> None:
-    for study, reason in (
-        (make_study("study", seeds=2), "2 of at least 3 seeds at size 16"),
-        (make_study("study", sizes=(16, 24)), "2 of at least 3 sizes"),
+    for changes, reason in (
+        ({"seeds": 2}, "2 of at least 3 seeds at size 16"),
+        ({"sizes": (16, 24)}, "2 of at least 3 sizes"),
     ):
-        result = judge_searches(study)
+        result = judge_searches(make_study("study", **changes))
         assert result.verdict is Verdict.UNDECIDED
         assert result.parts[0].reason == reason
     study = make_study("study")

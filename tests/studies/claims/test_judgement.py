@@ -166,13 +166,13 @@ def test_refutations_are_corrected_within_a_claim() -> None:
     seeds = [0.45 + 0.02 * (-1) ** seed * seed for seed in range(10)]
     scores["bad"] = {"seeds": seeds}
     numbers = [Number(name, name, above(0.5)) for name in scores]
-    evidence = plant_numbers(**scores).plant()
-    (part,) = make_claim(numbers[-1]).judge(evidence).parts
+    planted = plant_numbers(**scores).plant()
+    (part,) = make_claim(numbers[-1]).judge(planted).parts
     bound = part.estimate.high + 1e-3  # refuted, but by a hair
     bad = dataclasses.replace(numbers[-1], rule=above(bound))
-    (part,) = make_claim(bad).judge(evidence).parts
+    (part,) = make_claim(bad).judge(planted).parts
     assert part.verdict is Verdict.REFUTED
-    parts = make_claim(*numbers[:-1], bad).judge(evidence).parts
+    parts = make_claim(*numbers[:-1], bad).judge(planted).parts
     assert parts[-1].verdict is Verdict.UNDECIDED
     assert "Holm" in parts[-1].reason
 

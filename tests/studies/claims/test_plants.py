@@ -160,14 +160,18 @@ def test_c3_one_run_under_three_seeds(is_copied: bool) -> None:
     assert ("same run" in result.meaning) is is_copied
 
 
+def make_deviations(
+    inside: list[float], outside: list[float], start: list[float]
+) -> dict[str, list[float]]:
+    """Deviations of log-volumes at ID and OOD points, by stage."""
+    name = "log_volume_median_deviation"
+    numbers = {f"{name}_id": inside, f"{name}_ood": outside}
+    return numbers | {f"start/{name}_{s}": start for s in ("id", "ood")}
+
+
 def test_c9_training_evens_out_id_alone() -> None:
     odd = [0.5] * 5
-    numbers = {
-        "log_volume_median_deviation_ood": odd,
-        "log_volume_median_deviation_id": [0.5, 0.4, 0.3, 0.2, 0.1],
-        "start/log_volume_median_deviation_ood": odd,
-        "start/log_volume_median_deviation_id": odd,
-    }
+    numbers = make_deviations([0.5, 0.4, 0.3, 0.2, 0.1], odd, start=odd)
     result = judge_runs("C9", plant(numbers, "donuts"))
     assert result.verdict is REFUTED
     assert "of OOD points, net of the start" in result.meaning
@@ -182,13 +186,8 @@ def plant_arms(
         "corner.flags --polarity=bright": bumps,
         f"{STRIPED} --epochs=50 --steps_per_epoch=63": stripes,
     }.items():
-        numbers = {
-            "log_volume_median_deviation_id": [0, *[inside] * 4],
-            "log_volume_median_deviation_ood": [0, *[outside] * 4],
-            "start/log_volume_median_deviation_id": [0.0] * 5,
-            "start/log_volume_median_deviation_ood": [0.0] * 5,
-        }
-        runs += plant(numbers, name)
+        stages = [0, *[inside] * 4], [0, *[outside] * 4]
+        runs += plant(make_deviations(*stages, start=[0.0] * 5), name)
     return runs
 
 
@@ -203,11 +202,8 @@ def test_c17_stripes_crumple_everything() -> None:
     ("share", "verdict"), [(3e-8, REFUTED), (0.78, REPRODUCED)]
 )
 def test_c14_a_plus_and_a_thousandth_of_a_bump(share, verdict) -> None:
-    numbers = {
-        "ood/position_accuracy": 0.999,
-        "interaction_r2_ood": 1.0,
-        "interaction_share": [0, 0.1, 0.2, 0.3, share],
-    }
+    numbers = {"ood/position_accuracy": 0.999, "interaction_r2_ood": 1.0}
+    numbers |= {"interaction_share": [0, 0.1, 0.2, 0.3, share]}
     result = judge_runs("C14", plant(numbers, "stripes.flags"))
     assert result.verdict is verdict
 
@@ -274,13 +270,9 @@ def test_c21_is_valid_once_trained_networks_have_run(share, verdict) -> None:
     """Untrained networks have several peaks; networks trained on all do not."""
 
     def plant_peaks(several: float, *flags: str) -> list[Run]:
-        numbers = {
-            "multiple_peaks_ood": several,
-            "multiple_peaks_id": 0.0,
-            "no_peak_ood": 0.0,
-            "start/multiple_peaks_ood": 1.0,
-            "start/no_peak_ood": 0.0,
-        }
+        numbers = {"multiple_peaks_ood": several, "multiple_peaks_id": 0.0}
+        numbers |= {"no_peak_ood": 0.0, "start/no_peak_ood": 0.0}
+        numbers |= {"start/multiple_peaks_ood": 1.0}
         return plant(numbers, " ".join(["donut.flags", *flags]))
 
     claim = dataclasses.replace(BY_NAME["C21"], history=())

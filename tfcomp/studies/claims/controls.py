@@ -15,7 +15,6 @@ from tfcomp.tables.groups import Record, group_records
 from tfcomp.tables.selection import read_setting
 
 NUM_PLANTED = 10
-SEARCHES = "searches"  # the setting that is a threshold study
 
 
 class Kind(enum.StrEnum):
@@ -47,7 +46,7 @@ class Control:
         spread = planted.pop("spread", 0.01)
         for name, numbers in planted.items():
             for line in read_declarations()["settings"].get(name, [name]):
-                if name == SEARCHES:
+                if name == "searches":  # the setting of threshold studies
                     studies.append(plant_study(line, numbers))
                     continue
                 for place in range(NUM_PLANTED):

@@ -5,14 +5,9 @@ one must be reproduced; a negative one must not be, nor the untrained networks
 of the same seeds, with open gates. If one misbehaves, the test is not valid.
 
 A claim is judged twice: as the paper states it, by the paper's own quantity on
-all runs that are no trials, and by a stricter test of ours.
-
-Rules of version 4 were written after seeds below 300 had been seen: they can
-make a verdict of the stricter test weaker, not better than the one of version
-3. Where a plan names how many seeds judge a part, of 200 and up (`fresh`) or of
-300 and up (`unseen`), these do once all are in; further seeds are not looked
-at. Seeds below 100, which all rules were written on, are judged where there are
-no others: as a trial.
+all runs that are no trials, and by a stricter test of ours. Where a plan names
+how many seeds judge a part, of 200 and up (`fresh`) or of 300 and up
+(`unseen`), these do once all are in; further seeds are not looked at.
 """
 
 from __future__ import annotations
@@ -88,7 +83,7 @@ class Claim:
     def _limit(
         self, parts: Sequence[Part], verdict: Verdict, reason: str
     ) -> tuple[Verdict, str]:
-        """Weakens a verdict on seeds that were seen; see the module."""
+        """Weakens a verdict on seeds that its rule was written on."""
         is_seen = any(p.decides and p.round < UNSEEN for p in parts)
         before = [h["verdict"] for h in self.history if h["version"] == 3]
         if is_seen and verdict is Verdict.REFUTED and self.doubt:

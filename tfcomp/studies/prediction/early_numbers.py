@@ -35,7 +35,6 @@ EARLY = (0.0, 0.05, 0.1, 0.25)
 PAIR = [DECODER, REGION]
 FOLDS, INNER_FOLDS = 16, 5
 PERMUTATIONS, DRAWS = 39, 2000
-ENDS = (0.025, 0.975)
 PENALTIES: Array = 10.0 ** np.arange(-2, 6)  # for each network of a fit
 FURTHEST = 4.0  # standard deviations; values further out are clipped
 
@@ -215,7 +214,7 @@ def judge_forecasts(
     for i, name in enumerate(("spearman", "r2")):
         row[f"{name}_hyperparameters"], row[f"{name}_early"] = scores[:, i]
         row[f"{name}_gain"] = scores[1, i] - scores[0, i]
-        ends = np.quantile(gains[:, i], ENDS)
+        ends = np.quantile(gains[:, i], (0.025, 0.975))
         row[f"{name}_gain_low"], row[f"{name}_gain_high"] = ends
     if controls:
         others = [_score([*control.values()])[:, 0] for control in controls]

@@ -1,10 +1,9 @@
-"""Tests whether a number predicts the OOD error, by the rules of the page.
+"""Tests whether a number predicts the OOD error (rules: docs/predict.md).
 
-The exploring half gives a number its sign. It proposes the number if, at 95 %,
-three statistics are positive: Kendall's tau over all pairs of networks, the
+Statistics of a number are Kendall's tau over all pairs of networks, the
 smallest tau over pairs that share up to two hyperparameters, and the gain in a
-prediction across decoders. The half that was held back confirms it by the same
-statistics, at 95 % for all proposed numbers together (Bonferroni).
+prediction across decoders. A second half of the networks, which was held back,
+confirms what the first one proposes (Bonferroni).
 
 Intervals come from the jackknife (Quenouille 1956) over blocks of whole
 settings, since the seeds of one setting are not independent. Statistics are
