@@ -19,9 +19,8 @@ def _is_positive(value: float) -> bool:
 
 
 # Codes of x and y, and the flagfile of the CNN that decodes them.
-CODE_FLAGFILES = {"bump": "donut.flags"} | {
-    code: f"{code}.flags" for code in ("ramp", "one_hot", "positional")
-}
+CODE_FLAGFILES = {"bump": "donut.flags", "ramp": "ramp.flags"}
+CODE_FLAGFILES |= {n: f"{n}.flags" for n in ("one_hot", "positional")}
 MAIN_CODES = ("bump", "ramp")  # that the paper looks into
 # Penalties: the flagfile, and the weights of entropy and variance.
 PENALTIES = {

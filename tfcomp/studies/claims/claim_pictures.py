@@ -74,9 +74,8 @@ def list_rows(
         # Of two bounds, the middle is farthest from what is outside.
         middle = (rule.low + rule.high) / 2
         turns = [middle] if found.low < middle < found.high else []
-        ends = [
-            to_margins(x, rule, unit) for x in (found.low, found.high, *turns)
-        ]
+        numbers = found.low, found.high, *turns
+        ends = [to_margins(number, rule, unit) for number in numbers]
         mean = to_margins(found.mean, rule, unit)
         negative = to_margins(other.mean, rule, unit) if other else None
         verdict = _name_verdict(result, part)
@@ -205,9 +204,8 @@ def _draw_row(axes: Axes, place: float, row: Row) -> dict[str, Any]:
     """Draws the interval of a part; returns what the legend explains."""
     is_firm = row.verdict in KIND_COLORS
     color = KIND_COLORS.get(row.verdict, "0.45")
-    low, mean, high = np.clip(
-        [row.low, row.mean, row.high], -FURTHEST, FURTHEST
-    )
+    places = [row.low, row.mean, row.high]
+    low, mean, high = np.clip(places, -FURTHEST, FURTHEST)
     style: Any = "-" if is_firm else (0, (2, 1.5))
     axes.plot([low, high], [place] * 2, color=color, lw=1.6, ls=style)
     marker = "s" if row.verdict == Verdict.NOT_VALID else "o"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,17 +64,17 @@ class Evidence:
     @functools.cached_property
     def rounds(self) -> list[Evidence]:
         """The runs and the searches of each round of seeds."""
-        return [self._keep(range(*ends)) for ends in pairwise(LIMITS)]
-
-    def _keep(self, seeds: range) -> Evidence:
-        studies = [
-            study
-            for study in self.studies
-            if len(found := study.thresholds["seed"])
-            and found.map(seeds.__contains__).all()
-        ]
-        groups = filter(len, (group.keep(seeds) for group in self.groups))
-        return Evidence(tuple(groups), tuple(studies))
+        found = []
+        for seeds in itertools.starmap(range, itertools.pairwise(LIMITS)):
+            groups = filter(len, (group.keep(seeds) for group in self.groups))
+            studies = [
+                study
+                for study in self.studies
+                if len(values := study.thresholds["seed"])
+                and values.map(seeds.__contains__).all()
+            ]
+            found.append(Evidence(tuple(groups), tuple(studies)))
+        return found
 
     def limit(self, count: int) -> Evidence:
         """Returns the first seeds of each group, as many as a plan names."""

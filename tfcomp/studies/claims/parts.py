@@ -111,10 +111,10 @@ def measure(
     each = [*gates] * (len(tried) if len(gates) == 1 else 1)
     pairs = [gate.select(g) for gate, g in zip(each, tried, strict=False)]
     groups = [group for group, _ in pairs] or tried
-    fitted, unfitted = ", ".join(note for _, note in pairs if note), ""
+    fitted = ", ".join(note for _, note in pairs if note)
     sizes = zip(map(len, groups), map(len, tried), strict=True)
-    if any(kept < MIN_FITTED * all_runs for kept, all_runs in sizes):
-        unfitted = f"not fitted: {fitted}"
+    is_unfitted = any(kept < MIN_FITTED * count for kept, count in sizes)
+    unfitted = f"not fitted: {fitted}" if is_unfitted else ""
     runs = (run for group in groups for run in group.runs.values())
     is_mixed = len({run[MEASURED] for run in runs if run[MEASURED]}) > 1
     problem = case.problem or find_copies(tried)
