@@ -28,21 +28,15 @@ def make_runs(
         "mean_image": {"id": 0.5, "ood": 0.75},
         "additive": {"id": 0.25, "ood": 0.25},
     }
-    # Of seed 0 alone.
-    r2 = {"r2": {"id": 1 - worst_id / 0.5, "ood": 1 - ood[0] / 0.5}}
-    return [
-        (
-            flags | {"seed": seed},
-            {
-                "id": {"relative_mse": worst_id if seed == 0 else 0.01},
-                "ood": {"relative_mse": error},
-                "train": {"weights": 10, "seconds": 1.0},
-                "references": references,
-            }
-            | (r2 if seed == 0 else {}),
-        )
-        for seed, error in enumerate(ood)
-    ]
+    train, runs = {"weights": 10, "seconds": 1.0}, []
+    for seed, error in enumerate(ood):
+        fit = worst_id if seed == 0 else 0.01
+        metrics = {"id": {"relative_mse": fit}, "ood": {"relative_mse": error}}
+        metrics |= {"train": train, "references": references}
+        if seed == 0:  # R^2 of it alone
+            metrics["r2"] = {"id": 1 - fit / 0.5, "ood": 1 - error / 0.5}
+        runs.append((flags | {"seed": seed}, metrics))
+    return runs
 
 
 def judge(runs: list[Run]) -> list[dict[str, Any]]:

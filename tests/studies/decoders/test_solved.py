@@ -1,6 +1,7 @@
 """Splits by certificate, of runs with planted scores."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,27 +32,22 @@ def make_runs(
 ) -> list[Run]:
     """Runs whose mean image has half the error of a blank one."""
     flags = {"dataset": "sprites", "region": region, "model": model}
-    return [
-        (
-            flags | {"seed": first_seed + place},
-            {
-                "r2": {"id": value, "ood": ood + 0.01 * place},
-                "id": {"relative_mse": 0.5 * (1 - value)},
-                "ood": {"relative_mse": 0.5 * (1 - ood - 0.01 * place)},
-                "certificate": {
-                    "1": {"certified": SHARES[region], "missing_rank": 2}
-                },
-                "coverage": {"pixels": 0.75},
-                "points": {"id": 1000, "ood": 24},
-                "references": {
-                    "additive": {"ood": 0.25},
-                    "nearest_id": {"ood": nearest},
-                    "mean_image": {"ood": 0.3},  # of training
-                },
-            },
-        )
-        for place, value in enumerate(ids)
-    ]
+    certificate = {"1": {"certified": SHARES[region], "missing_rank": 2}}
+    # Of the mean image of training.
+    errors = {"additive": 0.25, "nearest_id": nearest, "mean_image": 0.3}
+    runs = []
+    for place, value in enumerate(ids):
+        r2 = {"id": value, "ood": ood + 0.01 * place}
+        metrics: dict[str, Any] = {
+            "r2": r2,
+            "certificate": certificate,
+            "coverage": {"pixels": 0.75},
+            "points": {"id": 1000, "ood": 24},
+            "references": {name: {"ood": e} for name, e in errors.items()},
+            **{n: {"relative_mse": 0.5 * (1 - r2[n])} for n in r2},
+        }
+        runs.append((flags | {"seed": first_seed + place}, metrics))
+    return runs
 
 
 def solve(runs: list[Run]) -> pd.DataFrame:
