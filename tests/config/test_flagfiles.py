@@ -59,7 +59,11 @@ def test_lookup_order(working_folder: Path) -> None:
     write_flags(beside, "donut.flags", "--depth=5")
     assert find_depth(outer) == 5
     write_flags(working_folder, "donut.flags", "--depth=6")
-    assert find_depth(outer) == find_depth("--flagfile=donut.flags") == 6
+    assert find_depth("--flagfile=donut.flags") == 6
+    assert find_depth(outer) == 5
+    # A shipped file means those that it was shipped with.
+    write_flags(working_folder, "donut.flags", "--nopictures")
+    assert parse_config(["--flagfile=smoke"]).pictures
 
 
 def test_ending_may_be_left_out(working_folder: Path) -> None:

@@ -32,8 +32,8 @@ def expand_flagfiles(
 ) -> list[str]:
     """Replaces every `--flagfile=PATH` by the lines of that file, in place.
 
-    A path is looked up in the working directory, then beside the file that
-    names it (the last one of `inside`), then among the shipped flagfiles.
+    A path is looked up beside the file that names it (the last one of
+    `inside`), then in the working directory, then among the shipped flagfiles.
     """
     expanded: list[str] = []
     for argument in arguments:
@@ -77,7 +77,7 @@ def _find_flagfile(path: str, beside: Sequence[Path]) -> Path:
         raise RunError("--flagfile must name a file")
     wanted = os.path.expanduser(path)
     for name in (wanted, wanted + SUFFIX):
-        for folder in (Path.cwd(), *beside, SHIPPED):
+        for folder in (*beside, Path.cwd(), SHIPPED):
             # `Path.is_file` raises for a name that is too long.
             if os.path.isfile(folder / name):
                 return (folder / name).resolve()
