@@ -52,7 +52,7 @@ def test_version_follows_deciding_sources(copy: Path) -> None:
     before = recompute()
     for name in (
         "analysis/scores.py",
-        "models/convolutional.py",
+        "models/decoders/convolutional.py",
         "training/fit.py",
     ):
         path = copy / name
