@@ -24,7 +24,9 @@ from tfcomp.datasets.views import (
 )
 from tfcomp.evaluation import derivatives
 from tfcomp.evaluation.evaluator import EmbeddingAnalysis, LayerAnalysis
+from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.output_analysis import OutputAnalysis
+from tfcomp.models.stages import make_model
 
 TRUTH = "truth"  # the true images, as a stage
 # Points of a large space that are compared with each other, which takes time
@@ -33,6 +35,16 @@ FEW_POINTS = 1024
 SHOWN_UNITS = 4
 MAX_COMPONENTS = 50  # that a browser shows
 Result = TypeVar("Result")
+
+
+def reset(run: LoadedRun) -> LoadedRun:
+    """Returns a run with its network before training."""
+    # A run that was restarted has the seed of the training that was kept.
+    seed = run.metrics.get("train", {}).get("seed", run.config.training.seed)
+    training = dataclasses.replace(run.config.training, seed=seed)
+    config = dataclasses.replace(run.config, training=training)
+    model = make_model(config, run.dataset, "float32")
+    return dataclasses.replace(run, model=model)
 
 
 class RunAnalysis(OutputAnalysis):
@@ -45,6 +57,11 @@ class RunAnalysis(OutputAnalysis):
         for part in ("for_maps", "for_pairs"):  # have the old name
             vars(other).pop(part, None)
         return other
+
+    @cached_property
+    def untrained(self) -> RunAnalysis | None:
+        """The network before training; None for a model from elsewhere."""
+        return None if self.run.path is None else RunAnalysis(reset(self.run))
 
     @property
     def stage_sizes(self) -> dict[str, int]:

@@ -13,8 +13,7 @@ from tfcomp.evaluation.metrics import (
     list_metrics,
     write_run_metrics,
 )
-from tfcomp.evaluation.run_analysis import RunAnalysis
-from tfcomp.models.stages import make_model
+from tfcomp.evaluation.run_analysis import RunAnalysis, reset
 from tfcomp.statistics.metric import Metric
 
 
@@ -25,7 +24,7 @@ def measure_run(path: str | Path, evaluators: Sequence[Evaluator] = ()) -> None:
         return
     run = load_run(path)
     metrics = compute_metrics(make_analysis(run, evaluators))
-    start = compute_metrics(make_analysis(_reset(run), evaluators))
+    start = compute_metrics(make_analysis(reset(run), evaluators))
     del start["stages"]
     write_run_metrics(path, metrics | {"start": start})
 
@@ -81,12 +80,3 @@ def _compute_stages(
 
 def _list_functions(metrics: Sequence[Metric]) -> list[Callable[..., Any]]:
     return [*dict.fromkeys(m.function for m in metrics if m.function)]
-
-
-def _reset(run: LoadedRun) -> LoadedRun:
-    # A run that was restarted has the seed of the training that was kept.
-    seed = run.metrics.get("train", {}).get("seed", run.config.training.seed)
-    training = dataclasses.replace(run.config.training, seed=seed)
-    config = dataclasses.replace(run.config, training=training)
-    model = make_model(config, run.dataset, "float32")
-    return dataclasses.replace(run, model=model)

@@ -14,6 +14,7 @@ from tfcomp.figures.map_plots import draw_gram_matrices
 from tfcomp.report import run_exhibits, wording
 from tfcomp.report.page import Section, make_exhibit, make_section
 from tfcomp.report.run_exhibits import Row
+from tfcomp.report.wording import UNTRAINED
 
 Grams = dict[str, np.ndarray]
 
@@ -36,16 +37,23 @@ def make_superposition(analyses: Sequence[RunAnalysis]) -> Section:
 
 
 def list_scores(analysis: RunAnalysis) -> list[Row]:
-    """Returns superposition scores of a run, and of the true images."""
+    """Returns superposition scores of a run and its true images.
+
+    Scores of its network before training follow, if there is one.
+    """
     known = analysis.bright_outputs[analysis.splits.is_id]
     is_ood = analysis.splits.is_ood
     rows = []
-    for name, scores, unseen in (
+    parts = [
         ("model", analysis.superposition, analysis.bright_outputs[is_ood]),
         ("truth", analysis.composed, analysis.bright_truth[is_ood]),
-    ):
+    ]
+    if before := analysis.untrained:
+        unseen = before.bright_outputs[is_ood]
+        parts.append((UNTRAINED, before.superposition, unseen))
+    for name, scores, unseen in parts:
         inputs = np.full(len(unseen), np.nan)
-        if analysis.superposed_inputs is not None:
+        if name != UNTRAINED and analysis.superposed_inputs is not None:
             pair = unseen, analysis.superposed_inputs
             inputs = superposition.score_combinations(*pair, known)
         is_multiple = np.full(len(unseen), np.nan)

@@ -26,6 +26,7 @@ WEAK = 0.3  # smaller correlations support no conclusion
 # called superpositions, mostly or in part.
 MOSTLY, PARTLY = 0.5, 0.1
 MAX_NAMED = 3
+UNTRAINED = "before training"  # among rows of superposition scores
 
 
 def name_runs(configs: Sequence[RunConfig]) -> list[tuple[str, str]]:
@@ -113,30 +114,34 @@ def describe_course(rows: Sequence[Row], column: str, name: str) -> str:
 @_tell_runs
 def describe_superposition(rows: Sequence[Row]) -> str:
     """Describes if outputs are sums of memories, at far points if known."""
+    r2s: dict[str, float | None] = {}
     for points in ("far", "all"):
-        pair = [
-            row["superposition"]
-            for kind in ("model", "truth")
+        r2s = {
+            row["OOD outputs"]: row["superposition"]
             for row in rows
-            if row["OOD outputs"] == kind and row["points"] == points
-        ]
-        if len(pair) == 2 and None not in pair:
+            if row["points"] == points
+        }
+        model, truth = r2s.get("model"), r2s.get("truth")
+        if model is not None and truth is not None:
             break
     else:
         return "no held-out output is bright enough to be scored"
-    model, truth = pair
     share = (model - truth) / max(1 - truth, 1e-9)
-    r2 = f"(R² {model:.2f}; truth {truth:.2f})"
+    before = r2s.get(UNTRAINED)
+    r2 = f"R² {model:.2f}; truth {truth:.2f}"
+    r2 += "" if before is None else f"; before training {before:.2f}"
     if not share >= PARTLY:
         what = "are no more superpositions than the true images are"
-        return f"held-out outputs {what} {r2}"
+        return f"held-out outputs {what} ({r2})"
     part = "mostly" if share >= MOSTLY else "in part"
+    said = f"held-out outputs can {part} be written as sums of training outputs"
+    said += f" that share a factor value ({r2})"
     # Before training, R² can be as high (claim C4).
-    return (
-        f"held-out outputs can {part} be written as sums of training outputs "
-        f"that share a factor value {r2}; the R² of an untrained network can "
-        "be as high, so this alone shows no memorization"
-    )
+    if before is None:
+        said += "; the R² of an untrained network can be as high, so this alone"
+        return f"{said} shows no memorization"
+    is_as_high = before >= model
+    return said + "; this alone shows no memorization" * is_as_high
 
 
 @_tell_runs
