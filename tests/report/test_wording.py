@@ -71,13 +71,13 @@ def test_superposition(model: float | None, truth: float, said: str) -> None:
     assert ("shows no memorization" in found) == ("sums" in said)
 
 
-@pytest.mark.parametrize("before", [0.2, 0.97])
+@pytest.mark.parametrize("before", [0.2, 0.88, 0.92, 0.97])
 def test_superposition_before_training(before: float) -> None:
     rows = plant_scores(0.95, 0.02)
     untrained = {"OOD outputs": "before training", "superposition": before}
     found = describe_superposition([*rows, rows[0] | untrained])
     assert f"{before:.2f}" in found
-    assert ("shows no memorization" in found) == (before > 0.95)
+    assert ("shows no memorization" in found) == (before > 0.9)
 
 
 def test_superposition_looks_at_far_points_first() -> None:

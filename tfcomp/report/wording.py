@@ -140,7 +140,7 @@ def describe_superposition(rows: Sequence[Row]) -> str:
     if before is None:
         said += "; the R² of an untrained network can be as high, so this alone"
         return f"{said} shows no memorization"
-    is_as_high = before >= model
+    is_as_high = before > model - CLOSE
     return said + "; this alone shows no memorization" * is_as_high
 
 
