@@ -1,8 +1,8 @@
 """Tutorials print what they show.
 
-CI follows all pages in one folder with the wheel (`.ci/walk`). The slow test
-follows each page in a folder of its own, for those who change it. With
-`UPDATE_PAGES=1` in the environment, it writes what the blocks print.
+CI follows the pages with the wheel (`.ci/walk`). The slow test is for those
+who change a page. With `UPDATE_PAGES=1` in the environment, it writes what the
+blocks print.
 """
 
 import os
