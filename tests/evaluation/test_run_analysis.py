@@ -94,6 +94,26 @@ def test_blocks_and_smaller_calls_change_no_bit(
     assert sizes[1:] == [28, 28]
 
 
+def test_groups_of_stages_keep_the_limit(
+    make_study: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 256, 6, 2 and 2 units, 7 at a time; the image exceeds it alone."""
+    stages = {"stage_0": lambda f: tf.tile(f, (1, 3)), "stage_1": tf.sin}
+    study, groups = make_study("truth", **stages, stage_2=tf.cos), []
+
+    def call(fn: Callable, points: np.ndarray, size: int) -> dict:
+        found = evaluate_in_batches(fn, points, size)
+        groups.append([*found])
+        return found
+
+    limit = 4 * 7 * len(study.splits.grid)
+    monkeypatch.setattr(evaluator, "MAX_GROUP_BYTES", limit)
+    monkeypatch.setattr(evaluator, "evaluate_in_batches", call)
+    found = Evaluator(study.run.model, study.dataset).read_stages()
+    assert [name for name, _ in found] == study.stages
+    assert groups == [["image"], ["stage_0"], ["stage_1", "stage_2"]]
+
+
 def test_metrics_of_a_part_of_the_grid(table: Path) -> None:
     study = load(table, "--eval_points=20")
     assert not study.splits.is_complete

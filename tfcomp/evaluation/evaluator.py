@@ -218,8 +218,10 @@ class Evaluator:
         self, points: np.ndarray
     ) -> Iterator[tuple[str, np.ndarray]]:
         """Yields stages and their activations [n, units] at points [n, F]."""
-        for group in _group_stages(self.stage_sizes, len(points)):
-            activations = self._evaluate(self._make_reader(group), points)
+        most = MAX_GROUP_BYTES // (4 * len(points))  # units
+        for group in _group_stages(self.stage_sizes, most):
+            reader = self._make_reader(tuple(group))
+            activations = self._evaluate(reader, points)
             for name in group:
                 yield name, activations.pop(name).reshape(len(points), -1)
 
@@ -248,12 +250,10 @@ class Evaluator:
         return np.column_stack(targets)
 
 
-def _group_stages(
-    sizes: Mapping[str, int], num_points: int
-) -> list[tuple[str, ...]]:
-    groups: dict[int, tuple[str, ...]] = {}
-    ends = 4 * num_points * np.cumsum([*sizes.values()])
-    for stage, end in zip(sizes, ends, strict=True):
-        number = end // MAX_GROUP_BYTES
-        groups[number] = *groups.get(number, ()), stage
-    return [*groups.values()]
+def _group_stages(sizes: Mapping[str, int], most: int) -> list[list[str]]:
+    groups: list[list[str]] = []
+    for stage in sizes:
+        if not groups or sum(sizes[s] for s in [*groups[-1], stage]) > most:
+            groups.append([])
+        groups[-1].append(stage)
+    return groups
