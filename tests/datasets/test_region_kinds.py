@@ -8,7 +8,7 @@ import pytest
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space
-from tfcomp.datasets.published_regions import PUBLISHED
+from tfcomp.datasets.region_kinds import PUBLISHED
 from tfcomp.datasets.regions import parse_region
 
 SHAPE = Factor(

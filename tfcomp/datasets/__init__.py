@@ -5,7 +5,6 @@ of regions in `REGIONS`: `make(arguments, space)`, with the text of `--region`.
 """
 
 import tfcomp.datasets.digits
-import tfcomp.datasets.published_regions
 import tfcomp.datasets.region_kinds
 import tfcomp.datasets.synthetic
 import tfcomp.datasets.tables

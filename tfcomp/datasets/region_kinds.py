@@ -1,14 +1,19 @@
-"""Kinds of regions: random shares, listed combinations, combined blocks.
+"""Kinds of regions: random shares, listed combinations, published splits.
 
 random:0.2            a share of all combinations
 random_box:0.1:3      intervals of several factors, by a seed
 file:held_out.csv     the rows of a table
 wiedemer:orthogonal   Wiedemer et al. (2023), also by groups of factors
 uselis:8:3:x,y        Uselis et al. (2025)
+montero:element       Montero et al. (2021, 2022)
+orthotopic:2          the orthotopic ladder (2025)
+
+The last two need factors of published data, whose classes are scaled.
 """
 
 import math
 import re
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +23,9 @@ from tfcomp.datasets.factors import Factor, FactorSpace, parse_groups
 from tfcomp.datasets.regions import REGIONS, Predicate
 
 MAX_COMBINATIONS = 10**8
+_FILE = Path(__file__).with_name("published.toml")
+PUBLISHED = tomllib.loads(_FILE.read_text("utf-8"))
+SYNONYMS = PUBLISHED.pop("synonyms")
 
 
 @REGIONS.register("random")
@@ -188,3 +196,55 @@ def make_uselis(arguments: str, space: FactorSpace) -> Predicate:
         return is_far.any(axis=1) & (index >= 0).all(axis=1)
 
     return contains
+
+
+@REGIONS.register("montero")
+def make_montero(arguments: str, space: FactorSpace) -> Predicate:
+    """Holds out a split of Montero et al., as `element`."""
+    columns, scales, classes = _find_split("montero", arguments, space)
+    # Of each factor the first and last held-out class; all must hold.
+    low, high = classes.T
+
+    def contains(values: np.ndarray) -> np.ndarray:
+        index = space.to_index(values)[:, columns]
+        # The values below high + 1, as scaled.
+        inside = (index >= low * scales) & (index < (high + 1) * scales)
+        return inside.all(axis=1)
+
+    return contains
+
+
+@REGIONS.register("orthotopic")
+def make_orthotopic(arguments: str, space: FactorSpace) -> Predicate:
+    """Holds out points with more than n factors beyond their thresholds."""
+    columns, scales, thresholds = _find_split("orthotopic", arguments, space)
+
+    def contains(values: np.ndarray) -> np.ndarray:
+        is_high = space.to_index(values)[:, columns] >= thresholds * scales
+        return is_high.sum(axis=1) > int(arguments)
+
+    return contains
+
+
+def _find_split(
+    kind: str, arguments: str, space: FactorSpace
+) -> tuple[list[int], np.ndarray, np.ndarray]:
+    """Returns columns, and the scales and numbers of their classes."""
+    plain = [name.lower().removeprefix("label_") for name in space.names]
+    plain = [name.replace(" ", "_") for name in plain]
+    names = [SYNONYMS.get(name, name) for name in plain]
+    known = {name: data["classes"] for name, data in PUBLISHED.items()}
+    data = next((d for d, f in known.items() if {*names} >= {*f}), "")
+    if not data:
+        raise ValueError(
+            "of this kind needs the factors of a published data set: "
+            + "; ".join(f"{', '.join(f)} ({d})" for d, f in known.items())
+        )
+    splits = PUBLISHED[data].get(kind, {})
+    if arguments not in splits:
+        rule = f"one of {', '.join(splits)}" if splits else "another region"
+        raise ValueError(f"must be {rule} for {data}")
+    chosen = splits[arguments]
+    columns = [names.index(factor) for factor in chosen]
+    scales = np.array(space.shape)[columns] / [known[data][f] for f in chosen]
+    return columns, scales, np.array([*chosen.values()])

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tfcomp.datasets.factor_table import FactorTable
-from tfcomp.datasets.published_regions import PUBLISHED
+from tfcomp.datasets.region_kinds import PUBLISHED
 from tfcomp.datasets.table_checks import TableError, check_bytes
 from tfcomp.datasets.table_factors import ROUNDING
 
