@@ -157,7 +157,7 @@ def push_model(
     """
 
     def write(partial: Path) -> None:
-        shutil.copytree(model, partial)
+        shutil.copytree(model, partial, dirs_exist_ok=True)
         shutil.copyfile(evaluation, partial / EVIDENCE)
         parents = [
             {"version": last.name, "sha256": hash_files(list_files(last))}

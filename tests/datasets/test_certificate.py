@@ -193,7 +193,6 @@ def test_narrow_bumps_light_one_pixel_each(
 @pytest.mark.parametrize("points", [64, 0])
 def test_combinations_are_those_of_the_whole_grid(points: int) -> None:
     """However few of them are scored, half of them OOD on purpose."""
-    flags = ("--dataset=sprites", "--model=mlp", "--region=orthotopic:1")
-    config = parse_config([*flags, f"--eval_points={points}"])
-    found = measure_coverage(make_dataset(config))
+    flags = ["--region=orthotopic:1", f"--eval_points={points}"]
+    found = measure_coverage(make_dataset(parse_config([*SPRITES, *flags])))
     assert found["combinations"] == pytest.approx(4 / 9)

@@ -31,7 +31,7 @@ KINDS = {
     "stripes_and_bumps": (*SMALL, "--dataset=stripes", "--num_bumps=9"),
     "sprites": (
         "--flagfile=sprites.flags",
-        "--sprite_sizes=2,1,3,3,3,2",
+        *("--sprite_sizes=2,1,3,3,3,2", "--grid_size=16"),
         "--region=random:0.2",
     ),
     "digits": (

@@ -3,7 +3,6 @@
 import itertools
 from pathlib import Path
 
-import keras
 import numpy as np
 import pytest
 import scipy.optimize
@@ -20,7 +19,6 @@ from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.solvable import certify_dataset, measure_coverage
 from tfcomp.datasets.table_checks import TableError
 from tfcomp.datasets.views import make_map
-from tfcomp.train import train_run
 
 RNG = np.random.default_rng(0)
 GRID = np.array([*itertools.product(range(2), range(3), range(4))])
@@ -100,11 +98,8 @@ def test_scores_are_means_over_images() -> None:
 def parse(folder: Path, *flags: str) -> RunConfig:
     path = folder / "several.npz"
     np.savez(path, images=IMAGES, classes=CLASSES, names=NAMES)
-    small = "--model=mlp --depth=1 --width=8 --epochs=2 --steps_per_epoch=4 "
-    small += "--layerwise_every=0 --eval_every=0 --noexport --dataset=table"
-    data = [f"--data={path}", f"--factors={','.join(FACTORS)}"]
-    place = [f"--region={REGION}", f"--log_dir={folder / 'logs'}"]
-    return parse_config([*small.split(), *data, *place, *flags])
+    data = ["--dataset=table", f"--data={path}", f"--region={REGION}"]
+    return parse_config([*data, f"--factors={','.join(FACTORS)}", *flags])
 
 
 def test_a_pass_has_each_image_once(tmp_path: Path) -> None:
@@ -126,18 +121,6 @@ def test_a_pass_has_each_image_once(tmp_path: Path) -> None:
     assert len(few.splits.train) == 7
     with pytest.raises(ConfigError, match="num_train must be at most the 36"):
         make_dataset(parse(tmp_path, "--num_train=37"))
-
-
-def test_runs_score_what_their_models_draw(tmp_path: Path) -> None:
-    config = parse(tmp_path)
-    metrics = train_run(config)
-    model = keras.models.load_model(Path(config.run_dir) / "model.keras")
-    for subset, chosen in (("id", ~IS_OOD), ("ood", IS_OOD)):
-        drawn = np.asarray(model(CLASSES[chosen, :3].astype("f4")), float)
-        # All combinations have two images.
-        errors = np.square(IMAGES[chosen] / 255 - drawn[..., 0])
-        assert metrics[subset]["mse"] == pytest.approx(errors.mean(), rel=1e-4)
-        assert metrics[subset]["floor_mse"] < metrics[subset]["mse"]
 
 
 def test_continuous_points_are_as_they_are() -> None:

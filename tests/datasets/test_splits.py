@@ -62,7 +62,7 @@ def assert_invariants(splits: Splits) -> None:
     assert grid_id | grid_ood == as_rows(splits.grid)
     assert len(grid_id) + len(grid_ood) == len(splits.grid)
     assert not as_rows(splits.train) & grid_ood
-    assert not (splits.is_test & splits.is_ood).any()
+    assert not (splits.points.is_test & splits.is_ood).any()
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -88,7 +88,7 @@ def test_invariants_of_every_table(
     assert 0 <= train.min() <= train.max() <= 11
     nearest = np.round(train)
     assert (train != nearest).any() == (coordinates == "continuous")
-    test = as_rows(splits.grid[splits.is_test])
+    test = as_rows(splits.grid[splits.points.is_test])
     assert test == as_rows(splits.grid[splits.is_id]) - as_rows(nearest)
 
 

@@ -161,7 +161,7 @@ def test_stripes_show_every_value_of_one_factor() -> None:
     assert bumps.shape == (100, 2)
     assert len(np.unique(bumps, axis=0)) == 100
     assert not dataset.region.contains(bumps).any()
-    assert dataset.splits.is_test.sum() == 588 - 100
+    assert dataset.splits.points.is_test.sum() == 588 - 100
 
 
 def test_truths_are_bump_and_plus() -> None:

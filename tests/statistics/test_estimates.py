@@ -66,13 +66,15 @@ def test_rank_correlation(values: list, expected: float | None) -> None:
 SIZES = (16, 20, 24, 28, 32)
 
 
-def test_exact_power_law() -> None:
-    law = estimates.fit_power_law(
-        average_sizes(SIZES, [0.5 * n**3 for n in SIZES])
-    )
-    assert law.slope == pytest.approx(3)
-    assert law.constant == pytest.approx(0.5)
+def test_exact_power_laws() -> None:
+    cubes = average_sizes(SIZES, [0.5 * n**3 for n in SIZES])
+    law = estimates.fit_power_law(cubes)
+    assert (law.slope, law.constant) == pytest.approx((3, 0.5))
     assert (law.low, law.high) == pytest.approx((3, 3), abs=1e-6)
+    few = estimates.fit_power_law(cubes[:2])
+    assert few.slope == pytest.approx(3)
+    assert few.low is None and few.high is None
+    assert estimates.fit_power_law(cubes[:1]) is None
 
 
 def test_slope_and_interval_against_linregress(
@@ -101,10 +103,3 @@ def test_mean_of_a_size_and_its_interval() -> None:
     half_width = 12.7062 * np.log(4) / np.sqrt(2) / np.sqrt(2)
     assert np.log(second.high / 4) == pytest.approx(half_width, rel=1e-4)
     assert np.log(4 / second.low) == pytest.approx(half_width, rel=1e-4)
-
-
-def test_too_few_sizes() -> None:
-    assert estimates.fit_power_law(average_sizes([16, 16], [3, 4])) is None
-    law = estimates.fit_power_law(average_sizes([16, 32], [10, 20]))
-    assert law.slope == pytest.approx(1)
-    assert law.low is None and law.high is None

@@ -1,6 +1,8 @@
 """Files that are damaged or links, and modules that write past `files`."""
 
 import ast
+from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -24,13 +26,18 @@ GARBAGE = bytes(range(256))
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"[]", b"3", b"[" * 100_000, GARBAGE]
+    ("read", "content"),
+    [
+        *product([read_json], [b"{", b"[]", b"3", b"[" * 100_000]),
+        *product([read_json, read_csv], [b"", GARBAGE]),
+        (read_csv, b"a\n" + b"x" * 200_000),
+    ],
 )
-def test_damaged_json(content: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "metrics.json"
+def test_damaged_files(read: Callable, content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "numbers"
     path.write_bytes(content)
-    with pytest.raises(DamagedFileError, match="metrics.json is damaged"):
-        read_json(path)
+    with pytest.raises(DamagedFileError, match="numbers is damaged"):
+        read(path)
 
 
 @pytest.mark.parametrize("cut", [-1, -4])
@@ -40,14 +47,6 @@ def test_cut_csv(cut: int, tmp_path: Path) -> None:
     write_csv(path, rows)
     assert read_csv(path) == rows
     path.write_bytes(path.read_bytes()[:cut])
-    with pytest.raises(DamagedFileError, match="history.csv is damaged"):
-        read_csv(path)
-
-
-@pytest.mark.parametrize("content", [b"", GARBAGE, b"a\n" + b"x" * 200_000])
-def test_damaged_csv(content: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "history.csv"
-    path.write_bytes(content)
     with pytest.raises(DamagedFileError, match="history.csv is damaged"):
         read_csv(path)
 

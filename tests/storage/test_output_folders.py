@@ -63,7 +63,6 @@ def test_a_waiting_process_gets_its_turn(tmp_path: Path) -> None:
 
 
 def write_weights(folder: Path) -> None:
-    folder.mkdir()
     (folder / "weights").write_text("1")
 
 

@@ -40,10 +40,9 @@ class Certificate:
 def certify(
     train: np.ndarray, every: np.ndarray, order: int
 ) -> Certificate | None:
-    """Returns the certificate of a training set for the rows of `every`.
+    """Returns the certificate of the rows of `every`; None if too many.
 
-    Both tables are classes, int [n, F] and [m, F]; -1 for an absent factor
-    counts as a value. None if the equations would not fit into memory.
+    Both tables are classes, int [n, F]; an absent factor (-1) is a value.
     """
     points = np.concatenate([train, every])
     points = points[:, np.ptp(points, axis=0) > 0]
@@ -65,13 +64,11 @@ def certify(
 
 
 def number_effects(table: np.ndarray, order: int) -> tuple[np.ndarray, int]:
-    """Returns columns of the effects in each row [n, S], -1 where absent.
-
-    Effects of `order` factors, and of fewer where some factor is absent.
-    """
+    """Returns columns of effects of `order` factors, [n, S]; -1 if absent."""
     factors = table.shape[1]
     most = min(order, factors)
     columns, count = [], 0
+    # Of fewer factors where some factor is absent.
     for size in range(1 if (table < 0).any() else most, most + 1):
         for subset in itertools.combinations(range(factors), size):
             part = table[:, subset]

@@ -195,13 +195,8 @@ class Dataset:
 
     def at_points(self, points: Points) -> "Dataset":
         """Returns the dataset with these points as its grid."""
-        splits = dataclasses.replace(
-            self.splits,
-            points=points,
-            existing=self.splits.all,
-            is_complete=False,
-            is_streamed=False,
-        )
+        old = self.splits
+        splits = Splits(old.train, points, old.hidden, False, old.all)
         other = dataclasses.replace(self, splits=splits)
         if "copies" in vars(self):  # of all combinations, which stay
             vars(other)["copies"] = self.copies

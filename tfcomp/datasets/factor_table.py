@@ -50,6 +50,7 @@ class FactorTable:
         points: Existing combinations [n, F], in the order of the grid;
             continuous factors have their own values, not those of bins.
         counts: Number of images of each combination [n].
+        rows: Row of `points` of each image, in the given order.
         image_shape: Rows, columns, channels.
 
     Raises:
@@ -111,6 +112,7 @@ class FactorTable:
         if others:
             nuisance = (f"{factor.name} ({factor.size})" for factor in others)
             self.notes += (f"nuisance: {', '.join(nuisance)}",)
+        self.rows = number_rows(exact[:, keep])
         self._sort(exact[:, keep])
 
     def select(self, factors: Sequence[str]) -> "FactorTable":
@@ -119,15 +121,14 @@ class FactorTable:
         return FactorTable(self._images, classes, **options, factors=factors)
 
     def _sort(self, values: np.ndarray) -> None:
-        numbers = number_rows(values)
         # Rows of images, sorted, and the first one of each combination.
-        self._order = np.argsort(numbers, kind="stable")
-        self.counts = np.bincount(numbers)
+        self._order = np.argsort(self.rows, kind="stable")
+        self.counts = np.bincount(self.rows)
         self._starts = np.cumsum(self.counts) - self.counts
         self.points = values[self._order[self._starts]]
         if self.is_repeated:
             self.notes += (
-                f"{len(numbers):,} images of {len(self.points):,} "
+                f"{len(self.rows):,} images of {len(self.points):,} "
                 "combinations: scores are means over the images of each",
             )
 
@@ -196,11 +197,6 @@ class FactorTable:
         sums = np.add.reduceat(images, starts)
         counts = np.diff([*starts, len(images)]).astype(np.float32)
         return sums / counts[:, None, None, None]
-
-    def number_rows(self) -> np.ndarray:
-        """Returns the row of `points` of each image, as they were given."""
-        rows = np.repeat(np.arange(len(self.points)), self.counts)
-        return rows[np.argsort(self._order)]
 
     def compare(
         self, factors: np.ndarray, images: np.ndarray

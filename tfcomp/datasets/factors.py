@@ -237,13 +237,7 @@ def make_pixel_space(grid_size: int) -> FactorSpace:
 
 
 def parse_groups(spec: str, space: FactorSpace) -> list[list[int]]:
-    """Returns the columns of groups of factors, as `x_a+y_a,x_b+y_b`.
-
-    If the spec is empty, each factor is a group.
-
-    Raises:
-        ValueError: If it does not name each factor once.
-    """
+    """Returns columns of groups, as `x_a+y_a,x_b+y_b`; of one each if empty."""
     if not spec:
         return [[column] for column in range(len(space))]
     groups = [group.split("+") for group in spec.split(",")]

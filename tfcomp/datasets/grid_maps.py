@@ -12,15 +12,12 @@ from tfcomp.datasets.factors import Factor, FactorSpace, number_rows
 
 @dataclass(frozen=True)
 class GridMap:
-    """A number per grid point, `[*sizes]`; the mask is True if held out.
-
-    Maps are drawn with the levels of factors in `downward` from the top.
-    """
+    """A number per grid point, `[*sizes]`; the mask is True if held out."""
 
     values: np.ndarray
     factors: tuple[Factor, ...]
     mask: np.ndarray | None = None
-    downward: frozenset[str] = frozenset()
+    downward: frozenset[str] = frozenset()  # factors drawn from the top
 
     def cut(self, plane: "Plane") -> "GridMap":
         """Returns the map of two factors in a plane."""
@@ -117,15 +114,13 @@ def list_curves(space: FactorSpace) -> list[Curve]:
         return []
     column = space.ordered[0]
     factor = space.factors[column]
+    others = FactorSpace(tuple(f for f in space if f.categorical))
     rows = np.arange(np.prod(space.shape)).reshape(space.shape)
     lines = np.moveaxis(rows, column, -1).reshape(-1, factor.size)
-    curves = []
-    for line in lines:
-        levels = np.unravel_index(line[0], space.shape)
-        names = [f.name_level(at) for f, at in zip(space, levels, strict=True)]
-        del names[column]
-        curves.append(Curve(", ".join(names) or factor.name, factor, line))
-    return curves
+    return [
+        Curve(others.name_point(levels) or factor.name, factor, line)
+        for levels, line in zip(np.ndindex(others.shape), lines, strict=True)
+    ]
 
 
 def find_interval(curve: Curve, is_ood: np.ndarray) -> tuple | None:

@@ -32,6 +32,7 @@ from tfcomp.storage.files import make_folder, refuse_links_between, write_text
 from tfcomp.storage.output_folders import lock_folder
 
 VERSION = "1.2.0"
+INFO_FILE = "dataset_info.json"
 # Settings of data that change no example.
 OTHERS = "dataset data data_dir examples_dir noise balance correlation".split()
 REMEDY = "with tfcomp materialize and the flags of the run"
@@ -57,7 +58,7 @@ def materialize(
             refuse_links_between(parent, folder)
             if not (folder / CARD_FILE).exists():
                 dataset = dataset or make_dataset(config)
-                if not _is_written(folder):
+                if not (folder / INFO_FILE).is_file():
                     _write(config, dataset, parent)
                 card = format_data_card(dataset, select_settings(config))
                 write_text(folder / CARD_FILE, card)
@@ -90,7 +91,7 @@ def load_split(
 ) -> Examples:
     """Returns a split on disk, `train` or `ood`."""
     name, folder = name_examples(config), _name_folder(config, examples_dir)
-    if not _is_written(folder):
+    if not (folder / INFO_FILE).is_file():
         raise RunError(
             f"--examples_dir: no examples of this run, {name}, in "
             f"{examples_dir}; write them {REMEDY}"
@@ -143,10 +144,6 @@ def name_examples(config: RunConfig) -> str:
 
 def _name_folder(config: RunConfig, parent: str | Path) -> Path:
     return Path(parent) / config.data.dataset / name_examples(config) / VERSION
-
-
-def _is_written(folder: Path) -> bool:
-    return (folder / "dataset_info.json").is_file()
 
 
 def _write(config: RunConfig, dataset: Dataset, parent: Path) -> None:

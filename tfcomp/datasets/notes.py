@@ -31,9 +31,8 @@ def list_notes(dataset: Dataset) -> list[str]:
 
 def print_notes(dataset: Dataset) -> None:
     """Prints the notes, and what is held out."""
-    for line in filter(
-        None, [*list_notes(dataset), describe_held_out(dataset)]
-    ):
+    lines = [*list_notes(dataset), describe_held_out(dataset)]
+    for line in filter(None, lines):
         print(line)
 
 

@@ -93,13 +93,9 @@ def list_images(
     if certificate is None:
         return []
     table = dataset.splits.all.factors[certificate.images]
-    return [
-        {
-            factor.name: factor.describe(value) if factor.names else value
-            for factor, value in zip(dataset.space, row, strict=True)
-        }
-        for row in table.tolist()
-    ]
+    columns = dataset.space.name_values(table)
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def mark_certified(dataset: Dataset, certificate: Certificate) -> np.ndarray:
@@ -112,10 +108,9 @@ def mark_certified(dataset: Dataset, certificate: Certificate) -> np.ndarray:
 def measure_noise(
     train: np.ndarray, points: np.ndarray, order: int
 ) -> np.ndarray | None:
-    """Returns the variance of determined sums, [n], in units of an image's.
+    """Returns the variance of determined sums, [n]; None for a large design.
 
-    Tables are classes, int [t, F] and [n, F], all of whose rows differ; an
-    absent factor (-1) adds nothing. None for a large design.
+    Tables are classes, int [t, F] and [n, F], all of whose rows differ.
     """
     codes, count = number_effects(np.concatenate([train, points]), order)
     if count > MAX_COLUMNS:
@@ -145,11 +140,9 @@ def explain_training(dataset: Dataset) -> dict[str, float]:
 def explain_images(
     train: np.ndarray, images: np.ndarray, order: int
 ) -> float | None:
-    """Returns R^2 of training images that are predicted from the others.
+    """Returns R^2 of images [n, ...] by least squares on the others' effects.
 
-    By sums of effects of at most `order` factors, by least squares; classes
-    are int [n, F], images [n, ...]. None for a large design, or if the others
-    leave most images open.
+    None for a large design, or if the others leave most images open.
     """
     codes, count = number_effects(train, order)
     if count > MAX_COLUMNS:

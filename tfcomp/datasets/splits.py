@@ -75,10 +75,6 @@ class Splits:
         return ~self.points.is_ood
 
     @property
-    def is_test(self) -> np.ndarray:
-        return self.points.is_test
-
-    @property
     def all(self) -> Points:
         """All existing combinations."""
         return self.existing or self.points

@@ -44,10 +44,9 @@ def make_stripes(config: RunConfig) -> Dataset:
     region = parse_region(data.region, space)
     untrained = parse_region("none", space) if data.train_all else region
     # A row per value of each factor, the others absent (NaN).
-    columns = np.repeat(np.arange(len(space)), space.shape)
-    stripes = np.full((len(columns), len(space)), np.nan, np.float32)
     values = np.concatenate([factor.values() for factor in space])
-    stripes[np.arange(len(columns)), columns] = values
+    is_shown = np.repeat(np.eye(len(space), dtype=bool), space.shape, axis=0)
+    stripes = np.where(is_shown, values[:, None], np.float32(np.nan))
     cells = space.grid()[~untrained.contains(space.grid())]
     rng = np.random.default_rng([config.training.seed, 0])
     bumps = draw_cells(cells, data.num_bumps, "num_bumps", rng)

@@ -28,7 +28,7 @@ def make_factors(
     names = [str(row["names"]) for row in rows]
     table_checks.check_names(names)
     table_checks.check_texts("units", [str(row["units"] or "") for row in rows])
-    factors, numbers, exact = [], [], []
+    made: list[tuple[Factor, np.ndarray, np.ndarray]] = []
     for number, (column, row) in enumerate(zip(classes.T, rows, strict=True)):
         kind, _, size = str(row["kinds"]).partition(":")
         if kind == CONTINUOUS:
@@ -39,12 +39,11 @@ def make_factors(
             index = table_checks.check_classes(column, number)
             factor = _make_factor(index, row, is_by_image)
             values = factor.values()[index]
-        factors.append(factor)
-        numbers.append(index)
-        exact.append(values)
+        made.append((factor, index, values))
+    factors, numbers, exact = zip(*made, strict=True)
     table = np.stack(numbers, axis=1)
     table_checks.check_one_hot(names, table)
-    return factors, table, np.stack(exact, axis=1).astype(np.float32)
+    return [*factors], table, np.stack(exact, axis=1).astype(np.float32)
 
 
 def set_kinds(

@@ -25,7 +25,6 @@ from tfcomp.datasets.table_files import read_h5, read_npz
 from tfcomp.datasets.table_folders import read_folder
 from tfcomp.datasets.tfds_tables import read_tfds
 
-_BLOCK = 256  # vectors whose distances are held at a time
 _read: dict[str, FactorTable] = {}  # the last table, by its hash
 
 
@@ -52,12 +51,8 @@ def make_table(config: RunConfig) -> Dataset:
 
 
 def make_listed_region(table: FactorTable, images: Any) -> Region:
-    """Returns a region of some images: a mask, their numbers, or a function.
-
-    Of several images of a combination, one is enough. A function from factor
-    values [n, F] to a mask [n] is called.
-    """
-    chosen, rows = np.zeros(len(table.points), bool), table.number_rows()
+    """Returns a region of images: a mask, numbers, or a function of factors."""
+    chosen, rows = np.zeros(len(table.points), bool), table.rows
     if callable(images):
         chosen = np.asarray(images(table.points.copy()))
         if chosen.dtype != bool or chosen.shape != (len(table.points),):
@@ -65,6 +60,7 @@ def make_listed_region(table: FactorTable, images: Any) -> Region:
             raise TableError("region", rule, f"{chosen.dtype} {chosen.shape}")
     else:
         try:
+            # Of several images of a combination, one is enough.
             chosen[rows[np.asarray(images)]] = True
         except IndexError:
             each = f"a bool for each of the {len(rows)} images"
@@ -198,11 +194,10 @@ class VectorDataset(Dataset):
 
     def find_items(self, vectors: np.ndarray) -> np.ndarray:
         """Returns rows of the grid with the nearest vectors, [n]."""
+        from sklearn.metrics import pairwise_distances_argmin
+
         flat = vectors.reshape(len(vectors), -1)
-        squares = np.square(self._vectors).sum(axis=1)
-        blocks = np.array_split(flat, len(flat) // _BLOCK + 1)
-        apart = (squares - 2 * (block @ self._vectors.T) for block in blocks)
-        return np.concatenate([block.argmin(axis=1) for block in apart])
+        return pairwise_distances_argmin(np.nan_to_num(flat), self._vectors)
 
     def to_pictures(self, vectors: np.ndarray) -> np.ndarray:
         """Returns pictures of the nearest items, or shades, [n, H, W, C]."""

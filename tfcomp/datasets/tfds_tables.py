@@ -1,5 +1,6 @@
 """Factor tables from prepared TFDS datasets."""
 
+import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,16 +103,14 @@ def _describe(name: str, factors: list[str]) -> dict[str, Any]:
 
 
 def check_features(folder: Path) -> None:
-    """Refuses features of other classes: TFDS imports any class they name.
-
-    JSON within texts counts, too. A foreign dataset could run any code.
-    """
+    """Refuses classes of others, also in texts: TFDS imports what is named."""
     file = folder / "features.json"
     nodes: list[object] = [read_json(file)] if file.exists() else []
     while nodes:
         node = nodes.pop()
         if isinstance(node, str):
-            nodes += _parse(node)
+            with contextlib.suppress(ValueError, RecursionError):
+                nodes.append(json.loads(node))
         elif isinstance(node, list):
             nodes += node
         elif isinstance(node, dict):
@@ -121,10 +120,3 @@ def check_features(folder: Path) -> None:
                 if "." in str(name) and not str(name).startswith(TFDS_CODE):
                     rule = f"must be classes of {TFDS_CODE[:-1]}"
                     raise TableError("features", rule, name)
-
-
-def _parse(text: str) -> list[object]:
-    try:
-        return [json.loads(text)]
-    except (ValueError, RecursionError):
-        return []

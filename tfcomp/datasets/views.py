@@ -54,11 +54,6 @@ def refine(dataset: Dataset, encoding: str, count: int) -> Dataset:
 
     They go from the first value of the grid to the last one, as the 50 x 50
     positions of the published code on a grid of 28 x 28.
-
-    Raises:
-        ConfigError: If the encoding has no codes or the dataset has no images
-            between the values of the grid, no point lies in the region, or
-            there are more than `MAX_BETWEEN` points.
     """
     rule = "needs {} between the values of the grid, which {} lacks"
     if encoding == "one_hot":
@@ -153,9 +148,6 @@ def read_points(
             names of factors.
         by_name: Values by the name of the factor: a number, the name of a
             level, or a list of them. Single values go with all others.
-
-    Raises:
-        ConfigError: If a factor or level is missing or unknown.
     """
     names = ", ".join(space.names)
     if factors is None or hasattr(factors, "keys"):

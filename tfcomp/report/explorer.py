@@ -138,7 +138,7 @@ def _describe_group(analysis: RunAnalysis, total: int) -> Data:
         "factors": factors,
         "index": columns,
         "ood": splits.is_ood.astype(int).tolist(),
-        "test": splits.is_test.astype(int).tolist(),
+        "test": splits.points.is_test.astype(int).tolist(),
         "total": total,
         "region": data.region.spec,
         "reference": data.reference_name,

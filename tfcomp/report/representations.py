@@ -63,7 +63,7 @@ def evaluate_embeddings(
     """
     if not isinstance(table, FactorTable):
         table = tabulate(table)
-    rows = table.number_rows()
+    rows = table.rows
     layers = representations.read_layers(embeddings, len(rows))
     config, listed = make_config(table, region, name, eval_points)
     order, shown = np.argsort(rows, kind="stable"), layers

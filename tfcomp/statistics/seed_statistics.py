@@ -25,10 +25,7 @@ if TYPE_CHECKING:
 IGNORED = ("seed", "eval_every", "layerwise_every", "checkpoint_seconds")
 # Scores of which "half as large" says more than "0.01 less".
 RATIO_ENDINGS = ("mse", "_error")
-NUMBERS = (
-    *("difference", "sd", "low", "high", "n", "p", "p_holm"),
-    *("ratio", "ratio_low", "ratio_high"),
-)
+NUMBERS = "difference sd low high n p p_holm ratio ratio_low ratio_high".split()
 
 
 @dataclass(frozen=True)
@@ -90,12 +87,10 @@ def summarize(
     named = [keys.index(n) for n in ("score", "quantity") if n in keys]
     rows = []
     for key, group in table.groupby(list(keys), sort=False, dropna=False):
-        values = group["value"].dropna()
-        found = None
-        if len(values) == len(group):
-            limits = find_limits(str(key[named[0]])) if named else REAL
-            found = compute_statistics(values.tolist(), limits)
-        rows.append([*key, *list_numbers(found), len(values)])
+        limits = find_limits(str(key[named[0]])) if named else REAL
+        found = compute_statistics(group["value"].tolist(), limits)
+        count = int(group["value"].count())
+        rows.append([*key, *list_numbers(found), count])
     columns = [*keys, "mean", "sd", "low", "high", "n"]
     return pd.DataFrame(rows, columns=columns, dtype=object)
 
@@ -198,11 +193,11 @@ def choose_flags(settings: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def make_label(setting: Mapping[str, Any], names: Sequence[str]) -> str:
     """Formats the values of flags, as `encoding bump, depth 2`."""
-    texts = []
-    for name in names:
-        value = setting[name]
-        text = f"{value:g}" if isinstance(value, float) else str(value)
-        texts.append(f"{name} {text}")
+    values = ((name, setting[name]) for name in names)
+    texts = (
+        f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in values
+    )
     return ", ".join(texts) or "all"
 
 

@@ -4,8 +4,6 @@ Writing goes through `write_whole`, `replace_folder` or `open_log`: a file is
 absent or complete. No link is followed below the folder that the user named.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import io
@@ -220,6 +218,6 @@ def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     write_text(path, text.getvalue())
 
 
-def write_table(path: Path, table: pd.DataFrame) -> None:
+def write_table(path: Path, table: "pd.DataFrame") -> None:
     """Writes a table as CSV; cells without a value are empty."""
     write_text(path, table.to_csv(index=False, lineterminator="\n"))

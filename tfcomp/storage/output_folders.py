@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.storage.files import PARTIAL, make_folder, make_partial_name
+from tfcomp.storage.files import PARTIAL, make_folder, replace_folder
 
 LOCK_FILE = ".lock"
 
@@ -73,12 +73,8 @@ def add_version(
         if versions and is_same(versions[-1]):
             return versions[-1], False
         number = int(versions[-1].name) + 1 if versions else 1
-        partial = folder / make_partial_name()
-        try:
+        with replace_folder(folder, str(number)) as partial:
             write(partial)
-            os.rename(partial, folder / str(number))
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
         return folder / str(number), True
 
 
