@@ -6,8 +6,8 @@ a factor apart whose training images are equal.
 """
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,14 @@ from tfcomp.datasets.splits import Splits
 
 BLOCK = 256  # images at a time
 Render = Callable[[np.ndarray], np.ndarray]
+Aliases = dict[str, list[np.ndarray]]
 
 
 @dataclass(frozen=True)
 class Copies:
     """Equal images of a split.
 
+    `summary` is the entry of `metrics.json`, empty without equal images.
     `num_repeated` training combinations have the image of another one.
     `aliases` are values that training never tells apart: wherever all other
     factors are equal, so are the images. `partial_aliases` are other values
@@ -30,7 +32,8 @@ class Copies:
     """
 
     is_copy: np.ndarray  # of all combinations: held out, has a training image
-    summary: dict[str, Any]  # of `metrics.json`; empty without equal images
+    summary: dict[str, Any]
+    aliases: Mapping[str, list[np.ndarray]] = field(default_factory=dict)
 
 
 def find_copies(render: Render, space: FactorSpace, splits: Splits) -> Copies:
@@ -45,13 +48,15 @@ def find_copies(render: Render, space: FactorSpace, splits: Splits) -> Copies:
     is_repeated = np.bincount(images)[images] > 1
     if not is_copy.any() and not is_repeated.any():
         return Copies(is_copy, {})
+    aliases, partial = _list_aliases(space, train, images)
     summary = {
         "num_copies": int(is_copy.sum()),
         "num_held_out": int(every.is_ood.sum()),
         "num_repeated": int(is_repeated.sum()),
-        **_name_aliases(space, train, images),
+        "aliases": _name_values(space, aliases),
+        "partial_aliases": _name_values(space, partial),
     }
-    return Copies(is_copy, summary)
+    return Copies(is_copy, summary, aliases)
 
 
 def _number_images(render: Render, table: np.ndarray) -> np.ndarray:
@@ -65,12 +70,12 @@ def _number_images(render: Render, table: np.ndarray) -> np.ndarray:
     return number(np.array(hashes, np.uint64))
 
 
-def _name_aliases(
+def _list_aliases(
     space: FactorSpace, train: np.ndarray, images: np.ndarray
-) -> dict[str, dict[str, list[str]]]:
+) -> tuple[Aliases, Aliases]:
     """Returns `aliases` and `partial_aliases` from the numbers of images."""
-    named: dict[str, dict[str, list[str]]]
-    named = {"aliases": {}, "partial_aliases": {}}
+    aliases: Aliases = {}
+    partial: Aliases = {}
     for place, factor in enumerate(space):
         context = number_rows(np.delete(train, place, axis=1))
         same = number_rows(np.stack([context, images], axis=1))
@@ -85,11 +90,10 @@ def _name_aliases(
         groups = _connect((equal > 0) & ~is_apart)
         groups = [g for g in groups if not is_apart[np.ix_(g, g)].any()]
         others = [g for g in _connect(equal > 0) if g not in groups]
-        for kind, found in zip(named, (groups, others), strict=True):
+        for named, found in ((aliases, groups), (partial, others)):
             if found:
-                texts = (map(factor.describe, values[g]) for g in found)
-                named[kind][factor.name] = [*map(" = ".join, texts)]
-    return named
+                named[factor.name] = [values[group] for group in found]
+    return aliases, partial
 
 
 def _count_pairs(groups: np.ndarray, levels: np.ndarray) -> np.ndarray:
@@ -108,3 +112,10 @@ def _connect(related: np.ndarray) -> list[list[int]]:
     count, labels = csgraph.connected_components(related, directed=False)
     groups = [np.flatnonzero(labels == n).tolist() for n in range(count)]
     return [group for group in groups if len(group) > 1]
+
+
+def _name_values(space: FactorSpace, aliases: Aliases) -> dict[str, list[str]]:
+    return {
+        name: [" = ".join(map(space[name].describe, g)) for g in groups]
+        for name, groups in aliases.items()
+    }
