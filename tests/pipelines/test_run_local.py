@@ -1,7 +1,8 @@
 """The pipeline as a user runs it, from nothing to a pushed model.
 
 The tests continue in one folder, in their order, with a profile of two tiny
-networks. The first test starts a process; later ones run the command here.
+networks. The first test starts a process; later ones run the command here. CI
+runs the smoke profile of the README in place of them.
 """
 
 import json
@@ -19,7 +20,7 @@ from pipelines.run_local import STEPS, PipelineError
 from tests.pipelines.conftest import write_tiny_profile
 
 # Whole pipelines take minutes where other work is under way.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
 
 NAME = "tiny"  # the profile pushes its model under it
 FLAGS = ("--seeds=2", "--model=mlp")

@@ -27,11 +27,10 @@ from tfcomp.training.prepared_models import make_strategy, make_training_model
 
 TINY = ("--epochs=5", "--steps_per_epoch=10", "--batch_size=8", "--width=2")
 CNN = ("--flagfile=smoke.flags", "--grid_size=8", "--region=square:3-4", *TINY)
+VARIED = ("--noise=0.05", "--decay=linear", "--clip_norm=1")
 LOW_RANK = (
     "--flagfile=low_rank.flags",
-    "--noise=0.05",
-    "--decay=linear",
-    "--clip_norm=1",
+    *VARIED,
     "--grid_size=6",
     "--region=corner:2",
     "--rank=3",
@@ -45,6 +44,7 @@ HARD = (
     "--id_target=0",
     *TINY,
 )
+MLP = (*CNN, "--model=mlp", "--depth=1")
 SLOTS = ("--flagfile=smoke.flags", "--grid_size=6", "--region=square:2-3")
 SLOTS = (*SLOTS, "--model=slots", "--encoding=one_hot", *TINY)
 ACTING = (
@@ -94,7 +94,15 @@ def fit_once(fit: Fit, tmp_path_factory: pytest.TempPathFactory) -> Fit:
     return train
 
 
-@pytest.mark.parametrize("flags", [CNN, LOW_RANK, HARD, SLOTS])
+@pytest.mark.parametrize(
+    "flags",
+    [
+        (*CNN, *VARIED),
+        pytest.param(LOW_RANK, marks=pytest.mark.slow),
+        pytest.param(HARD, marks=pytest.mark.slow),
+        pytest.param(SLOTS, marks=pytest.mark.slow),
+    ],
+)
 def test_compiled_training_agrees(
     flags: tuple[str, ...], fit_once: Fit
 ) -> None:
@@ -129,7 +137,7 @@ def test_epochs_of_one_call_give_the_same_bits(
     fit_once: Fit, fit: Fit, tmp_path: Path
 ) -> None:
     """Two epochs a call or one, also when killed between and resumed."""
-    flags = (*LOW_RANK, "--compiled=always")
+    flags = (*MLP, "--compiled=always")
     expected, losses = fit_once(flags)
     whole = ReadsEvery()
     check_equal(expected, fit(flags, tmp_path / "whole", whole))
@@ -158,8 +166,8 @@ def test_calls_end_where_weights_are_read(
 
 def test_equal_shapes_compile_once(fit_once: Fit) -> None:
     """A second training of one model, from another seed, traces nothing."""
-    model, _ = fit_once((*LOW_RANK, "--compiled=always"))
-    config = parse_config([*LOW_RANK, "--compiled=always", "--seed=1"])
+    model, _ = fit_once((*MLP, "--compiled=always"))
+    config = parse_config([*MLP, "--compiled=always", "--seed=1"])
     fit_without_pause(model, make_dataset(config), config)
     assert model._tfcomp_program.experimental_get_tracing_count() == 1
 

@@ -58,7 +58,9 @@ def train(config: RunConfig) -> tuple[list[np.ndarray], dict[str, Any]]:
     return model.get_weights(), {**metrics, "train": None}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", ["mlp", pytest.param("rendering", marks=pytest.mark.slow)]
+)
 def test_same_bits(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -127,6 +127,7 @@ class Weaken(keras.callbacks.Callback):
         self.decided.append(self.layer.find_axis() is not None)
 
 
+@pytest.mark.slow
 def test_pruned_axes_are_resumed(
     fit: Fit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
