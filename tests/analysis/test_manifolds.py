@@ -133,9 +133,8 @@ def test_dead_stage_has_no_components_and_is_not_embedded(units: int) -> None:
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(
-    "without_compiler", ["1", pytest.param("", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("without_compiler", ["1", ""])
 def test_umap_keeps_neighbors_and_is_reproducible(
     without_compiler: str, umap: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

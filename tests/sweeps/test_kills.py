@@ -49,7 +49,9 @@ def test_a_trial_that_kills_its_worker_fails_and_is_run_by_the_next_start(
     assert read_table(tmp_path).count(b"finished") == 2
 
 
-@pytest.mark.parametrize("command", ["", "timeout"])
+@pytest.mark.parametrize(
+    "command", ["", pytest.param("timeout", marks=pytest.mark.slow)]
+)
 def test_a_sweep_that_is_told_to_stop(
     command: str,
     undisturbed: bytes,

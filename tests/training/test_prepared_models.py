@@ -120,9 +120,9 @@ def test_a_trial_is_measured_by_what_observed_it(
 ) -> None:
     """The same bytes as of a run that is measured by itself."""
     monkeypatch.setattr(prepared_models, "_kept", {})
-    config = make_smoke("--epochs=1", "--steps_per_epoch=5")
-    flags = [*list_flag_lines(config), "--measure"]
-    run_trial(["run_trial", *flags])
+    flags = "--epochs=1 --steps_per_epoch=5 --model=mlp --depth=1 --width=4"
+    config = make_smoke(*flags.split())
+    run_trial(["run_trial", *list_flag_lines(config), "--measure"])
     (evaluator,) = list_evaluators()
     run = load_run(config.run_dir)
     assert make_analysis(run, [evaluator]).run.model is evaluator.model

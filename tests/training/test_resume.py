@@ -80,7 +80,7 @@ def fit_whole(fit: Fit, tmp_path_factory: pytest.TempPathFactory) -> Fit:
     ("flags", "stops"),
     [
         (SMOKE, (0, 2)),
-        (FALLING_RATE, (4,)),
+        pytest.param(FALLING_RATE, (4,), marks=pytest.mark.slow),
         pytest.param(ACTING, (2,), marks=pytest.mark.slow),
     ],
 )

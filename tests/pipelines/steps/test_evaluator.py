@@ -94,6 +94,7 @@ def test_no_candidate_is_a_reason(tmp_path: Path) -> None:
     assert "no table of trials" in verdict.describe()
 
 
+@pytest.mark.slow
 def test_the_model_of_a_candidate_is_made(runs_dir: Path) -> None:
     """Trials write no SavedModels; this one comes from the training."""
     evaluation = runs_dir / "evaluation.json"
