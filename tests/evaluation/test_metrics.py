@@ -24,23 +24,22 @@ from tfcomp.evaluation.metrics import (
     unregister_all,
 )
 from tfcomp.evaluation.run_metrics import compute_metrics, tabulate_stages
-from tfcomp.statistics.limits import POSITIVE, REAL, SHARE, Limits
-from tfcomp.statistics.metric import list_registered
+from tfcomp.statistics import metric
 
 
 @pytest.mark.parametrize(
     ("name", "limits"),
     [
-        ("factorization", Limits(0.5, 1.0)),
-        ("sharing_far_r2", Limits(high=1.0)),
-        ("loss", REAL),
+        ("factorization", metric.Limits(0.5, 1.0)),
+        ("sharing_far_r2", metric.Limits(high=1.0)),
+        ("loss", metric.REAL),
         # Of a part of a run; a name may be the end of another.
-        ("id_test_relative_mse", POSITIVE),
-        ("ood_composition_hit_rate", SHARE),
-        ("layers/stage_0/cosine_factorization", SHARE),
+        ("id_test_relative_mse", metric.POSITIVE),
+        ("ood_composition_hit_rate", metric.SHARE),
+        ("layers/stage_0/cosine_factorization", metric.SHARE),
     ],
 )
-def test_ranges_by_name(name: str, limits: Limits) -> None:
+def test_ranges_by_name(name: str, limits: metric.Limits) -> None:
     assert find_limits(name) == limits
 
 
@@ -58,12 +57,12 @@ def test_declarations_and_figures_import_little() -> None:
 
 def test_every_declaration_is_whole() -> None:
     metrics = list_metrics()
-    for metric in metrics:
-        assert metric.label and metric.function
-        assert metric.about or not (metric.chart or metric.of == "image")
-        assert metric.of in ("image", "stage", "stages", "run")
-        assert metric.limits.low < metric.limits.high
-        assert metric.chart is None or metric.of in ("stage", "stages")
+    for one in metrics:
+        assert one.label and one.function
+        assert one.about or not (one.chart or one.of == "image")
+        assert one.of in ("image", "stage", "stages", "run")
+        assert one.limits.low < one.limits.high
+        assert one.chart is None or one.of in ("stage", "stages")
     assert len({m.label for m in metrics}) == len({m.name for m in metrics})
     for shown in list_charts().values():
         assert len(shown) <= 4  # panels of a figure
@@ -96,14 +95,14 @@ def test_runs_record_what_users_declare() -> None:
     register(compute)
     recorded = describe_user_metrics()
     unregister_all()
-    assert find_limits("layers/image/gain") == REAL
+    assert find_limits("layers/image/gain") == metric.REAL
     adopt_metrics(recorded | {"mse": {}, "broken": {"per": 3}, "other": 3})
-    assert find_limits("layers/image/gain") == POSITIVE
+    assert find_limits("layers/image/gain") == metric.POSITIVE
     assert find_metric("broken") is find_metric("other") is None
-    assert find_limits("mse") == POSITIVE
+    assert find_limits("mse") == metric.POSITIVE
     # Nothing computes it here; the plugin may still be imported.
     assert find_metric("gain").function is None
-    assert not list_registered("stage")
+    assert not metric.list_registered("stage")
     register(compute)
     adopt_metrics(recorded)
     assert find_metric("gain").function is compute

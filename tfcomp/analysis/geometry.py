@@ -21,8 +21,7 @@ import numpy as np
 from numpy import ndarray as Array
 
 from tfcomp.analysis.features import Scores, iterate_units, mean_or_none
-from tfcomp.statistics.limits import SHARE, Limits
-from tfcomp.statistics.metric import Chart, computes
+from tfcomp.statistics.metric import SHARE, Chart, Limits, computes
 
 # Of singular values and lengths: above the rounding of a float32 Jacobian.
 FLOOR = 1e-6

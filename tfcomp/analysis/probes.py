@@ -10,8 +10,7 @@ import numpy as np
 from numpy import ndarray as Array
 
 from tfcomp.analysis.features import Scores, single_threaded
-from tfcomp.statistics.limits import AT_MOST_ONE
-from tfcomp.statistics.metric import Chart, computes
+from tfcomp.statistics.metric import AT_MOST_ONE, Chart, computes
 
 # In units of the squared length of a typical row. Below 1e-4, the float32
 # rounding of the Gram matrix shows; at 1e4 nothing is left of a prediction.

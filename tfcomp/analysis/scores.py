@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
 from tfcomp.analysis.features import Scores, finite_or_none, mean_or_none
-from tfcomp.statistics.limits import AT_MOST_ONE, POSITIVE, SHARE
-from tfcomp.statistics.metric import computes
+from tfcomp.statistics.metric import AT_MOST_ONE, POSITIVE, SHARE, computes
 
 FloatArray = NDArray[np.float64]
 

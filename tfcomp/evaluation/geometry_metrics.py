@@ -9,8 +9,7 @@ import numpy as np
 from tfcomp.analysis import geometry
 from tfcomp.analysis.features import mean_or_none, median_or_none
 from tfcomp.evaluation.image_metrics import Numbers, Rows
-from tfcomp.statistics.limits import POSITIVE, REAL, SHARE, Limits
-from tfcomp.statistics.metric import computes
+from tfcomp.statistics.metric import POSITIVE, REAL, SHARE, Limits, computes
 
 if TYPE_CHECKING:
     from tfcomp.evaluation.run_analysis import RunAnalysis

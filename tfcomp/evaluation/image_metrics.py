@@ -12,14 +12,14 @@ from tfcomp.analysis.distances import correlate_with_distance
 from tfcomp.analysis.features import mean_or_none
 from tfcomp.analysis.interpolation import summarize_interpolation
 from tfcomp.analysis.scores import count_own_peaks
-from tfcomp.statistics.limits import (
+from tfcomp.statistics.metric import (
     AT_MOST_ONE,
     CORRELATION,
     POSITIVE,
     SHARE,
     Limits,
+    computes,
 )
-from tfcomp.statistics.metric import computes
 
 if TYPE_CHECKING:
     from tfcomp.evaluation.run_analysis import RunAnalysis

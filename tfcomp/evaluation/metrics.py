@@ -13,11 +13,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from tfcomp.statistics.limits import REAL, Limits
 from tfcomp.statistics.metric import (
+    REAL,
     REGISTERED,
     Better,
     Chart,
+    Limits,
     Metric,
     Of,
     list_declared,

@@ -9,15 +9,16 @@ from tfcomp.analysis.kernels import compute_neighbor_cosines
 from tfcomp.analysis.similarity import summarize_similarity
 from tfcomp.analysis.tuning import NO_TYPES, summarize_tuning
 from tfcomp.evaluation.image_metrics import Numbers, Rows, average
-from tfcomp.statistics.limits import (
+from tfcomp.statistics.metric import (
     AT_MOST_ONE,
     CORRELATION,
     POSITIVE,
     REAL,
     SHARE,
+    Chart,
     Limits,
+    computes,
 )
-from tfcomp.statistics.metric import Chart, computes
 
 if TYPE_CHECKING:
     from tfcomp.evaluation.run_analysis import RunAnalysis

@@ -19,7 +19,7 @@ from tfcomp.figures.estimate_plots import ForestRow, draw_forest
 from tfcomp.figures.exhibits import Plot
 from tfcomp.figures.layout import Width, fit_width
 from tfcomp.statistics.estimates import estimate_geometric, estimate_mean
-from tfcomp.statistics.limits import Limits
+from tfcomp.statistics.metric import Limits
 from tfcomp.statistics.seed_statistics import choose_flags, make_label
 from tfcomp.tables.flatten import ALL, END, NO_FLAGS
 

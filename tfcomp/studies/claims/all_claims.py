@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from tfcomp.statistics import estimates
-from tfcomp.statistics.limits import Limits
+from tfcomp.statistics.metric import Limits
 from tfcomp.statistics.verdicts import Rule, above, below
 from tfcomp.studies.claims import claim
 from tfcomp.studies.claims.cases import RUNS

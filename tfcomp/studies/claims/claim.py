@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from tfcomp.statistics import estimates
-from tfcomp.statistics.limits import Limits
+from tfcomp.statistics.metric import Limits
 from tfcomp.statistics.verdicts import Rule, below
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.tables.flatten import END, START

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tfcomp.evaluation.metrics import find_limits
 from tfcomp.statistics import verdicts
 from tfcomp.statistics.estimates import Estimate
-from tfcomp.statistics.limits import REAL
+from tfcomp.statistics.metric import REAL
 from tfcomp.statistics.seed_statistics import adjust_by_holm
 from tfcomp.statistics.verdicts import Rule, Verdict
 from tfcomp.studies.claims.claim import Case, Check, Checks, Gate, Number

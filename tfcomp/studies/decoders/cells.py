@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 
 from tfcomp.statistics.estimates import estimate_mean
-from tfcomp.statistics.limits import AT_MOST_ONE
+from tfcomp.statistics.metric import AT_MOST_ONE
 from tfcomp.statistics.seed_statistics import choose_flags
 from tfcomp.statistics.verdicts import MIN_SEEDS, Verdict, above, combine, judge
 from tfcomp.tables import Results

@@ -23,7 +23,7 @@ from tfcomp.report.table_plots import (
     list_by_seed,
 )
 from tfcomp.statistics.estimates import estimate_geometric
-from tfcomp.statistics.limits import POSITIVE, REAL
+from tfcomp.statistics.metric import POSITIVE, REAL
 from tfcomp.studies.claims.own_checks import SLOPES, choose_study
 from tfcomp.studies.paper.paper_figure import Drawer, Drawn, PaperFigure
 from tfcomp.studies.thresholds.command import make_exhibits
