@@ -8,7 +8,7 @@ import pytest
 from scipy import ndimage
 
 from tfcomp.analysis import scores as metrics
-from tfcomp.analysis.ssim import compute_ssim_error
+from tfcomp.analysis.similarity import compute_ssim_error
 
 SIZE = 12
 DARK = "dark"

@@ -51,16 +51,12 @@ class Additivity:
 
 
 def measure_additivity(
-    values: Array,
-    index: Array,
-    sizes: Sequence[int],
-    is_ood: Array,
-    seed: int = 0,
+    values: Array, index: Array, sizes: Sequence[int], is_ood: Array
 ) -> tuple[Additivity, Additivity]:
     """Returns numbers of embeddings [n, d], and those of permuted classes."""
     layer = Layer(_reduce_units(values), index, sizes, split_rows(is_ood))
     moments = layer.collect()
-    order = np.random.default_rng(seed).permutation(len(index))
+    order = np.random.default_rng(0).permutation(len(index))
     permuted = replace(layer, index=index[order])
     chance = permuted.collect(moments)
     return _summarize(layer, moments), _summarize(permuted, chance)

@@ -72,33 +72,20 @@ def make_design(index: Array, sizes: Sequence[int]) -> Array:
 
 def compute_border_distance(is_ood: Array, space: FactorSpace) -> Array:
     """Returns the largest step along a factor to the nearest ID point."""
-    ordered = list(space.ordered)
-    names = [i for i in range(len(space)) if i not in ordered]
-    mask = np.asarray(is_ood, bool).reshape(space.shape)
-    slices = mask.transpose(names + ordered)
-    sizes = slices.shape[len(names) :]
-    # One copy of the grid on either side of a periodic factor is enough.
-    before = [
-        size if space.factors[i].periodic else 0
-        for i, size in zip(ordered, sizes, strict=True)
-    ]
-    pairs = zip(before, sizes, strict=True)
-    inner = tuple(slice(start, start + size) for start, size in pairs)
-    steps = np.full(slices.shape, np.inf)
-    for point in np.ndindex(slices.shape[: len(names)]):
-        if slices[point].all():
-            continue
-        steps[point] = 0.0
-        if ordered:
-            wrapped = np.pad(slices[point], [(n, n) for n in before], "wrap")
-            steps[point] = scipy.ndimage.distance_transform_cdt(
-                wrapped, "chessboard"
-            )[inner]
-    # Through another class: the shortest way of all, but at least one step.
-    classes = tuple(range(len(names)))
-    others = np.maximum(steps.min(axis=classes, keepdims=True), 1.0)
-    steps = np.where(slices, np.minimum(steps, others), 0.0)
-    return steps.transpose(np.argsort(names + ordered)).ravel()
+    reached = new = ~np.asarray(is_ood, bool).reshape(space.shape)
+    steps, step = np.full(space.shape, np.inf), 0
+    while new.any():
+        steps[new], before = step, reached
+        for axis, factor in enumerate(space):
+            if factor.categorical:  # all classes are one step apart
+                reached = reached | reached.any(axis, keepdims=True)
+                continue
+            mode = "wrap" if factor.periodic else "nearest"
+            reached = scipy.ndimage.maximum_filter1d(
+                reached, 3, axis, mode=mode
+            )
+        new, step = reached & ~before, step + 1
+    return steps.ravel()
 
 
 def correlate_with_distance(error: Array, distance: Array) -> float | None:

@@ -84,11 +84,10 @@ def compute_cosine_factorization(g: Array) -> Array:
 
 def compute_pair_scores(g: Array) -> dict[tuple[int, int], float]:
     """Returns the mean cosine form over points, by pair of directions."""
-    scores = {}
-    for pair in itertools.combinations(range(g.shape[1]), 2):
-        cosines = compute_cosine_factorization(g[:, pair][:, :, pair])
-        scores[pair] = float(np.mean(cosines))
-    return scores
+    return {
+        pair: float(compute_cosine_factorization(g[:, pair][:, :, pair]).mean())
+        for pair in itertools.combinations(range(g.shape[1]), 2)
+    }
 
 
 def compute_chance(num_units: int) -> float:

@@ -34,8 +34,7 @@ MIN_SQUARED_SINE = 1e-6
 
 def list_pairs(num_factors: int) -> list[tuple[int, int]]:
     """Returns pairs i <= j of factors: (0, 0), (0, 1), ..., (1, 1), ..."""
-    factors = range(num_factors)
-    return list(itertools.combinations_with_replacement(factors, 2))
+    return [*itertools.combinations_with_replacement(range(num_factors), 2)]
 
 
 def compute_jet_products(

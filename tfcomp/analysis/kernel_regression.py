@@ -45,7 +45,6 @@ class KernelFit:
     Empty and NaN without a fit; R^2 is None where outputs do not vary.
     """
 
-    kernel: str
     scales: tuple[float, ...]
     ridge: float
     r2_id: float | None
@@ -88,10 +87,8 @@ def fit_kernels(
         for name, values in flat.items()
         if len(rows) >= MIN_POINTS and np.isfinite(values[rows]).all()
     }
-    fits = {
-        name: {k: KernelFit(k, (), float("nan"), None, None) for k in KERNELS}
-        for name in outputs
-    }
+    nothing = KernelFit((), float("nan"), None, None)
+    fits = {name: dict.fromkeys(KERNELS, nothing) for name in outputs}
     for kernel in KERNELS:
         best = _choose(kernel, known, targets)
         for name, (error, scales, ridge) in best.items():
@@ -102,7 +99,7 @@ def fit_kernels(
             left, mean = ood - predicted - intercept, target.mean(axis=0)
             r2_id = _compute_r2(error, target - mean, target)
             r2_ood = _compute_r2(np.sum(left**2), ood - mean, ood)
-            fits[name][kernel] = KernelFit(kernel, scales, ridge, r2_id, r2_ood)
+            fits[name][kernel] = KernelFit(scales, ridge, r2_id, r2_ood)
     return fits
 
 

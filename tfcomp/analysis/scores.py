@@ -173,7 +173,10 @@ def score_images(
     }
     if positions is None:
         return scores
-    offsets = _compute_offsets(images, positions, polarity)
+    peaks, positions = compute_peaks(images, polarity), np.asarray(positions)
+    is_absent = np.isnan(positions) & ~np.isnan(peaks)
+    is_absent &= ~is_absent.all(axis=1, keepdims=True)
+    offsets = np.where(is_absent, 0.0, peaks - positions)
     is_close = (np.abs(offsets) <= POSITION_TOLERANCE).all(axis=1)
     # All pixels of a constant image tie, so that its "peak" is pixel (0, 0).
     is_right = is_close & (np.ptp(_to_bright(images, polarity), (1, 2)) > 0)
@@ -222,16 +225,6 @@ def _find_peaks(bright: FloatArray, threshold: FloatArray) -> NDArray:
     pixels = np.flatnonzero(is_top)
     tops, first = np.unique(labels[is_top], return_index=True)
     return pixels[first[is_peak[tops]]]
-
-
-def _compute_offsets(
-    images: ArrayLike, positions: ArrayLike, polarity: str
-) -> FloatArray:
-    """Returns peak minus truth, `[n, 2]`; 0 for an absent coordinate."""
-    peaks, positions = compute_peaks(images, polarity), np.asarray(positions)
-    is_absent = np.isnan(positions) & ~np.isnan(peaks)
-    is_absent &= ~is_absent.all(axis=1, keepdims=True)
-    return np.where(is_absent, 0.0, peaks - positions)
 
 
 def _drop_channel(images: ArrayLike) -> NDArray[Any]:

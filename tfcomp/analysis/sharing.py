@@ -45,11 +45,8 @@ def compute_sharing(
     space: FactorSpace,
     centered: bool = False,
 ) -> dict[str, Array]:
-    """Returns R^2 of every OOD output on each of `SETS`, at most 1, [n_ood].
-
-    NaN where an output is faint, even or not finite, no ID point shares a
-    value, or a point was not chosen (see `superposition`).
-    """
+    """Returns R^2 of every OOD output on each of `SETS`, at most 1, [n_ood]."""
+    # NaN of faint, even, not finite and not chosen outputs, and if none shares.
     is_ood = np.asarray(is_ood, bool)
     flat, index = flatten_outputs(outputs), space.to_index(factors)
     known, unseen = flat[~is_ood], flat[is_ood]

@@ -52,7 +52,6 @@ class Tuning:
     that are not finite, and of products unless there are two factors.
     """
 
-    shape: tuple[int, ...]
     variance: Array
     factor_shares: Array
     pair_share: Array
@@ -81,7 +80,7 @@ def compute_tuning(activations: Array, shape: Sequence[int]) -> Tuning:
     shares = np.full_like(effects, np.nan)
     shares[is_known] = effects[is_known] / variance[is_known, None]
     *_, pairs, products = shares.T
-    return Tuning(sizes, variance, shares[:, :-2], pairs, products, is_dead)
+    return Tuning(variance, shares[:, :-2], pairs, products, is_dead)
 
 
 def summarize_tuning(tuning: Tuning) -> Scores:

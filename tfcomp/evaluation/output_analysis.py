@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.analysis import interpolation, ssim
+from tfcomp.analysis import interpolation, similarity
 from tfcomp.analysis.distances import compute_border_distance
 from tfcomp.analysis.features import mean_or_none
 from tfcomp.analysis.jacobians import evaluate_in_batches
@@ -97,11 +97,11 @@ class OutputAnalysis:
     def ssim_error(self) -> np.ndarray | None:
         """1 - SSIM at every grid point [n]; None where images have none."""
         images, truth = self.evaluation.images, self.evaluation.truth
-        is_large = min(truth.shape[1:3]) >= ssim.WINDOW
+        is_large = min(truth.shape[1:3]) >= similarity.WINDOW
         # Where a combination has several images, none of them is the truth.
         if self.dataset.compare is not None or not is_large:
             return None
-        return ssim.compute_ssim_error(images, truth)
+        return similarity.compute_ssim_error(images, truth)
 
     @cached_property
     def error_ratio(self) -> np.ndarray:
@@ -171,20 +171,15 @@ class OutputAnalysis:
         return fit_kernels(self.splits.grid, targets, self.splits.is_ood)
 
     def align(self, gram: np.ndarray) -> dict[str, float | None]:
-        """Compares similarities [n, n] with ideal kernels, over OOD points.
-
-        Over two ordered factors, also with the overlap of two bumps in place of
-        each delta; the conjunctive kernel then is `alignment_radial`.
-        """
+        """Compares similarities [n, n] with ideal kernels, over OOD points."""
         points = (gram, self.splits.grid, self.splits.is_ood)
-        if not self.is_plane:
-            return summarize_alignment(*points)
-        smooth = summarize_alignment(*points, self.run.config.data.sigma)
-        return {
-            **summarize_alignment(*points),
-            "alignment_factorized_smooth": smooth["alignment_factorized"],
-            "alignment_radial": smooth["alignment_conjunctive"],
-        }
+        numbers = summarize_alignment(*points)
+        if self.is_plane:  # also with overlaps of bumps in place of deltas
+            smooth = summarize_alignment(*points, self.run.config.data.sigma)
+            factorized = smooth["alignment_factorized"]
+            numbers["alignment_factorized_smooth"] = factorized
+            numbers["alignment_radial"] = smooth["alignment_conjunctive"]
+        return numbers
 
     @property
     def curves(self) -> list[Curve]:
