@@ -13,7 +13,7 @@ from tfcomp.analysis.schmidt import compute_interaction_r2
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.splits import Points, Splits
-from tfcomp.evaluation import geometry_metrics, stage_metrics
+from tfcomp.evaluation import stage_metrics
 from tfcomp.evaluation.output_analysis import draw_superposed_inputs
 from tfcomp.models.stages import make_model
 
@@ -97,7 +97,7 @@ def test_factors_in_other_units(make_study) -> None:
     study = make_study(
         "truth", stage_0=lambda f: keras.ops.stack([f @ [[100.0], [1.0]]], 1)
     )
-    found = geometry_metrics.compute_orthogonality(study)
+    found = stage_metrics.compute_orthogonality(study)
     row = found["stage_0"]
     assert row["factorization"] > 0.98
     assert row["worst_pair_factorization"] == pytest.approx(0)

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import pytest
 
-from tfcomp.evaluation import geometry_metrics, image_metrics, stage_metrics
+from tfcomp.evaluation import image_metrics, stage_metrics
 from tfcomp.evaluation.metrics import list_metrics
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.evaluation.run_metrics import compute_metrics
@@ -65,7 +65,7 @@ def test_border_of_fading_images(make_study, true_study) -> None:
 
 def test_spread_of_log_volumes(true_study) -> None:
     x, is_ood = true_study.splits.grid[:, 0], true_study.splits.is_ood
-    found = geometry_metrics.compute_volume_spread(true_study)
+    found = stage_metrics.compute_volume_spread(true_study)
     even, growing, folded, dying = (found[f"stage_{i}"] for i in range(4))
     for name, rows in (("", slice(None)), ("_id", ~is_ood), ("_ood", is_ood)):
         key, spread = f"log_volume_sd{name}", x[rows].std() / 4

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -23,8 +23,6 @@ MAX_NAMED = 3
 COMPARED = 8  # points at which two calls are compared
 # Share of the range of the true images by which outputs may leave it.
 MARGIN = 0.5
-# From points [n, F] to images [n, H, W, C].
-Draw = Callable[[np.ndarray], np.ndarray]
 
 
 def wrap_model(
@@ -140,12 +138,8 @@ def check_outputs(
 ) -> tuple[Dataset, np.ndarray]:
     """Returns the data with (printed) notes on odd images, and all images."""
     call = tf.function(lambda f: {IMAGE: model(f)}, autograph=False)
-
-    def draw(points: np.ndarray) -> np.ndarray:
-        return evaluate_in_batches(call, points)[IMAGE]
-
     grid, space = dataset.splits.grid, dataset.space
-    images = draw(grid)
+    images = evaluate_in_batches(call, grid)[IMAGE]
     is_finite = np.isfinite(images).reshape(len(images), -1).all(axis=1)
     if not is_finite.all():
         missing = space.to_index(grid[~is_finite])
@@ -155,34 +149,31 @@ def check_outputs(
             f"{len(grid):,} combinations, such as {names}: leave these out of "
             "the data, or return numbers there"
         )
-    notes = _list_notes(dataset, images, draw, samples)
+    notes = _list_notes(dataset, images)
+    again = evaluate_in_batches(call, grid[:COMPARED])[IMAGE]
+    if samples == 1 and not np.allclose(images[:COMPARED], again, 1e-3, 1e-4):
+        notes.append("images differ from call to call: samples=10 averages")
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
     dataset = dataclasses.replace(dataset, notes=(*dataset.notes, *notes))
     return dataset, images
 
 
-def _list_notes(
-    dataset: Dataset, images: np.ndarray, draw: Draw, samples: int
-) -> list[str]:
-    grid, notes = dataset.splits.grid, []
+def _list_notes(dataset: Dataset, images: np.ndarray) -> list[str]:
+    """Compares the range of images with the range of the true ones."""
+    grid = dataset.splits.grid
     truth = dataset.render_array(grid[choose_rows(len(grid), MAX_AVERAGED)])
     darkest, brightest = float(truth.min()), float(truth.max())
     margin = MARGIN * (brightest - darkest)
     low, high = float(images.min()), float(images.max())
-    if low < darkest - margin or high > brightest + margin:
-        guess = "logits?"
-        if low >= 0 and high > 100:
-            guess = "0 to 255? (/ 255)"
-        elif low >= -1.01 and high <= 1.01:
-            guess = "-1 to 1? ((images + 1) / 2)"
-        notes.append(
-            f"outputs from {low:.3g} to {high:.3g}, images from {darkest:.3g} "
-            f"to {brightest:.3g}: {guess}"
-        )
-    first, second = draw(grid[:COMPARED]), draw(grid[:COMPARED])
-    if samples == 1 and not np.allclose(
-        first, second, 1e-3, 1e-4, equal_nan=True
-    ):
-        notes.append("images differ from call to call: samples=10 averages")
-    return notes
+    if low >= darkest - margin and high <= brightest + margin:
+        return []
+    guess = "logits?"
+    if low >= 0 and high > 100:
+        guess = "0 to 255? (/ 255)"
+    elif low >= -1.01 and high <= 1.01:
+        guess = "-1 to 1? ((images + 1) / 2)"
+    return [
+        f"outputs from {low:.3g} to {high:.3g}, images from {darkest:.3g} "
+        f"to {brightest:.3g}: {guess}"
+    ]

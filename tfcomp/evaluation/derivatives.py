@@ -135,10 +135,9 @@ def make_interaction_fn(
     is_traced = num_units > TRACED_UNITS
     columns = len(ranges) * (len(ranges) + 5) // 2
     most = max(1, MAX_NUMBERS // (num_units * columns))
-
-    def compute(factors: tf.Tensor) -> dict[str, tf.Tensor]:
-        return compute_jet_products(stages, factors, exact)
-
+    compute: Callable[[tf.Tensor], StageDict] = functools.partial(
+        compute_jet_products, stages, jacobian_fn=exact
+    )
     if is_traced:
         compute = tf.function(compute, autograph=False)
 

@@ -3,31 +3,23 @@
 import copy
 import functools
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import keras
 import numpy as np
 import tensorflow as tf
 
+from tfcomp.analysis import jacobians
 from tfcomp.analysis.features import compute_effective_rank, compute_rows
 from tfcomp.analysis.geometry import compute_log_volume, summarize_geometry
-from tfcomp.analysis.jacobians import (
-    StageDict,
-    choose_batch_size,
-    compute_stage_metrics,
-    evaluate_in_batches,
-)
 from tfcomp.analysis.probes import Scores, probe_rows, score_fitted
 from tfcomp.config.quiet import show_progress
 from tfcomp.datasets import Dataset
 from tfcomp.evaluation import derivatives, point_scores
 from tfcomp.evaluation.point_scores import Evaluation, evaluate_images
+from tfcomp.models import forced_rendering
 from tfcomp.models.axis_embedding import AxisEmbedding
-from tfcomp.models.forced_rendering import (
-    EntropyRegularizer,
-    VarianceRegularizer,
-)
 from tfcomp.models.registry import AXES
 from tfcomp.models.stages import list_stages, make_stage_model
 from tfcomp.models.value_embedding import ValueEmbedding, list_embeddings
@@ -70,10 +62,10 @@ def analyze_embedding(layer: ValueEmbedding) -> EmbeddingAnalysis:
         summary["ratio"] = layer.measure_ratio()
         summary["axis"] = None if axis is None else AXES.index(axis)
     else:
-        entropy = EntropyRegularizer(1.0, "mean")(layer.coefficients)
-        summary["entropy"] = float(entropy)
+        entropy = forced_rendering.EntropyRegularizer(1.0, "mean")
+        summary["entropy"] = float(entropy(layer.coefficients))
         for basis in ("raw", "unit"):
-            variance = VarianceRegularizer(1.0, basis, "mean")
+            variance = forced_rendering.VarianceRegularizer(1.0, basis, "mean")
             both = variance(layer.left) + variance(layer.right)
             summary[f"variance_{basis}"] = float(both) / 2
     matrices = np.asarray(layer.matrices())
@@ -95,7 +87,7 @@ class Evaluator:
         # By exact derivatives, and by differences where these are all zero.
         self._measure, self._measure_steps = (
             tf.function(
-                lambda f, fn=fn: compute_stage_metrics(stages, f, fn),
+                lambda f, fn=fn: jacobians.compute_stage_metrics(stages, f, fn),
                 autograph=False,
             )
             for fn in derivatives.list_jacobians(model, space)
@@ -147,15 +139,15 @@ class Evaluator:
         return self._evaluate(self._draw, points)["image"]
 
     def _evaluate(
-        self, fn: Callable[[tf.Tensor], StageDict], points: np.ndarray
+        self, fn: jacobians.StageFn, points: np.ndarray
     ) -> dict[str, np.ndarray]:
         """Calls a function as seldom as memory allows."""
-        size = choose_batch_size(self._call_units, len(points))
+        size = jacobians.choose_batch_size(self._call_units, len(points))
         try:
-            return evaluate_in_batches(fn, points, size)
+            return jacobians.evaluate_in_batches(fn, points, size)
         except tf.errors.ResourceExhaustedError:  # attention has many weights
             self._call_units = sys.maxsize
-            return evaluate_in_batches(fn, points)
+            return jacobians.evaluate_in_batches(fn, points)
 
     def measure_geometry(self) -> dict[str, np.ndarray]:
         """Returns metric tensors [n, F, F] of stages; notes on differences."""

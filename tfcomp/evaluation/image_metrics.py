@@ -1,4 +1,4 @@
-"""Metrics of the images that a model draws; imports no TensorFlow."""
+"""Metrics of a run, of its images and embeddings; imports no TensorFlow."""
 
 from __future__ import annotations
 
@@ -25,14 +25,6 @@ if TYPE_CHECKING:
     from tfcomp.evaluation.run_analysis import RunAnalysis
 
 MAX_KERNEL = 2500  # points whose Schmidt values take a second
-# Numbers of `summarize_interpolation`, by metric.
-EDGES = {
-    "edge_r2": "interpolation_r2",
-    "edge_r2_min": "interpolation_r2_min",
-    "edge_linear_r2": "linear_r2",
-    "edge_truth_r2": "truth_r2",
-    "edge_weight_r2": "weight_r2",
-}
 Numbers = dict[str, float | None]
 Rows = dict[str, Numbers]  # by stage
 
@@ -93,9 +85,7 @@ def compute_ssim(analysis: RunAnalysis) -> Numbers:
 
 
 @computes(
-    "run",
-    SHARE,
-    "multiple_peaks_id multiple_peaks_ood no_peak_id no_peak_ood",
+    "run", SHARE, "multiple_peaks_id multiple_peaks_ood no_peak_id no_peak_ood"
 )
 def compute_peaks(analysis: RunAnalysis) -> Numbers:
     """Counts images with several bumps, and with none (section 3.2)."""
@@ -125,14 +115,12 @@ def compute_image_interaction(analysis: RunAnalysis) -> Numbers:
     if not analysis.dataset.has_position:
         return {}
     numbers: Numbers = {}
+    found = analysis.evaluation
     for name, rows in analysis.subsets.items():
-        found = analysis.evaluation
         pair = found.images[rows], found.truth[rows]
-        numbers[f"interaction_r2_{name}"] = schmidt.compute_interaction_r2(
-            *pair
-        )
-        for kind, value in schmidt.compute_interaction_size(*pair).items():
-            numbers[f"interaction_{kind}_{name}"] = value
+        kinds = schmidt.compute_interaction_size(*pair)
+        kinds["r2"] = schmidt.compute_interaction_r2(*pair)
+        numbers |= {f"interaction_{k}_{name}": x for k, x in kinds.items()}
     return numbers
 
 
@@ -161,11 +149,8 @@ def compute_alignment(analysis: RunAnalysis) -> Numbers:
     """Compares outputs with ideal kernels (figure 1e, equations 3, 4)."""
     if not analysis.has_hole:
         return {}
-    gram, splits = (
-        kernels.compute_cosine_gram(analysis.bright_outputs),
-        analysis.splits,
-    )
-    numbers = analysis.align(gram)
+    gram = kernels.compute_cosine_gram(analysis.bright_outputs)
+    splits, numbers = analysis.splits, analysis.align(gram)
     if analysis.is_plane:
         numbers |= kernels.summarize_best_alignment(
             gram, splits.grid, splits.is_ood
@@ -186,8 +171,10 @@ def compute_interpolation(analysis: RunAnalysis) -> Numbers:
     scores = [analysis.score_gap(curve) for curve in analysis.gaps]
     summaries = [summarize_interpolation(score) for score in scores]
     return {
-        name: average(summary[key] for summary in summaries)
-        for name, key in EDGES.items()
+        f"edge_{key.removeprefix('interpolation_')}": average(
+            summary[key] for summary in summaries
+        )
+        for key in summaries[0]
     }
 
 
@@ -202,6 +189,26 @@ def compute_error_curve(analysis: RunAnalysis) -> dict[str, list[float]]:
         "curve_values": curve.factor.values().tolist(),
         "curve_mse": analysis.error[curve.rows].tolist(),
     }
+
+
+@computes("run", CORRELATION, "neighbor_cosine")
+def compute_neighbors(analysis: RunAnalysis) -> Numbers:
+    """Compares low-rank embeddings of neighboring values (figure 3)."""
+    space, means = analysis.dataset.space, []
+    for factor in (space.factors[column] for column in space.ordered):
+        if factor.name in analysis.embeddings:
+            outputs = analysis.embeddings[factor.name].matrices
+            cosines = kernels.compute_neighbor_cosines(outputs, factor.periodic)
+            means.append(mean_or_none(cosines))
+    return {"neighbor_cosine": average(means)} if means else {}
+
+
+@computes("run", Limits(1), "axis_ratio")
+def compute_axis_ratio(analysis: RunAnalysis) -> Numbers:
+    """Tests how clearly hard rendering separates axes, by ID alone."""
+    summaries = (e.summary for e in analysis.embeddings.values())
+    ratios = [r for s in summaries if (r := s.get("ratio")) is not None]
+    return {"axis_ratio": min(ratios)} if ratios else {}
 
 
 def average(values: Iterable[float | None]) -> float | None:

@@ -73,13 +73,12 @@ def load_run(path: str | Path) -> LoadedRun:
     except Exception as error:  # damaged files raise errors of many kinds
         if is_exhausted(error):
             raise
-        if "safe_mode" in str(error):  # of Keras
-            rule = "has a model that would run code (Lambda), which is refused"
-            raise RunError(f"--run={path} {rule}") from error
-        if not isinstance(error, DamagedFileError):
-            error = DamagedFileError(model_file, error)
-        command = run_folder.describe_resume(path)
-        rule = f"is damaged: {error}: repair it with {command}"
+        rule = "has a model that would run code (Lambda), which is refused"
+        if "safe_mode" not in str(error):  # of Keras
+            if not isinstance(error, DamagedFileError):
+                error = DamagedFileError(model_file, error)
+            command = run_folder.describe_resume(path)
+            rule = f"is damaged: {error}: repair it with {command}"
         raise RunError(f"--run={path} {rule}") from error
     dataset = make_dataset(config)
     dataset.prepare()
@@ -96,11 +95,8 @@ def load_model(path: Path) -> keras.Model:
 
 @contextlib.contextmanager
 def _limit_weights(path: Path) -> Iterator[None]:
-    """Raises a DamagedFileError for layers with more weights than the file.
-
-    Keras builds the layers that a file describes before it reads their weights:
-    28 kB can describe layers of 9 GB.
-    """
+    """Raises a DamagedFileError for layers with more weights than the file."""
+    # Keras builds layers before it reads weights: 28 kB can describe 9 GB.
     most = max(MAX_RATIO * path.stat().st_size, MIN_BYTES)
     total = 0
     add_weight = keras.Layer.add_weight

@@ -41,12 +41,11 @@ def list_shipped() -> dict[str, Metric]:
     """Returns the metrics of tfcomp by name, as they are computed and shown."""
     # These modules import SciPy, which is too slow for `--help`.
     from tfcomp.analysis import geometry, probes, scores
-    from tfcomp.evaluation import geometry_metrics, image_metrics, stage_metrics
+    from tfcomp.evaluation import image_metrics, stage_metrics
 
-    computed = (image_metrics, geometry_metrics, stage_metrics)
     return {
         metric.name: metric
-        for module in (scores, geometry, probes, *computed)
+        for module in (scores, geometry, probes, image_metrics, stage_metrics)
         for function in vars(module).values()
         if getattr(function, "__module__", "") == module.__name__
         for metric in list_declared(function)
@@ -178,12 +177,7 @@ def adopt_metrics(recorded: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def _make_user_metric(
-    name: str,
-    per: str,
-    label: str,
-    range: Any,
-    unit: str,
-    better: str | None,
+    name: str, per: str, label: str, range: Any, unit: str, better: str | None
 ) -> Metric:
     is_word = name.isascii() and name.isidentifier() and name == name.lower()
     limits = Limits(math.nan)  # in no order

@@ -168,11 +168,9 @@ def _call_numpy(
 
     def call(factors: tf.Tensor) -> Mapping[str, tf.Tensor]:
         if tf.executing_eagerly():  # also learns the shapes
-            arrays = evaluate(factors.numpy())
-            shapes.update(
-                (n, a.shape[1:]) for n, a in zip(names, arrays, strict=True)
-            )
-            return dict(zip(names, map(tf.constant, arrays), strict=True))
+            found = dict(zip(names, evaluate(factors.numpy()), strict=True))
+            shapes.update({n: array.shape[1:] for n, array in found.items()})
+            return {n: tf.constant(array) for n, array in found.items()}
         types = [tf.float32] * len(names)
         values = tf.numpy_function(evaluate, [factors], types)
         return fix_shapes(dict(zip(names, values, strict=True)), shapes)

@@ -69,9 +69,7 @@ def title_points(dataset: Dataset, rows: np.ndarray) -> list[str]:
     points = describe_points(dataset, rows) or [
         f"({x:.3g}, {y:.3g})" for x, y in dataset.splits.grid[rows]
     ]
-    marks = [
-        "OOD" if held_out else "ID" for held_out in dataset.splits.is_ood[rows]
-    ]
+    marks = np.where(dataset.splits.is_ood[rows], "OOD", "ID")
     return [f"{m} {p}" for m, p in zip(marks, points, strict=True)]
 
 
@@ -154,12 +152,8 @@ def picture_volumes(
 
 def center_volumes(volumes: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Subtracts the mean of each stage; NaN where volumes are infinite."""
-    centered = {}
-    for name, values in volumes.items():
-        finite = np.where(np.isfinite(values), values, np.nan)
-        mean = np.nanmean(finite) if np.isfinite(values).any() else 0.0
-        centered[name] = finite - mean
-    return centered
+    finite = {n: np.ma.masked_invalid(v) for n, v in volumes.items()}
+    return {n: (v - v.mean()).filled(np.nan) for n, v in finite.items()}
 
 
 def find_largest(maps: Mapping[str, np.ndarray]) -> float:

@@ -63,9 +63,11 @@ def score_points(
         scores["floor_mse"], _ = dataset.compare(factors, truth)
         scores["blank_mse"], _ = dataset.compare(factors, blank)
     if is_ood is not None:
-        scores |= compute_image_metrics(
-            ImageView(images, truth, factors, is_ood)
-        )
+        view = ImageView(images, truth, factors, is_ood)
+        nothing = np.full(len(images), np.nan)
+        for metric in list_registered("image"):
+            values = _attempt(metric, view, "images")
+            scores[metric.name] = nothing if values is None else values
     return scores
 
 
@@ -168,16 +170,6 @@ def compute_stage_metrics(
         view = StageView(name, activations, factors, is_ood)
         found = {m.name: _attempt(m, view, name) for m in metrics}
         numbers[name] = {n: finite_or_none(value) for n, value in found.items()}
-    return numbers
-
-
-def compute_image_metrics(view: ImageView) -> dict[str, np.ndarray]:
-    """Computes the registered metrics of every image, [n]; NaN if one fails."""
-    nothing = np.full(len(view.images), np.nan)
-    numbers = {}
-    for m in list_registered("image"):
-        values = _attempt(m, view, "images")
-        numbers[m.name] = nothing if values is None else values
     return numbers
 
 

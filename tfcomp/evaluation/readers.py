@@ -6,7 +6,7 @@ them is the ceiling of what it can say about the outputs of a model.
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import keras
 import numpy as np
@@ -109,6 +109,11 @@ def train_reader(
     images, index = data.render_array(points), data.space.to_index(points)
     keras.utils.set_random_seed(seed)
     model = _build(data.image_shape, data.space.shape)
+
+    def stop(epoch: int, logs: dict[str, float]) -> None:
+        found = [v for name, v in logs.items() if name.endswith("accuracy")]
+        model.stop_training = min(found) > 0.999
+
     rounds = max(1, MAX_IMAGES // len(images) // 10)  # small tables repeat
     model.fit(
         np.repeat(images, rounds, axis=0),
@@ -116,7 +121,7 @@ def train_reader(
         batch_size=64,
         epochs=epochs,
         verbose=0,
-        callbacks=[keras.callbacks.LambdaCallback(on_epoch_end=_stop(model))],
+        callbacks=[keras.callbacks.LambdaCallback(on_epoch_end=stop)],
     )
     reader = Reader(model, data.space)
     rows = choose_rows(len(images), CHECKED)
@@ -130,14 +135,6 @@ def train_reader(
     hits = {n: reader.check(x, points).mean(axis=0) for n, x in kinds.items()}
     reader.accuracy = pd.DataFrame({"factor": data.space.names, **hits})
     return reader
-
-
-def _stop(model: keras.Model) -> Any:
-    def end(epoch: int, logs: dict[str, float]) -> None:
-        found = [v for name, v in logs.items() if name.endswith("accuracy")]
-        model.stop_training = min(found) > 0.999
-
-    return end
 
 
 def _build(shape: tuple[int, ...], sizes: Sequence[int]) -> keras.Model:
@@ -196,7 +193,4 @@ def list_readings(
         for level in (np.full(len(grid), "any"), levels)
     ]
     table = pd.concat(means).rename_axis(["subset", "level", "factor"])
-    return [
-        {str(key): value for key, value in row.items()}
-        for row in table.reset_index().to_dict("records")
-    ]
+    return cast(list[Row], table.reset_index().to_dict("records"))

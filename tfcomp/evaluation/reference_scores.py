@@ -5,10 +5,7 @@ Predictors that ignore a factor draw it at its most frequent training value
 (`modulo_<factor>`). A decoder that is no better has not composed it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,9 +17,7 @@ from tfcomp.datasets.dataset import MAX_AVERAGED
 from tfcomp.datasets.factors import number_rows
 from tfcomp.datasets.solvable import mark_certified
 from tfcomp.datasets.splits import choose_rows
-
-if TYPE_CHECKING:
-    from tfcomp.evaluation.point_scores import Evaluation
+from tfcomp.evaluation.point_scores import Evaluation
 
 # Training points among which the nearest is searched.
 MAX_KNOWN = 2**16
@@ -58,11 +53,8 @@ def draw_references(dataset: Dataset) -> dict[str, np.ndarray]:
 
 
 def score_references(dataset: Dataset, truth: np.ndarray) -> References:
-    """Returns relative MSE and R^2 of predictors, over subsets of the grid.
-
-    R^2 is about the mean true image of `id`, `ood` or `ood_new` (see
-    `Dataset.subsets`). Predictors that ignore a factor have OOD scores alone.
-    """
+    """Returns relative MSE and R^2 of predictors, over subsets of the grid."""
+    # R^2 is about the mean true image. Ignorant predictors have OOD scores.
     splits, is_copy = dataset.splits, dataset.copies.is_copy
     subsets = {"id": splits.is_id, "ood": splits.is_ood}
     if is_copy.any():

@@ -14,14 +14,9 @@ import numpy as np
 from tfcomp.analysis import features, geometry, manifolds, similarity
 from tfcomp.analysis.probes import NO_SCORES, Scores
 from tfcomp.analysis.tuning import Tuning, compute_tuning, select_units
+from tfcomp.datasets import views
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.grid_maps import Curve
-from tfcomp.datasets.views import (
-    refine,
-    subsample_levels,
-    subsample_maps,
-    subsample_points,
-)
 from tfcomp.evaluation import derivatives
 from tfcomp.evaluation.evaluator import EmbeddingAnalysis, LayerAnalysis
 from tfcomp.evaluation.loading import LoadedRun
@@ -77,25 +72,23 @@ class RunAnalysis(OutputAnalysis):
     @cached_property
     def for_maps(self) -> RunAnalysis:
         """The same run evaluated at the points of its maps."""
-        return self._at_points(subsample_maps(self.dataset), metrics={})
+        return self._at_points(views.subsample_maps(self.dataset), metrics={})
 
     @cached_property
     def for_pairs(self) -> RunAnalysis:
         """The same run at few points, so that all pairs can be compared."""
-        return self._at_points(subsample_points(self.dataset, FEW_POINTS))
+        few = views.subsample_points(self.dataset, FEW_POINTS)
+        return self._at_points(few)
 
     def for_explorer(self, limit: int) -> RunAnalysis:
         """Returns the run at the combinations that an explorer shows."""
-        shown = subsample_levels(self.dataset, limit)
+        shown = views.subsample_levels(self.dataset, limit)
         return self._at_points(shown, metrics={})
 
     def refine(self, count: int) -> RunAnalysis:
-        """Returns the run at `count` even values of each ordered factor.
-
-        Raises:
-            ConfigError: As `datasets.views.refine`.
-        """
-        finer = refine(self.dataset, self.run.config.model.encoding, count)
+        """Returns the run at `count` even values of each ordered factor."""
+        encoding = self.run.config.model.encoding
+        finer = views.refine(self.dataset, encoding, count)
         return self._at_points(finer, metrics={})
 
     def _at_points(self, dataset: Dataset, **changes: Any) -> RunAnalysis:
@@ -156,10 +149,8 @@ class RunAnalysis(OutputAnalysis):
         points = self.compared_points
         nothing = np.zeros(len(points), bool)
         return {
-            stage: similarity.make_shape(
-                features.compute_gram(activations, nothing)
-            )
-            for stage, activations in self._evaluator.read_points(points)
+            stage: similarity.make_shape(features.compute_gram(values, nothing))
+            for stage, values in self._evaluator.read_points(points)
         }
 
     @cached_property

@@ -1,11 +1,13 @@
-"""Metrics of what happens inside a model; imports no TensorFlow."""
+"""Metrics of the stages of a model; imports no TensorFlow."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfcomp.analysis.features import mean_or_none
-from tfcomp.analysis.kernels import compute_neighbor_cosines
+import numpy as np
+
+from tfcomp.analysis import geometry
+from tfcomp.analysis.features import mean_or_none, median_or_none
 from tfcomp.analysis.similarity import summarize_similarity
 from tfcomp.analysis.tuning import NO_TYPES, summarize_tuning
 from tfcomp.evaluation.image_metrics import Numbers, Rows, average
@@ -13,7 +15,6 @@ from tfcomp.statistics.metric import (
     AT_MOST_ONE,
     CORRELATION,
     POSITIVE,
-    REAL,
     SHARE,
     Chart,
     Limits,
@@ -40,23 +41,116 @@ CURVATURE = Chart(
 )
 
 
+@computes(
+    "stages",
+    POSITIVE,
+    "log_volume_sd log_volume_sd_id log_volume_sd_ood "
+    "log_volume_deviation_id log_volume_deviation_ood "
+    "log_volume_median_deviation_id log_volume_median_deviation_ood",
+)
+@computes(
+    "stages",
+    names="log_volume_median_id log_volume_median_ood log_volume_difference",
+)
+@computes("stages", SHARE, "floor_fraction_id floor_fraction_ood", better="low")
+def compute_volume_spread(analysis: RunAnalysis) -> Rows:
+    """Tests how evenly a stage spreads the factors (section 3.4, figure 2e)."""
+    # 0 if it stretches them alike everywhere. A fold moves no mean.
+    is_id, is_ood = analysis.splits.is_id, analysis.splits.is_ood
+    both = is_id.any() and is_ood.any()
+    rows: Rows = {}
+    for stage, v in analysis.log_volume.items():
+        row = rows[stage] = _spread("log_volume", v, analysis)
+        difference = v[is_ood].mean() - v[is_id].mean() if both else None
+        row["log_volume_difference"] = difference
+        distance, g = np.abs(v - np.median(v[is_id])), analysis.metrics[stage]
+        for name, chosen in analysis.subsets.items():
+            sd = float(v[chosen].std()) if chosen.any() else None
+            far, floored = distance[chosen], geometry.find_floored(g[chosen])
+            row[f"log_volume_sd_{name}"] = sd
+            row[f"log_volume_deviation_{name}"] = mean_or_none(far)
+            row[f"log_volume_median_{name}"] = median_or_none(v[chosen])
+            row[f"floor_fraction_{name}"] = mean_or_none(floored)
+    return rows
+
+
+def _spread(name: str, volume: np.ndarray, analysis: RunAnalysis) -> Numbers:
+    """Returns the standard deviation, and the deviations from the ID median."""
+    distance = np.abs(volume - np.median(volume[analysis.splits.is_id]))
+    return {f"{name}_sd": float(volume.std())} | {
+        f"{name}_median_deviation_{subset}": median_or_none(distance[chosen])
+        for subset, chosen in analysis.subsets.items()
+    }
+
+
+@computes(
+    "stages",
+    Limits(0.5, 1),
+    better="high",
+    chart=geometry.FACTORIZATION,
+    ratio_factorization="factorization, ratio of means: the score as the "
+    "published code computes it, for comparison: it divides the mean of |g_xy| "
+    "by the mean of g_xx + g_yy, so that points with long directions dominate",
+)
+@computes("stages", Limits(0.5, 1), "scaled_factorization", better="high")
+@computes("stages", SHARE, "worst_pair_factorization", better="high")
+@computes("stages", SHARE, "chance_factorization")
+def compute_orthogonality(analysis: RunAnalysis) -> Rows:
+    """Scores the angles between directions of factors (figures 2a to 2d)."""
+    space = analysis.dataset.space
+    if len(space.ordered) < 2:
+        return {}  # of one direction there is nothing to factorize
+    factors = [space.factors[column] for column in space.ordered]
+    ranges = np.array([factor.high - factor.low for factor in factors])
+    rows: Rows = {}
+    for stage, g in analysis.metrics.items():
+        scaled = geometry.compute_factorization(g * ranges[:, None] * ranges)
+        chance = geometry.compute_chance(analysis.stage_sizes[stage])
+        pairs = geometry.compute_pair_scores(g).values()
+        rows[stage] = {
+            "factorization": mean_or_none(geometry.compute_factorization(g)),
+            "ratio_factorization": geometry.compute_ratio_factorization(g),
+            "scaled_factorization": mean_or_none(scaled),
+            "worst_pair_factorization": min(pairs),
+            "chance_factorization": chance,
+        }
+    return rows
+
+
+@computes(
+    "stages",
+    Limits(0.5, 1),
+    "factorization_gradient factorization_gradient_ratio_of_means",
+    better="high",
+)
+@computes("stages", names="log_volume_gradient_id log_volume_gradient_ood")
+@computes(
+    "stages",
+    POSITIVE,
+    "log_volume_gradient_sd log_volume_gradient_median_deviation_id "
+    "log_volume_gradient_median_deviation_ood",
+)
+def compute_gradient_geometry(analysis: RunAnalysis) -> Rows:
+    """Scores a geometry without derivatives, to compare with published ones."""
+    rows: Rows = {}
+    for stage, g in analysis.gradient_metrics.items():  # of a complete grid
+        volume = geometry.compute_log_volume(g)
+        row = rows[stage] = _spread("log_volume_gradient", volume, analysis)
+        for name, chosen in analysis.subsets.items():
+            row[f"log_volume_gradient_{name}"] = mean_or_none(volume[chosen])
+        if len(analysis.dataset.space.ordered) > 1:
+            scores = geometry.compute_factorization(g)
+            ratio = geometry.compute_ratio_factorization(g)
+            row["factorization_gradient"] = mean_or_none(scores)
+            row["factorization_gradient_ratio_of_means"] = ratio
+    return rows
+
+
 @computes("stages", AT_MOST_ONE, "probe_r2_grid", better="high")
 @computes("stages", SHARE, "probe_r2_fitted")
 def compute_grid_probes(analysis: RunAnalysis) -> Rows:
     """Scores linear probes of the factors (figures 2, 11 to 14)."""
     return analysis.grid_probes
-
-
-@computes("run", CORRELATION, "neighbor_cosine")
-def compute_neighbors(analysis: RunAnalysis) -> Numbers:
-    """Compares low-rank embeddings of neighboring values (figure 3)."""
-    space, means = analysis.dataset.space, []
-    for factor in (space.factors[column] for column in space.ordered):
-        if factor.name in analysis.embeddings:
-            matrices = analysis.embeddings[factor.name].matrices
-            cosines = compute_neighbor_cosines(matrices, factor.periodic)
-            means.append(mean_or_none(cosines))
-    return {"neighbor_cosine": average(means)} if means else {}
 
 
 @computes("stages", SHARE, "additive_share additive_share_weighted")
@@ -81,17 +175,16 @@ def compute_tuning(analysis: RunAnalysis) -> Rows:
     for stage, tuning in analysis.tuning.items():
         found = summarize_tuning(tuning)
         share = found["additive_share_weighted"]
-        rows[stage] = {
+        row = rows[stage] = {
             "additive_share": found["additive_share_mean"],
             "additive_share_weighted": share,
             "interaction_share": None if share is None else 1 - share,
         }
         if num_factors == 2:
-            rows[stage] |= {name: found[name] for name in NO_TYPES}
+            row |= {name: found[name] for name in NO_TYPES}
         else:
-            rows[stage]["pair_share"] = found["pair_share_mean"]
-            pairs = found["pair_share_weighted"]
-            rows[stage]["pair_share_weighted"] = pairs
+            row["pair_share"] = found["pair_share_mean"]
+            row["pair_share_weighted"] = found["pair_share_weighted"]
     return rows
 
 
@@ -108,7 +201,7 @@ def compute_tuning(analysis: RunAnalysis) -> Rows:
     "the worst value",
 )
 @computes("stages", POSITIVE, "contrast")
-@computes("stages", REAL, "gaussian_curvature")
+@computes("stages", names="gaussian_curvature")
 @computes(
     "stages",
     chart=CURVATURE,
@@ -143,9 +236,7 @@ def compute_similarity(analysis: RunAnalysis) -> Rows:
 
 
 @computes(
-    "stages",
-    POSITIVE,
-    "gap_speed gap_max_speed gap_turning gap_max_turning",
+    "stages", POSITIVE, "gap_speed gap_max_speed gap_turning gap_max_turning"
 )
 def compute_gap(analysis: RunAnalysis) -> Rows:
     """Looks for jumps of the curve of a stage in the gap, far above 1 (9b)."""
@@ -159,11 +250,3 @@ def compute_gap(analysis: RunAnalysis) -> Rows:
         }
         for stage in analysis.stages
     }
-
-
-@computes("run", Limits(1), "axis_ratio")
-def compute_axis_ratio(analysis: RunAnalysis) -> Numbers:
-    """Tests how clearly hard rendering separates axes, by ID alone."""
-    summaries = (e.summary for e in analysis.embeddings.values())
-    ratios = [r for s in summaries if (r := s.get("ratio")) is not None]
-    return {"axis_ratio": min(ratios)} if ratios else {}

@@ -73,9 +73,7 @@ def list_references(
     return {name: text for name, text in words.items() if name in scores}
 
 
-def format_references(
-    references: Mapping[str, Mapping[str, float]],
-) -> str:
+def format_references(references: Mapping[str, Mapping[str, float]]) -> str:
     """Formats R² of predictors without a network; empty for older runs."""
     names = list_references(references)
     shown = {name: references[name] for name in names}
