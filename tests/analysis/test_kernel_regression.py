@@ -142,9 +142,7 @@ def test_planted_interpolator(truth: np.ndarray) -> None:
     summary = summarize_interpolation(scores)
     assert summary["interpolation_r2"] == pytest.approx(1)
     assert summary["truth_r2"] < 0.95
-
-
-def test_blank_outputs_and_no_gap(truth: np.ndarray) -> None:
+    # Blank outputs, and a curve without a gap, have none.
     blank = compute_interpolation(np.zeros_like(truth), truth, GAP)
     assert summarize_interpolation(blank)["interpolation_r2"] is None
     scores = compute_interpolation(truth, truth, np.zeros(8, bool))

@@ -142,10 +142,10 @@ def test_umap_keeps_neighbors_and_is_reproducible(
     if not manifolds.has_umap():
         pytest.skip("umap-learn is not installed")
     monkeypatch.setenv("NUMBA_DISABLE_JIT", without_compiler)
-    points = embed(CIRCLE[::3], 40)
+    points = embed(CIRCLE[::6], 40)
     pca = compute_pca(points)
     first, again = manifolds.compute_umaps({"one": pca, "other": pca}).values()
-    assert first.shape == (24, 2) and np.isfinite(first).all()
+    assert first.shape == (12, 2) and np.isfinite(first).all()
     assert trustworthiness(points, first, n_neighbors=4) > 0.95
     np.testing.assert_array_equal(again, first)
 
@@ -173,14 +173,13 @@ def fake_umap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "umap.py"
 
 
-def test_one_process_serves_all(fake_umap: Path) -> None:
+def test_one_process_serves_all_and_ends_with_one_line(
+    fake_umap: Path,
+) -> None:
     points = np.arange(20, dtype=np.float32).reshape(5, 4)
     first, second = manifolds.embed_elsewhere([points, points + 1])
     np.testing.assert_array_equal(second, first + 1)
     assert (first[0, 0] - points[0, 0]) not in (0, os.getpid())
-
-
-def test_its_end_is_an_error_of_one_line(fake_umap: Path) -> None:
     points = np.full((5, 4), 7, np.float32)
     with pytest.raises(OSError, match="ended: LLVM ERROR: inconsistency"):
         manifolds.embed_elsewhere([points])

@@ -73,12 +73,6 @@ def test_additive_kernels_have_a_ratio_of_one(width: float) -> None:
     assert equal["factorization_ratio"] == pytest.approx(2 / 17)
 
 
-@pytest.mark.parametrize("value", [0.0, 0.3, np.nan])
-def test_constant_and_broken_kernels_have_none(value: float) -> None:
-    found = summarize_anova(np.full((30, 30), value), GRID)
-    assert set(found.values()) == {None}
-
-
 # Images
 
 BUMPS = make_bumps(make_grid(8, 8) + 2, 12)
@@ -133,8 +127,11 @@ def test_other_bumps_and_noise_explain_little(rng: np.random.Generator) -> None:
     # A bump in one image only does not make up for the others.
     single = np.where(np.arange(len(BUMPS))[:, None, None] == 5, BUMPS, 0)
     assert compute_interaction_r2(single, BUMPS) < 0.05
-    # A truth that is a sum has none.
+    # A truth that is a sum has none, and broken images have no size.
     assert compute_interaction_r2(BUMPS, PLUSES) is None
+    assert schmidt.compute_interaction_size(BUMPS, PLUSES)["amplitude"] is None
+    found = schmidt.compute_interaction_size(BUMPS * np.nan, BUMPS)
+    assert set(found.values()) == {None}
 
 
 @pytest.mark.parametrize(
@@ -159,12 +156,6 @@ def test_size_of_the_interaction(
     assert found["truth_variance"] == pytest.approx(share, abs=0.03)
     expected = found["truth_variance"] if variance is None else variance
     assert found["variance"] == pytest.approx(expected, abs=1e-7)
-
-
-def test_size_of_nothing() -> None:
-    found = schmidt.compute_interaction_size(BUMPS * np.nan, BUMPS)
-    assert set(found.values()) == {None}
-    assert schmidt.compute_interaction_size(BUMPS, PLUSES)["amplitude"] is None
 
 
 # Schmidt decomposition
@@ -214,9 +205,10 @@ def test_planted_ranks(
 
 @pytest.mark.parametrize("value", [0.0, np.nan, np.inf])
 def test_blank_and_broken_kernels_give_none(value: float) -> None:
-    gram = np.full((20, 20), value)
-    scores = schmidt.summarize_schmidt(gram, make_grid(4, 5))
-    assert set(scores.values()) == {None}
+    gram = np.full((30, 30), value)
+    assert {*schmidt.summarize_schmidt(gram, GRID).values()} == {None}
+    for kernel in (gram, gram + 0.3) if value != np.inf else ():
+        assert {*summarize_anova(kernel, GRID).values()} == {None}
 
 
 def test_only_full_grids_of_two_factors() -> None:

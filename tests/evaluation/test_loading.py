@@ -19,7 +19,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.evaluation import kept_outputs
 from tfcomp.evaluation.kept_outputs import read_outputs, write_outputs
-from tfcomp.evaluation.loading import LoadedRun, load_run
+from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.open_models import _load
 from tfcomp.models.config_checks import check_config
 from tfcomp.storage.run_folder import check_run, is_finished
@@ -167,20 +167,19 @@ GRID = np.array([[0, 1], [2, 3]], np.float32)
 
 
 def test_what_is_kept_is_read(tmp_path: Path, capsys) -> None:
-    run = LoadedRun(tmp_path, None, None, None, {}, "")
-    assert read_outputs(run.path, GRID) == {}
+    assert read_outputs(tmp_path, GRID) == {}
     images = np.random.default_rng(0).uniform(-0.1, 1.1, (2, 3, 4, 1))
     images[0, 0, 0] = np.nan
     for epoch in (10, 9):
         write_outputs(tmp_path, epoch, GRID, images * epoch / 10)
-    found = read_outputs(run.path, GRID)
+    found = read_outputs(tmp_path, GRID)
     assert list(found) == [9, 10]
     expected = np.nan_to_num(images).clip(0, 1)
     assert np.abs(found[10] - expected).max() <= 0.5 / 255 + 1e-6
-    assert read_outputs(run.path, GRID + 1) == {}
+    assert read_outputs(tmp_path, GRID + 1) == {}
     assert "has other combinations" in capsys.readouterr().err
     (tmp_path / "outputs" / "epoch_9.npz").write_bytes(b"PK damaged")
-    assert list(read_outputs(run.path, GRID)) == [10]
+    assert list(read_outputs(tmp_path, GRID)) == [10]
     assert "epoch_9.npz is left out" in capsys.readouterr().err
 
 
@@ -189,7 +188,6 @@ def test_files_of_others_are_left_out(
     tmp_path: Path, capsys, monkeypatch
 ) -> None:
     """A pipe, a bomb, an encrypted archive, and images of another number."""
-    run = LoadedRun(tmp_path, None, None, None, {}, "")
     sizes = (2, 3, 4), (2, 400, 400), (5, 3, 4), (2, 3, 4)
     for epoch, size in enumerate(sizes, 1):
         write_outputs(tmp_path, epoch, GRID, np.zeros((*size, 1)))
@@ -200,7 +198,7 @@ def test_files_of_others_are_left_out(
     encrypted.write_bytes(content)
     os.mkfifo(tmp_path / "outputs" / "epoch_5.npz")
     monkeypatch.setattr(kept_outputs, "MAX_BYTES", 2**16)
-    assert list(read_outputs(run.path, GRID)) == [1]
+    assert list(read_outputs(tmp_path, GRID)) == [1]
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 4 and all("left out" in line for line in lines)
 
