@@ -1,13 +1,12 @@
 """Curves, lines over stages, estimates over seeds, and power laws."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from tests.figures.looks import get_legend
 from tfcomp.figures import curve_plots, estimate_plots
-from tfcomp.figures.exhibits import figure_to_png
 
 X = np.array([1.0, 10.0, 100.0])
 LABELS = {"xlabel": "number of bumps", "ylabel": "MSE"}
@@ -22,56 +21,54 @@ def get_lines(axes: Axes) -> dict[str, tuple[list, list]]:
     }
 
 
-def test_bands_gaps_and_held_out_interval() -> None:
+def make_band(places: list, *columns: list) -> pd.DataFrame:
+    names = ["mean", "low", "high"][: len(columns)]
+    return pd.DataFrame(dict(zip(names, columns, strict=True)), places)
+
+
+def test_gaps_and_held_out_interval() -> None:
     figure = curve_plots.draw_curves(
-        X,
-        {"a": [3, 2, 1], "b": [np.nan, np.inf, 5]},
+        pd.DataFrame({"a": [3, 2, 1], "b": [None, np.inf, 5]}, X),
         title="Few bumps",
         shaded=(5.5, 22.5),
-        bands={"a": ([2, 1, 0], [4, 3, 2])},
         **LABELS,
     )
     (axes,) = figure.axes
     first, second = axes.lines
     np.testing.assert_array_equal(first.get_xydata(), np.c_[X, [3, 2, 1]])
     np.testing.assert_array_equal(second.get_ydata(), [np.nan, np.nan, 5])
-    assert axes.get_xlabel() == "number of bumps"
-    assert axes.get_ylabel() == "MSE"
+    assert (axes.get_xlabel(), axes.get_ylabel()) == (*LABELS.values(),)
     assert figure.get_suptitle() == "Few bumps"
     assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "linear")
-    (band,) = axes.collections
-    corners = {tuple(p) for path in band.get_paths() for p in path.vertices}
-    expected = {(x, y) for x, y in zip(X, (2, 1, 0), strict=True)}
-    assert corners == expected | {(1, 4), (10, 3), (100, 2)}
     (span,) = axes.patches
     assert (span.get_x(), span.get_x() + span.get_width()) == (5.5, 22.5)
     assert get_legend(figure) == ["a", "b", "held-out region"]
-    # Numbers below 0 have no logarithm.
+    # Numbers below 0 have no logarithm; steps of a grid are whole.
     (axes,) = curve_plots.draw_curves(
-        X, {"a": [1, 0, 0.01]}, logy=True, **LABELS
+        pd.DataFrame({"a": [1, 0, 0.01]}), logy=True, **LABELS
     ).axes
     assert axes.get_yscale() == "log"
     np.testing.assert_array_equal(axes.lines[0].get_ydata(), [1, np.nan, 0.01])
-    # Steps of a grid are whole.
-    figure = curve_plots.draw_curves([1, 2, 3], {"a": [1, 2, 3]}, **LABELS)
-    ticks = figure.axes[0].get_xticks()
+    ticks = axes.get_xticks()
     np.testing.assert_array_equal(ticks, np.round(ticks))
 
 
 def test_curves_with_bands_in_panels() -> None:
-    a = curve_plots.BandCurve(
-        [1, 2, 3], [3.0, 2.0, 1.0], [2, 1, 0.5], [4, 3, 1.5]
+    a = make_band([1, 2, 3], [3.0, 2.0, 1.0], [2, 1, 0.5], [4, 3, 1.5])
+    b = make_band([1, 2], [5.0, 4.0], [4, 3], [6, 5])
+    curves = {("loss", "a"): a, ("loss", "b"): b, ("error", "b"): b}
+    figure = curve_plots.draw_curve_panels(
+        curve_plots.join_curves(curves), xlabel="epoch"
     )
-    b = curve_plots.BandCurve([1, 2], [5.0, 4.0], [4, 3], [6, 5])
-    panels = {"loss": {"a": a, "b": b}, "error": {"b": b}}
-    figure = curve_plots.draw_curve_panels(panels, xlabel="epoch")
     first, second = figure.axes
     assert [axes.get_title() for axes in figure.axes] == ["loss", "error"]
     assert get_lines(first) == {
         "a": ([1, 2, 3], [3, 2, 1]),
         "b": ([1, 2], [5, 4]),
     }
-    assert len(first.collections) == 2
+    band, _ = first.collections
+    corners = {tuple(p) for path in band.get_paths() for p in path.vertices}
+    assert corners == {(1, 2), (2, 1), (3, 0.5), (1, 4), (2, 3), (3, 1.5)}
     # One name, one look, in all panels.
     assert second.lines[0].get_color() == first.lines[1].get_color()
     assert second.lines[0].get_color() != first.lines[0].get_color()
@@ -82,13 +79,10 @@ def test_curves_with_bands_in_panels() -> None:
 
 def test_a_logarithmic_panel_shows_the_curve() -> None:
     """An interval that reaches below 0 reaches the bottom of the axes."""
-    curve = curve_plots.BandCurve(
-        [1, 2], [0.1, 0.01], [-0.5, 0.005], [0.7, 0.015]
-    )
-    panels = {"loss": {"a": curve}}
-    (axes,) = curve_plots.draw_curve_panels(
-        panels, xlabel="epoch", log=["loss"]
-    ).axes
+    curve = make_band([1, 2], [0.1, 0.01], [-0.5, 0.005], [0.7, 0.015])
+    points = curve_plots.join_curves({("loss", "a"): curve})
+    figure = curve_plots.draw_curve_panels(points, xlabel="t", log=["loss"])
+    (axes,) = figure.axes
     assert axes.get_yscale() == "log"
     low, high = axes.get_ylim()
     assert 0.001 < low < 0.01 and 0.1 < high < 1
@@ -98,20 +92,20 @@ def test_a_logarithmic_panel_shows_the_curve() -> None:
 
 
 def test_a_shorter_line_of_stages_ends_at_the_image_too() -> None:
-    series = {"depth 0": [0.5, None, 0.9], "depth 2": [0.5, 0.6, 0.7, 0.8, 1]}
     curves = {
-        name: curve_plots.BandCurve(stages, series[name])
-        for name, stages in (("depth 0", SHALLOW), ("depth 2", DEEP))
+        ("", "depth 0"): make_band(SHALLOW, [0.5, None, 0.9]),
+        ("", "depth 2"): make_band(DEEP, [0.5, 0.6, 0.7, 0.8, 1]),
     }
+    points = curve_plots.join_curves(curves, "stage")
     figure = curve_plots.draw_stage_panels(
-        {"": curves}, ylabel="MSE", limits=(0.5, 1.0)
+        points, ylabel="MSE", limits=(0.5, 1.0)
     )
     (axes,) = figure.axes
     assert [label.get_text() for label in axes.get_xticklabels()] == DEEP
     lines = get_lines(axes)
     assert lines["depth 0"][0] == [0, 1, 4]
     np.testing.assert_array_equal(lines["depth 0"][1], [0.5, np.nan, 0.9])
-    assert lines["depth 2"] == ([0, 1, 2, 3, 4], series["depth 2"])
+    assert lines["depth 2"] == ([0, 1, 2, 3, 4], [0.5, 0.6, 0.7, 0.8, 1])
     assert axes.get_ylabel() == "MSE"
     assert get_legend(figure) == ["depth 0", "depth 2"]
     assert not axes.collections
@@ -120,9 +114,7 @@ def test_a_shorter_line_of_stages_ends_at_the_image_too() -> None:
     assert low == pytest.approx(0.485) and high == pytest.approx(1.015)
     assert list(figure.data) == ["panel", "line", "stage", "mean"]
     shown = figure.data.set_index(["line", "stage"])["mean"]
-    assert shown["depth 2"].to_dict() == dict(
-        zip(DEEP, series["depth 2"], strict=True)
-    )
+    assert shown["depth 2"].to_dict()["stage_2"] == 0.8
 
 
 @pytest.mark.parametrize(
@@ -142,24 +134,16 @@ def test_merged_order_agrees_with_all(lists: list, expected: list) -> None:
         curve_plots.merge_stages([["a", "b"], ["b", "a"]])
 
 
-ROWS = (
-    estimate_plots.ForestRow("first", 0.8, 0.55, 1.05, (0.7, 0.8, 0.9)),
-    estimate_plots.ForestRow("single", 0.3, None, None, (0.3,)),
-)
-SIZES = (16, 24, 32)
-
-
 def test_panels_share_their_rows() -> None:
-    figure = estimate_plots.draw_forest(
-        {"OOD (px)": ROWS, "ID": ROWS[1:]}, log=["OOD (px)"]
+    single = "single", [0.3], 0.3, (None, None)
+    marks = estimate_plots.list_marks(
+        "OOD (px)", "first", [0.7, 0.8, 0.9], 0.8, (0.55, 1.05)
     )
-    assert figure_to_png(figure).startswith(b"\x89PNG")
-    assert figure.data.groupby(["panel", "mark"]).size().tolist() == [
-        1,
-        1,
-        2,
-        4,
-    ]
+    marks += estimate_plots.list_marks("OOD (px)", *single)
+    marks += estimate_plots.list_marks("ID", *single)
+    figure = estimate_plots.draw_forest(marks, log=["OOD (px)"])
+    counts = figure.data.groupby(["panel", "mark"]).size()
+    assert counts.tolist() == [1, 1, 2, 4]
     first, second = figure.axes
     lines = [line.get_xdata() for line in first.get_lines()]
     assert any(np.array_equal(x, (0.7, 0.8, 0.9)) for x in lines)
@@ -177,37 +161,30 @@ def test_panels_share_their_rows() -> None:
     assert set(mean.get_ydata()) == {1}
 
 
-def draw_laws(**changes: object) -> Figure:
-    parts = {
-        "points": [(n, k * n**2) for n in SIZES for k in (1, 2)],
-        "means": [(n, 1.5 * n**2, n**2, 2 * n**2) for n in SIZES],
-        "line": (1.5, 2.0),
-    }
-    guides = {"linear": 1.0, "cubic": 3.0}
-    return estimate_plots.draw_power_laws(
-        {"series": estimate_plots.Scaling(**(parts | changes))}, guides
-    )
-
-
 def test_points_laws_and_guides() -> None:
-    axes = draw_laws().axes[0]
+    rows = []
+    for n in (16, 24, 32):
+        rows += [("search", n, k * n**2, None, None) for k in (1, 2)]
+        # A long interval does not hide the points.
+        rows.append(("mean", n, 1.5 * n**2, 1e-9, 1e9))
+    names = ["mark", "grid_size", "examples", "low", "high"]
+    table = pd.DataFrame(rows, columns=names).assign(line="series")
+    guides = {"linear": 1.0, "cubic": 3.0}
+    figure = estimate_plots.draw_power_laws(table, {"series": (1.5, 2)}, guides)
+    axes = figure.axes[0]
     named = {line.get_label(): line.get_xydata() for line in axes.lines}
-    for label, exponent in (("linear", 1), ("cubic", 3)):
+    for label, exponent in guides.items():
         slope = np.diff(np.log(named[label]), axis=0)[0]
         assert slope[1] / slope[0] == pytest.approx(exponent)
     data = [line.get_xydata() for line in axes.lines]
     line = [[16, 1.5 * 16**2], [32, 1.5 * 32**2]]
     assert any(len(d) == 2 and np.allclose(d, line) for d in data)
     points = next(d for d in data if len(d) == 6)
-    assert sorted(points[:, 1]) == sorted(
-        k * n**2 for n in SIZES for k in (1, 2)
-    )
+    expected = sorted(k * n**2 for n in (16, 24, 32) for k in (1, 2))
+    assert sorted(points[:, 1]) == expected
     # Repeats stand side by side, at most 1 % from their size.
     assert len(set(points[:, 0])) == 6
-    assert np.abs(points[:, 0] / np.repeat(SIZES, 2) - 1).max() < 0.01
-
-
-def test_long_interval_does_not_hide_the_points() -> None:
-    means = [(n, 1.5 * n**2, 1e-9, 1e9) for n in SIZES]
-    low, high = draw_laws(means=means).axes[0].get_ylim()
+    sizes = np.repeat([16, 24, 32], 2)
+    assert np.abs(points[:, 0] / sizes - 1).max() < 0.01
+    low, high = axes.get_ylim()
     assert 50 < low < 16**2 and 2 * 32**2 < high < 1e4

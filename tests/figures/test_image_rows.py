@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from tests.figures.looks import get_legend, get_outline
 from tfcomp.figures.image_rows import draw_rows
-from tfcomp.figures.looks import compute_outline, draw_outline
+from tfcomp.figures.map_plots import compute_outline, draw_outline
 
 IMAGES = np.random.default_rng(0).random((3, 4, 5))  # [n, H, W]
 

@@ -80,7 +80,8 @@ def test_places_are_found_once(
 
 def test_figures_for_print() -> None:
     def draw() -> Figure:
-        return draw_curves([0, 1], {"a": [0, 1]}, xlabel="x", ylabel="y")
+        table = pd.DataFrame({"a": [0, 1]})
+        return draw_curves(table, xlabel="x", ylabel="y")
 
     with layout.fit_width("column"):
         figure = draw()

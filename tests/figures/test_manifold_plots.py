@@ -9,9 +9,9 @@ from matplotlib.collections import LineCollection, PathCollection
 
 from tests.figures.looks import get_image_axes, get_legend
 from tfcomp.datasets.factors import Factor
-from tfcomp.figures.manifold_plots import (
+from tfcomp.figures.image_rows import draw_manifolds
+from tfcomp.figures.unit_plots import (
     draw_embeddings,
-    draw_manifolds,
     draw_profiles,
     draw_spectrum,
 )

@@ -9,7 +9,9 @@ from tests.figures.looks import get_image_axes, get_legend, get_outline
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap, Plane
 from tfcomp.figures import map_plots
-from tfcomp.figures.looks import compute_outline
+from tfcomp.figures.estimate_plots import draw_score_table
+from tfcomp.figures.map_plots import compute_outline
+from tfcomp.figures.unit_plots import draw_tuning
 
 LABELS = {"label": "MSE (1)"}
 VALUES = np.arange(15.0).reshape(5, 3)  # [nx, ny]
@@ -99,7 +101,7 @@ def test_rows_of_units_hold_a_map_and_both_marginals() -> None:
     units = {f"unit {i}": label(values, MASK) for i, values in enumerate(maps)}
     factors = units["unit 0"].factors
     plane = Plane(factors, (slice(None), slice(None)), "")
-    figure = map_plots.draw_tuning(units, plane, title="stage_0")
+    figure = draw_tuning(units, plane, title="stage_0")
     rows = np.reshape(figure.axes[:6], (2, 3))
     for values, row, name in zip(maps, rows, units, strict=True):
         image = row[0].images[0]
@@ -121,7 +123,7 @@ def test_every_kind_of_cell_of_a_score_table() -> None:
     values = {("a", "data range:low"): 0.5, ("b", "data far"): float("nan")}
     texts = {key: f"{value:.1f}" for key, value in values.items()}
     columns = ["data range:low", "data far", "data montero:extrapolation"]
-    figure = map_plots.draw_score_table(
+    figure = draw_score_table(
         values, texts, ["a", "b"], columns, label="R²", title="a title"
     )
     axes, colorbar = figure.axes

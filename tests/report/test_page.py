@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import tfcomp
@@ -61,7 +62,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("page")
     exhibits = []
     for name in NAMES:
-        figure = draw_curves([0, 1], {name: [0, 1]}, xlabel="x", ylabel="y")
+        table = pd.DataFrame({name: [0, 1]})
+        figure = draw_curves(table, xlabel="x", ylabel="y")
         figure.set_figwidth(16)
         rows = [{f"a long name of column {i}": 0.5 for i in range(40)}] * 30
         exhibits.append(Exhibit(name, f"Exhibit {name}", "Text.", figure, rows))

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 
 from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.datasets import Dataset
@@ -13,7 +14,7 @@ from tfcomp.datasets.splits import choose_rows
 from tfcomp.datasets.views import make_map
 from tfcomp.evaluation.evaluator import EmbeddingAnalysis
 from tfcomp.evaluation.point_scores import Evaluation, compute_error_ratio
-from tfcomp.figures import manifold_plots
+from tfcomp.figures import unit_plots
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Plot
 from tfcomp.figures.image_rows import draw_rows
@@ -100,9 +101,9 @@ def picture_error_curve(dataset: Dataset, evaluation: Evaluation) -> Plot:
     is_ood = dataset.splits.is_ood
     gaps = {find_interval(c, is_ood) for c in curves} - {None}
     # One gap for all that have one: it can be shaded.
+    lines = {curve.label: error[curve.rows] for curve in curves}
     return draw_curves(
-        factor.values(),
-        {curve.label: error[curve.rows] for curve in curves},
+        pd.DataFrame(lines, factor.values()),
         xlabel=factor.label,
         ylabel="MSE over pixels",
         title="error" if len(curves) == 1 else "error of every curve",
@@ -184,15 +185,15 @@ def picture_embedding(
     """Plots all matrices of an embedding, and profiles or singular values."""
     title = f"embedding of {factor.name}"
     levels = [factor.describe(value) for value in factor.values()]
-    matrices = manifold_plots.draw_embeddings(
+    matrices = unit_plots.draw_embeddings(
         embedding.matrices, levels, factor_label=factor.label, title=title
     )
     if embedding.profiles:
-        drawn = manifold_plots.draw_profiles(
+        drawn = unit_plots.draw_profiles(
             embedding.profiles, factor=factor, title=title
         )
         return {"embedding": matrices, "profiles": drawn}
-    drawn = manifold_plots.draw_spectrum(
+    drawn = unit_plots.draw_spectrum(
         embedding.spectrum, embedding.effective_rank, title=title
     )
     return {"embedding": matrices, "spectrum": drawn}

@@ -1,161 +1,166 @@
-"""Lines of numbers over a number, or over the stages of models."""
+"""Lines of numbers over a number, or over the stages of models.
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+Lines are a table with a row for each point: its `panel`, `line`, `x` or
+`stage`, and `mean`, with the ends `low` and `high` of an interval if known.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
-from tfcomp.figures import layout, looks
+from tfcomp.figures import layout
 from tfcomp.figures.exhibits import Plot
-from tfcomp.figures.looks import SLANTED, Numbers, shade_interval, to_numbers
 
+# Okabe and Ito's colors, which differ for color-blind readers, the darkest
+# first; their yellow is too faint for a line.
+LINE_COLORS = "#0072b2 #d55e00 #009e73 #cc79a7 #000000 #56b4e9 #e69f00".split()
+# Users' `axes.prop_cycle` takes their place.
+# In print without color the dashes and the markers tell the lines apart. The
+# lengths of the three tables share no divisor: the looks repeat after 280.
+LINE_DASHES = (
+    "-",
+    (0, (5, 2)),
+    (0, (1.2, 1.4)),
+    (0, (6, 1.5, 1.2, 1.5)),
+    (0, (3, 1, 1, 1, 1, 1)),
+)
+LINE_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+# Magenta stands out from all grays and all of viridis for color-blind readers
+# too: orange comes close to the yellow-greens in deuteranopia.
+OUTLINE_COLOR = "#ff00ff"
+OUTLINE_LABEL = "held-out region"
+# Long labels of ticks along x.
+SLANTED: dict[str, Any] = dict(rotation=45, ha="right", rotation_mode="anchor")
 _PANEL_WIDTH = 3.4  # inches
 
 
-@dataclass(frozen=True)
-class BandCurve:
-    """Means at numbers or stages x, and the ends of intervals if known."""
-
-    x: Iterable[Any]
-    mean: Numbers
-    low: Numbers | None = None
-    high: Numbers | None = None
-
-
-Panels = Mapping[str, Mapping[str, BandCurve]]
+def join_curves(
+    curves: Mapping[tuple[str, str], pd.DataFrame], x: str = "x"
+) -> pd.DataFrame:
+    """Returns curves [places, numbers] by panel and line as one table."""
+    table = pd.concat(curves).rename_axis(["panel", "line", x]).reset_index()
+    ends = [end for end in ("low", "high") if end in table]
+    numbers = table[["mean", *ends]].astype(float)
+    table[["mean", *ends]] = numbers.where(np.isfinite(numbers))
+    return table.drop(columns=[end for end in ends if table[end].isna().all()])
 
 
 def draw_curves(
-    x: Iterable[Any],
-    series: Mapping[str, Numbers],
+    table: pd.DataFrame,
     *,
     xlabel: str,
     ylabel: str,
     title: str = "",
     logy: bool = False,
     shaded: tuple[float, float] | None = None,
-    bands: Mapping[str, looks.Band] | None = None,
 ) -> Plot:
-    """Draws curves with bands over one variable; `shaded` was held out."""
-    ends = bands or {}
-    curves = {
-        name: BandCurve(x, mean, *ends.get(name, ()))
-        for name, mean in series.items()
-    }
+    """Draws the columns of a table over its index; `shaded` was held out."""
+    curves = {(ylabel, str(n)): c.to_frame("mean") for n, c in table.items()}
+    points = join_curves(curves)
     figure = layout.make_figure((5.6, 3.6), layout="constrained")
     axes = figure.subplots()
-    _draw_lines(axes, curves, list(curves), logy)
+    _draw_lines(axes, points, list(map(str, table)), logy)
     if shaded is not None:
         shade_interval(axes, *shaded)
-    _keep_ticks_whole(axes, [x])
+    _keep_ticks_whole(axes, points)
     axes.set(xlabel=xlabel, ylabel=ylabel)
-    looks.finish_axes(axes)
-    table = partial(tabulate_curves, {ylabel: curves}, "x")
-    return layout.finish_figure(figure, title, table)
+    finish_axes(axes)
+    return layout.finish_figure(figure, title, lambda: points)
 
 
 def draw_curve_panels(
-    panels: Panels,
+    table: pd.DataFrame,
     *,
     xlabel: str,
     log: Collection[str] = (),
     floors: Mapping[str, float] | None = None,
 ) -> Plot:
     """Draws curves with bands, a panel for each quantity, from `floors` up."""
-    names = list(dict.fromkeys(n for curves in panels.values() for n in curves))
+    panels, names = table["panel"].unique(), list(table["line"].unique())
     size = (_PANEL_WIDTH * len(panels) + 0.4, 3.2)
     figure = layout.make_figure(size, layout="constrained")
-    all_axes = figure.subplots(1, len(panels), squeeze=False)[0]
-    for axes, (panel, curves) in zip(all_axes, panels.items(), strict=True):
-        _draw_lines(axes, curves, names, panel in log)
+    grid = figure.subplots(1, len(panels), squeeze=False)[0]
+    for axes, panel in zip(grid, panels, strict=True):
+        points = table[table["panel"] == panel]
+        _draw_lines(axes, points, names, panel in log)
         if floors and panel in floors:
             (low, high), floor = axes.get_ylim(), floors[panel]
             axes.set_ylim(max(low, floor), max(high, floor + 1))
-        _keep_ticks_whole(axes, [curve.x for curve in curves.values()])
+        _keep_ticks_whole(axes, points)
         axes.set_xlabel(xlabel)
-        looks.finish_axes(axes)
+        finish_axes(axes)
         layout.add_panel_title(axes, panel, _PANEL_WIDTH)
-    table = partial(tabulate_curves, panels, "x")
-    return layout.finish_figure(figure, "", table)
+    return layout.finish_figure(figure, "", lambda: table)
 
 
-def _keep_ticks_whole(axes: Axes, places: Iterable[Any]) -> None:
-    numbers = [np.asarray(x, float) for x in places]
-    if all((x == x.round()).all() for x in numbers):
+def _keep_ticks_whole(axes: Axes, points: pd.DataFrame) -> None:
+    x = points["x"].to_numpy(float)
+    if (x == x.round()).all():
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def draw_stage_panels(
-    panels: Panels,
+    table: pd.DataFrame,
     *,
     ylabel: str,
     limits: tuple[float, float] | None = None,
 ) -> Plot:
     """Draws curves over stages, which are merged to one axis."""
-    curves = {name: c for each in panels.values() for name, c in each.items()}
-    places = merge_stages([list(map(str, c.x)) for c in curves.values()])
+    panels, names = table["panel"].unique(), list(table["line"].unique())
+    curves = table.groupby(["panel", "line"], sort=False)["stage"]
+    places = merge_stages([list(stages) for _, stages in curves])
     height = 2.6  # inches
     width = max(1.3 * height, 0.36 * len(places))
     size = len(panels) * width + 1.0, height + 0.6
-    longest = max(map(len, places), default=0)
+    longest = max(map(len, places))
     is_tight = longest + 1 > 10 * width / len(places)  # ten letters an inch
     look = SLANTED if is_tight else {}
     figure = layout.make_figure(size, layout="constrained")
     grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    for axes, (panel, drawn) in zip(grid, panels.items(), strict=True):
-        _draw_lines(axes, drawn, list(curves), stages=places)
+    points = table.assign(x=table["stage"].map(places.index))
+    for axes, panel in zip(grid, panels, strict=True):
+        _draw_lines(axes, points[points["panel"] == panel], names)
         layout.add_panel_title(axes, panel, width)
         axes.set_xticks(range(len(places)), places, **look)
         axes.set_xlim(-0.4, len(places) - 0.6)
-        looks.finish_axes(axes)
+        finish_axes(axes)
     grid[0].set_ylabel(ylabel)
     if limits:
         margin = 0.03 * (limits[1] - limits[0])
         grid[0].set_ylim(limits[0] - margin, limits[1] + margin)
-    table = partial(tabulate_curves, panels, "stage")
-    return layout.finish_figure(figure, "", table)
+    return layout.finish_figure(figure, "", lambda: table)
 
 
 def _draw_lines(
-    axes: Axes,
-    curves: Mapping[str, BandCurve],
-    names: Sequence[str],
-    is_log: bool = False,
-    stages: Sequence[str] = (),
+    axes: Axes, points: pd.DataFrame, names: Sequence[str], is_log: bool = False
 ) -> None:
     """Draws lines that look as their place among the names says."""
-    for name, curve in curves.items():
-        mean, *ends = map(to_numbers, (curve.mean, curve.low, curve.high))
+    for name, rows in points.groupby("line", sort=False):
+        columns = [rows[key].to_numpy(float) for key in ("x", "mean")]
+        x, mean = columns
+        style = get_line_style(names.index(str(name)))
         if is_log:
             mean = np.where(mean > 0, mean, np.nan)
-            ends[0] = np.where(ends[0] > 0, ends[0], np.finfo(float).tiny)
-        x = [stages.index(str(s)) for s in curve.x] if stages else curve.x
-        band = None if np.isnan(ends[1]).all() else (ends[0], ends[1])
-        label = looks.choose_label(name, names)
-        place = names.index(name)
-        looks.draw_line(axes, place, np.asarray(x, float), mean, label, band)
+        if len(x) > 16:  # markers would hide the line
+            style.pop("marker", None)
+        size = layout.scale_text(0.8 * matplotlib.rcParams["lines.markersize"])
+        # A single line needs no legend.
+        label = str(name) if len(names) > 1 else "_nolegend_"
+        axes.plot(x, mean, label=label, markersize=size, **style)
+        if "high" in rows and rows["high"].notna().any():
+            low = rows["low"].to_numpy(float)
+            if is_log:
+                low = np.where(low > 0, low, np.finfo(float).tiny)
+            # The edge keeps the interval of a point between gaps in sight.
+            look: dict[str, Any] = {"color": style["color"], "alpha": 0.18}
+            axes.fill_between(x, low, rows["high"], lw=1, **look)
     if is_log:
-        means = [to_numbers(curve.mean) for curve in curves.values()]
-        looks.set_log_scale(axes, means)
-
-
-def tabulate_curves(panels: Panels, x: str) -> pd.DataFrame:
-    """Returns a row for each point, with its interval if any is known."""
-    tables = []
-    for panel, curves in panels.items():
-        for name, curve in curves.items():
-            columns = {"panel": panel, "line": name, x: curve.x}
-            for key in ("mean", "low", "high"):
-                columns[key] = to_numbers(getattr(curve, key))
-            tables.append(pd.DataFrame(columns))
-    table = pd.concat(tables, ignore_index=True)
-    ends = ["low", "high"]
-    return table.drop(columns=[e for e in ends if table[e].isna().all()])
+        set_log_scale(axes, points["mean"])
 
 
 def merge_stages(lists: Sequence[Sequence[str]]) -> list[str]:
@@ -174,3 +179,44 @@ def merge_stages(lists: Sequence[Sequence[str]]) -> list[str]:
                     f"once, received {[list(names) for names in lists]}."
                 )
     return merged
+
+
+def get_line_style(index: int) -> dict[str, Any]:
+    """Returns color, dashes and marker of a line by its index."""
+    looks: dict[str, Sequence[Any]] = {
+        "color": LINE_COLORS,
+        "linestyle": LINE_DASHES,
+        "marker": LINE_MARKERS,
+    }
+    cycle = matplotlib.rcParams["axes.prop_cycle"]
+    if cycle != matplotlib.rcParamsDefault["axes.prop_cycle"]:
+        looks |= cycle.by_key()
+    return {name: each[index % len(each)] for name, each in looks.items()}
+
+
+def finish_axes(axes: Axes) -> None:
+    """Adds a light grid and removes the frame at the right and top."""
+    axes.grid(color="0.9", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["right", "top"]].set_visible(False)
+
+
+def set_log_scale(axes: Axes, numbers: pd.Series, direction: str = "y") -> None:
+    """Makes an axis logarithmic, which ends near the numbers above 0."""
+    axes.set(**{f"{direction}scale": "log"})
+    known = numbers[(numbers > 0) & np.isfinite(numbers)]
+    if known.empty:
+        return
+    limits = known.min() / 1.5, known.max() * 1.5
+    axes.set(**{f"{direction}lim": limits})
+    axis = axes.xaxis if direction == "x" else axes.yaxis
+    if limits[1] / limits[0] < 60:  # powers of ten alone are too few
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
+
+
+def shade_interval(axes: Axes, low: float, high: float) -> None:
+    """Shades the values of x that were held out."""
+    look: dict[str, Any] = {"color": OUTLINE_COLOR, "alpha": 0.1, "lw": 0}
+    axes.axvspan(low, high, label=OUTLINE_LABEL, **look)

@@ -108,6 +108,15 @@ def stack_to_png(pictures: Sequence[NDArray[np.uint8]]) -> bytes:
     return buffer.getvalue()
 
 
+def tile_images(images: np.ndarray, columns: int) -> np.ndarray:
+    """Returns images [n, H, W, ...] in one, row by row, with 0 at the end."""
+    free = -len(images) % columns
+    cells = np.pad(images, [(0, free), *[(0, 0)] * (images.ndim - 1)])
+    count, height, width, *colors = cells.shape
+    grid = cells.reshape(-1, columns, height, width, *colors).swapaxes(1, 2)
+    return grid.reshape(count // columns * height, columns * width, *colors)
+
+
 @contextmanager
 def _keep_canvas(figure: Figure) -> Iterator[None]:
     dpi, canvas = figure.dpi, figure.canvas

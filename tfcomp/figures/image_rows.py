@@ -1,4 +1,4 @@
-"""Rows of images: the same samples, drawn by one model after the other."""
+"""Panels of images, and of points: samples of models, manifolds of stages."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -7,19 +7,27 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize, to_rgb
 from numpy.typing import ArrayLike
 
+from tfcomp.datasets.factors import Factor
 from tfcomp.figures import layout
+from tfcomp.figures.curve_plots import OUTLINE_COLOR, OUTLINE_LABEL
 from tfcomp.figures.exhibits import Plot, melt
-from tfcomp.figures.looks import draw_outline, show_cells
+from tfcomp.figures.map_plots import draw_outline, show_cells
 
-PANEL_SIZE = 1.5  # inches
+PANEL_SIZE = 1.5  # inches, of an image
 TITLE_LETTERS = 16  # of a line above a panel
 TITLE_PAD = 9  # points; circles reach beyond panels
 # No shade of the gray scale, so that a model that diverged is not taken for
 # one that draws gray.
 NO_VALUE_COLOR = "#b9a3e3"
+MANIFOLD_SIZE = 2.3  # inches
+MAX_COLUMNS = 6
+# The ends of the cyclic colors are nearly white.
+_EDGES: dict[str, Any] = {"linewidths": 0.25, "edgecolors": "0.3"}
 
 
 def draw_rows(
@@ -82,15 +90,6 @@ def arrange_channels(images: ArrayLike) -> np.ndarray:
     return beside.reshape(count, height, channels * width)
 
 
-def tile_images(images: np.ndarray, columns: int) -> np.ndarray:
-    """Returns images [n, H, W, ...] in one, row by row, with 0 at the end."""
-    free = -len(images) % columns
-    cells = np.pad(images, [(0, free), *[(0, 0)] * (images.ndim - 1)])
-    count, height, width, *colors = cells.shape
-    grid = cells.reshape(-1, columns, height, width, *colors).swapaxes(1, 2)
-    return grid.reshape(count // columns * height, columns * width, *colors)
-
-
 def _draw_image(axes: Axes, image: np.ndarray, mask: ArrayLike | None) -> None:
     if image.ndim == 3:
         is_finite = np.isfinite(image).all(axis=-1, keepdims=True)
@@ -120,3 +119,91 @@ def _mark_position(column: Sequence[Axes], position: ArrayLike) -> None:
     look |= dict(color="#ff7f0e", fillstyle="none", label="true position")
     for axes in column:
         axes.plot(x, y, "o", markersize=layout.scale_text(16), **look)
+
+
+def draw_manifolds(
+    embeddings: Mapping[str, ArrayLike],
+    factors: ArrayLike,
+    is_ood: ArrayLike,
+    *,
+    space: Sequence[Factor],
+    title: str = "",
+) -> Plot:
+    """Draws points [n, 2] of stages: a curve, or a block for each factor."""
+    places = {name: np.asarray(e, float) for name, e in embeddings.items()}
+    factors, is_ood = np.asarray(factors, float), np.asarray(is_ood, bool)
+    rows, columns = layout.arrange_panels(len(places), MAX_COLUMNS)
+    shape = rows * len(space), columns
+    # The additions make room for color bars and titles.
+    size = columns * MANIFOLD_SIZE + 1.2, shape[0] * (MANIFOLD_SIZE + 0.1) + 0.8
+    figure, grid = layout.make_panels(shape, size, pad=0.04)
+    for axes in grid.ravel():
+        axes.set(xticks=[], yticks=[])
+        axes.set_box_aspect(1)
+    is_curve = len(space) == 1 and not space[0].categorical
+    for i, factor in enumerate(space):
+        block = grid[i * rows : (i + 1) * rows]
+        panels = layout.keep_panels(block, len(places))
+        colors = _make_colors(factors[:, i], factor.periodic)
+        shades = colors.to_rgba(factors[:, i])
+        for axes, (stage, points) in zip(panels, places.items(), strict=True):
+            if is_curve:
+                _draw_curve(axes, points, shades, is_ood, factor.periodic)
+            else:
+                _draw_points(axes, points, shades, is_ood)
+            if not np.isfinite(points).any():
+                axes.set_xlabel("no variance")
+            if i == 0:
+                layout.add_panel_title(axes, stage, MANIFOLD_SIZE)
+        bar = figure.colorbar(colors, ax=panels, label=factor.label, pad=0.01)
+        if factor.names:
+            bar.set_ticks(factor.values().tolist(), labels=factor.names)
+    names = ("stage", "point", "axis")
+    table = partial(melt, places, names, "coordinate")
+    return layout.finish_figure(figure, title, table)
+
+
+def _make_colors(values: np.ndarray, periodic: bool) -> ScalarMappable:
+    finite = values[np.isfinite(values)]
+    low, high = (finite.min(), finite.max()) if finite.size else (0, 1)
+    if periodic and finite.size > 1:
+        # The value after the last one is the first one again.
+        high += (high - low) / (len(np.unique(finite)) - 1)
+    cmap = "twilight" if periodic else "viridis"
+    return ScalarMappable(Normalize(low, high), cmap)
+
+
+def _draw_points(
+    axes: Axes, points: np.ndarray, shades: np.ndarray, is_ood: np.ndarray
+) -> None:
+    for label, rows, marker, size in (
+        ("training region", ~is_ood, "o", 6),
+        (OUTLINE_LABEL, is_ood, "D", 18),
+    ):
+        look: dict[str, Any] = {"marker": marker, "s": size, **_EDGES}
+        if rows.any():
+            x, y = points[rows].T
+            axes.scatter(x, y, c=shades[rows], **look)
+            # The legend has a color that stands for no value.
+            axes.scatter([], [], facecolor="0.6", label=label, **look)
+
+
+def _draw_curve(
+    axes: Axes,
+    points: np.ndarray,
+    shades: np.ndarray,
+    is_ood: np.ndarray,
+    periodic: bool,
+) -> None:
+    after = np.roll(points, -1, axis=0)
+    steps = np.stack([points, after], axis=1)  # [n, 2 ends, 2]
+    touches = is_ood | np.roll(is_ood, -1)
+    if not periodic:
+        steps, touches = steps[:-1], touches[:-1]
+    if touches.any():
+        look: dict[str, Any] = dict(lw=7, alpha=0.35, capstyle="round")
+        look |= dict(color=OUTLINE_COLOR, label=OUTLINE_LABEL)
+        axes.add_collection(LineCollection(list(steps[touches]), **look))
+    axes.add_collection(LineCollection(list(steps), color="0.45", lw=0.8))
+    x, y = points.T
+    axes.scatter(x, y, c=shades, s=10, zorder=3, **_EDGES)

@@ -1,27 +1,34 @@
-"""Maps over the grid of two factors, similarity matrices, tables of scores."""
+"""Maps of two factors, similarity matrices, and outlines of regions."""
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
+import matplotlib
 import numpy as np
 import pandas as pd
-from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis, XAxis
+from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize
-from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.patches import Rectangle
+from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from tfcomp.datasets.grid_maps import GridMap, Plane
-from tfcomp.figures import layout, looks
+from tfcomp.datasets.factors import Factor
+from tfcomp.datasets.grid_maps import GridMap
+from tfcomp.figures import layout
+from tfcomp.figures.curve_plots import OUTLINE_COLOR, OUTLINE_LABEL, SLANTED
 from tfcomp.figures.exhibits import Plot, melt
-from tfcomp.figures.looks import LINE_COLORS, finish_axes
 
+NO_VALUE_COLOR = "0.65"
 MAX_COLUMNS = 4
-ROW_HEIGHT = 1.75  # inches, of a unit
+MAX_TICKS = 6
 GRAM_SIZE = 2.5  # inches, of a similarity matrix
+# Ends ((x0, y0), (x1, y1)) of a line.
+Segment = tuple[tuple[float, float], tuple[float, float]]
+# Round parts of a circle, as multiples of powers of ten.
+_DEGREES = (1, 1.5, 3, 4.5, 6, 9, 10)
 
 
 def draw_maps(
@@ -40,7 +47,7 @@ def draw_maps(
     norm = Normalize(*(limits or ends))
     is_shared = len({found.factors for found in maps.values()}) == 1
     panel_size = {1: 4.0, 2: 3.0}.get(len(maps), 2.3)  # inches
-    aspects = [looks.get_map_aspect(m.values.shape) for m in maps.values()]
+    aspects = [get_map_aspect(m.values.shape) for m in maps.values()]
     num_rows, num_columns = layout.arrange_panels(len(maps), MAX_COLUMNS)
     # The additions make room for color bar, axis names and titles.
     height = panel_size + (0.4 if is_shared else 1.0)
@@ -49,7 +56,7 @@ def draw_maps(
     figure, grid = layout.make_panels((num_rows, num_columns), size, pad=0.08)
     panels = layout.keep_panels(grid, len(maps))
     for index, (axes, name) in enumerate(zip(panels, maps, strict=True)):
-        image = looks.show_map(axes, maps[name], norm, cmap=cmap)
+        image = show_map(axes, maps[name], norm, cmap=cmap)
         layout.add_panel_title(axes, name, panel_size * aspects[index])
         # Where all panels have the same axes, only the outer ones are named.
         is_lowest = not is_shared or index + num_columns >= len(panels)
@@ -59,7 +66,7 @@ def draw_maps(
         axes.set_ylabel(y.label if is_first else "")
         axes.tick_params(labelbottom=is_lowest, labelleft=is_first)
     figure.colorbar(image, ax=panels, label=label, aspect=25, pad=0.02)
-    gray = None if finite.size == numbers.size else looks.NO_VALUE_COLOR
+    gray = None if finite.size == numbers.size else NO_VALUE_COLOR
     table = partial(tabulate_maps, maps)
     return layout.finish_figure(figure, title, table, gray)
 
@@ -78,63 +85,6 @@ def tabulate_maps(maps: Mapping[str, GridMap]) -> pd.DataFrame:
             table["held_out"] = drawn.mask.ravel()
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
-
-
-def draw_tuning(
-    units: Mapping[str, GridMap], plane: Plane, *, title: str = ""
-) -> Plot:
-    """Draws a row per unit: its map, and its mean as a function of a factor."""
-    factors = next(iter(units.values())).factors
-    nx, ny = (factor.size for factor in plane.factors)
-    width = ROW_HEIGHT * looks.get_map_aspect((nx, ny))
-    ratios = (width + 0.6, *[2.0] * len(factors))
-    size = sum(ratios) + 1.6, len(units) * (ROW_HEIGHT + 0.3) + 0.7
-    engine = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.06)
-    figure = layout.make_figure(size, layout=engine)
-    shape: dict[str, Any] = {"width_ratios": ratios, "squeeze": False}
-    panels = figure.subplots(len(units), len(ratios), **shape)
-    for row, (name, unit) in zip(panels, units.items(), strict=True):
-        image = looks.show_map(row[0], unit.cut(plane), linewidth=1.2)
-        bar = figure.colorbar(image, ax=row[0], aspect=12, pad=0.04)
-        bar.locator = MaxNLocator(3)
-        bar.update_ticks()
-        layout.add_panel_title(row[0], name, width)
-        _draw_marginals(row[1:], unit)
-        row[0].set_ylabel(plane.factors[1].label)
-    # All rows have the same axes: the outer ones alone are named.
-    for axes in panels[:-1].ravel():
-        axes.tick_params(labelbottom=False)
-    shown = (plane.factors[0], *factors)
-    for axes, factor in zip(panels[-1], shown, strict=True):
-        axes.set_xlabel(factor.label)
-    for axes, factor in zip(panels[0, 1:], factors, strict=True):
-        others = [f.name for f in factors if f != factor]
-        what = others[0] if len(others) == 1 else "the others"
-        axes.set_title(f"mean over {what}", fontsize=layout.scale_text(11))
-    is_finite = all(np.isfinite(unit.values).all() for unit in units.values())
-    table = partial(tabulate_maps, units)
-    return layout.finish_figure(
-        figure, title, table, None if is_finite else looks.NO_VALUE_COLOR
-    )
-
-
-def _draw_marginals(panels: Sequence[Axes], unit: GridMap) -> None:
-    for axis, axes in enumerate(panels):
-        marginal = unit.average(axis)
-        (factor,), values = marginal.factors, marginal.values
-        style = "o" if factor.categorical else "-"  # names have no order
-        axes.plot(np.arange(len(values)), values, style, color=LINE_COLORS[0])
-        axes.set_xlim(-0.5, len(values) - 0.5)
-        if marginal.mask is not None and not marginal.mask.all():
-            for _, low, high in looks.find_runs(marginal.mask[np.newaxis]):
-                looks.shade_interval(axes, low, high)
-        finish_axes(axes)
-        looks.label_values(axes.xaxis, factor)
-        axes.yaxis.set_major_locator(MaxNLocator(4))
-    for axes in panels[1:]:
-        axes.sharey(panels[0])
-        axes.tick_params(labelleft=False)
-    panels[0].autoscale(axis="y")
 
 
 def draw_gram_matrices(
@@ -157,7 +107,7 @@ def draw_gram_matrices(
         image = axes.imshow(array, vmin=0.0, vmax=1.0, interpolation="auto")
         if groups:
             for draw_border in (axes.axhline, axes.axvline):
-                draw_border(num_id - 0.5, color=looks.OUTLINE_COLOR, lw=1.0)
+                draw_border(num_id - 0.5, color=OUTLINE_COLOR, lw=1.0)
         turn = 90 if names else 0
         axes.set_xticks(list(ticks.values()), list(ticks), rotation=turn)
         axes.set_yticks(list(ticks.values()), list(ticks))
@@ -169,49 +119,102 @@ def draw_gram_matrices(
     return layout.finish_figure(figure, title, table)
 
 
-def draw_score_table(
-    values: Mapping[tuple[str, str], float],
-    texts: Mapping[tuple[str, str], str],
-    rows: Sequence[str],
-    columns: Sequence[str],
-    *,
-    label: str,
-    title: str,
-) -> Plot:
-    """Draws a cell for each row and column, from 0 to 1, gray if NaN."""
-    size = 1.15 * len(columns) + 3.0, 0.34 * len(rows) + 1.6
-    figure = layout.make_figure(size, layout="constrained")
-    axes = figure.subplots()
-    table = np.array(
-        [[values.get((row, c), np.nan) for c in columns] for row in rows]
+def show_map(
+    axes: Axes,
+    found: GridMap,
+    norm: Normalize | None = None,
+    linewidth: float = 1.8,
+    cmap: str | None = None,
+) -> AxesImage:
+    """Shows a map of two factors, with their values at its axes."""
+    num_x, num_y = found.values.shape
+    aspect = num_x / num_y / get_map_aspect(found.values.shape)
+    image = show_cells(axes, found.values.T, norm, cmap, aspect=aspect)
+    label_values(axes.xaxis, found.factors[0])
+    label_values(axes.yaxis, found.factors[1])
+    if found.mask is not None:
+        draw_outline(axes, found.mask, linewidth)
+    if found.factors[1].name in found.downward:
+        axes.invert_yaxis()
+    return image
+
+
+def get_map_aspect(shape: tuple[int, int]) -> float:
+    """Returns width over height of a map of `(nx, ny)` cells."""
+    return min(2.5, max(0.7, shape[0] / shape[1]))
+
+
+def show_cells(
+    axes: Axes,
+    values: np.ndarray,
+    norm: Normalize | None = None,
+    cmap: str | None = None,  # of rcParams
+    no_value_color: str = NO_VALUE_COLOR,
+    aspect: float = 1.0,
+) -> AxesImage:
+    """Shows cells, counted from 0; `aspect` is their height over width."""
+    colors = matplotlib.colormaps[cmap or matplotlib.rcParams["image.cmap"]]
+    return axes.imshow(
+        np.ma.masked_invalid(values),
+        origin="lower",
+        cmap=colors.with_extremes(bad=no_value_color),
+        norm=norm,
+        aspect=aspect,
+        interpolation="nearest",
     )
-    picture = axes.imshow(
-        np.clip(table, 0.0, 1.0),
-        colormaps["RdYlBu"].with_extremes(bad=looks.NO_VALUE_COLOR),
-        Normalize(0, 1),
-        aspect="auto",
+
+
+def label_values(axis: Axis, factor: Factor) -> None:
+    """Labels an axis, on which cells count from 0, with values or names."""
+    places, labels = _choose_ticks(factor)
+    is_long = isinstance(axis, XAxis) and sum(map(len, labels)) > 26
+    axis.set_ticks(places, labels, **(SLANTED if is_long else {}))
+
+
+def _choose_ticks(factor: Factor) -> tuple[np.ndarray, list[str]]:
+    values = factor.values()
+    is_few = len(values) <= MAX_TICKS
+    if is_few or factor.names or factor.levels or factor.categorical:
+        most = 10 if factor.names else MAX_TICKS
+        shown = np.arange(0, len(values), math.ceil(len(values) / most))
+        return shown, [factor.describe(values[place]) for place in shown]
+    steps = _DEGREES if factor.unit == "degrees" else (1, 2, 2.5, 5, 10)
+    is_whole = np.array_equal(values, np.round(values))
+    locator = MaxNLocator(MAX_TICKS - 1, steps=steps, integer=is_whole)
+    numbers = np.asarray(locator.tick_values(values[0], values[-1]))
+    places = (numbers - factor.low) / factor.step
+    is_inside = (places > -0.5) & (places < len(values) - 0.5)
+    return places[is_inside], [f"{n:g}" for n in numbers[is_inside].round(9)]
+
+
+def compute_outline(mask: ArrayLike) -> list[Segment]:
+    """Returns the segments around the cells `[nx, ny]` that are True."""
+    padded = np.pad(np.asarray(mask, bool), 1)
+    along_y = np.diff(padded, axis=0)[:, 1:-1]  # [nx + 1, ny]
+    along_x = np.diff(padded, axis=1)[1:-1].T  # [ny + 1, nx]
+    upright = [((x, y0), (x, y1)) for x, y0, y1 in find_runs(along_y)]
+    return upright + [((x0, y), (x1, y)) for y, x0, x1 in find_runs(along_x)]
+
+
+def find_runs(edges: NDArray[np.bool_]) -> list[tuple[float, float, float]]:
+    """Finds runs of True in `[lines, cells]`: (line, start, stop)."""
+    changes = np.diff(np.pad(edges, ((0, 0), (1, 1))), axis=1)
+    lines, places = np.nonzero(changes)  # a start and a stop in turn
+    runs = np.stack([lines[::2], places[::2], places[1::2]], axis=1) - 0.5
+    return [tuple(run) for run in runs.tolist()]
+
+
+def draw_outline(axes: Axes, mask: ArrayLike, linewidth: float = 1.8) -> None:
+    """Draws `compute_outline` on axes that count the cells from 0."""
+    lines = LineCollection(
+        compute_outline(mask),
+        colors=OUTLINE_COLOR,
+        linewidths=linewidth,
+        capstyle="projecting",  # closes the corners
+        label=OUTLINE_LABEL,
+        # Half of a line along the end of the grid lies outside of the axes.
+        clip_on=False,
+        zorder=3,
+        in_layout=False,
     )
-    look: dict[str, Any] = {"ha": "center", "va": "center"}
-    look["fontsize"] = small = layout.scale_text(8)
-    for y, x in np.ndindex(table.shape):
-        place = rows[y], columns[x]
-        if place not in values:
-            cell = Rectangle((x - 0.5, y - 0.5), 1, 1, color="white")
-            axes.add_patch(cell)
-            continue
-        is_dark = table[y, x] < 0.28 or table[y, x] > 0.86
-        color = "white" if is_dark else "black"
-        axes.text(x, y, texts.get(place, ""), color=color, **look)
-    words = [column.split() for column in columns]
-    names = [
-        "\n".join(w if len(w) <= 16 else w.replace(":", ":\n", 1) for w in text)
-        for text in words
-    ]
-    axes.set_xticks(range(len(columns)), names)
-    axes.set_yticks(range(len(rows)), rows)
-    axes.tick_params(length=0, labelsize=small)
-    axes.xaxis.tick_top()
-    figure.colorbar(picture, ax=axes, label=label, shrink=0.8)
-    cells = dict(zip(rows, table, strict=True))
-    data = partial(melt, cells, ("row", "column"), "value")
-    return layout.finish_figure(figure, title, data)
+    axes.add_collection(lines, autolim=False)

@@ -108,12 +108,11 @@ def _make_border(
             _list_distances(analysis), row["border_relative_mse"], strict=True
         )
     ]
-    table = pd.DataFrame(rows, dtype=object).pivot(
+    table = pd.DataFrame(rows).pivot(
         index="distance", columns="run", values="relative_mse"
     )
     figure = draw_curves(
-        table.index.astype(float),
-        {row["run"]: table[row["run"]] for row in border},
+        table[[row["run"] for row in border]],
         xlabel="distance to the nearest ID grid point (grid steps)",
         ylabel=pictures.label_error(analyses[0].dataset),
     )
@@ -193,8 +192,10 @@ def _make_weights(
     numbers = scores.r2, scores.linear_r2, scores.truth_r2
     name, suffix = _name_curve(analysis, curve)
     figure = draw_curves(
-        np.arange(len(values)) if is_wrapped else values,
-        dict(zip(R2_NAMES.values(), numbers, strict=True)),
+        pd.DataFrame(
+            dict(zip(R2_NAMES.values(), numbers, strict=True)),
+            None if is_wrapped else values,
+        ),
         xlabel=curve.factor.label,
         ylabel="R² in pixel space",
         title=name,

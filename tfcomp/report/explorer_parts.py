@@ -9,7 +9,8 @@ import numpy as np
 from PIL import Image
 
 from tfcomp.evaluation.run_analysis import RunAnalysis
-from tfcomp.figures.image_rows import arrange_channels, tile_images
+from tfcomp.figures.exhibits import tile_images
+from tfcomp.figures.image_rows import arrange_channels
 from tfcomp.report.page import encode
 
 Data = dict[str, Any]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 
 from tfcomp.analysis import kernels, schmidt, superposition
 from tfcomp.analysis.features import mean_or_none
@@ -186,9 +187,9 @@ def _make_terms(analysis: RunAnalysis, grams: Grams) -> Exhibit:
             rows[name] |= schmidt.summarize_schmidt(gram, grid)
             values = schmidt.compute_schmidt_values(gram, grid)
             shares[name] = schmidt.compute_explained_fraction(values)[:30]
+        table = pd.DataFrame(shares)
         figure = draw_curves(
-            np.arange(1, len(shares["cosine"]) + 1),
-            shares,
+            table.set_axis(table.index + 1),
             xlabel="number of product terms",
             ylabel="explained fraction",
         )

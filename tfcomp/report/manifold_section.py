@@ -9,7 +9,7 @@ from tfcomp.analysis.manifolds import UMAP_HINT, compute_umaps, has_umap
 from tfcomp.evaluation.pictures import picture_embedding
 from tfcomp.evaluation.run_analysis import FEW_POINTS, RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.figures.manifold_plots import draw_manifolds
+from tfcomp.figures.image_rows import draw_manifolds
 from tfcomp.report import run_exhibits, wording
 from tfcomp.report.page import Section, make_exhibit, make_section
 from tfcomp.report.run_exhibits import Row

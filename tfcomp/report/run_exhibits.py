@@ -12,7 +12,7 @@ from tfcomp.datasets import solvable
 from tfcomp.datasets.notes import describe_copies
 from tfcomp.evaluation import pictures
 from tfcomp.evaluation.run_analysis import RunAnalysis
-from tfcomp.figures.curve_plots import BandCurve, draw_stage_panels
+from tfcomp.figures.curve_plots import draw_stage_panels, join_curves
 from tfcomp.figures.exhibits import Exhibit, Plot
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.models.acting_starts import POSE_TERMS
@@ -103,20 +103,16 @@ def draw_stage_rows(
     limits: tuple[float, float] | None = None,
 ) -> Plot:
     """Draws columns of a table against the stage, a line a run (and curve)."""
-    lines: dict[str, list[Row]] = {}
-    for row in rows:
-        line = ", ".join(row[key] for key in ("run", "curve") if key in row)
-        lines.setdefault(line, []).append(row)
-    drawn = {
-        title: {
-            line: BandCurve(
-                [row["stage"] for row in each], [row[column] for row in each]
-            )
-            for line, each in lines.items()
-        }
+    table = pd.DataFrame(rows).set_index("stage")
+    names = [name for name in ("run", "curve") if name in table]
+    lines = table.groupby(table[names].agg(", ".join, axis=1), sort=False)
+    curves = {
+        (title, str(line)): each[column].to_frame("mean")
         for title, column in panels.items()
+        for line, each in lines
     }
-    return draw_stage_panels(drawn, ylabel=ylabel, limits=limits)
+    points = join_curves(curves, "stage")
+    return draw_stage_panels(points, ylabel=ylabel, limits=limits)
 
 
 def has_numbers(rows: Sequence[Row], name: str) -> bool:

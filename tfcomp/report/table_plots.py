@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
+import pandas as pd
 
 from tfcomp.config.errors import ConfigError, suggest
 from tfcomp.config.run_config import split_names
 from tfcomp.evaluation.metrics import find_limits
 from tfcomp.figures.curve_plots import (
-    BandCurve,
     draw_curve_panels,
     draw_stage_panels,
+    join_curves,
 )
-from tfcomp.figures.estimate_plots import ForestRow, draw_forest
+from tfcomp.figures.estimate_plots import draw_forest, list_marks
 from tfcomp.figures.exhibits import Plot
 from tfcomp.figures.layout import Width, fit_width
 from tfcomp.statistics.estimates import estimate_geometric, estimate_mean
@@ -77,17 +77,16 @@ def plot_scores(
 def draw_score_panels(panels: Mapping[str, Mapping[str, Series]]) -> Plot:
     """Draws scores by seed: a panel for each score, a row for each setting."""
     log = [name for name in panels if name.endswith(ERRORS)]
-    drawn: dict[str, list[ForestRow]] = {name: [] for name in panels}
+    marks = []
     for name, settings in panels.items():
         estimate = estimate_geometric if name in log else estimate_mean
         for label, values in settings.items():
             found = estimate(list_by_seed(values), find_limits(name))
             if found is not None:
                 ends, seeds = (found.low, found.high), [*found.values.values()]
-                row = ForestRow(label, found.mean, *ends, seeds)
-                drawn[name].append(row)
-    kind = "geometric mean" if len(log) == len(drawn) else "mean"
-    return draw_forest(drawn, log, kind)
+                marks += list_marks(name, label, seeds, found.mean, ends)
+    kind = "geometric mean" if len(log) == len(panels) else "mean"
+    return draw_forest(marks, log, kind)
 
 
 def plot_curves(
@@ -114,7 +113,7 @@ def plot_curves(
         raise ConfigError("over", "must be among stage, epoch", over)
     labels, limits = _label_runs(runs, by), find_limits(name)
     of_epochs, curves = over == "epoch", {}
-    when = EPOCH if of_epochs else END
+    when, panel = (EPOCH, name) if of_epochs else (END, "")
     for label, rows in _select(
         runs, numbers, labels, name, when, of_stages=not of_epochs
     ):
@@ -122,21 +121,20 @@ def plot_curves(
         if of_epochs:
             x = rows["when"].str.removeprefix(EPOCH).astype(int)
         table = rows.pivot_table("value", "seed", x, sort=False)
-        curves[label] = average(table, limits)
+        curves[panel, label] = average(table, limits)
     log = [name] if of_epochs and name.endswith(ERRORS) else []
     with fit_width(width):
         if of_epochs:
-            return draw_curve_panels({name: curves}, xlabel=over, log=log)
-        return draw_stage_panels({"": curves}, ylabel=name)
+            return draw_curve_panels(join_curves(curves), xlabel=over, log=log)
+        return draw_stage_panels(join_curves(curves, "stage"), ylabel=name)
 
 
-def average(table: DataFrame, limits: Limits) -> BandCurve:
+def average(table: DataFrame, limits: Limits) -> DataFrame:
     """Returns the means of columns [seeds, places], with intervals."""
     each = [table[name] for name in table.columns]
     found = [estimate_mean(list_by_seed(column), limits) for column in each]
     rows = [(e.mean, e.low, e.high) if e else (None,) * 3 for e in found]
-    columns = np.array(rows, float).reshape(-1, 3).T
-    return BandCurve(list(table), *columns)
+    return pd.DataFrame(rows, list(table), ["mean", "low", "high"], float)
 
 
 def list_by_seed(numbers: Series) -> dict[Any, Any]:

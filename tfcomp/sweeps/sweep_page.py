@@ -9,8 +9,8 @@ import pandas as pd
 
 from tfcomp.evaluation.kept_outputs import read_preview
 from tfcomp.evaluation.metrics import find_metric, list_leading
-from tfcomp.figures.curve_plots import BandCurve, draw_curve_panels
-from tfcomp.figures.estimate_plots import ForestRow, draw_forest
+from tfcomp.figures.curve_plots import draw_curve_panels, join_curves
+from tfcomp.figures.estimate_plots import draw_forest, list_marks
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.report.page import Answer, Section
@@ -82,25 +82,20 @@ def draw_lines(
     flags = [flag for flag in sweep.flags if flag != x]
     if table.empty or _label(table, flags).nunique() > MAX_LINES:
         return []
-    panels: dict[str, dict[str, BandCurve]] = {}
-    floors = {}
+    curves, floors = {}, {}
     for quantity in [n for n in names if n in set(table["quantity"])]:
         rows = table[table["quantity"] == quantity].sort_values(x)
         ends, is_band = ["low", "high"], rows["n"] >= MIN_SEEDS
         rows = rows.assign(**{end: rows[end].where(is_band) for end in ends})
-        panels[names[quantity]] = {
-            str(label): BandCurve(p[x], p["mean"], p["low"], p["high"])
-            for label, p in rows.groupby(_label(rows, flags), sort=False)
-        }
+        for label, line in rows.groupby(_label(rows, flags), sort=False):
+            place = names[quantity], str(label)
+            curves[place] = line.set_index(x)[["mean", *ends]]
         metric = find_metric(quantity)
         if metric and metric.floor is not None:
             floors[names[quantity]] = metric.floor
-    figure = draw_curve_panels(
-        panels,
-        xlabel=x,
-        log={names[n] for n in names if n.endswith(LOGARITHMIC)} & set(panels),
-        floors=floors,
-    )
+    log = {label for n, label in names.items() if n.endswith(LOGARITHMIC)}
+    points = join_curves(curves)
+    figure = draw_curve_panels(points, xlabel=x, log=log, floors=floors)
     numbers = list_rows(table.drop(columns="sd"))
     return [Exhibit(name, name, f"{BAND}, against: {x}.", figure, numbers)]
 
@@ -112,16 +107,16 @@ def _draw_scores(
     rows = list_rows(table)
     labels = _label(sweep.seeds, sweep.flags)
     seeds = dict(list(sweep.seeds.groupby([labels, "score"])["value"]))
-    panels: dict[str, list[ForestRow]] = {name: [] for name in names.values()}
-    for row in rows:
-        label = make_label(row, sweep.flags)
-        ends = (row["low"], row["high"])
-        low, high = ends if row["n"] >= MIN_SEEDS else (None, None)
-        values = seeds[label, row["score"]].tolist()
-        shown = ForestRow(label, row["mean"], low, high, values)
-        panels[names[row["score"]]].append(shown)
+    marks = []
+    for score, name in names.items():
+        for row in [row for row in rows if row["score"] == score]:
+            label = make_label(row, sweep.flags)
+            ends = row["low"], row["high"]
+            ends = ends if row["n"] >= MIN_SEEDS else (None, None)
+            values = seeds[label, score].tolist()
+            marks += list_marks(name, label, values, row["mean"], ends)
     log = [name for s, name in names.items() if s.endswith(LOGARITHMIC)]
-    figure = draw_forest(panels, log)
+    figure = draw_forest(marks, log)
     caption = f"Seeds (gray) and means (diamonds). {BAND}."
     return Exhibit("scores", "Scores", caption, figure, rows)
 

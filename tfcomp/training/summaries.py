@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import tensorflow as tf
 from matplotlib.figure import Figure
 from tensorboard.compat.proto.summary_pb2 import Summary
@@ -153,9 +154,8 @@ class RunSummaries:
             for subset, tag in ERRORS.items()
             if tag in tags
         }
-        return draw_curves(
-            scored, series, xlabel="epoch", ylabel=ERROR, logy=True
-        )
+        table = pd.DataFrame(series, scored)
+        return draw_curves(table, xlabel="epoch", ylabel=ERROR, logy=True)
 
     def write_layers(self, epoch: int, analysis: LayerAnalysis) -> None:
         """Writes geometry and probes of all stages, and log-volume maps."""

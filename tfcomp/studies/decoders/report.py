@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tfcomp.figures.estimate_plots import draw_score_table
 from tfcomp.figures.exhibits import figure_to_png
-from tfcomp.figures.map_plots import draw_score_table
 from tfcomp.statistics.seed_statistics import format_rows
 from tfcomp.storage.files import write_bytes, write_csv, write_text
 from tfcomp.studies.decoders.cells import Row, judge_expectations

@@ -20,7 +20,7 @@ from tfcomp.evaluation.pictures import (
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
-from tfcomp.figures.map_plots import draw_tuning
+from tfcomp.figures.unit_plots import draw_tuning
 from tfcomp.report import error_section, kernel_section, manifold_section
 from tfcomp.report.manifold_section import show_embedding
 from tfcomp.report.page import make_exhibit

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import parse_config
@@ -11,17 +12,13 @@ from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.evaluation.metrics import find_limits
 from tfcomp.evaluation.pictures import choose_spread, get_pixel_mask
 from tfcomp.figures.curve_plots import (
-    BandCurve,
     draw_curve_panels,
     draw_stage_panels,
+    join_curves,
 )
 from tfcomp.figures.estimate_plots import draw_contours
 from tfcomp.figures.image_rows import draw_rows
-from tfcomp.report.table_plots import (
-    average,
-    draw_score_panels,
-    list_by_seed,
-)
+from tfcomp.report.table_plots import average, draw_score_panels, list_by_seed
 from tfcomp.statistics.estimates import estimate_geometric
 from tfcomp.statistics.metric import POSITIVE, REAL
 from tfcomp.studies.claims.own_checks import SLOPES, choose_study
@@ -46,7 +43,7 @@ def draw_stages(found: PaperFigure, name: str, codes: Sequence[str]) -> Drawn:
     """Plots one of `STAGES`: a panel for each code, a line for a group."""
     metric, ylabel, words = STAGES[name]
     limits = REAL if metric == VOLUME else find_limits(metric)
-    panels: dict[str, dict] = {}
+    curves = {}
     for label, group in found.groups.items():
         code, _, line = label.partition(", ")
         table = group.get_stages(metric)
@@ -54,28 +51,27 @@ def draw_stages(found: PaperFigure, name: str, codes: Sequence[str]) -> Drawn:
             if metric == VOLUME:
                 table = table.sub(table["code"], axis=0)
             # Networks of one depth have the same stages with both codes.
-            panels.setdefault(f"{code} code", {})[line] = average(table, limits)
-    if not panels:
+            curves[f"{code} code", line] = average(table, limits)
+    if not curves:
         return {}
     caption = f"{words}, mean over seeds, with 95 % intervals."
-    return {caption: draw_stage_panels(panels, ylabel=ylabel)}
+    points = join_curves(curves, "stage")
+    return {caption: draw_stage_panels(points, ylabel=ylabel)}
 
 
 def draw_curve(found: PaperFigure, name: str) -> Drawn:
     """Plots an error over the values of the factor with a gap."""
-    curves: dict[str, BandCurve] = {}
+    curves, ylabel = {}, "MSE over pixels"
     for label, group in found.groups.items():
         errors = group.get_places(f"{name}_mse")
         if errors.notna().any(axis=None):
             angles = group.get_places(f"{name}_values").iloc[0]
             errors.columns = angles.tolist()
-            curves[label] = average(errors, POSITIVE)
+            curves[ylabel, label] = average(errors, POSITIVE)
     if not curves:
         return {}
-    ylabel = "MSE over pixels"
-    figure = draw_curve_panels(
-        {ylabel: curves}, xlabel="angle (degrees)", log=[ylabel]
-    )
+    points, xlabel = join_curves(curves), "angle (degrees)"
+    figure = draw_curve_panels(points, xlabel=xlabel, log=[ylabel])
     return {"MSE at every angle, mean over seeds, 95 % intervals.": figure}
 
 
@@ -122,12 +118,12 @@ def draw_error_map(found: PaperFigure, name: str) -> Drawn:
             points.append((group.flags["grid_size"], share, mean.mean))
     if min(len({p[axis] for p in points}) for axis in (0, 1)) < 2:
         return {}  # of a line there are no contours
-    labels = "size of the image (px)", "positions held out (%)", name
+    labels = ["size of the image (px)", "positions held out (%)", name]
     caption = (
         f"{name}, geometric mean over seeds. Dots are settings that were "
         "trained; lines have equal errors, interpolated between dots."
     )
-    return {caption: draw_contours(points, labels)}
+    return {caption: draw_contours(pd.DataFrame(points, columns=labels))}
 
 
 def draw_donut() -> Drawn:

@@ -154,30 +154,31 @@ def make_exhibits(rows: Sequence[Row]) -> list[Exhibit]:
 
 def _make_exhibit(criterion: str, searches: list[Row]) -> Exhibit:
     # Imported here: bad flags must be answered without matplotlib.
-    from tfcomp.figures.estimate_plots import Scaling, draw_power_laws
+    import pandas as pd
+
+    from tfcomp.figures.estimate_plots import draw_power_laws
     from tfcomp.figures.exhibits import Exhibit
 
     is_accuracy = criterion == search_settings.ACCURACY
     sign = "at least" if is_accuracy else "at most"
     words = criterion.replace("_", " ").replace("mse", "MSE")
     goal = f"{words} of {sign} {searches[0]['target']:g}"
-    lines: dict[str, Any] = {}
-    rows: list[Row] = []
+    laws, marks, rows = {}, list[tuple](), list[Row]()
     for key, group in _group(searches):
         means, fit, _ = _fit(group, TOTAL)
         numbers = [astuple(mean) for mean in means]
         slope = fit.describe() if fit else "no slope"
-        counts = [((r["grid_size"], r[TOTAL]), r["reached"]) for r in group]
-        lines[f"{key[0].replace('_', ' ')}, region {key[1]}: {slope}"] = (
-            Scaling(
-                [count for count, is_met in counts if is_met],
-                [mean[:4] for mean in numbers],
-                [count for count, is_met in counts if not is_met],
-                (fit.constant, fit.slope) if fit else None,
-            )
-        )
+        line = f"{key[0].replace('_', ' ')}, region {key[1]}: {slope}"
+        laws[line] = (fit.constant, fit.slope) if fit else None
+        for row in sorted(group, key=lambda row: not row["reached"]):
+            mark = "search" if row["reached"] else "not reached"
+            marks.append((line, mark, row["grid_size"], row[TOTAL], None, None))
+        marks += [(line, "mean", *mean[:4]) for mean in numbers]
         rows += [dict(zip(COLUMNS, key + n, strict=True)) for n in numbers]
-    figure = draw_power_laws(lines, GUIDES, title=f"Data needed for {goal}")
+    names = ["line", "mark", "grid_size", "examples", "low", "high"]
+    table = pd.DataFrame(marks, columns=names)
+    title = f"Data needed for {goal}"
+    figure = draw_power_laws(table, laws, GUIDES, title=title)
     caption = (
         f"The smallest number of training examples (stripes included) that "
         f"reached {goal} at held-out positions, or at all positions where "

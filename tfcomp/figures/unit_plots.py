@@ -1,4 +1,4 @@
-"""Manifolds of stages in two dimensions, and embeddings in pixel space."""
+"""Parts of networks: tuning of units, and embeddings in pixel space."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,110 +7,76 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
-from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from tfcomp.datasets.factors import Factor
-from tfcomp.figures import layout, looks
+from tfcomp.datasets.grid_maps import GridMap, Plane
+from tfcomp.figures import layout, map_plots
+from tfcomp.figures.curve_plots import LINE_COLORS, finish_axes, shade_interval
 from tfcomp.figures.exhibits import Plot, melt
-from tfcomp.figures.looks import LINE_COLORS, finish_axes
 
-PANEL_SIZE = 2.3  # inches, of a manifold
+ROW_HEIGHT = 1.75  # inches, of a unit
 MATRIX_SIZE = 0.8  # inches
-MAX_COLUMNS = 6
-# The ends of the cyclic colors are nearly white.
-_EDGES: dict[str, Any] = {"linewidths": 0.25, "edgecolors": "0.3"}
 
 
-def draw_manifolds(
-    embeddings: Mapping[str, ArrayLike],
-    factors: ArrayLike,
-    is_ood: ArrayLike,
-    *,
-    space: Sequence[Factor],
-    title: str = "",
+def draw_tuning(
+    units: Mapping[str, GridMap], plane: Plane, *, title: str = ""
 ) -> Plot:
-    """Draws points [n, 2] of stages: a curve, or a block for each factor."""
-    places = {name: np.asarray(e, float) for name, e in embeddings.items()}
-    factors, is_ood = np.asarray(factors, float), np.asarray(is_ood, bool)
-    rows, columns = layout.arrange_panels(len(places), MAX_COLUMNS)
-    shape = rows * len(space), columns
-    # The additions make room for color bars and titles.
-    size = columns * PANEL_SIZE + 1.2, shape[0] * (PANEL_SIZE + 0.1) + 0.8
-    figure, grid = layout.make_panels(shape, size, pad=0.04)
-    for axes in grid.ravel():
-        axes.set(xticks=[], yticks=[])
-        axes.set_box_aspect(1)
-    is_curve = len(space) == 1 and not space[0].categorical
-    for i, factor in enumerate(space):
-        block = grid[i * rows : (i + 1) * rows]
-        panels = layout.keep_panels(block, len(places))
-        colors = _make_colors(factors[:, i], factor.periodic)
-        shades = colors.to_rgba(factors[:, i])
-        for axes, (stage, points) in zip(panels, places.items(), strict=True):
-            if is_curve:
-                _draw_curve(axes, points, shades, is_ood, factor.periodic)
-            else:
-                _draw_points(axes, points, shades, is_ood)
-            if not np.isfinite(points).any():
-                axes.set_xlabel("no variance")
-            if i == 0:
-                layout.add_panel_title(axes, stage, PANEL_SIZE)
-        bar = figure.colorbar(colors, ax=panels, label=factor.label, pad=0.01)
-        if factor.names:
-            bar.set_ticks(factor.values().tolist(), labels=factor.names)
-    names = ("stage", "point", "axis")
-    table = partial(melt, places, names, "coordinate")
-    return layout.finish_figure(figure, title, table)
+    """Draws a row per unit: its map, and its mean as a function of a factor."""
+    factors = next(iter(units.values())).factors
+    nx, ny = (factor.size for factor in plane.factors)
+    width = ROW_HEIGHT * map_plots.get_map_aspect((nx, ny))
+    ratios = (width + 0.6, *[2.0] * len(factors))
+    size = sum(ratios) + 1.6, len(units) * (ROW_HEIGHT + 0.3) + 0.7
+    engine = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.06)
+    figure = layout.make_figure(size, layout=engine)
+    shape: dict[str, Any] = {"width_ratios": ratios, "squeeze": False}
+    panels = figure.subplots(len(units), len(ratios), **shape)
+    for row, (name, unit) in zip(panels, units.items(), strict=True):
+        image = map_plots.show_map(row[0], unit.cut(plane), linewidth=1.2)
+        bar = figure.colorbar(image, ax=row[0], aspect=12, pad=0.04)
+        bar.locator = MaxNLocator(3)
+        bar.update_ticks()
+        layout.add_panel_title(row[0], name, width)
+        _draw_marginals(row[1:], unit)
+        row[0].set_ylabel(plane.factors[1].label)
+    # All rows have the same axes: the outer ones alone are named.
+    for axes in panels[:-1].ravel():
+        axes.tick_params(labelbottom=False)
+    shown = (plane.factors[0], *factors)
+    for axes, factor in zip(panels[-1], shown, strict=True):
+        axes.set_xlabel(factor.label)
+    for axes, factor in zip(panels[0, 1:], factors, strict=True):
+        others = [f.name for f in factors if f != factor]
+        what = others[0] if len(others) == 1 else "the others"
+        axes.set_title(f"mean over {what}", fontsize=layout.scale_text(11))
+    is_finite = all(np.isfinite(unit.values).all() for unit in units.values())
+    table = partial(map_plots.tabulate_maps, units)
+    return layout.finish_figure(
+        figure, title, table, None if is_finite else map_plots.NO_VALUE_COLOR
+    )
 
 
-def _make_colors(values: np.ndarray, periodic: bool) -> ScalarMappable:
-    finite = values[np.isfinite(values)]
-    low, high = (finite.min(), finite.max()) if finite.size else (0, 1)
-    if periodic and finite.size > 1:
-        # The value after the last one is the first one again.
-        high += (high - low) / (len(np.unique(finite)) - 1)
-    cmap = "twilight" if periodic else "viridis"
-    return ScalarMappable(Normalize(low, high), cmap)
-
-
-def _draw_points(
-    axes: Axes, points: np.ndarray, shades: np.ndarray, is_ood: np.ndarray
-) -> None:
-    for label, rows, marker, size in (
-        ("training region", ~is_ood, "o", 6),
-        (looks.OUTLINE_LABEL, is_ood, "D", 18),
-    ):
-        look: dict[str, Any] = {"marker": marker, "s": size, **_EDGES}
-        if rows.any():
-            x, y = points[rows].T
-            axes.scatter(x, y, c=shades[rows], **look)
-            # The legend has a color that stands for no value.
-            axes.scatter([], [], facecolor="0.6", label=label, **look)
-
-
-def _draw_curve(
-    axes: Axes,
-    points: np.ndarray,
-    shades: np.ndarray,
-    is_ood: np.ndarray,
-    periodic: bool,
-) -> None:
-    after = np.roll(points, -1, axis=0)
-    steps = np.stack([points, after], axis=1)  # [n, 2 ends, 2]
-    touches = is_ood | np.roll(is_ood, -1)
-    if not periodic:
-        steps, touches = steps[:-1], touches[:-1]
-    if touches.any():
-        look: dict[str, Any] = dict(lw=7, alpha=0.35, capstyle="round")
-        look |= dict(color=looks.OUTLINE_COLOR, label=looks.OUTLINE_LABEL)
-        axes.add_collection(LineCollection(list(steps[touches]), **look))
-    axes.add_collection(LineCollection(list(steps), color="0.45", lw=0.8))
-    x, y = points.T
-    axes.scatter(x, y, c=shades, s=10, zorder=3, **_EDGES)
+def _draw_marginals(panels: Sequence[Axes], unit: GridMap) -> None:
+    for axis, axes in enumerate(panels):
+        marginal = unit.average(axis)
+        (factor,), values = marginal.factors, marginal.values
+        style = "o" if factor.categorical else "-"  # names have no order
+        axes.plot(np.arange(len(values)), values, style, color=LINE_COLORS[0])
+        axes.set_xlim(-0.5, len(values) - 0.5)
+        if marginal.mask is not None and not marginal.mask.all():
+            for _, low, high in map_plots.find_runs(marginal.mask[np.newaxis]):
+                shade_interval(axes, low, high)
+        finish_axes(axes)
+        map_plots.label_values(axes.xaxis, factor)
+        axes.yaxis.set_major_locator(MaxNLocator(4))
+    for axes in panels[1:]:
+        axes.sharey(panels[0])
+        axes.tick_params(labelleft=False)
+    panels[0].autoscale(axis="y")
 
 
 def draw_embeddings(
@@ -145,7 +111,7 @@ def draw_embeddings(
     grid = figure.subplots(high, wide, squeeze=False, gridspec_kw=places)
     panels, norm = layout.keep_panels(grid, count), Normalize(-limit, limit)
     for axes, matrix, value in zip(panels, matrices, values, strict=True):
-        image = looks.show_cells(axes, matrix, norm, "RdBu_r")
+        image = map_plots.show_cells(axes, matrix, norm, "RdBu_r")
         title_of = value if isinstance(value, str) else f"{value:.3g}"
         axes.set_title(title_of, fontsize=layout.scale_text(8), pad=2)
         axes.set(xticks=[], yticks=[])
@@ -212,10 +178,10 @@ def draw_profiles(
     size, norm = (3.0 * len(arrays) + 1.6, 3.4), Normalize(-limit, limit)
     figure, grid = layout.make_panels((1, len(arrays)), size, pad=0.08)
     for axes, (name, array) in zip(grid[0], arrays.items(), strict=True):
-        image = looks.show_cells(axes, array, norm, "RdBu_r")
+        image = map_plots.show_cells(axes, array, norm, "RdBu_r")
         label = f"number along the {name}"
         axes.set(xlabel=label, ylabel=factor.label, title=name)
-        looks.label_values(axes.yaxis, factor)
+        map_plots.label_values(axes.yaxis, factor)
     figure.colorbar(image, ax=list(grid[0]), label="profile", aspect=25)
     columns = ("axis", "level", "pixel")
     table = partial(melt, arrays, columns, "profile")
