@@ -21,7 +21,7 @@ from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import split_names
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.views import refine
-from tfcomp.report.wording import is_hash, name_runs, to_file_name
+from tfcomp.evaluation.verbalize import is_hash, name_runs, to_file_name
 from tfcomp.storage.files import make_folder, refuse_link, refuse_links
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_folder import check_run

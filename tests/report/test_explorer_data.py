@@ -11,8 +11,8 @@ import tfcomp
 from tests.report.test_explorer import CLASSES, IMAGES, make_model
 from tfcomp.analysis.geometry import compute_log_volume
 from tfcomp.datasets.solvable import certify_dataset
+from tfcomp.figures.exhibits import make_sprite
 from tfcomp.report import explorer
-from tfcomp.report.explorer_parts import Sprite
 
 
 @pytest.fixture(scope="module")
@@ -20,8 +20,8 @@ def model() -> tfcomp.ModelReport:
     return make_model("own", IMAGES)
 
 
-def read_sheet(sprite: Sprite) -> np.ndarray:
-    text = sprite.to_data()["sprite"].removeprefix("data:image/png;base64,")
+def read_sheet(sprite: dict) -> np.ndarray:
+    text = sprite["sprite"].removeprefix("data:image/png;base64,")
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(text))))
 
 
@@ -32,13 +32,13 @@ def read_sheet(sprite: Sprite) -> np.ndarray:
 def test_tiles(count: int, channels: int, upright: bool) -> None:
     rng = np.random.default_rng(count)
     images = rng.uniform(-0.2, 1.2, (count, 4, 3, channels))
-    sprite = Sprite(upright)
-    tiles = sprite.add(images)
-    assert sprite.add(images[::-1]) == tiles[::-1]  # nothing twice
-    sheet, (width, height) = read_sheet(sprite), sprite.to_data()["size"]
+    sprite = make_sprite({"own": images, "again": images[::-1]}, upright)
+    tiles, again = sprite["images"].values()
+    assert again == tiles[::-1]  # nothing twice
+    sheet, (width, height) = read_sheet(sprite), sprite["size"]
     assert height == 4 and width == 3 * (channels if channels == 2 else 1)
     for tile, image in zip(tiles, images, strict=True):
-        row, column = divmod(tile, sprite.to_data()["columns"])
+        row, column = divmod(tile, sprite["columns"])
         found = sheet[row * 4 : row * 4 + 4, column * width :][:, :width] / 255
         found = found if upright else found[::-1]
         if channels == 2:
@@ -52,9 +52,8 @@ def test_broken_pixels_are_black_and_said() -> None:
     images[1, 0, 0] = np.nan
     images[2, 0, 1] = 1.25
     assert explorer.list_ranges(images) == {1: [None, None], 2: [0.5, 1.25]}
-    sprite = Sprite(upright=True)
-    tile = sprite.add(images)[1]
-    row, column = divmod(tile, sprite.to_data()["columns"])
+    sprite = make_sprite({"": images}, upright=True)
+    row, column = divmod(sprite["images"][""][1], sprite["columns"])
     assert read_sheet(sprite)[2 * row, 2 * column] == 0
 
 

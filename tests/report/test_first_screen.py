@@ -10,11 +10,11 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.run_analysis import RunAnalysis
+from tfcomp.evaluation.verbalize import describe_common, name_runs
 from tfcomp.models.stages import make_model
 from tfcomp.report.report_build import make_answer
 from tfcomp.report.run_exhibits import group_runs, rename_runs
 from tfcomp.report.score_table import ScoredRun, make_table, score_runs
-from tfcomp.report.wording import describe_common, name_runs
 
 HASHES = ("0123456789abcdef", "fedcba9876543210", "00112233aabbccdd")
 

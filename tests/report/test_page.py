@@ -14,7 +14,7 @@ import pytest
 import tfcomp
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit, save_exhibit
-from tfcomp.report import manifold_section
+from tfcomp.report import part_section
 from tfcomp.report.page import (
     SECTIONS,
     Answer,
@@ -251,15 +251,15 @@ def test_without_umap_one_line_says_so(
 ) -> None:
     analysis = SimpleNamespace(name="donut", components={})
     analysis.for_pairs = analysis
-    section = manifold_section.make_umap([analysis])
+    section = part_section.make_umap([analysis])
     hint = "UMAP is left out: pip install 'tfcomp[umap]' adds it."
     assert not section.exhibits and section.finding == hint
 
     def fail(_: object) -> None:
         raise OSError("its process has ended: LLVM ERROR")
 
-    monkeypatch.setattr(manifold_section, "has_umap", lambda: True)
-    monkeypatch.setattr(manifold_section, "compute_umaps", fail)
-    assert manifold_section.try_umap(analysis) == []
+    monkeypatch.setattr(part_section, "has_umap", lambda: True)
+    monkeypatch.setattr(part_section, "compute_umaps", fail)
+    assert part_section.try_umap(analysis) == []
     line = "UMAP of donut is left out: its process has ended: LLVM ERROR\n"
     assert capsys.readouterr().err == line

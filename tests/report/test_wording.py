@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from tfcomp.report.wording import (
+from tfcomp.report.gap_section import describe_gaps
+from tfcomp.report.part_section import describe_ranks
+from tfcomp.report.run_exhibits import (
     describe_border,
     describe_course,
-    describe_gaps,
     describe_kernels,
-    describe_ranks,
     describe_superposition,
 )
 

@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from tfcomp.figures.image_rows import arrange_channels
+from tfcomp.figures.exhibits import arrange_channels
 from tfcomp.storage.files import check_file, make_subfolder, write_whole
 
 FOLDER, PREVIEW_FILE = "outputs", "preview.png"

@@ -22,8 +22,7 @@ from tensorboard.plugins.projector import ProjectorConfig
 from tfcomp.config.errors import RunError
 from tfcomp.evaluation.pictures import title_points
 from tfcomp.evaluation.run_analysis import RunAnalysis
-from tfcomp.figures.exhibits import tile_images
-from tfcomp.figures.image_rows import arrange_channels
+from tfcomp.figures.exhibits import arrange_channels, tile_images
 from tfcomp.storage.files import make_subfolder, write_text, write_whole
 
 CONFIG_FILE = "projector_config.pbtxt"  # the name is TensorBoard's

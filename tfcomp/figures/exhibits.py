@@ -1,8 +1,10 @@
-"""Figures with the table of what they show, and exhibits with a caption."""
+"""Figures with the table of what they show, exhibits, and data of pages."""
 
+import base64
 import functools
 import io
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,7 +16,7 @@ import pandas as pd
 from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
 from tfcomp.storage.files import write_bytes, write_csv
@@ -108,6 +110,16 @@ def stack_to_png(pictures: Sequence[NDArray[np.uint8]]) -> bytes:
     return buffer.getvalue()
 
 
+def arrange_channels(images: ArrayLike) -> np.ndarray:
+    """Returns RGB, or gray `[n, H, W]` with channels beside each other."""
+    images = np.asarray(images, float)
+    if images.ndim != 4 or images.shape[-1] == 3:
+        return images
+    count, height, width, channels = images.shape
+    beside = images.transpose(0, 1, 3, 2)
+    return beside.reshape(count, height, channels * width)
+
+
 def tile_images(images: np.ndarray, columns: int) -> np.ndarray:
     """Returns images [n, H, W, ...] in one, row by row, with 0 at the end."""
     free = -len(images) % columns
@@ -115,6 +127,55 @@ def tile_images(images: np.ndarray, columns: int) -> np.ndarray:
     count, height, width, *colors = cells.shape
     grid = cells.reshape(-1, columns, height, width, *colors).swapaxes(1, 2)
     return grid.reshape(count // columns * height, columns * width, *colors)
+
+
+def make_sprite(
+    images: Mapping[str, np.ndarray], upright: bool
+) -> dict[str, Any]:
+    """Returns images [n, H, W, C] of one size, clipped to 0..1, in one PNG.
+
+    The result has the tiles of `images`, the size and the columns of tiles, and
+    the `sprite`, a data URL. Equal images are one tile.
+    """
+    tiles, places = dict[bytes, int](), {}
+    for name, stack in images.items():
+        shown = np.nan_to_num(arrange_channels(stack), posinf=1.0, neginf=0.0)
+        pixels = np.round(shown.clip(0, 1) * 255).astype(np.uint8)
+        shape = pixels.shape[1:]
+        cells = [t.tobytes() for t in (pixels if upright else pixels[:, ::-1])]
+        places[name] = [tiles.setdefault(t, len(tiles)) for t in cells]
+    (height, width, *_), count = shape, len(tiles)
+    columns = math.isqrt(max(count - 1, 0)) + 1
+    array = np.frombuffer(b"".join(tiles), np.uint8).reshape(count, *shape)
+    file = io.BytesIO()
+    Image.fromarray(tile_images(array, columns)).save(file, "PNG")
+    return {
+        "images": places,
+        "size": (width, height),
+        "columns": columns,
+        "sprite": f"data:image/png;base64,{encode(file.getvalue())}",
+    }
+
+
+def encode(content: bytes) -> str:
+    """Returns bytes in base64."""
+    return base64.b64encode(content).decode("ascii")
+
+
+def pack_bytes(values: np.ndarray, top: int) -> str:
+    """Returns numbers from 0 to 1, as bytes from 0 to `top`, in base64."""
+    whole = np.round(np.nan_to_num(values).clip(0, 1) * top)
+    return encode(whole.astype(np.uint8).tobytes())
+
+
+def round_numbers(values: np.ndarray) -> list:
+    """Rounds to four digits, with None for numbers that are not finite."""
+    if np.ndim(values) > 1:
+        return [round_numbers(row) for row in values]
+    return [
+        float(f"{v:.4g}") if math.isfinite(v) else None
+        for v in np.asarray(values, float).tolist()
+    ]
 
 
 @contextmanager

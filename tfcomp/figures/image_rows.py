@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from tfcomp.datasets.factors import Factor
 from tfcomp.figures import layout
 from tfcomp.figures.curve_plots import OUTLINE_COLOR, OUTLINE_LABEL
-from tfcomp.figures.exhibits import Plot, melt
+from tfcomp.figures.exhibits import Plot, arrange_channels, melt
 from tfcomp.figures.map_plots import draw_outline, show_cells
 
 PANEL_SIZE = 1.5  # inches, of an image
@@ -78,16 +78,6 @@ def draw_rows(
     return layout.finish_figure(
         figure, title, table, None if is_finite else NO_VALUE_COLOR
     )
-
-
-def arrange_channels(images: ArrayLike) -> np.ndarray:
-    """Returns RGB, or gray `[n, H, W]` with channels beside each other."""
-    images = np.asarray(images, float)
-    if images.ndim != 4 or images.shape[-1] == 3:
-        return images
-    count, height, width, channels = images.shape
-    beside = images.transpose(0, 1, 3, 2)
-    return beside.reshape(count, height, channels * width)
 
 
 def _draw_image(axes: Axes, image: np.ndarray, mask: ArrayLike | None) -> None:

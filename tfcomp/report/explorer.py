@@ -5,17 +5,18 @@ examples, are a *group*: it has true images and predictions without a network.
 """
 
 import html
+import itertools
 import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
 from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.analysis.superposition import superpose
-from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.solvable import certify_dataset
 from tfcomp.datasets.tables import VectorDataset
 from tfcomp.datasets.views import MAX_EXPLORED, from_contrast
@@ -25,16 +26,12 @@ from tfcomp.evaluation.pictures import label_error
 from tfcomp.evaluation.point_scores import score_points
 from tfcomp.evaluation.reference_scores import draw_references
 from tfcomp.evaluation.run_analysis import RunAnalysis
-from tfcomp.report.explorer_parts import (
-    Data,
-    Sprite,
-    describe_stage,
-    divide,
-    round_numbers,
-)
+from tfcomp.figures.exhibits import make_sprite, pack_bytes, round_numbers
 from tfcomp.report.page import TEMPLATES, render_template
 from tfcomp.report.run_exhibits import rename_runs
 from tfcomp.storage.files import write_text
+
+Data = dict[str, Any]
 
 # Of all images before they are compressed, to a fifth or less.
 MAX_BYTES = 2**25
@@ -66,11 +63,12 @@ class Explorer:
 
 def explorer_fragment(analyses: Sequence[RunAnalysis]) -> str:
     """Returns HTML for the top of a page."""
-    data, sprites = collect(analyses), []
+    data = collect(analyses)
     epochs = [epoch for run in data["runs"] for epoch in run["epochs"]]
-    for part in (*data["groups"], *data["runs"], *epochs):
-        sprites.append(part["sprite"])
-        part["sprite"] = len(sprites) - 1
+    parts = [*data["groups"], *data["runs"], *epochs]
+    sprites = [part["sprite"] for part in parts]
+    for number, part in enumerate(parts):
+        part["sprite"] = number
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))
     return render_template(
         TEMPLATES / "explorer.html",
@@ -82,21 +80,18 @@ def explorer_fragment(analyses: Sequence[RunAnalysis]) -> str:
 
 def collect(analyses: Sequence[RunAnalysis]) -> Data:
     """Returns all data of a page on the runs."""
-    groups: dict[tuple, Data] = {}
-    runs = []
+    groups, runs = dict[tuple, Data](), []
     for analysis in analyses:
         shown = analysis.for_explorer(count_combinations(analyses))
         data, splits = shown.dataset, shown.splits
-        points = splits.grid, splits.is_ood, splits.train
-        arrays = *points, shown.evaluation.truth
+        truth = shown.evaluation.truth
+        arrays = splits.grid, splits.is_ood, splits.train, truth
         hashes = [hash(array.tobytes()) for array in arrays]
         key = data.space, data.region.spec, *hashes
         if key not in groups:
             groups[key] = _describe_group(shown, len(analysis.splits.all))
-        number = list(groups).index(key)
-        runs.append(
-            {"name": analysis.name, "group": number, **_describe_run(shown)}
-        )
+        place = {"name": analysis.name, "group": list(groups).index(key)}
+        runs.append(place | _describe_run(shown))
     return {"groups": list(groups.values()), "runs": runs}
 
 
@@ -110,9 +105,8 @@ def count_combinations(analyses: Sequence[RunAnalysis]) -> int:
 
 
 def _describe_group(analysis: RunAnalysis, total: int) -> Data:
-    data, splits = analysis.dataset, analysis.splits
+    data, splits, factors, columns = analysis.dataset, analysis.splits, [], []
     index = data.space.to_index(splits.grid)
-    factors, columns = [], []
     for factor, column in zip(data.space, index.T, strict=True):
         levels, rows = np.unique(column, return_inverse=True)
         values = factor.values()[levels]
@@ -127,13 +121,17 @@ def _describe_group(analysis: RunAnalysis, total: int) -> Data:
                 "levels": [factor.describe(value) for value in values],
             }
         )
-    sprite, errors = Sprite(data.first_row == "top"), {}
-    images = {"truth": sprite.add(data.to_pictures(analysis.evaluation.truth))}
-    for name, drawn in draw_references(data).items():
-        # Embeddings are composed as the additive model is.
-        if name == "nearest_id" or (name == "additive" and data.is_pixels):
-            images[name] = sprite.add(data.to_pictures(drawn))
-            errors[name] = round_numbers(_rate(analysis, drawn))
+    found = certify_dataset(data, splits.grid).items()
+    certified = {k: c.certified & splits.is_ood for k, c in found if c}
+    order = np.zeros(len(index), int)  # the largest that determines, or 0
+    for k, is_certified in certified.items():
+        order[is_certified] = k
+    # Embeddings are composed as the additive model is.
+    shown = ("nearest_id", "additive") if data.is_pixels else ("nearest_id",)
+    drawn = {n: v for n, v in draw_references(data).items() if n in shown}
+    images = {"truth": analysis.evaluation.truth, **drawn}
+    images = {name: data.to_pictures(each) for name, each in images.items()}
+    errors = {n: round_numbers(_rate(analysis, v)) for n, v in drawn.items()}
     return {
         "factors": factors,
         "index": columns,
@@ -142,63 +140,77 @@ def _describe_group(analysis: RunAnalysis, total: int) -> Data:
         "total": total,
         "region": data.region.spec,
         "reference": data.reference_name,
-        "certified": _certify(data),
-        "images": images,
+        "certified": {"orders": list(certified), "order": order.tolist()},
         "errors": errors,
-        **sprite.to_data(),
+        **make_sprite(images, data.first_row == "top"),
     }
-
-
-def _certify(data: Dataset) -> Data:
-    """Returns the largest order that determines a combination, 0 for none."""
-    grid, is_ood = data.splits.grid, data.splits.is_ood
-    found = certify_dataset(data, grid)
-    known = {k: certificate for k, certificate in found.items() if certificate}
-    order = np.zeros(len(grid), int)
-    for k, certificate in known.items():
-        order[certificate.certified & is_ood] = k
-    return {"orders": list(known), "order": order.tolist()}
 
 
 def _describe_run(analysis: RunAnalysis) -> Data:
     data, splits, found = analysis.dataset, analysis.splits, analysis.evaluation
-    index = data.space.to_index(splits.grid)
-    sprite = Sprite(data.first_row == "top")
-    images = {"output": sprite.add(data.to_pictures(found.images))}
+    images = {"output": data.to_pictures(found.images)}
     pair = found.images, found.truth
     each = score_points(data, *pair, splits.grid, splits.is_ood)
     each.pop("blank_mse")
-    labels = {m.name: m.axis for m in list_metrics("image")}
-    labels["relative_mse"] = label_error(data)
-    labels["superposition_r2"] = "R² of the superposition"
-    scores = {"relative_mse": _rate(analysis, found.images)} | each
-    described: Data = {}
+    labels = {m.name: m.axis for m in list_metrics("image")} | {
+        "relative_mse": label_error(data),
+        "superposition_r2": "R² of the superposition",
+        "ssim_error": "1 - SSIM",
+        "reader_accuracy": "share of factors that the reader finds",
+    }
+    scores = {"relative_mse": _rate(analysis, found.images), **each}
+    described = {}
     if isinstance(data, VectorDataset):
         described["items"] = data.find_items(found.images).tolist()
     else:
+        index = data.space.to_index(splits.grid)
         known = analysis.bright_outputs, splits.is_ood
         superposed, scores["superposition_r2"] = superpose(index, *known)
-        shown = from_contrast(data, superposed)
-        images["superposition"] = sprite.add(shown)
+        images["superposition"] = from_contrast(data, superposed)
     if analysis.ssim_error is not None:
-        labels["ssim_error"] = "1 - SSIM"
         scores["ssim_error"] = analysis.ssim_error
     if analysis.run.reader is not None:
-        labels["reader_accuracy"] = "share of factors that the reader finds"
         hits = analysis.run.reader.check(found.images, splits.grid)
         scores["reader_accuracy"] = hits.mean(axis=1)
     return described | {
-        "images": images,
         "ranges": list_ranges(found.images) if data.is_pixels else {},
         "scores": [
             {"name": n, "label": labels.get(n, n), "values": round_numbers(v)}
             for n, v in scores.items()
         ],
-        "stages": [
-            describe_stage(analysis, stage) for stage in analysis.stages
-        ],
+        "stages": [_describe_stage(analysis, s) for s in analysis.stages],
         "epochs": _list_epochs(analysis),
-        **sprite.to_data(),
+        **make_sprite(images, data.first_row == "top"),
+    }
+
+
+def _describe_stage(analysis: RunAnalysis, stage: str) -> Data:
+    """Describes maps of units, and lengths per level with their cosines."""
+    numbers, maps = analysis.shown_units[stage]
+    finite, space = np.nan_to_num(maps), analysis.dataset.space
+    low = finite.min(1, keepdims=True, initial=np.inf)
+    high = finite.max(1, keepdims=True, initial=-np.inf)
+    described = {
+        "name": stage,
+        "units": numbers.tolist(),
+        "ranges": round_numbers(np.hstack([low, high])),
+        "maps": pack_bytes(_divide(finite - low, high - low), 255),
+    }
+    if not space.ordered:
+        return described
+    steps = np.array([space.factors[i].step for i in space.ordered])
+    metrics = np.nan_to_num(analysis.metrics[stage]) * steps[:, None] * steps
+    lengths = np.sqrt(np.diagonal(metrics, axis1=1, axis2=2).clip(0))
+    cosines = [
+        _divide(metrics[:, a, b], lengths[:, a] * lengths[:, b])
+        for a, b in itertools.combinations(range(len(steps)), 2)
+    ]
+    longest = float(lengths.max(initial=0.0))
+    return described | {
+        "log_volume": round_numbers(analysis.log_volume[stage]),
+        "lengths": pack_bytes(lengths / (longest or 1.0), 255),
+        "longest": longest,
+        "cosines": [pack_bytes((c + 1) / 2, 254) for c in cosines],
     }
 
 
@@ -206,26 +218,31 @@ def _rate(analysis: RunAnalysis, images: np.ndarray) -> np.ndarray:
     truth = analysis.evaluation.truth
     blank = np.broadcast_to(analysis.dataset.reference, truth.shape)
     error = compute_mse_per_image(images, truth)
-    return divide(error, compute_mse_per_image(blank, truth))
+    return _divide(error, compute_mse_per_image(blank, truth))
 
 
 def list_ranges(images: np.ndarray) -> dict[int, list[float | None]]:
     """Returns the range of each image that leaves 0..1, by its index."""
     flat = images.reshape(len(images), -1)
-    low, high = flat.min(axis=1), flat.max(axis=1)
-    leaves = ~((low >= -1 / 255) & (high <= 1 + 1 / 255))
-    return {
-        int(i): round_numbers(np.array([low[i], high[i]]))
-        for i in np.flatnonzero(leaves)
-    }
+    ends = np.stack([flat.min(axis=1), flat.max(axis=1)], axis=1)
+    inside = (ends[:, 0] >= -1 / 255) & (ends[:, 1] <= 1 + 1 / 255)
+    rows = np.flatnonzero(~inside)
+    return dict(zip(rows.tolist(), round_numbers(ends[rows]), strict=True))
 
 
 def _list_epochs(analysis: RunAnalysis) -> list[Data]:
     folder, listed = analysis.run.path, []
     kept = read_outputs(folder, analysis.splits.grid) if folder else {}
     for epoch, images in kept.items():
-        sprite = Sprite(analysis.dataset.first_row == "top")
-        shown = {"epoch": epoch, "output": sprite.add(images)}
-        shown["errors"] = round_numbers(_rate(analysis, images))
-        listed.append(shown | sprite.to_data())
+        first_row = analysis.dataset.first_row
+        sprite = make_sprite({"output": images}, first_row == "top")
+        described = {"epoch": epoch, **sprite.pop("images"), **sprite}
+        errors = round_numbers(_rate(analysis, images))
+        listed.append(described | {"errors": errors})
     return listed
+
+
+def _divide(values: np.ndarray, by: np.ndarray) -> np.ndarray:
+    """Divides values; 0 / 0 is 0, and another value over 0 is infinite."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(values == 0, 0.0, values / by)

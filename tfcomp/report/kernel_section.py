@@ -12,17 +12,16 @@ from tfcomp.evaluation.run_analysis import FEW_POINTS, RunAnalysis
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.map_plots import draw_gram_matrices
-from tfcomp.report import run_exhibits, wording
+from tfcomp.report import run_exhibits
 from tfcomp.report.page import Section, make_exhibit, make_section
-from tfcomp.report.run_exhibits import Row
-from tfcomp.report.wording import UNTRAINED
+from tfcomp.report.run_exhibits import UNTRAINED, Row
 
 Grams = dict[str, np.ndarray]
 
 
 def make_superposition(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows whether OOD outputs are sums of training outputs."""
-    rows = [row for s in analyses if s.has_hole for row in list_scores(s)]
+    rows = [row for analysis in analyses for row in list_scores(analysis)]
     table = make_exhibit(
         "superposition",
         rows=rows,
@@ -32,16 +31,13 @@ def make_superposition(analyses: Sequence[RunAnalysis]) -> Section:
     return make_section(
         "superposition",
         [table],
-        wording.describe_superposition(rows),
+        run_exhibits.describe_superposition(rows),
         points=superposition.MAX_POINTS,
     )
 
 
 def list_scores(analysis: RunAnalysis) -> list[Row]:
-    """Returns superposition scores of a run and its true images.
-
-    Scores of its network before training follow, if there is one.
-    """
+    """Returns superposition scores of outputs, true images, and the start."""
     known = analysis.bright_outputs[analysis.splits.is_id]
     is_ood = analysis.splits.is_ood
     rows = []
@@ -87,7 +83,7 @@ def make_kernels(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows which ideal kernel the outputs of a run resemble."""
     exhibits, alignment, regression = [], [], []
     # Of all pairs of points, so a sample is subsampled.
-    for analysis in [a.for_pairs for a in analyses if a.for_pairs.has_hole]:
+    for analysis in [analysis.for_pairs for analysis in analyses]:
         grams = compute_grams(analysis.bright_outputs)
         exhibits.append(make_matrices(analysis, grams))
         grams["truth, cosine"] = kernels.compute_cosine_gram(
@@ -105,7 +101,7 @@ def make_kernels(analyses: Sequence[RunAnalysis]) -> Section:
     return make_section(
         "kernels",
         [*tables, *exhibits],
-        wording.describe_kernels(alignment),
+        run_exhibits.describe_kernels(alignment),
         points=FEW_POINTS,
     )
 

@@ -7,14 +7,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
-import keras
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
 from tfcomp.analysis.jacobians import compute_stage_metrics, evaluate_in_batches
 from tfcomp.config.errors import ConfigError, name_arguments
-from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.solvable import measure_coverage
 from tfcomp.datasets.views import read_points
 from tfcomp.evaluation import loading, pictures
@@ -25,8 +23,9 @@ from tfcomp.figures.exhibits import Plot, figure_to_png
 from tfcomp.figures.layout import Width, fit_width
 from tfcomp.models.stages import make_stage_model
 from tfcomp.report.explorer import Explorer
-from tfcomp.report.page import TEMPLATES, render_template
+from tfcomp.report.page import TEMPLATES, keep_filled, render_template
 from tfcomp.report.report_build import build_report
+from tfcomp.report.run_exhibits import list_points
 from tfcomp.report.stage_section import make_charts
 
 Scores = dict[str, dict[str, float | None]]
@@ -41,6 +40,12 @@ class ModelReport:
     (`x=3, shape="heart"`, lists of values, a table with such columns); without
     factors they use all combinations that are scored. `score_sds` has standard
     deviations of the scores over `samples` evaluations.
+
+    Attributes:
+        name: The name of the run, or of the model.
+        path: The folder of the run; None for a model from elsewhere.
+        model: The model, from factors [n, F] to images [n, H, W, C].
+        dataset: Factors, held-out combinations, and true images.
     """
 
     def __init__(
@@ -51,6 +56,8 @@ class ModelReport:
     ) -> None:
         """Takes a run and, if known, outputs and scores of several samples."""
         self.run = run
+        self.name, self.path, self.model = run.name, run.path, run.model
+        self.dataset = run.dataset
         self.analysis = RunAnalysis(run, outputs=outputs)
         self._means, self.score_sds = sampled
 
@@ -81,26 +88,6 @@ class ModelReport:
         )
 
     @property
-    def name(self) -> str:
-        """The name of the run, or of the model."""
-        return self.run.name
-
-    @property
-    def path(self) -> Path | None:
-        """The folder of the run; None for a model from elsewhere."""
-        return self.run.path
-
-    @property
-    def model(self) -> keras.Model:
-        """The model, from factors [n, F] to images [n, H, W, C]."""
-        return self.run.model
-
-    @property
-    def dataset(self) -> Dataset:
-        """Factors, held-out combinations, and true images."""
-        return self.run.dataset
-
-    @property
     def stages(self) -> list[str]:
         """Names of the stages in the order of the data flow."""
         return self.analysis.stages
@@ -112,12 +99,7 @@ class ModelReport:
         With `samples`, means over as many evaluations.
         """
         scores = self._means or self.analysis.evaluation.scores
-        rows = [*scores.values()]
-        known = {n for row in rows for n, v in row.items() if v is not None}
-        return {
-            subset: {n: v for n, v in row.items() if n in known}
-            for subset, row in scores.items()
-        }
+        return dict(zip(scores, keep_filled([*scores.values()]), strict=True))
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -126,8 +108,7 @@ class ModelReport:
         Embeddings and encoders have `layers`, `parts` and `pairs`, encoders
         also `codes`; with a reader there are `readings`.
         """
-        tables = self.run.tables.items()
-        return {name: pd.DataFrame(rows) for name, rows in tables}
+        return {n: pd.DataFrame(rows) for n, rows in self.run.tables.items()}
 
     @cached_property
     def coverage(self) -> dict[str, float]:
@@ -203,21 +184,16 @@ class ModelReport:
         `ssim_error`, 1 less the structural similarity. With a reader, whether
         it finds each factor (`reads_<factor>`).
         """
-        analysis, splits = self.analysis, self.analysis.splits
-        columns = {
-            **analysis.dataset.space.name_values(splits.grid),
-            "is_ood": splits.is_ood,
-            "mse": analysis.error,
-            "relative_mse": analysis.error_ratio,
-        }
-        if analysis.ssim_error is not None:
-            columns["ssim_error"] = analysis.ssim_error
+        run = self.analysis
+        columns = {"mse": run.error, "relative_mse": run.error_ratio}
+        if run.ssim_error is not None:
+            columns["ssim_error"] = run.ssim_error
         if self.run.reader is not None:
-            images = analysis.evaluation.images
-            hits = self.run.reader.check(images, splits.grid)
-            names = analysis.dataset.space.names
-            columns |= {f"reads_{n}": hits[:, i] for i, n in enumerate(names)}
-        return pd.DataFrame(columns)
+            images = run.evaluation.images
+            hits = self.run.reader.check(images, run.splits.grid)
+            names = [f"reads_{name}" for name in self.dataset.space.names]
+            columns |= dict(zip(names, hits.T, strict=True))
+        return pd.DataFrame(list_points(run, columns))
 
     def plot_samples(self, subset: str = "", *, width: Width = "") -> Plot:
         """Plots true images above outputs of `ood`, or of `id` without any.
@@ -263,8 +239,7 @@ class ModelReport:
             self._refuse_order("to have a geometry")
         with fit_width(width):
             charts = make_charts([self.analysis], "layers")
-        figures = (chart.figure for chart in charts)
-        return next(each for each in figures if isinstance(each, Plot))
+        return next(c.figure for c in charts if isinstance(c.figure, Plot))
 
     def explore(self, *others: ModelReport | str | Path) -> Explorer:
         """Returns the explorer: outputs at the combination under the pointer.
@@ -272,7 +247,7 @@ class ModelReport:
         A notebook shows it; `.write("explorer.html")` makes it a file. The
         others are models, or folders of runs (RunError if one is none).
         """
-        return Explorer(find_analyses([self, *others]))
+        return Explorer([*map(find_analysis, (self, *others))])
 
     def write_report(
         self, folder: str | Path, sections: Sequence[str] = ()
@@ -296,13 +271,8 @@ class ModelReport:
         return stage
 
 
-def find_analyses(
-    models: Sequence[ModelReport | str | Path],
-) -> list[RunAnalysis]:
-    """Returns the analyses of models and of runs, given by their folders."""
-    return [
-        m.analysis
-        if isinstance(m, ModelReport)
-        else RunAnalysis(loading.load_run(m))
-        for m in models
-    ]
+def find_analysis(model: ModelReport | str | Path) -> RunAnalysis:
+    """Returns the analysis of a model, or of a run, given by its folder."""
+    if isinstance(model, ModelReport):
+        return model.analysis
+    return RunAnalysis(loading.load_run(model))

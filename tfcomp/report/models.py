@@ -18,7 +18,7 @@ from tfcomp.evaluation import loading
 from tfcomp.evaluation.adapters import check_outputs, wrap_model
 from tfcomp.evaluation.point_scores import evaluate_images, try_metrics
 from tfcomp.evaluation.readers import Reader, list_readings
-from tfcomp.report.model_report import ModelReport, Scores, find_analyses
+from tfcomp.report.model_report import ModelReport, Scores, find_analysis
 from tfcomp.report.report_build import build_report
 
 
@@ -216,5 +216,5 @@ def write_report(
             there is no such section.
         RunError: If a run cannot be loaded.
     """
-    analyses = find_analyses(models)
+    analyses = [*map(find_analysis, models)]
     return build_report(analyses, Path(folder), sections, between)[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import sys
 import tomllib
@@ -17,7 +16,7 @@ from matplotlib.figure import Figure
 
 from tfcomp.config.errors import ConfigError, describe_plugin_error, suggest
 from tfcomp.config.plugins import locate
-from tfcomp.figures.exhibits import FILE_DPI, Exhibit
+from tfcomp.figures.exhibits import FILE_DPI, Exhibit, encode
 
 if TYPE_CHECKING:
     from tfcomp.evaluation.run_analysis import RunAnalysis
@@ -35,18 +34,6 @@ SECTIONS: dict[str, str] = {
 }
 # Sections that take half a minute.
 ASKED_FOR = ("umap",)
-
-
-class Links(str):
-    """Text of a table's cell, whose parts link to addresses beside the page."""
-
-    parts: Sequence[tuple[str, str]]
-
-    def __new__(cls, parts: Sequence[tuple[str, str]]) -> Links:
-        """Joins texts; the address of one without a link is empty."""
-        made = super().__new__(cls, " ".join(text for text, _ in parts))
-        made.parts = parts
-        return made
 
 
 @dataclass(frozen=True)
@@ -101,11 +88,6 @@ def render_template(path: Path, **values: Any) -> str:
     return environment.get_template(path.name).render(**values)
 
 
-def encode(content: bytes) -> str:
-    """Returns bytes in base64."""
-    return base64.b64encode(content).decode("ascii")
-
-
 def find_width(png: bytes) -> int:
     """Returns the width of a picture on a page, in CSS pixels."""
     return round(int.from_bytes(png[16:20], "big") * 96 / FILE_DPI)
@@ -134,11 +116,8 @@ def get_tail(cell: object) -> str:
 
 def find_tails(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Returns the longest tail of each column, to which others are padded."""
-    tails: dict[str, str] = {}
-    for row in rows:
-        for name, cell in row.items():
-            tails[name] = max(tails.get(name, ""), get_tail(cell), key=len)
-    return tails
+    columns = {name: [get_tail(row[name]) for row in rows] for name in rows[0]}
+    return {name: max(tails, key=len) for name, tails in columns.items()}
 
 
 # Registered sections without exhibits, and the functions that make these.
@@ -182,8 +161,7 @@ def _fill(text: str, values: Mapping[str, object]) -> str:
 def choose_sections(names: Sequence[str]) -> list[str]:
     """Returns the names in the order of a report; by default the usual ones."""
     known = [*SECTIONS, *_USER_SECTIONS]
-    if not names:
-        return [name for name in known if name not in ASKED_FOR]
+    names = names or [name for name in known if name not in ASKED_FOR]
     for name in names:
         if name not in known:
             rule = f"must be among {', '.join(known)}{suggest(name, known)}"
@@ -193,11 +171,10 @@ def choose_sections(names: Sequence[str]) -> list[str]:
 
 def describe_sections() -> str:
     """Returns a line for each section: its name and content."""
-    texts = dict(SECTIONS)
-    for name in ASKED_FOR:
-        texts[name] += " (when asked for)"
-    for name, (section, _) in _USER_SECTIONS.items():
-        texts[name] = section.introduction or section.title
+    texts = {**SECTIONS}
+    texts |= {n: f"{texts[n]} (when asked for)" for n in ASKED_FOR}
+    own = {n: section for n, (section, _) in _USER_SECTIONS.items()}
+    texts |= {n: s.introduction or s.title for n, s in own.items()}
     return "\n".join(f"{name:14} {text}" for name, text in texts.items())
 
 
@@ -249,12 +226,11 @@ def make_user_sections(
         section, function = _USER_SECTIONS[name]
         try:
             exhibits = _name_exhibits(section.anchor, function([*analyses]))
+            sections.append(dataclasses.replace(section, exhibits=exhibits))
         except Exception as error:
             reason = describe_plugin_error(error)
             note = f"note: the section {name!r} is left out: {reason}"
             print(note, file=sys.stderr)
-        else:
-            sections.append(dataclasses.replace(section, exhibits=exhibits))
     return sections
 
 

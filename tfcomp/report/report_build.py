@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,13 +17,13 @@ from tfcomp.evaluation.projector import write_projections
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit, save_exhibit
 from tfcomp.report import (
-    error_section,
+    gap_section,
     kernel_section,
-    manifold_section,
+    part_section,
     run_exhibits,
+    run_section,
     score_table,
     stage_section,
-    wording,
 )
 from tfcomp.report.explorer import explorer_fragment
 from tfcomp.report.page import (
@@ -36,25 +37,32 @@ from tfcomp.report.page import (
 from tfcomp.storage.files import make_folder, write_text
 from tfcomp.storage.output_folders import check_folder
 
-# Functions from analyses to a section, by its name in `sections.SECTIONS`. A
-# section that does not apply to the runs has no exhibits.
+# Functions from analyses to a section, by its name in `page.SECTIONS`.
 MAKERS: dict[str, Callable[[Sequence[RunAnalysis]], Section]] = {
-    "representations": manifold_section.make_representations,
-    "readings": manifold_section.make_readings,
-    "errors": error_section.make_errors,
-    "gaps": error_section.make_gaps,
+    "representations": part_section.make_representations,
+    "readings": part_section.make_readings,
+    "errors": run_section.make_errors,
+    "gaps": gap_section.make_gaps,
     "superposition": kernel_section.make_superposition,
     "kernels": kernel_section.make_kernels,
     "layers": stage_section.make_layers,
     "interactions": stage_section.make_interactions,
     "tuning": stage_section.make_tuning,
-    "manifolds": manifold_section.make_manifolds,
-    "umap": manifold_section.make_umap,
-    "embeddings": manifold_section.make_embeddings,
-    "runs": run_exhibits.make_runs,
+    "manifolds": stage_section.make_manifolds,
+    "umap": part_section.make_umap,
+    "embeddings": part_section.make_embeddings,
+    "runs": run_section.make_runs,
 }
-# Sections of outputs that are images.
-OF_IMAGES = ("gaps", "superposition", "kernels")
+# Sections that are about some runs: conditions on an analysis.
+SUBJECTS: dict[str, Callable[[RunAnalysis], Any]] = {
+    "representations": lambda run: run.run.tables,
+    "readings": lambda run: run.run.tables,
+    "gaps": lambda run: run.dataset.is_pixels and run.curves,
+    "superposition": lambda run: run.dataset.is_pixels and run.has_hole,
+    "kernels": lambda run: run.dataset.is_pixels and run.for_pairs.has_hole,
+    "tuning": lambda run: len(run.dataset.space) > 1 and run.splits.is_complete,
+    "embeddings": lambda run: run.embeddings,
+}
 
 
 def build_report(
@@ -77,7 +85,7 @@ def build_report(
     make_folder(folder)
     made = _make_sections(analyses, names)
     if between:
-        made.append(error_section.make_between(analyses, between))
+        made.append(gap_section.make_between(analyses, between))
     explorer = explorer_fragment(analyses) if "explorer" in names else ""
     if len(analyses) == 1:
         answer = make_answer(analyses, [], "", not explorer)
@@ -113,12 +121,14 @@ def build_report(
 def _make_sections(
     analyses: Sequence[RunAnalysis], names: Sequence[str]
 ) -> list[Section]:
-    images = [a for a in analyses if a.dataset.is_pixels]
-    makers = [
-        n for n in names if n in MAKERS and (images or n not in OF_IMAGES)
-    ]
+    subjects = {
+        name: [*filter(SUBJECTS.get(name), analyses)]
+        for name in names
+        if name in MAKERS
+    }
+    makers = [name for name, runs in subjects.items() if runs]
     made = [
-        MAKERS[name](images if name in OF_IMAGES else analyses)
+        MAKERS[name](subjects[name])
         for name in show_progress(makers, "report", "section", len(makers))
     ]
     return made + make_user_sections(analyses, names)
@@ -137,7 +147,7 @@ def _describe_data(analyses: Sequence[RunAnalysis]) -> str:
         regions = dict.fromkeys(a.dataset.region.spec for a in analyses)
         text = f"Held out {'; '.join(regions)}."
     else:
-        text = wording.describe_common(
+        text = verbalize.describe_common(
             [a.run.config.identity() for a in analyses]
         )
     notes = [
@@ -159,10 +169,11 @@ def make_answer(
     if with_map:
         mapped = [analysis for analysis in analyses if analysis.has_map]
         shown += [
-            error_section.make_landscapes(group)
+            run_section.make_landscapes(group)
             for group in run_exhibits.group_runs(mapped)
         ]
-    sentences = [*map(manifold_section.describe_layers, analyses)]
+    tabled = [analysis for analysis in analyses if analysis.run.tables]
+    sentences = [*map(part_section.describe_layers, tabled)]
     if len(analyses) > 1:
         sentences += [score_table.describe_fits(scored), compared]
         table = score_table.make_table(scored)
@@ -184,13 +195,13 @@ def _say_images(analysis: RunAnalysis) -> list[str]:
         "references": analysis.references,
     }
     rows = kernel_section.list_scores(analysis) if analysis.has_hole else []
-    gaps = [] if rows else error_section.list_scored_gaps([analysis])
+    gaps = [] if rows else gap_section.list_scored_gaps([analysis])
     return [
         verbalize.describe_scores(facts),
         verbalize.describe_references(facts),
-        wording.describe_superposition(rows)
-        or wording.describe_gaps(
-            [error_section.summarize_curve(*gap) for gap in gaps]
+        run_exhibits.describe_superposition(rows)
+        or gap_section.describe_gaps(
+            [gap_section.summarize_curve(*gap) for gap in gaps]
         ),
     ]
 
@@ -212,7 +223,7 @@ def _make_scores(analysis: RunAnalysis) -> Exhibit:
         {"predictor": name, "ID": errors.get("id"), "OOD": errors.get("ood")}
         for name, errors in shown.items()
     ]
-    vectors = "" if analysis.dataset.is_pixels else run_exhibits.OF_VECTORS
+    vectors = "" if analysis.dataset.is_pixels else run_section.OF_VECTORS
     return make_exhibit("scores", rows=rows, vectors=vectors)
 
 
@@ -225,6 +236,6 @@ def make_samples(analyses: Sequence[RunAnalysis]) -> Exhibit:
     count = pictures.SHOWN_SAMPLES - len(held_out)
     known = pictures.choose_spread(np.flatnonzero(splits.is_id), count)
     rows = np.concatenate([known, held_out])
-    return run_exhibits.make_output_rows(
+    return run_section.make_output_rows(
         analyses, rows=rows, name="samples", title="Samples"
     )

@@ -1,5 +1,6 @@
-"""Exhibits that sections share, and the section of settings."""
+"""What sections share: exhibits of a run, and findings in words."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -8,27 +9,21 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from tfcomp.datasets import solvable
-from tfcomp.datasets.notes import describe_copies
-from tfcomp.evaluation import pictures
 from tfcomp.evaluation.run_analysis import RunAnalysis
+from tfcomp.evaluation.verbalize import name_runs, to_file_name
 from tfcomp.figures.curve_plots import draw_stage_panels, join_curves
 from tfcomp.figures.exhibits import Exhibit, Plot
-from tfcomp.figures.image_rows import draw_rows
-from tfcomp.models.acting_starts import POSE_TERMS
-from tfcomp.models.decoders.acting import describe_pose_terms
-from tfcomp.report import wording
-from tfcomp.report.page import Section, make_exhibit, make_section
-from tfcomp.statistics.seed_statistics import choose_flags
+from tfcomp.report.page import make_exhibit
 
 Row = dict[str, Any]
 
-# Flags that the table always has, beside flags in which runs differ.
-SETTINGS = "dataset encoding model depth width epochs seed".split()
-OF_VECTORS = (
-    "Images are embeddings, shown by the nearest item's picture, else in "
-    "shades of gray; outputs are sums of parts that are fitted to ID."
-)
+CLOSE = 0.05  # numbers that differ less are "about equal"
+WEAK = 0.3  # smaller correlations support no conclusion
+# Share of the way from the R² of the true images to 1, from which outputs are
+# called superpositions, mostly or in part.
+MOSTLY, PARTLY = 0.5, 0.1
+MAX_NAMED = 3
+UNTRAINED = "before training"  # among rows of superposition scores
 
 
 def group_runs(analyses: Sequence[RunAnalysis]) -> list[list[RunAnalysis]]:
@@ -42,10 +37,10 @@ def group_runs(analyses: Sequence[RunAnalysis]) -> list[list[RunAnalysis]]:
 
 
 def rename_runs(analyses: Sequence[RunAnalysis]) -> list[RunAnalysis]:
-    """Names several runs by their settings (`wording.name_runs`)."""
+    """Names several runs by their settings (`name_runs`)."""
     if len(analyses) < 2:
         return list(analyses)
-    names = wording.name_runs([analysis.run.config for analysis in analyses])
+    names = name_runs([analysis.run.config for analysis in analyses])
     return [a.rename(*both) for a, both in zip(analyses, names, strict=True)]
 
 
@@ -59,7 +54,7 @@ def show_run(
     **values: object,
 ) -> Exhibit:
     """Makes the exhibit `<run>_<kind><suffix>` of a run."""
-    name = f"{wording.to_file_name(analysis.name)}_{kind}{suffix}"
+    name = f"{to_file_name(analysis.name)}_{kind}{suffix}"
     values = {"run": analysis.name, **values}
     return make_exhibit(kind, figure, rows, name=name, **values)
 
@@ -93,7 +88,7 @@ def describe_column(exhibits: Sequence[Exhibit], column: str, name: str) -> str:
     """Describes a column over the stages, from the first exhibit with it."""
     tables = (item.rows for item in exhibits if item.rows)
     rows = next((rows for rows in tables if column in rows[0]), [])
-    return wording.describe_course(rows, column, name)
+    return describe_course(rows, column, name)
 
 
 def draw_stage_rows(
@@ -101,8 +96,10 @@ def draw_stage_rows(
     panels: Mapping[str, str],
     ylabel: str,
     limits: tuple[float, float] | None = None,
-) -> Plot:
+) -> Plot | None:
     """Draws columns of a table against the stage, a line a run (and curve)."""
+    if not panels:
+        return None
     table = pd.DataFrame(rows).set_index("stage")
     names = [name for name in ("run", "curve") if name in table]
     lines = table.groupby(table[names].agg(", ".join, axis=1), sort=False)
@@ -120,123 +117,104 @@ def has_numbers(rows: Sequence[Row], name: str) -> bool:
     return any(row[name] is not None for row in rows)
 
 
-def make_output_rows(
-    analyses: Sequence[RunAnalysis],
-    labels: Sequence[str] = (),
-    *,
-    rows: np.ndarray | None = None,
-    name: str = "held_out_rows",
-    title: str = "Held-out positions",
-) -> Exhibit:
-    """Shows the truth, then a row for each run, with scores of each truth."""
-    first = analyses[0]
-    splits, data = first.splits, first.dataset
-    if rows is None:
-        rows = pictures.choose_spread(np.flatnonzero(splits.is_ood))
-    settings = [analysis.run.config.identity() for analysis in analyses]
-    flags = choose_flags(settings)
-    labels = labels or [analysis.name for analysis in analyses]
-    images = {"truth": data.to_pictures(first.evaluation.truth[rows])}
-    for label, analysis in zip(labels, analyses, strict=True):
-        images[label] = data.to_pictures(analysis.evaluation.images[rows])
-    figure = draw_rows(
-        images,
-        splits.grid[rows] if data.has_position else None,
-        pictures.get_pixel_mask(data),
-        first_row=data.first_row,
-        column_titles=pictures.title_points(data, rows),
-    )
-    table = [
-        {
-            "run": analysis.name,
-            **{flag: setting[flag] for flag in flags},
-            "subset": subset,
-            **scores,
+def tell_runs(say: Callable[..., str]) -> Callable[..., str]:
+    """Makes one line on several runs from a function of the rows of one."""
+
+    @functools.wraps(say)
+    def describe(rows: Sequence[Row], *words: str) -> str:
+        runs: dict[str, list[Row]] = {}
+        for row in rows:
+            runs.setdefault(row["run"], []).append(row)
+        said = {name: say(own, *words) for name, own in runs.items()}
+        if len(runs) == 1:
+            (text,) = said.values()
+            return f"{text[0].upper()}{text[1:]}." if text else ""
+        named = [f"{name}: {text}" for name, text in said.items() if text]
+        rest = len(named) - MAX_NAMED
+        more = f"; and {rest} more" if rest > 0 else ""
+        return f"{'; '.join(named[:MAX_NAMED])}{more}." if named else ""
+
+    return describe
+
+
+@tell_runs
+def describe_course(rows: Sequence[Row], column: str, name: str) -> str:
+    """Describes how a number changes from the first stage to the last."""
+    known = [row for row in rows if row.get(column) is not None]
+    if len(known) < 2:
+        return ""
+    first, last = known[0], known[-1]
+    start, end = first[column], last[column]
+    least = min(known, key=lambda row: row[column])
+    if abs(end - start) <= CLOSE * max(abs(start), abs(end)):
+        course = f"is about {end:.2f} in the first stage and the last"
+    else:
+        verb = "rises" if end > start else "falls"
+        places = f"({first['stage']}) to {end:.2f} ({last['stage']})"
+        course = f"{verb} from {start:.2f} {places}"
+    if least[column] < min(start, end) - CLOSE * abs(min(start, end)):
+        course += f", and is least in {least['stage']} ({least[column]:.2f})"
+    return f"{name} {course}"
+
+
+@tell_runs
+def describe_superposition(rows: Sequence[Row]) -> str:
+    """Describes if outputs are sums of memories, at far points if known."""
+    r2s: dict[str, float | None] = {}
+    for points in ("far", "all"):
+        r2s = {
+            row["OOD outputs"]: row["superposition"]
+            for row in rows
+            if row["points"] == points
         }
-        for analysis, setting in zip(analyses, settings, strict=True)
-        for subset, scores in analysis.evaluation.scores.items()
-    ]
-    return make_exhibit(
-        "samples",
-        figure,
-        table,
-        name=f"{name}_{wording.to_file_name(first.name)}",
-        heading=title,
-        region=data.region.spec,
-        vectors="" if data.is_pixels else OF_VECTORS,
-    )
+        model, truth = r2s.get("model"), r2s.get("truth")
+        if model is not None and truth is not None:
+            break
+    else:
+        return "no held-out output is bright enough to be scored"
+    share = (model - truth) / max(1 - truth, 1e-9)
+    before = r2s.get(UNTRAINED)
+    r2 = f"R² {model:.2f}; truth {truth:.2f}"
+    r2 += "" if before is None else f"; before training {before:.2f}"
+    if not share >= PARTLY:
+        what = "are no more superpositions than the true images are"
+        return f"held-out outputs {what} ({r2})"
+    part = "mostly" if share >= MOSTLY else "in part"
+    said = f"held-out outputs can {part} be written as sums of training outputs"
+    said += f" that share a factor value ({r2})"
+    # Before training, R² can be as high (claim C4).
+    if before is None:
+        said += "; the R² of an untrained network can be as high, so this alone"
+        return f"{said} shows no memorization"
+    is_as_high = before > model - CLOSE
+    return said + "; this alone shows no memorization" * is_as_high
 
 
-def make_runs(analyses: Sequence[RunAnalysis]) -> Section:
-    """Shows settings, coverage and flags."""
-    settings = _list_settings(analyses)
-    tables = [
-        make_exhibit("settings", rows=settings),
-        make_exhibit("coverage", rows=_list_coverage(analyses)),
-        make_exhibit("channels", rows=_list_channels(analyses)),
-    ]
-    return make_section(
-        "runs",
-        tables,
-        wording.describe_common(settings),
-        {analysis.name: analysis.run.description for analysis in analyses},
-    )
+@tell_runs
+def describe_kernels(rows: Sequence[Row]) -> str:
+    """Describes which of the two ideal kernels the outputs resemble."""
+    row = next((r for r in rows if r["similarity"] == "cosine"), {})
+    sum_, joint = row.get("factorized"), row.get("conjunctive")
+    if sum_ is None or joint is None:
+        return ""
+    if max(sum_, joint) < CLOSE:
+        which = "neither ideal kernel"
+    elif abs(sum_ - joint) < CLOSE:
+        which = "both ideal kernels alike"
+    else:
+        name = "factorized" if sum_ > joint else "conjunctive"
+        which = f"the {name} kernel more"
+    numbers = f"(alignment {sum_:.2f} factorized, {joint:.2f} conjunctive)"
+    return f"the outputs resemble {which} {numbers}"
 
 
-def _list_settings(analyses: Sequence[RunAnalysis]) -> list[Row]:
-    flags = [s.run.config.identity() if s.run.path else {} for s in analyses]
-    names = dict.fromkeys(
-        name
-        for settings in flags
-        for name, value in settings.items()
-        if name in SETTINGS or any(f.get(name, value) != value for f in flags)
-    )
-    return [
-        {"run": analysis.name, "held out": analysis.dataset.region.spec}
-        | {name: settings.get(name) for name in names}
-        for analysis, settings in zip(analyses, flags, strict=True)
-    ]
-
-
-def _list_coverage(analyses: Sequence[RunAnalysis]) -> list[Row]:
-    rows: list[Row] = []
-    for analysis in analyses:
-        data = analysis.dataset
-        row: Row = {"run": analysis.name, "region": data.region.spec}
-        row |= solvable.measure_coverage(data) | _list_certified(analysis)
-        if copies := describe_copies(data.copies.summary):
-            row["copies"] = copies
-        rows.append(row)
-    # Runs with more factors have more orders.
-    columns = dict.fromkeys(name for row in rows for name in row)
-    return [{name: row.get(name) for name in columns} for row in rows]
-
-
-def _list_certified(analysis: RunAnalysis) -> dict[str, float | None]:
-    orders = analysis.run.metrics.get("certificate")
-    if orders is None:
-        certificates = solvable.certify_dataset(analysis.dataset)
-        orders = solvable.summarize_certificates(analysis.dataset, certificates)
-    names = {
-        "certified": "certified",
-        "missing": "missing_rank",
-        "noise": "noise_mean",  # older runs lack it
-    }
-    return {
-        f"{short}_{order}": numbers.get(name)
-        for order, numbers in orders.items()
-        for short, name in names.items()
-    }
-
-
-def _list_channels(analyses: Sequence[RunAnalysis]) -> list[Row]:
-    return [
-        {
-            "run": analysis.name,
-            "factor": factor,
-            "transform": describe_pose_terms({"": channels}).strip(),
-            **{channel: channels.get(channel) for channel in POSE_TERMS},
-        }
-        for analysis in analyses
-        for factor, channels in analysis.run.metrics.get("channels", {}).items()
-    ]
+@tell_runs
+def describe_border(rows: Sequence[Row]) -> str:
+    """Describes if the OOD error rises with the distance to ID."""
+    rho = rows[0]["border_rank_correlation"]
+    if rho is None:
+        return ""
+    how = "rises with" if rho > 0 else "falls with"
+    how = "hardly depends on" if abs(rho) < WEAK else how
+    rank = f"(rank correlation {rho:.2f})"
+    return f"the OOD error {how} the distance to ID {rank}"

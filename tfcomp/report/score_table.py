@@ -15,7 +15,7 @@ import pandas as pd
 from tfcomp.evaluation.metrics import find_limits
 from tfcomp.evaluation.verbalize import FITTED, list_references
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.report.page import Links, Section, make_exhibit, make_section
+from tfcomp.report.page import Section, make_exhibit, make_section
 from tfcomp.statistics.seed_statistics import (
     Statistics,
     compare_settings,
@@ -39,6 +39,18 @@ RIVALS = {
     "mean_image": "mean image",
 }
 IGNORED = "one factor ignored"
+
+
+class Links(str):
+    """Text of a table's cell, whose parts link to addresses beside the page."""
+
+    parts: Sequence[tuple[str, str]]
+
+    def __new__(cls, parts: Sequence[tuple[str, str]]) -> Links:
+        """Joins texts; the address of one without a link is empty."""
+        made = super().__new__(cls, " ".join(text for text, _ in parts))
+        made.parts = parts
+        return made
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,20 @@
-"""Geometry, probes, interactions and tuning, stage by stage."""
+"""Geometry, probes, interactions, tuning and manifolds, stage by stage."""
 
 import itertools
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from tfcomp.analysis.similarity import summarize_similarity
 from tfcomp.analysis.tuning import summarize_tuning
-from tfcomp.datasets.grid_maps import Curve
 from tfcomp.evaluation import pictures
 from tfcomp.evaluation.derivatives import describe_nondifferentiable
 from tfcomp.evaluation.metrics import list_charts
-from tfcomp.evaluation.run_analysis import RunAnalysis
+from tfcomp.evaluation.run_analysis import FEW_POINTS, RunAnalysis
 from tfcomp.evaluation.run_metrics import tabulate_stages
 from tfcomp.figures.exhibits import Exhibit
+from tfcomp.figures.image_rows import draw_manifolds
 from tfcomp.figures.map_plots import draw_gram_matrices
 from tfcomp.report import run_exhibits
 from tfcomp.report.page import Section, make_exhibit, make_section
@@ -31,12 +30,6 @@ READABLE = (
 ).split()
 SHOWN = ("contrast", "gaussian_curvature")
 SIMILARITIES = {"debiased CKA": "cka", "Procrustes": "procrustes", "RSA": "rsa"}
-JUMP_PANELS = {
-    "steps, median": "speed_ratio",
-    "longest step": "max_speed_ratio",
-    "turning, median": "turning_ratio",
-    "sharpest turn": "max_turning_ratio",
-}
 
 
 def make_layers(analyses: Sequence[RunAnalysis]) -> Section:
@@ -66,22 +59,21 @@ def make_charts(
     """Makes the charts of a section, with `others` in their tables."""
     charts = list_charts(section)
     shown = [m.name for metrics in charts.values() for m in metrics]
-    tables = {s.name: tabulate_stages(s, [*shown, *others]) for s in analyses}
-    rows = run_exhibits.list_stages(
-        analyses, lambda analysis, stage: tables[analysis.name][stage]
-    )
+    rows = [
+        {"run": analysis.name, "stage": stage, **row}
+        for analysis in analyses
+        for stage, row in tabulate_stages(analysis, [*shown, *others]).items()
+    ]
     units = {pictures.label_volume(s.dataset.space) for s in analyses}
     mixed = "log(volume / units of the factors)"
     volume = units.pop() if len(units) == 1 else mixed
-    return [
-        _make_chart(chart, metrics, rows, others, chart.axis or volume)
-        for chart, all_metrics in charts.items()
-        if (
-            metrics := [
-                m for m in all_metrics if run_exhibits.has_numbers(rows, m.name)
-            ]
-        )
-    ]
+    exhibits = []
+    for chart, metrics in charts.items():
+        known = [m for m in metrics if run_exhibits.has_numbers(rows, m.name)]
+        if known:
+            label = chart.axis or volume
+            exhibits.append(_make_chart(chart, known, rows, others, label))
+    return exhibits
 
 
 def _make_chart(
@@ -98,10 +90,8 @@ def _make_chart(
         if any(abs(row[m.name] or 0.0) > ROUNDING for row in rows)
     ]
     texts = [chart.text, *(f"{m.label}: {m.about}." for m in shown if m.about)]
-    ends = (
-        min(m.limits.low for m in metrics),
-        max(m.limits.high for m in metrics),
-    )
+    limited = [m.limits for m in metrics]
+    ends = min(a.low for a in limited), max(a.high for a in limited)
     limits = ends if all(map(math.isfinite, ends)) else None
     if limits:
         whole = "{:g} to {:g}".format(*limits)
@@ -109,8 +99,7 @@ def _make_chart(
     zeros = (m.label for m in metrics if m not in shown)
     texts += [f"{label}: 0 in every stage." for label in zeros]
     panels = {m.label: m.name for m in shown}
-    draw = run_exhibits.draw_stage_rows
-    figure = draw(rows, panels, ylabel, limits) if panels else None
+    figure = run_exhibits.draw_stage_rows(rows, panels, ylabel, limits)
     columns = ["run", "stage", *(m.name for m in metrics), *others]
     return Exhibit(
         chart.name,
@@ -193,11 +182,6 @@ def _compare_stages(analyses: Sequence[RunAnalysis], name: str) -> Exhibit:
 
 def make_tuning(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows whether units depend on factors additively."""
-    analyses = [
-        s for s in analyses if len(s.dataset.space) > 1 and s.splits.is_complete
-    ]
-    if not analyses:
-        return make_section("tuning", [])
     rows = run_exhibits.list_stages(
         analyses, lambda s, name: summarize_tuning(s.tuning[name])
     )
@@ -210,16 +194,52 @@ def make_tuning(analyses: Sequence[RunAnalysis]) -> Section:
     return make_section("tuning", exhibits, said)
 
 
-def show_jumps(
-    gaps: Sequence[tuple[RunAnalysis, Curve, Any]],
-) -> Exhibit:
-    """Shows steps and turns of the stages in a gap, and outside of it."""
-    rows = [
-        {"run": analysis.name, "curve": curve.label, "stage": stage} | numbers
-        for analysis, curve, _ in gaps
-        for stage, numbers in analysis.compare_gap(curve).items()
-    ]
-    figure = run_exhibits.draw_stage_rows(
-        rows, JUMP_PANELS, "inside the gap / outside"
+def make_manifolds(analyses: Sequence[RunAnalysis]) -> Section:
+    """Shows the combinations as points in the activations of every stage."""
+    rows = run_exhibits.list_stages(
+        analyses, lambda s, stage: dict(s.for_pairs.ranks[stage])
     )
-    return make_exhibit("gap_statistics", figure, rows)
+    panels = {
+        s.upper(): s for s in ("id", "ood") if run_exhibits.has_numbers(rows, s)
+    }
+    figure = run_exhibits.draw_stage_rows(rows, panels, "participation ratio")
+    exhibits = [make_exhibit("effective_rank", figure, rows)]
+    exhibits += map(make_pca, analyses)
+    name = "the effective rank over ID points"
+    said = run_exhibits.describe_column(exhibits, "id", name)
+    return make_section("manifolds", exhibits, said, points=FEW_POINTS)
+
+
+def make_pca(analysis: RunAnalysis) -> Exhibit:
+    """Draws the first two principal components of every stage."""
+    analysis, shares, points = analysis.for_pairs, [], {}
+    for stage, components in analysis.components.items():
+        shares.append(f"{stage} {components.explained[:2].sum():.0%}")
+        # A code of one unit has a line, at 0.
+        missing = max(2 - components.features.shape[1], 0)
+        shown = components.features[:, :2]
+        points[stage] = np.pad(shown, ((0, 0), (0, missing)))
+    return show_points(analysis, "pca", points, shares=", ".join(shares))
+
+
+def show_points(
+    analysis: RunAnalysis,
+    kind: str,
+    points: Mapping[str, np.ndarray],
+    **values: str,
+) -> Exhibit:
+    """Draws the points of a run in two dimensions [n, 2] of every stage."""
+    figure = draw_manifolds(
+        points,
+        analysis.splits.grid,
+        analysis.splits.is_ood,
+        space=analysis.dataset.space.factors,
+        title=f"{analysis.name}, {kind.upper()}",
+    )
+    columns = {
+        f"{stage}_{axis}": column
+        for stage, places in points.items()
+        for axis, column in enumerate(places.T, 1)
+    }
+    rows = run_exhibits.list_points(analysis, columns)
+    return run_exhibits.show_run(analysis, kind, figure, rows, **values)

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from tfcomp.evaluation.metrics import find_limits, list_leading
+from tfcomp.evaluation.verbalize import describe_common
 from tfcomp.report.score_table import ScoredRun, read_scored
-from tfcomp.report.wording import describe_common
 from tfcomp.statistics.seed_statistics import (
     choose_flags,
     compare_settings,

@@ -21,11 +21,10 @@ from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.unit_plots import draw_tuning
-from tfcomp.report import error_section, kernel_section, manifold_section
-from tfcomp.report.manifold_section import show_embedding
+from tfcomp.report import gap_section, kernel_section, stage_section
 from tfcomp.report.page import make_exhibit
-from tfcomp.report.run_exhibits import make_output_rows
-from tfcomp.report.stage_section import make_volume_maps
+from tfcomp.report.part_section import show_embedding, try_umap
+from tfcomp.report.run_section import make_landscapes, make_output_rows
 from tfcomp.storage.published_folder import WEIGHTS_FILE
 from tfcomp.studies.paper.paper_figure import Drawer, Drawn, PaperFigure
 
@@ -140,7 +139,7 @@ def show_units(analysis: RunAnalysis, *stages: int) -> list[Exhibit]:
 
 EACH: dict[str, Callable[[RunAnalysis], Iterable[Exhibit]]] = {
     "errors": lambda analysis: [
-        error_section.make_landscapes([analysis]),
+        make_landscapes([analysis]),
         make_output_rows([analysis]),
     ],
     "superposition": show_superposition,
@@ -149,7 +148,7 @@ EACH: dict[str, Callable[[RunAnalysis], Iterable[Exhibit]]] = {
             analysis, kernel_section.compute_grams(analysis.bright_outputs)
         )
     ],
-    "volumes": make_volume_maps,
+    "volumes": stage_section.make_volume_maps,
     "embeddings": lambda analysis: [
         show_embedding(analysis, factor)[0] for factor in analysis.embeddings
     ],
@@ -160,12 +159,12 @@ EACH: dict[str, Callable[[RunAnalysis], Iterable[Exhibit]]] = {
     "first units": lambda analysis: show_units(analysis, 0),
     "early and late units": lambda analysis: show_units(analysis, 0, 3),
     "gap": lambda analysis: [
-        error_section.make_images(*gap)
-        for gap in error_section.list_scored_gaps([analysis])
+        gap_section.make_images(*gap)
+        for gap in gap_section.list_scored_gaps([analysis])
     ],
     "manifold": lambda analysis: [
-        manifold_section.make_pca(analysis),
-        *manifold_section.try_umap(analysis),
+        stage_section.make_pca(analysis),
+        *try_umap(analysis),
     ],
 }
 DRAWERS: dict[str, Drawer] = {"each": draw_each, "rows": draw_outputs}

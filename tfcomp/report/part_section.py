@@ -1,18 +1,18 @@
-"""Manifolds of stages, embeddings in pixel space, and sums of parts."""
+"""Embeddings, sums of parts, readers, and UMAP of stages."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from tfcomp.analysis.manifolds import UMAP_HINT, compute_umaps, has_umap
 from tfcomp.evaluation.pictures import picture_embedding
-from tfcomp.evaluation.run_analysis import FEW_POINTS, RunAnalysis
+from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.figures.image_rows import draw_manifolds
-from tfcomp.report import run_exhibits, wording
+from tfcomp.report import run_exhibits
 from tfcomp.report.page import Section, make_exhibit, make_section
 from tfcomp.report.run_exhibits import Row
+from tfcomp.report.stage_section import show_points
 
 PANELS = {
     "R² of a sum of parts": "additive_r2",
@@ -22,45 +22,10 @@ PANELS = {
 }
 
 
-def make_manifolds(analyses: Sequence[RunAnalysis]) -> Section:
-    """Shows the combinations as points in the activations of every stage."""
-    rows = run_exhibits.list_stages(
-        analyses, lambda s, stage: dict(s.for_pairs.ranks[stage])
-    )
-    panels = {
-        s.upper(): s for s in ("id", "ood") if run_exhibits.has_numbers(rows, s)
-    }
-    draw = run_exhibits.draw_stage_rows
-    figure = draw(rows, panels, "participation ratio") if panels else None
-    return make_section(
-        "manifolds",
-        [
-            make_exhibit("effective_rank", figure, rows),
-            *map(make_pca, analyses),
-        ],
-        wording.describe_course(
-            rows, "id", "the effective rank over ID points"
-        ),
-        points=FEW_POINTS,
-    )
-
-
 def make_umap(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows the neighborhoods of points in every stage, by UMAP."""
     exhibits = [shown for analysis in analyses for shown in try_umap(analysis)]
     return make_section("umap", exhibits, "" if has_umap() else UMAP_HINT)
-
-
-def make_pca(analysis: RunAnalysis) -> Exhibit:
-    """Draws the first two principal components of every stage."""
-    analysis, shares, points = analysis.for_pairs, [], {}
-    for stage, components in analysis.components.items():
-        shares.append(f"{stage} {components.explained[:2].sum():.0%}")
-        # A code of one unit has a line, at 0.
-        missing = max(2 - components.features.shape[1], 0)
-        shown = components.features[:, :2]
-        points[stage] = np.pad(shown, ((0, 0), (0, missing)))
-    return _show_points(analysis, "pca", points, shares=", ".join(shares))
 
 
 def try_umap(analysis: RunAnalysis) -> list[Exhibit]:
@@ -70,32 +35,10 @@ def try_umap(analysis: RunAnalysis) -> list[Exhibit]:
         return []
     try:
         points = compute_umaps(analysis.components)
-        return [_show_points(analysis, "umap", points)]
+        return [show_points(analysis, "umap", points)]
     except OSError as error:
         print(f"UMAP of {analysis.name} is left out: {error}", file=sys.stderr)
         return []
-
-
-def _show_points(
-    analysis: RunAnalysis,
-    kind: str,
-    points: Mapping[str, np.ndarray],
-    **values: str,
-) -> Exhibit:
-    figure = draw_manifolds(
-        points,
-        analysis.splits.grid,
-        analysis.splits.is_ood,
-        space=analysis.dataset.space.factors,
-        title=f"{analysis.name}, {kind.upper()}",
-    )
-    columns = {
-        f"{stage}_{axis}": column
-        for stage, places in points.items()
-        for axis, column in enumerate(places.T, 1)
-    }
-    rows = run_exhibits.list_points(analysis, columns)
-    return run_exhibits.show_run(analysis, kind, figure, rows, **values)
 
 
 def make_embeddings(analyses: Sequence[RunAnalysis]) -> Section:
@@ -106,7 +49,7 @@ def make_embeddings(analyses: Sequence[RunAnalysis]) -> Section:
         for s, factor in pairs
     ]
     exhibits = [shown for pair in pairs for shown in show_embedding(*pair)]
-    return make_section("embeddings", exhibits, wording.describe_ranks(ranks))
+    return make_section("embeddings", exhibits, describe_ranks(ranks))
 
 
 def show_embedding(analysis: RunAnalysis, factor: str) -> list[Exhibit]:
@@ -136,6 +79,17 @@ def show_embedding(analysis: RunAnalysis, factor: str) -> list[Exhibit]:
         )
         for kind, figure in figures.items()
     ]
+
+
+@run_exhibits.tell_runs
+def describe_ranks(rows: Sequence[Row]) -> str:
+    """Describes the effective ranks of embeddings, by factor."""
+    ranks = [
+        f"{row['factor']} {row['effective_rank']:.1f}"
+        for row in rows
+        if row.get("effective_rank") is not None
+    ]
+    return f"effective rank of {', '.join(ranks)}" if ranks else ""
 
 
 def make_representations(analyses: Sequence[RunAnalysis]) -> Section:

@@ -1,4 +1,4 @@
-"""Errors of outputs (figure 1b), also across a gap of one factor (figure 9)."""
+"""Outputs across a gap of one factor (figure 9), and between positions."""
 
 from collections.abc import Sequence
 
@@ -9,15 +9,15 @@ from tfcomp.analysis import interpolation
 from tfcomp.analysis.interpolation import Interpolation
 from tfcomp.datasets.grid_maps import Curve
 from tfcomp.evaluation import pictures
-from tfcomp.evaluation.image_metrics import compute_border, compute_ssim
-from tfcomp.evaluation.metrics import list_metrics
+from tfcomp.evaluation.image_metrics import compute_ssim
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
-from tfcomp.report import run_exhibits, stage_section, wording
+from tfcomp.report import run_exhibits
 from tfcomp.report.page import Section, make_exhibit, make_section
-from tfcomp.report.run_exhibits import Row
+from tfcomp.report.run_exhibits import CLOSE, Row
+from tfcomp.report.run_section import make_landscapes
 
 Gap = tuple[RunAnalysis, Curve, Interpolation]
 
@@ -26,103 +26,12 @@ R2_NAMES = {
     "linear_r2": "output, linear weights",
     "truth_r2": "true image on the edges",
 }
-
-
-def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
-    """Shows errors by combination, and by distance to ID."""
-    groups = run_exhibits.group_runs(
-        [analysis for analysis in analyses if analysis.has_map]
-    )
-    edged = [
-        analysis
-        for analysis in analyses
-        if len(analysis.dataset.space) > 1
-        and len(_list_distances(analysis)) > 1
-    ]
-    border = [{"run": s.name, **compute_border(s)} for s in edged]
-    about = " ".join(
-        f"{m.name}: {m.about}{f', in {m.unit}' if m.unit else ''}."
-        for m in list_metrics("image")
-    )
-    rows = [
-        {"run": analysis.name, "subset": subset, **scores}
-        for analysis in analyses
-        for subset, scores in analysis.evaluation.scores.items()
-    ]
-    exhibits = [make_landscapes(group) for group in groups]
-    if edged:
-        exhibits.append(_make_border(edged, border))
-    exhibits.append(make_exhibit("all_scores", rows=rows, scores=about))
-    return make_section("errors", exhibits, wording.describe_border(border))
-
-
-def make_between(analyses: Sequence[RunAnalysis], count: int) -> Section:
-    """Shows errors at `count` values of each factor, between positions, too."""
-    finer = [analysis.refine(count) for analysis in analyses]
-    rows = [
-        {
-            "run": analysis.name,
-            "subset": f"{name}_between",
-            "points": int(chosen.sum()),
-            **analysis.evaluation.scores[name],
-            "ssim_error": compute_ssim(analysis).get(f"ssim_error_{name}"),
-        }
-        for analysis in finer
-        for name, chosen in analysis.subsets.items()
-    ]
-    mapped = [analysis for analysis in finer if analysis.has_map]
-    maps = run_exhibits.group_runs(mapped)
-    exhibits = [make_landscapes(group, "between") for group in maps]
-    exhibits.append(make_exhibit("between_scores", rows=rows))
-    return make_section("between", exhibits, count=count)
-
-
-def make_landscapes(
-    analyses: Sequence[RunAnalysis], kind: str = "landscape"
-) -> Exhibit:
-    """Maps the errors of runs with the same factors and region."""
-    errors = {
-        analysis.name: analysis.for_maps.error_ratio for analysis in analyses
-    }
-    first = analyses[0].for_maps
-    suffix = "" if len(analyses) > 1 else f"_{wording.to_file_name(first.name)}"
-    return make_exhibit(
-        kind,
-        pictures.picture_maps(
-            first.dataset, errors, pictures.label_error(first.dataset)
-        ),
-        run_exhibits.list_points(first, errors),
-        name=f"{kind}{suffix}",
-        reference=first.dataset.reference_name,
-        planes=pictures.describe_planes(first.dataset),
-    )
-
-
-def _make_border(
-    analyses: Sequence[RunAnalysis], border: Sequence[Row]
-) -> Exhibit:
-    rows = [
-        {"run": row["run"], "distance": distance, "relative_mse": error}
-        for analysis, row in zip(analyses, border, strict=True)
-        for distance, error in zip(
-            _list_distances(analysis), row["border_relative_mse"], strict=True
-        )
-    ]
-    table = pd.DataFrame(rows).pivot(
-        index="distance", columns="run", values="relative_mse"
-    )
-    figure = draw_curves(
-        table[[row["run"] for row in border]],
-        xlabel="distance to the nearest ID grid point (grid steps)",
-        ylabel=pictures.label_error(analyses[0].dataset),
-    )
-    reference = analyses[0].dataset.reference_name
-    return make_exhibit("border", figure, rows, reference=reference)
-
-
-def _list_distances(analysis: RunAnalysis) -> list[float]:
-    steps = analysis.border_distance
-    return np.unique(steps[np.isfinite(steps) & (steps > 0)]).tolist()
+JUMP_PANELS = {
+    "steps, median": "speed_ratio",
+    "longest step": "max_speed_ratio",
+    "turning, median": "turning_ratio",
+    "sharpest turn": "max_turning_ratio",
+}
 
 
 def make_gaps(analyses: Sequence[RunAnalysis]) -> Section:
@@ -136,7 +45,6 @@ def make_gaps(analyses: Sequence[RunAnalysis]) -> Section:
             factor=analysis.curves[0].factor.name,
         )
         for analysis in analyses
-        if analysis.curves
     ]
     gaps = list_scored_gaps(analyses)
     rows = [summarize_curve(*gap) for gap in gaps]
@@ -144,8 +52,8 @@ def make_gaps(analyses: Sequence[RunAnalysis]) -> Section:
         exhibits += [make_images(*gap), _make_weights(*gap)]
     if gaps:
         table = make_exhibit("interpolation", rows=rows)
-        exhibits = [table, *exhibits, stage_section.show_jumps(gaps)]
-    return make_section("gaps", exhibits, wording.describe_gaps(rows))
+        exhibits = [table, *exhibits, _show_jumps(gaps)]
+    return make_section("gaps", exhibits, describe_gaps(rows))
 
 
 def list_scored_gaps(analyses: Sequence[RunAnalysis]) -> list[Gap]:
@@ -239,3 +147,58 @@ def _name_curve(analysis: RunAnalysis, curve: Curve) -> tuple[str, str]:
         return analysis.name, ""
     # Names of levels may have characters that no file name can have.
     return f"{analysis.name}, {curve.label}", f"_{labels.index(curve.label)}"
+
+
+def _show_jumps(
+    gaps: Sequence[Gap],
+) -> Exhibit:
+    """Shows steps and turns of the stages in a gap, and outside of it."""
+    rows = [
+        {"run": analysis.name, "curve": curve.label, "stage": stage} | numbers
+        for analysis, curve, _ in gaps
+        for stage, numbers in analysis.compare_gap(curve).items()
+    ]
+    figure = run_exhibits.draw_stage_rows(
+        rows, JUMP_PANELS, "inside the gap / outside"
+    )
+    return make_exhibit("gap_statistics", figure, rows)
+
+
+@run_exhibits.tell_runs
+def describe_gaps(rows: Sequence[Row]) -> str:
+    """Describes if outputs in a gap are interpolations of its edges."""
+    pairs = [(row["interpolation_r2"], row["truth_r2"]) for row in rows]
+    pairs = [pair for pair in pairs if None not in pair]
+    if not pairs:
+        return ""
+    output, truth = (sum(v) / len(v) for v in zip(*pairs, strict=True))
+    how, than = "as much", "as"
+    if output > truth + CLOSE:
+        how, than = "more", "than"
+    elif output < truth - CLOSE:
+        how, than = "less", "than"
+    return (
+        f"outputs in the gap are {how} a linear combination of the edge images "
+        f"{than} the true images are (R² {output:.2f}; truth {truth:.2f})"
+    )
+
+
+def make_between(analyses: Sequence[RunAnalysis], count: int) -> Section:
+    """Shows errors at `count` values of each factor, between positions, too."""
+    finer = [analysis.refine(count) for analysis in analyses]
+    rows = [
+        {
+            "run": analysis.name,
+            "subset": f"{name}_between",
+            "points": int(chosen.sum()),
+            **analysis.evaluation.scores[name],
+            "ssim_error": compute_ssim(analysis).get(f"ssim_error_{name}"),
+        }
+        for analysis in finer
+        for name, chosen in analysis.subsets.items()
+    ]
+    mapped = [analysis for analysis in finer if analysis.has_map]
+    maps = run_exhibits.group_runs(mapped)
+    exhibits = [make_landscapes(group, "between") for group in maps]
+    exhibits.append(make_exhibit("between_scores", rows=rows))
+    return make_section("between", exhibits, count=count)

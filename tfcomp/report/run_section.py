@@ -1,0 +1,229 @@
+"""Settings of runs, their outputs, and errors by combination (figure 1b)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from tfcomp.datasets import solvable
+from tfcomp.datasets.notes import describe_copies
+from tfcomp.evaluation import pictures
+from tfcomp.evaluation.image_metrics import compute_border
+from tfcomp.evaluation.metrics import list_metrics
+from tfcomp.evaluation.run_analysis import RunAnalysis
+from tfcomp.evaluation.verbalize import describe_common, to_file_name
+from tfcomp.figures.curve_plots import draw_curves
+from tfcomp.figures.exhibits import Exhibit
+from tfcomp.figures.image_rows import draw_rows
+from tfcomp.models.acting_starts import POSE_TERMS
+from tfcomp.models.decoders.acting import describe_pose_terms
+from tfcomp.report import run_exhibits
+from tfcomp.report.page import Section, make_exhibit, make_section
+from tfcomp.report.run_exhibits import Row
+from tfcomp.statistics.seed_statistics import choose_flags
+
+# Flags that the table always has, beside flags in which runs differ.
+SETTINGS = "dataset encoding model depth width epochs seed".split()
+OF_VECTORS = (
+    "Images are embeddings, shown by the nearest item's picture, else in "
+    "shades of gray; outputs are sums of parts that are fitted to ID."
+)
+
+
+def make_runs(analyses: Sequence[RunAnalysis]) -> Section:
+    """Shows settings, coverage and flags."""
+    settings = _list_settings(analyses)
+    tables = [
+        make_exhibit("settings", rows=settings),
+        make_exhibit("coverage", rows=_list_coverage(analyses)),
+        make_exhibit("channels", rows=_list_channels(analyses)),
+    ]
+    return make_section(
+        "runs",
+        tables,
+        describe_common(settings),
+        {analysis.name: analysis.run.description for analysis in analyses},
+    )
+
+
+def _list_settings(analyses: Sequence[RunAnalysis]) -> list[Row]:
+    flags = [s.run.config.identity() if s.run.path else {} for s in analyses]
+    names = dict.fromkeys(
+        name
+        for settings in flags
+        for name, value in settings.items()
+        if name in SETTINGS or any(f.get(name, value) != value for f in flags)
+    )
+    return [
+        {"run": analysis.name, "held out": analysis.dataset.region.spec}
+        | {name: settings.get(name) for name in names}
+        for analysis, settings in zip(analyses, flags, strict=True)
+    ]
+
+
+def _list_coverage(analyses: Sequence[RunAnalysis]) -> list[Row]:
+    rows: list[Row] = []
+    for analysis in analyses:
+        data = analysis.dataset
+        row: Row = {"run": analysis.name, "region": data.region.spec}
+        row |= solvable.measure_coverage(data) | _list_certified(analysis)
+        if copies := describe_copies(data.copies.summary):
+            row["copies"] = copies
+        rows.append(row)
+    # Runs with more factors have more orders.
+    columns = dict.fromkeys(name for row in rows for name in row)
+    return [{name: row.get(name) for name in columns} for row in rows]
+
+
+def _list_certified(analysis: RunAnalysis) -> dict[str, float | None]:
+    orders = analysis.run.metrics.get("certificate")
+    if orders is None:
+        certificates = solvable.certify_dataset(analysis.dataset)
+        orders = solvable.summarize_certificates(analysis.dataset, certificates)
+    names = {
+        "certified": "certified",
+        "missing": "missing_rank",
+        "noise": "noise_mean",  # older runs lack it
+    }
+    return {
+        f"{short}_{order}": numbers.get(name)
+        for order, numbers in orders.items()
+        for short, name in names.items()
+    }
+
+
+def _list_channels(analyses: Sequence[RunAnalysis]) -> list[Row]:
+    return [
+        {
+            "run": analysis.name,
+            "factor": factor,
+            "transform": describe_pose_terms({"": channels}).strip(),
+            **{channel: channels.get(channel) for channel in POSE_TERMS},
+        }
+        for analysis in analyses
+        for factor, channels in analysis.run.metrics.get("channels", {}).items()
+    ]
+
+
+def make_output_rows(
+    analyses: Sequence[RunAnalysis],
+    labels: Sequence[str] = (),
+    *,
+    rows: np.ndarray | None = None,
+    name: str = "held_out_rows",
+    title: str = "Held-out positions",
+) -> Exhibit:
+    """Shows the truth, then a row for each run, with scores of each truth."""
+    first = analyses[0]
+    splits, data = first.splits, first.dataset
+    if rows is None:
+        rows = pictures.choose_spread(np.flatnonzero(splits.is_ood))
+    settings = [analysis.run.config.identity() for analysis in analyses]
+    flags = choose_flags(settings)
+    labels = labels or [analysis.name for analysis in analyses]
+    images = {"truth": data.to_pictures(first.evaluation.truth[rows])}
+    for label, analysis in zip(labels, analyses, strict=True):
+        images[label] = data.to_pictures(analysis.evaluation.images[rows])
+    figure = draw_rows(
+        images,
+        splits.grid[rows] if data.has_position else None,
+        pictures.get_pixel_mask(data),
+        first_row=data.first_row,
+        column_titles=pictures.title_points(data, rows),
+    )
+    table = [
+        {
+            "run": analysis.name,
+            **{flag: setting[flag] for flag in flags},
+            "subset": subset,
+            **scores,
+        }
+        for analysis, setting in zip(analyses, settings, strict=True)
+        for subset, scores in analysis.evaluation.scores.items()
+    ]
+    return make_exhibit(
+        "samples",
+        figure,
+        table,
+        name=f"{name}_{to_file_name(first.name)}",
+        heading=title,
+        region=data.region.spec,
+        vectors="" if data.is_pixels else OF_VECTORS,
+    )
+
+
+def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
+    """Shows errors by combination, and by distance to ID."""
+    groups = run_exhibits.group_runs(
+        [analysis for analysis in analyses if analysis.has_map]
+    )
+    edged = [
+        analysis
+        for analysis in analyses
+        if len(analysis.dataset.space) > 1
+        and len(_list_distances(analysis)) > 1
+    ]
+    border = [{"run": s.name, **compute_border(s)} for s in edged]
+    about = " ".join(
+        f"{m.name}: {m.about}{f', in {m.unit}' if m.unit else ''}."
+        for m in list_metrics("image")
+    )
+    rows = [
+        {"run": analysis.name, "subset": subset, **scores}
+        for analysis in analyses
+        for subset, scores in analysis.evaluation.scores.items()
+    ]
+    exhibits = [make_landscapes(group) for group in groups]
+    if edged:
+        exhibits.append(_make_border(edged, border))
+    exhibits.append(make_exhibit("all_scores", rows=rows, scores=about))
+    said = run_exhibits.describe_border(border)
+    return make_section("errors", exhibits, said)
+
+
+def make_landscapes(
+    analyses: Sequence[RunAnalysis], kind: str = "landscape"
+) -> Exhibit:
+    """Maps the errors of runs with the same factors and region."""
+    errors = {
+        analysis.name: analysis.for_maps.error_ratio for analysis in analyses
+    }
+    first = analyses[0].for_maps
+    suffix = "" if len(analyses) > 1 else f"_{to_file_name(first.name)}"
+    return make_exhibit(
+        kind,
+        pictures.picture_maps(
+            first.dataset, errors, pictures.label_error(first.dataset)
+        ),
+        run_exhibits.list_points(first, errors),
+        name=f"{kind}{suffix}",
+        reference=first.dataset.reference_name,
+        planes=pictures.describe_planes(first.dataset),
+    )
+
+
+def _make_border(
+    analyses: Sequence[RunAnalysis], border: Sequence[Row]
+) -> Exhibit:
+    rows = [
+        {"run": row["run"], "distance": distance, "relative_mse": error}
+        for analysis, row in zip(analyses, border, strict=True)
+        for distance, error in zip(
+            _list_distances(analysis), row["border_relative_mse"], strict=True
+        )
+    ]
+    table = pd.DataFrame(rows).pivot(
+        index="distance", columns="run", values="relative_mse"
+    )
+    figure = draw_curves(
+        table[[row["run"] for row in border]],
+        xlabel="distance to the nearest ID grid point (grid steps)",
+        ylabel=pictures.label_error(analyses[0].dataset),
+    )
+    reference = analyses[0].dataset.reference_name
+    return make_exhibit("border", figure, rows, reference=reference)
+
+
+def _list_distances(analysis: RunAnalysis) -> list[float]:
+    steps = analysis.border_distance
+    return np.unique(steps[np.isfinite(steps) & (steps > 0)]).tolist()
