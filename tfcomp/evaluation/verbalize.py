@@ -1,12 +1,17 @@
 """Names of runs, and sentences on scores that claim no more than they show."""
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.statistics.seed_statistics import IGNORED, choose_flags, make_label
+
+if TYPE_CHECKING:
+    from tfcomp.evaluation.loading import LoadedRun
 
 # Relative MSE: the reference (`Dataset.reference`) has 1.
 FITTED = 0.05
@@ -74,6 +79,17 @@ def describe_common(settings: Sequence[Mapping[str, Any]]) -> str:
         parts.append(words)
     text = ", ".join(parts)
     return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def describe_model(run: LoadedRun) -> str:
+    """Describes data and held-out combinations of a model."""
+    data, every = run.dataset, run.dataset.splits.all
+    factors = ", ".join(f"{f.name} ({f.size})" for f in data.space)
+    return (
+        f"{run.name}: {run.config.data.dataset} of {factors}; "
+        f"{len(every):,} combinations, {int(every.is_ood.sum()):,} held "
+        f"out ({data.region.spec}); relative_mse 1: {data.reference_name}"
+    )
 
 
 def describe_scores(metrics: Mapping[str, Any]) -> str:

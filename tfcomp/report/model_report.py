@@ -19,13 +19,14 @@ from tfcomp.evaluation import loading, pictures
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.evaluation.run_metrics import compute_metrics
+from tfcomp.evaluation.verbalize import describe_model
 from tfcomp.figures.exhibits import Plot, figure_to_png
 from tfcomp.figures.layout import Width, fit_width
 from tfcomp.models.stages import make_stage_model
 from tfcomp.report.explorer import Explorer
 from tfcomp.report.page import TEMPLATES, keep_filled, render_template
 from tfcomp.report.report_build import build_report
-from tfcomp.report.run_exhibits import list_points
+from tfcomp.report.run_exhibits import find_analysis, tabulate_points
 from tfcomp.report.stage_section import make_charts
 
 Scores = dict[str, dict[str, float | None]]
@@ -64,12 +65,14 @@ class ModelReport:
     def __repr__(self) -> str:
         frames = [self._tabulate(), *self.tables.values()]
         shown = [frame.to_string(**NUMBERS, na_rep="-") for frame in frames[:2]]
-        return "\n\n".join([f"{self._describe()}\n{shown[0]}", *shown[1:]])
+        return "\n\n".join(
+            [f"{describe_model(self.run)}\n{shown[0]}", *shown[1:]]
+        )
 
     def _repr_html_(self) -> str:
         return render_template(
             TEMPLATES / "model_report.html",
-            text=self._describe(),
+            text=describe_model(self.run),
             table=Markup(self._tabulate().to_html(**NUMBERS, na_rep="–")),
             picture=figure_to_png(self.plot_samples()),
         )
@@ -77,15 +80,6 @@ class ModelReport:
     def _tabulate(self) -> pd.DataFrame:
         deviations = pd.DataFrame(self.score_sds).add_suffix(" sd")
         return pd.DataFrame(self.scores).join(deviations)
-
-    def _describe(self) -> str:
-        data, every = self.dataset, self.dataset.splits.all
-        factors = ", ".join(f"{f.name} ({f.size})" for f in data.space)
-        return (
-            f"{self.name}: {self.run.config.data.dataset} of {factors}; "
-            f"{len(every):,} combinations, {int(every.is_ood.sum()):,} held "
-            f"out ({data.region.spec}); relative_mse 1: {data.reference_name}"
-        )
 
     @property
     def stages(self) -> list[str]:
@@ -184,16 +178,7 @@ class ModelReport:
         `ssim_error`, 1 less the structural similarity. With a reader, whether
         it finds each factor (`reads_<factor>`).
         """
-        run = self.analysis
-        columns = {"mse": run.error, "relative_mse": run.error_ratio}
-        if run.ssim_error is not None:
-            columns["ssim_error"] = run.ssim_error
-        if self.run.reader is not None:
-            images = run.evaluation.images
-            hits = self.run.reader.check(images, run.splits.grid)
-            names = [f"reads_{name}" for name in self.dataset.space.names]
-            columns |= dict(zip(names, hits.T, strict=True))
-        return pd.DataFrame(list_points(run, columns))
+        return tabulate_points(self.analysis)
 
     def plot_samples(self, subset: str = "", *, width: Width = "") -> Plot:
         """Plots true images above outputs of `ood`, or of `id` without any.
@@ -269,10 +254,3 @@ class ModelReport:
             rule = f"must be among {', '.join(self.stages)}"
             raise ConfigError("stage", rule, stage)
         return stage
-
-
-def find_analysis(model: ModelReport | str | Path) -> RunAnalysis:
-    """Returns the analysis of a model, or of a run, given by its folder."""
-    if isinstance(model, ModelReport):
-        return model.analysis
-    return RunAnalysis(loading.load_run(model))

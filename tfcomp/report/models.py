@@ -18,8 +18,9 @@ from tfcomp.evaluation import loading
 from tfcomp.evaluation.adapters import check_outputs, wrap_model
 from tfcomp.evaluation.point_scores import evaluate_images, try_metrics
 from tfcomp.evaluation.readers import Reader, list_readings
-from tfcomp.report.model_report import ModelReport, Scores, find_analysis
+from tfcomp.report.model_report import ModelReport, Scores
 from tfcomp.report.report_build import build_report
+from tfcomp.report.run_exhibits import find_analysis
 
 
 def load_run(path: str | Path) -> ModelReport:

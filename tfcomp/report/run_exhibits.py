@@ -1,19 +1,26 @@
 """What sections share: exhibits of a run, and findings in words."""
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.evaluation.verbalize import name_runs, to_file_name
 from tfcomp.figures.curve_plots import draw_stage_panels, join_curves
 from tfcomp.figures.exhibits import Exhibit, Plot
 from tfcomp.report.page import make_exhibit
+
+if TYPE_CHECKING:
+    from tfcomp.report.model_report import ModelReport
 
 Row = dict[str, Any]
 
@@ -24,6 +31,13 @@ WEAK = 0.3  # smaller correlations support no conclusion
 MOSTLY, PARTLY = 0.5, 0.1
 MAX_NAMED = 3
 UNTRAINED = "before training"  # among rows of superposition scores
+
+
+def find_analysis(model: ModelReport | str | Path) -> RunAnalysis:
+    """Returns the analysis of a model, or of a run, given by its folder."""
+    if isinstance(model, str | Path):
+        return RunAnalysis(load_run(model))
+    return model.analysis
 
 
 def group_runs(analyses: Sequence[RunAnalysis]) -> list[list[RunAnalysis]]:
@@ -71,6 +85,18 @@ def list_points(
     """Lists factors and split of every grid point beside columns [n]."""
     factors = analysis.dataset.space.name_values(analysis.splits.grid)
     return to_rows({**factors, "is_ood": analysis.splits.is_ood, **columns})
+
+
+def tabulate_points(analysis: RunAnalysis) -> pd.DataFrame:
+    """Returns errors of every grid point, and what a reader finds there."""
+    columns = {"mse": analysis.error, "relative_mse": analysis.error_ratio}
+    if analysis.ssim_error is not None:
+        columns["ssim_error"] = analysis.ssim_error
+    if (reader := analysis.run.reader) is not None:
+        hits = reader.check(analysis.evaluation.images, analysis.splits.grid)
+        names = [f"reads_{name}" for name in analysis.dataset.space.names]
+        columns |= dict(zip(names, hits.T, strict=True))
+    return pd.DataFrame(list_points(analysis, columns))
 
 
 def list_stages(

@@ -102,20 +102,15 @@ def score_runs(
 
 def make_table(runs: Sequence[ScoredRun]) -> Exhibit:
     """Makes the table of settings, one row each."""
-    groups = _group_settings(runs)
-    means = {
-        setting: {s: _summarize(group, s) for s in SUBSETS}
-        for setting, group in groups.items()
-    }
     rows = []
-    for setting, group in groups.items():
+    for setting, group in _group_settings(runs).items():
         ordered = sorted(group, key=lambda run: run.seed)
         parts = [(str(run.seed), run.link) for run in ordered[:MAX_LINKS]]
         if len(group) > MAX_LINKS:
             parts.append((f"… ({len(group)})", ""))
         row: dict[str, Any] = {"setting": setting, "seeds": Links(parts)}
         for subset in SUBSETS:
-            found, name = means[setting][subset], subset.upper()
+            found, name = _summarize(group, subset), subset.upper()
             row |= {name: found.mean if found else None}
             row |= {f"{name} 95 %": _format_interval(found)}
         for column in ("untrained", *RIVALS.values(), IGNORED):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -68,10 +69,8 @@ class Results:
     @property
     def own_metrics(self) -> dict[str, Any]:
         """Declarations of users' metrics by name."""
-        metrics: dict[str, Any] = {}
-        for run in self.loaded:
-            metrics |= run.own_metrics
-        return metrics
+        own = (run.own_metrics.items() for run in self.loaded)
+        return dict(itertools.chain(*own))
 
 
 def _join_path(numbers: DataFrame) -> Any:
