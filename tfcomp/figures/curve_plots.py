@@ -67,9 +67,7 @@ def draw_curves(
     _draw_lines(axes, points, list(map(str, table)), logy)
     if shaded is not None:
         shade_interval(axes, *shaded)
-    _keep_ticks_whole(axes, points)
     axes.set(xlabel=xlabel, ylabel=ylabel)
-    finish_axes(axes)
     return layout.finish_figure(figure, title, lambda: points)
 
 
@@ -91,17 +89,9 @@ def draw_curve_panels(
         if floors and panel in floors:
             (low, high), floor = axes.get_ylim(), floors[panel]
             axes.set_ylim(max(low, floor), max(high, floor + 1))
-        _keep_ticks_whole(axes, points)
         axes.set_xlabel(xlabel)
-        finish_axes(axes)
         layout.add_panel_title(axes, panel, _PANEL_WIDTH)
     return layout.finish_figure(figure, "", lambda: table)
-
-
-def _keep_ticks_whole(axes: Axes, points: pd.DataFrame) -> None:
-    x = points["x"].to_numpy(float)
-    if (x == x.round()).all():
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def draw_stage_panels(
@@ -128,7 +118,6 @@ def draw_stage_panels(
         layout.add_panel_title(axes, panel, width)
         axes.set_xticks(range(len(places)), places, **look)
         axes.set_xlim(-0.4, len(places) - 0.6)
-        finish_axes(axes)
     grid[0].set_ylabel(ylabel)
     if limits:
         margin = 0.03 * (limits[1] - limits[0])
@@ -140,6 +129,8 @@ def _draw_lines(
     axes: Axes, points: pd.DataFrame, names: Sequence[str], is_log: bool = False
 ) -> None:
     """Draws lines that look as their place among the names says."""
+    if (points["x"] % 1 == 0).all():
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     for name, rows in points.groupby("line", sort=False):
         columns = [rows[key].to_numpy(float) for key in ("x", "mean")]
         x, mean = columns
@@ -161,6 +152,7 @@ def _draw_lines(
             axes.fill_between(x, low, rows["high"], lw=1, **look)
     if is_log:
         set_log_scale(axes, points["mean"])
+    finish_axes(axes)
 
 
 def merge_stages(lists: Sequence[Sequence[str]]) -> list[str]:

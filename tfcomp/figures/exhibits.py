@@ -51,10 +51,7 @@ class Plot(Figure):
 def melt(
     arrays: Mapping[Any, Any], names: Sequence[str], value: str
 ) -> pd.DataFrame:
-    """Returns a row for each number of arrays.
-
-    The names are those of the columns for the array and for each of its axes.
-    """
+    """Returns a row for each number of arrays, named by array and axes."""
     tables = []
     for key, content in arrays.items():
         array = np.asarray(content)
@@ -132,11 +129,7 @@ def tile_images(images: np.ndarray, columns: int) -> np.ndarray:
 def make_sprite(
     images: Mapping[str, np.ndarray], upright: bool
 ) -> dict[str, Any]:
-    """Returns images [n, H, W, C] of one size, clipped to 0..1, in one PNG.
-
-    The result has the tiles of `images`, the size and the columns of tiles, and
-    the `sprite`, a data URL. Equal images are one tile.
-    """
+    """Returns images [n, H, W, C], clipped to 0..1, as tiles of one PNG."""
     tiles, places = dict[bytes, int](), {}
     for name, stack in images.items():
         shown = np.nan_to_num(arrange_channels(stack), posinf=1.0, neginf=0.0)

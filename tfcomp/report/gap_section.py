@@ -95,33 +95,28 @@ def _make_weights(
     analysis: RunAnalysis, curve: Curve, scores: Interpolation
 ) -> Exhibit:
     values = curve.factor.values()[scores.rows]
-    # A gap of a periodic factor may contain its wrap.
-    is_wrapped = np.any(np.diff(values) < 0)
-    numbers = scores.r2, scores.linear_r2, scores.truth_r2
-    name, suffix = _name_curve(analysis, curve)
-    figure = draw_curves(
-        pd.DataFrame(
-            dict(zip(R2_NAMES.values(), numbers, strict=True)),
-            None if is_wrapped else values,
-        ),
-        xlabel=curve.factor.label,
-        ylabel="R² in pixel space",
-        title=name,
-    )
     columns = {
         curve.factor.name: values,
         "fraction": scores.fraction,
         "weight_before": scores.weights[:, 0],
         "weight_after": scores.weights[:, 1],
-        **dict(zip(R2_NAMES, numbers, strict=True)),
+        "interpolation_r2": scores.r2,
+        "linear_r2": scores.linear_r2,
+        "truth_r2": scores.truth_r2,
     }
+    # A gap of a periodic factor may contain its wrap.
+    is_wrapped = np.any(np.diff(values) < 0)
+    table = pd.DataFrame({R2_NAMES[key]: columns[key] for key in R2_NAMES})
+    name, suffix = _name_curve(analysis, curve)
+    figure = draw_curves(
+        table if is_wrapped else table.set_axis(values),
+        xlabel=curve.factor.label,
+        ylabel="R² in pixel space",
+        title=name,
+    )
+    rows = run_exhibits.to_rows(columns)
     return run_exhibits.show_run(
-        analysis,
-        "gap_weights",
-        figure,
-        run_exhibits.to_rows(columns),
-        suffix=suffix,
-        run=name,
+        analysis, "gap_weights", figure, rows, suffix=suffix, run=name
     )
 
 

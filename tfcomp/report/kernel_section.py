@@ -41,19 +41,18 @@ def list_scores(analysis: RunAnalysis) -> list[Row]:
     known = analysis.bright_outputs[analysis.splits.is_id]
     is_ood = analysis.splits.is_ood
     rows = []
-    parts = [
-        ("model", analysis.superposition, analysis.bright_outputs[is_ood]),
-        ("truth", analysis.composed, analysis.bright_truth[is_ood]),
-    ]
+    parts = {
+        "model": (analysis.superposition, analysis.bright_outputs),
+        "truth": (analysis.composed, analysis.bright_truth),
+    }
     if before := analysis.untrained:
-        unseen = before.bright_outputs[is_ood]
-        parts.append((UNTRAINED, before.superposition, unseen))
-    for name, scores, unseen in parts:
-        inputs = np.full(len(unseen), np.nan)
+        parts[UNTRAINED] = before.superposition, before.bright_outputs
+    for name, (scores, outputs) in parts.items():
+        unseen = outputs[is_ood]
+        inputs = is_multiple = np.full(len(unseen), np.nan)
         if name != UNTRAINED and analysis.superposed_inputs is not None:
             pair = unseen, analysis.superposed_inputs
             inputs = superposition.score_combinations(*pair, known)
-        is_multiple = np.full(len(unseen), np.nan)
         if analysis.dataset.has_position:
             images = unseen.reshape(-1, *analysis.dataset.image_shape)
             counts = count_own_peaks(images, "bright")

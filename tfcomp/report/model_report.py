@@ -13,12 +13,9 @@ from markupsafe import Markup
 
 from tfcomp.analysis.jacobians import compute_stage_metrics, evaluate_in_batches
 from tfcomp.config.errors import ConfigError, name_arguments
-from tfcomp.datasets.solvable import measure_coverage
-from tfcomp.datasets.views import read_points
-from tfcomp.evaluation import loading, pictures
-from tfcomp.evaluation.derivatives import choose_jacobian
+from tfcomp.datasets import solvable, views
+from tfcomp.evaluation import derivatives, loading, pictures, run_metrics
 from tfcomp.evaluation.run_analysis import RunAnalysis
-from tfcomp.evaluation.run_metrics import compute_metrics
 from tfcomp.evaluation.verbalize import describe_model
 from tfcomp.figures.exhibits import Plot, figure_to_png
 from tfcomp.figures.layout import Width, fit_width
@@ -63,11 +60,9 @@ class ModelReport:
         self._means, self.score_sds = sampled
 
     def __repr__(self) -> str:
-        frames = [self._tabulate(), *self.tables.values()]
-        shown = [frame.to_string(**NUMBERS, na_rep="-") for frame in frames[:2]]
-        return "\n\n".join(
-            [f"{describe_model(self.run)}\n{shown[0]}", *shown[1:]]
-        )
+        frames = [self._tabulate(), *self.tables.values()][:2]
+        shown = [frame.to_string(**NUMBERS, na_rep="-") for frame in frames]
+        return "\n".join([describe_model(self.run), "\n\n".join(shown)])
 
     def _repr_html_(self) -> str:
         return render_template(
@@ -107,12 +102,12 @@ class ModelReport:
     @cached_property
     def coverage(self) -> dict[str, float]:
         """The shares of combinations, values and pixels outside the region."""
-        return measure_coverage(self.run.dataset)
+        return solvable.measure_coverage(self.run.dataset)
 
     @cached_property
     def measures(self) -> dict[str, Any]:
         """The measures in `metrics.json`, without the start of training."""
-        return compute_metrics(self.analysis)
+        return run_metrics.compute_metrics(self.analysis)
 
     @name_arguments
     def refine(self, between: int) -> ModelReport:
@@ -159,13 +154,12 @@ class ModelReport:
         Raises:
             ConfigError: As `activations`.
         """
-        self._check_stage(stage)
+        part = make_stage_model(self.model, [self._check_stage(stage)])
         if factors is None and not by_name:
             return self.analysis.metrics[stage]
-        part = make_stage_model(self.model, [stage])
-        jacobian_fn = choose_jacobian(self.model, self.dataset.space)
+        jacobian = derivatives.choose_jacobian(self.model, self.dataset.space)
         return evaluate_in_batches(
-            lambda f: compute_stage_metrics(part, f, jacobian_fn),
+            lambda f: compute_stage_metrics(part, f, jacobian),
             self._read_points(factors, by_name),
         )[stage]
 
@@ -243,7 +237,7 @@ class ModelReport:
     def _read_points(self, factors: Any, by_name: dict[str, Any]) -> np.ndarray:
         if factors is None and not by_name:
             return self.dataset.splits.grid
-        return read_points(self.dataset.space, factors, by_name)
+        return views.read_points(self.dataset.space, factors, by_name)
 
     def _refuse_order(self, purpose: str) -> NoReturn:
         rule = f"must have an ordered factor {purpose}"
