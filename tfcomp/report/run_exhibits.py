@@ -1,11 +1,9 @@
 """What sections share: exhibits of a run, and findings in words."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,9 +17,6 @@ from tfcomp.figures.curve_plots import draw_stage_panels, join_curves
 from tfcomp.figures.exhibits import Exhibit, Plot
 from tfcomp.report.page import make_exhibit
 
-if TYPE_CHECKING:
-    from tfcomp.report.model_report import ModelReport
-
 Row = dict[str, Any]
 
 CLOSE = 0.05  # numbers that differ less are "about equal"
@@ -33,11 +28,12 @@ MAX_NAMED = 3
 UNTRAINED = "before training"  # among rows of superposition scores
 
 
-def find_analysis(model: ModelReport | str | Path) -> RunAnalysis:
-    """Returns the analysis of a model, or of a run, given by its folder."""
+def find_analysis(model: Any) -> RunAnalysis:
+    """Returns the analysis of a `ModelReport`, or of a run's folder."""
     if isinstance(model, str | Path):
         return RunAnalysis(load_run(model))
-    return model.analysis
+    analysis: RunAnalysis = model.analysis
+    return analysis
 
 
 def group_runs(analyses: Sequence[RunAnalysis]) -> list[list[RunAnalysis]]:
