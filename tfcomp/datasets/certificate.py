@@ -30,9 +30,8 @@ ROWS = 512  # combinations that are added at a time
 
 @dataclass(frozen=True)
 class Certificate:
-    """Combinations that are determined if at most `order` factors interact."""
+    """Combinations that training determines at an order."""
 
-    order: int
     certified: np.ndarray  # mask of all combinations, [n]
     images: np.ndarray  # rows of the fewest more with which all are determined
 
@@ -50,7 +49,7 @@ def certify(
         rows = number_rows(points)
         certified = np.isin(rows[len(train) :], rows[: len(train)])
         first = np.unique(rows[len(train) :], return_index=True)[1]
-        return Certificate(order, certified, first[~certified[first]])
+        return Certificate(certified, first[~certified[first]])
     points -= points.min(axis=0)
     sizes = points.max(axis=0) + 1
     subsets = itertools.combinations(sizes.tolist(), order)
@@ -60,7 +59,7 @@ def certify(
     null = _find_null(codes[: len(train)], count)
     asked = codes[len(train) :]
     certified = ~_leave(asked, null)
-    return Certificate(order, certified, _complete(asked, null))
+    return Certificate(certified, _complete(asked, null))
 
 
 def number_effects(table: np.ndarray, order: int) -> tuple[np.ndarray, int]:

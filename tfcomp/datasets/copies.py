@@ -6,7 +6,7 @@ a factor apart whose training images are equal.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,24 +15,20 @@ import numpy as np
 from tfcomp.datasets.factors import FactorSpace, number, number_rows
 from tfcomp.datasets.splits import Splits
 
-BLOCK = 256  # images at a time
-Render = Callable[[np.ndarray], np.ndarray]
+Render = Callable[[np.ndarray], Iterable[np.ndarray]]
 Aliases = dict[str, list[np.ndarray]]
 
 
 @dataclass(frozen=True)
 class Copies:
-    """Equal images of a split.
-
-    `summary` is the entry of `metrics.json`, empty without equal images.
-    `num_repeated` training combinations have the image of another one.
-    `aliases` are values that training never tells apart: wherever all other
-    factors are equal, so are the images. `partial_aliases` are other values
-    with equal images somewhere.
-    """
+    """Equal images of a split."""
 
     is_copy: np.ndarray  # of all combinations: held out, has a training image
+    # The entry of `metrics.json`, empty without equal images. `num_repeated`
+    # training combinations have the image of another one; `partial_aliases`
+    # are values, but `aliases`, with equal images somewhere.
     summary: dict[str, Any]
+    # Values with equal training images wherever all other factors are equal.
     aliases: Mapping[str, list[np.ndarray]] = field(default_factory=dict)
 
 
@@ -62,9 +58,9 @@ def find_copies(render: Render, space: FactorSpace, splits: Splits) -> Copies:
 def _number_images(render: Render, table: np.ndarray) -> np.ndarray:
     """Returns equal numbers for equal images, [n], by hashes of 64 bits."""
     hashes: list[int] = []
-    for part in np.array_split(table, len(table) // BLOCK + 1):
+    for images in render(table):
         # Adding 1 rounds away the last bits of pixels near 0.
-        for image in render(part).astype(np.float32) + np.float32(1):
+        for image in images.astype(np.float32) + np.float32(1):
             digest = hashlib.blake2b(image.data, digest_size=8).digest()
             hashes.append(int.from_bytes(digest, "little"))
     return number(np.array(hashes, np.uint64))

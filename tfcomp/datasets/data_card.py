@@ -14,7 +14,7 @@ from typing import Any
 import jinja2
 import numpy as np
 
-from tfcomp.datasets.dataset import MAX_PIXELS, Dataset
+from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factors import Factor
 
 CARD_FILE = "README.md"
@@ -24,10 +24,7 @@ TEMPLATE = Path(__file__).with_name("data_card.md")
 def hash_images(dataset: Dataset) -> str:
     """Returns the SHA-256 of the images of all combinations, in hex."""
     digest = hashlib.sha256()
-    factors = dataset.splits.all.factors
-    size = max(1, MAX_PIXELS // math.prod(dataset.image_shape))
-    for start in range(0, len(factors), size):
-        images = dataset.render_array(factors[start : start + size])
+    for images in dataset.render_parts(dataset.splits.all.factors):
         digest.update(np.rint(255 * images).astype(np.uint8).tobytes())
     return digest.hexdigest()
 

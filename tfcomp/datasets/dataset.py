@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -205,7 +205,7 @@ class Dataset:
     @cached_property
     def copies(self) -> Copies:
         """Held-out images that training contains, and equal training images."""
-        return find_copies(self.render_array, self.space, self.splits)
+        return find_copies(self.render_parts, self.space, self.splits)
 
     @cached_property
     def subsets(self) -> dict[str, np.ndarray]:
@@ -244,11 +244,15 @@ class Dataset:
         self, factors: np.ndarray, render: Render | None = None
     ) -> np.ndarray:
         """Renders a factor table into an array, by default with `render`."""
-        render = render or self.render
-        # Parts that stay in a cache of the processor.
+        return np.concatenate([*self.render_parts(factors, render)])
+
+    def render_parts(
+        self, factors: np.ndarray, render: Render | None = None
+    ) -> Iterator[np.ndarray]:
+        """Yields images by parts that stay in a cache of the processor."""
         size = max(1, MAX_PIXELS // math.prod(self.image_shape))
-        parts = np.array_split(factors, len(factors) // size + 1)
-        return np.concatenate([np.asarray(render(part)) for part in parts])
+        for part in np.array_split(factors, len(factors) // size + 1):
+            yield np.asarray((render or self.render)(part))
 
     def to_pictures(self, images: np.ndarray) -> np.ndarray:
         """Returns images as they are shown, [n, H, W, C]."""

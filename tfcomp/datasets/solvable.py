@@ -58,12 +58,9 @@ def _list_training(dataset: Dataset) -> np.ndarray:
 def summarize_certificates(
     dataset: Dataset, certificates: Mapping[int, Certificate | None]
 ) -> dict[str, dict[str, float | None]]:
-    """Returns the numbers of `metrics.json`, by order.
+    """Returns the numbers of `metrics.json` (docs/solvable.md), by order.
 
-    `certified` is the share of held-out combinations that are certified, and
-    `missing_rank` the fewest further images that certify all combinations;
-    `noise_mean` and `noise_max` are the variance of a certified sum, in units
-    of that of an image. None where nothing is held out or was computed.
+    `missing_rank` is the number of further images that certify all.
     """
     is_ood = dataset.splits.all.is_ood
     train = _list_training(dataset)
@@ -194,10 +191,7 @@ def _find_range(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns the smallest and largest value of pixels, [H, W, C] each."""
     table = table[choose_rows(len(table), MAX_IMAGES)]
-    parts = np.array_split(table, len(table) // 256 + 1)
-    ranges = [
-        (images.min(axis=0), images.max(axis=0))
-        for images in map(dataset.render_array, filter(len, parts))
-    ]
+    parts = filter(len, dataset.render_parts(table))
+    ranges = [(part.min(axis=0), part.max(axis=0)) for part in parts]
     low, high = zip(*ranges, strict=True)
     return np.min(low, axis=0), np.max(high, axis=0)

@@ -41,26 +41,16 @@ class Points:
 
 @dataclass(frozen=True)
 class Splits:
-    """Factor tables of one dataset, float32 values, columns as the space.
+    """Factor tables of one dataset, float32 values, columns as the space."""
 
-    Attributes:
-        train: Examples that training draws from, [n, F].
-        points: Points of analyses: every combination of the space, in its
-            order, or a sample of the existing ones.
-        hidden: Factors with a value that occurs in the region but never in
-            training. With any, the split does not test composition.
-        is_complete: True if the points are every combination of the space, so
-            that numbers over them can be reshaped to `space.shape`.
-        existing: All existing combinations; None if they are the points.
-        is_streamed: True if scores are over all existing combinations.
-    """
-
-    train: np.ndarray
-    points: Points
+    train: np.ndarray  # examples, [n, F]
+    points: Points  # of analyses: all existing combinations, or a sample
+    # Factors with a value that occurs in the region but never in training.
+    # With any, the split does not test composition.
     hidden: tuple[str, ...]
-    is_complete: bool = True
-    existing: Points | None = None
-    is_streamed: bool = False
+    is_complete: bool = True  # numbers of points can be reshaped to the space
+    existing: Points | None = None  # all combinations; None if the points are
+    is_streamed: bool = False  # scores are over all existing combinations
 
     @property
     def grid(self) -> np.ndarray:

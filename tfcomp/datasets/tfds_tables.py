@@ -22,6 +22,7 @@ PUBLISHED_NAMES = {
     "smallnorb": "smallNORB",
 }
 SYNONYMS = {"posX": "x_position", "posY": "y_position"}
+BATCH = 1024  # examples that are read at a time
 TFDS_CODE = "tensorflow_datasets."
 # Keys of a class or message: of TFDS, Protocol Buffers, and older versions.
 CLASS_KEYS = ("pythonClassName", "python_class_name", "type", "proto_cls")
@@ -51,10 +52,8 @@ def read_tfds(name: str, data_dir: str) -> FactorTable:
         raise TableError("image", "must have one size", list(pixels.shape))
     dtype = np.dtype(pixels.np_dtype)
     images = allocate((len(classes), *pixels.shape), dtype)
-    start = 0
-    for batch in _read_batches(builder, ["image"]):
-        images[start : start + len(batch["image"])] = batch["image"]
-        start += len(batch["image"])
+    for number, batch in enumerate(_read_batches(builder, ["image"])):
+        images[BATCH * number :][: len(batch["image"])] = batch["image"]
     return FactorTable(images, classes, **known)
 
 
@@ -76,7 +75,7 @@ def _read_batches(builder: Any, keys: list[str]) -> Iterator[Any]:
         # Small data sets are cached, which costs time here.
         read_config=tfds.ReadConfig(try_autocache=False),
     )
-    return examples.batch(1024).as_numpy_iterator()
+    return examples.batch(BATCH).as_numpy_iterator()
 
 
 def _find_labels(features: dict[str, Any], is_class: type) -> dict[str, str]:

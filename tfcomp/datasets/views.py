@@ -143,11 +143,8 @@ def read_points(
 ) -> np.ndarray:
     """Returns a table of factor values, float32 [n, F].
 
-    Args:
-        factors: Values [n, F] or [F], or a mapping or pandas table of the
-            names of factors.
-        by_name: Values by the name of the factor: a number, the name of a
-            level, or a list of them. Single values go with all others.
+    Factors are values [n, F] or [F], or a mapping or pandas table by name: a
+    number, the name of a level, or a list of them. Single values go with all.
     """
     names = ", ".join(space.names)
     if factors is None or hasattr(factors, "keys"):

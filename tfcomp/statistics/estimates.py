@@ -125,12 +125,11 @@ def estimate_fact(values: Values, limits: Limits = REAL) -> Estimate | None:
 
 def estimate_trend(rows: Rows, _: Limits = REAL) -> Estimate | None:
     """Returns the mean rank correlation with the place, and Page's p."""
-    known = {seed: list(row) for seed, row in rows.items() if row is not None}
-    numbers = [[x for x in row if x is not None] for row in known.values()]
-    sizes = {*map(len, known.values()), *map(len, numbers)}
-    if len(known) < len(rows) or len(sizes) != 1 or min(sizes) < 3:
+    numbers = [[x for x in row or () if x is not None] for row in rows.values()]
+    sizes = {len(row or ()) for row in rows.values()} | {*map(len, numbers)}
+    if len(sizes) != 1 or min(sizes) < 3:
         return None
-    ranks = zip(known, map(_correlate_ranks, numbers), strict=True)
+    ranks = zip(rows, map(_correlate_ranks, numbers), strict=True)
     found = estimate_mean(dict(ranks), CORRELATION)
     if found is None:
         return None

@@ -136,12 +136,9 @@ def computes(
 ) -> Callable[[Function], Function]:
     """Declares metrics of a function that returns them by name.
 
-    Several declarations of one function stand above each other.
-
-    Args:
-        of: What the metrics have values of; the others are as in `Metric`.
-        names: Names, separated by spaces, that docs/outputs.md defines.
-        **texts: `<label>: <definition>` of metrics that pages show, by name.
+    Several declarations of one function stand above each other. docs/outputs.md
+    defines `names`, separated by spaces; `texts` are `<label>: <definition>` of
+    metrics that pages show, by name.
     """
 
     def add(function: Function) -> Function:

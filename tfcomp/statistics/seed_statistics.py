@@ -48,8 +48,7 @@ def compute_statistics(
     if not len(sample) or np.isnan(sample).any():
         return None
     deviation = float(sample.std(ddof=1)) if len(sample) > 1 else None
-    ends = compute_interval(sample.tolist(), limits)
-    low, high = ends or (None, None)
+    low, high = compute_interval(sample.tolist(), limits) or (None, None)
     return Statistics(float(sample.mean()), deviation, low, high, len(sample))
 
 
@@ -105,10 +104,7 @@ def compare_settings(
 ) -> pd.DataFrame:
     """Compares settings at equal seeds: the first with each other one, or all.
 
-    The row of a pair has the flags of both (`<flag>_a`, `<flag>_b`), the score
-    and `NUMBERS`: the mean difference b - a, p of the paired t-test, `p_holm`,
-    adjusted for the pairs of the score, and for errors the geometric mean of
-    b / a; None without a number.
+    Rows are those of `paired.csv` (docs/sweeps.md); None without a number.
     """
     import pandas as pd
 

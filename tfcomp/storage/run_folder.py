@@ -146,9 +146,8 @@ def find_metrics(path: Path) -> dict[str, Any] | None:
 
 def is_finished(path: Path) -> bool:
     """Checks whether a run has its scores and its model, both undamaged."""
-    if find_metrics(path) is None:
-        return False
     try:
+        read_metrics(path)
         check_model(path / MODEL_FILE)
         with zipfile.ZipFile(path / MODEL_FILE) as archive:
             return archive.testzip() is None
