@@ -40,13 +40,6 @@ def change_model(file: Path, change: Callable[[dict], None]) -> None:
             archive.writestr(name, content)
 
 
-def test_folder_without_a_run(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="does not exist"):
-        check_run(tmp_path / "no")
-    with pytest.raises(RunError, match="has no run.flags"):
-        check_run(tmp_path)
-
-
 @pytest.mark.parametrize("name", ["metrics.json", "model.keras"])
 def test_missing_and_damaged_files(copy: Path, name: str) -> None:
     (copy / name).write_bytes(b"{")
@@ -62,7 +55,13 @@ def test_missing_and_damaged_files(copy: Path, name: str) -> None:
     assert not is_finished(copy)
 
 
-def test_run_of_another_version(copy: Path) -> None:
+def test_folders_without_a_run_and_of_another_version(
+    copy: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(RunError, match="does not exist"):
+        check_run(tmp_path / "no")
+    with pytest.raises(RunError, match="has no run.flags"):
+        check_run(tmp_path)
     file = copy / "run.flags"
     lines = file.read_text().splitlines()[1:-1]  # without checksums
     for line in ("--color=red", "--depth=0"):

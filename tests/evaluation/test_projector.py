@@ -20,10 +20,7 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from werkzeug.test import Client
 
 from tfcomp.config.errors import RunError
-from tfcomp.evaluation.projector import (
-    make_sprite,
-    write_projector,
-)
+from tfcomp.evaluation.projector import make_sprite, write_projector
 
 NUM_POINTS = 7
 FRAMES = np.array([0, 1, 2, 3, 4, 5, np.nan])

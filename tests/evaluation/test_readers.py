@@ -184,9 +184,8 @@ def test_a_split_where_only_the_ellipse_turns() -> None:
 def test_combinations_that_do_not_exist_have_none(diagonal: Dataset) -> None:
     """Held-out squares, which stand for all shapes, are missing."""
     every, splits = diagonal.splits.all, diagonal.splits
-    shape = dict(reference_scores.list_ignorant(diagonal))["without_shape"][
-        0, 0
-    ]
+    points = dict(reference_scores.list_ignorant(diagonal))
+    shape = points["without_shape"][0, 0]
     known = every[~every.is_ood | (every.factors[:, 0] != shape)]
     splits = dataclasses.replace(splits, points=known, existing=known)
     lacking = dataclasses.replace(diagonal, splits=splits)

@@ -44,10 +44,9 @@ def list_jacobians(
     model: keras.Model, space: FactorSpace
 ) -> tuple[JacobianFn, JacobianFn]:
     """Returns exact Jacobians and differences by *ordered* factor."""
-    ordered = [space.factors[column] for column in space.ordered]
     differences = functools.partial(
         jacobians.compute_difference_jacobians,
-        values=[factor.values() for factor in ordered],
+        values=[f.values() for f in space if not f.categorical],
     )
     fallback = _fix_classes(differences, space)
     layers = {layer.name: layer for layer in model.layers}
@@ -127,8 +126,7 @@ def make_interaction_fn(
 ) -> Callable[[np.ndarray], Interactions]:
     """Returns a function from points [n, F] to the interactions of stages."""
     exact, fallback = list_jacobians(model, space)
-    ordered = [space.factors[column] for column in space.ordered]
-    ranges = [factor.high - factor.low for factor in ordered]
+    ranges = [f.high - f.low for f in space if not f.categorical]
     if len(ranges) < 2 or exact is fallback or _find_own(model):
         return lambda points: {}
     stages = make_stage_model(model)

@@ -194,9 +194,9 @@ def compute_error_curve(analysis: RunAnalysis) -> dict[str, list[float]]:
 @computes("run", CORRELATION, "neighbor_cosine")
 def compute_neighbors(analysis: RunAnalysis) -> Numbers:
     """Compares low-rank embeddings of neighboring values (figure 3)."""
-    space, means = analysis.dataset.space, []
-    for factor in (space.factors[column] for column in space.ordered):
-        if factor.name in analysis.embeddings:
+    means = []
+    for factor in analysis.dataset.space:
+        if factor.name in analysis.embeddings and not factor.categorical:
             outputs = analysis.embeddings[factor.name].matrices
             cosines = kernels.compute_neighbor_cosines(outputs, factor.periodic)
             means.append(mean_or_none(cosines))

@@ -5,12 +5,10 @@ from functools import cached_property
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from tfcomp.analysis import interpolation, similarity
 from tfcomp.analysis.distances import compute_border_distance
 from tfcomp.analysis.features import mean_or_none
-from tfcomp.analysis.jacobians import evaluate_in_batches
 from tfcomp.analysis.kernel_regression import KernelFit, fit_kernels
 from tfcomp.analysis.kernels import summarize_alignment
 from tfcomp.analysis.scores import compute_mse_per_image
@@ -218,13 +216,13 @@ def draw_superposed_inputs(
     f(mean g(x'), g(y)): [n_ood, F, H, W, C], NaN where no ID point shares the
     value. None for an index, a model with other inputs, or too large images.
     """
-    decode = _find_decoder(model)
+    decoder = _find_decoder(model)
     size = splits.is_ood.sum() * splits.grid.shape[1]
-    if decode is None or size * math.prod(model.output_shape[1:]) > MAX_SIZE:
+    if decoder is None or size * math.prod(model.output_shape[1:]) > MAX_SIZE:
         return None
     grid, is_id = splits.grid, splits.is_id
-    encode = tf.function(make_stage_model(model, ["code"]), autograph=False)
-    codes = evaluate_in_batches(encode, grid)["code"]  # [n, code]
+    encoder = make_stage_model(model, ["code"])
+    codes = encoder.predict(grid, verbose=0)["code"]  # [n, code]
     images = []
     for column in grid.T:
         values, place = np.unique(column, return_inverse=True)
@@ -232,25 +230,16 @@ def draw_superposed_inputs(
         means = [
             c.mean(axis=0) if len(c) else c.sum(axis=0) * np.nan for c in shared
         ]
-        drawn = evaluate_in_batches(decode, np.stack(means))["image"]
+        drawn = decoder.predict(np.stack(means), verbose=0)
         images.append(drawn[place[splits.is_ood]])
     return np.stack(images, axis=1)
 
 
-def _find_decoder(model: keras.Model) -> tf.types.experimental.Callable | None:
-    """Returns the function from codes [m, code] to `{"image": [m, ...]}`."""
-    layers = {layer.name: layer for layer in model.layers}
-    code = layers.get("code")
-    if code is None or isinstance(code, FactorIndex):
-        return None
+def _find_decoder(model: keras.Model) -> keras.Model | None:
+    """Returns the part of a model from codes [m, code] to images."""
     try:
+        code = model.get_layer("code")
         decoder = keras.Model(code.output, model.output)
-    except ValueError:  # the image depends on something else, too
+    except ValueError:  # none, or the image depends on something else, too
         return None
-    # Numbers of codes differ, and without a signature each would be traced.
-    spec = tf.TensorSpec([None, *code.output.shape[1:]], code.output.dtype)
-    return tf.function(
-        lambda codes: {"image": decoder(codes)},
-        autograph=False,
-        input_signature=[spec],
-    )
+    return None if isinstance(code, FactorIndex) else decoder

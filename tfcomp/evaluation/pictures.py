@@ -76,8 +76,7 @@ def title_points(dataset: Dataset, rows: np.ndarray) -> list[str]:
 
 def label_volume(space: FactorSpace) -> str:
     """Returns the axis label of log-volumes, as `log(volume / px²)`."""
-    factors = [space.factors[i] for i in space.ordered]
-    counts = Counter(factor.unit or factor.name for factor in factors)
+    counts = Counter(f.unit or f.name for f in space if not f.categorical)
     units = [u + _POWERS.get(n, f"^{n}") for u, n in counts.items()]
     product = "·".join(units)
     return f"log(volume / {f'({product})' if len(units) > 1 else product})"

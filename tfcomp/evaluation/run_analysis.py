@@ -126,10 +126,8 @@ class RunAnalysis(OutputAnalysis):
             for stage, row in recorded.items()
             if row and NO_SCORES.keys() <= row.keys()
         }
-        is_known = probes.keys() >= set(self.stages)
-        return self._evaluator.analyze_layers(
-            self.metrics, probes if is_known else None
-        )
+        known = probes if probes.keys() >= {*self.stages} else None
+        return self._evaluator.analyze_layers(self.metrics, known)
 
     @cached_property
     def interactions(self) -> derivatives.Interactions:

@@ -55,7 +55,6 @@ CURVATURE = Chart(
 @computes("stages", SHARE, "floor_fraction_id floor_fraction_ood", better="low")
 def compute_volume_spread(analysis: RunAnalysis) -> Rows:
     """Tests how evenly a stage spreads the factors (section 3.4, figure 2e)."""
-    # 0 if it stretches them alike everywhere. A fold moves no mean.
     is_id, is_ood = analysis.splits.is_id, analysis.splits.is_ood
     both = is_id.any() and is_ood.any()
     rows: Rows = {}
@@ -97,10 +96,9 @@ def _spread(name: str, volume: np.ndarray, analysis: RunAnalysis) -> Numbers:
 @computes("stages", SHARE, "chance_factorization")
 def compute_orthogonality(analysis: RunAnalysis) -> Rows:
     """Scores the angles between directions of factors (figures 2a to 2d)."""
-    space = analysis.dataset.space
-    if len(space.ordered) < 2:
+    factors = [f for f in analysis.dataset.space if not f.categorical]
+    if len(factors) < 2:
         return {}  # of one direction there is nothing to factorize
-    factors = [space.factors[column] for column in space.ordered]
     ranges = np.array([factor.high - factor.low for factor in factors])
     rows: Rows = {}
     for stage, g in analysis.metrics.items():
