@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tfcomp.statistics.estimates import estimate_mean
@@ -105,9 +106,12 @@ def estimate_r2(
 
 def is_open(runs: pd.DataFrame, fitted: pd.DataFrame) -> bool:
     """Tells if fewer than half of the runs fit, or two are copies."""
-    numbers = fitted.filter(regex="^(?!train/).+/").dropna(axis=1)
-    is_copied = numbers.shape[1] >= MIN_EQUAL and numbers.duplicated().any()
-    return bool(is_copied or len(fitted) < MIN_FITTED * len(runs))
+    numbers = fitted.filter(regex="^(?!train/).+/").to_numpy(float)
+    numbers = numbers[:, ~np.isnan(numbers).any(axis=0)]
+    is_copied = numbers.shape[1] >= MIN_EQUAL and (
+        len(np.unique(numbers, axis=0)) < len(numbers)
+    )
+    return is_copied or len(fitted) < MIN_FITTED * len(runs)
 
 
 def average(runs: pd.DataFrame, path: str) -> float:
