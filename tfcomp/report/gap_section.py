@@ -192,8 +192,6 @@ def make_between(analyses: Sequence[RunAnalysis], count: int) -> Section:
         for analysis in finer
         for name, chosen in analysis.subsets.items()
     ]
-    mapped = [analysis for analysis in finer if analysis.has_map]
-    maps = run_exhibits.group_runs(mapped)
-    exhibits = [make_landscapes(group, "between") for group in maps]
-    exhibits.append(make_exhibit("between_scores", rows=rows))
+    table = make_exhibit("between_scores", rows=rows)
+    exhibits = [*make_landscapes(finer, "between"), table]
     return make_section("between", exhibits, count=count)

@@ -166,12 +166,7 @@ def make_answer(
 ) -> Answer:
     """Makes the first screen; without an explorer it has a map of errors."""
     shown = [make_samples(group) for group in run_exhibits.group_runs(analyses)]
-    if with_map:
-        mapped = [analysis for analysis in analyses if analysis.has_map]
-        shown += [
-            run_section.make_landscapes(group)
-            for group in run_exhibits.group_runs(mapped)
-        ]
+    shown += run_section.make_landscapes(analyses) if with_map else []
     tabled = [analysis for analysis in analyses if analysis.run.tables]
     sentences = [*map(part_section.describe_layers, tabled)]
     if len(analyses) > 1:

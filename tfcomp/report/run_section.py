@@ -154,9 +154,6 @@ def make_output_rows(
 
 def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows errors by combination, and by distance to ID."""
-    groups = run_exhibits.group_runs(
-        [analysis for analysis in analyses if analysis.has_map]
-    )
     edged = [
         analysis
         for analysis in analyses
@@ -173,7 +170,7 @@ def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
         for analysis in analyses
         for subset, scores in analysis.evaluation.scores.items()
     ]
-    exhibits = [make_landscapes(group) for group in groups]
+    exhibits = make_landscapes(analyses)
     if edged:
         exhibits.append(_make_border(edged, border))
     exhibits.append(make_exhibit("all_scores", rows=rows, scores=about))
@@ -183,8 +180,14 @@ def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
 
 def make_landscapes(
     analyses: Sequence[RunAnalysis], kind: str = "landscape"
-) -> Exhibit:
-    """Maps the errors of runs with the same factors and region."""
+) -> list[Exhibit]:
+    """Maps errors: an exhibit for runs with the same factors and region."""
+    mapped = [analysis for analysis in analyses if analysis.has_map]
+    groups = run_exhibits.group_runs(mapped)
+    return [_make_landscape(group, kind) for group in groups]
+
+
+def _make_landscape(analyses: Sequence[RunAnalysis], kind: str) -> Exhibit:
     errors = {
         analysis.name: analysis.for_maps.error_ratio for analysis in analyses
     }

@@ -139,7 +139,7 @@ def show_units(analysis: RunAnalysis, *stages: int) -> list[Exhibit]:
 
 EACH: dict[str, Callable[[RunAnalysis], Iterable[Exhibit]]] = {
     "errors": lambda analysis: [
-        make_landscapes([analysis]),
+        *make_landscapes([analysis]),
         make_output_rows([analysis]),
     ],
     "superposition": show_superposition,
