@@ -16,7 +16,7 @@ from tfcomp.evaluation.projector import write_projections
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.evaluation.run_metrics import compute_metrics
 from tfcomp.models.stages import make_model
-from tfcomp.report.report_build import MAKERS
+from tfcomp.report.report_build import MAKERS, SUBJECTS
 from tfcomp.training.experiment import train_and_evaluate
 
 
@@ -53,9 +53,10 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> RunAnalysis:
     return RunAnalysis(load_run(config.run_dir))
 
 
-def list_exhibits(study: RunAnalysis, names: str) -> dict[str, list[dict]]:
+def list_exhibits(study: RunAnalysis, text: str) -> dict[str, list[dict]]:
     """The rows of all exhibits of some sections, which need not be drawn."""
-    sections = [MAKERS[name]([study]) for name in names.split()]
+    names = [n for n in text.split() if SUBJECTS.get(n, bool)(study)]
+    sections = [MAKERS[name]([study]) for name in names]
     return {e.name: list(e.rows) for s in sections for e in s.exhibits}
 
 
