@@ -85,6 +85,23 @@ def test_equal_images_are_those_of_all_pairs(region: str) -> None:
     assert all(some & {p for p in sometimes if p[0] == n} for n, *_ in some)
 
 
+@pytest.mark.parametrize(
+    ("region", "num_copies", "num_held_out"),
+    [
+        ("montero:element", 8, 8),
+        ("random_box:.1:21", 128, 192),
+        ("uselis:4:1:orientation,x", 768, 1728),
+        ("orthotopic:1", 0, 1280),
+    ],
+)
+def test_copies_of_sprites(
+    region: str, num_copies: int, num_held_out: int
+) -> None:
+    dataset = make_sprites(region, *SPRITES)
+    assert dataset.copies.is_copy.sum() == num_copies
+    assert dataset.splits.is_ood.sum() == num_held_out
+
+
 def test_orthogonal_sprites_do_not_tell_half_turns_apart() -> None:
     dataset = make_sprites("wiedemer:orthogonal", *SPRITES)
     summary = dataset.copies.summary
