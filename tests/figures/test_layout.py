@@ -118,10 +118,7 @@ def test_rendering_leaves_the_figure_as_it_was() -> None:
     figure = Figure(dpi=60)
     figure.add_subplot().plot([0, 1], [0, 1], label="line")
     before = figure.dpi, figure.canvas, tuple(figure.get_size_inches())
-    array, png = (
-        figure_to_array(figure),
-        figure_to_png(figure, dpi=100),
-    )
+    array, png = figure_to_array(figure), figure_to_png(figure, dpi=100)
     assert array.dtype == np.uint8 and array.shape == (480, 640, 4)
     pixels = np.asarray(Image.open(io.BytesIO(png)))
     np.testing.assert_array_equal(array, pixels)
