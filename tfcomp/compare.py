@@ -22,11 +22,7 @@ from tfcomp.config.command import Command
 from tfcomp.config.errors import ConfigError, suggest
 from tfcomp.config.run_config import split_names
 from tfcomp.evaluation.metrics import adopt_metrics, find_limits
-from tfcomp.statistics.seed_statistics import (
-    compute_statistics,
-    format_rows,
-    list_numbers,
-)
+from tfcomp.statistics import seed_statistics
 from tfcomp.storage.files import make_folder, write_table, write_text
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.tables.flatten import NO_FLAGS
@@ -101,10 +97,15 @@ def tabulate_settings(
     for setting, group in groups:
         row = dict(zip(varied, setting, strict=False)) | {"seeds": len(group)}
         for score in scores:
-            values = numbers.loc[group["run"], score].tolist()
-            found = compute_statistics(values, limits=find_limits(score))
+            values, limits = (
+                numbers.loc[group["run"], score],
+                find_limits(score),
+            )
+            found = seed_statistics.compute_statistics([*values], limits=limits)
             columns = (f"{score} {n}" for n in ("mean", "sd", "low", "high"))
-            row |= zip(columns, list_numbers(found), strict=True)
+            row |= zip(
+                columns, seed_statistics.list_numbers(found), strict=True
+            )
         rows.append(row)
     return pd.DataFrame(rows, dtype=object)
 
@@ -117,7 +118,7 @@ def _format_markdown(table: pd.DataFrame, scores: Sequence[str]) -> str:
         + [_format(row[f"{s} mean"], row[f"{s} sd"]) for s in scores]
         for row in table.to_dict("records")
     ]
-    return format_rows([[*names, *scores], *rows])
+    return seed_statistics.format_rows([[*names, *scores], *rows])
 
 
 def _format(mean: float | None, spread: float | None) -> str:

@@ -151,10 +151,7 @@ def push(
 def push_model(
     model: Path, folder: Path, evaluation: Path, lineage: Mapping[str, Any]
 ) -> tuple[Path, bool]:
-    """Copies a SavedModel to the next version, unless it is the last one.
-
-    Returns the version that has the model, and whether it is new.
-    """
+    """Copies a SavedModel; returns its version, and True if that is new."""
 
     def write(partial: Path) -> None:
         shutil.copytree(model, partial, dirs_exist_ok=True)

@@ -12,9 +12,9 @@ import tensorflow as tf
 
 import tfcomp.models.keras_objects  # noqa: F401
 from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
-from tfcomp.models.axis_embedding import AxisEmbedding
 from tfcomp.models.decoders.forced_rendering import parse_axes
 from tfcomp.models.forced_rendering import (
+    AxisEmbedding,
     EntropyRegularizer,
     VarianceRegularizer,
 )

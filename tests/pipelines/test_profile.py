@@ -13,7 +13,7 @@ from pipelines.profile import (
     make_works,
     parse_profile,
 )
-from pipelines.steps.examples import list_datasets
+from pipelines.steps.training import list_datasets
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.flagfiles import list_flagfiles
 

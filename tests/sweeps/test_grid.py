@@ -13,11 +13,7 @@ from tfcomp.studies.thresholds import command as threshold
 from tfcomp.sweeps import grid as grid_module
 from tfcomp.sweeps import scheduler_options
 from tfcomp.sweeps.grid import Trial, make_trials, parse_grid
-from tfcomp.sweeps.scheduler_options import (
-    SchedulerOptions,
-    count_threads,
-    list_gpus,
-)
+from tfcomp.sweeps.scheduler_options import SchedulerOptions
 
 NUM_TRIALS = {
     "sweep_ablation.flags": 60,
@@ -181,6 +177,7 @@ def test_searches_are_counted_before_they_are_made(
 
 def test_cores_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)))
+    count_threads = scheduler_options.count_threads
     assert [count_threads(n) for n in (1, 2, 3, 8, 20)] == [8, 4, 2, 1, 1]
 
 
@@ -197,4 +194,4 @@ def test_gpus_that_the_environment_allows(
     visible: str, expected: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    assert list_gpus() == expected
+    assert scheduler_options.list_gpus() == expected

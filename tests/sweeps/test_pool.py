@@ -15,7 +15,7 @@ from distributed import Client, LocalCluster
 from tests.sweeps import tasks
 from tests.sweeps.tasks import make_task, read_pids
 from tfcomp.config.errors import ConfigError
-from tfcomp.sweeps import workload
+from tfcomp.sweeps import scheduler_options
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.worker_task import Task
 from tfcomp.sweeps.workload import Outcome, Pool, open_pool
@@ -49,7 +49,7 @@ def start_script(folder: Path, *arguments: str) -> subprocess.Popen:
 
 
 def test_more_trials_than_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workload, "list_gpus", lambda: ["0"])
+    monkeypatch.setattr(scheduler_options, "list_gpus", lambda: ["0"])
     with pytest.raises(ConfigError, match="--workers must be at most 1, one"):
         with open_pool(SchedulerOptions(workers=2)):
             pass

@@ -9,7 +9,7 @@ import pytest
 
 from tests.sweeps import tasks
 from tests.sweeps.tasks import make_task, read_pids
-from tfcomp.sweeps import workload
+from tfcomp.sweeps import scheduler_options, workload
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.worker_task import Task
 from tfcomp.sweeps.workload import Pool, open_pool
@@ -57,7 +57,7 @@ def test_a_failure_has_a_reason_and_costs_one_process(
 
 def test_environment_of_a_task(tmp_path: Path, monkeypatch) -> None:
     """As many trials as GPUs, each on one of its own."""
-    monkeypatch.setattr(workload, "list_gpus", lambda: ["4", "6"])
+    monkeypatch.setattr(scheduler_options, "list_gpus", lambda: ["4", "6"])
     with open_pool(SchedulerOptions(threads=3)) as pool:
         assert pool.workers == 2
         wanted = [

@@ -14,7 +14,7 @@ from tfcomp import analyze
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.models.axis_embedding import AxisEmbedding
+from tfcomp.models.forced_rendering import AxisEmbedding
 from tfcomp.train import format_report
 from tfcomp.training.callbacks import PruneAxes, measure_blank
 from tfcomp.training.experiment import train_and_evaluate

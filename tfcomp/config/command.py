@@ -12,22 +12,11 @@ from typing import Any
 
 from absl import flags
 
+from tfcomp.config import flagfiles, run_flags
 from tfcomp.config.errors import RefusedError, describe_refusal, explain_failure
-from tfcomp.config.flagfiles import (
-    expand_positionals,
-    find_value,
-    join_values,
-    list_flagfiles,
-)
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.process import use_private_folder
 from tfcomp.config.run_config import PARTS, RunConfig
-from tfcomp.config.run_flags import (
-    add_declared,
-    add_trust,
-    make_flags,
-    parse_flags,
-)
 from tfcomp.config.settings import Settings
 
 HELP = {"--help", "-help", "-h", "--helpfull", "--helpshort"}
@@ -50,18 +39,20 @@ class Command:
 
     def __call__(self, argv: Sequence[str]) -> int:
         table, purpose = self.table, self.purpose or ""
-        values = make_flags(table) if isinstance(table, Mapping) else table()
-        add_trust(values)
+        values = table() if callable(table) else run_flags.make_flags(table)
+        run_flags.add_trust(values)
         if HELP & set(argv[1:]):
-            if plugins := find_value(join_values(argv[1:], values), "plugins"):
+            joined = flagfiles.join_values(argv[1:], values)
+            if plugins := flagfiles.find_value(joined, "plugins"):
                 import_plugins(plugins)
-                add_declared(plugins, values)
+                run_flags.add_declared(plugins, values)
             print(format_help(purpose, values))
             return 0
         if self.first and not argv[1:]:
             print(f"{purpose}\nTry first: {self.first}\nAll flags: --help")
             return 0
-        settings = parse_flags(expand_positionals(argv[1:], values), values)
+        arguments = flagfiles.expand_positionals(argv[1:], values)
+        settings = run_flags.parse_flags(arguments, values)
         try:
             # Figures go to files: no window is opened, whatever is set up.
             os.environ["MPLBACKEND"] = "agg"
@@ -125,17 +116,17 @@ def format_help(purpose: str, values: flags.FlagValues) -> str:
             default = default.lower() if flag.boolean else default
             lines += [f"  --{flag.name}={default}", f"        {flag.help}"]
     lines += ["  --flagfile=FILE", "        Read flags from a file."]
-    if shipped := list_flagfiles(values):
+    if shipped := flagfiles.list_flagfiles(values):
         lines.append(f"        Shipped with tfcomp: {', '.join(shipped)}.")
     return "\n".join(lines)
 
 
 def _list_groups(values: flags.FlagValues) -> dict[str, list[str]]:
-    parts: dict[str, type[Settings]] = {**PARTS, "output": RunConfig}
-    groups = {
-        title.capitalize(): [field.name for field in part.list_settings()]
-        for title, part in parts.items()
-        if "dataset" in values
-    }
+    groups = {}
+    if "dataset" in values:  # the flags of a run
+        parts: dict[str, type[Settings]] = {**PARTS, "output": RunConfig}
+        for title, part in parts.items():
+            names = [field.name for field in part.list_settings()]
+            groups[title.capitalize()] = names
     own = [name for name in values if name not in sum(groups.values(), [])]
     return {"Flags": own, **groups}

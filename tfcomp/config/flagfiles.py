@@ -30,11 +30,7 @@ class UntrustedFlag(str):
 def expand_flagfiles(
     arguments: Sequence[str], inside: tuple[Path, ...] = ()
 ) -> list[str]:
-    """Replaces every `--flagfile=PATH` by the lines of that file, in place.
-
-    A path is looked up beside the file that names it (the last one of
-    `inside`), then in the working directory, then among the shipped flagfiles.
-    """
+    """Replaces every `--flagfile=PATH` by the lines of that file, in place."""
     expanded: list[str] = []
     for argument in arguments:
         name, _, path = argument.partition("=")

@@ -13,22 +13,11 @@ from typing import Any
 
 from absl import flags
 
+from tfcomp.config import plugins, run_config
 from tfcomp.config.errors import ConfigError, RunError, suggest
 from tfcomp.config.flagfiles import expand_flagfiles, find_value, join_values
 from tfcomp.config.own_settings import list_declared
-from tfcomp.config.plugins import (
-    GUARDED,
-    TRUST,
-    TRUST_FLAG,
-    check_untrusted,
-    import_plugins,
-)
-from tfcomp.config.run_config import (
-    RunConfig,
-    all_fields,
-    make_config,
-    split_names,
-)
+from tfcomp.config.run_config import RunConfig, make_config, split_names
 from tfcomp.config.settings import CONTROLS, NO_CONTROLS, NOUNS, Settings
 
 # Flags with a path: shells do not expand `~` in `--log_dir=~/logs`.
@@ -66,10 +55,10 @@ def define_settings(
     return make_flags(table, values)
 
 
-def define_run_flags(plugins: str = "") -> flags.FlagValues:
+def define_run_flags(modules: str = "") -> flags.FlagValues:
     """Returns all flags of a run, also the flags of imported plugins."""
-    values = define_settings(all_fields(), flags.FlagValues())
-    add_declared(plugins, values)
+    values = define_settings(run_config.all_fields(), flags.FlagValues())
+    add_declared(modules, values)
     return values
 
 
@@ -79,10 +68,10 @@ def parse_flags(
     """Parses arguments, imports their plugins, refuses untrusted flags."""
     add_trust(values)
     expanded = expand_flagfiles(join_values(arguments, values))
-    check_untrusted(expanded)
+    plugins.check_untrusted(expanded)
     modules = find_value(expanded, "plugins") if "plugins" in values else ""
     if modules:
-        import_plugins(modules)
+        plugins.import_plugins(modules)
     if "dataset" in values:  # the flags of a run
         add_declared(modules, values)
     return _parse_expanded(expanded, values)
@@ -90,8 +79,9 @@ def parse_flags(
 
 def add_trust(values: flags.FlagValues) -> None:
     """Adds --trust_flagfile where a flag is guarded."""
-    if not GUARDED.keys().isdisjoint(values) and TRUST not in values:
-        make_flags(TRUST_FLAG, values)
+    is_guarded = not plugins.GUARDED.keys().isdisjoint(values)
+    if is_guarded and plugins.TRUST not in values:
+        make_flags(plugins.TRUST_FLAG, values)
 
 
 def parse_record(lines: Sequence[str]) -> dict[str, Any]:
@@ -137,9 +127,9 @@ def _parse_expanded(
     return settings
 
 
-def add_declared(plugins: str, values: flags.FlagValues) -> None:
+def add_declared(modules: str, values: flags.FlagValues) -> None:
     """Adds the flags of imported plugins; RunError if a name is taken."""
-    declared = list_declared(split_names(plugins))
+    declared = list_declared(split_names(modules))
     for field in declared:
         if field.name in values:
             raise RunError(f"--plugins: --{field.name} is a flag already")

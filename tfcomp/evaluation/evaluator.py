@@ -19,7 +19,7 @@ from tfcomp.datasets import Dataset
 from tfcomp.evaluation import derivatives, point_scores
 from tfcomp.evaluation.point_scores import Evaluation, evaluate_images
 from tfcomp.models import forced_rendering
-from tfcomp.models.axis_embedding import AxisEmbedding
+from tfcomp.models.forced_rendering import AxisEmbedding
 from tfcomp.models.registry import AXES
 from tfcomp.models.stages import list_stages, make_stage_model
 from tfcomp.models.value_embedding import ValueEmbedding, list_embeddings

@@ -58,7 +58,7 @@ def start_local_cluster(num_workers: int) -> Iterator[Client]:
     from distributed import LocalCluster
 
     with make_private_folder() as folder:
-        place = {"temporary-directory": str(folder)}
+        settings = _LOCAL_SETTINGS | {"temporary-directory": str(folder)}
         with open_cluster(
             lambda: LocalCluster(
                 n_workers=num_workers,
@@ -71,7 +71,7 @@ def start_local_cluster(num_workers: int) -> Iterator[Client]:
                 silence_logs=logging.CRITICAL,
                 security=True,
             ),
-            _LOCAL_SETTINGS | place,
+            settings,
             "no worker can be started",
         ) as client:
             yield client

@@ -12,13 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tfcomp.config import run_flags
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import LOCATION_FLAGS, RunConfig, make_config
-from tfcomp.config.run_flags import (
-    define_run_flags,
-    make_unknown_error,
-    parse_flags,
-)
 from tfcomp.config.settings import Settings, non_negative, setting
 from tfcomp.datasets.notes import list_notes
 from tfcomp.evaluation.metrics import adopt_metrics
@@ -81,11 +77,11 @@ def _parse_axis(
     names = [name.strip() for name in left.split("/")]
     if not right or not all(names):
         raise ConfigError("grid", "must look like depth=2,3,4", spec)
-    known = define_run_flags(plugins)
+    known = run_flags.define_run_flags(plugins)
     for name in names:
         # Absl would also take `nopictures`, and read files named by `flagfile`.
         if name not in known:
-            raise make_unknown_error(name, known)
+            raise run_flags.make_unknown_error(name, known)
         if name in ("seed", *LOCATION_FLAGS):
             rule = f"must not vary {name} (for seeds there is --seeds)"
             raise ConfigError("grid", rule, spec)
@@ -98,7 +94,8 @@ def _parse_axis(
             rule = f"must have a value of {left} at each point"
             raise ConfigError("grid", rule, spec)
         flags = [f"--{n}={text}" for n, text in zip(names, texts, strict=True)]
-        values = parse_flags(flags, define_run_flags(plugins))
+        defined = run_flags.define_run_flags(plugins)
+        values = run_flags.parse_flags(flags, defined)
         point = tuple(values[name] for name in names)
         if point in points:
             shown = "/".join(map(str, point))

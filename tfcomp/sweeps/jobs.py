@@ -24,12 +24,9 @@ from typing import TYPE_CHECKING, Any
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.process import make_private_folder
 from tfcomp.storage.files import make_folder, write_text
+from tfcomp.sweeps import scheduler_options
 from tfcomp.sweeps.clusters import SETTINGS, open_cluster, shorten
-from tfcomp.sweeps.scheduler_options import (
-    SchedulerOptions,
-    describe_jobs,
-    read_jobqueue,
-)
+from tfcomp.sweeps.scheduler_options import SchedulerOptions, read_jobqueue
 from tfcomp.sweeps.worker_task import KEY
 
 if TYPE_CHECKING:
@@ -68,13 +65,10 @@ def start_job_cluster(
         }
         inherited = settings | {"temporary-directory": str(private)}
         text = dask.config.serialize(inherited)
-        private_scheduler = {
-            "dashboard": False,
-            "dashboard_address": "127.0.0.1:0",
-        }
+        scheduler = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
         with open_cluster(
             lambda: make(
-                **describe_jobs(options, folder),
+                **scheduler_options.describe_jobs(options, folder),
                 job_cls=_make_job_class(make.job_cls),
                 job_script_prologue=[
                     *(read_jobqueue("job-script-prologue") or []),
@@ -82,7 +76,7 @@ def start_job_cluster(
                 ],
                 local_directory=str(private),
                 security=_make_keys(private),
-                scheduler_options=private_scheduler
+                scheduler_options=scheduler
                 | (read_jobqueue("scheduler-options") or {}),
                 silence_logs=logging.CRITICAL,
             ),
@@ -101,7 +95,8 @@ class JobWatch:
     ) -> None:
         """Submits the first job; RunError if it is refused."""
         self._cluster, self._limit = cluster, 2 * options.workers
-        self._logs = describe_jobs(options, folder)["log_directory"]
+        described = scheduler_options.describe_jobs(options, folder)
+        self._logs = described["log_directory"]
         self._last_start, self._due = 0.0, 0.0
 
         async def submit_first() -> None:
@@ -120,10 +115,7 @@ class JobWatch:
         )
 
     def check(self, logs: Iterable[Path]) -> None:
-        """Raises a RunError if jobs end one after another and no task starts.
-
-        Tasks that start or print change their logs.
-        """
+        """Raises a RunError if job after job ends and no task changes a log."""
         jobs = self._cluster.job_cls
         times = [log.stat().st_mtime for log in logs if log.exists()]
         last_start = max(times, default=0.0)

@@ -163,14 +163,6 @@ def describe_jobs(options: SchedulerOptions, folder: Path) -> dict[str, Any]:
     }
 
 
-def count_job_threads(options: SchedulerOptions) -> int:
-    """Returns the threads of a trial, one for each core of its job."""
-    cores: int = (
-        options.job_cores or read_jobqueue("cores") or JOB_DEFAULTS["cores"]
-    )
-    return cores
-
-
 def read_jobqueue(name: str) -> Any:
     """Returns a setting of Dask's configuration, None if there is none."""
     import dask

@@ -9,12 +9,7 @@ import pandas as pd
 from tfcomp.evaluation.metrics import find_limits, list_leading
 from tfcomp.evaluation.verbalize import describe_common
 from tfcomp.report.score_table import ScoredRun, read_scored
-from tfcomp.statistics.seed_statistics import (
-    choose_flags,
-    compare_settings,
-    make_label,
-    summarize,
-)
+from tfcomp.statistics import seed_statistics
 from tfcomp.storage.run_folder import read_metrics
 from tfcomp.sweeps.grid import SweepSettings, Trial, list_scores, read_result
 from tfcomp.tables.flatten import ALL, END, Row
@@ -66,23 +61,25 @@ def compute_numbers(
             ("epoch", "quantity"),
         )
     )
-    varied = choose_flags([trial.setting for trial in trials])
+    varied = seed_statistics.choose_flags([trial.setting for trial in trials])
     return SweepNumbers(
         title,
         varied,
         seeds,
-        summarize(seeds, [*flags, "score"], find_limits),
-        summarize(_thin(curves), [*flags, "quantity", "epoch"], find_limits),
-        summarize(
+        seed_statistics.summarize(seeds, [*flags, "score"], find_limits),
+        seed_statistics.summarize(
+            _thin(curves), [*flags, "quantity", "epoch"], find_limits
+        ),
+        seed_statistics.summarize(
             layers.dropna(subset="value"),
             [*flags, "quantity", "stage"],
             find_limits,
         ),
-        compare_settings(seeds, flags, settings.pairs),
+        seed_statistics.compare_settings(seeds, flags, settings.pairs),
         len(trials),
         [
             read_scored(
-                make_label(trial.setting, varied),
+                seed_statistics.make_label(trial.setting, varied),
                 trial.seed,
                 read_metrics(trial.path),
                 f"trials/{trial.name}/",

@@ -13,16 +13,9 @@ from tfcomp.figures.curve_plots import draw_curve_panels, join_curves
 from tfcomp.figures.estimate_plots import draw_forest, list_marks
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
+from tfcomp.report import score_table
 from tfcomp.report.page import Answer, Section
-from tfcomp.report.score_table import (
-    HELD_OUT,
-    MIN_SEEDS,
-    ScoredRun,
-    describe_fits,
-    describe_tests,
-    make_paired,
-    make_table,
-)
+from tfcomp.report.score_table import HELD_OUT, MIN_SEEDS, ScoredRun
 from tfcomp.statistics.seed_statistics import make_label
 from tfcomp.sweeps.sweep_numbers import QUANTITIES, SweepNumbers
 
@@ -50,7 +43,7 @@ def make_page(
     ]
     for flag in [flag for flag in sweep.flags if _is_axis(scores[flag])]:
         figures += draw_lines(sweep, by_name, names, flag, f"by_{flag}")
-    shown = [make_table(sweep.runs)]
+    shown = [score_table.make_table(sweep.runs)]
     shown += draw_samples(folder, sweep.runs)
     shown += [_draw_scores(sweep, scores, names)] if names else []
     text = "Errors by epoch, numbers of stages, scores by varied numbers."
@@ -58,16 +51,16 @@ def make_page(
     pairs, tested = _list_pairs(sweep), ""
     if held_out := [row for row in pairs if row["score"] == HELD_OUT]:
         first = {row["a"] for row in held_out}
-        is_one = len(first) == 1 and len(held_out) > 1
-        tested = describe_tests(held_out, first.pop() if is_one else "")
+        one = first.pop() if len(first) == 1 and len(held_out) > 1 else ""
+        tested = score_table.describe_tests(held_out, one)
     if pairs:
         flags = [f"{flag}_{side}" for flag in sweep.flags for side in "ab"]
         cells = [{k: v for k, v in r.items() if k not in flags} for r in pairs]
-        sections.append(make_paired(cells, tested))
-    sentences = [describe_fits(sweep.runs), *([tested] if tested else [])]
-    if len(sweep.runs) < sweep.planned:
-        count = f"{len(sweep.runs)} of {sweep.planned}"
-        sentences.append(f"{count} trials have scores.")
+        sections.append(score_table.make_paired(cells, tested))
+    sentences = [score_table.describe_fits(sweep.runs)]
+    sentences += [tested] if tested else []
+    if (count := len(sweep.runs)) < sweep.planned:
+        sentences.append(f"{count} of {sweep.planned} trials have scores.")
     return Answer(sentences, shown), sections
 
 
@@ -126,8 +119,7 @@ def draw_samples(folder: Path, runs: Sequence[ScoredRun]) -> list[Exhibit]:
     first = {run.setting: run for run in reversed(runs)}
     groups: dict[tuple, dict[str, np.ndarray]] = {}
     for setting in dict.fromkeys(run.setting for run in runs):
-        found = read_preview(folder / first[setting].link)
-        if found:
+        if found := read_preview(folder / first[setting].link):
             titles, (truth, output) = found
             key = tuple(titles), truth.shape, truth.tobytes()
             rows = groups.setdefault(key, {"truth": truth})
@@ -166,10 +158,9 @@ def _label(table: pd.DataFrame, flags: Sequence[str]) -> pd.Series:
     return pd.Series(labels, table.index, dtype=object)
 
 
-def list_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+def list_rows(table: pd.DataFrame) -> list[Any]:
     """Returns the rows of a table, by the names of its columns."""
-    rows: list[Any] = table.to_dict("records")
-    return rows
+    return table.to_dict("records")
 
 
 def _is_axis(values: pd.Series) -> bool:

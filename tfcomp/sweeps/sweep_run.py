@@ -89,9 +89,8 @@ class Sweep(Workload):
             scores = grid.list_scores(result).items()
             rows.append(row | {n: x for n, x in scores if x == x})  # no NaN
         empty = dict.fromkeys((name for row in rows for name in row), "")
-        files.write_csv(
-            self.folder / "trials.csv", [empty | row for row in rows]
-        )
+        table = [empty | row for row in rows]
+        files.write_csv(self.folder / "trials.csv", table)
 
     def write_reports(self) -> None:
         """Writes summary, comparisons, figures and HParams."""
@@ -106,9 +105,8 @@ class Sweep(Workload):
         for path in old:
             path.unlink(missing_ok=True)
         sweep = compute_numbers(folder.name, trials, self.settings)
-        for path, table in zip(
-            tables, (sweep.scores, sweep.paired), strict=True
-        ):
+        found = (sweep.scores, sweep.paired)
+        for path, table in zip(tables, found, strict=True):
             if len(table):
                 files.write_table(path, table)
         results = [grid.read_result(trial) for trial in trials]
@@ -155,16 +153,11 @@ def write_page(folder: Path, sweep: SweepNumbers) -> None:
 
     answer, sections = make_page(sweep, folder)
     figures = files.make_subfolder(folder, "figures")
-    for exhibit in [
-        *answer.exhibits,
-        *(e for s in sections for e in s.exhibits),
-    ]:
+    exhibits = [*answer.exhibits, *(e for s in sections for e in s.exhibits)]
+    for exhibit in exhibits:
         save_exhibit(exhibit, figures)
-    title = f"Sweep {sweep.title}"
-    page = render_page(
-        title, sweep.common, answer, sections, figures, place="figures/"
-    )
-    files.write_text(folder / PAGE, page)
+    shown = f"Sweep {sweep.title}", sweep.common, answer, sections, figures
+    files.write_text(folder / PAGE, render_page(*shown, place="figures/"))
 
 
 def list_tags(results: Iterable[Sequence[Row]]) -> list[str]:
@@ -176,9 +169,7 @@ def list_tags(results: Iterable[Sequence[Row]]) -> list[str]:
         if when == END and subset != ALL
     )
     first = ("ood/relative_mse", "id/relative_mse")
-    return sorted(
-        tags, key=lambda tag: (tag not in first, not tag.startswith("ood"))
-    )
+    return sorted(tags, key=lambda t: (t not in first, not t.startswith("ood")))
 
 
 def write_experiment(
@@ -186,11 +177,10 @@ def write_experiment(
 ) -> None:
     """Writes the domains of varied flags, and tags of scores, as `ood/mse`."""
     settings = [{**trial.setting, "seed": trial.seed} for trial in trials]
+    values = {name: {s[name] for s in settings} for name in settings[0]}
     domains = [
-        hparams.HParam(
-            name, hparams.Discrete({setting[name] for setting in settings})
-        )
-        for name in settings[0]
+        hparams.HParam(name, hparams.Discrete(varied))
+        for name, varied in values.items()
     ]
     # Equal sweeps have equal files, so there is no time in it.
     metrics = map(hparams.Metric, tags)

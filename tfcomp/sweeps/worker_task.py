@@ -85,11 +85,7 @@ class _Process:
 def run_task(
     function: TaskFunction, arguments: Sequence[str], log: str, setup: Setup
 ) -> None:
-    """Calls a function, and appends its output to a log; RunError if it fails.
-
-    The task stops when its result is no longer wanted or its worker is about
-    to end; another worker then continues it.
-    """
+    """Calls a function with its output in a log, until it ends or must stop."""
     from distributed import Reschedule, get_worker
 
     worker = get_worker()

@@ -15,26 +15,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from tfcomp.config.errors import ConfigError, RunError, first_line
+from tfcomp.config.run_config import RunConfig
 from tfcomp.models.registry import choose_threads
 from tfcomp.storage.code_version import OVERRIDE, compute_code_version
 from tfcomp.storage.files import make_subfolder, refuse_links, write_text
 from tfcomp.storage.output_folders import lock_folder
 from tfcomp.storage.run_folder import FLAGS_FILE
-from tfcomp.sweeps import clusters, jobs
+from tfcomp.sweeps import clusters, jobs, scheduler_options
 from tfcomp.sweeps.progress import Progress, say
-from tfcomp.sweeps.scheduler_options import (
-    SchedulerOptions,
-    count_job_threads,
-    count_threads,
-    list_gpus,
-)
-from tfcomp.sweeps.worker_task import KEY, Setup, Task, run_task
+from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.worker_task import KEY, Setup, Task, TaskFunction, run_task
 
 if TYPE_CHECKING:
     from distributed import Client, Future
-
-    from tfcomp.config.run_config import RunConfig
-    from tfcomp.sweeps.worker_task import TaskFunction
 
 PAUSE = 20  # between writes of the tables, in times of a write
 _WAIT_SECONDS = 5.0  # for a task to end, before workers are counted
@@ -147,27 +140,22 @@ def _run(
 def open_pool(
     options: SchedulerOptions, folder: Path = Path()
 ) -> Iterator[Pool]:
-    """Starts workers; ConfigError or RunError if that is not possible.
-
-    When the block is left, for whatever reason, workers of this machine and
-    jobs end at once, and workers of others stop the tasks after their epoch.
-    The folder receives the keys and the output of jobs.
-    """
+    """Opens workers for a block; ConfigError or RunError if impossible."""
     workers, gpus = options.workers, tuple[str, ...]()
     opened: contextlib.AbstractContextManager[Client]
     if options.scheduler:
         opened, threads = clusters.connect(options.scheduler), 0
     elif options.cluster:
         opened = jobs.start_job_cluster(options, folder)
-        threads = count_job_threads(options)
+        threads = scheduler_options.describe_jobs(options, folder)["cores"]
     else:
-        gpus = tuple(list_gpus())
+        gpus = tuple(scheduler_options.list_gpus())
         workers = workers or len(gpus) or 1
         if gpus and workers > len(gpus):
             rule = f"must be at most {len(gpus)}, one for each GPU"
             raise ConfigError("workers", rule, workers)
         opened = clusters.start_local_cluster(workers)
-        threads = count_threads(workers)
+        threads = scheduler_options.count_threads(workers)
     with opened as client:
         workers = workers or clusters.count_workers(client)
         threads = options.threads or threads

@@ -21,7 +21,7 @@ from keras import ops
 from tfcomp.config.errors import RunError, first_line
 from tfcomp.config.network_config import TrainingConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.axis_embedding import AxisEmbedding
+from tfcomp.models.forced_rendering import AxisEmbedding
 
 # A kill while one is written leaves the other.
 _KEPT = 2

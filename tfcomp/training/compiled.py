@@ -75,11 +75,7 @@ def use_program(
     first_epoch: int,
     span: int,
 ) -> Iterator[tf.data.Dataset]:
-    """Lets `fit` train an epoch of `steps` steps as one; yields its batches.
-
-    One call of the program trains `span` epochs: callbacks in between see their
-    losses, and weights of the end. Equal shapes are compiled once for a model.
-    """
+    """Lets `fit` train epochs as single steps, `span` of them by one call."""
     table = make_training_table(dataset)
     factors, images = (part[:1] for part in table)
     with model.distribute_strategy.scope():  # `fit` would use row numbers
@@ -114,10 +110,10 @@ def use_program(
 def make_program(
     model: keras.Model, jit_compile: bool = True
 ) -> tf.types.experimental.PolymorphicFunction:
-    """Returns a function that trains on rows [E, K, B] of a training table.
+    """Returns a function that trains on rows [E, K, B] of E epochs of K steps.
 
-    Its arguments are the rows of E epochs of K steps, and the table: factors
-    [n, F] and images [n, H, W, C]. It returns the mean loss of each epoch, [E].
+    They are rows of factors [n, F] and images [n, H, W, C]; it returns the mean
+    loss of each epoch, [E].
     """
     strategy = model.distribute_strategy
     kind = type(model)  # `use_program` replaces methods of the model

@@ -28,7 +28,7 @@ from tfcomp.datasets.materialized import attach_examples
 from tfcomp.datasets.solvable import measure_coverage
 from tfcomp.evaluation.metrics import USER_METRICS, describe_user_metrics
 from tfcomp.evaluation.point_scores import try_metrics
-from tfcomp.models.axis_embedding import AxisEmbedding
+from tfcomp.models.forced_rendering import AxisEmbedding
 from tfcomp.storage import run_folder
 from tfcomp.storage.files import write_text, write_whole
 from tfcomp.storage.run_folder import HISTORY_FILE, METRICS_FILE, MODEL_FILE
@@ -42,10 +42,7 @@ from tfcomp.training.summaries import RunSummaries
 def train_and_evaluate(
     config: RunConfig, dataset: Dataset | None = None
 ) -> dict[str, Any]:
-    """Runs one experiment and returns the content of `metrics.json`.
-
-    If a finished run lacks its scores or model, they are made again.
-    """
+    """Runs one experiment, as far as needed; returns its `metrics.json`."""
     dataset = dataset or make_dataset(config)
     notes = dataset.prepare()
     for note in notes if isinstance(notes, tuple) else ():
@@ -104,11 +101,7 @@ def train_to_target(
     monitor: Monitor,
     user_callbacks: Sequence[keras.callbacks.Callback],
 ) -> dict[str, Any]:
-    """Trains until the ID target is met, or as often as is allowed.
-
-    The models end with the weights of the attempt with the lowest ID error, if
-    possible among those with all axes decided. Returns the cost of training.
-    """
+    """Trains until the ID target is met; ends with the best attempt."""
     run, callbacks = Path(config.run_dir), [monitor, *user_callbacks]
     target, most = config.training.id_target, config.training.restarts
     checkpoints = run / "checkpoints"
@@ -132,10 +125,11 @@ def train_to_target(
         monitor.history.copy(folder)
         models.observed.set_weights(models.trained.get_weights())
         error = models.evaluator.evaluate().scores["id"]["relative_mse"]
-        axes = [
-            x for x in models.trained.layers if isinstance(x, AxisEmbedding)
-        ]
-        is_decided = all(layer.find_axis() is not None for layer in axes)
+        is_decided = all(
+            layer.find_axis() is not None
+            for layer in models.trained.layers
+            if isinstance(layer, AxisEmbedding)
+        )
         attempt = {"seed": seed, "id_relative_mse": error}
         return {**attempt, "decided": is_decided}, cost
 
@@ -151,6 +145,7 @@ def train_to_target(
             axes = "" if attempt["decided"] else ", axes not decided"
             again = f"restart {number + 1} of at most {most}"
             print(f"note: {error}{axes}: {again}", file=sys.stderr)
+    # The lowest ID error, if possible among attempts with all axes decided.
     ranks = [(not a["decided"], a["id_relative_mse"]) for a in attempts]
     best = ranks.index(min(ranks))
     if best < number:

@@ -16,14 +16,7 @@ from tfcomp.config.quiet import show_progress
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.batches import make_batches
-from tfcomp.training.callbacks import (
-    EpochTimer,
-    PlateauSchedule,
-    PruneAxes,
-    SaveState,
-    TrainingState,
-    make_rate,
-)
+from tfcomp.training import callbacks as own
 from tfcomp.training.compiled import count_span, is_compiled, use_program
 
 
@@ -37,7 +30,7 @@ def compile_model(
     most = 25 if replicas == 1 else 1
     model.compile(
         optimizer=keras.optimizers.AdamW(
-            learning_rate=make_rate(config, steps),
+            learning_rate=own.make_rate(config, steps),
             weight_decay=config.weight_decay,
             epsilon=config.adam_epsilon,
             global_clipnorm=config.clip_norm or None,
@@ -82,14 +75,14 @@ def fit_model(
     """Trains a compiled model from its last checkpoint; returns the cost."""
     training, schedules, states = config.training, [], {}
     if training.plateau_patience:
-        schedules = [PlateauSchedule(training.plateau_patience)]
+        schedules = [own.PlateauSchedule(training.plateau_patience)]
         states = {"plateau": schedules[0].state}
-    state = TrainingState(model, checkpoint_dir, **states)
+    state = own.TrainingState(model, checkpoint_dir, **states)
     epoch = state.restore()
     steps = count_steps(training, dataset)
     if epoch < training.epochs:
-        if PruneAxes.applies(model):
-            schedules.append(PruneAxes(config.model.prune_below, dataset))
+        if own.PruneAxes.applies(model):
+            schedules.append(own.PruneAxes(config.model.prune_below, dataset))
         callbacks, span = [*schedules, *callbacks], 1
         if is_compiled(training, dataset, model.distribute_strategy):
             epochs = range(epoch, training.epochs)
@@ -105,10 +98,10 @@ def fit_model(
             bar.update()
 
         callbacks = [
-            EpochTimer(epoch, span),
+            own.EpochTimer(epoch, span),
             keras.callbacks.LambdaCallback(on_epoch_end=_check_loss),
             *callbacks,
-            SaveState(state, config.checkpoint_seconds, epoch, span),
+            own.SaveState(state, config.checkpoint_seconds, epoch, span),
             keras.callbacks.LambdaCallback(on_epoch_end=show),
         ]
         with contextlib.closing(bar):  # an error starts a new line
@@ -162,19 +155,16 @@ def fit_without_pause(
 
 @contextlib.contextmanager
 def trace_metrics(model: keras.Model) -> Iterator[None]:
-    """Makes `fit` trace what it calls before and after each epoch.
-
-    Eagerly, metrics in variables of a strategy take milliseconds.
-    """
-    own = model.get_metrics_result  # for steps, which are traced anyway
+    """Traces what `fit` calls around epochs: eagerly it takes milliseconds."""
+    plain = model.get_metrics_result  # for steps, which are traced anyway
     reset, read = (
         tf.function(method, autograph=False)
-        for method in (model.reset_metrics, own)
+        for method in (model.reset_metrics, plain)
     )
     # Functions of TensorFlow would become parts of checkpoints.
     model.reset_metrics = lambda: reset()
     model.get_metrics_result = lambda: (
-        read() if tf.executing_eagerly() else own()
+        read() if tf.executing_eagerly() else plain()
     )
     try:
         yield
@@ -185,10 +175,7 @@ def trace_metrics(model: keras.Model) -> Iterator[None]:
 def give_to_devices(
     batches: tf.data.Dataset, strategy: tf.distribute.Strategy
 ) -> tf.data.Dataset | tf.distribute.DistributedDataset:
-    """Distributes batches; on one CPU device, without a buffer.
-
-    The end of a training may wait a minute for the tuning thread of the buffer.
-    """
+    """Distributes batches; a CPU has no buffer, whose end can take a minute."""
     gpus = tf.config.list_logical_devices("GPU")
     if gpus or strategy.num_replicas_in_sync > 1:
         return batches

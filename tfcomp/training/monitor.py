@@ -28,13 +28,12 @@ class History:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / HISTORY_FILE
-        self._tags: Set[str] = frozenset()  # columns of what was written
-        self.rows = read_history(self._path)
+        self.copy(folder)
 
     def copy(self, source: Path) -> None:
-        """Replaces the curves by those in another folder."""
+        """Replaces the curves by the ones of a folder."""
         self.rows = read_history(source / HISTORY_FILE)
-        self._tags = frozenset()
+        self._tags: Set[str] = frozenset()  # columns of what was written
 
     def add(self, epoch: int, numbers: Mapping[str, float | None]) -> None:
         """Adds the float32 numbers of TensorBoard, and drops later rows."""

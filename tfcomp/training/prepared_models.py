@@ -24,11 +24,7 @@ from tfcomp.training.fit import compile_model, count_steps
 
 
 def make_strategy(num_replicas: int = 0) -> tf.distribute.MirroredStrategy:
-    """Mirrors variables over all GPUs, or over logical devices of the CPU.
-
-    0 replicas mean one on every GPU, or one on the CPU, which can be split only
-    before TensorFlow uses it. Kernels of GPUs are deterministic.
-    """
+    """Mirrors variables over GPUs, or over parts of a CPU not used before."""
     keep_freed_memory()
     with quiet_startup():
         gpus = tf.config.list_physical_devices("GPU")

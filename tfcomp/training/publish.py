@@ -34,10 +34,7 @@ stages = {{stage: run.activations(stage, factors) for stage in run.stages}}"""
 
 
 def publish_run(path: Path, name: str, folder: Path) -> Path:
-    """Packs a run in a folder of published models; returns the model's.
-
-    The files are read back as users read them, and must give the same scores.
-    """
+    """Packs a run in a folder of published models; returns the model's."""
     published_folder.check_name(name)
     run = load_run(path)
     loading.check_publishable(run.config)
@@ -58,6 +55,7 @@ def _pack_contents(run: LoadedRun, name: str) -> dict[str, bytes]:
         METRICS_FILE: _format_metrics(run.metrics).encode(),
         published_folder.WEIGHTS_FILE: weights,
     }
+    # Read back as users read them, the files must give the same scores.
     stored = loading.make_published(contents, name)
     metrics = score_stored(stored)
     check_scores(run.metrics, metrics)

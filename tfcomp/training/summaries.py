@@ -51,10 +51,7 @@ class RunSummaries:
         self._has_curves = is_complete and bool(list_curves(dataset.space))
 
     def write_settings(self) -> None:
-        """Writes hyperparameters that are not the default, and errors to show.
-
-        TensorBoard lists the columns of one run. For trials the sweep has them.
-        """
+        """Writes hyperparameters off their defaults, and errors to show."""
         defaults, config = RunConfig().identity(), self._config
         settings = {
             flag: value
@@ -63,7 +60,7 @@ class RunSummaries:
         }
         with self._writer.as_default(step=0):
             hparams.hparams(settings, trial_id=config.run_name)
-            if Path(config.log_dir).name != TRIALS:
+            if Path(config.log_dir).name != TRIALS:  # which the sweep describes
                 columns = [
                     hparams.HParam(name, hparams.Discrete([value]))
                     for name, value in settings.items()
@@ -74,10 +71,7 @@ class RunSummaries:
     def write_scalars(
         self, epoch: int, numbers: Mapping[str, float | None], every: int = 0
     ) -> None:
-        """Writes numbers by tag, such as `ood/mse`, that are not None.
-
-        If they are computed too seldom for a curve, writes the last ones alone.
-        """
+        """Writes numbers by tag, such as `ood/mse`, that are not None."""
         epochs = self._config.training.epochs
         if epoch < epochs < MIN_POINTS * every:
             return
@@ -96,10 +90,7 @@ class RunSummaries:
         evaluation: Evaluation,
         history: Mapping[int, Mapping[str, float]],
     ) -> None:
-        """Writes errors so far, samples, and the error landscape.
-
-        More samples of the last epoch are written as a PNG file.
-        """
+        """Writes errors so far, samples (at the end a file), and landscapes."""
         if not self._config.pictures:
             return
         dataset, splits = self._dataset, self._dataset.splits

@@ -64,14 +64,8 @@ def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
     and a 3 x 3 transposed convolution follow (`stage_1`, ...), and one more
     makes the image. Factors with `--axes` have profiles instead of matrices.
     """
-    from tfcomp.models.axis_embedding import AxisEmbedding
+    from tfcomp.models import forced_rendering as rendering
     from tfcomp.models.encodings import FactorIndex
-    from tfcomp.models.forced_rendering import (
-        EntropyRegularizer,
-        Stack,
-        VarianceRegularizer,
-        convolve,
-    )
     from tfcomp.models.value_embedding import LowRankEmbedding
 
     model, space = config.model, dataset.space
@@ -91,17 +85,19 @@ def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
     penalties: dict[str, Any] = {}
     reduction = model.penalty_reduction
     if weight := model.entropy_weight:
-        entropy = EntropyRegularizer(weight, reduction)
+        entropy = rendering.EntropyRegularizer(weight, reduction)
         penalties["coefficient_regularizer"] = entropy
     if weight := model.variance_weight:
-        variance = VarianceRegularizer(weight, model.penalty_basis, reduction)
-        penalties["left_regularizer"] = variance
-        penalties["right_regularizer"] = variance
+        variance = rendering.VarianceRegularizer(
+            weight, model.penalty_basis, reduction
+        )
+        sides = ("left_regularizer", "right_regularizer")
+        penalties |= dict.fromkeys(sides, variance)
     images, size = [], dataset.image_shape[:2]
     for factor, part in zip(space, parts, strict=True):
         named["name"], values = f"embedding_{factor.name}", factor.size
         if along := axes.get(factor.name):
-            layer = AxisEmbedding(
+            layer = rendering.AxisEmbedding(
                 values, size, along, model.axis_weight, **named
             )
         else:
@@ -109,9 +105,11 @@ def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
                 values, size, model.rank, **penalties, **named
             )
         images.append(layer(part))
-    hidden = Stack(name="stage_0")(images)  # [n, rows, columns, F]
+    hidden = rendering.Stack(name="stage_0")(images)  # [n, rows, columns, F]
     for index in range(1, model.depth + 1):
-        hidden = convolve(hidden, index, channels, name=f"stage_{index}")
+        stage = f"stage_{index}"
+        hidden = rendering.convolve(hidden, index, channels, name=stage)
     last = {"name": "image", "dtype": "float32"}
-    image = convolve(hidden, model.depth + 1, dataset.image_shape[2], **last)
+    channels = dataset.image_shape[2]
+    image = rendering.convolve(hidden, model.depth + 1, channels, **last)
     return keras.Model(factors, image, name=model.model)
