@@ -1,13 +1,8 @@
 """A profile: what a pipeline trains, and when its model may be pushed.
 
-A profile is a folder with
-
-    profile.toml       the rules of the evaluator, and the name to push to
-    threshold*.flags   searches, each a flagfile of `tfcomp study thresholds`
-    *.flags            sweeps, each a flagfile of `tfcomp sweep`
-
-or, in `profile.toml`, `flagfiles`: a folder of flagfiles that tfcomp ships. The
-steps receive one JSON string in which every flag is resolved.
+docs/pipeline.md lists the files of a profile; `flagfiles` in `profile.toml`
+names a shipped folder of them. The steps receive one JSON string in which every
+flag is resolved.
 
 An ID error alone chooses the candidate. A choice by an OOD score would use the
 held-out combinations to select the model, which makes its OOD scores invalid.
@@ -54,15 +49,12 @@ KINDS = {str: "a string", dict: "a table", int: "an integer"}
 
 @dataclass(frozen=True)
 class Rules:
-    """When a model may be pushed, to `<export_dir>/<push_as>/<version>`.
-
-    The candidate is a trial of the sweep. It has the flags of `setting`, or,
-    if that is empty, the setting with the lowest mean ID error.
-    """
+    """When a trial may be pushed, to `<export_dir>/<push_as>/<version>`."""
 
     push_as: str
     sweep: str
     thresholds: dict[str, dict[str, float]]  # for means over seeds
+    # Of the candidate; if it is empty, the one with the lowest mean ID error.
     setting: dict[str, Any] = field(default_factory=dict)
     min_seeds: int = 1  # finished trials that a setting must have
 

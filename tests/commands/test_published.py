@@ -10,12 +10,7 @@ from tfcomp import published
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import format_flags, parse_config
 from tfcomp.storage import published_folder
-from tfcomp.storage.published_folder import (
-    FILES,
-    SUMS_FILE,
-    format_sums,
-    read_model,
-)
+from tfcomp.storage.published_folder import FILES, SUMS_FILE, read_model
 
 NAMES = ["bumps/cnn/square", "bumps/mlp/square", "sprites/cnn/range"]
 METRICS = {
@@ -35,7 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         model.mkdir(parents=True)
         files = {file: f"{name} {file}".encode() for file in FILES}
         files["metrics.json"] = json.dumps(METRICS).encode()
-        files[SUMS_FILE] = format_sums(files).encode()
+        files[SUMS_FILE] = published_folder.format_sums(files).encode()
         for file, content in files.items():
             (model / file).write_bytes(content)
     monkeypatch.chdir(tmp_path)

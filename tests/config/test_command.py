@@ -14,13 +14,8 @@ import pytest
 
 from tfcomp import __main__ as tfcomp
 from tfcomp import __version__, sweep, train
+from tfcomp.config import errors
 from tfcomp.config.command import Command, exit_on_user_error
-from tfcomp.config.errors import (
-    ConfigError,
-    DivergedError,
-    RunError,
-    explain_failure,
-)
 from tfcomp.config.flagfiles import list_flagfiles
 from tfcomp.studies.thresholds import command as threshold
 from tfcomp.study import NAMES
@@ -73,7 +68,7 @@ def test_flags_of_a_table() -> None:
     given = call("--name=x", "--count=4", "--again", "--axis=a", "--axis=b")
     changed = {"name": "x", "count": 4, "again": True, "axis": ["a", "b"]}
     assert given == defaults | changed
-    with pytest.raises(ConfigError, match="must be an integer"):
+    with pytest.raises(errors.ConfigError, match="must be an integer"):
         call("--count=x")
 
 
@@ -131,14 +126,14 @@ def test_commands_and_studies_are_listed_and_named(
     assert helped.splitlines()[0] in listed
     for name in tfcomp.COMMANDS:
         assert f"tfcomp {name} " in listed
-    with pytest.raises(RunError, match="did you mean train"):
+    with pytest.raises(errors.RunError, match="did you mean train"):
         tfcomp.main(["tfcomp", "trian"])
     assert tfcomp.main(["tfcomp", "--version"]) == 0
     assert capsys.readouterr().out == f"tfcomp {__version__}\n"
     assert tfcomp.main(["tfcomp", "study"]) == 0
     listed = capsys.readouterr().out
     assert all(f"\ntfcomp study {name} " in listed for name in NAMES)
-    with pytest.raises(RunError, match="did you mean claims"):
+    with pytest.raises(errors.RunError, match="did you mean claims"):
         tfcomp.main(["tfcomp", "study", "clams", "--pack=x"])
 
 
@@ -177,8 +172,8 @@ def make_tensorflow_error(
     return type(kind, (Exception,), place)(text)
 
 
-def wrap(error: OSError) -> RunError:
-    wrapped = RunError(f"--output must be writable: {error}")
+def wrap(error: OSError) -> errors.RunError:
+    wrapped = errors.RunError(f"--output must be writable: {error}")
     wrapped.__cause__ = error
     return wrapped
 
@@ -209,12 +204,12 @@ def wrap(error: OSError) -> RunError:
         ),
         (wrap(refuse(errno.ENOSPC)), "--output must be writable: ", 1),
         (wrap(refuse(errno.EACCES)), "--output must be writable: ", 2),
-        (RunError("two\nlines"), "two lines", 2),
-        (DivergedError("up"), "up", 1),
+        (errors.RunError("two\nlines"), "two lines", 2),
+        (errors.DivergedError("up"), "up", 1),
     ],
 )
 def test_failure_in_one_line(error: Exception, line: str, status: int) -> None:
-    found, code = explain_failure(error)
+    found, code = errors.explain_failure(error)
     assert found.startswith(line) and "\n" not in found and len(found) < 500
     assert code == status
 
@@ -228,7 +223,7 @@ def test_failure_in_one_line(error: Exception, line: str, status: int) -> None:
     ],
 )
 def test_other_errors_are_not_explained(error: Exception) -> None:
-    assert explain_failure(error) is None
+    assert errors.explain_failure(error) is None
 
 
 def test_refusal_says_how_to_go_on(

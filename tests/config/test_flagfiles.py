@@ -5,20 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from tfcomp.config import flagfiles, run_flags
 from tfcomp.config.command import format_help
 from tfcomp.config.errors import RunError
-from tfcomp.config.flagfiles import (
-    SHIPPED,
-    expand_flagfiles,
-    expand_positionals,
-    list_flagfiles,
-)
-from tfcomp.config.run_flags import (
-    define_run_flags,
-    make_flags,
-    parse_config,
-    parse_flags,
-)
+from tfcomp.config.flagfiles import SHIPPED, expand_positionals, list_flagfiles
+from tfcomp.config.run_flags import define_run_flags, make_flags, parse_config
 from tfcomp.models.config_checks import check_config
 
 
@@ -47,7 +38,7 @@ def test_nested_flagfiles_are_expanded_in_place(tmp_path: Path) -> None:
     write_flags(tmp_path, "inner.flags", *lines)
     line = "--flagfile=inner.flags"
     flag = write_flags(tmp_path, "o.flags", line, "--depth=2", line)
-    found = expand_flagfiles([flag, "--seed=1"])
+    found = flagfiles.expand_flagfiles([flag, "--seed=1"])
     inner = ["--depth=3", "--width=8"]
     assert found == [*inner, "--depth=2", *inner, "--seed=1"]
 
@@ -140,7 +131,8 @@ def test_flags_override_a_flagfile_wherever_it_stands(
     arguments: tuple[str, ...],
 ) -> None:
     values = define_run_flags()
-    settings = parse_flags(expand_positionals(arguments, values), values)
+    expanded = expand_positionals(arguments, values)
+    settings = run_flags.parse_flags(expanded, values)
     assert (settings["run_name"], settings["depth"]) == ("smoke", 3)
     assert settings["resume"] is False
 

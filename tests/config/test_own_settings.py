@@ -6,16 +6,10 @@ from pathlib import Path
 import pytest
 
 from tfcomp import train
-from tfcomp.config import own_settings
+from tfcomp.config import own_settings, run_flags
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.own_settings import declare_setting
 from tfcomp.config.run_config import make_config
-from tfcomp.config.run_flags import (
-    format_flags,
-    parse_config,
-    parse_flags,
-    parse_record,
-)
 from tfcomp.sweeps.sweep_run import define_flags, make_sweep
 
 SOURCE = """
@@ -35,17 +29,17 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_settings_become_flags_and_identity(plugin: str) -> None:
-    config = parse_config([f"--plugins={plugin}", "--petals=7"])
+    config = run_flags.parse_config([f"--plugins={plugin}", "--petals=7"])
     assert config.own == {"petals": 7, "scent": "rose"}
     assert config.identity()["petals"] == 7
-    assert "--petals=7\n" in format_flags(config)
+    assert "--petals=7\n" in run_flags.format_flags(config)
     assert make_config(config.to_flags()) == config
-    assert not parse_config([]).own
+    assert not run_flags.parse_config([]).own
 
 
 def test_grid_over_an_own_setting(plugin: str) -> None:
     arguments = [f"--plugins={plugin}", "--grid=petals=3,4", "--seeds=1"]
-    sweep = make_sweep(parse_flags(arguments, define_flags()))
+    sweep = make_sweep(run_flags.parse_flags(arguments, define_flags()))
     assert [t.config.own["petals"] for t in sweep.items] == [3, 4]
     assert len({trial.name for trial in sweep.items}) == 2
 
@@ -53,21 +47,24 @@ def test_grid_over_an_own_setting(plugin: str) -> None:
 def test_rules(plugin: str) -> None:
     for flag, rule in (("petals=0", "at least 1"), ("petals=x", "integer")):
         with pytest.raises(ConfigError, match=rule):
-            parse_config([f"--plugins={plugin}", f"--{flag}"])
+            run_flags.parse_config([f"--plugins={plugin}", f"--{flag}"])
 
 
 def test_a_record_imports_nothing(plugin: str, tmp_path: Path) -> None:
-    config = parse_config([f"--plugins={plugin}", "--petals=7"])
+    config = run_flags.parse_config([f"--plugins={plugin}", "--petals=7"])
     path = tmp_path / "run.flags"
-    path.write_text(format_flags(config))
-    assert make_config(parse_record(path.read_text().splitlines())) == config
+    path.write_text(run_flags.format_flags(config))
+    assert (
+        make_config(run_flags.parse_record(path.read_text().splitlines()))
+        == config
+    )
     del sys.modules[plugin]
     own_settings._DECLARED.clear()
-    settings = parse_record(path.read_text().splitlines())
+    settings = run_flags.parse_record(path.read_text().splitlines())
     assert settings["petals"] == "7"
     assert plugin not in sys.modules
     with pytest.raises(RunError, match="if you trust it"):
-        parse_flags([f"--flagfile={path}"], define_flags())
+        run_flags.parse_flags([f"--flagfile={path}"], define_flags())
 
 
 @pytest.mark.parametrize(
@@ -90,7 +87,7 @@ def test_impossible_declarations(
 def test_name_of_another_flag(plugin: str, tmp_path: Path) -> None:
     (tmp_path / "flowers.py").write_text(SOURCE.replace("petals", "seed"))
     with pytest.raises(RunError, match="--seed is a flag already"):
-        parse_config([f"--plugins={plugin}"])
+        run_flags.parse_config([f"--plugins={plugin}"])
 
 
 def test_help_lists_them(

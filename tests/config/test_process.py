@@ -9,13 +9,8 @@ from pathlib import Path
 import keras
 import pytest
 
-from tfcomp.config import quiet
+from tfcomp.config import process, quiet
 from tfcomp.config.errors import RunError
-from tfcomp.config.process import (
-    PREFIX,
-    make_private_folder,
-    use_private_folder,
-)
 from tfcomp.config.quiet import start_tensorflow
 
 
@@ -30,15 +25,15 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_folder_is_private_and_removed(place: Path) -> None:
-    with make_private_folder() as folder:
-        assert folder.parent == place and folder.name.startswith(PREFIX)
+    with process.make_private_folder() as folder:
+        assert folder.parent == place and folder.name.startswith(process.PREFIX)
         assert folder.stat().st_mode & 0o777 == 0o700
         (folder / "below").mkdir()
     assert not os.listdir(place)
 
 
 def test_temporary_files_go_there(place: Path) -> None:
-    with use_private_folder():
+    with process.use_private_folder():
         (folder,) = place.iterdir()
         assert Path(tempfile.mkdtemp()).parent == folder
         code = "import tempfile; print(tempfile.mkdtemp())"

@@ -9,14 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tfcomp.config import run_config
 from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_config import (
-    LOCATION_FLAGS,
-    RunConfig,
-    all_fields,
-    make_config,
-)
+from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import format_flags, parse_config, parse_record
 from tfcomp.config.settings import Settings, setting
 
@@ -52,7 +48,7 @@ def test_identity_leaves_out_the_location() -> None:
     moved = RunConfig(run_name="b", log_dir="c", export_dir="d", resume=True)
     assert moved.identity() == config.identity()
     left_out = set(config.to_flags()) - set(config.identity())
-    assert left_out == set(LOCATION_FLAGS)
+    assert left_out == set(run_config.LOCATION_FLAGS)
     other = RunConfig(data=DataConfig(grid_size=32))
     assert other.identity() != config.identity()
 
@@ -180,7 +176,7 @@ def make_unusual_config() -> RunConfig:
     """Settings without their default values, where they go together."""
     numbers = {int: lambda v: v + 4, float: lambda v: v / 3 + 0.1}
     flat = {}
-    for item in all_fields():
+    for item in run_config.all_fields():
         kind, choices = type(item.default), item.metadata["choices"]
         if item.name in USUAL:
             continue

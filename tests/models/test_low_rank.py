@@ -10,11 +10,7 @@ import tensorflow as tf
 from tfcomp.config.run_flags import define_run_flags, parse_config, parse_flags
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.evaluator import analyze_embedding
-from tfcomp.models.forced_rendering import (
-    EntropyRegularizer,
-    NarrowConvolution,
-    VarianceRegularizer,
-)
+from tfcomp.models import forced_rendering
 from tfcomp.models.value_embedding import LowRankEmbedding, list_embeddings
 from tfcomp.training.prepared_models import make_model
 
@@ -114,8 +110,8 @@ def test_mixed_precision_keeps_large_indices() -> None:
 def test_config_round_trip() -> None:
     layer = make_layer(
         "code",
-        coefficient_regularizer=EntropyRegularizer(0.1),
-        right_regularizer=VarianceRegularizer(0.2, "unit"),
+        coefficient_regularizer=forced_rendering.EntropyRegularizer(0.1),
+        right_regularizer=forced_rendering.VarianceRegularizer(0.2, "unit"),
         name="matrices",
     )
     config = json.loads(json.dumps(keras.layers.serialize(layer)))
@@ -156,7 +152,10 @@ def test_narrow_convolution_is_a_convolution(rng: np.random.Generator) -> None:
     images = rng.normal(size=(3, 6, 5, 2)).astype("float32")
     weights = rng.normal(size=(3, 3, 2, 2)), rng.normal(size=2)
     results = []
-    for kind in (NarrowConvolution, keras.layers.Conv2DTranspose):
+    for kind in (
+        forced_rendering.NarrowConvolution,
+        keras.layers.Conv2DTranspose,
+    ):
         layer = kind(2, 3, padding="same")
         layer.build(images.shape)
         layer.set_weights(weights)

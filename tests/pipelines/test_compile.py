@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -104,7 +103,7 @@ def test_folder_in_use(tmp_path: Path) -> None:
             run_local(["", f"--pipeline_root={tmp_path}"])
 
 
-def test_help_is_fast_and_needs_no_sdk(tmp_path: Path) -> None:
+def test_help_needs_no_sdk(tmp_path: Path) -> None:
     code = (
         "import sys\n"
         "from pipelines import compile, run_local\n"
@@ -116,11 +115,9 @@ def test_help_is_fast_and_needs_no_sdk(tmp_path: Path) -> None:
         "import pipelines.pipeline\n"
         "assert 'tensorflow' not in sys.modules\n"
     )
-    start = time.monotonic()
     command = [sys.executable, "-c", code]
     result = subprocess.run(
         command, capture_output=True, text=True, cwd=tmp_path
     )
     assert result.returncode == 0, result.stderr
     assert "--pipeline_root=" in result.stdout
-    assert time.monotonic() - start < 30

@@ -13,14 +13,7 @@ import numpy as np
 import pytest
 from kfp import dsl
 
-from pipelines.pipeline import (
-    evaluator,
-    example_gen,
-    example_validator,
-    infra_validator,
-    pusher,
-    trainer,
-)
+from pipelines import pipeline
 from pipelines.profile import Profile, make_works
 from pipelines.steps.training import report_runs
 from tests.sweeps.pool_here import PoolHere
@@ -67,18 +60,18 @@ def test_planted_leak_is_stopped(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture,
 ) -> None:
-    call(example_gen, inputs)
+    call(pipeline.example_gen, inputs)
     before = inputs["examples"].metadata["digest"]
-    call(example_validator, inputs)
+    call(pipeline.example_validator, inputs)
     content = json.loads(Path(inputs["anomalies"].path).read_text())
     assert content["anomalies"] == []
     shutil.rmtree(inputs["examples"].path)
     monkeypatch.setattr(materialized, "make_dataset", make_leaky)
-    call(example_gen, inputs)
+    call(pipeline.example_gen, inputs)
     assert inputs["examples"].metadata["digest"] != before
     reason = "leak: 1 training examples lie in the region corner:5"
     with pytest.raises(RunError, match=reason):
-        call(example_validator, inputs)
+        call(pipeline.example_validator, inputs)
     # The file is written although the step failed.
     content = json.loads(Path(inputs["anomalies"].path).read_text())
     checks = [anomaly["check"] for anomaly in content["anomalies"]]
@@ -100,8 +93,8 @@ def test_trainer_records_failed_trials(
     work = tmp_path / "work"
     inputs |= {"profile": profile.to_json(), "work_dir": str(work)}
     inputs["workers"] = 1
-    call(example_gen, inputs)
-    call(trainer, inputs)
+    call(pipeline.example_gen, inputs)
+    call(pipeline.trainer, inputs)
     runs = inputs["runs"]
     assert runs.path == str(work / "runs")
     assert "trials: 2, failed: 1" in capfd.readouterr().out
@@ -109,7 +102,7 @@ def test_trainer_records_failed_trials(
     flags = (finished.parent / "run.flags").read_text()
     assert f"--examples_dir={work / 'examples'}" in flags
     inputs["work_dir"] = ""
-    assert call(evaluator, inputs)
+    assert call(pipeline.evaluator, inputs)
     content = json.loads(Path(inputs["evaluation"].path).read_text())
     assert content["candidate"] == finished.parent.name
     assert "--learning_rate=0.001" in flags
@@ -127,10 +120,10 @@ def trained(inputs: Inputs, runs_dir: Path) -> Inputs:
 
 
 def test_good_model_is_pushed_once(trained: Inputs, tmp_path: Path) -> None:
-    assert call(evaluator, trained)
-    call(infra_validator, trained)
+    assert call(pipeline.evaluator, trained)
+    call(pipeline.infra_validator, trained)
     for _ in range(2):
-        call(pusher, trained)
+        call(pipeline.pusher, trained)
         assert trained["pushed"].metadata == {"version": "1"}
     version = tmp_path / "out" / "tiny" / "1"
     assert trained["pushed"].uri == str(version)

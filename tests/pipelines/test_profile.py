@@ -5,19 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.profile import (
-    LIBRARIES,
-    SHIPPED,
-    Profile,
-    load_profile,
-    make_works,
-    parse_profile,
-)
+from pipelines import profile as profiles
 from pipelines.steps.training import list_datasets
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.flagfiles import list_flagfiles
 
-MakeProfile = Callable[..., Profile]
+MakeProfile = Callable[..., profiles.Profile]
 WriteProfile = Callable[..., Path]
 RULES = {
     "push_as": '"a"',
@@ -25,7 +18,7 @@ RULES = {
     "thresholds": "{id_mse = {below = 1}}",
 }
 BOUNDS_ARE_NAMED = "must name scores with bounds"
-NAMES = sorted(path.name for path in SHIPPED.iterdir())
+NAMES = sorted(path.name for path in profiles.SHIPPED.iterdir())
 
 
 def write_rules(**changes: str | None) -> str:
@@ -36,20 +29,22 @@ def write_rules(**changes: str | None) -> str:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_shipped_profile_is_valid(name: str) -> None:
-    profile = load_profile(name)
+    profile = profiles.load_profile(name)
     assert profile.name == name
     assert list_datasets(profile)
     # `--flagfile=donut.flags` in a profile means the shipped one.
-    names = {path.name for path in (SHIPPED / name).glob("*.flags")}
+    names = {path.name for path in (profiles.SHIPPED / name).glob("*.flags")}
     assert not names & set(list_flagfiles())
     # Both are in `saved_models`, one version after the other.
     assert f"{profile.rules.push_as}.flags" not in list_flagfiles()
 
 
-def test_profile_is_a_string_with_its_flags(tiny_profile: Profile) -> None:
+def test_profile_is_a_string_with_its_flags(
+    tiny_profile: profiles.Profile,
+) -> None:
     text = tiny_profile.to_json()
     assert "\n" not in text
-    assert parse_profile(text) == tiny_profile
+    assert profiles.parse_profile(text) == tiny_profile
     # Without the flagfiles, which another machine does not have.
     flags = tiny_profile.parts["tiny_sweep"]
     assert not any(flag.startswith("--flagfile") for flag in flags)
@@ -61,7 +56,7 @@ def test_code_is_part_of_a_profile(
 ) -> None:
     plain = make_profile()
     sources, *versions = plain.code.split()
-    assert len(sources) == 64 and len(versions) == len(LIBRARIES)
+    assert len(sources) == 64 and len(versions) == len(profiles.LIBRARIES)
     plugin = tmp_path / "my_parts.py"
     plugin.write_text("")
     monkeypatch.syspath_prepend(tmp_path)
@@ -83,15 +78,15 @@ def test_plugins_of_a_profile_are_asked_for(
     monkeypatch.syspath_prepend(tmp_path)
     folder = write_profile("--plugins=evil_part_of_profile")
     with pytest.raises(RunError, match="--trust_flagfile"):
-        load_profile(str(folder))
+        profiles.load_profile(str(folder))
     assert not mark.exists()
-    load_profile(str(folder), trust=True)
+    profiles.load_profile(str(folder), trust=True)
     assert mark.exists()
 
 
 def test_data_sets_are_shared_by_trials(make_profile: MakeProfile) -> None:
     profile = make_profile("--grid=depth=2,3", "--grid=sigma=1,2", "--seeds=3")
-    assert len(make_works(profile)[0].items) == 12
+    assert len(profiles.make_works(profile)[0].items) == 12
     assert [c.data.sigma for c in list_datasets(profile)] == [1.0, 2.0]
 
 
@@ -101,7 +96,7 @@ def test_data_sets_are_shared_by_trials(make_profile: MakeProfile) -> None:
 @pytest.mark.parametrize("name", ["", "nix", "/", "x" * 300])
 def test_unknown_profile(name: str) -> None:
     with pytest.raises(ConfigError, match="must be one of campaign, paper"):
-        load_profile(name)
+        profiles.load_profile(name)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +127,7 @@ def test_two_of_one_name(write_profile: WriteProfile) -> None:
     with pytest.raises(
         RunError, match="two flagfiles have the same --run_name"
     ):
-        load_profile(str(folder))
+        profiles.load_profile(str(folder))
 
 
 @pytest.mark.usefixtures("working_folder")
@@ -141,5 +136,5 @@ def test_a_path_is_not_the_shipped_profile(
     name: str, write_profile: WriteProfile
 ) -> None:
     write_profile(name="smoke")
-    assert load_profile(name).rules.sweep == "tiny"
-    assert load_profile("smoke").rules.sweep == "smoke_low_rank"
+    assert profiles.load_profile(name).rules.sweep == "tiny"
+    assert profiles.load_profile("smoke").rules.sweep == "smoke_low_rank"

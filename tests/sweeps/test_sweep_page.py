@@ -14,11 +14,8 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.evaluation.kept_outputs import write_preview
 from tfcomp.evaluation.metrics import find_limits
 from tfcomp.report.score_table import ScoredRun
-from tfcomp.statistics.seed_statistics import (
-    compare_settings,
-    compute_interval,
-    summarize,
-)
+from tfcomp.statistics import seed_statistics
+from tfcomp.statistics.seed_statistics import compute_interval
 from tfcomp.sweeps.sweep_numbers import SweepNumbers, compute_numbers
 from tfcomp.sweeps.sweep_page import draw_lines, make_page
 from tfcomp.sweeps.sweep_run import write_page
@@ -43,9 +40,9 @@ def plant(numbers: Planted, planned: int = 6) -> SweepNumbers:
         for seed, (known, held_out) in enumerate(zip(*errors, strict=True))
     ]
     seeds, flags = pd.DataFrame(rows), ["depth"]
-    scores = summarize(seeds, ["depth", "score"], find_limits)
-    nothing, paired = pd.DataFrame(), compare_settings(seeds, flags)
-    tables = (seeds, scores, nothing, nothing, paired)
+    scores = seed_statistics.summarize(seeds, ["depth", "score"], find_limits)
+    paired = seed_statistics.compare_settings(seeds, flags)
+    tables = (seeds, scores, pd.DataFrame(), pd.DataFrame(), paired)
     return SweepNumbers("planted", flags, *tables, planned, runs)
 
 

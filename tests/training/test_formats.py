@@ -143,15 +143,6 @@ def model(smoke_run: RunConfig) -> keras.Model:
     return keras.models.load_model(Path(smoke_run.run_dir) / "model.keras")
 
 
-@pytest.mark.parametrize("count", [1, 5, 144])
-def test_image_signature(smoke_run, saved, model, count: int) -> None:
-    factors = make_dataset(smoke_run).splits.grid[:count]
-    image = saved.signatures["serving_default"](factors=factors)["image"]
-    assert image.shape == (count, 12, 12, 1)
-    expected = model.predict(factors, verbose=0)
-    np.testing.assert_allclose(image, expected, atol=1e-6)
-
-
 def test_activations_signature(saved, model) -> None:
     factors = np.array([[2.0, 3.0], [4.5, 6.25]], np.float32)
     found = saved.signatures["activations"](factors=factors)

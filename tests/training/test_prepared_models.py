@@ -19,12 +19,6 @@ from tfcomp.evaluation.run_metrics import make_analysis, measure_run
 from tfcomp.sweeps.worker_task import run_trial
 from tfcomp.training import callbacks, prepared_models
 from tfcomp.training.experiment import train_and_evaluate
-from tfcomp.training.prepared_models import (
-    PreparedModels,
-    list_evaluators,
-    make_strategy,
-    prepare_models,
-)
 
 KINDS = {
     "mlp": (
@@ -97,10 +91,12 @@ def test_what_observes_is_kept_for_the_same_network(
     """Not the trained model; nor for another network, grid or plugin."""
     monkeypatch.setattr(prepared_models, "_kept", {})
 
-    def prepare(*flags: str) -> PreparedModels:
+    def prepare(*flags: str) -> prepared_models.PreparedModels:
         keras.backend.clear_session()  # names count from 1, as in a trial
         config = make_smoke(*flags)
-        with prepare_models(config, make_dataset(config), make_strategy()) as m:
+        with prepared_models.prepare_models(
+            config, make_dataset(config), prepared_models.make_strategy()
+        ) as m:
             return m
 
     first = prepare()
@@ -110,7 +106,9 @@ def test_what_observes_is_kept_for_the_same_network(
     for flags in (("--width=8",), ("--grid_size=16",)):
         assert prepare(*flags).evaluator is not first.evaluator
     plugin = dataclasses.replace(make_smoke(), plugins="json")
-    with prepare_models(plugin, make_dataset(plugin), make_strategy()):
+    with prepared_models.prepare_models(
+        plugin, make_dataset(plugin), prepared_models.make_strategy()
+    ):
         pass
     assert not prepared_models._kept
 
@@ -123,7 +121,7 @@ def test_a_trial_is_measured_by_what_observed_it(
     flags = "--epochs=1 --steps_per_epoch=5 --model=mlp --depth=1 --width=4"
     config = make_smoke(*flags.split())
     run_trial(["run_trial", *list_flag_lines(config), "--measure"])
-    (evaluator,) = list_evaluators()
+    (evaluator,) = prepared_models.list_evaluators()
     run = load_run(config.run_dir)
     assert make_analysis(run, [evaluator]).run.model is evaluator.model
     assert make_analysis(run, []).run.model is run.model

@@ -14,20 +14,10 @@ import pytest
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.evaluation import loading
-from tfcomp.evaluation.loading import (
-    MAX_UNPACKED,
-    load_published_run,
-    load_run,
-    read_arrays,
-)
+from tfcomp.evaluation.loading import load_published_run, load_run
 from tfcomp.report.model_report import ModelReport
-from tfcomp.storage.published_folder import (
-    FILES,
-    SUMS_FILE,
-    format_sums,
-    hash_bytes,
-    list_published,
-)
+from tfcomp.storage import published_folder
+from tfcomp.storage.published_folder import FILES, SUMS_FILE
 from tfcomp.training.publish import publish_run
 
 NAME = "bumps/cnn/square_4-8"
@@ -55,7 +45,7 @@ def sign(model: Path, changes: Mapping[str, Change]) -> None:
         path = model / file
         path.write_bytes(change(path.read_bytes()))
     contents = {file: (model / file).read_bytes() for file in FILES}
-    (model / SUMS_FILE).write_text(format_sums(contents))
+    (model / SUMS_FILE).write_text(published_folder.format_sums(contents))
 
 
 def put_flags(**values: object) -> Change:
@@ -184,7 +174,7 @@ def test_foreign_weights(copy: Path, weights: Change, words: str) -> None:
 )
 def test_wrong_arrays(values: np.ndarray, words: str) -> None:
     with pytest.raises(RunError, match=words):
-        read_arrays(write_npz(values)(b""))
+        loading.read_arrays(write_npz(values)(b""))
 
 
 def forge_size(content: bytes, size: int) -> bytes:
@@ -214,14 +204,14 @@ def test_weights_that_lie_are_refused_before_a_network_is_built(
 
 def test_weights_unpack_no_more_than_they_say() -> None:
     member, content = io.BytesIO(), io.BytesIO()
-    np.lib.format.write_array(member, np.zeros(MAX_UNPACKED // 4, "f4"))
+    np.lib.format.write_array(member, np.zeros(loading.MAX_UNPACKED // 4, "f4"))
     start = member.getvalue().replace(b"(67108864,), ", b"(25000,),    ")
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("000.npy", start, compresslevel=1)
     bomb = forge_size(content.getvalue(), 100_128)
     tracemalloc.start()
     with pytest.raises(RunError, match=r"is no \.npz archive"):
-        read_arrays(bomb)
+        loading.read_arrays(bomb)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2**22
@@ -242,11 +232,12 @@ def test_foreign_metrics(copy: Path, metrics: bytes, words: str) -> None:
     with pytest.raises(RunError, match=words):
         load_published_run(NAME, str(copy))
     with pytest.raises(RunError, match=words):
-        list_published(str(copy))
+        published_folder.list_published(str(copy))
 
 
 def test_a_hash_pins_a_model(copy: Path) -> None:
-    sha256 = hash_bytes((copy / NAME / SUMS_FILE).read_bytes())
+    sums = (copy / NAME / SUMS_FILE).read_bytes()
+    sha256 = published_folder.hash_bytes(sums)
     load_published_run(NAME, str(copy), sha256)
     sign(copy / NAME, {"README.md": lambda content: content + b"more"})
     with pytest.raises(RunError, match="is not the model of sha256"):

@@ -27,8 +27,7 @@ FlagTable = Mapping[str, tuple[Any, str]] | Callable[[], flags.FlagValues]
 class Command:
     """A command: calling it with `argv` returns its exit status.
 
-    It prints the help, or parses the flags and calls the action with them. The
-    action imports TensorFlow and pandas itself: help and bad flags need
+    The action imports TensorFlow and pandas itself: help and bad flags need
     neither. `first` is an example that is printed if there are no flags.
     """
 

@@ -8,7 +8,7 @@ more, or --trust_flagfile.
 
 import importlib
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -69,11 +69,10 @@ def admit_plugins(
 
 def check_untrusted(arguments: Sequence[str]) -> None:
     """Refuses guarded flags that only a file sets, in expanded arguments."""
-    flags = list(_split_flags(arguments))
-    given = {flag[:2] for flag in flags if not flag[2]}
-    for name, value, is_foreign in flags:
-        if not is_foreign:
-            continue
+    foreign = [a for a in arguments if isinstance(a, UntrustedFlag)]
+    others = (a for a in arguments if not isinstance(a, UntrustedFlag))
+    given = set(map(_split_flag, others))
+    for name, value in map(_split_flag, foreign):
         if name.removeprefix("no") == TRUST:
             raise RunError(f"a flagfile cannot say --{name}")
         is_on = name in GUARDED and value not in ("", "false", "f", "0")
@@ -89,14 +88,12 @@ def make_refusal(source: str, name: str, value: str) -> RunError:
     )
 
 
-def _split_flags(arguments: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
-    """Yields name, value, and whether a file sets it, for each flag."""
-    for argument in arguments:
-        name, equals, value = argument.lstrip("-").partition("=")
-        value = value.strip() if equals else "true"
-        if name in (TRUST, "overwrite"):
-            value = {"1": "true", "t": "true"}.get(value.lower(), value.lower())
-        yield name, value, isinstance(argument, UntrustedFlag)
+def _split_flag(argument: str) -> tuple[str, str]:
+    name, equals, value = argument.lstrip("-").partition("=")
+    value = value.strip() if equals else "true"
+    if name in (TRUST, "overwrite"):
+        value = {"1": "true", "t": "true"}.get(value.lower(), value.lower())
+    return name, value
 
 
 class Entry(NamedTuple):

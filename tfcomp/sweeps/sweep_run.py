@@ -1,17 +1,6 @@
 """A sweep: its trials, the call of each, and its tables and reports.
 
-The folder of a sweep has
-
-sweep.flags      every resolved flag; `--flagfile` of it repeats the sweep
-trials/<hash>/   run folders
-logs/<hash>.log  the output of trials
-trials.csv       one row for each trial
-summary.csv      every setting and score: mean, sd, low, high, n
-paired.csv       pairs of settings at equal seeds
-report.html      the results in sentences, and all figures
-figures/         curves and scores (PNG, PDF, CSV)
-events...        the tab HParams of TensorBoard: every trial is a session, and
-                 these events name the settings that vary
+The files in the folder of a sweep are listed in docs/sweeps.md.
 """
 
 from __future__ import annotations

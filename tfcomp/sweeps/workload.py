@@ -175,6 +175,8 @@ class Pool:
 
     def run(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
         """Runs tasks, the first ones first; yields outcomes as they end."""
+        from distributed import wait
+
         watch = None
         if self.options.cluster:
             cluster = self.client.cluster
@@ -191,7 +193,10 @@ class Pool:
                     task = waiting.popleft()
                     running[self._submit(task, batch)] = task, time.monotonic()
                 yield from outcomes  # while tasks run on all workers
-                ended = _wait(list(running)) if running else []
+                if running:
+                    with contextlib.suppress(TimeoutError, CancelledError):
+                        wait(list(running), _WAIT_SECONDS, "FIRST_COMPLETED")
+                ended = [future for future in running if future.done()]
                 if watch:
                     watch.check([task.log for task, _ in running.values()])
                 outcomes = [_end(f, *running.pop(f)) for f in ended]
@@ -222,15 +227,6 @@ class Pool:
             key=(KEY, task.name, batch),
             pure=False,
         )
-
-
-def _wait(running: Sequence[Future]) -> list[Future]:
-    """Waits until a task ends; returns those that have ended, if any."""
-    from distributed import wait
-
-    with contextlib.suppress(TimeoutError, CancelledError):
-        wait(running, _WAIT_SECONDS, return_when="FIRST_COMPLETED")
-    return [future for future in running if future.done()]
 
 
 def _end(future: Future, task: Task, start: float) -> Outcome:

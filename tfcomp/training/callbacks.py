@@ -212,10 +212,6 @@ class PruneAxes(keras.callbacks.Callback):
         self._below = below
         self._dataset = dataset
 
-    @staticmethod
-    def applies(model: keras.Model) -> bool:
-        return any(isinstance(x, AxisEmbedding) for x in model.layers)
-
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         # The loss includes the noise until examples are memorized.
         blank = FITTED * measure_blank(self._dataset)
@@ -223,9 +219,13 @@ class PruneAxes(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
         if logs["loss"] < self._enough:
-            for layer in self.model.layers:
-                if isinstance(layer, AxisEmbedding):
-                    layer.prune(self._below)
+            for layer in list_axes(self.model):
+                layer.prune(self._below)
+
+
+def list_axes(model: keras.Model) -> list[AxisEmbedding]:
+    """Returns the layers of hard rendering whose axes may be pruned."""
+    return [x for x in model.layers if isinstance(x, AxisEmbedding)]
 
 
 def measure_blank(dataset: Dataset) -> float:

@@ -28,11 +28,11 @@ from tfcomp.datasets.materialized import attach_examples
 from tfcomp.datasets.solvable import measure_coverage
 from tfcomp.evaluation.metrics import USER_METRICS, describe_user_metrics
 from tfcomp.evaluation.point_scores import try_metrics
-from tfcomp.models.forced_rendering import AxisEmbedding
 from tfcomp.storage import run_folder
 from tfcomp.storage.files import write_text, write_whole
 from tfcomp.storage.run_folder import HISTORY_FILE, METRICS_FILE, MODEL_FILE
 from tfcomp.training import prepared_models
+from tfcomp.training.callbacks import list_axes
 from tfcomp.training.export import export_scored
 from tfcomp.training.fit import fit_model
 from tfcomp.training.monitor import Monitor
@@ -125,11 +125,8 @@ def train_to_target(
         monitor.history.copy(folder)
         models.observed.set_weights(models.trained.get_weights())
         error = models.evaluator.evaluate().scores["id"]["relative_mse"]
-        is_decided = all(
-            layer.find_axis() is not None
-            for layer in models.trained.layers
-            if isinstance(layer, AxisEmbedding)
-        )
+        axes = list_axes(models.trained)
+        is_decided = all(layer.find_axis() is not None for layer in axes)
         attempt = {"seed": seed, "id_relative_mse": error}
         return {**attempt, "decided": is_decided}, cost
 

@@ -81,7 +81,7 @@ def fit_model(
     epoch = state.restore()
     steps = count_steps(training, dataset)
     if epoch < training.epochs:
-        if own.PruneAxes.applies(model):
+        if own.list_axes(model):
             schedules.append(own.PruneAxes(config.model.prune_below, dataset))
         callbacks, span = [*schedules, *callbacks], 1
         if is_compiled(training, dataset, model.distribute_strategy):

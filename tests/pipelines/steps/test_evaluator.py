@@ -11,13 +11,7 @@ from pandas import DataFrame
 from scipy import stats
 
 from pipelines.profile import Rules, choose_setting
-from pipelines.steps.evaluator import (
-    LINEAGE,
-    Evaluation,
-    check_thresholds,
-    judge_candidate,
-    read_trials,
-)
+from pipelines.steps import evaluator
 from pipelines.steps.training import find_candidate
 from tfcomp.config.errors import RunError
 from tfcomp.storage.files import write_csv
@@ -50,7 +44,7 @@ def test_mean_over_seeds_decides(tmp_path: Path) -> None:
     values = (0.1, 0.2, 0.6)
     write_trials(tmp_path, "id_relative_mse", *values)
     rules = make_rules({"id_relative_mse": {"below": 0.31}})
-    verdict = judge_candidate(rules, tmp_path, "", DIGEST)
+    verdict = evaluator.judge_candidate(rules, tmp_path, "", DIGEST)
     (check,) = verdict.checks
     assert verdict.blessed and check.passed and check.count == 3
     assert check.value == pytest.approx(np.mean(values))
@@ -59,7 +53,7 @@ def test_mean_over_seeds_decides(tmp_path: Path) -> None:
     assert check.half_width == pytest.approx(expected)
     assert (verdict.candidate, verdict.run) == ("t0", "logs/tiny/trials/t0")
     stricter = make_rules({"id_relative_mse": {"below": 0.29}})
-    verdict = judge_candidate(stricter, tmp_path, "", DIGEST)
+    verdict = evaluator.judge_candidate(stricter, tmp_path, "", DIGEST)
     assert not verdict.blessed
     line = "not blessed: id_relative_mse 0.3 ± 0.66 must be < 0.29"
     assert verdict.describe() == line
@@ -76,20 +70,20 @@ def test_mean_over_seeds_decides(tmp_path: Path) -> None:
 def test_bounds(bounds: dict, passes: bool, tmp_path: Path) -> None:
     path = write_trials(tmp_path, "ood_mse", 0.25, 0.75)
     rules = make_rules({"ood_mse": bounds})
-    (check,) = check_thresholds(read_trials(path), rules)
+    (check,) = evaluator.check_thresholds(evaluator.read_trials(path), rules)
     assert check.passed == passes
 
 
 def test_missing_scores_do_not_pass(tmp_path: Path) -> None:
     path = write_trials(tmp_path, "ood_mse", 0.5, "")
     rules = make_rules({"ood_mse": {"below": 9.0}, "ood_odd": {"below": 9.0}})
-    for check in check_thresholds(read_trials(path), rules):
+    for check in evaluator.check_thresholds(evaluator.read_trials(path), rules):
         assert not check.passed and check.value is None
         assert str(check) == f"{check.score} missing must be < 9"
 
 
 def test_no_candidate_is_a_reason(tmp_path: Path) -> None:
-    verdict = judge_candidate(make_rules(), tmp_path, "", DIGEST)
+    verdict = evaluator.judge_candidate(make_rules(), tmp_path, "", DIGEST)
     assert not verdict.blessed and verdict.candidate == ""
     assert "no table of trials" in verdict.describe()
 
@@ -130,7 +124,7 @@ def trials(tmp_path: Path) -> DataFrame:
     ]
     rows[1]["ood_mse"] = ""
     write_csv(tmp_path / "trials.csv", rows)
-    return read_trials(tmp_path / "trials.csv")
+    return evaluator.read_trials(tmp_path / "trials.csv")
 
 
 def fail(trials: DataFrame, *rows: int) -> None:
@@ -180,18 +174,20 @@ def test_nothing_to_choose(trials: DataFrame) -> None:
 def pushed(tmp_path: Path) -> Path:
     """A pushed version whose record has an ID error of .1."""
     version = tmp_path / "pushed" / "tiny" / "1"
-    (version / LINEAGE).parent.mkdir(parents=True)
+    (version / evaluator.LINEAGE).parent.mkdir(parents=True)
     record = {"data": DIGEST, "metrics": {"id": {"relative_mse": 0.1}}}
-    (version / LINEAGE).write_text(json.dumps(record))
+    (version / evaluator.LINEAGE).write_text(json.dumps(record))
     return version
 
 
-def compare(folder: Path, error: float, **bounds: float) -> Evaluation:
+def compare(
+    folder: Path, error: float, **bounds: float
+) -> evaluator.Evaluation:
     """Judges a candidate with an error beside the pushed model."""
     runs = folder / str(error)
     write_trials(runs, "id_relative_mse", error)
     rules = make_rules({"id_relative_mse": bounds or {"below": 1000.0}})
-    return judge_candidate(rules, runs, folder / "pushed", DIGEST)
+    return evaluator.judge_candidate(rules, runs, folder / "pushed", DIGEST)
 
 
 def test_worse_than_the_pushed_model(tmp_path: Path, pushed: Path) -> None:
@@ -213,7 +209,7 @@ def test_scores_on_other_examples_are_not_compared(
 ) -> None:
     other = '{"data": "others", "metrics": {"id": {"relative_mse": 0.1}}}'
     for number, record in enumerate(("{", "{}", other)):
-        (pushed / LINEAGE).write_text(record)
+        (pushed / evaluator.LINEAGE).write_text(record)
         verdict = compare(tmp_path, 0.5 + number)
         assert verdict.blessed and verdict.pushed == ""
         assert verdict.compared == [] == verdict.reasons

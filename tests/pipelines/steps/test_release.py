@@ -8,17 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pipelines.steps import release
 from pipelines.steps.canary import BLOCKED
 from pipelines.steps.evaluator import LINEAGE
-from pipelines.steps.release import (
-    CANARY,
-    EVIDENCE,
-    compare_answers,
-    make_answers,
-    make_requests,
-    push_model,
-    query_model,
-)
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.evaluation.loading import load_run
@@ -30,14 +22,14 @@ Arrays = dict[str, np.ndarray]
 @pytest.fixture(scope="module")
 def expected(smoke_run: RunConfig) -> Arrays:
     run = load_run(smoke_run.run_dir)
-    return make_answers(run, make_requests(run.dataset))
+    return release.make_answers(run, release.make_requests(run.dataset))
 
 
 def test_model_is_asked_where_there_is_no_keras() -> None:
     # What the canary does before it loads a model, then imports.
     script = (
         "import importlib, runpy, sys\n"
-        f"canary = runpy.run_path({str(CANARY)!r})\n"
+        f"canary = runpy.run_path({str(release.CANARY)!r})\n"
         "try:\n"
         "    canary['main'](['no model', 'no requests', 'no answers'])\n"
         "except OSError:\n"
@@ -62,7 +54,9 @@ def test_signature_that_is_missing(tmp_path: Path) -> None:
     draw = tf.function(lambda factors: {"image": factors}, [signature])
     tf.saved_model.save(module, tmp_path / "m", {"serving_default": draw})
     with pytest.raises(RunError, match="no signature activations, geometry"):
-        query_model(tmp_path / "m", {"one": np.zeros((1, 2), np.float32)})
+        release.query_model(
+            tmp_path / "m", {"one": np.zeros((1, 2), np.float32)}
+        )
 
 
 @pytest.mark.parametrize(
@@ -77,12 +71,12 @@ def test_wrong_answers(change, message: str, expected: Arrays) -> None:
     for name in ("serving_default/id/image", "geometry/ood/stage_1"):
         wrong = expected | {name: change(expected[name])}
         with pytest.raises(RunError, match=f"answers? {name} .*{message}"):
-            compare_answers(wrong, expected)
+            release.compare_answers(wrong, expected)
     fewer = {k: v for k, v in expected.items() if k != name}
     with pytest.raises(RunError, match=f"{name} with shape None, the network"):
-        compare_answers(fewer, expected)
+        release.compare_answers(fewer, expected)
     with pytest.raises(RunError, match=f"{name} .*, the network with None"):
-        compare_answers(expected, fewer)
+        release.compare_answers(expected, fewer)
 
 
 @pytest.fixture
@@ -106,14 +100,14 @@ def test_same_model_is_pushed_once(tmp_path: Path, evaluation: Path) -> None:
     models = [make_model(tmp_path / name, name) for name in "ab"]
     # Back to an earlier model is a new version: the last one counts.
     order = [models[0], models[0], models[1], models[0]]
-    pushes = [push_model(model, out, evaluation, {}) for model in order]
+    pushes = [release.push_model(model, out, evaluation, {}) for model in order]
     versions = [version for version, _ in pushes]
     assert versions == [out / number for number in "1123"]
     assert [is_new for _, is_new in pushes] == [True, False, True, True]
     assert list_versions(out) == [out / number for number in "123"]
     for version, model in zip(versions, order, strict=True):
         assert (version / "variables" / "data").read_text() == model.name
-        assert (version / EVIDENCE).read_text() == "{}"
+        assert (version / release.EVIDENCE).read_text() == "{}"
     lineages = [
         json.loads((v / LINEAGE).read_text()) for v in list_versions(out)
     ]
@@ -126,7 +120,9 @@ def test_same_model_is_pushed_once(tmp_path: Path, evaluation: Path) -> None:
 def test_damaged_version_is_no_copy(tmp_path: Path, evaluation: Path) -> None:
     model = make_model(tmp_path / "a", "a")
     for number in "123":
-        version, is_new = push_model(model, tmp_path / "out", evaluation, {})
+        version, is_new = release.push_model(
+            model, tmp_path / "out", evaluation, {}
+        )
         assert is_new and version.name == number
         if number == "1":
             (version / "variables" / "data").unlink()
