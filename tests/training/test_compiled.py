@@ -37,6 +37,13 @@ LOW_RANK = (
     "--depth=1",
     *TINY,
 )
+HARD = (
+    "--flagfile=hard_rendering.flags",
+    "--grid_size=6",
+    "--region=corner:2",
+    "--id_target=0",
+    *TINY,
+)
 MLP = (*CNN, "--model=mlp", "--depth=1")
 SLOTS = ("--flagfile=smoke.flags", "--grid_size=6", "--region=square:2-3")
 SLOTS = (*SLOTS, "--model=slots", "--encoding=one_hot", *TINY)
@@ -92,6 +99,7 @@ def fit_once(fit: Fit, tmp_path_factory: pytest.TempPathFactory) -> Fit:
     [
         (*CNN, *VARIED),
         pytest.param(LOW_RANK, marks=pytest.mark.slow),
+        pytest.param(HARD, marks=pytest.mark.slow),
         pytest.param(SLOTS, marks=pytest.mark.slow),
     ],
 )
