@@ -5,6 +5,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -40,7 +41,8 @@ def _asked(monkeypatch: pytest.MonkeyPatch) -> None:
     def parse(arguments: list[str], values: flags.FlagValues) -> None:
         raise FlagsAsked(values)
 
-    monkeypatch.setattr(command, "parse_flags", parse)
+    used = vars(command.run_flags) | {"parse_flags": parse}
+    monkeypatch.setattr(command, "run_flags", SimpleNamespace(**used))
 
 
 def list_commands(source: Path) -> Iterator[list[str]]:
