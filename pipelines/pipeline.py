@@ -26,9 +26,9 @@ component = functools.partial(
 @component()
 def example_gen(profile: str, work_dir: str, examples: dsl.Output[dsl.Dataset]):
     """Writes TFDS datasets, each once for all trials that share it."""
-    from pipelines.steps import training
+    from pipelines.steps import examples as step
 
-    training.generate(profile, work_dir, examples)
+    step.generate(profile, work_dir, examples)
 
 
 @component()
@@ -38,9 +38,9 @@ def example_validator(
     anomalies: dsl.Output[dsl.Artifact],
 ):
     """Fails for leaks, wrong splits and wrong pixels, listed in a JSON file."""
-    from pipelines.steps import training
+    from pipelines.steps import examples as step
 
-    training.validate(profile, examples.path, anomalies.path)
+    step.validate(profile, examples.path, anomalies.path)
 
 
 @component()

@@ -11,7 +11,7 @@ from tfcomp.config.run_flags import define_run_flags
 from tfcomp.datasets import notes
 from tfcomp.evaluation.verbalize import describe_scores, format_references
 from tfcomp.models.config_checks import check_config
-from tfcomp.models.decoders.objects import describe_pose_terms
+from tfcomp.models.decoders.acting import describe_pose_terms
 from tfcomp.models.registry import AXES, limit_threads
 from tfcomp.storage.output_folders import check_run_folders
 from tfcomp.storage.run_folder import SAMPLES_FILE, find_finished, select_scores

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pipelines import profile as profiles
-from pipelines.steps.training import list_datasets
+from pipelines.steps.examples import list_datasets
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.flagfiles import list_flagfiles
 

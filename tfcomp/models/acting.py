@@ -1,4 +1,4 @@
-"""Trains the candidates of the acting decoder (see `decoders.objects`).
+"""Trains the candidates of the acting decoder (see `decoders.acting`).
 
 After `HALVING` of the steps, a quarter of them goes on, and one is kept: the
 lowest training error plus `--channel_price` for each pose term that a factor

@@ -16,7 +16,7 @@ from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.models.acting_starts import POSE_TERMS
-from tfcomp.models.decoders.objects import describe_pose_terms
+from tfcomp.models.decoders.acting import describe_pose_terms
 from tfcomp.report import run_exhibits
 from tfcomp.report.page import Section, make_exhibit, make_section
 from tfcomp.report.run_exhibits import Row

@@ -25,7 +25,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.loading import LoadedRun
-from tfcomp.models.decoders.objects import describe_pose_terms
+from tfcomp.models.decoders.acting import describe_pose_terms
 from tfcomp.models.stages import make_stage_model
 from tfcomp.storage.output_folders import add_version
 from tfcomp.storage.run_folder import select_scores

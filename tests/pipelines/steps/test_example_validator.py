@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.steps.training import find_anomalies, validate_datasets
+from pipelines.steps.examples import find_anomalies, validate_datasets
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.materialized import Examples, materialize
