@@ -98,6 +98,7 @@ ROTATED = f"{DIGITS} --region=gap:angle:160-200 --model=rotation"
 # Arguments of a training, as in a shell, and what the error must say.
 BAD_FLAGS = {
     "--undefok=dpeth --dpeth=3": "--undefok is not a flag",
+    f"--{'9' * 1200}=3": "9 is not a flag",
     "--dept=3": "--dept is not a flag, did you mean --depth?",
     "--epochs=1e3": "--epochs must be an integer, got '1e3'",
     "--learning_rate=nan": "--learning_rate must be a finite number",

@@ -20,6 +20,7 @@ from tfcomp.config.own_settings import list_declared
 from tfcomp.config.run_config import RunConfig, make_config, split_names
 from tfcomp.config.settings import CONTROLS, NO_CONTROLS, NOUNS, Settings
 
+MAX_NAME = 100  # characters of a flag
 # Flags with a path: shells do not expand `~` in `--log_dir=~/logs`.
 PATHS = (
     "log_dir export_dir data data_dir examples_dir output pipeline_root "
@@ -99,8 +100,11 @@ def _parse_expanded(
     expanded: Sequence[str], values: flags.FlagValues
 ) -> dict[str, Any]:
     expanded = [argument for argument in expanded if argument not in RETIRED]
-    if any(a.lstrip("-").partition("=")[0] == "undefok" for a in expanded):
-        raise make_unknown_error("undefok", values)  # absl knows it
+    for argument in expanded:
+        name = argument.lstrip("-").partition("=")[0]
+        is_long = argument.startswith("-") and len(name) > MAX_NAME
+        if name == "undefok" or is_long:  # absl knows it, or recurses too far
+            raise make_unknown_error(name, values)
     try:
         rest = values(["tfcomp", *expanded])[1:]
     except flags.UnrecognizedFlagError as error:
