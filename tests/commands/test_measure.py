@@ -95,6 +95,7 @@ def test_search_finds_finished_runs_once(sweep: Path) -> None:
     [
         ("--runs=", "--runs must name run folders"),
         ("--runs=/nowhere/*", "--runs must match a folder"),
+        ("--runs=//", "--runs must be a folder of runs, not the root"),
         ("--runs={sweep}/trials/cd34", "--runs must match at least one"),
     ],
 )

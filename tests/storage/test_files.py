@@ -29,6 +29,7 @@ GARBAGE = bytes(range(256))
     ("read", "content"),
     [
         *product([read_json], [b"{", b"[]", b"3", b"[" * 100_000]),
+        (read_json, b'{"mse": ' + b"9" * 400 + b"}"),
         *product([read_json, read_csv], [b"", GARBAGE]),
         (read_csv, b"a\n" + b"x" * 200_000),
     ],

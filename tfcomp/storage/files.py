@@ -9,6 +9,7 @@ import csv
 import io
 import json
 import lzma
+import math
 import os
 import secrets
 import shutil
@@ -67,12 +68,18 @@ def read_text(path: Path) -> str:
 def read_json(path: Path) -> dict[str, Any]:
     """Reads a JSON object; DamagedFileError if a file holds anything else."""
     try:
-        content = json.loads(read_text(path))
+        content = json.loads(read_text(path), parse_int=_parse_integer)
     except (ValueError, RecursionError) as error:
         raise DamagedFileError(path, error) from error
     if not isinstance(content, dict):
         raise DamagedFileError(path, "it holds no JSON object")
     return content
+
+
+def _parse_integer(text: str) -> int:
+    if math.isinf(float(text)):
+        raise ValueError(f"a number of {len(text)} digits")
+    return int(text)
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:

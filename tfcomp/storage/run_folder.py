@@ -188,6 +188,9 @@ def find_folders(
         matches = glob.glob(os.path.expanduser(pattern), recursive=True)
         if not matches:
             raise ConfigError("runs", "must match a folder", pattern)
+        if any(os.path.realpath(match) == "/" for match in matches):
+            rule = "must be a folder of runs, not the root of all folders"
+            raise ConfigError("runs", rule, pattern)
         for match in matches:
             for folder, below, names in os.walk(match, onerror=report):
                 if FLAGS_FILE in names:
