@@ -25,6 +25,7 @@ TINY = (
     f"--run_name={SWEEP}",
     "--grid_size=8",
     "--region=corner:5",
+    "--model=mlp",
     "--width=4",
     "--epochs=1",
     "--steps_per_epoch=5",

@@ -144,9 +144,6 @@ def test_trials_of_other_flags_or_code_are_left_out(
 ) -> None:
     logs = f"--log_dir={tmp_path / 'runs' / 'logs'}"
     profile = tiny_profile.to_json()
-    report = report_runs(profile, tmp_path / "runs", tmp_path / "report")
-    verdicts = [str(result.verdict) for result in report.results]
-    assert verdicts == ["not run"] * 22
     (trial,) = make_works(tiny_profile, logs)[0].items
     stale = trial.path.with_name("0123456789abcdef")
     for folder in (trial.path, stale):

@@ -10,6 +10,8 @@ import psutil
 import pytest
 
 from tests.sweeps.fake_slurm import FakeSlurm
+from tests.sweeps.fake_sweep import finish, read_starts, read_table, start_sweep
+from tfcomp.storage.output_folders import lock_folder
 from tfcomp.sweeps import jobs, workload
 
 PATIENCE = 200  # seconds, for a machine that is busy
@@ -26,6 +28,23 @@ def wait_for() -> Callable[[Callable[[], object]], None]:
             time.sleep(0.05)
 
     return wait
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The table of a sweep that nothing stops, made once for all processes."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    folder = folder / "undisturbed"
+    folder.mkdir(exist_ok=True)
+    with lock_folder(folder, wait=True):
+        if not (folder / "s").exists():
+            assert "[4/4]" in finish(start_sweep(folder, 0, "--workers=1"))
+    assert len(read_starts(folder)) == 4
+    table = read_table(folder)
+    assert table.count(b"finished") == 4
+    return table
 
 
 @pytest.fixture

@@ -20,16 +20,6 @@ Wait = Callable[[Callable[[], object]], None]
 IsRunning = Callable[[int], bool]
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    folder = tmp_path_factory.mktemp("undisturbed")
-    assert "[4/4]" in finish(start_sweep(folder, 0, "--workers=1"))
-    assert len(read_starts(folder)) == 4
-    table = read_table(folder)
-    assert table.count(b"finished") == 4
-    return table
-
-
 def count_finished(folder: Path) -> int:
     return len(list(folder.glob("s/trials/*/metrics.json")))
 
@@ -52,7 +42,7 @@ def test_a_trial_that_kills_its_worker_fails_and_is_run_by_the_next_start(
 @pytest.mark.parametrize(
     "command", ["", pytest.param("timeout", marks=pytest.mark.slow)]
 )
-def test_a_sweep_that_is_told_to_stop(
+def test_a_sweep_that_is_stopped_and_killed_again_and_again(
     command: str,
     undisturbed: bytes,
     tmp_path: Path,
@@ -60,7 +50,7 @@ def test_a_sweep_that_is_told_to_stop(
     is_running: IsRunning,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """By Ctrl-C, or by `timeout`: no process and no folder stay behind."""
+    """By Ctrl-C or `timeout`, with all of its processes, and alone."""
     place = tmp_path / "temporary"
     place.mkdir()
     monkeypatch.setenv("TMPDIR", str(place))
@@ -76,21 +66,13 @@ def test_a_sweep_that_is_told_to_stop(
     wait_for(lambda: not any(map(is_running, family)))
     assert not list(place.iterdir())
     assert b"missing" in read_table(tmp_path)
-    finish(start_sweep(tmp_path, 0, "--workers=1"))
-    assert read_table(tmp_path) == undisturbed
 
+    process = start_sweep(tmp_path, 1.5)
+    wait_for(lambda: len(read_starts(tmp_path)) > 2)
+    time.sleep(random.random())
+    os.killpg(process.pid, signal.SIGKILL)
+    finish(process, -signal.SIGKILL)
 
-def test_a_sweep_that_is_killed_again_and_again(
-    undisturbed: bytes, tmp_path: Path, wait_for: Wait, is_running: IsRunning
-) -> None:
-    """Twice with all of its processes at random moments, then alone."""
-    for _ in range(2):
-        begun = len(read_starts(tmp_path))
-        process = start_sweep(tmp_path, 1.5)
-        wait_for(lambda: len(read_starts(tmp_path)) > begun)  # noqa: B023
-        time.sleep(random.random())
-        os.killpg(process.pid, signal.SIGKILL)
-        finish(process, -signal.SIGKILL)
     process = start_sweep(tmp_path, 1.5)
     wait_for(lambda: count_finished(tmp_path) > 1)
     family = [c.pid for c in psutil.Process(process.pid).children(True)]

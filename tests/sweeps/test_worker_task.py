@@ -69,7 +69,7 @@ def test_environment_of_a_task(tmp_path: Path, monkeypatch) -> None:
     assert sorted(found) == [["3", "3", gpu, here] for gpu in "46"]
 
 
-def test_another_setup_is_another_process(tmp_path: Path) -> None:
+def test_another_setup_is_another_process(pool: Pool, tmp_path: Path) -> None:
     """Threads and replicas stay with a process; a small network has one."""
     wanted = [
         make_task("a", tmp_path, tasks.show_process),
@@ -77,8 +77,7 @@ def test_another_setup_is_another_process(tmp_path: Path) -> None:
         make_task("c", tmp_path, tasks.show_process, max_threads=1),
         make_task("d", tmp_path, tasks.show_process, max_threads=1),
     ]
-    with open_pool(SchedulerOptions(workers=1)) as pool:
-        assert run(pool, *wanted) == [""] * 4
+    assert run(pool, *wanted) == [""] * 4
     one, two, three, four = read_pids(tmp_path)
     assert len({one, two, three}) == 3 and three == four
 

@@ -134,9 +134,10 @@ def _open_signatures(loaded: Any, stages: list[str]) -> tuple[list[str], Call]:
 
     # A signature does not keep the variables of its model.
     def call(factors: tf.Tensor, owner: Any = loaded) -> Mapping[str, Any]:
-        activations = activate(factors=factors) if names else {}
-        image = _pick_image(draw(**{argument: factors}))
-        return {**activations, IMAGE: image}
+        found = activate(factors=factors) if names else {}
+        if IMAGE not in found:
+            found = {**found, IMAGE: _pick_image(draw(**{argument: factors}))}
+        return found
 
     return names, call
 

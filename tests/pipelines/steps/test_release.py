@@ -25,10 +25,15 @@ def expected(smoke_run: RunConfig) -> Arrays:
     return release.make_answers(run, release.make_requests(run.dataset))
 
 
-def test_model_is_asked_where_there_is_no_keras() -> None:
-    # What the canary does before it loads a model, then imports.
+def test_model_is_asked_where_there_is_no_keras(tmp_path: Path) -> None:
+    # What the canary does before it loads a model, then imports. What is
+    # loaded there is a file; `test_components` asks a model of TensorFlow.
+    (tmp_path / "tensorflow.py").write_text(
+        "class saved_model:\n    load = staticmethod(open)\n"
+    )
     script = (
         "import importlib, runpy, sys\n"
+        f"sys.path.insert(0, {str(tmp_path)!r})\n"
         f"canary = runpy.run_path({str(release.CANARY)!r})\n"
         "try:\n"
         "    canary['main'](['no model', 'no requests', 'no answers'])\n"
