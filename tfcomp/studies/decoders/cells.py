@@ -122,21 +122,30 @@ def average(runs: pd.DataFrame, path: str) -> float:
 def list_cells(table: pd.DataFrame) -> list[Row]:
     """Returns the rows of decoders.csv, by names of splits and decoders."""
     old = table[table["seed"] < FRESH]
+    table = table if old.empty else old
+    firsts = table.drop_duplicates("setting")
+    flags = [n for n in firsts if n not in NO_FLAGS and "/" not in n]
+    known = dict(
+        zip(firsts["setting"], firsts[flags].to_dict("records"), strict=True)
+    )
+    numbers = table.filter(regex="/").join(table[["seed", "setting"]])
+    groups = numbers.sort_values("seed").groupby("setting")
     rows = []
-    cells = (table if old.empty else old).groupby(["split", "model"])
-    for key, alike in cells:
+    for key, alike in firsts.groupby(["split", "model"])["setting"]:
         split, decoder = map(str, key)
-        firsts = alike.drop_duplicates("setting").dropna(axis=1)
-        kept = firsts.columns.difference([*NO_FLAGS], sort=False)
-        settings: Any = firsts[kept[~kept.str.contains("/")]].to_dict("records")
-        names = choose_flags(settings)
-        groups = alike.sort_values("seed").groupby("setting")
-        for values, setting in zip(settings, firsts["setting"], strict=True):
+        names = choose_flags(_drop_absent([known[s] for s in alike]))
+        for setting in alike:
             # As `sprites montero:range (grid_size 64)`, if there are others.
-            words = ", ".join(f"{n} {values[n]}" for n in names)
+            words = ", ".join(f"{n} {known[setting][n]}" for n in names)
             label = f"{split} ({words})" if words else split
             rows.append(_judge_cell(label, decoder, groups.get_group(setting)))
     return rows
+
+
+def _drop_absent(settings: Sequence[Row]) -> list[Row]:
+    """Returns settings with the flags that all of them have."""
+    names = [n for n in settings[0] if all(s[n] == s[n] for s in settings)]
+    return [{n: setting[n] for n in names} for setting in settings]
 
 
 def _judge_cell(split: str, decoder: str, runs: pd.DataFrame) -> Row:
