@@ -15,7 +15,7 @@ from tfcomp.studies.thresholds.search_settings import SearchSettings
 
 INF = math.inf
 FLAGS = (
-    "--flagfile=smoke.flags --polarity=bright --depth=2 --width=8 "
+    "--flagfile=smoke.flags --polarity=bright --model=mlp --width=16 "
     "--batch_size=8 --learning_rate=1e-2"
 ).split()
 
