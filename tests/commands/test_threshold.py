@@ -20,7 +20,7 @@ FLAGS = (
     "--width=4",
     "--steps=5",
     "--target=1",  # out of reach: all numbers up to the maximum are tried
-    "--max_bumps=20",
+    "--max_bumps=32",
 )
 
 
@@ -52,14 +52,14 @@ def test_new_seeds_are_searched_and_finished_ones_do_nothing(
     assert search(tmp_path, "--model=mlp", "--seeds=2") == 0
     printed = capsys.readouterr().out
     assert "1 searches to run" in printed
-    assert "N=8 seed=1: position_accuracy not reached up to 20" in printed
+    assert "N=8 seed=1: position_accuracy not reached up to 32" in printed
     after = list_results(tmp_path)
     assert after.items() > before.items()
     folder = tmp_path / "threshold_quick"
     table = (folder / "thresholds.csv").read_text()
     first, _ = csv.DictReader(table.splitlines())
     assert (first["kind"], first["grid_size"]) == ("bumps", "8")
-    assert (first["num_bumps"], first["reached"]) == ("20", "False")
+    assert (first["num_bumps"], first["reached"]) == ("32", "False")
     assert int(first["num_trainings"]) > 1
     assert (folder / "slopes.csv").exists()
     assert (folder / "figures" / "threshold_position_accuracy.png").exists()
