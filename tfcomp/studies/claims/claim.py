@@ -78,26 +78,45 @@ class Number:
 
     def _read(self, group: Group, when: str) -> dict[int, Any]:
         column, over = self.column, self.over
-        table: Any
+        if isinstance(column, str) and not (self.less or self.needs):
+            seeds, rows = group.seeds, self._list_rows(group, column, when)
+        else:
+            table = self._make_table(group, when)
+            first = int(CODE in table and not self.from_code)
+            numbers = table.to_numpy()
+            kept = numbers[:, first:] if over else numbers[:, None]
+            seeds, rows = list(table.index), kept.tolist()
+        pick = over or itemgetter(0)
+        return {
+            seed: pick(row) if row and not any(map(math.isnan, row)) else None
+            for seed, row in zip(seeds, rows, strict=True)
+        }
+
+    def _list_rows(
+        self, group: Group, path: str, when: str
+    ) -> list[list[float]]:
+        """Returns a recorded number of every run, or of its stages."""
+        stages = group.columns.get((when, path), {})
+        names = [""]
+        if self.over:
+            left_out = ("",) if self.from_code else ("", CODE)
+            names = [name for name in stages if name not in left_out]
+        columns = [stages.get(name, {}) for name in names]
+        return [[c.get(s, math.nan) for c in columns] for s in group.runs]
+
+    def _make_table(self, group: Group, when: str) -> Any:
+        column = self.column
         if isinstance(column, Mapping):
-            table = find_met(group, column)
+            table: Any = find_met(group, column)
         elif callable(column):
             table = column(group, when)
         else:
-            table = (group.get_stages if over else group.get)(column, when)
+            table = (group.get_stages if self.over else group.get)(column, when)
         if self.less:
             table = table - group.get(self.less, when)
         if self.needs:
             table = table.where(group.get(self.needs, when).notna())
-        if over:
-            first = int(CODE in table and not self.from_code)
-            rows = table.iloc[:, first:].to_numpy()
-        else:
-            over, rows = itemgetter(0), table.to_numpy()[:, None]
-        return {
-            seed: over(row) if row and not any(map(math.isnan, row)) else None
-            for seed, row in zip(table.index, rows.tolist(), strict=True)
-        }
+        return table
 
 
 def find_met(group: Group, rules: Mapping[str, Rule]) -> Series:
