@@ -14,13 +14,14 @@ import pytest
 import tensorflow as tf
 import yaml
 
+from tests.conftest import make_smoke_config
 from tfcomp import export
 from tfcomp.analysis.jacobians import compute_stage_jacobians
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.loading import LoadedRun, load_run
-from tfcomp.models.stages import make_stage_model
+from tfcomp.models.stages import make_model, make_stage_model
 from tfcomp.storage.output_folders import list_versions
 from tfcomp.storage.run_folder import read_metrics
 from tfcomp.training import formats
@@ -180,7 +181,9 @@ def test_nulls_in_metrics_are_no_traceback(smoke_run) -> None:
     assert "# smoke" in format_card(smoke_run, make_dataset(smoke_run), empty)
 
 
-def test_versions_are_numbered_and_not_repeated(model, tmp_path) -> None:
+def test_versions_are_numbered_and_not_repeated(tmp_path: Path) -> None:
+    config = make_smoke_config(tmp_path, "--model=mlp", "--depth=1")
+    model = make_model(config, make_dataset(config), "float32")
     changed = keras.models.clone_model(model)
     versions = [
         export_model(exported, tmp_path, compute_stage_jacobians)

@@ -119,6 +119,7 @@ def test_a_trial_is_measured_by_what_observed_it(
     """The same bytes as of a run that is measured by itself."""
     monkeypatch.setattr(prepared_models, "_kept", {})
     flags = "--epochs=1 --steps_per_epoch=5 --model=mlp --depth=1 --width=4"
+    flags += " --grid_size=6 --region=square:2-3 --eval_every=0"
     config = make_smoke(*flags.split())
     run_trial(["run_trial", *list_flag_lines(config), "--measure"])
     (evaluator,) = prepared_models.list_evaluators()

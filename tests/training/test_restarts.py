@@ -14,7 +14,8 @@ from tfcomp.training.monitor import Monitor
 
 FLAGS = ("--epochs=2", "--steps_per_epoch=4", "--checkpoint_seconds=0")
 FLAGS += ("--layerwise_every=0", "--nopictures", "--noexport")
-FLAGS += ("--model=mlp", "--width=4", "--depth=1")
+FLAGS += ("--model=mlp", "--width=4", "--depth=1", "--eval_every=0")
+FLAGS += ("--grid_size=6", "--region=square:2-3")
 MISSED = (*FLAGS, "--id_target=1e-9", "--restarts=1")
 Smoke = Callable[..., RunConfig]
 
@@ -51,8 +52,8 @@ def test_restarts(
     make_smoke: Smoke, interrupted: list[int], capsys: pytest.CaptureFixture
 ) -> None:
     """The best attempt is kept; killed in each of them, a run ends the same."""
-    for _ in range(3):  # an epoch in each session: the second one restarts
-        interrupted.append(1)
+    for epochs in (1, 2):  # in each session: the second one restarts
+        interrupted += [1] * epochs
         with pytest.raises(KeyboardInterrupt):
             run(make_smoke(*MISSED, "--resume"))
     interrupted += [1] * 100
