@@ -6,7 +6,9 @@ folder, Keras model and SavedModel.
 """
 
 import csv
+import json
 import re
+import shutil
 import zipfile
 from pathlib import Path
 from urllib.parse import unquote
@@ -15,7 +17,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfcomp import analyze, train
+from tfcomp import analyze
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.evaluation.evaluator import Evaluator
@@ -113,24 +115,6 @@ def test_scores_between_positions(report: Path, smoke_run: RunConfig) -> None:
         assert mse == pytest.approx(np.mean(each), rel=1e-4)
 
 
-def test_two_runs(tmp_path: Path) -> None:
-    """Low-rank with indices, and one without a region."""
-    common = (
-        f"--log_dir={tmp_path}/logs --grid_size=8 --epochs=1 --depth=2 "
-        "--layerwise_every=0 --width=8 --pictures=false --export=false"
-    ).split()
-    for flags in ("low_rank --region=corner:5 --rank=4", "mlp --region=none"):
-        assert train.main(["train", *flags.split(), *common]) == 0
-    paths = [str(tmp_path / "logs" / name) for name in ("low_rank", "mlp")]
-    flags = [f"--run={','.join(paths)}", "--sections=embeddings,runs"]
-    assert analyze.main(["analyze", *flags]) == 0
-    folder = tmp_path / "logs" / "analysis_low_rank_mlp"
-    assert (folder / "low_rank_embedding_x.png").exists()
-    assert (folder / "low_rank_spectrum_y.csv").exists()
-    names = {row["run"] for row in read_csv(folder / "settings.csv")}
-    assert names == {"low_rank", "mlp"}
-
-
 def test_bad_input(smoke_run: RunConfig, tmp_path: Path) -> None:
     run = f"--run={smoke_run.run_dir}"
     output = [f"--output={tmp_path / 'nothing'}"]
@@ -183,3 +167,23 @@ def test_the_run_is_analyzed(earlier: Path) -> None:
         analyze.main(["analyze", f"--run={folder}", "--sections=errors"]) == 0
     )
     assert (folder / "analysis" / "report.html").exists()
+
+
+def test_two_runs(earlier: Path, tmp_path: Path) -> None:
+    """Low-rank with indices, and one without a region."""
+    logs = tmp_path / "logs"
+    shutil.copytree(earlier / "tensorboard_logs", logs)
+    names = ["earlier", "earlier_cnn"]
+    low_rank, whole = (logs / name for name in names)
+    lines = (whole / "run.flags").read_text()
+    lines = lines.replace("--region=square:3-5", "--region=none")
+    (whole / "run.flags").write_text(lines)
+    metrics = json.loads((whole / "metrics.json").read_text())
+    del metrics["ood"]
+    (whole / "metrics.json").write_text(json.dumps(metrics))
+    flags = [f"--run={low_rank},{whole}", "--sections=embeddings,runs"]
+    assert analyze.main(["analyze", *flags]) == 0
+    folder = logs / "analysis_earlier_earlier_cnn"
+    assert (folder / "earlier_embedding_x.png").exists()
+    assert (folder / "earlier_spectrum_y.csv").exists()
+    assert [row["run"] for row in read_csv(folder / "settings.csv")] == names

@@ -19,8 +19,9 @@ DATA = ("--dataset=sprites", "--grid_size=12", "--sprite_sizes=3,2,4,3,2")
 # Ellipses at 180 degrees are those at 0; hearts at 270 degrees are new.
 PART = "shape:#1,orientation:#2|shape:#2,orientation:#3"
 QUICK = (
-    "--model=mlp --width=8 --epochs=1 --pictures=false --export=false "
-    "--layerwise_every=0 --run_name=copied"
+    "--model=mlp --width=8 --depth=1 --epochs=1 --steps_per_epoch=2 "
+    "--eval_every=0 --nopictures --noexport --layerwise_every=0 "
+    "--run_name=copied"
 ).split()
 
 

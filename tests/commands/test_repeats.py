@@ -159,7 +159,7 @@ def limit_files(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
-def test_refused_writes_lose_nothing(tmp_path: Path) -> None:
+def test_refused_writes_lose_nothing(trained: Path, tmp_path: Path) -> None:
     run = tmp_path / "logs/smoke"
     again = ".*the same command and --resume$"
     for refusal, line in (
@@ -171,7 +171,7 @@ def test_refused_writes_lose_nothing(tmp_path: Path) -> None:
             train_here(tmp_path, "--resume")
         assert not list(run.glob(".partial-*"))
     train_here(tmp_path, "--resume")
-    other = train_here(tmp_path / "whole")
+    other = trained / "tensorboard_logs/smoke"
     curves = [(path / "history.csv").read_bytes() for path in (run, other)]
     assert curves[0] == curves[1]
 

@@ -8,8 +8,10 @@ import pytest
 
 from tests.sweeps.pool_here import PoolHere
 from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.studies.thresholds import command as threshold
+from tfcomp.studies.thresholds import one_search
 from tfcomp.studies.thresholds.command import ThresholdSearches
 from tfcomp.sweeps import workload
 
@@ -46,6 +48,14 @@ def test_new_seeds_are_searched_and_finished_ones_do_nothing(
     monkeypatch.setattr(
         workload, "open_pool", lambda *_: nullcontext(PoolHere())
     )
+    configs, train = [], one_search.train_and_score
+
+    def train_once(config: RunConfig) -> one_search.Scores:
+        configs.append(config)
+        scores = {"position_accuracy": 0.1}  # of others than the first
+        return scores if len(configs) > 1 else train(config)
+
+    monkeypatch.setattr(one_search, "train_and_score", train_once)
     assert search(tmp_path, "--model=mlp", "--seeds=1") == 0
     before = list_results(tmp_path)
     assert len(before) == 1
@@ -60,12 +70,13 @@ def test_new_seeds_are_searched_and_finished_ones_do_nothing(
     first, _ = csv.DictReader(table.splitlines())
     assert (first["kind"], first["grid_size"]) == ("bumps", "8")
     assert (first["num_bumps"], first["reached"]) == ("32", "False")
-    assert int(first["num_trainings"]) > 1
+    assert int(first["num_trainings"]) == 2
+    assert [c.training.seed for c in configs] == [0, 0, 1, 1]
     assert (folder / "slopes.csv").exists()
     assert (folder / "figures" / "threshold_position_accuracy.png").exists()
     assert search(tmp_path, "--model=mlp", "--seeds=2") == 0
     assert "searches to run" not in capsys.readouterr().out
-    assert list_results(tmp_path) == after
+    assert list_results(tmp_path) == after and len(configs) == 4
     assert (folder / "thresholds.csv").read_text() == table
 
 
