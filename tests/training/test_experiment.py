@@ -26,6 +26,7 @@ LAYER_NUMBERS = (
     "probe_r2_id probe_r2_ood"
 )
 
+SMALL = ("--model=mlp", "--depth=1", "--width=4")
 Smoke = Callable[..., RunConfig]
 
 
@@ -92,13 +93,13 @@ def test_same_flags_give_the_same_bits(
 
 def test_divergence_is_named(make_smoke: Smoke) -> None:
     with pytest.raises(DivergedError, match="smaller --learning_rate"):
-        train_and_evaluate(make_smoke("--learning_rate=1e30"))
+        train_and_evaluate(make_smoke("--learning_rate=1e30", *SMALL))
 
 
 def test_one_hot_code_without_a_region(make_smoke: Smoke) -> None:
     """Geometry is finite, and there are no OOD scores."""
     flags = ("--region=none", "--num_train=30", "--encoding=one_hot")
-    metrics = train_and_evaluate(make_smoke(*flags))
+    metrics = train_and_evaluate(make_smoke(*flags, *SMALL))
     assert set(metrics["ood"].values()) == {None}
     assert metrics["id_test"]["mse"] > 0
     assert metrics["layers"]["image"]["log_volume_ood"] is None
@@ -166,7 +167,7 @@ def test_they_see_losses_scores_and_the_end(
     made: list[Recorder], make_smoke: Callable[..., RunConfig]
 ) -> None:
     flags = ("--epochs=3", "--steps_per_epoch=5", "--nopictures", "--noexport")
-    config = make_smoke(*flags, "--eval_every=2", "--layerwise_every=0")
+    config = make_smoke(*flags, *SMALL, "--eval_every=2")
     metrics = train_and_evaluate(config)
     (recorder,) = made
     assert recorder.config == config

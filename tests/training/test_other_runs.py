@@ -1,6 +1,7 @@
 """Runs of hard rendering and with one ordered factor, to the report."""
 
 import csv
+import functools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -23,49 +24,45 @@ TINY = (
     "--flagfile=rotated_mnist.flags",
     "--digit_source=stand_in",
     "--num_angles=37",
-    "--width=4",
-    "--depth=2",
+    "--width=2",
+    "--depth=1",
     "--epochs=1",
 )
 RUNS = {
     "one": ("--region=gap:angle:160-200",),
     "several": ("--digit_classes=4,1", "--region=box:digit:4-4,angle:160-200"),
 }
+Train = Callable[[str], RunConfig]
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunConfig]:
+def train(tmp_path_factory: pytest.TempPathFactory) -> Train:
+    """Trains a run by its name, once for all tests."""
     folder = tmp_path_factory.mktemp("digits")
     places = (f"--log_dir={folder}/logs", f"--export_dir={folder}/models")
-    configs = {
-        name: parse_config([*TINY, *places, f"--run_name={name}", *flags])
-        for name, flags in RUNS.items()
-    }
-    for config in configs.values():
+
+    @functools.cache
+    def train(name: str) -> RunConfig:
+        flags = (*TINY, *places, f"--run_name={name}", *RUNS[name])
+        config = parse_config(flags)
         train_and_evaluate(config)
-    return configs
+        return config
 
-
-@pytest.fixture(scope="module")
-def report(
-    runs: dict[str, RunConfig], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    folder = tmp_path_factory.mktemp("report")
-    paths = ",".join(config.run_dir for config in runs.values())
-    arguments = ["analyze", f"--run={paths}", f"--output={folder}"]
-    assert analyze.main([*arguments, "--sections=gaps,layers,manifolds"]) == 0
-    return folder
+    return train
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(path.read_text().splitlines()))
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_metrics(
-    name: str, runs: dict[str, RunConfig], read_events: Callable
-) -> None:
-    text = (Path(runs[name].run_dir) / "metrics.json").read_text()
+# Measures of one factor are also read in `test_own_factors_run`.
+ONE = pytest.param("one", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("name", [ONE, "several"])
+def test_metrics(name: str, train: Train, read_events: Callable) -> None:
+    config = train(name)
+    text = (Path(config.run_dir) / "metrics.json").read_text()
     metrics = json.loads(text)
     assert metrics["ood"]["mse"] > 0
     assert metrics["id"]["position_accuracy"] is None
@@ -73,29 +70,39 @@ def test_metrics(
     assert code["factorization"] is None  # no pair of ordered factors
     assert code["probe_r2_id"] == pytest.approx(1, abs=1e-3)
     assert code["log_volume_id"] == pytest.approx(-4.0483, abs=1e-3)
-    tags = set(read_events(runs[name]).Tags()["tensors"])
+    tags = set(read_events(config).Tags()["tensors"])
     assert {"answer/samples_ood", "answer/curve", "answer/errors"} <= tags
     assert "answer/map" not in tags
 
 
-@pytest.mark.parametrize(("name", "factors"), [("one", 1), ("several", 2)])
-def test_export(name: str, factors: int, runs: dict[str, RunConfig]) -> None:
-    model = tf.saved_model.load(f"{runs[name].export_path}/1")
+@pytest.mark.parametrize("name", [ONE, "several"])
+def test_export(name: str, train: Train) -> None:
+    model = tf.saved_model.load(f"{train(name).export_path}/1")
+    factors = 1 if name == "one" else 2
     points = tf.constant([[4.0, 30.0], [1.0, 90.0]])[:, 2 - factors :]
     drawn = model.signatures["serving_default"](factors=points)
     assert drawn["image"].shape == (2, 28, 28, 1)
     metric = model.signatures["geometry"](factors=points)
-    assert metric["stage_1"].shape == (2, 1, 1)
+    assert metric["stage_0"].shape == (2, 1, 1)
 
 
-def test_interpolation_over_gap_widths(report: Path) -> None:
-    rows = read_csv(report / "interpolation.csv")
-    found = {(r["run"], r["curve"]): float(r["gap_width"]) for r in rows}
+@pytest.mark.parametrize(
+    ("names", "curves"),
+    [
+        pytest.param([*RUNS], ["angle", "digit 4"], marks=pytest.mark.slow),
+        (["several"], ["digit 4"]),
+    ],
+)
+def test_interpolation_over_gap_widths(
+    names: list[str], curves: list[str], train: Train, tmp_path: Path
+) -> None:
+    paths = ",".join(train(name).run_dir for name in names)
+    arguments = ["analyze", f"--run={paths}", f"--output={tmp_path}"]
+    assert analyze.main([*arguments, "--sections=gaps,layers,manifolds"]) == 0
+    rows = read_csv(tmp_path / "interpolation.csv")
+    found = {row["curve"]: float(row["gap_width"]) for row in rows}
     # 160 to 200 in steps of 10: known from 150 and from 210 on.
-    assert found == {
-        ("region gap:angle:160-200", "angle"): 60,
-        ("region box:digit:4-4,angle:160-200", "digit 4"): 60,
-    }
+    assert found == dict.fromkeys(curves, 60)
     assert all(0 <= float(r["interpolation_r2"]) <= 1 for r in rows)
 
 
@@ -106,7 +113,7 @@ def test_outputs_of_hard_rendering(
     config = parse_config(
         [
             "--flagfile=hard_rendering.flags",
-            *("--grid_size=8", "--region=corner:6", "--rank=2"),
+            *("--grid_size=6", "--region=corner:4", "--rank=2"),
             *("--encoding=bump", "--width=3", "--depth=1", "--epochs=1"),
             *("--axes=x:find,y:none", "--id_target=0", "--eval_every=0"),
             *(f"--log_dir={tmp_path / 'a'}", f"--export_dir={tmp_path / 'b'}"),

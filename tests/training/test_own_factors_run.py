@@ -28,7 +28,7 @@ def make_config(name: str, *flags: str) -> RunConfig:
             f"--region={REGIONS[name]}",
             "--model=mlp",
             "--width=8",
-            "--depth=2",
+            "--depth=1",
             f"--run_name={name}",
             *flags,
         ]
@@ -47,7 +47,7 @@ def make_study(name: str, *flags: str) -> RunAnalysis:
 def trained(tmp_path_factory: pytest.TempPathFactory) -> RunAnalysis:
     folder = tmp_path_factory.mktemp("tiles")
     places = (f"--log_dir={folder}/logs", f"--export_dir={folder}/models")
-    flags = ("--epochs=1", "--export=false", "--pictures=false")
+    flags = ("--epochs=1", "--steps_per_epoch=5", "--noexport", "--nopictures")
     config = make_config("tiles", *flags, *places)
     train_and_evaluate(config)
     return RunAnalysis(load_run(config.run_dir))
