@@ -115,7 +115,8 @@ def test_a_search_has_a_row_for_each_criterion() -> None:
 
 
 def test_trainings_depend_on_their_data_alone() -> None:
-    config = make_case("bumps", "none", steps=150).make_config(250)
+    case = make_case("bumps", "none", "--depth=1", steps=150)
+    config = case.make_config(250)
     before = one_search.train_and_score(config)
     # Else no threshold would say anything about data.
     assert before["position_accuracy"] > 0.9
@@ -123,6 +124,7 @@ def test_trainings_depend_on_their_data_alone() -> None:
     other = make_case(
         "stripes_and_bumps",
         "corner:0.5",
+        "--depth=1",
         "--precision=mixed_bfloat16",
         "--learning_rate=1e30",
         steps=2,
