@@ -54,6 +54,7 @@ def test_a_network_that_only_copies_has_no_new_image(config: RunConfig) -> None:
     assert 0.4 < found.scores["ood"]["relative_mse"] < 0.7
 
 
+@pytest.mark.slow
 def test_the_run_has_scores_of_new_images(
     config: RunConfig, metrics: dict[str, Any]
 ) -> None:

@@ -208,6 +208,7 @@ def test_restarts_would_replace_outputs() -> None:
         check_config(parse_config(flags))
 
 
+@pytest.mark.slow
 def test_a_run_keeps_what_it_draws(
     make_smoke: Callable[..., RunConfig],
 ) -> None:

@@ -81,6 +81,7 @@ def test_run_flags_repeat_the_run(smoke_run: RunConfig) -> None:
     assert parse_config([f"--flagfile={flags_file}"]) == smoke_run
 
 
+@pytest.mark.slow
 def test_same_flags_give_the_same_bits(
     smoke_run: RunConfig, make_smoke: Smoke
 ) -> None:

@@ -29,7 +29,6 @@ FLAGS = (
     "--noexport",
     "--keep_outputs=3",
 )
-KILLS = 2
 Start = Callable[[Path], BaseProcess]
 
 
@@ -81,19 +80,20 @@ def read_result(folder: Path) -> tuple[list[np.ndarray], dict[str, bytes]]:
     return model.get_weights(), kept
 
 
+@pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_killed_runs_resume_to_the_same_bits(
-    start: Start, tmp_path: Path
+    kills: int, start: Start, tmp_path: Path
 ) -> None:
     train_and_evaluate(parse_config(list_flags(tmp_path)))
     expected, curves = read_result(tmp_path)
     chance = random.Random(0)
     done, number = 0, 0
-    while done < KILLS:
+    while done < kills:
         folder = tmp_path / str(number)
         number += 1
         is_killed = True
         while is_killed:  # the last process ends by itself
-            wait = chance.uniform(0, 0.2) if done < KILLS else 1e6
+            wait = chance.uniform(0, 0.2) if done < kills else 1e6
             is_killed = kill_later(start(folder), folder, wait)
             done += is_killed
         weights, found = read_result(folder)

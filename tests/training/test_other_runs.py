@@ -86,23 +86,15 @@ def test_export(name: str, train: Train) -> None:
     assert metric["stage_0"].shape == (2, 1, 1)
 
 
-@pytest.mark.parametrize(
-    ("names", "curves"),
-    [
-        pytest.param([*RUNS], ["angle", "digit 4"], marks=pytest.mark.slow),
-        (["several"], ["digit 4"]),
-    ],
-)
-def test_interpolation_over_gap_widths(
-    names: list[str], curves: list[str], train: Train, tmp_path: Path
-) -> None:
-    paths = ",".join(train(name).run_dir for name in names)
+@pytest.mark.slow
+def test_interpolation_over_gap_widths(train: Train, tmp_path: Path) -> None:
+    paths = ",".join(train(name).run_dir for name in RUNS)
     arguments = ["analyze", f"--run={paths}", f"--output={tmp_path}"]
     assert analyze.main([*arguments, "--sections=gaps,layers,manifolds"]) == 0
     rows = read_csv(tmp_path / "interpolation.csv")
     found = {row["curve"]: float(row["gap_width"]) for row in rows}
     # 160 to 200 in steps of 10: known from 150 and from 210 on.
-    assert found == dict.fromkeys(curves, 60)
+    assert found == {"angle": 60, "digit 4": 60}
     assert all(0 <= float(r["interpolation_r2"]) <= 1 for r in rows)
 
 
@@ -116,7 +108,7 @@ def test_outputs_of_hard_rendering(
             *("--grid_size=6", "--region=corner:4", "--rank=2"),
             *("--encoding=bump", "--width=3", "--depth=1", "--epochs=1"),
             *("--axes=x:find,y:none", "--id_target=0", "--eval_every=0"),
-            *(f"--log_dir={tmp_path / 'a'}", f"--export_dir={tmp_path / 'b'}"),
+            *(f"--log_dir={tmp_path}", "--noexport"),
         ]
     )
     metrics = train_and_evaluate(config)
@@ -129,11 +121,6 @@ def test_outputs_of_hard_rendering(
     tags = set(read_events(config).Tags()["tensors"])
     assert {"profiles/x", "embedding/x", "spectrum/y"} <= tags
     assert "embedding_ratio/x" in tags
-    factors = np.array([[3, 4], [8.5, 2]], np.float32)
-    model = keras.models.load_model(Path(config.run_dir) / "model.keras")
-    served = tf.saved_model.load(f"{config.export_path}/1").signatures
-    image = served["serving_default"](factors=tf.constant(factors))["image"]
-    np.testing.assert_allclose(image, model(factors), atol=1e-6)
 
 
 def test_axes_wait_until_something_is_fitted() -> None:

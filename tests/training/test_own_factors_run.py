@@ -84,6 +84,7 @@ def test_references(trained: RunAnalysis) -> None:
     assert 0 < found["additive"]["id"] < 1
 
 
+@pytest.mark.slow
 def test_report_of_a_sample() -> None:
     study = make_study("tiles", "--eval_points=100")
     assert not study.splits.is_complete and len(study.splits.grid) == 100

@@ -52,9 +52,8 @@ def train(config: RunConfig) -> tuple[list[np.ndarray], dict[str, Any]]:
     return model.get_weights(), {**metrics, "train": None}
 
 
-@pytest.mark.parametrize(
-    "kind", ["mlp", pytest.param("rendering", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["mlp", "rendering"])
 def test_same_bits(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,6 +112,7 @@ def test_what_observes_is_kept_for_the_same_network(
     assert not prepared_models._kept
 
 
+@pytest.mark.slow
 def test_a_trial_is_measured_by_what_observed_it(
     make_smoke: Callable[..., RunConfig], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -151,6 +151,7 @@ class SeeEpochs(keras.callbacks.Callback):
         self.epochs.append(epoch + 1)
 
 
+@pytest.mark.slow
 def test_without_the_newest_checkpoint(
     fit_whole: Fit, fit: Fit, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:

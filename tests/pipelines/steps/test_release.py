@@ -51,6 +51,7 @@ def test_model_is_asked_where_there_is_no_keras(tmp_path: Path) -> None:
     assert result.stdout.split() == list(BLOCKED)
 
 
+@pytest.mark.slow
 def test_signature_that_is_missing(tmp_path: Path) -> None:
     import tensorflow as tf
 
