@@ -124,7 +124,7 @@ def list_cells(table: pd.DataFrame) -> list[Row]:
     old = table[table["seed"] < FRESH]
     table = table if old.empty else old
     firsts = table.drop_duplicates("setting")
-    flags = [n for n in firsts if n not in NO_FLAGS and "/" not in n]
+    flags = [n for n in map(str, firsts) if n not in NO_FLAGS and "/" not in n]
     known = dict(
         zip(firsts["setting"], firsts[flags].to_dict("records"), strict=True)
     )

@@ -28,7 +28,8 @@ COUNTS = ("training_images", "missing_images")
 
 def list_rows(table: pd.DataFrame, data: str = "sprites") -> list[Row]:
     """Returns rows of decoders and predictors; determined splits come first."""
-    names = [n for n in table if "/" in n or n in ("split", "model", "seed")]
+    kept = ("split", "model", "seed")
+    names = [n for n in map(str, table) if "/" in n or n in kept]
     runs = table.loc[table["split"].str.startswith(f"{data} "), names]
     groups = runs.groupby("split", sort=False)
     splits = [_list_split(str(name), group) for name, group in groups]
