@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import tfcomp
 from tfcomp.analysis.geometry import compute_factorization
@@ -109,6 +110,27 @@ def test_keras_model_and_saved_model_give_our_own_numbers(
             np.testing.assert_allclose(
                 result.analysis.metrics[stage], g, rtol=1e-3, atol=1e-6
             )
+
+
+def test_image_of_another_saved_model_is_the_one_it_serves(
+    table: tfcomp.FactorTable, tmp_path: Path
+) -> None:
+    """Although a layer of it has that name as well."""
+    spec = [tf.TensorSpec((None, 3), name="factors")]
+    kinds = {"serving_default": 0.25, "activations": 0.75}
+    signatures = {
+        name: tf.function(
+            lambda factors, grey=grey: {
+                "image": tf.fill((tf.shape(factors)[0], 96), grey),
+                "hidden": factors,
+            },
+            spec,
+        )
+        for name, grey in kinds.items()
+    }
+    tf.saved_model.save(tf.Module(), tmp_path / "other", signatures)
+    result = tfcomp.evaluate(tmp_path / "other", table, "x:3")
+    np.testing.assert_allclose(result.draw(), 0.25)
 
 
 @pytest.mark.parametrize(

@@ -132,12 +132,15 @@ def _open_signatures(loaded: Any, stages: list[str]) -> tuple[list[str], Call]:
         )
     (argument,) = arguments
 
+    # Of tfcomp's exports, whose activations have the image that is drawn.
+    has_image = "geometry" in loaded.signatures and IMAGE in own
+
     # A signature does not keep the variables of its model.
     def call(factors: tf.Tensor, owner: Any = loaded) -> Mapping[str, Any]:
         found = activate(factors=factors) if names else {}
-        if IMAGE not in found:
-            found = {**found, IMAGE: _pick_image(draw(**{argument: factors}))}
-        return found
+        if names and has_image:
+            return found
+        return {**found, IMAGE: _pick_image(draw(**{argument: factors}))}
 
     return names, call
 
