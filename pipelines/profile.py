@@ -69,7 +69,7 @@ class Rules:
 
 
 def make_rules(content: Mapping[str, Any]) -> Rules:
-    """Makes rules from `profile.toml`; a RunError names what is invalid."""
+    """Makes rules from `profile.toml`; a RunError names invalid ones."""
     try:
         rules = Rules(**content)
     except TypeError as error:  # names that are missing or unknown

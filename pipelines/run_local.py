@@ -2,8 +2,8 @@
 
     python -m pipelines.run_local --profile=smoke
 
-The steps are those that `python -m pipelines.compile` writes for a cluster.
-After an interruption, or a change, the same command runs what is missing. The
+The steps are the same as `python -m pipelines.compile` writes for a cluster.
+After an interruption, or a change, the same command runs missing steps. The
 folder of a pipeline, pipeline_runs/<profile>, has `work` with examples, runs,
 evaluation and report.
 """

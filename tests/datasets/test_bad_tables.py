@@ -78,7 +78,7 @@ BAD: list[tuple[Make, str]] = [
         "sizes of shape must be .* to 1,000, got 1000000000",
     ),
     (change(classes=CLASSES[:-1]), "a row for each of the 24 images, got 23"),
-    (change(classes=NAN), "that of image 16, factor 0, got nan"),
+    (change(classes=NAN), r"image 16, factor 0\), got nan"),
     (change(values=NAN), "values of shape must be one for class 2"),
     (change(values=-CLASSES.astype(float)), "rise with its classes"),
     (change(values=np.full((24, 3), "a")), "values must be numbers"),

@@ -53,7 +53,7 @@ class Additivity:
 def measure_additivity(
     values: Array, index: Array, sizes: Sequence[int], is_ood: Array
 ) -> tuple[Additivity, Additivity]:
-    """Returns numbers of embeddings [n, d], and those of permuted classes."""
+    """Returns numbers of embeddings [n, d], and numbers of permuted classes."""
     layer = Layer(_reduce_units(values), index, sizes, split_rows(is_ood))
     moments = layer.collect()
     order = np.random.default_rng(0).permutation(len(index))

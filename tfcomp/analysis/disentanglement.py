@@ -35,7 +35,7 @@ DEAD_SPREAD = 1e-4  # standard deviation of a code, over the largest
 def measure_codes(
     codes: Array, index: Array, is_ordered: Sequence[bool], seed: int = 0
 ) -> Scores:
-    """Returns all scores by name; DCI and SAP are those of a random sample.
+    """Returns all scores by name; DCI and SAP are computed on a random sample.
 
     Codes are [n, d], grid indices [n, F]; `is_ordered` marks ordered factors.
     """

@@ -25,7 +25,7 @@ from numpy import ndarray as Array
 from threadpoolctl import threadpool_limits
 
 BLOCK_UNITS = 4096
-# Variance of a subset over that of all points up to which it is dead.
+# Variance of a subset over the variance of all points up to which it is dead.
 SPREAD_FLOOR = 1e-6
 Scores = dict[str, float | None]
 Given = ParamSpec("Given")

@@ -49,7 +49,7 @@ def compute_jet_products(
     """
     columns: dict[str, list[tf.Tensor]] = {}
 
-    # Each column by itself, as those of pairs i > j are then never computed.
+    # Each column by itself: columns of pairs i > j are then never computed.
     def differentiate(values: tf.Tensor) -> jacobians.StageDict:
         for name, j in jacobian_fn(stage_fn, values).items():
             columns[name] = [j[:, :, i] for i in range(j.shape[-1])]

@@ -16,8 +16,8 @@ from tfcomp.statistics.metric import AT_MOST_ONE, Chart, computes
 # rounding of the Gram matrix shows; at 1e4 nothing is left of a prediction.
 PENALTIES = np.logspace(-4, 4, 9)
 NUM_FOLDS = 5
-# Relative to the largest square of a principal axis: less is rounding, of the
-# Gram matrix of features and of that of float64.
+# Relative to the largest square of a principal axis: less is rounding, of
+# the Gram matrix of features and of float64.
 RANK, TINY = 1e-6, 1e-13
 # Two points per fold, for the inner cross-validation as well.
 MIN_POINTS = 2 * NUM_FOLDS

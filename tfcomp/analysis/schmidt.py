@@ -8,7 +8,7 @@ whose s_m are the singular values of K realigned as a matrix
 [(x, x'), (y, y')]. One term (the Schmidt rank, eq. 31, is 1): a product
 kernel, as of true bumps. Two terms: an additive kernel, as the binary
 factorized one (eq. 3): a(x, x') * 1 + 1 * b(y, y'). Many: factors are mixed.
-The first terms are *not* those of low order, as in `summarize_anova`.
+The first terms are *not* terms of low order, as in `summarize_anova`.
 
 Any activations that are not negative look like one product. So there are
 *centered* numbers, of the kernel less its means over either argument, as of
@@ -34,7 +34,7 @@ it is the share of the terms of one factor.
 
 The interaction part of an image is the image less its row and column means,
 zero for every sum f(x) + g(y), as a plus of two stripes. The parts of outputs,
-o, explain those of true images, t, by
+o, explain the parts of true images, t, by
 
     R^2 = 1 - sum |s o - t|^2 / sum |t|^2,     s = sum <o, t> / sum <o, o>
 

@@ -66,7 +66,7 @@ def make_shape(gram: Array) -> Shape:
     values, vectors = np.linalg.eigh(centered)
     lengths = np.diagonal(centered)
     distances = (lengths[:, None] + lengths - 2 * centered)[is_pair]
-    # Rounding must not order what is equally far apart.
+    # Rounding must not order equal distances.
     ranks = rankdata(np.round(distances / (distances.max() or 1.0), 9))
     table = np.zeros_like(gram)
     table[is_pair] = ranks - ranks.mean()

@@ -125,7 +125,7 @@ class DataConfig(Settings):
         "", "Hash of the content of --data, set by tfcomp."
     )
     data_dir: str = setting(
-        "", "Folder of TFDS data; default TFDS_DATA_DIR, else that of TFDS."
+        "", "Folder of TFDS data; default TFDS_DATA_DIR, else TFDS's default."
     )
     examples_dir: str = setting(
         "", "Read training images that tfcomp materialize wrote to this folder."

@@ -24,14 +24,14 @@ class ModelConfig(Settings):
     )
     start: str = setting(
         "default",
-        "Initial weights: those of the model, or the published ones (uniform "
+        "Initial weights: the model's own, or the published ones (uniform "
         "up to 1 / sqrt(fan-in)), as low_rank and hard_rendering always have.",
         choices=("default", "published"),
     )
     code_width: float = non_negative(
         0.0,
         "Bump code: standard deviation of the tuning of a unit, in grid steps; "
-        "0 takes that of the bump (--sigma).",
+        "0 takes the width of the bump (--sigma).",
         maximum=1e6,
     )
     ramp_range: str = setting(
@@ -108,8 +108,8 @@ class ModelConfig(Settings):
     )
     prune_below: float = non_negative(
         0.2,
-        "Hard rendering: an axis whose profiles are shorter than this share of "
-        "those of the other one is pruned, and the penalty of its factor ends.",
+        "Hard rendering: an axis is pruned, and the penalty of its factor "
+        "ends, if its profiles are shorter than this share of the other ones.",
         maximum=1.0,
     )
 
@@ -136,7 +136,7 @@ class TrainingConfig(Settings):
         0.2, "Share of all steps in which it falls.", above=0.0, maximum=1.0
     )
     adam_epsilon: float = setting(
-        1e-7, "Epsilon of AdamW; that of the published code is 1e-8.", above=0.0
+        1e-7, "Epsilon of AdamW; the published code has 1e-8.", above=0.0
     )
     weight_decay: float = non_negative(0.01, "Decoupled weight decay of AdamW.")
     l1_weight: float = non_negative(

@@ -27,7 +27,7 @@ def declare_setting(name: str, default: Any, help: str, **rules: Any) -> None:
 
     Args:
         name: Its flag, and its key in `config.own`.
-        default: Its default value, whose type is that of the flag.
+        default: Its default value, which also gives the flag its type.
         help: One sentence for `--help`.
         **rules: `minimum`, `maximum`, `above`, `choices`.
 

@@ -14,7 +14,7 @@ from tfcomp.config.network_config import ModelConfig, TrainingConfig
 from tfcomp.config.own_settings import OwnSettings, read_own
 from tfcomp.config.settings import Settings, non_negative, setting
 
-# Output location and bookkeeping; they do not change what is computed.
+# Output location and bookkeeping; they do not change the results.
 LOCATION_FLAGS = (
     "run_name log_dir export_dir data data_dir examples_dir resume overwrite "
     "pictures export keep_outputs"

@@ -45,7 +45,7 @@ def certify(
     """
     points = np.concatenate([train, every])
     points = points[:, np.ptp(points, axis=0) > 0]
-    if order >= points.shape[1]:  # only what is known is determined
+    if order >= points.shape[1]:  # only known combinations are determined
         rows = number_rows(points)
         certified = np.isin(rows[len(train) :], rows[: len(train)])
         first = np.unique(rows[len(train) :], return_index=True)[1]

@@ -224,7 +224,7 @@ class Dataset:
         return dict([known, held_out, *new, *test])
 
     def select_points(self, values: np.ndarray) -> np.ndarray:
-        """Selects those of numbers of all combinations that the grid has."""
+        """Selects the values at grid points from values at all combinations."""
         splits = self.splits
         if splits.existing is None:
             return values

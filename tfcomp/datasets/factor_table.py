@@ -48,7 +48,7 @@ class FactorTable:
     Attributes:
         space: The factors that vary; `notes` names the others.
         points: Existing combinations [n, F], in the order of the grid;
-            continuous factors have their own values, not those of bins.
+            continuous factors have their own values, not values of bins.
         counts: Number of images of each combination [n].
         rows: Row of `points` of each image, in the given order.
         image_shape: Rows, columns, channels.

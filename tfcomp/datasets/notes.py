@@ -30,7 +30,7 @@ def list_notes(dataset: Dataset) -> list[str]:
 
 
 def print_notes(dataset: Dataset) -> None:
-    """Prints the notes, and what is held out."""
+    """Prints the notes and the held-out values."""
     lines = [*list_notes(dataset), describe_held_out(dataset)]
     for line in filter(None, lines):
         print(line)

@@ -52,7 +52,7 @@ def parse_region(
 ) -> Region:
     """Makes a region of `space` from its spec.
 
-    Hulls are those of the points [n, F] that exist, by default of the grid.
+    Hulls enclose the points [n, F] that exist, by default the grid.
 
     Raises:
         ConfigError: If the spec is malformed or does not fit the space.

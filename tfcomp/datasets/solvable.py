@@ -5,7 +5,7 @@ factor, as of a stripe, adds nothing, and an image of no factor is blank.
 
 A determined sum of effects is a weighted sum of training images. With an
 independent error of the same variance in each of these, its least squares
-estimate has the variance a (A^T A)^+ a^T, in units of that of an image, for
+estimate has the variance a (A^T A)^+ a^T, in units of an image's, for
 the one-hot rows A of training and the row a of the combination.
 """
 

@@ -33,7 +33,7 @@ class TableError(ValueError):
 
 
 def check_list(field: str, rule: str, given: Any) -> None:
-    """Refuses what is no list."""
+    """Refuses values that are not lists."""
     has_length = hasattr(given, "__len__") and not isinstance(given, str)
     if not has_length or not getattr(given, "ndim", 1):
         raise TableError(field, rule, repr(given))
@@ -81,8 +81,8 @@ def check_classes(classes: np.ndarray, column: int) -> np.ndarray:
     if not is_class.all():
         row = int(is_class.argmin())
         rule = (
-            "must be integers from 0 where kinds has not continuous, that of "
-            f"image {row}, factor {column}"
+            "must be integers from 0 unless kinds has continuous "
+            f"(image {row}, factor {column})"
         )
         raise TableError("classes", rule, classes[row])
     largest, present = classes.max(), len(np.unique(classes))
@@ -117,7 +117,7 @@ def allocate(shape: Sequence[int], dtype: Any) -> np.ndarray:
 
 
 def check_bytes(name: str, size: int, most: int | None) -> None:
-    """Refuses arrays above a size, by default that of the memory."""
+    """Refuses arrays above a size, by default the size of the memory."""
     most = count_memory() if most is None else most
     if size > most:
         rule = f"must take at most {most >> 20:,} MB"

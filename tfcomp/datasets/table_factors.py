@@ -51,7 +51,7 @@ def set_kinds(
     kinds: Sequence[str] | None,
     factors: Sequence[str],
 ) -> list[str | None]:
-    """Returns the kinds of all columns, with those of `x:continuous`."""
+    """Returns the kinds of all columns, with kinds as in `x:continuous`."""
     if names is None:
         raise TableError("names", "must be given to name factors", None)
     known: dict[str, str | None] = dict.fromkeys(names)

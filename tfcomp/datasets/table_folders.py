@@ -22,7 +22,7 @@ FILES = ("file", "file_name")  # columns with the name of a picture
 SEPARATORS = ",;\t"
 # Pillow also opens formats that start other programs (EPS).
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
-CAR_BYTES = 2**28  # of a car; those of Cars3D take 5 MB
+CAR_BYTES = 2**28  # of a car; a car of Cars3D takes 5 MB
 MAT_HEAD, COMPRESSED = 128, 15  # bytes, and the type of a compressed variable
 TOO_LARGE = f"must take at most {CAR_BYTES >> 20} MB"
 

@@ -102,7 +102,7 @@ def _describe(name: str, factors: list[str]) -> dict[str, Any]:
 
 
 def check_features(folder: Path) -> None:
-    """Refuses classes of others, also in texts: TFDS imports what is named."""
+    """Refuses classes of others, also in texts: TFDS imports named classes."""
     file = folder / "features.json"
     nodes: list[object] = [read_json(file)] if file.exists() else []
     while nodes:

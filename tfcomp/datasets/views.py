@@ -124,7 +124,7 @@ def subsample_levels(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
     rows = _find_rows(index, levels)
     held_out = index[every.is_ood]
     if len(held_out) and not every.is_ood[rows].any():
-        # Levels give way to those of a held-out combination.
+        # Levels give way to the levels of a held-out combination.
         middle = held_out[len(held_out) // 2]
         for chosen, level in zip(levels, middle, strict=True):
             chosen[np.abs(chosen - level).argmin()] = level

@@ -1,4 +1,4 @@
-"""Wraps any model as a Keras model with named stages, like those of tfcomp."""
+"""Wraps any model as a Keras model with named stages, as tfcomp's own have."""
 
 import dataclasses
 import math

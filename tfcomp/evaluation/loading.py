@@ -122,7 +122,7 @@ def _limit_weights(path: Path) -> Iterator[None]:
 def load_published_run(
     name: str, source: str = "", sha256: str = ""
 ) -> LoadedRun:
-    """Loads a published model; the arguments are those of `read_model`."""
+    """Loads a published model, with the arguments of `read_model`."""
     source = published_folder.find_source(source)
     contents = published_folder.read_model(source, name, sha256)
     return make_published(contents, name or source)

@@ -133,7 +133,7 @@ def _rate_nearest(
     is_ood: np.ndarray,
     space: FactorSpace,
 ) -> float | None:
-    """Returns the error of the nearest ID rows over that of the ID mean."""
+    """Returns errors of the nearest ID rows over errors of the ID mean."""
     ood, known = np.flatnonzero(is_ood), np.flatnonzero(~is_ood)
     if not len(ood):
         return None

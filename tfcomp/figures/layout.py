@@ -29,7 +29,7 @@ MIN_SHARE = 0.5  # of the height, however narrow a figure is
 Width = str | float | None
 _room: ContextVar[tuple[float, float] | None] = ContextVar("room", default=None)
 # Letters of the default font in titles, with a margin: matplotlib neither
-# wraps titles nor keeps those of neighboring axes apart.
+# wraps titles nor keeps titles of neighboring axes apart.
 _LETTERS_PER_INCH = 10
 MAX_LAYOUT_STEPS = 10  # a step costs more than all drawing
 # Cache of the positions of axes and titles, by `_describe_layout`. It saves

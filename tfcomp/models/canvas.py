@@ -46,7 +46,7 @@ def draw_shares(
     cos, sin = tf.cos(turn) * small, tf.sin(turn) * small
     logits = sample(canvas, cos * x + sin * y, cos * y - sin * x)
     # Logits count pixels to an outline, so that edges of large objects are not
-    # wider than those of small ones.
+    # wider than edges of small ones.
     shares = tf.sigmoid(logits * tf.exp(pose[:, 3:]) / FIRST_SIZE)
     cells = (-1, rows, subpixels, columns, subpixels)
     return tf.reduce_mean(tf.reshape(shares, cells), axis=(2, 4))

@@ -148,7 +148,7 @@ class FactorTransforms(keras.layers.Layer):
         weight = self.add_weight(
             start.shape, initializer, trainable=trainable, name=name
         )
-        # Checkpoints find what is an attribute, and nothing in dictionaries.
+        # Checkpoints find attributes, and nothing in dictionaries.
         setattr(self, f"weight_{name}", weight)
         return weight
 

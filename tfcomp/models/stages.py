@@ -40,7 +40,7 @@ def make_stage_model(
 
     Args:
         model: A functional or sequential Keras model.
-        stages: Layer names; default those of `list_stages`.
+        stages: Layer names; default `list_stages`.
 
     Raises:
         ValueError: If the model has no such layer, or none at all.

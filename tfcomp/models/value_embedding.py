@@ -17,7 +17,7 @@ _by_product = False
 
 @contextlib.contextmanager
 def use_products() -> Iterator[None]:
-    """Lets what is traced inside of the block look rows up by products.
+    """Makes functions that are traced in the block look rows up by products.
 
     The gradient of `take` is a scatter, which deterministic kernels of a GPU
     add row by row. Replicas are traced in threads: all are affected.

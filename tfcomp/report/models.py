@@ -207,7 +207,7 @@ def write_report(
         sections: Names of sections, as listed by `tfcomp analyze
             --sections=list`. The default is all but the slow ones.
         between: Values of each ordered factor at which errors are shown as
-            well, between those of the grid (`ModelReport.refine`); 0 for none.
+            well, between grid values (`ModelReport.refine`); 0 for none.
 
     Returns:
         The path of the page.

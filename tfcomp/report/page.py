@@ -131,7 +131,7 @@ def make_section(
     texts: Mapping[str, str] | None = None,
     **values: object,
 ) -> Section:
-    """Makes a built-in section of what is not empty; fills in the values."""
+    """Makes a built-in section of the exhibits that exist; fills in values."""
     words = _TEXTS["sections"][name]
     question = _fill(words["question"], values)
     exhibits = [e for e in exhibits if e.figure or e.rows]

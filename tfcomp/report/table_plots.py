@@ -100,7 +100,7 @@ def plot_curves(
 ) -> Plot:
     """Plots a number over stages or epochs: means and 95 % intervals.
 
-    Arguments and errors are those of `plot_scores`; `data` of the figure has a
+    Takes the arguments of `plot_scores` and raises its errors; `data` has a
     row for each point. Epochs (`over="epoch"`) need run folders.
 
     Example:

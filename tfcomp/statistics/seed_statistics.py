@@ -104,7 +104,8 @@ def compare_settings(
 ) -> pd.DataFrame:
     """Compares settings at equal seeds: the first with each other one, or all.
 
-    Rows are those of `paired.csv` (docs/sweeps.md); None without a number.
+    Rows have the columns of `paired.csv` (docs/sweeps.md); None where no
+    number is known.
     """
     import pandas as pd
 

@@ -33,7 +33,7 @@ HISTORY_FILE = "history.csv"
 METRICS_FILE = "metrics.json"
 MODEL_FILE = "model.keras"
 SAMPLES_FILE = "samples.png"
-TRIALS = "trials"  # the folder of runs in that of a sweep
+TRIALS = "trials"  # the folder of runs in a sweep's folder
 MAX_RATIO = 20  # of what a model unpacks to and its file
 
 

@@ -58,7 +58,7 @@ class Workload(ABC):
 
     @abstractmethod
     def make_call(self, item: Any) -> tuple[RunConfig, TaskFunction, list[str]]:
-        """Returns a run like those of the item, and the call for a worker."""
+        """Returns a run of the item's kind, and the call for a worker."""
 
     @abstractmethod
     def write_tables(self, failures: Mapping[str, str]) -> None:

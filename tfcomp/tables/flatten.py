@@ -105,7 +105,7 @@ def describe_run(
 def list_numbers(
     metrics: Mapping[str, Any], measures: Mapping[str, Any]
 ) -> Iterator[Row]:
-    """Yields all numbers; of stages, those of training come first."""
+    """Yields all numbers; of stages, numbers of training come first."""
     layers = metrics.get("layers", {})
     for stage, scores in layers.items():
         for name, value in _walk(scores):

@@ -104,7 +104,7 @@ def list_epochs(folder: Path) -> list[int]:
 
 
 class SaveState(keras.callbacks.Callback):
-    """Saves after the last epoch, and every so many seconds between calls."""
+    """Saves after the last epoch, and every `every_seconds` between calls."""
 
     def __init__(
         self, state: TrainingState, every_seconds: float, first: int, span: int

@@ -106,7 +106,7 @@ def write_archive(
     }
     # TensorFlow does not check the shapes of arguments, but `check` does.
     signature = tf.TensorSpec((None, width), name="factors")
-    # Functions with a signature, as those of Keras, are traced again to be
+    # Functions with a signature, as Keras has them, are traced again to be
     # saved, but concrete ones are not.
     archive, functions = tf.Module(), {}
     for name, endpoint in endpoints.items():

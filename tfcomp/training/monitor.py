@@ -88,7 +88,7 @@ class Monitor(keras.callbacks.Callback):
         self.history = History(Path(config.run_dir))
         training = config.training
         self._examples = count_steps(training, dataset) * training.batch_size
-        # Evenly spread; the last outputs are those of the trained network.
+        # Evenly spread; the trained network has the last outputs.
         epochs, count = training.epochs, config.keep_outputs
         kept = {round(k * epochs / count) for k in range(1, count)}
         self._kept = kept - {0, epochs}

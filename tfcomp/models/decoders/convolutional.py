@@ -114,7 +114,7 @@ def build_broadcast(config: RunConfig, dataset: Dataset) -> keras.Model:
 
     of 3 x 3 convolutions C_1 .. C_d (d = `--depth`) with `--width` channels.
     The product with W is the published first convolution, which pads nothing,
-    as what is broadcast is constant or linear along the image.
+    as the code is constant and coordinates are linear along the image.
     """
     from tfcomp.models.pixels import PixelDense
 

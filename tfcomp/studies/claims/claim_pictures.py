@@ -71,7 +71,7 @@ def list_rows(
         rule, other = part.rule, planted.get((part.label, part.quantity))
         if found.low is None or found.high is None:
             continue
-        # Of two bounds, the middle is farthest from what is outside.
+        # Of two bounds, the middle is farthest from the outside.
         middle = (rule.low + rule.high) / 2
         turns = [middle] if found.low < middle < found.high else []
         numbers = found.low, found.high, *turns

@@ -1,4 +1,4 @@
-"""Checks of claims whose rules depend on what is found: C10 and C16."""
+"""Checks of claims whose rules depend on other numbers: C10 and C16."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def find_threshold(rows: Sequence[Row]) -> float | None:
 
 
 def list_baselines(found: Networks) -> list[Row]:
-    """Returns what is known without any number."""
+    """Returns the scores of predictions that use no number."""
     reached = found.table["reached"]
     met, share = found.select(reached), "share of the variance"
     decoders = met.table[DECODER]
