@@ -19,7 +19,7 @@ def make_space(*sizes: int) -> FactorSpace:
 
 
 def hold_out(grid: np.ndarray, first: int, last: int) -> np.ndarray:
-    """Which points have all factors from `first` to `last`, [n]."""
+    """Mask of points with all factors from `first` to `last`, [n]."""
     return ((grid >= first) & (grid <= last)).all(axis=1)
 
 

@@ -1,4 +1,4 @@
-"""What the numbers about images say of planted outputs (C4, C5, C21).
+"""Numbers about images, on planted outputs (C4, C5, C21).
 
 The outputs are what networks could draw at the held-out positions of the donut,
 having learned true bumps of sigma 1 everywhere else.

@@ -150,7 +150,7 @@ def list_flags(name: str) -> dict[str, str]:
 
 
 def make_files(folder: Path) -> None:
-    """What hostile lines refer to, and a finished run."""
+    """Files that hostile lines refer to, and a finished run."""
     with zipfile.ZipFile(FIXTURES / "earlier_runs.zip") as archive:
         archive.extractall(folder / "unpacked")
     first = sorted((folder / "unpacked").rglob("metrics.json"))[0].parent

@@ -76,7 +76,7 @@ def test_tables_of_a_sweep(start: Start, capsys: pytest.CaptureFixture) -> None:
 def test_statistics_of_a_sweep(
     draw: Start, capsys: pytest.CaptureFixture
 ) -> None:
-    """What the fake trials write is known: 1 / (1 + d) + 0.01 seed d."""
+    """Fake trials write 1 / (1 + d) + 0.01 seed d."""
     assert draw("--grid=depth=2,3", "--seeds=3") == 0
     summary = {(r["depth"], r["score"]): r for r in read("summary.csv")}
     row = {**summary["3", "ood_mse"], "score": 0}

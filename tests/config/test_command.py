@@ -1,4 +1,4 @@
-"""How commands start and end: their help, a status, and no traceback."""
+"""Commands start and end with help, a status, and no traceback."""
 
 import errno
 import os

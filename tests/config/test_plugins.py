@@ -55,7 +55,7 @@ ASKED = "has --plugins=evil_part, .*--trust_flagfile"
 
 @pytest.fixture
 def evil(plugins: Path, working_folder: Path) -> Path:
-    """A file that appears if somebody else's plugin has been imported."""
+    """A file that appears if another person's plugin has been imported."""
     mark = plugins / "mark"
     code = f"from pathlib import Path\nPath({str(mark)!r}).touch()\n"
     (plugins / "evil_part.py").write_text(code)
@@ -63,7 +63,7 @@ def evil(plugins: Path, working_folder: Path) -> Path:
 
 
 def write_run(folder: Path, *lines: str, file: str = "run.flags") -> Path:
-    """A finished run of somebody else, as far as nothing is loaded."""
+    """A finished run of another person, as far as nothing is loaded."""
     folder.mkdir()
     text = "\n".join(["--flagfile=smoke.flags", FOREIGN, *lines])
     (folder / file).write_text(text)

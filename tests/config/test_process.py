@@ -78,7 +78,7 @@ def test_keras_is_set_up_as_ours_and_gpus_are_exact(tmp_path: Path) -> None:
 
 
 def test_keras_of_the_program_is_refused() -> None:
-    """It is not changed under somebody who uses it, too."""
+    """The settings of a program that uses Keras are not changed."""
     keras.config.set_image_data_format("channels_first")
     try:
         with pytest.raises(RunError, match="it is tensorflow, channels_first"):

@@ -81,7 +81,7 @@ def test_noise_belongs_to_the_image(
     noisy, size = make(25, "--noise=0.25"), len(dataset.splits.train)
 
     def collect(seed: int, step: int) -> dict[tuple, np.ndarray]:
-        """What noise a pass adds to the image of each position."""
+        """Noise that a pass adds to the image of each position."""
         [(factors, images)] = read(
             noisy, size, seed=seed, first_step=step, num_steps=1
         )

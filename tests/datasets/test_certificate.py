@@ -1,4 +1,4 @@
-"""What a training set determines and covers, against slow definitions."""
+"""Determined and covered combinations, against slow definitions."""
 
 import itertools
 
@@ -38,7 +38,7 @@ def make_design(index: np.ndarray, order: int) -> np.ndarray:
 def certify_by_svd(
     train: np.ndarray, every: np.ndarray, order: int
 ) -> tuple[np.ndarray, int]:
-    """Which rows a projection leaves as they are, and the missing rank."""
+    """Rows that a projection leaves unchanged, and the missing rank."""
     rows = make_design(np.concatenate([train, every]), order)
     known, rows = rows[: len(train)], rows[len(train) :]
     _, values, basis = np.linalg.svd(known, full_matrices=False)

@@ -80,7 +80,7 @@ def test_held_out_examples_are_there_and_written_once(
     stored: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dataset = make_dataset(stored)
-    # Built once: whoever has the dataset of a run hands it on.
+    # Built once: the dataset of a run is passed on.
     monkeypatch.setattr(materialized, "make_dataset", None)
     folder = materialize(stored, tmp_path, dataset)
     assert attach_examples(stored, dataset).draw_train is not None

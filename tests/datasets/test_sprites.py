@@ -20,7 +20,7 @@ def make(*flags: str) -> Dataset:
 
 
 def is_inside(shape: int, x: float, y: float) -> bool:
-    """Of a sprite that is not turned, in half sides of its square."""
+    """Extent of an upright sprite, in half sides of its square."""
     if shape == 0:
         return max(abs(x), abs(y)) <= 1
     if shape == 1:

@@ -216,7 +216,7 @@ def write_bomb(path: Path, size: int, shape: tuple[int, ...]) -> None:
 def test_car_that_takes_gigabytes(
     size: int, shape: tuple[int, ...], tmp_path: Path
 ) -> None:
-    """Whether it says so or not, less than .4 MB take no more than .8 GB."""
+    """A file below .4 MB takes at most .8 GB, whatever its header says."""
     write_bomb(tmp_path / "a.mat", size, shape)
     assert (tmp_path / "a.mat").stat().st_size < 4e5
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

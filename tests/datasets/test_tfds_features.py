@@ -1,4 +1,4 @@
-"""A TFDS dataset of somebody else runs no code of theirs."""
+"""A TFDS dataset of another person runs no code."""
 
 import itertools
 import json

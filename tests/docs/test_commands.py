@@ -1,4 +1,4 @@
-"""Commands in pages and flagfiles: those that nobody runs are parsed, too."""
+"""Commands in pages and flagfiles are parsed, also where none runs them."""
 
 import importlib
 import re

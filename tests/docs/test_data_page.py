@@ -91,7 +91,7 @@ def format_page(digests: dict[str, str]) -> str:
 
 
 def find_digests() -> dict[str, str]:
-    """What the page says, by the first flagfile of a section."""
+    """Statements of the page, by the first flagfile of a section."""
     return dict(
         re.findall(
             r"^### (\w+)\n.*?^- SHA-256 `([0-9a-f]{64})`$",

@@ -33,7 +33,7 @@ IMAGES[:, 0, 0, 0] = np.arange(1, NUM_POINTS + 1) / NUM_POINTS  # lower left
 
 
 def fetch(log_dir: Path, route: str, **query: str) -> bytes:
-    """What TensorBoard's own projector plugin answers, without a port."""
+    """Answers of TensorBoard's own projector plugin, without a port."""
     multiplexer = EventMultiplexer()
     multiplexer.AddRunsFromDirectory(str(log_dir))
     multiplexer.Reload()

@@ -98,7 +98,7 @@ def test_blocks_and_smaller_calls_change_no_bit(
 def test_groups_of_stages_keep_the_limit(
     make_study: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of 256, 6, 2 and 2 units, 7 at a time; the image exceeds it alone."""
+    """Groups 256, 6, 2 and 2 units by 7; the image alone has more."""
     stages = {"stage_0": lambda f: tf.tile(f, (1, 3)), "stage_1": tf.sin}
     study, groups = make_study("truth", **stages, stage_2=tf.cos), []
 

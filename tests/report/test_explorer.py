@@ -92,7 +92,7 @@ def read_canvas(page: Page, role: str) -> np.ndarray:
 
 
 def read_pixels(page: Page, role: str) -> np.ndarray:
-    """What a canvas of an image shows, [H, W, 3] from 0 to 1."""
+    """Pixels of a canvas, [H, W, 3] from 0 to 1."""
     pixels = read_canvas(page, role)
     assert (pixels[..., 3] == 255).all()
     return pixels[..., :3] / 255

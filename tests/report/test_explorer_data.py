@@ -1,4 +1,4 @@
-"""What the page of an explorer is told, against plain definitions."""
+"""Data of the explorer's page, against plain definitions."""
 
 import base64
 import io

@@ -58,7 +58,7 @@ def plant_scores(model: float | None, truth: float | None, **more) -> list:
     [
         (0.95, 0.02, "can mostly be written as sums"),
         (0.05, 0.02, "are no more superpositions than the true images"),
-        # Images that overlap explain much of each other, whoever draws them.
+        # Images that overlap explain much of each other in any network.
         (0.95, 0.94, "can in part be written as sums"),
         (0.90, 0.94, "are no more superpositions than the true images"),
         (None, 0.02, "no held-out output is bright enough"),

@@ -164,7 +164,7 @@ def test_flags_that_follow_from_others_are_left_out() -> None:
 
 
 def test_a_flag_is_named_though_others_together_tell_it() -> None:
-    """As the code of one row of a table of many small changes."""
+    """Estimates one row of a table with many small changes."""
     rows = [("one_hot", 3, 0.0), ("bump", 1, 0.0), ("one_hot", 1, 0.1)]
     settings = [{"sigma": s, "noise": n, "encoding": e} for e, s, n in rows]
     assert choose_flags(settings) == ["sigma", "noise", "encoding"]

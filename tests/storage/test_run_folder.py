@@ -1,4 +1,4 @@
-"""What a finished run promises, and what state an unfinished one is in."""
+"""Guarantees of a finished run, and the state of an unfinished one."""
 
 import dataclasses
 import json

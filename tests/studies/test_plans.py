@@ -1,4 +1,4 @@
-"""What studies say that they would run, and a plan that is killed."""
+"""Plans of studies, and a plan that is killed."""
 
 import math
 import os

@@ -49,7 +49,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture
 def is_running() -> Callable[[int], bool]:
-    """Whether a process exists and has not ended."""
+    """True if a process exists and has not ended."""
 
     def check(pid: int) -> bool:
         try:

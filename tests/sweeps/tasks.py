@@ -2,7 +2,7 @@
 
     tasks.py FOLDER [SCHEDULER]
 
-runs three endless tasks until somebody ends it.
+runs three endless tasks until it is killed.
 """
 
 import os

@@ -63,7 +63,7 @@ def test_others_on_the_machine_are_kept_out(pool: Pool) -> None:
 
 
 def read_pages(port: int) -> list[str]:
-    """What a web server at a port tells anybody."""
+    """Answer of a web server at a port to any client."""
     found = []
     for page in ("", "status", "info/main/workers.html", "metrics", "health"):
         with contextlib.suppress(OSError):

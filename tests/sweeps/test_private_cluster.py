@@ -1,6 +1,6 @@
 """Nobody else's code runs as us through the folders and ports of a cluster.
 
-The attack: somebody has made `dask-scratch-space` among the temporary files
+The attack: another user has made `dask-scratch-space` among the temporary files
 before us, with all rights for all, and puts modules into every folder that
 appears below. Dask puts these folders on `sys.path`.
 """
@@ -41,7 +41,7 @@ while os.getppid() == parent:
 
 @pytest.fixture
 def attacked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder for temporary files in which somebody lies in wait."""
+    """A folder for temporary files that an attacker has prepared."""
     place = Path(tempfile.mkdtemp(dir="/tmp"))  # others cannot enter pytest's
     place.chmod(0o1777)  # as /tmp: all may write, none removes another's
     monkeypatch.setattr(tempfile, "tempdir", str(place))
@@ -61,7 +61,7 @@ def attacked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def import_decoy() -> str:
-    """Where the module of the stranger was found, empty if nowhere."""
+    """The place where the attacker's module was found, or nothing."""
     importlib.invalidate_caches()
     try:
         module = importlib.import_module("decoy_of_a_stranger")
@@ -71,7 +71,7 @@ def import_decoy() -> str:
 
 
 def list_dask_places() -> list[tuple[str, int]]:
-    """What Dask has added to `sys.path`, and the rights of the private one."""
+    """Folders that Dask added to `sys.path`, and the private one's rights."""
     return [
         (name, os.stat(os.path.dirname(os.path.dirname(name))).st_mode & 0o777)
         for name in sys.path

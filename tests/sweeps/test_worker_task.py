@@ -56,7 +56,7 @@ def test_a_failure_has_a_reason_and_costs_one_process(
 
 
 def test_environment_of_a_task(tmp_path: Path, monkeypatch) -> None:
-    """As many trials as GPUs, each on one of its own."""
+    """One trial runs on each GPU."""
     monkeypatch.setattr(scheduler_options, "list_gpus", lambda: ["4", "6"])
     with open_pool(SchedulerOptions(threads=3)) as pool:
         assert pool.workers == 2

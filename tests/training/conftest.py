@@ -34,7 +34,7 @@ def fit() -> Callable[..., keras.Model]:
 
 @pytest.fixture(scope="session")
 def read_events() -> Callable[[RunConfig], EventAccumulator]:
-    """What a run has shown in TensorBoard, all steps of it."""
+    """All steps that a run has shown in TensorBoard."""
 
     def read(config: RunConfig) -> EventAccumulator:
         return EventAccumulator(config.run_dir, {"tensors": 0}).Reload()

@@ -187,7 +187,7 @@ def test_every_decoder_becomes_a_program(name: str) -> None:
 
 
 def test_products_are_exact_without_tensor_float_32() -> None:
-    """What a GPU is told: no factor is rounded to ten bits."""
+    """No factor is rounded to ten bits on a GPU."""
     before = tf.config.experimental.tensor_float_32_execution_enabled()
     try:
         tf.config.experimental.enable_tensor_float_32_execution(False)

@@ -1,4 +1,4 @@
-"""What changes the steps of a training: rates, clipping, the loss."""
+"""Learning rates, clipping and the loss change the steps of a training."""
 
 import math
 

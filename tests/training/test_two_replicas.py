@@ -1,4 +1,4 @@
-"""What devices train on: two replicas see, and do, what one does."""
+"""Two replicas train on the same batches as one, to the same weights."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ SCRIPT = Path(__file__).with_name("two_replicas.py")
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray]:
-    """What one process has computed for all tests here."""
+    """Results of one process for all tests here."""
     folder = tmp_path_factory.mktemp("replicas")
     subprocess.run([sys.executable, SCRIPT, folder], check=True)
     with np.load(folder / "replicas.npz") as arrays:

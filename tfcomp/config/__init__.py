@@ -1,1 +1,1 @@
-"""How a run is described: settings, flags, and errors that name them."""
+"""Describes runs: settings, flags, and errors that name them."""

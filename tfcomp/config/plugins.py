@@ -1,9 +1,9 @@
 """Imports plugins, registers their parts, refuses what files may not ask for.
 
 Plugins are modules of users that register their own parts: they run code. A
-flagfile or a finished run may come from somebody else. What runs code, connects
-to another machine or removes a run needs the command line: the same flag once
-more, or --trust_flagfile.
+flagfile or a finished run may come from another person. A flag that runs code,
+connects to another machine or removes a run must stand on the command line once
+more, or --trust_flagfile must.
 """
 
 import importlib
@@ -81,7 +81,7 @@ def check_untrusted(arguments: Sequence[str]) -> None:
 
 
 def make_refusal(source: str, name: str, value: str) -> RunError:
-    """Returns the error for a flag that a file sets and nobody repeats."""
+    """Returns the error for a flag that a file sets and the user does not."""
     return RunError(
         f"{source} has --{name}={value}, which {GUARDED[name]}: if you trust "
         f"it, add --{name}={value} or --trust_flagfile"

@@ -1,4 +1,4 @@
-"""What a factor table accepts: columns of classes, names and images.
+"""Checks the content of factor tables: classes, names and images.
 
 Images are from 0 to 1. Integers are divided by the largest number of as many
 bits as their values have: 1, 255 (up to eight bits), 511, 1023 ... 65535.

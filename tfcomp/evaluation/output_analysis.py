@@ -51,7 +51,7 @@ class OutputAnalysis:
 
     @property
     def subsets(self) -> dict[str, np.ndarray]:
-        """Which grid points are ID and which OOD, [n] each."""
+        """Masks of ID and of OOD grid points, [n] each."""
         return {"id": self.splits.is_id, "ood": self.splits.is_ood}
 
     @property

@@ -1,4 +1,4 @@
-"""Calls a module of PyTorch, imported by whoever passes it, on arrays."""
+"""Calls a module of PyTorch on arrays; the caller has imported PyTorch."""
 
 import contextlib
 import sys

@@ -1,4 +1,4 @@
-"""What sections share: exhibits of a run, and findings in words."""
+"""Exhibits of a run, and findings in words, which sections share."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence

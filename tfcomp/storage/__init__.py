@@ -1,1 +1,1 @@
-"""What is on disk: files, run folders, model versions, code versions."""
+"""Files on disk: run folders, model versions, code versions."""

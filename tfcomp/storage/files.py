@@ -212,7 +212,7 @@ def refuse_links(folder: Path, depth: int | None = None) -> None:
 
 
 def make_partial_name() -> str:
-    """Returns the name of an unfinished file, which nobody can know before."""
+    """Returns a name of an unfinished file that cannot be guessed."""
     return f"{PARTIAL}{secrets.token_hex(8)}"
 
 

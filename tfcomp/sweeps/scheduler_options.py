@@ -1,4 +1,4 @@
-"""Where trials and searches run: flags, cores and GPUs."""
+"""Flags of the place where trials and searches run; cores and GPUs."""
 
 import os
 import re

@@ -93,7 +93,7 @@ def evaluation(tmp_path: Path) -> Path:
 
 
 def make_model(folder: Path, weights: str) -> Path:
-    """What looks like an exported model."""
+    """A folder that looks like an exported model."""
     (folder / "variables").mkdir(parents=True)
     (folder / "variables" / "data").write_text(weights)
     (folder / "assets.extra").mkdir()

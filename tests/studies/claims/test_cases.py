@@ -1,4 +1,4 @@
-"""Which runs claims are judged by, and what of the code is subtracted."""
+"""Runs that decide claims, and the code's part that is subtracted."""
 
 import pytest
 
@@ -42,7 +42,7 @@ def plant_stages(
 
 
 def test_the_start_has_no_say() -> None:
-    """What an untrained network does, too, is no fall."""
+    """A fall of the untrained network is subtracted."""
     same = plant_stages(FALLING, start=FALLING)
     for name in ("C6", "C8"):
         for part in judge_runs(name, same).parts:

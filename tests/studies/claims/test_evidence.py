@@ -148,7 +148,7 @@ def test_the_tables_of_the_pages_are_those_of_the_evidence(
 def test_the_tables_of_decoders_are_those_of_the_evidence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The figures are made, which nobody looks at.
+    # The figures are made, and not tested here.
     monkeypatch.setattr(report, "figure_to_png", lambda *_, **__: b"")
     flags = ["decoders", f"--runs={DECODERS}", f"--output={tmp_path}"]
     assert decoders.main(flags) == 0

@@ -1,4 +1,4 @@
-"""How claims are judged: seeds, gates, Holm, controls, badges."""
+"""Judgement of claims: seeds, gates, Holm, controls, badges."""
 
 import dataclasses
 
@@ -161,7 +161,7 @@ def test_untrained_networks_must_not_pass(start, gates, verdict) -> None:
 
 
 def test_refutations_are_corrected_within_a_claim() -> None:
-    """Of many parts, one that contradicts by a hair is chance."""
+    """One of many parts that contradicts by a hair is chance."""
     scores = {f"good_{i}": 0.9 for i in range(5)}
     seeds = [0.45 + 0.02 * (-1) ** seed * seed for seed in range(10)]
     scores["bad"] = {"seeds": seeds}

@@ -99,7 +99,7 @@ def test_figure(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("exponent", [1, 2, 3])
 def test_planted_exponent_is_recovered(exponent: int) -> None:
-    """Of noisy scores whose threshold is about 0.5 size^exponent."""
+    """Searches with noisy scores and a threshold near 0.5 size^exponent."""
     rng, slopes, covered = np.random.default_rng(exponent), [], []
     for _ in range(100):
         sizes, counts = [], []

@@ -91,7 +91,7 @@ def test_any_response_gives_a_count_above_a_failing_one(
 
 
 def test_a_search_has_a_row_for_each_criterion() -> None:
-    """Of made-up scores: positions are right from 40 bumps on, all from 200."""
+    """Makes scores: positions are right from 40 bumps on, all from 200."""
     counts = []
 
     def train(config: RunConfig) -> one_search.Scores:

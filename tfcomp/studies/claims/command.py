@@ -47,7 +47,7 @@ FLAGS = {
 
 @dataclass(frozen=True)
 class Report:
-    """What was written: the HTML page, and the verdicts that it shows."""
+    """The HTML page that was written, and the verdicts that it shows."""
 
     page: Path
     results: tuple[ClaimResult, ...]
