@@ -1,4 +1,4 @@
-"""A profile: what a pipeline trains, and when its model may be pushed.
+"""A profile: the runs of a pipeline, and when their model may be pushed.
 
 docs/pipeline.md lists the files of a profile; `flagfiles` in `profile.toml`
 names a shipped folder of them. The steps receive one JSON string in which every

@@ -1,4 +1,4 @@
-"""Steps `trainer` and `report`: the runs of a profile, and what they show."""
+"""Steps `trainer` and `report`: the runs of a profile, and their report."""
 
 from __future__ import annotations
 

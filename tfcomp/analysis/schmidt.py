@@ -52,9 +52,9 @@ from numpy import ndarray as Array
 from tfcomp.analysis import features
 from tfcomp.analysis.features import Scores, finite_or_none
 
-# Of the largest number of a kernel: what centering a constant one leaves.
+# Share of a kernel's largest number that centering a constant kernel leaves.
 ROUNDING = 1e-12
-# Share of what varies in a kernel up to which it is the rounding of a constant.
+# Share of variation in a kernel up to which it is the rounding of a constant.
 ANOVA_FLOOR = 1e-12
 # Share of interaction parts in the energy of outputs that can be rounding.
 PART_ROUNDING = 1e-10

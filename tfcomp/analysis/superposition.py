@@ -133,7 +133,7 @@ def make_span(regressors: Array) -> Explain:
             return 0.0
         inside = unit @ normalize_outputs(target[None])[0] @ vectors / roots
         error = scipy.optimize.nnls(root, inside)[1] ** 2
-        # What is outside of their span is not explained.
+        # Parts outside of their span are not explained.
         return float(np.clip(inside @ inside - error, 0, 1))
 
     return explain

@@ -100,7 +100,7 @@ def is_exhausted(error: BaseException | None) -> bool:
 
 
 def describe_refusal(error: BaseException) -> str:
-    """Returns what the system refused, such as memory; else an empty text."""
+    """Returns the system's refusal, such as of memory; else an empty text."""
     if isinstance(error, BrokenPipeError):
         return ""  # the reader has gone; it wants no message
     text = _join(error)

@@ -115,7 +115,7 @@ def seal(text: str) -> str:
 
 
 def find_damage(text: str) -> str:
-    """Returns the reason why a flagfile is not what was sealed, or nothing."""
+    """Returns the reason why a flagfile was changed or cut, or nothing."""
     found = set(_SEAL.findall(text))
     if found <= {_format_seal(text)}:
         return ""

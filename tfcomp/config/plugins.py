@@ -1,4 +1,4 @@
-"""Imports plugins, registers their parts, refuses what files may not ask for.
+"""Imports plugins, registers their parts, refuses flags that files may not set.
 
 Plugins are modules of users that register their own parts: they run code. A
 flagfile or a finished run may come from another person. A flag that runs code,

@@ -21,7 +21,7 @@ from tfcomp.config.errors import RunError, explain_failure
 GPU_FILE = Path("/dev/nvidiactl")
 # Kernels of XLA on GPUs that add in a fixed order (docs/gpu_and_cluster.md).
 XLA_FLAG = "--xla_gpu_deterministic_ops=true"
-# Overrides what the shell sets for other programs.
+# Overrides settings that the shell has for other programs.
 KERAS = {"KERAS_BACKEND": "tensorflow", "TF_USE_LEGACY_KERAS": "0"}
 LAYERS = ("tensorflow", "channels_last", "float32")
 # Keras imports them if it can, for inputs and wrappers that we do not use.

@@ -183,7 +183,7 @@ class Dataset:
         points = every[choose_rows(len(every), MAX_VERTICAL)]
         images = self.render_array(points, render)
         mass = np.abs(images - np.median(images, axis=0)).sum(axis=(2, 3))
-        with np.errstate(all="ignore"):  # NaN for what does not vary
+        with np.errstate(all="ignore"):  # NaN for constant values
             weights = mass / mass.sum(axis=1, keepdims=True).clip(1e-9)
             heights = up * weights @ np.arange(mass.shape[1])
             found = np.corrcoef(points.T, heights)[-1, :-1]

@@ -94,7 +94,7 @@ def describe_copies(summary: Mapping[str, Any]) -> str:
 
 
 def describe_limits(summary: Mapping[str, Any]) -> str:
-    """Says what a certificate means, also where training images are equal."""
+    """Describes the limits of a certificate, also where images are equal."""
     aliases = summary.get("aliases", {})
     limits = "if what adds up can be read off an image"
     if not aliases:

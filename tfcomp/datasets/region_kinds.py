@@ -133,7 +133,7 @@ def _count(space: FactorSpace) -> int:
 
 @REGIONS.register("wiedemer")
 def make_wiedemer(arguments: str, space: FactorSpace) -> Predicate:
-    """Holds out what lies off the axes, or off the diagonal (`diagonal:.1`).
+    """Holds out points off the axes, or off the diagonal (`diagonal:.1`).
 
     On the axes, at most one group of factors leaves its middle class. On the
     diagonal, groups are at most the width apart, each factor scaled to 0..1.

@@ -147,7 +147,7 @@ def find_polarity(table: FactorTable) -> str:
 
 
 def read_table(data: str, data_dir: str = "") -> FactorTable:
-    """Reads what `--data` names; `TableError` if it breaks a rule."""
+    """Reads the table that `--data` names; `TableError` if it breaks a rule."""
     if data.startswith(TFDS):
         return read_tfds(data.removeprefix(TFDS), data_dir)
     path = Path(data)

@@ -50,7 +50,7 @@ def read_layers(given: Any, count: int) -> Layers:
 
 
 def say_memory(layers: Layers, space: FactorSpace) -> None:
-    """Prints what the layers take, and what their moments will take."""
+    """Prints the memory of the layers and of their moments."""
     count = len(next(iter(layers.values())))
     sizes = ", ".join(f"{n} ({v.shape[1]:,})" for n, v in layers.items())
     stored = sum(values.nbytes for values in layers.values())

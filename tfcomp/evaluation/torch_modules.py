@@ -11,7 +11,7 @@ from tfcomp.config.errors import first_line, suggest
 from tfcomp.datasets.table_checks import to_array
 
 MODULE = "torch.nn.modules.module.Module"
-OUTPUT = "image"  # what the module itself returns, unless it names it
+OUTPUT = "image"  # name of the module's output, unless it returns a dictionary
 
 
 def is_module(model: Any) -> bool:

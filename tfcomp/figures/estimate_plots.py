@@ -156,7 +156,7 @@ def _draw_scaling(
         x = np.array([found["grid_size"].min(), found["grid_size"].max()])
         y = law[0] * x ** law[1]
     axes.plot(x, y, color=color, linestyle=dashes, linewidth=line)
-    # In the legend stands what all of this has in common.
+    # One entry of the legend has the line and its marks.
     name = table["line"].iloc[0]
     axes.plot([], [], label=name, linewidth=line, markersize=large, **style)
 

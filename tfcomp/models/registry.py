@@ -1,4 +1,4 @@
-"""Registries of decoders and encodings, and what their builders share.
+"""Registries of decoders and encodings, and parts that builders share.
 
 A builder is called as `build(config, dataset)`. `MODELS.register` also takes
 

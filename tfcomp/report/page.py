@@ -26,7 +26,7 @@ Function = TypeVar("Function", bound=Callable[..., Sequence[Exhibit]])
 TEMPLATES = Path(__file__).with_name("templates")
 SHOWN_ROWS = 24
 _TEXTS = tomllib.loads((TEMPLATES / "texts.toml").read_text("utf-8"))
-# What the sections that can be chosen have, by their names.
+# Content of the sections that can be chosen, by their names.
 SECTIONS: dict[str, str] = {
     name: text["summary"]
     for name, text in _TEXTS["sections"].items()

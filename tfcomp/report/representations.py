@@ -99,7 +99,7 @@ def evaluate_encoder(
     eval_points: int = 4096,
     codes: bool = True,
 ) -> ModelReport:
-    """Scores what an encoder makes of a table's images, layer by layer.
+    """Scores an encoder's representations of a table's images, layer by layer.
 
     Its layers and `latents` are scored as by `evaluate_embeddings`, and latents
     of at most 64 units by DCI, MIG, SAP and FactorVAE's score

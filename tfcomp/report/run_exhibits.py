@@ -84,7 +84,7 @@ def list_points(
 
 
 def tabulate_points(analysis: RunAnalysis) -> pd.DataFrame:
-    """Returns errors of every grid point, and what a reader finds there."""
+    """Returns errors of every grid point, and the hits of a reader."""
     columns = {"mse": analysis.error, "relative_mse": analysis.error_ratio}
     if analysis.ssim_error is not None:
         columns["ssim_error"] = analysis.ssim_error

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-# What a function takes and returns: images, and a value for each; one stage,
+# Arguments and results of a function: images, and a value for each; one stage,
 # and its numbers; a run, and numbers by stage and name (`stages`), or by name.
 Of = Literal["image", "stage", "stages", "run"]
 Better = Literal["low", "high"]

@@ -21,7 +21,7 @@ from tfcomp.statistics.metric import REAL, Limits
 if TYPE_CHECKING:
     import pandas as pd
 
-# What may differ between runs that are the same but for their seed.
+# Flags that may differ between runs of one setting.
 IGNORED = ("seed", "eval_every", "layerwise_every", "checkpoint_seconds")
 # Scores of which "half as large" says more than "0.01 less".
 RATIO_ENDINGS = ("mse", "_error")

@@ -22,7 +22,7 @@ from tfcomp.config.errors import RunError, first_line
 if TYPE_CHECKING:
     import pandas as pd
 
-# What the names of unfinished files begin with.
+# Prefix of the names of unfinished files.
 PARTIAL = ".partial-"
 MAX_TEXT = 2**27  # bytes; `metrics.json` has some 100 kB
 # Of one compressed file; the largest in docs/ has 21 MB.
@@ -30,7 +30,7 @@ MAX_UNPACKED = 2**28
 
 
 class DamagedFileError(RunError):
-    """A file that cannot be what was written; names it and one reason."""
+    """A file that is not as it was written; names it and one reason."""
 
     def __init__(self, path: Path, reason: object) -> None:
         super().__init__(f"{path} is damaged ({first_line(reason)})")
@@ -96,7 +96,7 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 
 
 def read_xz(path: Path) -> bytes:
-    """Returns what an xz file holds, `MAX_UNPACKED` bytes at most."""
+    """Returns the content of an xz file, `MAX_UNPACKED` bytes at most."""
     check_file(path, MAX_UNPACKED)
     decompressor = lzma.LZMADecompressor(memlimit=MAX_UNPACKED)
     try:

@@ -34,7 +34,7 @@ METRICS_FILE = "metrics.json"
 MODEL_FILE = "model.keras"
 SAMPLES_FILE = "samples.png"
 TRIALS = "trials"  # the folder of runs in a sweep's folder
-MAX_RATIO = 20  # of what a model unpacks to and its file
+MAX_RATIO = 20  # of a model's size over the size of its file
 
 
 def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:

@@ -126,7 +126,7 @@ class Sweep:
         return [f for f in flags if self.runs[f].nunique(dropna=False) > 1]
 
     def to_frame(self, kind: str = "runs") -> DataFrame:
-        """Returns what varies, the seed, and numbers of the trained networks.
+        """Returns varying settings, seeds, and numbers of trained networks.
 
         Columns of numbers are named as in `metrics.json`, as `ood/mse`; the
         column `run` has the folder for `tfcomp.load_run`.

@@ -155,7 +155,7 @@ def fit_without_pause(
 
 @contextlib.contextmanager
 def trace_metrics(model: keras.Model) -> Iterator[None]:
-    """Traces what `fit` calls around epochs: eagerly it takes milliseconds."""
+    """Traces the calls of `fit` around epochs, which are slow eagerly."""
     plain = model.get_metrics_result  # for steps, which are traced anyway
     reset, read = (
         tf.function(method, autograph=False)

@@ -62,7 +62,7 @@ def write_format(run: LoadedRun, name: str, folder: Path) -> Path:
             _start_torch(run, path)
         else:
             stages = make_stage_model(run.model)
-            stages(run.dataset.splits.grid[:1])  # Keras exports what was called
+            stages(run.dataset.splits.grid[:1])  # Keras exports called models
             with warnings.catch_warnings(action="ignore"):  # of the converters
                 stages.export(str(path), format=name, verbose=False)
     return folder / name / file

@@ -33,7 +33,7 @@ class History:
     def copy(self, source: Path) -> None:
         """Replaces the curves by the ones of a folder."""
         self.rows = read_history(source / HISTORY_FILE)
-        self._tags: Set[str] = frozenset()  # columns of what was written
+        self._tags: Set[str] = frozenset()  # columns of the written file
 
     def add(self, epoch: int, numbers: Mapping[str, float | None]) -> None:
         """Adds the float32 numbers of TensorBoard, and drops later rows."""

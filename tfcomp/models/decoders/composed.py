@@ -1,4 +1,4 @@
-"""Decoders that draw each object by itself and compose what was drawn.
+"""Decoders that draw each object by itself and compose the images.
 
     x = compose(phi_1(code_1), ..., phi_K(code_K))
 

@@ -201,7 +201,7 @@ def _frame(axes: Axes, title: str, tops: np.ndarray) -> None:
 
 
 def _draw_row(axes: Axes, place: float, row: Row) -> dict[str, Any]:
-    """Draws the interval of a part; returns what the legend explains."""
+    """Draws the interval of a part; returns its entries of the legend."""
     is_firm = row.verdict in KIND_COLORS
     color = KIND_COLORS.get(row.verdict, "0.45")
     places = [row.low, row.mean, row.high]

@@ -96,7 +96,7 @@ def write_report(
 
 
 def judge_all(evidence: Evidence, command: str = "") -> dict[str, Any]:
-    """Returns what templates show, but for the picture."""
+    """Returns the values of templates, but for the picture."""
     results = judge(evidence)
     groups = [g for r in results for p in r.parts for g in p.groups]
     runs = {run["run"]: run for g in groups for run in g.runs.values()}

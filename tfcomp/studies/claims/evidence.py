@@ -29,7 +29,7 @@ FIRST_SEED, NEXT_SEED, UNSEEN_SEED = 100, 200, 300
 LIMITS = (0, FIRST_SEED, NEXT_SEED, UNSEEN_SEED, 2**32)
 # The number that threshold studies count: all examples, stripes included.
 TOTAL = "num_examples"
-# What identifies a search; one with two criteria has two rows.
+# Columns that identify a search; one with two criteria has two rows.
 SEARCH = ["kind", "region", "grid_size", "seed"]
 # The files of a threshold study that are read, with the columns of each.
 TABLES = {
@@ -55,7 +55,7 @@ class ThresholdStudy:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """All that claims are judged by; notes say what was left out."""
+    """Runs and searches that decide claims; notes name what was left out."""
 
     groups: tuple[Group, ...] = ()
     studies: tuple[ThresholdStudy, ...] = ()
@@ -114,7 +114,7 @@ def read_evidence(patterns: Sequence[str]) -> Evidence:
 
 
 def read_some_evidence(runs: str) -> Evidence:
-    """Reads what `--runs` matches; raises ConfigError if it is nothing."""
+    """Reads all that `--runs` matches; raises ConfigError without a match."""
     evidence = read_evidence(split_names(runs))
     if not evidence.groups and not evidence.studies:
         rule = "must match finished runs or threshold searches"

@@ -130,7 +130,7 @@ class Claim:
     def _judge_networks(
         self, evidence: Evidence, parts: Iterable[Part]
     ) -> Iterator[ControlOutcome]:
-        """Judges networks that did not learn what the claim is about."""
+        """Judges control networks: trained on all, or else untrained ones."""
         if self.is_failure:
             verdict = self._test(evidence.take_controls())
             yield ControlOutcome("trained on all", Kind.TRAINED, verdict)
@@ -142,7 +142,7 @@ class Claim:
             yield ControlOutcome("by its number", Kind.UNTRAINED, verdict)
 
     def _test(self, evidence: Evidence, whole: bool = False) -> Verdict:
-        """Judges what evidence has of the claim, or the whole of it."""
+        """Judges the parts of a claim with evidence, or the whole claim."""
         parts = judge_checks(self.tests, evidence)
         return combine_parts(p for p in parts if whole or p.estimate)[0]
 

@@ -1,1 +1,1 @@
-"""Comparison of decoders on splits, and of splits by what determines them."""
+"""Comparison of decoders on splits, and of splits by their certificates."""

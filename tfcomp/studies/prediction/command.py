@@ -30,7 +30,7 @@ FLAGS = {
 
 
 def judge(settings: dict[str, Any]) -> int:
-    """Judges the networks of one study; prints what predicts."""
+    """Judges the networks of one study; prints the predictors' scores."""
     check_folder("output", settings["output"])
     runs = find_table("runs", settings["runs"])
     fresh = settings["fresh"] and find_table("fresh", settings["fresh"])

@@ -202,7 +202,7 @@ def judge_forecasts(
     groups: Mapping[str, Group],
     controls: Sequence[Mapping[str, Array]] = (),
 ) -> dict[str, Any]:
-    """Returns what early numbers add, with 95 % intervals over settings."""
+    """Returns gains by early numbers, with 95 % intervals over settings."""
     scores = _score([*forecasts.values()])  # [2, 2]
     drawn = np.array([_score(d) for d in _resample(forecasts, groups)])
     gains = drawn[:, 1] - drawn[:, 0]

@@ -94,7 +94,7 @@ def _explain(values: pd.Series, groups: pd.Series) -> float:
 
 
 def judge_early_numbers(found: Networks, fresh: Networks | None) -> list[Row]:
-    """Returns what all early numbers add, and add on fresh networks."""
+    """Returns gains by all early numbers, also on fresh networks."""
     cases = {"settings left out": early_numbers.list_groups(found)}
     if fresh is not None:
         tables = found.table, fresh.table.assign(is_fresh=True)
