@@ -156,6 +156,22 @@ def test_a_flag_of_a_later_version_changes_no_hash(tmp_path: Path) -> None:
     assert row["run"] == table.runs["run"][0] and row["noise"] == 0.0
 
 
+def test_a_flag_of_an_earlier_version_changes_no_hash(tmp_path: Path) -> None:
+    """Runs without it are packed beside runs that have it."""
+    write_run(tmp_path / "old", "--seed=1", "--flag_of_1999=no")
+    write_run(tmp_path / "new", "--seed=2")
+    table = read_results([str(tmp_path)])
+    rows = {row["name"]: row for row in table.runs.to_dict("records")}
+    path, _ = write_pack(tmp_path, "both", (table.runs, table.numbers))
+    for run in read_pack(path):
+        assert run.row["run"] == rows[run.row["name"]]["run"]
+    # Nor does a study change with the runs that are read beside it.
+    alone = read_results([str(tmp_path / "new")])
+    chosen = table.runs[table.runs["name"] == "new"], alone.numbers
+    path, _ = write_pack(tmp_path, "new", (alone.runs, alone.numbers))
+    assert write_pack(tmp_path, "new", chosen) == (path, False)
+
+
 def test_repeats_are_left_out(tmp_path: Path) -> None:
     for number in range(3):
         folder = write_run(tmp_path / f"r{number}", "--seed=2")

@@ -77,7 +77,8 @@ def _restore(study: str, cells: Iterable[tuple[str, str]]) -> Run:
     flags = dict(flatten.get_defaults())
     known = {*flatten.IDENTITY, *flatten.ORIGIN, flatten.MEASURED}
     for name in texts.keys() - known:
-        flags[name] = flatten.parse_value(name, texts[name])
+        if texts[name] or name in flags:  # a run lacks flags of other versions
+            flags[name] = flatten.parse_value(name, texts[name])
     flags["seed"] = int(texts["seed"])
     measured = texts.get(flatten.MEASURED, "")
     row = flatten.describe_run(flags, "", study, texts, measured)
@@ -104,7 +105,7 @@ def write_pack(
     wide = texts.set_axis([numbers["run"], column]).unstack(sort=False)
     # These follow from the other columns.
     derived = ["study", "folder", "setting", "round"]
-    runs = runs.set_index("run").drop(columns=derived)
+    runs = runs.set_index("run").drop(columns=derived).dropna(axis=1, how="all")
     table = runs.join(wide).fillna("").sort_values("name")
     text = table.to_csv(index=False, lineterminator="\n")
     path = files.make_folder(folder) / f"{study}{ENDING}"
