@@ -198,6 +198,18 @@ def test_networks_trained_on_everything_must_not_fail(name, kind) -> None:
     assert claim.judge(gather(on_all)).parts[0].num_runs == 0
 
 
+@pytest.mark.parametrize("name", FAILURES)
+def test_two_networks_trained_on_everything_are_no_control(name: str) -> None:
+    claim = dataclasses.replace(BY_NAME[name], history=(), doubt="")
+    good = plant_claim(name, "reproduced")
+    on_all = set_flags(good.runs, train_all=True)
+    few = [run for run in on_all if run.seed < FIRST_SEED + 2]
+    kinds = {c.kind: c.verdict for c in claim.judge(good.gather()).controls}
+    result = claim.judge(gather(good.runs, few))
+    assert {c.kind: c.verdict for c in result.controls} == kinds
+    assert kinds[Kind.TRAINED] is Verdict.NOT_RUN
+
+
 def test_fixed_measures_judge_unseen_seeds() -> None:
     def center(planted: Planted) -> Planted:
         """The same numbers of a fit with a constant, at unseen seeds."""

@@ -142,9 +142,9 @@ class Claim:
             yield ControlOutcome("by its number", Kind.UNTRAINED, verdict)
 
     def _test(self, evidence: Evidence, whole: bool = False) -> Verdict:
-        """Judges the parts of a claim with evidence, or the whole claim."""
+        """Judges the parts with enough seeds, or the whole claim."""
         parts = judge_checks(self.tests, evidence)
-        return combine_parts(p for p in parts if whole or p.estimate)[0]
+        return combine_parts(p for p in parts if whole or p.has_enough)[0]
 
 
 @dataclass(frozen=True)

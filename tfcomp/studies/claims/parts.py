@@ -72,6 +72,11 @@ class Part:
         return self._judgement[1]
 
     @property
+    def has_enough(self) -> bool:
+        """True if there are enough seeds to decide anything."""
+        return bool(self.estimate and self.estimate.count >= verdicts.MIN_SEEDS)
+
+    @property
     def differences(self) -> tuple[str, ...]:
         """Flags that are not as published, and notes."""
         found = [d for group in self.groups for d in group.differences]
@@ -85,9 +90,8 @@ class Part:
         if self.estimate is None and self.num_runs:
             reason = self.problem or "the runs lack this number"
             return Verdict.UNDECIDED, reason
-        if self.problem and self.estimate:
-            if self.estimate.count >= verdicts.MIN_SEEDS:
-                return Verdict.UNDECIDED, self.problem
+        if self.problem and self.has_enough:
+            return Verdict.UNDECIDED, self.problem
         return verdicts.judge(self.estimate, self.rule)
 
 
