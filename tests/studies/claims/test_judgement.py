@@ -1,6 +1,7 @@
 """Judgement of claims: seeds, gates, Holm, controls, badges."""
 
 import dataclasses
+import itertools
 
 import pytest
 
@@ -18,6 +19,7 @@ from tfcomp.studies.claims.claim import FITTED, Check, Number
 from tfcomp.studies.claims.controls import Control, Kind
 from tfcomp.studies.claims.evidence import (
     FIRST_SEED,
+    FRESH,
     NEXT_SEED,
     UNSEEN,
     UNSEEN_SEED,
@@ -78,6 +80,23 @@ def test_fresh_seeds_judge_when_all_are_in(name: str, kind: str) -> None:
         assert f"{planned - 1} of {planned} fresh seeds" in waiting.reason
         those = [p for p in waiting.parts if p.label.startswith(start)]
         assert those and not any(part.is_fresh for part in those)
+
+
+def test_unseen_seeds_of_some_settings_wait_for_the_others() -> None:
+    def plant(kind: str, shift: int, *numbers: int) -> Planted:
+        runs = plant_claim("C18", kind).move(shift).runs
+        more = plant_claim("C18", kind).move(shift + 10).runs
+        chosen = [set_flags(runs + more, num_bumps=n) for n in numbers]
+        return Planted(tuple(itertools.chain(*chosen)))
+
+    old = plant("reproduced", 100, 0, 10, 50, 100)
+    some = old + plant("refuted", 200, 0, 10)
+    result = judge_evidence("C18", some)
+    assert result.verdict is Verdict.REPRODUCED
+    assert result.reason.endswith("0 of 20 unseen seeds are in")
+    assert {part.round for part in result.parts} == {FRESH}
+    result = judge_evidence("C18", some + plant("refuted", 200, 50, 100))
+    assert result.verdict is Verdict.REFUTED
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -109,13 +109,15 @@ class Claim:
                 limited = evidence.rounds[number].limit(planned)
                 found = judge_checks(checks, limited)
                 chosen = [p for p in found if p.label.startswith(start)]
-                count = min(
-                    (p.num_runs for p in chosen if p.decides), default=0
-                )
+                before = [p for p in parts if p.label.startswith(start)]
+                counts = [p.num_runs for p in chosen if p.decides] or [0]
+                # A series may lack settings that have no run yet.
+                is_whole = _count_settings(chosen) >= _count_settings(before)
+                count = min(counts) if is_whole else 0
                 if count >= planned:
                     parts = [p for p in parts if not p.label.startswith(start)]
                     parts += [replace(part, round=number) for part in chosen]
-                elif count or number == FRESH:
+                elif any(counts) or number == FRESH:
                     words = f"{count} of {planned} {kind} seeds are in"
                     waits.append(f"{start}: {words}" if start else words)
         return correct_refutations(parts), "; ".join(waits)
@@ -145,6 +147,10 @@ class Claim:
         """Judges the parts with enough seeds, or the whole claim."""
         parts = judge_checks(self.tests, evidence)
         return combine_parts(p for p in parts if whole or p.has_enough)[0]
+
+
+def _count_settings(parts: Iterable[Part]) -> int:
+    return len({part.of for part in parts if part.decides and part.num_runs})
 
 
 @dataclass(frozen=True)
