@@ -229,17 +229,28 @@ def test_two_networks_trained_on_everything_are_no_control(name: str) -> None:
     assert kinds[Kind.TRAINED] is Verdict.NOT_RUN
 
 
-def test_fixed_measures_judge_unseen_seeds() -> None:
-    def center(planted: Planted) -> Planted:
-        """The same numbers of a fit with a constant, at unseen seeds."""
-        runs = []
-        for run in planted.runs:
-            old, start = run.measures, run.measures["start"]
-            new = {f"{name}_centered": v for name, v in old.items()}
-            new["start"] = {f"{name}_centered": v for name, v in start.items()}
-            runs.append(run._replace(measures=new | {"version": "planted"}))
-        return Planted(tuple(runs)).move(UNSEEN_SEED - FIRST_SEED)
+def center(planted: Planted) -> Planted:
+    """The same numbers of a fit with a constant, at unseen seeds."""
+    runs = []
+    for run in planted.runs:
+        old, start = run.measures, run.measures["start"]
+        new = {f"{name}_centered": v for name, v in old.items()}
+        new["start"] = {f"{name}_centered": v for name, v in start.items()}
+        runs.append(run._replace(measures=new | {"version": "planted"}))
+    return Planted(tuple(runs)).move(UNSEEN_SEED - FIRST_SEED)
 
+
+@pytest.mark.parametrize("kind", ["reproduced", "refuted"])
+def test_fixed_measures_judge_networks_trained_on_everything(kind) -> None:
+    claim = dataclasses.replace(BY_NAME["C4"], history=(), doubt="")
+    on_all = set_flags(center(plant_claim("C4", kind)).runs, train_all=True)
+    good = plant_claim("C4", "reproduced").runs
+    result = claim.judge(gather(good, on_all))
+    outcomes = {c.kind: c.verdict for c in result.controls}
+    assert outcomes[Kind.TRAINED] == kind
+
+
+def test_fixed_measures_judge_unseen_seeds() -> None:
     claim = dataclasses.replace(BY_NAME["C4"], controls=())
     good, bad = (plant_claim("C4", kind) for kind in ("reproduced", "refuted"))
     for old, new, verdict in (

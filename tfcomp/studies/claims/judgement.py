@@ -26,6 +26,7 @@ from tfcomp.studies.claims.evidence import (
     FRESH,
     TRIALS,
     UNSEEN,
+    UNSEEN_SEED,
     Evidence,
 )
 from tfcomp.studies.claims.parts import (
@@ -145,7 +146,10 @@ class Claim:
 
     def _test(self, evidence: Evidence, whole: bool = False) -> Verdict:
         """Judges the parts with enough seeds, or the whole claim."""
-        parts = judge_checks(self.tests, evidence)
+        seeds = [seed for group in evidence.groups for seed in group.seeds]
+        is_unseen = min(seeds, default=0) >= UNSEEN_SEED
+        checks = is_unseen and self.unseen_tests or self.tests
+        parts = judge_checks(checks, evidence)
         return combine_parts(p for p in parts if whole or p.has_enough)[0]
 
 
