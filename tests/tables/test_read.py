@@ -16,6 +16,7 @@ from tfcomp import compare
 from tfcomp.storage import files
 from tfcomp.storage.files import DamagedFileError, read_xz
 from tfcomp.tables import read_results
+from tfcomp.tables.groups import group_runs
 from tfcomp.tables.packs import KEYS, read_pack, write_pack
 from tfcomp.tables.read import Results
 
@@ -170,6 +171,18 @@ def test_a_flag_of_an_earlier_version_changes_no_hash(tmp_path: Path) -> None:
     chosen = table.runs[table.runs["name"] == "new"], alone.numbers
     path, _ = write_pack(tmp_path, "new", (alone.runs, alone.numbers))
     assert write_pack(tmp_path, "new", chosen) == (path, False)
+
+
+def test_a_retired_flag_tells_no_runs_apart(tmp_path: Path) -> None:
+    write_run(tmp_path / "old", "--seed=1", "--orthogonal=False")
+    write_run(tmp_path / "new", "--seed=2")
+    table = read_results([str(tmp_path)])
+    (group,) = table.groups
+    assert group.seeds == [1, 2]
+    assert "orthogonal" not in table.runs
+    # Else old runs could not be compared with new ones.
+    old, new = (group_runs([run])[0].flags for run in table.loaded)
+    assert old == new
 
 
 def test_repeats_are_left_out(tmp_path: Path) -> None:

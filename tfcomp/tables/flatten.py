@@ -64,10 +64,14 @@ def hash_setting(flags: Mapping[str, Any], seed: int | None = None) -> str:
         for name, value in flags.items()
         if name not in UNIMPORTANT
         and value != defaults.get(name)
-        and f"--{name}={value}".lower() not in RETIRED
+        and not _is_retired(name, value)
     )
     text = repr(kept if seed is None else (kept, seed))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _is_retired(name: str, value: Any) -> bool:
+    return f"--{name}={value}".lower() in RETIRED
 
 
 class Run(NamedTuple):
@@ -96,7 +100,11 @@ def describe_run(
         "setting": hash_setting(flags),
         "seed": flags["seed"],
         "round": min(flags["seed"] // 100, 2),
-        **{k: v for k, v in flags.items() if k not in hidden},
+        **{
+            name: value
+            for name, value in flags.items()
+            if name not in hidden and not _is_retired(name, value)
+        },
         **{name: (origin or {}).get(name, "") for name in ORIGIN},
         MEASURED: measured,
     }
