@@ -13,7 +13,7 @@ import pytest
 from tfcomp.config.run_config import RunConfig
 from tfcomp.evaluation.kept_outputs import write_preview
 from tfcomp.evaluation.metrics import find_limits
-from tfcomp.report.score_table import ScoredRun
+from tfcomp.report.score_table import ScoredRun, describe_fits
 from tfcomp.statistics import seed_statistics
 from tfcomp.statistics.seed_statistics import compute_interval
 from tfcomp.sweeps.sweep_numbers import SweepNumbers, compute_numbers
@@ -87,6 +87,12 @@ def test_settings_that_do_not_fit_are_not_the_best() -> None:
     assert "no test of generalization" in say({4: errors[4]})[0]
     alone = say({2: errors[2]})[0]  # the best of one is no finding
     assert "0.5" in alone and "1 of 1" not in alone and "lowest" not in alone
+
+
+def test_a_setting_with_a_diverged_seed_is_counted() -> None:
+    good, bad = {"id": 0.01, "ood": 0.5}, {"id": None, "ood": None}
+    runs = [ScoredRun(f"depth {n}", n, good if n == 2 else bad) for n in (2, 4)]
+    assert describe_fits(runs).startswith("1 of 2 settings fit their")
 
 
 ERRORS: Planted = {

@@ -164,8 +164,9 @@ def describe_fits(runs: Sequence[ScoredRun]) -> str:
     if not known:
         return "No setting has an ID error for every seed."
     fit = {setting: m for setting, m in known.items() if m["id"] <= FITTED}
-    text = f"{len(fit)} of {len(known)} settings fit their"
-    if len(known) == 1:
+    # One that lacks an ID error has not been seen to fit.
+    text = f"{len(fit)} of {len(means)} settings fit their"
+    if len(means) == 1:
         text = "The setting fits its" if fit else "The setting does not fit its"
     text += f" training data (mean ID error at most {100 * FITTED:.0f} %)"
     if not fit:
@@ -174,7 +175,7 @@ def describe_fits(runs: Sequence[ScoredRun]) -> str:
     if not held_out:
         return f"{text}."
     best = min(held_out, key=lambda s: held_out[s])
-    if len(known) == 1:
+    if len(means) == 1:
         return f"{text}; its mean OOD error is {held_out[best]:.3g}."
     return (
         f"{text}; of these, {best} has the lowest mean OOD error "
