@@ -112,6 +112,20 @@ def test_what_cannot_be_packed(tmp_path: Path) -> None:
     assert not (tmp_path / "packed").exists()
 
 
+def test_packing_loses_no_run(tmp_path: Path, capsys) -> None:
+    logs, output = tmp_path / "logs", tmp_path / "packed"
+    write_sweep(logs / "donuts")
+    pack_evidence([str(logs)], output)
+    packed = (output / "donuts.csv.xz").read_bytes()
+    # Of a damaged run there is a line, and no file gets less.
+    (logs / "donuts" / "trials" / "0103" / "metrics.json").write_text("{")
+    pack_evidence([str(logs)], tmp_path / "other")
+    assert "left out: 0103 cannot be read" in capsys.readouterr().err
+    with pytest.raises(RunError, match="donuts.csv.xz, but 1 are not among"):
+        pack_evidence([str(logs)], output)
+    assert (output / "donuts.csv.xz").read_bytes() == packed
+
+
 ROOT = Path(__file__).parents[3]
 EVIDENCE = ROOT / "docs" / "evidence"
 DECODERS = ROOT / "docs" / "decoder_evidence"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from tfcomp.storage.run_folder import find_folders
 from tfcomp.tables import read_results
 from tfcomp.tables.flatten import Flags, parse_run_flags
 from tfcomp.tables.groups import Group
-from tfcomp.tables.packs import write_pack
+from tfcomp.tables.packs import ENDING, read_pack, write_pack
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -161,7 +162,7 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
     """Packs runs, without weights, and threshold studies.
 
     The same runs give the same bytes. Returns new files. ConfigError for
-    nothing to pack, RunError for sweeps of one name.
+    nothing to pack, RunError for sweeps of one name, or files with more runs.
     """
     studies = find_studies(patterns)
     results = read_results(patterns, history=False, without=studies)
@@ -174,6 +175,13 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
         raise ConfigError("runs", rule, ",".join(patterns))
     if len(set(names)) < len(names):
         raise RunError(f"--runs: two sweeps have one name in {sorted(names)}")
+    for pack in (output / f"{study}{ENDING}" for study, _ in sweeps):
+        packed = read_pack(pack) if pack.exists() else []
+        if lost := {run.row["run"] for run in packed}.difference(runs["run"]):
+            rule = f"must keep the runs of {pack}, but {len(lost)} are not"
+            raise RunError(f"--pack {rule} among --runs: name another folder")
+    for note in results.notes:
+        print(f"left out: {note}", file=sys.stderr)
     written = []
     for study, rows in runs.groupby("study"):
         chosen = results.numbers[results.numbers["run"].isin(rows["run"])]
