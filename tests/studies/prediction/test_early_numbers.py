@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tests.studies.prediction.planted import make_networks, make_table
+from tfcomp.config.errors import RunError
 from tfcomp.studies.prediction import early_numbers, rules
 from tfcomp.studies.prediction.early_numbers import Group, Networks
 from tfcomp.studies.prediction.report import judge_early_numbers, write_report
@@ -71,6 +72,20 @@ def test_early_numbers_help_if_they_know_more(read: Plant) -> None:
     assert (fresh["spearman_gain_low"] > 0.3) is np.bool(read is read_well)
     # `all.peeks` is the outcome itself, and no help.
     assert (left_out["spearman_gain"] < 0.15) is np.bool(read is read_nothing)
+
+
+def test_only_fresh_networks_count_as_fresh() -> None:
+    """Of another decoder there are none, or no others to predict them from."""
+    table = plant(read_nothing, rates=(2e-3, 5e-3), salt=11).table
+    table = table[table["model"] == "cnn"].reset_index(drop=True)
+    _, fresh = judge_early_numbers(plant(read_well), Networks(table))
+    assert fresh["networks"] == len(table) and fresh["helps"] is False
+    slots = table[table["region"] == "corner:3"].assign(model="slots")
+    both = Networks(pd.concat([table, slots], ignore_index=True))
+    again = judge_early_numbers(plant(read_well), both)[1]
+    assert again["networks"] == len(table) and again["helps"] is False
+    with pytest.raises(RunError, match="a decoder and region of --runs"):
+        judge_early_numbers(plant(read_well), Networks(slots))
 
 
 def test_tables_of_a_study(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from tfcomp.config.errors import RunError
 from tfcomp.storage.files import write_csv
 from tfcomp.studies.prediction import early_numbers, rules
 from tfcomp.studies.prediction.early_numbers import DECODER, Array, Networks
@@ -99,7 +100,13 @@ def judge_early_numbers(found: Networks, fresh: Networks | None) -> list[Row]:
     if fresh is not None:
         tables = found.table, fresh.table.assign(is_fresh=True)
         both = Networks(pd.concat(tables, ignore_index=True))
-        cases["fresh networks"] = early_numbers.list_groups(both)
+        pairs = early_numbers.list_groups(both).items()
+        # Of a decoder and region, some are fresh, predicted from the others.
+        tried = {n: g for n, g in pairs if len(set(g.is_fresh)) == 2}
+        if not tried:
+            rule = "must have networks of a decoder and region of --runs"
+            raise RunError(f"--fresh {rule} that reached the target")
+        cases["fresh networks"] = tried
     rows = []
     for case, groups in cases.items():
         forecasts = {name: group.forecast() for name, group in groups.items()}
