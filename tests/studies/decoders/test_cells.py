@@ -68,6 +68,16 @@ def test_verdict(ood: list[float], worst_id: float, verdict: str) -> None:
     assert cell["ood_r2"] == pytest.approx(expected, nan_ok=True)
 
 
+def test_r2_of_other_images_changes_no_cell() -> None:
+    flags = {"dataset": "gaussian_bumps", "region": "corner:9"}
+    runs = make_runs("cnn", GOOD, **flags)
+    others = make_runs("mlp", [0.3] * 5, sigma=3.0, **flags)
+    for _, metrics in others:
+        metrics["r2"] = {"id": 0.99, "ood": -3.0}
+    (before,), (after, _) = judge(runs), judge(runs + others)
+    assert after["decoder"] == "cnn" and after["ood_r2"] == before["ood_r2"]
+
+
 def test_few_fitted_runs_and_copies_decide_nothing() -> None:
     runs = make_runs("additive", [*GOOD, 0.5, 0.5, 0.5, 0.5])
     for _, metrics in runs[3:]:

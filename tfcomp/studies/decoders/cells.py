@@ -42,6 +42,10 @@ EXPECTED = [
     for composition, support in product(EXACT, SUPPORTS)
     if (composition, support) != ("occlusion", "orthogonal")
 ]
+# Flags that decide the images of a split, or the reference of their error.
+IMAGE_FLAGS = (
+    "grid_size num_positions sigma polarity num_train num_bumps data_hash"
+).split()
 VERDICTS = {Verdict.REPRODUCED: "composes", Verdict.REFUTED: "fails"}
 NUMBERS = {
     "id_relative_mse": "id/relative_mse",
@@ -63,7 +67,7 @@ def read_table(results: Results) -> pd.DataFrame:
     scores = scores.reset_index(drop=True)
     table = pd.concat([results.runs, scores], axis=1)
     table.insert(0, "split", table.apply(describe_split, axis=1))
-    images = [table[name] for name in ("split", "grid_size", "num_positions")]
+    images = [table[name] for name in ("split", *IMAGE_FLAGS)]
     for subset in ("id", "ood"):
         names = [f"{subset}/relative_mse", f"r2/{subset}"]
         table[names] = table.reindex(columns=names)
