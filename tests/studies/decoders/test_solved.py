@@ -69,6 +69,16 @@ def test_sprites_of_other_shapes_are_other_data() -> None:
         assert row["r2"] == pytest.approx(mean)
 
 
+def test_runs_of_two_settings_are_never_averaged() -> None:
+    runs = make_runs(REGIONS[0], "cnn")
+    wide = make_runs(REGIONS[0], "cnn", ood=0.2)[:2]
+    wide = [(flags | {"width": 99}, metrics) for flags, metrics in wide]
+    for both in (runs + wide, wide + runs):
+        (row,) = solve(both)[:1].to_dict("records")
+        assert (row["decoder"], row["runs"]) == ("cnn", 3)
+        assert row["r2"] == pytest.approx(0.96)
+
+
 def test_rounds_of_seeds_stand_beside_each_other(tmp_path: Path) -> None:
     first = make_runs(REGIONS[0], ood=0.5)
     second = make_runs(REGIONS[0], ood=0.8, first_seed=210)

@@ -28,7 +28,7 @@ COUNTS = ("training_images", "missing_images")
 
 def list_rows(table: pd.DataFrame, data: str = "sprites") -> list[Row]:
     """Returns rows of decoders and predictors; determined splits come first."""
-    kept = ("split", "model", "seed")
+    kept = ("split", "model", "seed", "setting")
     names = [n for n in map(str, table) if "/" in n or n in kept]
     runs = table.loc[table["split"].str.startswith(f"{data} "), names]
     groups = runs.groupby("split", sort=False)
@@ -41,9 +41,9 @@ def list_rows(table: pd.DataFrame, data: str = "sprites") -> list[Row]:
 def _list_split(name: str, runs: pd.DataFrame) -> list[Row]:
     latest, earlier = [], []
     for decoder, group in runs.groupby("model"):
-        group = group.drop_duplicates("seed", keep="last").sort_values("seed")
         place = np.searchsorted(ROUNDS, group["seed"], side="right")
-        *before, last = ((decoder, r) for _, r in group.groupby(place))
+        looks = (_keep_setting(look) for _, look in group.groupby(place))
+        *before, last = ((decoder, look) for look in looks)
         latest.append(last)
         # Version 1 had other rules.
         earlier += [r for r in before if r[1]["seed"].iloc[0] >= FRESH]
@@ -58,6 +58,12 @@ def _list_split(name: str, runs: pd.DataFrame) -> list[Row]:
     bound = max([cells.BOUND, *(row["r2"] for row in references)])
     rounds = [_describe_round(str(d), r, bound) for d, r in latest + earlier]
     return [shared | row for row in (*rounds, *references)]
+
+
+def _keep_setting(runs: pd.DataFrame) -> pd.DataFrame:
+    """Returns the runs that differ in their seed alone, as most of them do."""
+    runs = runs[runs["setting"] == runs["setting"].mode().iloc[0]]
+    return runs.drop_duplicates("seed", keep="last").sort_values("seed")
 
 
 def _list_references(run: pd.Series) -> list[Row]:
