@@ -19,6 +19,7 @@ from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.solvable import certify_dataset, measure_coverage
 from tfcomp.datasets.table_checks import TableError
 from tfcomp.datasets.views import make_map
+from tfcomp.evaluation.reference_scores import score_certified
 
 RNG = np.random.default_rng(0)
 GRID = np.array([*itertools.product(range(2), range(3), range(4))])
@@ -93,6 +94,26 @@ def test_scores_are_means_over_images() -> None:
         variance = truth[chosen].var(axis=0).mean()
         r2 = 1 - slow["mse"] / variance
         assert scores["r2"] == pytest.approx(r2, abs=1e-5)
+
+
+def test_references_and_errors_are_means_over_images() -> None:
+    """No function of the factors is better than the mean of their images."""
+    table = make_table()
+    found = tfcomp.evaluate(table.draw, table, REGION)
+    references, truth = found.analysis.references, IMAGES / 255
+    nearest, scores = references["nearest_id"], found.scores["id"]
+    assert nearest["id"] == pytest.approx(scores["relative_mse"], rel=1e-5)
+    assert nearest["id_r2"] == pytest.approx(scores["r2"], rel=1e-4)
+    mean, held_out = truth[~IS_OOD].mean(axis=0), truth[IS_OOD]
+    wrong = np.mean((held_out - mean) ** 2) / held_out.var(axis=0).mean()
+    ood = references["mean_image"]["ood_r2"]
+    assert ood == pytest.approx(1 - wrong, abs=1e-5)
+    split = score_certified(found.dataset, found.analysis.evaluation, None)
+    for subset, r2 in split.items():
+        assert r2 == pytest.approx(found.scores[subset]["r2"], rel=1e-4)
+    means = found.to_frame().groupby("is_ood")["mse"].mean()
+    assert means[False] == pytest.approx(scores["mse"], rel=1e-5)
+    assert means[True] == pytest.approx(found.scores["ood"]["mse"], rel=1e-5)
 
 
 def parse(folder: Path, *flags: str) -> RunConfig:

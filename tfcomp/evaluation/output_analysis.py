@@ -11,7 +11,6 @@ from tfcomp.analysis.distances import compute_border_distance
 from tfcomp.analysis.features import mean_or_none
 from tfcomp.analysis.kernel_regression import KernelFit, fit_kernels
 from tfcomp.analysis.kernels import summarize_alignment
-from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.analysis.sharing import compute_sharing
 from tfcomp.analysis.superposition import (
     SuperpositionScores,
@@ -22,7 +21,11 @@ from tfcomp.datasets.splits import Splits, choose_rows
 from tfcomp.datasets.views import to_contrast
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun
-from tfcomp.evaluation.point_scores import Evaluation, compute_error_ratio
+from tfcomp.evaluation.point_scores import (
+    Evaluation,
+    compute_error_ratio,
+    compute_mse,
+)
 from tfcomp.evaluation.reference_scores import References, score_references
 from tfcomp.models.encodings import FactorIndex
 from tfcomp.models.stages import make_stage_model
@@ -89,7 +92,7 @@ class OutputAnalysis:
     def error(self) -> np.ndarray:
         """MSE over pixels at every grid point, [n]."""
         images, truth = self.evaluation.images, self.evaluation.truth
-        return compute_mse_per_image(images, truth)
+        return compute_mse(self.dataset, self.splits.grid, images, truth)
 
     @cached_property
     def ssim_error(self) -> np.ndarray | None:

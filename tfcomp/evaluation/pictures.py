@@ -6,14 +6,17 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.datasets.grid_maps import Plane, find_interval, list_curves
 from tfcomp.datasets.splits import choose_rows
 from tfcomp.datasets.views import make_map
 from tfcomp.evaluation.evaluator import EmbeddingAnalysis
-from tfcomp.evaluation.point_scores import Evaluation, compute_error_ratio
+from tfcomp.evaluation.point_scores import (
+    Evaluation,
+    compute_error_ratio,
+    compute_mse,
+)
 from tfcomp.figures import unit_plots
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Plot
@@ -94,7 +97,8 @@ def describe_planes(dataset: Dataset) -> str:
 
 def picture_error_curve(dataset: Dataset, evaluation: Evaluation) -> Plot:
     """Plots the MSE against the one ordered factor, a line per curve."""
-    error = compute_mse_per_image(evaluation.images, evaluation.truth)
+    points, images = dataset.splits.grid, evaluation.images
+    error = compute_mse(dataset, points, images, evaluation.truth)
     curves = list_curves(dataset.space)
     factor = curves[0].factor
     is_ood = dataset.splits.is_ood

@@ -130,12 +130,21 @@ def _score(
     }
 
 
+def compute_mse(
+    dataset: Dataset, factors: np.ndarray, images: np.ndarray, truth: np.ndarray
+) -> np.ndarray:
+    """Returns the MSE at points [n]: a mean over images of a combination."""
+    if dataset.compare is not None:
+        return dataset.compare(factors, images)[0]
+    return compute_mse_per_image(images, truth)
+
+
 def compute_error_ratio(dataset: Dataset, evaluation: Evaluation) -> np.ndarray:
     """Returns MSE over the MSE of `Dataset.reference` at grid points, [n]."""
-    truth = evaluation.truth
+    truth, points = evaluation.truth, dataset.splits.grid
     blank = np.broadcast_to(dataset.reference, truth.shape)
-    error = compute_mse_per_image(evaluation.images, truth)
-    return error / compute_mse_per_image(blank, truth)
+    error = compute_mse(dataset, points, evaluation.images, truth)
+    return error / compute_mse(dataset, points, blank, truth)
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from tfcomp.analysis import distances as predictors
-from tfcomp.analysis.scores import TINY, compute_mse_per_image
+from tfcomp.analysis.features import finite_or_none
+from tfcomp.analysis.scores import TINY
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.certificate import Certificate
 from tfcomp.datasets.dataset import MAX_AVERAGED
 from tfcomp.datasets.factors import number_rows
 from tfcomp.datasets.solvable import mark_certified
 from tfcomp.datasets.splits import choose_rows
-from tfcomp.evaluation.point_scores import Evaluation
+from tfcomp.evaluation.point_scores import Evaluation, compute_mse
 
 # Training points among which the nearest is searched.
 MAX_KNOWN = 2**16
@@ -60,14 +61,15 @@ def score_references(dataset: Dataset, truth: np.ndarray) -> References:
     if is_copy.any():
         subsets["ood_new"] = splits.is_ood & ~dataset.select_points(is_copy)
     scores = {
-        name: _score(dataset, images, truth, subsets)
+        name: _score(dataset, splits.grid, images, truth, subsets)
         for name, images in draw_references(dataset).items()
     }
     del subsets["id"]
     held_out = {name: rows[splits.is_ood] for name, rows in subsets.items()}
+    true = splits.grid[splits.is_ood], truth[splits.is_ood]
     for name, points in list_ignorant(dataset):
         images = dataset.render_array(points)
-        scores[name] = _score(dataset, images, truth[splits.is_ood], held_out)
+        scores[name] = _score(dataset, true[0], images, true[1], held_out)
     return scores
 
 
@@ -102,20 +104,22 @@ def list_ignorant(dataset: Dataset) -> Iterator[tuple[str, np.ndarray]]:
 
 def _score(
     dataset: Dataset,
+    points: np.ndarray,
     images: np.ndarray,
     truth: np.ndarray,
     subsets: dict[str, np.ndarray],
 ) -> dict[str, float]:
     reference = np.broadcast_to(dataset.reference, truth.shape)
-    blank = compute_mse_per_image(reference, truth)
-    error = compute_mse_per_image(images, truth)
+    blank = compute_mse(dataset, points, reference, truth)
+    error = compute_mse(dataset, points, images, truth)
     scores = {}
     for name, rows in subsets.items():
         if not blank[rows].any():
             continue
         scores[name] = float(error[rows].mean() / blank[rows].mean())
-        mean = np.broadcast_to(truth[rows].mean(axis=0), truth[rows].shape)
-        spread = compute_mse_per_image(mean, truth[rows]).mean()
+        true = points[rows], truth[rows]
+        mean = np.broadcast_to(true[1].mean(axis=0), true[1].shape)
+        spread = compute_mse(dataset, true[0], mean, true[1]).mean()
         if spread > TINY * blank[rows].mean():
             scores[f"{name}_r2"] = float(1 - error[rows].mean() / spread)
     return scores
@@ -129,17 +133,10 @@ def score_certified(
     if certificate is not None:
         marks = mark_certified(dataset, certificate)
         rows |= {"certified": marks == 1, "others": marks == 0}
+    shown = dataset.splits.grid, evaluation.images, evaluation.truth
+    scores = _score(dataset, *shown, rows)
     return {
-        name: compute_r2(evaluation.images[chosen], evaluation.truth[chosen])
+        name: finite_or_none(scores.get(f"{name}_r2"))
         for name, chosen in rows.items()
         if chosen.any()
     }
-
-
-def compute_r2(images: np.ndarray, truth: np.ndarray) -> float | None:
-    """Returns R^2 of images about the mean true one; None if it has none."""
-    wrong = np.square(images - truth, dtype=np.float64).sum()
-    spread = np.square(truth - truth.mean(axis=0), dtype=np.float64).sum()
-    if not spread or not np.isfinite(wrong):
-        return None
-    return float(1 - wrong / spread)

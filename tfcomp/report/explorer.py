@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.analysis.superposition import superpose
 from tfcomp.datasets.solvable import certify_dataset
 from tfcomp.datasets.tables import VectorDataset
@@ -23,7 +22,7 @@ from tfcomp.datasets.views import MAX_EXPLORED, from_contrast
 from tfcomp.evaluation.kept_outputs import read_outputs
 from tfcomp.evaluation.metrics import list_metrics
 from tfcomp.evaluation.pictures import label_error
-from tfcomp.evaluation.point_scores import score_points
+from tfcomp.evaluation.point_scores import compute_mse, score_points
 from tfcomp.evaluation.reference_scores import draw_references
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import make_sprite, pack_bytes, round_numbers
@@ -215,10 +214,13 @@ def _describe_stage(analysis: RunAnalysis, stage: str) -> Data:
 
 
 def _rate(analysis: RunAnalysis, images: np.ndarray) -> np.ndarray:
-    truth = analysis.evaluation.truth
-    blank = np.broadcast_to(analysis.dataset.reference, truth.shape)
-    error = compute_mse_per_image(images, truth)
-    return _divide(error, compute_mse_per_image(blank, truth))
+    dataset, truth = analysis.dataset, analysis.evaluation.truth
+    blank = np.broadcast_to(dataset.reference, truth.shape)
+    error, most = (
+        compute_mse(dataset, dataset.splits.grid, shown, truth)
+        for shown in (images, blank)
+    )
+    return _divide(error, most)
 
 
 def list_ranges(images: np.ndarray) -> dict[int, list[float | None]]:
