@@ -190,6 +190,14 @@ def test_narrow_bumps_light_one_pixel_each(
     assert found["pixels"] == pytest.approx(pixels)
 
 
+@pytest.mark.parametrize("count", [0, 90])
+def test_combinations_of_the_region_count_if_trained(count: int) -> None:
+    found = measure(
+        "--region=square:4-7", "--train_all", f"--num_train={count}"
+    )
+    assert found["combinations"] == pytest.approx((count or 144) / 144)
+
+
 @pytest.mark.parametrize("points", [64, 0])
 def test_combinations_are_those_of_the_whole_grid(points: int) -> None:
     """However few of them are scored, half of them OOD on purpose."""

@@ -23,6 +23,7 @@ from tfcomp.datasets.certificate import (
     number_effects,
 )
 from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.factors import number_rows
 from tfcomp.datasets.splits import choose_rows
 
 MAX_ORDER = 3
@@ -178,7 +179,11 @@ def measure_coverage(dataset: Dataset) -> dict[str, float]:
     whole = np.maximum(high, other_high) - np.minimum(low, other_low)
     varies = whole > CHANGE
     is_seen = varies & (high - low >= RANGE_SHARE * whole)
-    seen = ~splits.all.is_ood & ~splits.all.is_test
+    is_ood = splits.all.is_ood
+    trained = splits.train[dataset.region.contains(splits.train)]  # train_all
+    both = np.concatenate([splits.all.factors, trained])
+    rows, inside = np.split(number_rows(space.to_index(both)), [len(is_ood)])
+    seen = np.where(is_ood, np.isin(rows, inside), ~splits.all.is_test)
     return {
         "combinations": float(np.mean(seen)),
         "values": float(np.mean(values)),
