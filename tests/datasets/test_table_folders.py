@@ -17,6 +17,7 @@ from tfcomp.config.data_config import hash_data
 from tfcomp.config.errors import RunError
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.table_checks import TableError
+from tfcomp.datasets.table_files import tabulate
 from tfcomp.datasets.tables import find_polarity, read_table
 
 MAGIC = {np.dtype("u1"): 0x1E3D4C55, np.dtype("<i4"): 0x1E3D4C54}
@@ -51,6 +52,31 @@ def test_heads_of_the_table(tmp_path: Path) -> None:
         assert_is_read(read_table(str(write(tmp_path, rows, head))))
     with pytest.raises(TableError, match="must have rows and columns file"):
         read_table(str(write(tmp_path, number(HALVES), "picture,x,y")))
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["01", "1", "2", "03"],
+        ["1E1", "10", "2", "3"],
+        ["1000000001", "1000000002", "1500000000", "2000000000"],
+        ["12345678901234567890", "12345678901234567891", "3", "4"],
+    ],
+)
+def test_categories_stay_apart(cells: list[str], tmp_path: Path) -> None:
+    rows = number([f"{half},{cell}" for half in "ab" for cell in cells])
+    table = read_table(str(write(tmp_path, rows, "file,x,id:categorical")))
+    assert table.space["id"].names == tuple(cells)
+    assert not table.is_repeated
+
+
+def test_small_values_of_a_logarithmic_scale_stay_apart() -> None:
+    values = np.array([1e-9, 1e-8, 1e-4, 1.0])
+    for sign in (1, -1):
+        table = tabulate({"dose": sign * np.repeat(values, 2)})
+        assert table.space["dose"].size == 4
+    rounded = np.array([0.1, 0.1 + 1e-9, 0.3, -1e-17, 0.0])
+    assert tabulate({"x": rounded}).space["x"].size == 3
 
 
 def test_semicolons_and_tabs_separate_columns(tmp_path: Path) -> None:

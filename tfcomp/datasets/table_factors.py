@@ -112,8 +112,9 @@ def _make_factor(
         raise TableError("kinds", f"of {name} must be one of {KINDS}", kind)
     is_periodic, period = kind == "periodic", _read_period(name, text)
     if kind == "categorical" and values is not None:
-        if not (np.diff(values) > 0).all():  # names that happen to be numbers
-            names, values = names or tuple(f"{v:g}" for v in values), None
+        # Names that happen to be numbers, or are too long for float32.
+        if not (np.diff(values.astype(np.float32)) > 0).all():
+            names, values = names or tuple(f"{v:.15g}" for v in values), None
     if values is None:
         # A period is divided among the classes.
         is_divided = is_periodic and period

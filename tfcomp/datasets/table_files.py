@@ -28,6 +28,7 @@ TEXTS = ("names", "kinds", "levels", "units")
 OPTIONS = ("values", "sizes", *TEXTS)
 MAX_BYTES = 2**28  # of an array that is not the images; dSprites has 35 MB
 MAX_TEXTS = 64  # HDF5 can store one long text in many places
+APART = 1e-3  # of a value: rounding changes none of a side of 0 as much
 MAX_RATIO = 1100  # no compression makes images smaller
 Read = Callable[..., np.ndarray]  # of a name, and the most bytes
 
@@ -189,7 +190,10 @@ def _classify(name: str, column: np.ndarray) -> tuple[np.ndarray, Any, Any]:
     if not np.isfinite(column).all():
         raise TableError(f"the column {name}", "must have no gaps", "NaN")
     values, index = np.unique(column.astype(float), return_inverse=True)
-    is_next = np.diff(values) > ROUNDING * np.ptp(values)
+    low, high, gaps = values[:-1], values[1:], np.diff(values)
+    is_next = gaps > ROUNDING * np.ptp(values) * (values % 1).any()
+    # On a logarithmic scale, small values are as far apart as large ones.
+    is_next |= (low * high > 0) & (gaps > APART * np.abs(high))
     classes = np.cumsum([0, *is_next])[index.reshape(-1)]
     return classes, values[np.flatnonzero([1, *is_next])], None
 

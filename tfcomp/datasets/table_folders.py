@@ -110,6 +110,9 @@ def _read_column(
     if odd.any():
         row = int(odd.argmax())
         raise TableError(table, rule, f"{cells.iloc[row]!r} in row {row + 2}")
+    # Categories such as 1 and 01, or 1E2 and 100, are equal as numbers alone.
+    is_merged = len(np.unique(numbers)) < cells.nunique()
+    is_text |= is_merged and kind == "categorical"
     return cells.to_numpy(str) if is_text.any() else numbers
 
 
