@@ -10,6 +10,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space
 from tfcomp.datasets.region_kinds import PUBLISHED
 from tfcomp.datasets.regions import parse_region
+from tfcomp.datasets.views import read_points
 
 SHAPE = Factor(
     "shape", 3, 0.0, 2.0, categorical=True, names=("square", "disk", "heart")
@@ -93,6 +94,39 @@ def test_file_that_is_not_right(tmp_path: Path, text: str, rule: str) -> None:
     path.write_text(text)
     with pytest.raises(ConfigError, match=rule):
         parse_region(f"file:{path}", SPACE)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "names"),
+    [
+        ("1", "1"),
+        ("1-1", "1"),
+        ("1-2", "12"),
+        ("2-", "23"),
+        ("min-2", "12"),
+        ("2.5-7", "3"),
+        ("#0-1", "31"),
+    ],
+)
+def test_names_that_are_numbers(
+    bounds: str, names: str, tmp_path: Path
+) -> None:
+    """As they are printed, in any order; `#` counts classes."""
+    levels = "3", "1", "2"
+    digit = Factor("digit", 3, 0, 2, categorical=True, names=levels)
+    space = FactorSpace((digit, *make_pixel_space(4)))
+    held_out = parse_region(f"digit:{bounds}", space).contains(space.grid())
+    index = space.to_index(space.grid())[held_out, 0]
+    assert {levels[i] for i in index} == {*names}
+    path = tmp_path / "held_out.csv"
+    path.write_text("digit\n1.0\n")  # as pandas writes it
+    listed = parse_region(f"file:{path}", space).contains(space.grid())
+    assert {*space.to_index(space.grid())[listed, 0]} == {1}
+    by_name = {"digit": [1, "1"], "x": 0, "y": 0}
+    assert read_points(space, by_name=by_name)[:, 0].tolist() == [1, 1]
+    for wrong in ("digit:4", "digit:3-2"):
+        with pytest.raises(ConfigError, match="must hold one of 3, 1, 2"):
+            parse_region(wrong, space)
 
 
 @pytest.mark.parametrize("seed", range(6))

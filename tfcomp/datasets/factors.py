@@ -5,6 +5,7 @@ A factor table is an array [n, F] of factor *values* in the factor's unit
 stripe has only one coordinate) is NaN.
 """
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -103,10 +104,25 @@ class Factor:
                 return digits
         return 9  # which tell apart all numbers of 32 bits
 
+    @cached_property
+    def named(self) -> np.ndarray:
+        """Names that are numbers, NaN for others, [size]; empty for none."""
+        numbers = np.full(len(self.names), np.nan)
+        for index, name in enumerate(self.names):
+            with contextlib.suppress(ValueError):
+                numbers[index] = float(name)
+        return numbers if np.isfinite(numbers).any() else numbers[:0]
+
     def find_value(self, value: float) -> int:
-        """Returns the index of the grid value that this is, rounded, or -1."""
+        """Returns the index of the grid value that this is, rounded, or -1.
+
+        Where names are numbers, it is that of a name.
+        """
         if np.isnan(value):
             return -1
+        if len(self.named):
+            indices = np.flatnonzero(self.named == value)
+            return int(indices[0]) if len(indices) == 1 else -1
         distances = np.abs(self.values().astype(np.float64) - value)
         index = int(distances.argmin())
         return index if distances[index] <= self._tolerances[index] else -1

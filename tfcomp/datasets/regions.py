@@ -196,6 +196,17 @@ def _interval_test(column: int, text: str, space: FactorSpace) -> Predicate:
         raise ValueError(f"must have bounds of the form LOW-HIGH{names}")
     first, dash, last = match.groups()
     last = (last or "max") if dash else first
+    if len(factor.named) and not is_class:
+        ends = {"min": -np.inf, "max": np.inf}
+        low, high = (ends.get(end) or float(end) for end in (first, last))
+        is_wrapped = factor.periodic and low > high
+        join = np.logical_or if is_wrapped else np.logical_and
+        is_in = join(factor.named >= low, factor.named <= high)
+        if not is_in.any():
+            raise ValueError(f"must hold one of {', '.join(factor.names)}")
+        return lambda values: np.append(is_in, False)[
+            factor.to_index(values[:, column])
+        ]
     read = _read_class if is_class else _read_value
     low, high = read(first, factor), read(last, factor)
     wraps = low > high

@@ -172,7 +172,8 @@ def read_points(
 
 
 def _to_values(factor: Factor, given: Any) -> np.ndarray:
-    levels = dict(zip(factor.names, factor.values().tolist(), strict=False))
+    names = [*factor.names, *factor.named.tolist()]  # "1", and 1
+    levels = dict(zip(names, 2 * factor.values().tolist(), strict=False))
     items = np.atleast_1d(np.asarray(given)).tolist()
     try:
         return np.array([levels.get(item, item) for item in items], np.float32)
