@@ -116,6 +116,22 @@ def test_references_and_errors_are_means_over_images() -> None:
     assert means[True] == pytest.approx(found.scores["ood"]["mse"], rel=1e-5)
 
 
+def test_combinations_of_equal_means_are_no_copies() -> None:
+    """An image and its negative are gray on average, wherever the object is."""
+    truth = np.zeros((16, 2, 4, 4), np.uint8)
+    places = np.array([*itertools.product(range(4), range(4))])
+    for pair, (x, y) in zip(truth, places, strict=True):
+        pair[0, y, x] = 200
+        pair[1] = 255 - pair[0]
+    truth[15] = truth[0, ::-1]  # two that are equal, in another order
+    classes = np.repeat(places, 2, axis=0)
+    table = tfcomp.FactorTable(truth.reshape(-1, 4, 4), classes)
+    found = tfcomp.evaluate(table.draw, table, "square:2-3")
+    copies = found.dataset.copies
+    assert copies.is_copy.nonzero()[0].tolist() == [15]
+    assert copies.summary["num_copies"] == 1 and not copies.aliases
+
+
 def parse(folder: Path, *flags: str) -> RunConfig:
     path = folder / "several.npz"
     np.savez(path, images=IMAGES, classes=CLASSES, names=NAMES)

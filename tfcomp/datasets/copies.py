@@ -60,8 +60,11 @@ def _number_images(render: Render, table: np.ndarray) -> np.ndarray:
     hashes: list[int] = []
     for images in render(table):
         # Adding 1 rounds away the last bits of pixels near 0.
-        for image in images.astype(np.float32) + np.float32(1):
-            digest = hashlib.blake2b(image.data, digest_size=8).digest()
+        for image in images:
+            shown = image.astype(np.float32) + np.float32(1)
+            if shown.ndim == 4:  # all of a combination, in any order
+                shown = np.unique(shown, axis=0)
+            digest = hashlib.blake2b(shown.data, digest_size=8).digest()
             hashes.append(int.from_bytes(digest, "little"))
     return number(np.array(hashes, np.uint64))
 

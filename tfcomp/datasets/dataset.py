@@ -51,6 +51,8 @@ class Dataset:
         compare: From factors [n, F] and images to the mean and the standard
             deviation, [n] each, of their MSE to all images of a combination,
             where one has several.
+        draw_all: From factors [n, F] to all images of these combinations, where
+            one has several.
         noise: Standard deviation of Gaussian noise that batches add.
         weights: How often batches have each row of the training table, in
             relation to each other [n]; None for equally often.
@@ -76,6 +78,7 @@ class Dataset:
     size_flag: str = "dataset"
     draw_train: Render | None = None
     compare: Callable[..., tuple[np.ndarray, np.ndarray]] | None = None
+    draw_all: Render | None = None
     noise: float = 0.0
     weights: np.ndarray | None = None
     balance: bool = False
@@ -205,7 +208,13 @@ class Dataset:
     @cached_property
     def copies(self) -> Copies:
         """Held-out images that training contains, and equal training images."""
-        return find_copies(self.render_parts, self.space, self.splits)
+        return find_copies(self._draw_compared, self.space, self.splits)
+
+    def _draw_compared(self, factors: np.ndarray) -> Iterator[Any]:
+        if self.draw_all is None:
+            return self.render_parts(factors)
+        # All images as one: different images may have equal means.
+        return ([self.draw_all(row)] for row in factors[:, None])
 
     @cached_property
     def subsets(self) -> dict[str, np.ndarray]:

@@ -220,6 +220,10 @@ class FactorTable:
         images /= np.float32(self.scale)
         return images.reshape(-1, *self.image_shape)
 
+    def draw_all(self, factors: np.ndarray) -> np.ndarray:
+        """Returns all images of combinations [n, F], one after the other."""
+        return self._take(factors)[0]
+
     def _take(self, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns all images of combinations, and the start of each."""
         rows = self.find_points(factors)

@@ -117,6 +117,7 @@ def make_table_dataset(
             "train": np.repeat(table.points, table.counts, axis=0)[numbers],
             "draw_train": lambda rows: table.draw_images(numbers[rows]),
             "compare": table.compare,
+            "draw_all": table.draw_all,
         }
     has_pixels = {factor.unit for factor in table.space} == {"px"}
     with explain_damage(data.data):
