@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+import tfcomp
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.certificate import certify
@@ -188,6 +189,17 @@ def test_narrow_bumps_light_one_pixel_each(
     assert found["values"] == pytest.approx(values)
     # A bump of this width changes its neighbors by less than 4 in 1000.
     assert found["pixels"] == pytest.approx(pixels)
+
+
+def test_pixels_of_faint_images_count(rng: np.random.Generator) -> None:
+    images = rng.random((9, 2, 2))
+    classes = np.argwhere(np.ones((3, 3)))
+    shares = []
+    for scale in (1, 1e-3, 1e-5):
+        table = tfcomp.FactorTable(scale * images, classes)
+        found = tfcomp.evaluate(table.draw, table, "square:1-2")
+        shares.append(found.coverage["pixels"])
+    assert shares[0] > 0 and shares == [shares[0]] * 3
 
 
 @pytest.mark.parametrize("count", [0, 90])

@@ -35,7 +35,7 @@ RANK = 1e-9  # relative to the largest singular value: less is rounding
 OPEN = 1e-6  # of 1 less the leverage: below, the others know nothing
 MAX_IMAGES = 4096  # of training and of the grid, whose pixels are compared
 RANGE_SHARE = 0.5  # of a pixel's range over the data: training covers it
-CHANGE = 1 / 255  # pixels with a smaller range do not count
+CHANGE = 1 / 255  # pixels with a smaller range, or share of the largest
 
 
 def certify_dataset(
@@ -177,7 +177,7 @@ def measure_coverage(dataset: Dataset) -> dict[str, float]:
     low, high = _find_range(dataset, splits.train)
     other_low, other_high = _find_range(dataset, splits.all.factors)
     whole = np.maximum(high, other_high) - np.minimum(low, other_low)
-    varies = whole > CHANGE
+    varies = whole > CHANGE * min(1, whole.max())
     is_seen = varies & (high - low >= RANGE_SHARE * whole)
     is_ood = splits.all.is_ood
     trained = splits.train[dataset.region.contains(splits.train)]  # train_all
