@@ -15,7 +15,7 @@ from tests.datasets.own_tables import CLASSES, IMAGES, load, write_own
 from tfcomp import train
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.datasets.table_checks import TableError
-from tfcomp.datasets.table_files import OPTIONS, read_h5
+from tfcomp.datasets.table_files import OPTIONS, read_h5, tabulate
 
 
 def break_csv(folder: Path) -> Path:
@@ -113,6 +113,24 @@ def test_bad_file_is_one_line(make: Make, words: str, tmp_path: Path) -> None:
         load(path)
     assert str(caught.value).startswith(f"--data={path}")
     assert "\n" not in str(caught.value)
+
+
+def test_words_are_not_continuous() -> None:
+    colors = {"color": np.array(["red", "blue", "green", "red"])}
+    for name, kind in (("kinds", ""), ("factors", "color:")):
+        options = {name: [f"{kind}continuous"]}
+        with pytest.raises(TableError, match="of color must be numbers where"):
+            tabulate(colors, **options)
+
+
+def test_uneven_angles_need_their_period() -> None:
+    angles = {"angle": np.array([0, 90, 270])}
+    with pytest.raises(TableError, match="period of its uneven values"):
+        tabulate(angles, kinds=["periodic"])
+    assert tabulate(angles, kinds=["periodic:360"]).space["angle"].high == 360
+    rounded = {"angle": np.array([0, 0.785, 1.571, 2.356])}
+    angle = tabulate(rounded, kinds=["periodic"]).space["angle"]
+    assert angle.high == pytest.approx(np.pi, abs=1e-2)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from tfcomp.datasets.table_checks import SPARSE, TableError
 
 KINDS = ("ordered", "periodic", "categorical", "continuous")
 CONTINUOUS = "continuous"  # with `:16` for 16 bins
+UNEVEN = 0.1  # of the least step: steps that differ more tell no period
 ROUNDING = 1e-7  # of the range: closer values differ by rounding alone
 
 
@@ -84,6 +85,9 @@ def _make_continuous(
 ) -> tuple[Factor, np.ndarray]:
     """Returns a factor with evenly spaced bins, and its numbers by image."""
     given, name = row["values"], str(row["names"])
+    if row["levels"] is not None:  # classes in the order of the file
+        rule = f"of {name} must be numbers where kinds has continuous"
+        raise TableError("values", rule, str(row["levels"])[:100])
     if given is None or is_by_image:
         numbers = np.asarray(column if given is None else given, float)
     else:
@@ -130,6 +134,9 @@ def _make_factor(
     if size == 1:  # `FactorTable` leaves it out
         return Factor(name, 1, low, low + 1, unit)
     high, step = float(values[-1]), np.diff(values).min()
+    if is_periodic and not period and np.ptp(steps) > UNEVEN * step:
+        rule = f"of {name} must have the period of its uneven values"
+        raise TableError("kinds", f"{rule} (periodic:360)", "periodic")
     if is_periodic:  # the value that equals the first one
         end = low + period if period else high + (high - low) / (size - 1)
         if end < high - 1e-6 * abs(high):
