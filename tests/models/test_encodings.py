@@ -48,6 +48,23 @@ def split(code: np.ndarray, encoding: FactorEncoding) -> list[np.ndarray]:
     return np.split(code, np.cumsum(widths(encoding))[:-1], axis=1)
 
 
+@pytest.mark.parametrize(
+    "levels", [[-1000, -999.5, 2], [0, 1, 4], [0, 1e-9, 1e3], [7, 7.000001]]
+)
+def test_nearest_level_needs_no_operation_that_exports_lack(
+    levels: list[float],
+) -> None:
+    factor = make_categories("digit", levels)
+    values = np.r_[factor.values(), -1e6, 1e6, 2.5, -999.75].astype("float32")
+    distances = np.abs(values[:, None] - factor.values())
+    find = tf.function(lambda v: encodings.nearest_index(v, factor))
+    traced = find.get_concrete_function(tf.constant(values))
+    assert traced(tf.constant(values)).numpy().tolist() == [
+        *distances.argmin(axis=1)
+    ]
+    assert "Bitcast" not in {o.type for o in traced.graph.get_operations()}
+
+
 @pytest.mark.parametrize("sigma", [0.7, 2.0])
 def test_bump_against_numpy(sigma: float) -> None:
     turns = np.array([[0, 0, 360], [0, 0, -360]], np.float32)

@@ -22,7 +22,10 @@ def nearest_index(values: KerasTensor, factor: Factor) -> KerasTensor:
     """Returns the nearest grid index, a float in 0 .. size - 1."""
     if factor.levels:
         distance = ops.abs(ops.subtract(values[..., None], factor.values()))
-        return ops.cast(ops.argmin(distance, axis=-1), values.dtype)
+        is_nearest = distance == ops.min(distance, axis=-1, keepdims=True)
+        # `ops.argmin` has a Bitcast, which other formats lack.
+        index = ops.where(is_nearest, np.arange(factor.size), factor.size)
+        return ops.cast(ops.min(index, axis=-1), values.dtype)
     index = ops.round((values - factor.low) / factor.step)
     if factor.periodic:
         index = ops.mod(index, float(factor.size))
