@@ -13,7 +13,7 @@ from tfcomp.evaluation.verbalize import describe_scores, format_references
 from tfcomp.models.config_checks import check_config
 from tfcomp.models.decoders.acting import describe_pose_terms
 from tfcomp.models.registry import AXES, limit_threads
-from tfcomp.storage.output_folders import check_run_folders
+from tfcomp.storage.output_folders import check_run_folders, list_versions
 from tfcomp.storage.run_folder import SAMPLES_FILE, find_finished, select_scores
 
 WIDTH, MARGIN = 80, 13  # characters of a line, and before a fact
@@ -63,6 +63,9 @@ def _list_facts(config: RunConfig, metrics: dict[str, Any]) -> dict[str, str]:
         shares = {}
     picture = os.path.join(config.run_dir, SAMPLES_FILE)
     reference = metrics.get("reference", "")
+    saved = config.export_path
+    if not list_versions(saved):  # of a run that ended without
+        saved = f"none; write one by tfcomp export --run={config.run_dir}"
     return {
         "reference": reference and f"{reference} (its relative_mse is 1)",
         "trained on": ", ".join(covered),
@@ -75,7 +78,7 @@ def _list_facts(config: RunConfig, metrics: dict[str, Any]) -> dict[str, str]:
         "axes": _describe_axes(metrics.get("embeddings", {})),
         "channels": _wrap(describe_pose_terms(metrics.get("channels", {}))),
         "run": config.run_dir,
-        "saved model": config.export_path if config.export else "",
+        "saved model": saved if config.export else "",
         "samples": picture if os.path.exists(picture) else "",
         "look": f"tensorboard --logdir {config.log_dir}",
     }
