@@ -185,6 +185,16 @@ def test_nulls_in_metrics_are_no_traceback(smoke_run) -> None:
     assert "# smoke" in format_card(smoke_run, make_dataset(smoke_run), empty)
 
 
+def test_card_of_a_control_holds_nothing_out(smoke_run: RunConfig) -> None:
+    data = dataclasses.replace(smoke_run.data, train_all=True)
+    for config in (smoke_run, dataclasses.replace(smoke_run, data=data)):
+        card = " ".join(format_card(config, make_dataset(config), {}).split())
+        is_control = config.data.train_all
+        assert ("was held out from training" in card) != is_control
+        assert ("that it never saw" in card) != is_control
+        assert ("training included the region" in card) == is_control
+
+
 def test_versions_are_numbered_and_not_repeated(tmp_path: Path) -> None:
     config = make_smoke_config(tmp_path, "--model=mlp", "--depth=1")
     model = make_model(config, make_dataset(config), "float32")
