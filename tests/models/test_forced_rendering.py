@@ -229,6 +229,9 @@ def test_variance_keeps_digits_near_constant_vectors() -> None:
         expected = compute_variance_slowly(vectors, basis).sum()
         actual = VarianceRegularizer(1.0, basis)(vectors.astype("float32"))
         np.testing.assert_allclose(actual, expected, rtol=1e-4)
+        # As of images with one row or one column.
+        single = compute_gradient(VarianceRegularizer(1.0, basis), [[[3.0]]])
+        assert single == 0.0
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ class VarianceRegularizer(_Penalty):
         if self.basis == "unit":
             squares = ops.sum(ops.square(values), axis=-1)
             spread = spread / ops.maximum(squares, _LENGTH_FLOOR**2)
-        return spread / (values.shape[-1] - 1)
+        return spread / max(values.shape[-1] - 1, 1)  # of one entry 0
 
     def get_config(self) -> dict:
         return {**super().get_config(), "basis": self.basis}
