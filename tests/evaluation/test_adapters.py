@@ -72,6 +72,17 @@ def test_breaks_of_the_contract(make: Callable, words: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("channels", [2, 3])
+@pytest.mark.parametrize("keep", [np.s_[..., 0], np.s_[:, 0, 0, 0]])
+def test_gray_images_are_none_of_several_channels(
+    channels: int, keep: tuple
+) -> None:
+    images = np.repeat(IMAGES[..., None], channels, axis=3)
+    table = FactorTable(images, CLASSES, names=list("abc"))
+    with pytest.raises(ValueError, match="the model must draw images"):
+        tfcomp.evaluate(lambda f: table.draw(f)[keep], table, REGION)
+
+
 def test_files_of_other_forms(tmp_path: Path) -> None:
     class Own(keras.layers.Layer):
         def call(self, x: Any) -> Any:

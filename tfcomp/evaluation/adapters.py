@@ -126,7 +126,8 @@ def _to_images(images: Any, shape: tuple[int, int, int]) -> tf.Tensor:
     size = tuple(images.shape[1:])
     if size == (channels, rows, columns) != shape:
         return tf.transpose(images, (0, 2, 3, 1))
-    if size not in (shape, (rows, columns), (rows * columns * channels,)):
+    count, gray = rows * columns * channels, (rows, columns)
+    if size not in (shape, gray, (count,)) or math.prod(size) != count:
         raise ValueError(
             f"the model must draw images {list(shape)}, got {list(size)}"
         )
