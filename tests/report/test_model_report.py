@@ -56,6 +56,10 @@ def test_factors_by_name_and_as_an_array(
     rows = [np.flatnonzero((CLASSES == [s, 1, 2]).all(1))[0] for s in (1, 0)]
     truth = shapes.dataset.render_array(shapes.dataset.splits.grid)
     np.testing.assert_allclose(found, truth[rows], atol=1e-6)
+    np.testing.assert_array_equal(shapes.draw(shape=[1, 0], x=1, y=2), found)
+    for factors in ({"shape": 7, "x": 1, "y": 2}, [[0.4, 1, 2]]):
+        with pytest.raises(ConfigError, match="^shape must be among disc, r"):
+            shapes.draw(factors)
 
 
 @pytest.mark.parametrize(
@@ -67,6 +71,8 @@ def test_factors_by_name_and_as_an_array(
         (lambda r: r.draw([1, 2], x=1), "given once"),
         (lambda r: r.draw(x=[1, 2], y=[1, 2, 3]), "one length"),
         (lambda r: r.draw(x="left", y=1), "must be among numbers"),
+        (lambda r: r.draw(x=[], y=[]), "at least one combination"),
+        (lambda r: r.draw(np.zeros((0, 2))), "at least one combination"),
         (lambda r: r.activations("stage9"), "must be among code, stage_0"),
         (lambda r: r.plot_samples("odd"), "must be among id, ood"),
     ],

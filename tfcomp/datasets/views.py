@@ -157,7 +157,7 @@ def read_points(
         if table.ndim != 2 or table.shape[1] != len(space):
             rule = f"must be [n, {len(space)}] ({names})"
             raise ConfigError("factors", rule, list(np.shape(factors)))
-        return table
+        return _check_points(space, table)
     unknown = [name for name in by_name if name not in space.names]
     if unknown or len(by_name) < len(space):
         hint = suggest(unknown[0], space.names) if unknown else ""
@@ -165,10 +165,25 @@ def read_points(
         raise ConfigError("factors", rule, sorted(by_name))
     columns = [_to_values(factor, by_name[factor.name]) for factor in space]
     try:
-        return np.stack(np.broadcast_arrays(*columns), axis=1)
+        table = np.stack(np.broadcast_arrays(*columns), axis=1)
     except ValueError:
         rule = "must have one length, or be single values"
         raise ConfigError("factors", rule, [*map(len, columns)]) from None
+    return _check_points(space, table)
+
+
+def _check_points(space: FactorSpace, table: np.ndarray) -> np.ndarray:
+    if not len(table):
+        rule = "must have at least one combination"
+        raise ConfigError("factors", rule, list(table.shape))
+    for column in (i for i, f in enumerate(space) if f.categorical):
+        factor, values = space.factors[column], table[:, column]
+        for value in np.unique(values[~np.isnan(values)]).tolist():
+            if factor.find_value(value) < 0:  # models would draw the nearest
+                known = factor.names or factor.values().tolist()
+                rule = f"must be among {', '.join(map(str, known))}"
+                raise ConfigError(factor.name, rule, value)
+    return table
 
 
 def _to_values(factor: Factor, given: Any) -> np.ndarray:
