@@ -65,6 +65,24 @@ def test_stages_and_epochs() -> None:
     assert plot.data["mean"].iloc[3] == pytest.approx(10 * VALUES[3:, 1].mean())
 
 
+def test_a_seed_that_lacks_its_number_leaves_no_mean() -> None:
+    numbers = list_numbers()
+    is_lost = (numbers["run"] == "a") & (numbers["when"] == "end")
+    numbers["value"] = numbers["value"].mask(is_lost)
+    marks = tfcomp.plot_scores(RUNS, numbers, "ood/mse").data
+    marks = marks[marks["row"] == "depth 2"].set_index("mark")["value"]
+    assert marks["seed"].tolist() == VALUES[1:3, 0].tolist()
+    assert np.isnan(marks["mean"])
+    lines = tfcomp.plot_curves(RUNS, numbers, "own").data.set_index("line")
+    assert lines.loc["depth 2", "mean"].isna().all()
+    assert lines.loc["depth 3", "mean"].notna().all()
+    # One of two settings that make a seed of a row is missed as well.
+    plot = tfcomp.plot_scores(RUNS, numbers, "own", by="width")
+    assert np.isnan(plot.data["value"].iloc[-1])
+    with pytest.raises(tfcomp.ConfigError, match="must be a number"):
+        tfcomp.plot_scores(RUNS, numbers.assign(value=np.nan), "own")
+
+
 def test_looks_are_those_of_matplotlib() -> None:
     style = {"axes.prop_cycle": matplotlib.cycler(color=["r", "b"])}
     with matplotlib.rc_context(style | {"lines.linewidth": 3.0}):

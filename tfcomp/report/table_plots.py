@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +66,7 @@ def plot_scores(
     labels = _label_runs(runs, by)
     panels = {
         name: {
-            label: rows.groupby("seed")["value"].mean()
+            label: rows.groupby("seed")["value"].agg(_average_all)
             for label, rows in _select(runs, numbers, labels, name, END)
         }
         for name in names
@@ -82,9 +83,14 @@ def draw_score_panels(panels: Mapping[str, Mapping[str, Series]]) -> Plot:
         estimate = estimate_geometric if name in log else estimate_mean
         for label, values in settings.items():
             found = estimate(list_by_seed(values), find_limits(name))
-            if found is not None:
-                ends, seeds = (found.low, found.high), [*found.values.values()]
-                marks += list_marks(name, label, seeds, found.mean, ends)
+            # Seeds stay where one lacks the score, so that there is no mean.
+            mean, ends = (
+                (found.mean, (found.low, found.high))
+                if found
+                else (math.nan, (None, None))
+            )
+            if seeds := values.dropna().tolist():
+                marks += list_marks(name, label, seeds, mean, ends)
     kind = "geometric mean" if len(log) == len(panels) else "mean"
     return draw_forest(marks, log, kind)
 
@@ -120,7 +126,9 @@ def plot_curves(
         x = rows["stage"]
         if of_epochs:
             x = rows["when"].str.removeprefix(EPOCH).astype(int)
-        table = rows.pivot_table("value", "seed", x, sort=False)
+        table = rows.pivot_table(
+            "value", "seed", x, _average_all, dropna=False, sort=False
+        )
         curves[panel, label] = average(table, limits)
     log = [name] if of_epochs and name.endswith(ERRORS) else []
     with fit_width(width):
@@ -135,6 +143,11 @@ def average(table: DataFrame, limits: Limits) -> DataFrame:
     found = [estimate_mean(list_by_seed(column), limits) for column in each]
     rows = [(e.mean, e.low, e.high) if e else (None,) * 3 for e in found]
     return pd.DataFrame(rows, list(table), ["mean", "low", "high"], float)
+
+
+def _average_all(values: Series) -> float:
+    """Returns the mean; NaN if one value is, since the rest could flatter."""
+    return float(values.mean(skipna=False))
 
 
 def list_by_seed(numbers: Series) -> dict[Any, Any]:
@@ -177,8 +190,8 @@ def _select(
         & ((numbers["stage"] != "") == of_stages)
     ]
     rows = rows[rows["run"].isin(runs["run"])]
-    if rows.empty:
-        known = sorted(set(numbers["name"]))
+    if rows["value"].isna().all():
+        known = sorted(set(numbers.dropna(subset="value")["name"]))
         rule = f"must be a number of the runs{suggest(rest, known)}"
         raise ConfigError("name", rule, name)
     rows = rows.merge(runs[["run", "seed"]], on="run")
