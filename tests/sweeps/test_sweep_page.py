@@ -178,6 +178,19 @@ def test_rows_of_a_curve(tmp_path: Path) -> None:
     assert summarize_curves(trials[2:]).empty
 
 
+def test_a_stage_has_no_mean_where_a_seed_lacks_its_number(tmp_path) -> None:
+    trials = [write_trial(tmp_path / name, {}) for name in "ab"]
+    for trial, image in zip(trials, (0.5, None), strict=True):
+        layers = {"code": None, "stage_0": 0.25, "image": image}
+        numbers = {s: {"probe_r2_ood": n} for s, n in layers.items()}
+        content = {"id": {}, "ood": {}, "layers": numbers}
+        (trial.path / "metrics.json").write_text(json.dumps(content))
+    settings = cast(Any, SimpleNamespace(pairs="first"))
+    found = compute_numbers("s", trials, settings).layers
+    assert found["stage"].tolist() == [1, 2]
+    assert found["mean"].tolist() == [0.25, None]
+
+
 @pytest.mark.parametrize("count", [200, 600])
 def test_long_curves_are_thinned(count: int, tmp_path: Path) -> None:
     trial = write_trial(tmp_path / "t", {})

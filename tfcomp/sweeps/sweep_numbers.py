@@ -61,6 +61,9 @@ def compute_numbers(
             ("epoch", "quantity"),
         )
     )
+    by_stage = seed_statistics.summarize(
+        layers, [*flags, "quantity", "stage"], find_limits
+    )
     varied = seed_statistics.choose_flags([trial.setting for trial in trials])
     return SweepNumbers(
         title,
@@ -70,11 +73,7 @@ def compute_numbers(
         seed_statistics.summarize(
             _thin(curves), [*flags, "quantity", "epoch"], find_limits
         ),
-        seed_statistics.summarize(
-            layers.dropna(subset="value"),
-            [*flags, "quantity", "stage"],
-            find_limits,
-        ),
+        by_stage[by_stage["n"] > 0],  # a code may have no such number
         seed_statistics.compare_settings(seeds, flags, settings.pairs),
         len(trials),
         [
