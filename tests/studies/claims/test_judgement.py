@@ -7,9 +7,11 @@ import pytest
 
 from tests.studies.claims.planted import (
     BY_NAME,
+    DONUT_SEARCH,
     Planted,
     gather,
     judge_evidence,
+    make_study,
     plant_claim,
     set_flags,
 )
@@ -80,6 +82,22 @@ def test_fresh_seeds_judge_when_all_are_in(name: str, kind: str) -> None:
         assert f"{planned - 1} of {planned} fresh seeds" in waiting.reason
         those = [p for p in waiting.parts if p.label.startswith(start)]
         assert those and not any(part.is_fresh for part in those)
+
+
+def test_searches_beyond_the_plan_are_not_looked_at() -> None:
+    study = make_study("study", *DONUT_SEARCH, seeds=9)
+    table = study.thresholds.assign(seed=study.thresholds["seed"] + 100)
+    is_late = table["seed"] >= NEXT_SEED + 5
+    late = table["num_examples"].mask(is_late, 10 * table["grid_size"])
+    table = table.assign(num_examples=late)
+    slopes = study.slopes.assign(slope=2.0, low=1.9, high=2.1)  # of all seeds
+    more = dataclasses.replace(study, thresholds=table, slopes=slopes)
+    result = judge_evidence("C16", Planted(studies=(more,)))
+    (bumps,) = (
+        p for p in result.parts if p.decides and "CNN: bumps," in p.label
+    )
+    assert bumps.num_runs == 5 and bumps.round == FRESH
+    assert bumps.estimate.mean == pytest.approx(3)
 
 
 def test_unseen_seeds_of_some_settings_wait_for_the_others() -> None:

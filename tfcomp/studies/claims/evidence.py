@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.flagfiles import expand_flagfiles
@@ -53,6 +53,20 @@ class ThresholdStudy:
     slopes: DataFrame  # a row a fit
     flags: Flags
 
+    def limit(self, count: int) -> ThresholdStudy:
+        """Returns the first seeds, with their own slopes if there are more."""
+        from pandas import DataFrame
+
+        table = self.thresholds
+        kept = table[table["seed"].isin(sorted(table["seed"].unique())[:count])]
+        if len(kept) == len(table):
+            return self
+        from tfcomp.studies.thresholds.command import list_slopes
+
+        rows: list[Any] = kept.to_dict("records")
+        slopes = DataFrame(list_slopes(rows))
+        return replace(self, thresholds=kept, slopes=slopes)
+
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
@@ -80,7 +94,7 @@ class Evidence:
     def limit(self, count: int) -> Evidence:
         """Returns the first seeds of each group, as many as a plan names."""
         groups = tuple(g.keep(g.seeds[:count]) for g in self.groups)
-        return Evidence(groups, self.studies)
+        return Evidence(groups, tuple(s.limit(count) for s in self.studies))
 
     def take_controls(self) -> Evidence:
         """Returns networks trained on everything, as if on their own region."""
