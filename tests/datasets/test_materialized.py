@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow_datasets as tfds
 import yaml
 
 from tfcomp.config.errors import RunError
@@ -159,3 +160,27 @@ def test_the_card_lies_beside_the_examples(tmp_path: Path) -> None:
     assert header["pretty_name"].startswith("gaussian_bumps, square:3-4")
     assert header["license"] == "mit" and len(header["tags"]) == 2
     assert header["size_categories"] == ["n<1K"]
+
+
+def test_the_card_of_a_table_says_what_is_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of several images of a combination, and of a control."""
+    images = np.random.default_rng(0).random((18, 4, 4))
+    classes = np.argwhere(np.ones((3, 3, 2)))
+    members = {"images": images, "classes": classes, "names": ["a", "b", "c"]}
+    np.savez(tmp_path / "own.npz", **members)
+    flags = ["--dataset=table", f"--data={tmp_path / 'own.npz'}", "--model=mlp"]
+    flags += ["--factors=a,b", "--region=a:2,b:2"]
+    config = parse(*flags, "--train_all")
+    folder = materialize(config, tmp_path)
+    card = (folder / "README.md").read_text()
+    assert "outside and inside of the region" in card
+    assert "must not see" not in card and "are means over" in card
+    assert str(tmp_path) not in card and "\n.\n" not in card
+    monkeypatch.chdir(tmp_path)
+    exec(re.findall(r"```python\n(.*?)```", card, re.DOTALL)[1], {})
+    stored = tfds.builder_from_directory(folder).as_dataset(split="train")
+    held_out = [e["is_ood"] for e in stored.as_numpy_iterator()]
+    assert len(held_out) == 18 and held_out[-2:] == [True, True]
+    assert sum(held_out) == 2

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.config.data_config import DataConfig
+from tfcomp.config.data_config import TFDS, DataConfig
 from tfcomp.config.errors import RunError, first_line
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig
@@ -60,7 +60,11 @@ def materialize(
                 dataset = dataset or make_dataset(config)
                 if not (folder / INFO_FILE).is_file():
                     _write(config, dataset, parent)
-                card = format_data_card(dataset, select_settings(config))
+                settings, data = select_settings(config), config.data.data
+                if data:  # without the folders of this machine
+                    is_file = not data.startswith(TFDS)
+                    settings["data"] = Path(data).name if is_file else data
+                card = format_data_card(dataset, settings)
                 write_text(folder / CARD_FILE, card)
     except OSError as error:
         rule = "must be a folder that can be written"
@@ -150,11 +154,11 @@ def _write(config: RunConfig, dataset: Dataset, parent: Path) -> None:
     dataset.prepare()
     train, every = dataset.splits.train, dataset.splits.all
     images = dataset.render_training(np.arange(len(train)))
-    splits = {"train": _list_examples(dataset, train, images, is_ood=False)}
+    splits = {"train": _list_examples(dataset, train, images)}
     if every.is_ood.any():
         table = every.factors[every.is_ood]
         images = dataset.render_array(table)
-        splits["ood"] = _list_examples(dataset, table, images, is_ood=True)
+        splits["ood"] = _list_examples(dataset, table, images)
     # TFDS tells on stdout of a download, and there is none.
     with start_tensorflow(), redirect_stdout(io.StringIO()):
         import tensorflow_datasets as tfds
@@ -180,11 +184,12 @@ def _write(config: RunConfig, dataset: Dataset, parent: Path) -> None:
 
 
 def _list_examples(
-    dataset: Dataset, table: np.ndarray, images: np.ndarray, is_ood: bool
+    dataset: Dataset, table: np.ndarray, images: np.ndarray
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     labels = dataset.space.to_index(table)
+    is_ood = dataset.region.contains(table)
     for row, image in enumerate(images):
-        example = {"image": image, "is_ood": is_ood}
+        example = {"image": image, "is_ood": is_ood[row]}
         for column, name in enumerate(dataset.space.names):
             example[f"label_{name}"] = int(labels[row, column])
             example[f"value_{name}"] = table[row, column]
