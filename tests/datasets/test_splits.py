@@ -92,6 +92,15 @@ def test_invariants_of_every_table(
     assert test == as_rows(splits.grid[splits.is_id]) - as_rows(nearest)
 
 
+def test_a_note_blames_no_region_for_few_training_images() -> None:
+    flags = ["--grid_size=12", "--region=square:4-8"]
+    assert list_notes(make_dataset(parse_config(flags))) == []
+    (note,) = list_notes(make_dataset(parse_config([*flags, "--num_train=4"])))
+    assert note.startswith(
+        "not compositional: training lacks values of x and y"
+    )
+
+
 def test_hidden_factors_against_a_loop() -> None:
     # Few examples miss some values by chance: that hides them as well.
     for seed in range(20):

@@ -21,8 +21,8 @@ def list_notes(dataset: Dataset) -> list[str]:
     lines = [*dataset.notes, describe_sample(dataset)]
     if hidden:
         lines.append(
-            f"not compositional: --region={spec} hides values of {hidden} "
-            "from training altogether"
+            f"not compositional: training lacks values of {hidden} that "
+            f"--region={spec} holds out"
         )
     if dataset.region.contains(dataset.splits.train).any():
         lines.append("control: trained on the region as well (--train_all)")
