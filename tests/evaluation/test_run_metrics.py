@@ -8,8 +8,9 @@ import keras
 import numpy as np
 import pytest
 
+from tests.evaluation.conftest import draw_truth
 from tfcomp.evaluation import image_metrics, stage_metrics
-from tfcomp.evaluation.metrics import list_metrics
+from tfcomp.evaluation.metrics import find_limits, list_metrics
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.evaluation.run_metrics import compute_metrics
 
@@ -151,6 +152,10 @@ def test_interpolation_of_edges(make_turned, turning) -> None:
     assert rotating["edge_r2"] == expected
     # Its weights are nearly linear; R² on the edges tells it from a blend.
     assert rotating["edge_weight_r2"] < 0.96
+    # Negative images are worse than no image.
+    negative = make_turned(lambda data: -draw_truth(data))
+    below = image_metrics.compute_interpolation(negative)["edge_linear_r2"]
+    assert find_limits("edge_linear_r2").low < below < 0
 
 
 def test_jump_in_the_gap(turning) -> None:

@@ -162,8 +162,8 @@ def compute_alignment(analysis: RunAnalysis) -> Numbers:
     return numbers
 
 
-@computes("run", AT_MOST_ONE, "edge_weight_r2")
-@computes("run", SHARE, "edge_r2 edge_r2_min edge_linear_r2 edge_truth_r2")
+@computes("run", AT_MOST_ONE, "edge_weight_r2 edge_linear_r2")
+@computes("run", SHARE, "edge_r2 edge_r2_min edge_truth_r2")
 def compute_interpolation(analysis: RunAnalysis) -> Numbers:
     """Explains outputs in a gap by its edges; R^2 is about 0 (figure 9a-d)."""
     if not analysis.gaps:
