@@ -25,6 +25,7 @@ def read(path: Path) -> np.ndarray:
     ("runs", "files"),
     [
         ("docs/evidence/*threshold*", {"4c": "fig_4c_1"}),
+        ("docs/evidence/sweep_error_map.csv.xz", {"N": "fig_N_1"}),
         pytest.param(
             "saved_models/published/paper",
             {
