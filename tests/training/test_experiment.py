@@ -187,6 +187,19 @@ def test_they_see_losses_scores_and_the_end(
     assert len(made) == 1  # a finished run trains nothing
 
 
+def test_callbacks_cannot_stop_before_the_last_epoch(
+    make_smoke: Callable[..., RunConfig],
+) -> None:
+    losses = {"monitor": "loss", "mode": "max", "patience": 0}
+    stopping = keras.callbacks.EarlyStopping
+    tfcomp.register_callback("early")(lambda _: stopping(**losses))
+    flags = ("--steps_per_epoch=5", "--nopictures", "--noexport", *SMALL)
+    config = make_smoke("--epochs=9", *flags)
+    with pytest.raises(ConfigError, match="epochs must be 2, after which a"):
+        train_and_evaluate(config)
+    assert not Path(config.run_dir, "metrics.json").exists()
+
+
 def test_what_is_no_callback_is_refused(
     make_smoke: Callable[..., RunConfig],
 ) -> None:

@@ -9,7 +9,7 @@ import keras
 import tensorflow as tf
 from keras import ops
 
-from tfcomp.config.errors import DivergedError
+from tfcomp.config.errors import ConfigError, DivergedError
 from tfcomp.config.network_config import TrainingConfig
 from tfcomp.config.process import check_stop
 from tfcomp.config.quiet import show_progress
@@ -142,7 +142,7 @@ def fit_without_pause(
                 first_step=first_epoch * steps,
                 num_steps=(training.epochs - first_epoch) * steps,
             )
-        model.fit(
+        history = model.fit(
             give_to_devices(batches, strategy),
             epochs=training.epochs,
             initial_epoch=first_epoch,
@@ -151,6 +151,10 @@ def fit_without_pause(
             verbose=0,
             callbacks=[*callbacks, stop],
         )
+    # All files would name the last epoch.
+    if (done := first_epoch + len(history.epoch)) < training.epochs:
+        rule = f"must be {done}, after which a callback stopped training"
+        raise ConfigError("epochs", rule, training.epochs)
 
 
 @contextlib.contextmanager
