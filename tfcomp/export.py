@@ -34,7 +34,9 @@ def export_formats(settings: dict[str, Any]) -> int:
     path = Path(os.path.expanduser(settings["run"]))
     config = check_run(path)
     admit_plugins(path, config.plugins, settings)
-    folder = Path(settings["output"], config.run_name)
+    # Of a run that was renamed, since another one may have its old name.
+    name = os.path.basename(os.path.abspath(path))
+    folder = Path(settings["output"], name)
     check_folder("output", str(folder))
     names = split_names(settings["format"])
     check_formats(names)

@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import os
 import re
+import shutil
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -71,6 +72,16 @@ def test_runtimes_draw_as_the_network(
         exec(FORMATS[name]["call"], names)
         truth = run.model.predict(factors, verbose=0)
         np.testing.assert_allclose(names["image"], truth, atol=1e-5)
+
+
+def test_a_renamed_run_replaces_no_export_of_another(
+    smoke_run: RunConfig, tmp_path: Path
+) -> None:
+    for name in ("old", "new"):
+        shutil.copytree(smoke_run.run_dir, tmp_path / name)
+        flags = [f"--run={tmp_path / name}/.", f"--output={tmp_path / 'out'}"]
+        assert export.main(["export", *flags, "--format=keras"]) == 0
+    assert sorted(os.listdir(tmp_path / "out")) == ["new", "old"]
 
 
 def test_readme_has_the_scores(run: LoadedRun, exports: Path) -> None:
