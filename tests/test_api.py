@@ -97,7 +97,7 @@ def test_keras_model_and_saved_model_give_our_own_numbers(
     own = Evaluator(model, dataset)
     scores = own.evaluate().scores
     metrics = own.measure_geometry()
-    jacobian_fn = choose_jacobian(model, dataset.space)
+    jacobian_fn = choose_jacobian(model, dataset)
     version = export_model(model, tmp_path / "exported", jacobian_fn)
     model.save(tmp_path / "model.keras")
     for source in (tmp_path / "model.keras", str(version)):

@@ -90,7 +90,7 @@ def query_model(version: Path, requests: Arrays) -> Arrays:
 def make_answers(run: LoadedRun, requests: Arrays) -> Arrays:
     """Computes the answers of the trained network, named as the canary's."""
     stages = make_stage_model(run.model)
-    jacobian_fn = choose_jacobian(run.model, run.dataset.space)
+    jacobian_fn = choose_jacobian(run.model, run.dataset)
     answers = {}
     for name, factors in requests.items():
         image = run.model(factors)

@@ -13,6 +13,7 @@ from tfcomp.datasets import make_dataset
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.evaluation import derivatives, stage_metrics
 from tfcomp.evaluation.derivatives import choose_jacobian
+from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.models.stages import make_model
 from tfcomp.report.stage_section import make_interactions, make_layers
@@ -42,13 +43,32 @@ def test_steps_are_differenced_and_marked(
     assert "stage_1" in study.nondifferentiable
     assert not {"code", "stage_2"} & {*study.nondifferentiable}  # 2 is dead
     assert "stage_1" in capsys.readouterr().err
-    jacobian_fn = choose_jacobian(study.run.model, study.dataset.space)
+    jacobian_fn = choose_jacobian(study.run.model, study.dataset)
     points = tf.constant(study.splits.grid[:3])
     found = jacobian_fn(lambda f: {"stage_1": STEPS[step](f)}, points)
     np.testing.assert_allclose(found["stage_1"], [2 * np.eye(2)] * 3)
-    exact_fn = choose_jacobian(study.run.model, study.dataset.space, [])
+    exact_fn = choose_jacobian(study.run.model, study.dataset, [])
     exact = exact_fn(lambda f: {"stage_1": STEPS[step](f)}, points)
     assert not np.any(exact["stage_1"])
+
+
+def test_units_that_are_off_at_few_points_are_not_differenced() -> None:
+    """The same geometry at all points and at given ones."""
+    config = parse_config(
+        [
+            *("--model=mlp", "--width=2", "--depth=2", "--seed=34"),
+            *("--grid_size=16", "--region=square:5-9"),
+        ]
+    )
+    dataset = make_dataset(config)
+    model = make_model(config, dataset, "float32")
+    evaluator = Evaluator(model, dataset)
+    expected, points = evaluator.measure_geometry(), dataset.splits.grid
+    assert not evaluator.nondifferentiable
+    assert not derivatives.find_nondifferentiable(model, dataset)
+    result = tfcomp.evaluate(model, dataset, stages=["stage_1"])
+    found = result.geometry("stage_1", points)
+    np.testing.assert_allclose(found, expected["stage_1"], 1e-4, 1e-8)
 
 
 def test_data_without_ordered_factors() -> None:

@@ -10,6 +10,7 @@ import tensorflow as tf
 from tfcomp.analysis import jacobians
 from tfcomp.analysis.interaction import Interaction, compute_jet_products
 from tfcomp.analysis.jacobians import JacobianFn, StageDict, StageFn
+from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.models.stages import make_stage_model
 
@@ -25,12 +26,12 @@ TRACED_UNITS = 2**15
 
 
 def choose_jacobian(
-    model: keras.Model, space: FactorSpace, steps: Sequence[str] | None = None
+    model: keras.Model, dataset: Dataset, steps: Sequence[str] | None = None
 ) -> JacobianFn:
     """Returns Jacobians, by differences in stages (`steps`) that need them."""
-    exact, fallback = list_jacobians(model, space)
+    exact, fallback = list_jacobians(model, dataset.space)
     if steps is None:
-        steps = find_nondifferentiable(model, space)
+        steps = find_nondifferentiable(model, dataset)
 
     def combine(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
         differences = fallback(stage_fn, factors)
@@ -69,17 +70,29 @@ def _find_own(model: keras.Model) -> JacobianFn | None:
     return next((own for own in found if own is not None), None)
 
 
-def find_nondifferentiable(model: keras.Model, space: FactorSpace) -> list[str]:
+def find_nondifferentiable(model: keras.Model, dataset: Dataset) -> list[str]:
     """Finds stages that move with a factor although the derivative is 0."""
+    space = dataset.space
     points = space.draw(NUM_CHECKED, np.random.default_rng(0))
     factors, stages = tf.constant(points, tf.float32), make_stage_model(model)
     exact, fallback = (
-        jacobians.compute_stage_metrics(stages, factors, jacobian_fn)
+        functools.partial(
+            jacobians.compute_stage_metrics, stages, jacobian_fn=jacobian_fn
+        )
         for jacobian_fn in list_jacobians(model, space)
     )
-    return [
-        s for s in exact if (is_flat(exact[s]) & ~is_flat(fallback[s])).any()
-    ]
+    found, moved = exact(factors), fallback(factors)
+
+    def select(tensors: StageDict) -> list[str]:
+        return [
+            s
+            for s, g in tensors.items()
+            if (is_flat(g) & ~is_flat(moved[s])).any()
+        ]
+
+    # Units of a narrow stage may be off at these few points alone.
+    grid = dataset.splits.grid
+    return select(found) and select(jacobians.evaluate_in_batches(exact, grid))
 
 
 def is_flat(g: np.ndarray | tf.Tensor) -> np.ndarray:

@@ -156,7 +156,7 @@ class Evaluator:
         tensors = self._evaluate(self._measure, grid)
         if any(derivatives.is_flat(g).any() for g in tensors.values()):
             self.nondifferentiable = derivatives.find_nondifferentiable(
-                self.model, self._dataset.space
+                self.model, self._dataset
             )
         if steps := self.nondifferentiable:
             note = derivatives.describe_nondifferentiable(steps)

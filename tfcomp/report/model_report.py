@@ -157,7 +157,7 @@ class ModelReport:
         part = make_stage_model(self.model, [self._check_stage(stage)])
         if factors is None and not by_name:
             return self.analysis.metrics[stage]
-        jacobian = derivatives.choose_jacobian(self.model, self.dataset.space)
+        jacobian = derivatives.choose_jacobian(self.model, self.dataset)
         return evaluate_in_batches(
             lambda f: compute_stage_metrics(part, f, jacobian),
             self._read_points(factors, by_name),

@@ -45,7 +45,7 @@ def export_scored(
     steps: Sequence[str] | None = None,
 ) -> Path:
     """Exports a model with its card, by default to the run's export folder."""
-    jacobian_fn = choose_jacobian(model, dataset.space, steps)
+    jacobian_fn = choose_jacobian(model, dataset, steps)
     card = format_card(config, dataset, metrics)
     return export_model(model, folder or config.export_path, jacobian_fn, card)
 

@@ -54,7 +54,7 @@ def write_format(run: LoadedRun, name: str, folder: Path) -> Path:
     with replace_folder(folder, name) as partial:
         path = partial / file
         if name == "saved_model":
-            jacobian_fn = choose_jacobian(run.model, run.dataset.space)
+            jacobian_fn = choose_jacobian(run.model, run.dataset)
             write_archive(run.model, path, jacobian_fn)
         elif name == "keras":
             run.model.save(path)
