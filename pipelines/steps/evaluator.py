@@ -150,15 +150,18 @@ def compare_with_pushed(
     """Compares the candidate with a record of scores on the same examples."""
     try:
         lineage = files.read_json(pushed / LINEAGE)
-        scores = lineage["metrics"]
-    except (OSError, files.DamagedFileError, LookupError):
+        scores = {  # named as in `trials.csv`; subsets have underscores, too
+            f"{subset}_{name}": value
+            for subset, values in lineage["metrics"].items()
+            for name, value in values.items()
+        }
+    except (OSError, files.DamagedFileError, LookupError, AttributeError):
         return []
     if lineage.get("data") != digest:
         return []
     checks = []
     for name, rule in rules.list_thresholds().items():
-        subset, _, short = name.partition("_")
-        old = scores.get(subset, {}).get(short)
+        old = scores.get(name)
         new = setting[name].iloc[0] if name in setting else math.nan
         if old is None or new != new:
             continue  # the thresholds judge missing scores

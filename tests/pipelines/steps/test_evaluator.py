@@ -204,6 +204,19 @@ def test_worse_than_the_pushed_model(tmp_path: Path, pushed: Path) -> None:
     assert not compare(tmp_path, 0.089, above=0.01).blessed
 
 
+@pytest.mark.parametrize("subset", ["id_test", "ood_new"])
+def test_all_subsets_are_compared(
+    tmp_path: Path, pushed: Path, subset: str
+) -> None:
+    record = {"data": DIGEST, "metrics": {subset: {"relative_mse": 0.1}}}
+    (pushed / evaluator.LINEAGE).write_text(json.dumps(record))
+    name = f"{subset}_relative_mse"
+    write_trials(tmp_path, name, 0.9)
+    rules, folder = make_rules({name: {"below": 1.0}}), tmp_path / "pushed"
+    verdict = evaluator.judge_candidate(rules, tmp_path, folder, DIGEST)
+    assert not verdict.blessed and len(verdict.compared) == 1
+
+
 def test_scores_on_other_examples_are_not_compared(
     tmp_path: Path, pushed: Path
 ) -> None:
