@@ -156,6 +156,17 @@ def test_degenerate_kernels_agree_with_nothing(
     assert kernels.compute_alignment(by_row, kernel) == 0
 
 
+def test_two_points_say_nothing(rng: np.random.Generator) -> None:
+    """Centered, all of their kernels are equal up to a factor."""
+    gram = kernels.compute_cosine_gram(rng.normal(size=(len(GRID), 9)))
+    pair = np.arange(len(GRID)) < 2
+    for summarize in (
+        kernels.summarize_alignment,
+        kernels.summarize_best_alignment,
+    ):
+        assert set(summarize(gram, GRID, pair).values()) == {None}
+
+
 def test_values_that_are_not_finite_and_no_points_give_none() -> None:
     gram = kernels.make_factorized_kernel(GRID)
     nowhere = np.zeros(len(GRID), bool)

@@ -133,10 +133,11 @@ IDEAL_KERNELS: dict[str, Callable[..., Array]] = {
 def compute_alignment(gram: Array, kernel: Array) -> float:
     """Returns the centered alignment of two kernels [n, n], from -1 to 1.
 
-    0 for equal rows or columns; NaN for none or if not finite.
+    0 for equal rows or columns; NaN for fewer than three points, of which two
+    have 1 with any kernel, or if not finite.
     """
     is_finite = np.isfinite(gram).all() and np.isfinite(kernel).all()
-    if gram.size == 0 or not is_finite:
+    if len(gram) < 3 or not is_finite:
         return float("nan")
     return float(np.clip(np.vdot(_center(gram), _center(kernel)), -1, 1))
 
