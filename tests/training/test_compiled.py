@@ -22,7 +22,6 @@ from tfcomp.datasets.batches import make_training_table
 from tfcomp.models import MODELS, value_embedding
 from tfcomp.models.value_embedding import LowRankEmbedding
 from tfcomp.training import compiled
-from tfcomp.training.fit import fit_without_pause
 from tfcomp.training.prepared_models import make_strategy, make_training_model
 
 TINY = ("--epochs=5", "--steps_per_epoch=10", "--batch_size=8", "--width=2")
@@ -35,13 +34,6 @@ LOW_RANK = (
     "--region=corner:2",
     "--rank=3",
     "--depth=1",
-    *TINY,
-)
-HARD = (
-    "--flagfile=hard_rendering.flags",
-    "--grid_size=6",
-    "--region=corner:2",
-    "--id_target=0",
     *TINY,
 )
 MLP = (*CNN, "--model=mlp", "--depth=1")
@@ -99,7 +91,6 @@ def fit_once(fit: Fit, tmp_path_factory: pytest.TempPathFactory) -> Fit:
     [
         (*CNN, *VARIED),
         pytest.param(LOW_RANK, marks=pytest.mark.slow),
-        pytest.param(HARD, marks=pytest.mark.slow),
         pytest.param(SLOTS, marks=pytest.mark.slow),
     ],
 )
@@ -160,14 +151,6 @@ def test_calls_end_where_weights_are_read(
     assert compiled.count_span([reader], epochs, 10) == expected
     assert compiled.count_span([reader, Losses()], epochs, 10) == 1
     assert compiled.count_span([reader], epochs, 600) == 1
-
-
-def test_equal_shapes_compile_once(fit_once: Fit) -> None:
-    """A second training of one model, from another seed, traces nothing."""
-    model, _ = fit_once((*MLP, "--compiled=always"))
-    config = parse_config([*MLP, "--compiled=always", "--seed=1"])
-    fit_without_pause(model, make_dataset(config), config)
-    assert model._tfcomp_program.experimental_get_tracing_count() == 1
 
 
 def make_program(name: str) -> str:

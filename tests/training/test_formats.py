@@ -159,15 +159,6 @@ def model(smoke_run: RunConfig) -> keras.Model:
     return keras.models.load_model(Path(smoke_run.run_dir) / "model.keras")
 
 
-def test_activations_signature(saved, model) -> None:
-    factors = np.array([[2.0, 3.0], [4.5, 6.25]], np.float32)
-    found = saved.signatures["activations"](factors=factors)
-    expected = make_stage_model(model)(factors)
-    assert set(found) == set(expected)
-    for stage, activation in expected.items():
-        np.testing.assert_allclose(found[stage], activation, atol=1e-6)
-
-
 @pytest.mark.parametrize("name", ["serving_default", "activations", "geometry"])
 def test_signatures_take_their_columns_and_empty_batches(
     saved: Any, name: str

@@ -16,7 +16,6 @@ from tensorboard.util import tensor_util
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.evaluation.metrics import list_metrics
-from tfcomp.training.experiment import train_and_evaluate
 from tfcomp.training.monitor import History, read_history
 
 STAGES = ["code", "stage_0", "stage_1", "stage_2", "image"]
@@ -107,22 +106,6 @@ def test_last_scalars_are_the_final_metrics(
         shown = read(events, f"stage_factorization/{stage}")[epochs]
         expected = metrics["layers"][stage]["factorization"]
         assert shown == pytest.approx(expected, rel=1e-6)
-
-
-def test_pictures_can_be_left_out(
-    make_smoke: Callable[..., RunConfig], read_events: Callable
-) -> None:
-    flags = ("--epochs=1", "--steps_per_epoch=1", "--layerwise_every=1")
-    flags += ("--model=mlp", "--depth=1")
-    plain = make_smoke(*flags, "--pictures=false")
-    drawn = make_smoke(*flags, "--pictures=true")
-    assert plain.identity() == drawn.identity()
-    train_and_evaluate(plain)
-    tags = read_events(plain).Tags()["tensors"]
-    groups = {tag.partition("/")[0] for tag in tags}
-    assert {"ood", "stage_factorization", "stage_log_volume_id"} <= groups
-    assert "stage_log_volume_map" not in groups
-    assert not [tag for tag in tags if tag.startswith("answer/")]
 
 
 def test_numbers_are_those_of_tensorboard(
