@@ -61,18 +61,6 @@ def test_orders_of_three_factors(rng: np.random.Generator) -> None:
     assert additive["anova_single"] == pytest.approx(1)
 
 
-@pytest.mark.parametrize("width", [0.0, 1.5])
-def test_additive_kernels_have_a_ratio_of_one(width: float) -> None:
-    found = summarize_anova(kernels.make_factorized_kernel(GRID, width), GRID)
-    assert found["factorization_ratio"] == pytest.approx(1)
-    assert found["anova_first"] > 0.3 < found["anova_second"]
-    alone = (GRID[:, 0] == GRID[:, :1]).astype(float)
-    assert summarize_anova(alone, GRID)["anova_first"] == pytest.approx(1)
-    grid = make_grid(16, 16)
-    equal = summarize_anova(np.eye(256), grid)
-    assert equal["factorization_ratio"] == pytest.approx(2 / 17)
-
-
 # Images
 
 BUMPS = make_bumps(make_grid(8, 8) + 2, 12)

@@ -161,14 +161,6 @@ def test_the_models_have_their_scores(earlier: Path, name: str) -> None:
     assert metrics["image"].shape == (len(grid), 2, 2)
 
 
-def test_the_run_is_analyzed(earlier: Path) -> None:
-    folder = earlier / "tensorboard_logs" / "earlier"
-    assert (
-        analyze.main(["analyze", f"--run={folder}", "--sections=errors"]) == 0
-    )
-    assert (folder / "analysis" / "report.html").exists()
-
-
 def test_two_runs(earlier: Path, tmp_path: Path) -> None:
     """Low-rank with indices, and one without a region."""
     logs = tmp_path / "logs"

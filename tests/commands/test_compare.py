@@ -47,11 +47,6 @@ def test_runs_are_grouped_by_what_differs(folder: Path) -> None:
     assert 0 < table["ood/mse low"][0] < 3 < table["ood/mse high"][0]
 
 
-def test_a_single_setting_has_no_flags(folder: Path) -> None:
-    table = tabulate(f"{folder}/a*", "id/mse")
-    assert list(table.columns)[0] == "seeds" and list(table["seeds"]) == [3]
-
-
 @pytest.mark.parametrize("content", [b"{}", b"\xff"])
 def test_a_damaged_run_is_left_out(
     content: bytes, folder: Path, capsys: pytest.CaptureFixture

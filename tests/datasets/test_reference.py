@@ -52,16 +52,6 @@ def test_the_mean_training_image_scores_one(
     assert scores["id"]["r2"] == pytest.approx(0, abs=1e-6)
 
 
-def test_r2_is_one_less_the_error_over_the_variance() -> None:
-    images, truth = draw_discs(0.5), draw_discs(0.5) / 255
-    shown = truth[0] + 0.1
-    scores = score(images, CLASSES, shown).scores
-    for name, rows in (("id", ~IS_OOD), ("ood", IS_OOD)):
-        error = np.square(truth[rows] - shown).mean()
-        r2 = 1 - error / truth[rows].var(axis=0).mean()
-        assert scores[name]["r2"] == pytest.approx(r2, rel=1e-5)
-
-
 @pytest.mark.parametrize(
     ("line", "label"),
     (

@@ -45,24 +45,6 @@ def test_bump_equals_loop(sigma: float, polarity: str) -> None:
     np.testing.assert_allclose(found, expected, atol=2e-7)
 
 
-@pytest.mark.parametrize(
-    "render", [renderers.render_gaussians, renderers.render_plus]
-)
-def test_image_does_not_depend_on_batch_and_graph(
-    render, rng: np.random.Generator
-) -> None:
-    factors = rng.uniform(0, 11, size=(62, 2)).astype(np.float32)
-    factors[::7, 0] = np.nan
-    whole = render(factors, 12, 1.0, "dark").numpy()
-    for size in (1, 2, 5, 31):
-        data = tf.data.Dataset.from_tensor_slices(factors).batch(size)
-        data = data.map(lambda rows: render(rows, 12, 1.0, "dark"))
-        found = np.concatenate(list(data.as_numpy_iterator()))
-        np.testing.assert_array_equal(found, whole)
-        eager = render(factors[:size], 12, 1.0, "dark")
-        np.testing.assert_array_equal(eager, whole[:size])
-
-
 ANGLES = np.array([0, 33.3, 45, 90, 161.5, 180, 270, 359.9, 360, -20, 725])
 
 

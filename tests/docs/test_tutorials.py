@@ -60,17 +60,3 @@ def test_what_a_page_shows_is_compared(
     shown: str, printed: str, same: bool
 ) -> None:
     assert (find_difference(shown, printed) == "") == same
-
-
-def test_blocks_of_a_page() -> None:
-    page = (
-        "```bash\none\n```\n\n<!-- not run -->\n```bash\ntwo\n```\n"
-        '```python title="a.py"\nthree\n```\n```\nfour\n```\n'
-        "```toml\nfive\n```\n```text\nsix\n```\n"
-    )
-    found = [(b.language, b.title, b.body) for b in list_blocks(page)]
-    assert found == [
-        ("bash", "", "one\n"),
-        ("python", "a.py", "three\n"),
-        ("text", "", "six\n"),
-    ]

@@ -1,7 +1,6 @@
 """Places of axes, and rendering: PNG, PDF and pixels, without a display."""
 
 import io
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,14 +8,11 @@ import pandas as pd
 import pytest
 from matplotlib import rc_context
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
 from PIL import Image
 
 from tfcomp import figures
 from tfcomp.config.errors import ConfigError
-from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.grid_maps import GridMap
 from tfcomp.figures import layout
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import (
@@ -24,58 +20,7 @@ from tfcomp.figures.exhibits import (
     figure_to_pdf,
     figure_to_png,
 )
-from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.layout import add_panel_title, finish_figure, make_panels
-from tfcomp.figures.map_plots import draw_maps
-
-FACTORS = tuple(Factor(name, 6, 0.0, 5.0, "px") for name in "xy")
-MASK = np.pad(np.ones((2, 2), bool), 2)
-
-
-def draw_map(seed: int, high: float = 1.0, name: str = "stage") -> Figure:
-    values = np.random.default_rng(seed).random((6, 6))
-    maps = {name: GridMap(values=values, factors=FACTORS, mask=MASK)}
-    return draw_maps(maps, label="volume", title="maps", limits=(0, high))
-
-
-def draw_samples(seed: int, x: float = 2.0, title: str = "a") -> Figure:
-    images = np.random.default_rng(seed).random((3, 6, 6))
-    rows = {"truth": images, "model": images / 2}
-    positions = [[x, 1], [3, 4], [5, 5]]
-    return draw_rows(rows, positions, MASK, title=title)
-
-
-@pytest.fixture
-def steps(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
-    called: list[Figure] = []
-    execute = ConstrainedLayoutEngine.execute
-
-    def count(engine: ConstrainedLayoutEngine, figure: Figure) -> None:
-        called.append(figure)
-        execute(engine, figure)
-
-    monkeypatch.setattr(ConstrainedLayoutEngine, "execute", count)
-    return called
-
-
-@pytest.mark.parametrize(
-    ("draw", "same", "other"),
-    [
-        (draw_map, {"name": "titled"}, {"high": 1e-7}),
-        (draw_samples, {"x": 0.0}, {"title": "b"}),
-    ],
-)
-def test_places_are_found_once(
-    draw: Callable[..., Figure], same: dict, other: dict, steps: list[Figure]
-) -> None:
-    """Also where panels have other titles of equal height."""
-    draw(1)
-    steps.clear()
-    reused, changed = figure_to_array(draw(2, **same)), draw(2, **other)
-    assert {*steps} == {changed}
-    layout._known_places.clear()
-    np.testing.assert_array_equal(reused, figure_to_array(draw(2, **same)))
-    assert {*steps} > {changed}
 
 
 def test_figures_for_print() -> None:

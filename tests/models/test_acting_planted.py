@@ -78,20 +78,6 @@ def test_a_hue_without_color_is_not_fitted(tmp_path: Path) -> None:
     assert plain["id"]["relative_mse"] > 0.05
 
 
-@pytest.mark.slow
-def test_digits_turn_about_their_middle(tmp_path: Path) -> None:
-    """The 4 is never seen at half of its angles; other digits turn there."""
-    metrics = train_on(
-        *(tmp_path, "--dataset=rotated_digits", "--digit_source=stand_in"),
-        *("--digit_classes=0,1,4", "--num_angles=25", "--grid_size=28"),
-        *("--region=box:digit:4-4,angle:90-255", "--run_name=digits"),
-    )
-    assert set(metrics["channels"]["angle"]) == {"angle"}
-    assert "template" in metrics["channels"]["digit"]
-    assert metrics["id"]["relative_mse"] < 0.05
-    assert metrics["ood"]["relative_mse"] < 0.1
-
-
 # Starts
 
 FACTORS = [["a", 3, "ordered"], ["b", 4, "ordered"], ["turn", 4, "periodic"]]

@@ -207,15 +207,3 @@ def test_saved_model_has_the_same_code(
     np.testing.assert_array_equal(
         loaded.predict(ANY, verbose=0), model.predict(ANY, verbose=0)
     )
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_float32_under_mixed_precision(
-    name: str, mixed_precision: None
-) -> None:
-    expected = encode(ALL[name], TABLE)
-    encoding = type(ALL[name]).from_config(ALL[name].get_config())
-    found = encoding(tf.constant(TABLE))
-    assert encoding.compute_dtype == "float32"
-    assert found.dtype == tf.float32
-    np.testing.assert_array_equal(found, expected)

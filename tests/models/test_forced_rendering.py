@@ -232,15 +232,3 @@ def test_variance_keeps_digits_near_constant_vectors() -> None:
         # As of images with one row or one column.
         single = compute_gradient(VarianceRegularizer(1.0, basis), [[[3.0]]])
         assert single == 0.0
-
-
-@pytest.mark.parametrize(
-    "regularizer",
-    [EntropyRegularizer(0.1, "mean"), VarianceRegularizer(0.2, "unit", "mean")],
-)
-def test_regularizer_survives_serialization(regularizer) -> None:
-    config = keras.regularizers.serialize(regularizer)
-    copy = keras.regularizers.get(config)
-    assert type(copy) is type(regularizer)
-    assert copy.get_config() == regularizer.get_config()
-    assert config["registered_name"].startswith("tfcomp>")

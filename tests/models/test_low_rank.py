@@ -110,7 +110,9 @@ def test_mixed_precision_keeps_large_indices() -> None:
 def test_config_round_trip() -> None:
     layer = make_layer(
         "code",
-        coefficient_regularizer=forced_rendering.EntropyRegularizer(0.1),
+        coefficient_regularizer=forced_rendering.EntropyRegularizer(
+            0.1, "mean"
+        ),
         right_regularizer=forced_rendering.VarianceRegularizer(0.2, "unit"),
         name="matrices",
     )

@@ -1,18 +1,12 @@
 """Fixtures of the pipeline's tests: small profiles, and runs without sweeps."""
 
-import itertools
 import json
 import os
 import shutil
-import sys
-import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from unittest import mock
 
 import pytest
-from kfp.dsl.executor_main import executor_main
-from kfp.local import subprocess_task_handler
 
 from pipelines.profile import Profile, load_profile
 from tfcomp.config.run_config import RunConfig
@@ -48,37 +42,6 @@ def _pipelines_are_found() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
         yield
-
-
-@pytest.fixture
-def steps_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets the SDK run the code of steps here, where TensorFlow is imported."""
-    folder = tmp_path / "steps"
-    folder.mkdir()
-    count = itertools.count()
-
-    def run(full_command: list[str], env_vars: dict | None = None) -> int:
-        # sh, -c, what writes the code to a file and starts it, code, arguments
-        (at,) = (n for n, p in enumerate(full_command) if "$program_path" in p)
-        code, *arguments = full_command[at + 1 :]
-        path = folder / f"step_{next(count)}.py"
-        path.write_text(code)
-        flags = ["", f"--component_module_path={path}", *arguments]
-        with (
-            mock.patch.dict(os.environ, env_vars or {}),
-            mock.patch.object(sys, "argv", flags),
-            mock.patch.object(sys, "path", [*sys.path]),
-            mock.patch.object(sys, "__stdout__", sys.stdout),
-        ):
-            try:
-                executor_main()
-            except Exception:
-                traceback.print_exc(file=sys.stdout)
-                return 1
-        return 0
-
-    monkeypatch.setenv("PYTHONPATH", os.environ["PYTHONPATH"])  # as it was
-    monkeypatch.setattr(subprocess_task_handler, "run_local_subprocess", run)
 
 
 def write_tiny_profile(folder: Path, *flags: str, rules: str = RULES) -> Path:

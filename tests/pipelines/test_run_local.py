@@ -114,10 +114,7 @@ def test_from_nothing_to_a_pushed_model(place: Place) -> None:
 
 
 def test_compiled_pipeline_runs_here(
-    place: Place,
-    steps_here: None,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture,
+    place: Place, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     path = tmp_path / "pipeline.yaml"
     flags = [f"--profile={place.own}", f"--output={path}"]

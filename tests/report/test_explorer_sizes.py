@@ -58,23 +58,6 @@ def test_bumps_are_upright(explore: Open) -> None:
         assert page.evaluate("window.tfcomp.selected.factors") == factors
 
 
-def test_metric_ellipses_and_maps(explore: Open) -> None:
-    page = explore(make_bumps())
-    canvas = page.locator('canvas[data-role="base"]')
-    seen = {canvas.screenshot()}
-    page.get_by_label("metric ellipses of the stage").check()
-    seen.add(canvas.screenshot())
-    page.get_by_label("map", exact=True).select_option(
-        "log-volume of the stage"
-    )
-    seen.add(canvas.screenshot())
-    assert len(seen) == 3
-    legend = page.locator('[data-part="ellipses"]')
-    assert "long in the direction" in legend.inner_text()
-    # With two factors there is no other map to choose.
-    assert page.get_by_label("x", exact=True).count() == 0
-
-
 def test_one_factor(explore: Open) -> None:
     images = np.random.default_rng(0).uniform(size=(6, 3, 3)).astype("f4")
     table = tfcomp.FactorTable(images, np.arange(6)[:, None], names=["x"])

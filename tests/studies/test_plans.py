@@ -75,15 +75,6 @@ def test_evidence_counts_by_flags_and_its_times_are_averaged() -> None:
     assert measure(Record(flags[0])) == (1, -1)
 
 
-def test_what_every_study_can_is_in_its_help(
-    capsys: pytest.CaptureFixture,
-) -> None:
-    for name in command.NAMES:
-        assert command.main(["tfcomp study", name, "--help"]) == 0
-        text = capsys.readouterr().out
-        assert all(f"--{f}=" in text for f in ("pack", "plan", "run"))
-
-
 def test_plans_that_cannot_be() -> None:
     with pytest.raises(RunError, match="prediction trains nothing"):
         command.main(["tfcomp study", "prediction", "--plan"])

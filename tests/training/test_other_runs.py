@@ -1,8 +1,6 @@
-"""Runs of hard rendering and with one ordered factor, to the report."""
+"""Runs of hard rendering and with one ordered factor."""
 
-import csv
 import dataclasses
-import functools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +10,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfcomp import analyze
-from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.models.forced_rendering import AxisEmbedding
@@ -25,44 +21,19 @@ TINY = (
     "--flagfile=rotated_mnist.flags",
     "--digit_source=stand_in",
     "--num_angles=37",
+    "--digit_classes=4,1",
+    "--region=box:digit:4-4,angle:160-200",
     "--width=2",
     "--depth=1",
     "--epochs=1",
 )
-RUNS = {
-    "one": ("--region=gap:angle:160-200",),
-    "several": ("--digit_classes=4,1", "--region=box:digit:4-4,angle:160-200"),
-}
-Train = Callable[[str], RunConfig]
 
 
-@pytest.fixture(scope="module")
-def train(tmp_path_factory: pytest.TempPathFactory) -> Train:
-    """Trains a run by its name, once for all tests."""
-    folder = tmp_path_factory.mktemp("digits")
-    places = (f"--log_dir={folder}/logs", f"--export_dir={folder}/models")
-
-    @functools.cache
-    def train(name: str) -> RunConfig:
-        flags = (*TINY, *places, f"--run_name={name}", *RUNS[name])
-        config = parse_config(flags)
-        train_and_evaluate(config)
-        return config
-
-    return train
-
-
-def read_csv(path: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader(path.read_text().splitlines()))
-
-
-# Measures of one factor are also read in `test_own_factors_run`.
-ONE = pytest.param("one", marks=pytest.mark.slow)
-
-
-@pytest.mark.parametrize("name", [ONE, "several"])
-def test_metrics(name: str, train: Train, read_events: Callable) -> None:
-    config = train(name)
+def test_metrics_and_export(tmp_path: Path, read_events: Callable) -> None:
+    """Measures of one factor are read in `test_own_factors_run`."""
+    places = (f"--log_dir={tmp_path}/logs", f"--export_dir={tmp_path}/models")
+    config = parse_config([*TINY, *places])
+    train_and_evaluate(config)
     text = (Path(config.run_dir) / "metrics.json").read_text()
     metrics = json.loads(text)
     assert metrics["ood"]["mse"] > 0
@@ -74,29 +45,12 @@ def test_metrics(name: str, train: Train, read_events: Callable) -> None:
     tags = set(read_events(config).Tags()["tensors"])
     assert {"answer/samples_ood", "answer/curve", "answer/errors"} <= tags
     assert "answer/map" not in tags
-
-
-@pytest.mark.parametrize("name", [ONE, "several"])
-def test_export(name: str, train: Train) -> None:
-    model = tf.saved_model.load(f"{train(name).export_path}/1")
-    factors = 1 if name == "one" else 2
-    points = tf.constant([[4.0, 30.0], [1.0, 90.0]])[:, 2 - factors :]
+    model = tf.saved_model.load(f"{config.export_path}/1")
+    points = tf.constant([[4.0, 30.0], [1.0, 90.0]])
     drawn = model.signatures["serving_default"](factors=points)
     assert drawn["image"].shape == (2, 28, 28, 1)
     metric = model.signatures["geometry"](factors=points)
     assert metric["stage_0"].shape == (2, 1, 1)
-
-
-@pytest.mark.slow
-def test_interpolation_over_gap_widths(train: Train, tmp_path: Path) -> None:
-    paths = ",".join(train(name).run_dir for name in RUNS)
-    arguments = ["analyze", f"--run={paths}", f"--output={tmp_path}"]
-    assert analyze.main([*arguments, "--sections=gaps,layers,manifolds"]) == 0
-    rows = read_csv(tmp_path / "interpolation.csv")
-    found = {row["curve"]: float(row["gap_width"]) for row in rows}
-    # 160 to 200 in steps of 10: known from 150 and from 210 on.
-    assert found == {"angle": 60, "digit 4": 60}
-    assert all(0 <= float(r["interpolation_r2"]) <= 1 for r in rows)
 
 
 def test_outputs_of_hard_rendering(

@@ -6,17 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.own_factors import REGIONS, TILES
+from tests.own_factors import REGIONS
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.datasets.views import make_map
 from tfcomp.evaluation.loading import LoadedRun, load_run
 from tfcomp.evaluation.projector import write_projections
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.evaluation.run_metrics import compute_metrics
 from tfcomp.models.stages import make_model
-from tfcomp.report.report_build import MAKERS, SUBJECTS
 from tfcomp.training.experiment import train_and_evaluate
 
 
@@ -53,13 +51,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> RunAnalysis:
     return RunAnalysis(load_run(config.run_dir))
 
 
-def list_exhibits(study: RunAnalysis, text: str) -> dict[str, list[dict]]:
-    """The rows of all exhibits of some sections, which need not be drawn."""
-    names = [n for n in text.split() if SUBJECTS.get(n, bool)(study)]
-    sections = [MAKERS[name]([study]) for name in names]
-    return {e.name: list(e.rows) for s in sections for e in s.exhibits}
-
-
 def test_relative_errors_of_color_refer_to_the_mean_training_image(
     trained: RunAnalysis,
 ) -> None:
@@ -82,27 +73,6 @@ def test_references(trained: RunAnalysis) -> None:
     assert found["mean_image"]["ood"] == pytest.approx(1, abs=1e-6)
     assert found["nearest_id"]["id"] == 0
     assert 0 < found["additive"]["id"] < 1
-
-
-@pytest.mark.slow
-def test_report_of_a_sample() -> None:
-    study = make_study("tiles", "--eval_points=100")
-    assert not study.splits.is_complete and len(study.splits.grid) == 100
-    exhibits = list_exhibits(study, "errors kernels tuning interactions")
-    assert "tiles_schmidt" not in exhibits
-    assert "additive_share" not in exhibits
-    # Maps are of points of their own.
-    whole = make_study("tiles")
-    assert len(exhibits["landscape_tiles"]) < np.prod(TILES.shape)
-    error = make_map(study.for_maps.dataset, study.for_maps.error_ratio)
-    expected = make_map(whole.dataset, whole.error_ratio)
-    for plane in study.dataset.planes:
-        np.testing.assert_allclose(
-            error.cut(plane).values, expected.cut(plane).values, rtol=1e-4
-        )
-    rows = whole.dataset.space.to_index(study.splits.grid)
-    distance = whole.border_distance.reshape(TILES.shape)[tuple(rows.T)]
-    np.testing.assert_array_equal(study.border_distance, distance)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from tfcomp.config.errors import RunError
-from tfcomp.training import callbacks
 
 SMOKE = ("--flagfile=smoke.flags", "--grid_size=8", "--region=square:3-4")
 SMOKE = (*SMOKE, "--width=4", "--epochs=4", "--steps_per_epoch=9")
@@ -23,15 +22,6 @@ FALLING_RATE = (
     "--learning_rate=0.5",
     "--plateau_patience=1",
     "--epochs=9",
-)
-PRUNED = (
-    "--flagfile=hard_rendering.flags",
-    "--grid_size=12",
-    "--region=corner:8",
-    "--rank=4",
-    "--width=3",
-    "--epochs=5",
-    "--decay_share=0.7",
 )
 ACTING = (
     "--flagfile=acting.flags",
@@ -109,36 +99,6 @@ def test_what_is_finished_trains_no_more_and_must_be_whole(
         file.write_bytes(file.read_bytes()[:100])
     with pytest.raises(RunError, match="cannot be read"):
         fit(SMOKE, tmp_path)
-
-
-class Weaken(keras.callbacks.Callback):
-    """Weakens an axis in the second epoch; records what is decided."""
-
-    def on_train_begin(self, logs: dict | None = None) -> None:
-        self.layer = self.model.get_layer("embedding_x")
-        self.decided: list[bool] = []
-
-    def on_epoch_begin(self, epoch: int, logs: dict | None = None) -> None:
-        if epoch == 1:
-            profiles = self.layer.trainable_weights[0]
-            profiles.assign(0.01 * profiles)
-
-    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
-        self.decided.append(self.layer.find_axis() is not None)
-
-
-@pytest.mark.slow
-def test_pruned_axes_are_resumed(
-    fit: Fit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(callbacks, "FITTED", 9.0)  # however bad the fit is
-    axes = Weaken()
-    trained = fit(PRUNED, tmp_path / "whole", axes)
-    assert axes.decided == [False, True, True, True, True]
-    with pytest.raises(KeyboardInterrupt):
-        fit(PRUNED, tmp_path / "cut", axes, StopAfter(2))
-    check_equal(trained, fit(PRUNED, tmp_path / "cut", axes))
-    assert axes.decided == [True, True, True]
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 """The evaluator: the candidate, thresholds, and the model pushed before."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,9 @@ from scipy import stats
 
 from pipelines.profile import Rules, choose_setting
 from pipelines.steps import evaluator
-from pipelines.steps.training import find_candidate
 from tfcomp.config.errors import RunError
 from tfcomp.storage.files import write_csv
-from tfcomp.training.export import FINGERPRINT
 
-RUN = "logs/tiny/trials/smoke"
 LENIENT = {"id_relative_mse": {"below": 1000.0}}
 DIGEST = "hash of the examples"
 
@@ -86,19 +82,6 @@ def test_no_candidate_is_a_reason(tmp_path: Path) -> None:
     verdict = evaluator.judge_candidate(make_rules(), tmp_path, "", DIGEST)
     assert not verdict.blessed and verdict.candidate == ""
     assert "no table of trials" in verdict.describe()
-
-
-@pytest.mark.slow
-def test_the_model_of_a_candidate_is_made(runs_dir: Path) -> None:
-    """Trials write no SavedModels; this one comes from the training."""
-    evaluation = runs_dir / "evaluation.json"
-    evaluation.write_text(json.dumps({"run": RUN}))
-    places = str(runs_dir), str(evaluation)
-    run, made = find_candidate(*places)
-    fingerprint = (made / FINGERPRINT).read_text()
-    shutil.rmtree(runs_dir / "saved_models")
-    assert find_candidate(*places) == (runs_dir / RUN, made)
-    assert (made / FINGERPRINT).read_text() == fingerprint
 
 
 # The choice of the candidate
