@@ -39,22 +39,30 @@ def test_a_trial_that_kills_its_worker_fails_and_is_run_by_the_next_start(
     assert read_table(tmp_path).count(b"finished") == 2
 
 
+@pytest.mark.parametrize(
+    "command", ["", pytest.param("timeout", marks=pytest.mark.slow)]
+)
 def test_a_sweep_that_is_stopped_and_killed_again_and_again(
+    command: str,
     undisturbed: bytes,
     tmp_path: Path,
     wait_for: Wait,
     is_running: IsRunning,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """By Ctrl-C, with all of its processes, and alone."""
+    """By Ctrl-C or `timeout`, with all of its processes, and alone."""
     place = tmp_path / "temporary"
     place.mkdir()
     monkeypatch.setenv("TMPDIR", str(place))
     process = start_sweep(tmp_path, 3.0)
     wait_for(lambda: len(read_starts(tmp_path)) == 2)
     family = [c.pid for c in psutil.Process(process.pid).children(True)]
-    os.killpg(process.pid, signal.SIGINT)
-    assert "Traceback" not in finish(process, 130)
+    if command:  # which tells the process and its group
+        process.send_signal(signal.SIGTERM)
+        os.killpg(process.pid, signal.SIGTERM)
+    else:
+        os.killpg(process.pid, signal.SIGINT)
+    assert "Traceback" not in finish(process, 143 if command else 130)
     wait_for(lambda: not any(map(is_running, family)))
     assert not list(place.iterdir())
     assert b"missing" in read_table(tmp_path)
