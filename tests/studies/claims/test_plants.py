@@ -11,9 +11,12 @@ from tests.studies.claims.planted import (
     BY_NAME,
     LOW_RANK,
     STRIPED,
+    Planted,
     Run,
     gather,
+    judge_evidence,
     judge_runs,
+    make_studies,
     plant,
     plant_claim,
     set_flags,
@@ -72,6 +75,12 @@ def test_c12_penalties(errors, paper, meaning) -> None:
     result = judge_runs("C12", runs)
     assert result.verdict is REFUTED and meaning in result.meaning
     assert (result.paper_word == "reproduced") is paper
+
+
+def test_c16_bumps_needed_grow_faster_than_the_cube() -> None:
+    result = judge_evidence("C16", Planted(studies=make_studies(shift=2.0)))
+    assert result.verdict is REFUTED
+    assert "not between 2.5 and 3.5 for small CNN (5)" in result.meaning
 
 
 def test_c5_the_codes_exchanged() -> None:
@@ -235,6 +244,23 @@ def test_a_measure_with_a_known_fault_refutes_nothing(name, fault) -> None:
     claim = dataclasses.replace(BY_NAME[name], controls=())
     result = claim.judge(plant_claim(name, "refuted").gather())
     assert result.verdict is Verdict.UNDECIDED and fault in result.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "control"),
+    [
+        ("C1", "bumps in place, a quarter as high"),
+        ("C3", "a composer with a tiny error that rises"),
+        ("C5", "bumps on a faint plus"),
+    ],
+)
+def test_composers_pass_no_test_of_failure(name: str, control: str) -> None:
+    """Each meets the rule of version 3, and is stopped by the new part."""
+    (found,) = (c for c in BY_NAME[name].controls if c.name == control)
+    result = judge_evidence(name, found.plant())
+    assert result.verdict is REFUTED and result.paper_word != "reproduced"
+    old, new = result.parts[:2]
+    assert (old.verdict, new.verdict) == (REPRODUCED, REFUTED)
 
 
 @pytest.mark.parametrize(
