@@ -30,6 +30,10 @@ def list_numbers() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
+def place_stages(column: pd.Series) -> pd.Series:
+    return column.replace({"code": 1, "stage_0": 2, "image": 3, "": 0})
+
+
 def find_interval(values: np.ndarray) -> list[float]:
     mean, spread = values.mean(), stats.sem(values)
     return [mean, *stats.t.interval(0.95, len(values) - 1, mean, spread)]
@@ -59,6 +63,12 @@ def test_stages_and_epochs() -> None:
     for row, column in zip(plot.data.itertuples(), (2, 3), strict=True):
         expected = find_interval(VALUES[3:, column])
         np.testing.assert_allclose([row.mean, row.low, row.high], expected)
+    # A row of two depths has the deeper one's stages in their order.
+    deeper = list_numbers().query("run == 'f' and stage == 'code'")
+    numbers = pd.concat([list_numbers(), deeper.assign(stage="stage_0")])
+    numbers = numbers.sort_values(["run", "stage"], key=place_stages)
+    plot = tfcomp.plot_curves(RUNS, numbers, "own", by="width")
+    assert plot.data["stage"].tolist() == ["code", "stage_0", "image"]
     options = {"over": "epoch", "by": "depth"}
     plot = tfcomp.plot_curves(RUNS, list_numbers(), "own", **options)
     assert plot.data["x"].tolist() == [2, 10, 2, 10]

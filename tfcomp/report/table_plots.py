@@ -15,6 +15,7 @@ from tfcomp.figures.curve_plots import (
     draw_curve_panels,
     draw_stage_panels,
     join_curves,
+    merge_stages,
 )
 from tfcomp.figures.estimate_plots import draw_forest, list_marks
 from tfcomp.figures.exhibits import Plot
@@ -84,11 +85,8 @@ def draw_score_panels(panels: Mapping[str, Mapping[str, Series]]) -> Plot:
         for label, values in settings.items():
             found = estimate(list_by_seed(values), find_limits(name))
             # Seeds stay where one lacks the score, so that there is no mean.
-            mean, ends = (
-                (found.mean, (found.low, found.high))
-                if found
-                else (math.nan, (None, None))
-            )
+            mean = found.mean if found else math.nan
+            ends = (found.low, found.high) if found else (None, None)
             if seeds := values.dropna().tolist():
                 marks += list_marks(name, label, seeds, mean, ends)
     kind = "geometric mean" if len(log) == len(panels) else "mean"
@@ -129,6 +127,8 @@ def plot_curves(
         table = rows.pivot_table(
             "value", "seed", x, _average_all, dropna=False, sort=False
         )
+        if not of_epochs:  # a row may have runs of several depths
+            table = table[merge_stages([*x.groupby(rows["run"]).agg(list)])]
         curves[panel, label] = average(table, limits)
     log = [name] if of_epochs and name.endswith(ERRORS) else []
     with fit_width(width):
