@@ -265,7 +265,10 @@ def test_nothing_jumps(page: Page, width: int) -> None:
     assert len(places) == 1
 
 
-def test_further_factors_runs_and_epochs(page: Page) -> None:
+def test_further_factors_runs_and_epochs(
+    page: Page, models: list[tfcomp.ModelReport]
+) -> None:
+    mean_image = models[0].dataset.reference
     select(page, 0, 0)
     sliders = page.locator("#explorer input[type=range]")
     assert sliders.count() == 2
@@ -281,6 +284,12 @@ def test_further_factors_runs_and_epochs(page: Page) -> None:
     np.testing.assert_allclose(
         read_pixels(page, "output"), EARLY[5], atol=1 / 255
     )
+    # The row of the error has the number of this picture, not the trained one.
+    cells = page.locator('#explorer [data-part="scores"] tr').nth(1)
+    expected = ((EARLY[5] - IMAGES[5]) ** 2).mean()
+    expected /= ((IMAGES[5] - mean_image) ** 2).mean()
+    shown = float(cells.locator("td").first.inner_text())
+    assert shown == pytest.approx(expected, rel=0.01)
     page.keyboard.press("End")
     assert selected(page)["epoch"] is None
     page.locator("#explorer select").first.select_option("wrong")

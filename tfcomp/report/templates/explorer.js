@@ -456,9 +456,16 @@ function drawScores(i) {
     [nameOf(name === "additive" ? name : "nearest"), errors[i]]);
   const head = ["", ...peers().map((r) => r.name)];
   const error = run().scores.find((s) => s.name === "relative_mse");
+  // Of a network in training, no other score is known.
+  const early = isTrained() ? null : run().epochs[state.epoch].errors;
+  const read = (other, name) => {
+    if (!early || other !== run()) {
+      return other.scores.find((s) => s.name === name)?.values[i];
+    }
+    return name === "relative_mse" ? early[i] : null;
+  };
   const rows = run().scores.map(({name, label}) => [label,
-    ...peers().map((other) =>
-      other.scores.find((s) => s.name === name)?.values[i])])
+    ...peers().map((other) => read(other, name))])
     .filter(([, ...values]) => values.some((v) => (v ?? null) !== null));
   const span = {colSpan: peers().length};
   part("scores").replaceChildren(make("table", {},
