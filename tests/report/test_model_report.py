@@ -146,6 +146,9 @@ def test_categories_have_no_geometry_to_plot() -> None:
         model.plot_samples("ood")
     with pytest.raises(ConfigError, match="must be at least one"):
         tfcomp.write_report([], "report")
+    like = [tfcomp.evaluate(table.draw, table, name=n) for n in ("a b", "a_b")]
+    with pytest.raises(ConfigError, match="names of different letters"):
+        tfcomp.write_report(like, "report")  # their files would have one name
     config = tfcomp.describe_run("smoke")
     with pytest.raises(ConfigError, match="given to describe_run"):
         tfcomp.train_run(config, depth=3)

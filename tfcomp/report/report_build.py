@@ -77,11 +77,11 @@ def build_report(
     """
     check_folder("output", str(folder))
     names = choose_sections(sections)
-    runs = [analysis.name for analysis in analyses]
-    if not runs or len(set(runs)) < len(runs):
-        rule = "must be at least one, and their names must differ"
-        raise ConfigError("models", rule, runs)
     analyses = run_exhibits.rename_runs(analyses)
+    runs = [analysis.name for analysis in analyses]
+    if not runs or len({*map(verbalize.to_file_name, runs)}) < len(runs):
+        rule = "must be at least one, with names of different letters"
+        raise ConfigError("models", rule, runs)
     make_folder(folder)
     made = _make_sections(analyses, names)
     if between:
