@@ -16,6 +16,7 @@ from tfcomp.report.report_build import make_answer
 from tfcomp.report.run_exhibits import group_runs, rename_runs
 from tfcomp.report.score_table import ScoredRun, make_table, score_runs
 
+from tfcomp.report.run_section import make_errors
 HASHES = ("0123456789abcdef", "fedcba9876543210", "00112233aabbccdd")
 
 
@@ -100,6 +101,22 @@ def test_trials_have_no_hashes() -> None:
         ("depth 3, seed 0", "depth 3"),
         ("depth 3, seed 1", "depth 3"),
     ]
+    runs[1] = dataclasses.replace(runs[1], others={"untrained": 3.0})
+    assert make_table(runs[1:]).rows[0]["untrained"] == 3
+    assert make_table(runs).rows[0]["untrained"] is None  # one lacks its own
+
+
+def test_the_axis_of_two_references_has_both_names(
+    series: list[RunAnalysis],
+) -> None:
+    corner = np.stack(np.divmod(np.arange(36), 6), axis=1)
+    images = np.random.default_rng(0).random((36, 4, 4)).astype("f4")
+    table = tfcomp.FactorTable(images, corner, names=["x", "y"])
+    other = tfcomp.evaluate(table.draw, table, "x:3-5,y:3-5").analysis
+    named = {e.name: e for e in make_errors([series[0], other]).exhibits}
+    (axes,) = named["border"].figure.axes
+    names = "MSE / MSE of a blank image or the mean training image"
+    assert axes.get_ylabel() == names
 
 
 def test_names_that_users_gave_stay_where_much_differs() -> None:

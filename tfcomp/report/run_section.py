@@ -218,12 +218,13 @@ def _make_border(
     table = pd.DataFrame(rows).pivot(
         index="distance", columns="run", values="relative_mse"
     )
+    names = dict.fromkeys(a.dataset.reference_name for a in analyses)
+    reference = " or ".join(names)
     figure = draw_curves(
         table[[row["run"] for row in border]],
         xlabel="distance to the nearest ID grid point (grid steps)",
-        ylabel=pictures.label_error(analyses[0].dataset),
+        ylabel=f"MSE / MSE of {reference}",
     )
-    reference = analyses[0].dataset.reference_name
     return make_exhibit("border", figure, rows, reference=reference)
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
 from tfcomp.evaluation.metrics import find_limits
@@ -114,9 +112,8 @@ def make_table(runs: Sequence[ScoredRun]) -> Exhibit:
             row |= {name: found.mean if found else None}
             row |= {f"{name} 95 %": _format_interval(found)}
         for column in ("untrained", *RIVALS.values(), IGNORED):
-            values = [run.others.get(column) for run in group]
-            known = [v for v in values if v is not None and math.isfinite(v)]
-            row[column] = float(np.mean(known)) if known else None
+            others = compute_statistics([r.others.get(column) for r in group])
+            row[column] = others.mean if others else None
         rows.append(row)
     return make_exhibit("relative_errors", rows=rows)
 
