@@ -65,6 +65,9 @@ def test_claims_that_the_scores_do_not_carry() -> None:
     old = {"id": {"relative_mse": 0.01}, "ood": smear | {"hit_rate": None}}
     assert "; 64 % of the held-out positions" in describe_scores(old)
     assert "2.5e+59 %" in say(2.5e57, 2.5e57)
+    copies = {"num_copies": 24, "num_held_out": 25}
+    copied = say(0.01, 0.02, copies=copies)
+    assert "combinations, 24 of whose 25 images training contains" in copied
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
 """Runs of several settings: their names, and the first screen."""
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import tfcomp
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.loading import LoadedRun
@@ -14,9 +16,9 @@ from tfcomp.evaluation.verbalize import describe_common, name_runs
 from tfcomp.models.stages import make_model
 from tfcomp.report.report_build import make_answer
 from tfcomp.report.run_exhibits import group_runs, rename_runs
+from tfcomp.report.run_section import make_errors
 from tfcomp.report.score_table import ScoredRun, make_table, score_runs
 
-from tfcomp.report.run_section import make_errors
 HASHES = ("0123456789abcdef", "fedcba9876543210", "00112233aabbccdd")
 
 
@@ -69,6 +71,20 @@ def test_a_series_is_drawn_at_the_same_positions(
     assert (tmp_path / address).resolve() == series[0].run.path
 
 
+def test_a_control_draws_nothing_new(
+    tmp_path: Path, open_page: Callable
+) -> None:
+    flags = "--flagfile=smoke.flags --train_all".split()
+    data = make_dataset(parse_config(flags))
+    model = tfcomp.evaluate(lambda f: data.render_array(f), data, name="all")
+    text = model.write_report(tmp_path, ["explorer"]).read_text()
+    assert "25 of whose 25 images training contains" in text
+    assert "all: control: trained on the region as well" in text
+    page = open_page((tmp_path / "report.html").as_uri())
+    said = page.locator('#explorer [data-part="marks"]').inner_text()
+    assert said.startswith("In the region, which this control was trained on.")
+
+
 def test_runs_on_other_data_are_a_group_of_their_own(
     series: list[RunAnalysis],
 ) -> None:
@@ -85,22 +101,6 @@ def test_seeds_of_a_setting_are_in_order() -> None:
     runs = [ScoredRun("a", seed, errors, link=f"{seed}/") for seed in (2, 0)]
     (row,) = make_table(runs).rows
     assert row["seeds"] == "0 2" and row["seeds"].parts[0] == ("0", "0/")
-
-
-def list_names(*runs: list[str]) -> list[tuple[str, str]]:
-    configs = [parse_config([f"--run_name={n}", *flags]) for n, *flags in runs]
-    return name_runs(configs)
-
-
-def test_trials_have_no_hashes() -> None:
-    runs = [[n, f"--depth={d}"] for n, d in zip(HASHES, (2, 3), strict=False)]
-    assert [name for name, _ in list_names(*runs)] == ["depth 2", "depth 3"]
-    more = [*runs, [HASHES[2], "--depth=3", "--seed=1"]]
-    assert list_names(*more) == [
-        ("depth 2, seed 0", "depth 2"),
-        ("depth 3, seed 0", "depth 3"),
-        ("depth 3, seed 1", "depth 3"),
-    ]
     runs[1] = dataclasses.replace(runs[1], others={"untrained": 3.0})
     assert make_table(runs[1:]).rows[0]["untrained"] == 3
     assert make_table(runs).rows[0]["untrained"] is None  # one lacks its own
@@ -117,6 +117,22 @@ def test_the_axis_of_two_references_has_both_names(
     (axes,) = named["border"].figure.axes
     names = "MSE / MSE of a blank image or the mean training image"
     assert axes.get_ylabel() == names
+
+
+def list_names(*runs: list[str]) -> list[tuple[str, str]]:
+    configs = [parse_config([f"--run_name={n}", *flags]) for n, *flags in runs]
+    return name_runs(configs)
+
+
+def test_trials_have_no_hashes() -> None:
+    runs = [[n, f"--depth={d}"] for n, d in zip(HASHES, (2, 3), strict=False)]
+    assert [name for name, _ in list_names(*runs)] == ["depth 2", "depth 3"]
+    more = [*runs, [HASHES[2], "--depth=3", "--seed=1"]]
+    assert list_names(*more) == [
+        ("depth 2, seed 0", "depth 2"),
+        ("depth 3, seed 0", "depth 3"),
+        ("depth 3, seed 1", "depth 3"),
+    ]
 
 
 def test_names_that_users_gave_stay_where_much_differs() -> None:

@@ -138,6 +138,7 @@ def _describe_group(analysis: RunAnalysis, total: int) -> Data:
         "test": splits.points.is_test.astype(int).tolist(),
         "total": total,
         "region": data.region.spec,
+        "control": bool(data.region.contains(splits.train).any()),
         "reference": data.reference_name,
         "certified": {"orders": list(certified), "order": order.tolist()},
         "errors": errors,

@@ -10,7 +10,7 @@ import numpy as np
 from tfcomp import __version__
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.quiet import show_progress
-from tfcomp.datasets.notes import describe_sample
+from tfcomp.datasets.notes import list_notes
 from tfcomp.datasets.solvable import measure_coverage
 from tfcomp.evaluation import pictures, verbalize
 from tfcomp.evaluation.projector import write_projections
@@ -153,7 +153,7 @@ def _describe_data(analyses: Sequence[RunAnalysis]) -> str:
     notes = [
         f" {analysis.name}: {note}."
         for analysis in analyses
-        if (note := describe_sample(analysis.dataset))
+        for note in list_notes(analysis.dataset)
     ]
     return f"{text} Made by tfcomp {__version__}.{''.join(notes)}".strip()
 
@@ -187,6 +187,7 @@ def _say_images(analysis: RunAnalysis) -> list[str]:
             for name, rows in analysis.dataset.subsets.items()
         },
         "coverage": measure_coverage(analysis.dataset),
+        "copies": analysis.dataset.copies.summary,
         "references": analysis.references,
     }
     rows = kernel_section.list_scores(analysis) if analysis.has_hole else []

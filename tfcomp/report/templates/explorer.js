@@ -490,6 +490,9 @@ function describeMarks(i) {
     return `${test[i] ? "In distribution, not trained on." : "Trained on."}`
       + cut;
   }
+  if (group().control) {
+    return `In the region, which this control was trained on.${cut}`;
+  }
   if (!orders.length) return `Held out.${cut}`;
   const how = order[i] === 1 ? "is a sum over factors"
     : `has interactions of at most ${order[i]} factors`;
@@ -709,7 +712,8 @@ function buildTiles() {
   const down = isDown() ? `On the map, ${group().factors[state.axes[1]].name} `
     + "grows downward, as in the images. " : "";
   part("note").textContent = `${many}${down}`
-    + `Held out: ${group().region} (outlined). `
+    + `${group().control ? "Scored as held out" : "Held out"}: `
+    + `${group().region} (outlined). `
     + `Errors are divided by the error of ${group().reference}. `
     + "Difference: the signed square root, so that small differences show; "
     + "red is too bright, blue too dark. For a color image, each pixel has the "
