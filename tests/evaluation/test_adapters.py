@@ -134,6 +134,7 @@ def test_scores_of_a_stochastic_model_are_averaged(
     assert mean == pytest.approx((0.01 + 0.09) / 2, rel=0.05)
     assert sd == pytest.approx(0.04, rel=0.05)
     assert "ood sd" in repr(result)
+    assert "means of 40 evaluations" in result.run.description
 
 
 def test_a_module_of_pytorch_is_called_for_inference(
