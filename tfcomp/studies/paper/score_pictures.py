@@ -25,6 +25,7 @@ from tfcomp.studies.claims.own_checks import SLOPES, choose_study
 from tfcomp.studies.paper.paper_figure import Drawer, Drawn, PaperFigure
 from tfcomp.studies.thresholds.command import make_exhibits
 
+SEEDS = "seeds that fit ID (where none does, all)"
 VOLUME = "log_volume_difference"
 # The metric of each stage, the label of its axis, and its description.
 STAGES = {
@@ -54,7 +55,7 @@ def draw_stages(found: PaperFigure, name: str, codes: Sequence[str]) -> Drawn:
             curves[f"{code} code", line] = average(table, limits)
     if not curves:
         return {}
-    caption = f"{words}, mean over seeds, with 95 % intervals."
+    caption = f"{words}, mean over {SEEDS}, with 95 % intervals."
     points = join_curves(curves, "stage")
     return {caption: draw_stage_panels(points, ylabel=ylabel)}
 
@@ -72,7 +73,7 @@ def draw_curve(found: PaperFigure, name: str) -> Drawn:
         return {}
     points, xlabel = join_curves(curves), "angle (degrees)"
     figure = draw_curve_panels(points, xlabel=xlabel, log=[ylabel])
-    return {"MSE at every angle, mean over seeds, 95 % intervals.": figure}
+    return {f"MSE at every angle, mean over {SEEDS}, 95 % intervals.": figure}
 
 
 def draw_search(found: PaperFigure, criterion: str) -> Drawn:
@@ -103,7 +104,7 @@ def draw_scores(found: PaperFigure, names: Sequence[str]) -> Drawn:
     }
     if not all(panels.values()):
         return {}
-    caption = "Every seed (gray), geometric mean (diamond), 95 % interval."
+    caption = f"All {SEEDS} (gray), geometric mean (diamond), 95 % interval."
     return {caption: draw_score_panels(panels)}
 
 
@@ -120,7 +121,7 @@ def draw_error_map(found: PaperFigure, name: str) -> Drawn:
         return {}  # of a line there are no contours
     labels = ["size of the image (px)", "positions held out (%)", name]
     caption = (
-        f"{name}, geometric mean over seeds. Dots are settings that were "
+        f"{name}, geometric mean over {SEEDS}. Dots are settings that were "
         "trained; lines have equal errors, interpolated between dots."
     )
     return {caption: draw_contours(pd.DataFrame(points, columns=labels))}
