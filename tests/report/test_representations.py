@@ -159,6 +159,28 @@ def test_layers_of_an_encoder() -> None:
     assert only.stages == ["pixels", "latents", "image"]
 
 
+def test_an_encoder_sees_all_images_of_a_combination() -> None:
+    """Means of an image and its negative would be gray."""
+    images = np.concatenate([make_images(), 1 - make_images()])
+    names, rows = TABLE.space.names, np.tile(INDEX, (2, 1))
+    table = tfcomp.FactorTable(images, rows, names=names)
+
+    def encode(images: np.ndarray) -> np.ndarray:
+        return images.reshape(len(images), -1)[:, ::9] ** 2
+
+    found = tfcomp.evaluate_encoder(encode, table, "x:2,y:3-5", codes=False)
+    given = tfcomp.evaluate_embeddings(encode(images), table, "x:2,y:3-5")
+    shares = ["additive_r2", "composed_id", "composed_ood", "nearest_ood"]
+    pd.testing.assert_frame_equal(
+        *(r.tables["layers"][shares][:1] for r in (found, given))
+    )
+    np.testing.assert_allclose(
+        found.activations("latents"), given.activations("embeddings"), rtol=1e-6
+    )
+    with pytest.raises(ValueError, match="one image of each combination"):
+        tfcomp.evaluate_encoder(encode, table, decoder=encode)
+
+
 def test_an_autoencoder_in_one_report(tmp_path: Path) -> None:
     """A decoder that draws images from latents that are the factors."""
 

@@ -68,11 +68,7 @@ def evaluate_embeddings(
     config, listed = make_config(table, region, name, eval_points)
     order, shown = np.argsort(rows, kind="stable"), layers
     if table.is_repeated:  # pictures and geometry are of means
-        starts = np.cumsum(table.counts) - table.counts
-        shown = {
-            n: np.add.reduceat(v[order], starts) / table.counts[:, None]
-            for n, v in layers.items()
-        }
+        shown = {n: _average(v[order], table.counts) for n, v in layers.items()}
         order = np.arange(len(table.points))
 
     def look_up(factors: np.ndarray) -> Arrays:
@@ -120,29 +116,38 @@ def evaluate_encoder(
         codes: False leaves the scores of disentanglement out.
 
     Raises:
-        ValueError: If a model cannot be called so, or has no such layer.
+        ValueError: If a model cannot be called so, or has no such layer, or for
+            a decoder of a table with several images of a combination.
         ConfigError: For an impossible region or name.
     """
+    if decoder is not None and table.is_repeated:
+        rule = "must have one image of each combination for a decoder"
+        raise ValueError(f"table {rule}, got {table!r}")
     config, listed = make_config(table, region, name, eval_points)
     images = make_table_dataset(config, table, listed)
     encode = open_encoder(encoder, layers, LATENTS)
     decode = decoder and open_encoder(decoder, (), IMAGE)
 
-    def look_up(factors: np.ndarray) -> Arrays:
-        exists = table.find_points(factors) >= 0
-        known = np.where(exists[:, None], factors, table.points[:1])
-        found = encode(table.draw(known.astype(np.float32)))
+    def read(factors: np.ndarray) -> Arrays:
+        """Returns layers of all images of combinations."""
+        found = encode(table.draw_all(factors.astype(np.float32)))
         if decode:
             for key, values in decode(found[LATENTS]).items():
                 found[f"{key}_decoder" if key in found else key] = values
+        return found
+
+    def look_up(factors: np.ndarray) -> Arrays:
+        rows = table.find_points(factors)
+        is_absent, counts = rows[:, None] < 0, table.counts[rows]
         return {
-            key: np.where(exists[:, None], values, np.float32(np.nan))
-            for key, values in found.items()
+            key: np.where(is_absent, np.nan, _average(values, counts))
+            for key, values in read(table.points[rows]).items()
         }
 
     points = images.splits.scored.factors
     parts = np.array_split(points, -(-len(points) // BATCH))
-    batches = [look_up(part) for part in parts]
+    batches = [read(part) for part in parts]
+    points = np.repeat(points, table.counts[table.find_points(points)], axis=0)
     stages = [key for key in batches[0] if key != IMAGE]
     arrays = {n: np.concatenate([b[n] for b in batches]) for n in stages}
     arrays = representations.read_layers(arrays, len(points))
@@ -156,6 +161,12 @@ def evaluate_encoder(
             table.space, points, arrays[LATENTS]
         )
     return result
+
+
+def _average(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Averages the rows of each combination, which follow each other."""
+    sums = np.add.reduceat(values, np.cumsum(counts) - counts)
+    return sums / counts[:, None].astype(sums.dtype)
 
 
 def _report(
