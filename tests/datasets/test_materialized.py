@@ -11,6 +11,7 @@ import tensorflow_datasets as tfds
 import yaml
 
 from tfcomp.config.errors import RunError
+from tfcomp.config.own_settings import OwnSettings
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset, materialized
@@ -104,6 +105,10 @@ def test_examples_of_other_code_are_not_read(
         attach(stored)
     assert materialize(stored, tmp_path) != old
     assert attach(stored).draw_train is not None
+    # Nor of another value of a plugin's setting, which may change images.
+    other = dataclasses.replace(stored, own=OwnSettings(petals=7))
+    with pytest.raises(RunError, match="no examples of this run"):
+        attach(other)
 
 
 def test_other_and_damaged_examples_are_refused(

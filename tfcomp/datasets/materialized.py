@@ -134,7 +134,7 @@ def select_settings(config: RunConfig) -> dict[str, Any]:
     is_drawn = data.num_train or data.num_bumps or config.plugins
     if is_drawn or data.coordinates == "continuous":
         settings["seed"] = config.training.seed
-    return settings
+    return settings | config.own
 
 
 def name_examples(config: RunConfig) -> str:
