@@ -105,8 +105,9 @@ def test_region_of_a_mask_or_numbers() -> None:
         assert found.spec == "8 images of a list"
 
 
-def test_data_without_the_table(tmp_path: Path) -> None:
+@pytest.mark.parametrize("flagfile", ["smoke", "composed"])
+def test_data_without_the_table(flagfile: str, tmp_path: Path) -> None:
     np.savez(tmp_path / "own.npz", images=BYTES, classes=CLASSES)
-    flags = ["--flagfile=smoke", f"--data={tmp_path / 'own.npz'}"]
+    flags = [f"--flagfile={flagfile}", f"--data={tmp_path / 'own.npz'}"]
     with pytest.raises(ConfigError, match="must go with --dataset=table"):
         check_config(parse_config(flags))

@@ -10,7 +10,7 @@ from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.models import ENCODINGS, MODELS
 
 # Datasets that make their images; a plugin's may read a file.
-READ_NO_FILE = ("gaussian_bumps", "stripes", "rotated_digits", "sprites")
+READ_NO_FILE = "gaussian_bumps stripes rotated_digits sprites composed".split()
 FLOAT = 4  # bytes
 # A weight, its gradient and the optimizer's two moments.
 COPIES = 4
