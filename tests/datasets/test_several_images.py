@@ -8,6 +8,7 @@ import pytest
 import scipy.optimize
 
 import tfcomp
+from tests.own_factors import REGIONS
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
@@ -248,6 +249,17 @@ def test_correlated_factors(width: float) -> None:
     assert np.abs(counts - passes * share).max() <= 1.0
     later = make_row_batches(dataset, 10, 3, first_step=4, num_steps=1)
     np.testing.assert_array_equal(next(iter(later)), rows[40:50])
+    with pytest.raises(ConfigError, match="balance must be false with"):
+        make_dataset(parse_config([*flags, "--balance"]))
+    tiles = ["--dataset=tiles", f"--region={REGIONS['tiles']}"]
+    plugin = make_dataset(
+        parse_config([*tiles, f"--correlation=x,size:{width}"])
+    )
+    train = plugin.splits.train
+    unit = (train[:, :2] - train[:, :2].min(0)) / np.ptp(train[:, :2], axis=0)
+    weights = np.exp(-((unit[:, 0] - unit[:, 1]) ** 2) / (2 * width**2))
+    np.testing.assert_allclose(plugin.weights, weights, rtol=1e-4)
+    assert "correlated: x,size" in plugin.notes[-1]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import Registry
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.dataset import Dataset
@@ -19,7 +20,20 @@ def make_dataset(config: RunConfig) -> Dataset:
     """Builds the dataset that the configuration names, without TensorFlow."""
     data = config.data
     dataset = DATASETS.get(data.dataset).load()(config)
-    return dataclasses.replace(dataset, noise=data.noise, balance=data.balance)
+    others: dict[str, Any] = {"noise": data.noise, "balance": data.balance}
+    if pairs := data.correlation:
+        if data.balance:
+            rule = "must be false with --correlation, which weighs images"
+            raise ConfigError("balance", rule, True)
+        weights = weigh(dataset.splits.train, dataset.space, pairs)
+        # As many images of equal weight are as good (Kish 1965).
+        number = weights.sum() ** 2 / np.square(weights).sum()
+        note = (
+            f"correlated: {pairs}, like {number:,.1f} of {len(weights):,} "
+            "training images of equal weight, (sum w)^2 / sum w^2"
+        )
+        others |= {"weights": weights, "notes": (*dataset.notes, note)}
+    return dataclasses.replace(dataset, **others)
 
 
 def build_dataset(
@@ -37,13 +51,4 @@ def build_dataset(
         train = draw_training_table(config, space, region, cells)
     options = config.eval_points, cells, config.data.train_all
     splits = make_splits(space, region, train, *options)
-    if pairs := config.data.correlation:
-        others["weights"] = weights = weigh(train, space, pairs)
-        # As many images of equal weight are as good (Kish 1965).
-        number = weights.sum() ** 2 / np.square(weights).sum()
-        note = (
-            f"correlated: {pairs}, like {number:,.1f} of {len(weights):,} "
-            "training images of equal weight, (sum w)^2 / sum w^2"
-        )
-        others["notes"] = (*others.get("notes", ()), note)
     return kind(config.data.dataset, space, region, splits, **others)
