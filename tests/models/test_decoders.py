@@ -163,7 +163,14 @@ def test_cross_attention_is_its_equation(rng: np.random.Generator) -> None:
         mean = np.mean(attention, axis=0)
         pairs.append(sum(a * b for a, b in itertools.combinations(mean, 2)))
     np.testing.assert_allclose(layer(tokens), expected, atol=1e-5)
-    assert float(layer.losses[0]) == pytest.approx(0.5 * np.mean(pairs), 1e-4)
+    penalty = 0.5 * np.mean(pairs)
+    assert float(layer.losses[0]) == pytest.approx(penalty, 1e-4)
+    half = pixels.CrossAttention((3, 4), 0.5, dtype="mixed_bfloat16")
+    half.build(tokens.shape)
+    half.set_weights(layer.get_weights())
+    half(tokens)
+    assert half.losses[0].dtype == "float32"  # to which `fit` adds it
+    assert float(half.losses[0]) == pytest.approx(penalty, 0.02)
     alone = np.zeros((1, 2, 2, heads, 3), np.float32)
     alone[..., 1] = 1.0
     assert float(pixels.measure_interaction(alone)) == 0.0

@@ -142,7 +142,7 @@ class CrossAttention(keras.layers.Layer):
 
 def measure_interaction(attention: KerasTensor) -> KerasTensor:
     """Returns mean_p sum_(i<j) A_pi A_pj of attention [n, H, W, heads, K]."""
-    shares = ops.mean(attention, axis=-2)  # [n, H, W, K], of sum 1
+    shares = ops.mean(ops.cast(attention, "float32"), axis=-2)  # [n, H, W, K]
     return ops.mean(1.0 - ops.sum(ops.square(shares), axis=-1)) / 2.0
 
 
