@@ -16,7 +16,12 @@ GOOD = {
     "bumps": SMALL,
     "no region": ("--flagfile=smoke.flags", "--region=none"),
     "continuous": (*SMALL, "--coordinates=continuous"),
+    "control": (*SMALL, "--train_all"),
     "stripes": (*SMALL, "--dataset=stripes", "--num_bumps=5"),
+    "several images": (
+        *("--dataset=table", "--data=own.npz", "--model=mlp"),
+        *("--factors=a,b", "--region=a:2,b:2"),
+    ),
     "digit": (
         "--flagfile=rotated_mnist.flags",
         "--digit_source=stand_in",
@@ -56,7 +61,15 @@ def find(dataset: Dataset, train: Examples, ood: Examples) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("kind", GOOD)
-def test_good_data_have_no_anomalies(kind: str, tmp_path: Path) -> None:
+def test_good_data_have_no_anomalies(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    images = np.random.default_rng(0).random((18, 4, 4))
+    images[0] = 0.5  # blank as it is
+    classes = np.argwhere(np.ones((3, 3, 2)))
+    names = ["a", "b", "c"]
+    np.savez("own.npz", images=images, classes=classes, names=names)
     config = parse_config(list(GOOD[kind]))
     materialize(config, tmp_path)
     assert validate_datasets([config], tmp_path) == []
