@@ -3,14 +3,18 @@
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tfcomp import train
 from tfcomp.config import own_settings, run_flags
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.own_settings import declare_setting
-from tfcomp.config.run_config import make_config
+from tfcomp.config.run_config import RunConfig, make_config
+from tfcomp.statistics.metric import REAL
+from tfcomp.statistics.seed_statistics import summarize
 from tfcomp.sweeps.sweep_run import define_flags, make_sweep
+from tfcomp.tables.flatten import NO_FLAGS
 
 SOURCE = """
 from tfcomp.config.own_settings import declare_setting
@@ -72,7 +76,8 @@ def test_a_record_imports_nothing(plugin: str, tmp_path: Path) -> None:
     [
         ("petals", 6, {}, "declared already"),
         ("two words", 1, {}, "Python variable"),
-        ("low", 1, {"minimum": 2}, "at least 2"),
+        ("lowest", 1, {"minimum": 2}, "at least 2"),
+        ("value", 1, {}, "named otherwise: tables have such a column"),
     ],
 )
 def test_impossible_declarations(
@@ -82,6 +87,14 @@ def test_impossible_declarations(
     declare_setting("petals", 5, "Petals.")  # imported again
     with pytest.raises(ValueError, match=problem):
         declare_setting(name, default, "Help.", **rules)
+
+
+def test_no_setting_is_named_as_a_column() -> None:
+    """Else sweeps end in errors, and `compare` averages two values of it."""
+    settings = pd.DataFrame({"a": [1], "score": [1], "value": [1], "seed": [0]})
+    summary = summarize(settings, ["a", "score"], lambda _: REAL)
+    columns = {*summary, *(NO_FLAGS - {*RunConfig().to_flags()})} - {"a"}
+    assert columns <= {*own_settings.COLUMNS}
 
 
 def test_name_of_another_flag(plugin: str, tmp_path: Path) -> None:

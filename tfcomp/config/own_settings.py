@@ -6,6 +6,12 @@ from typing import Any
 
 from tfcomp.config.settings import check_value, list_broken_rules, setting
 
+# Columns that tables of runs and sweeps have beside those of settings.
+COLUMNS = (
+    "run name study folder setting round tfcomp tensorflow keras numpy devices "
+    "cores threads onednn measured_with trial status reason axis place value "
+    "quantity epoch stage score mean sd low high n"
+).split()
 # Name to declaration, and to the plugin that was being imported.
 _DECLARED: dict[str, tuple[dataclasses.Field, str]] = {}
 IMPORTING = [""]  # plugins, the innermost last
@@ -32,14 +38,16 @@ def declare_setting(name: str, default: Any, help: str, **rules: Any) -> None:
         **rules: `minimum`, `maximum`, `above`, `choices`.
 
     Raises:
-        ValueError: The name cannot be a flag or is declared differently
-            already, or the default breaks the rules.
+        ValueError: The name cannot be a flag, is a column of tables or is
+            declared differently already, or the default breaks the rules.
     """
     field = setting(default, help, **rules)
     field.name = name
     problems = [*list_broken_rules(field, default)]
     if not name.isidentifier():
         problems = ["named as a Python variable"]
+    if name in COLUMNS:
+        problems = ["named otherwise: tables have such a column"]
     if problems:
         raise ValueError(f"the setting {name} must be {problems[0]}")
     known, plugin = _DECLARED.get(name, (field, IMPORTING[-1]))
