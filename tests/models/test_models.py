@@ -94,6 +94,7 @@ def test_output_is_float32_under_mixed_precision() -> None:
         (["--model=slots", "--groups=x+x,y"], "as in x_a[+]y_a,x_b[+]y_b"),
         ([*ACTING, "--encoding=bump"], "--encoding must be one_hot"),
         ([*ACTING, "--precision=mixed_bfloat16"], "--precision must be float"),
+        ([*ACTING, "--l1_weight=0.1"], "--l1_weight must be 0.0 for the model"),
         ([*ACTING, "--channels=x,x"], "--channels must be all, or some of"),
         ([*ACTING, "--channels=x,color"], "--channels must be all, or some"),
         ([*ACTING, "--groups=x+y"], "--groups must name each factor once"),

@@ -19,6 +19,7 @@ from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.evaluation.evaluator import Evaluator
+from tfcomp.models.acting_starts import find_background
 from tfcomp.models.stages import make_model
 from tfcomp.training.fit import compile_model, count_steps
 
@@ -81,7 +82,10 @@ def prepare_models(
     config: RunConfig, dataset: Dataset, strategy: tf.distribute.Strategy
 ) -> Iterator[PreparedModels]:
     """Yields the models of a run, and caches them if the block succeeds."""
-    key = json.dumps(config.identity() | {"seed": None})
+    # Of the training images, which another seed may choose.
+    is_acting = config.model.model == "acting"
+    ground = find_background(dataset).tolist() if is_acting else None
+    key = json.dumps(config.identity() | {"seed": None, "ground": ground})
     # Taken out while in use, so that no other thread finds them.
     models = _kept.pop(key, None)
     others = [] if config.plugins else list_evaluators()

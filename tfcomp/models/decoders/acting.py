@@ -38,7 +38,8 @@ _VERBS = {
 def _check_acting(config: RunConfig, dataset: Dataset) -> None:
     if config.training.num_replicas > 1:
         raise registry.refuse(config, "num_replicas", "must be at most 1")
-    for flag, value in {"encoding": "one_hot", "precision": "float32"}.items():
+    needed = {"encoding": "one_hot", "precision": "float32", "l1_weight": 0.0}
+    for flag, value in needed.items():
         if config.to_flags()[flag] != value:
             raise registry.refuse(config, flag, f"must be {value}")
     if config.model.groups:
