@@ -40,7 +40,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 # Small networks gain nothing from more, and several tests run at a time.
 os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Its compiler takes half a minute: tests that need it ask for `umap`.
+# Its compiler takes half a minute; a test that needs it deletes this.
 sys.modules["umap"] = None  # type: ignore[assignment]
 # A shell lets what it starts in the background ignore Ctrl-C, and so would
 # the programs that tests start and interrupt.
@@ -78,14 +78,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def rng() -> np.random.Generator:
     """A seeded source of random numbers."""
     return np.random.default_rng(0)
-
-
-@pytest.fixture(scope="module")
-def umap() -> Iterator[None]:
-    """Lets the tests of a module use UMAP."""
-    del sys.modules["umap"]
-    yield
-    sys.modules["umap"] = None  # type: ignore[assignment]
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -141,12 +133,6 @@ def make_smoke(tmp_path: Path) -> Callable[..., RunConfig]:
     """Makes a smoke run with more flags, which has not been started."""
     quick = "--pictures=false --export=false --layerwise_every=0".split()
     return functools.partial(make_smoke_config, tmp_path, *quick)
-
-
-@pytest.fixture
-def smoke_config(make_smoke: Callable[..., RunConfig]) -> RunConfig:
-    """A smoke run that has not been started."""
-    return make_smoke()
 
 
 @pytest.fixture

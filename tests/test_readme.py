@@ -40,14 +40,6 @@ def find_block(page: str, marker: str) -> str:
     return re.search(pattern, read_page(page), re.DOTALL)[1]
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user's folder: the working directory, whose modules can be imported."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    return tmp_path
-
-
 def test_analysis_of_another_model(capsys: pytest.CaptureFixture) -> None:
     exec(compile(find_block(EXTENDING, "runnable"), EXTENDING, "exec"), {})
     lines = capsys.readouterr().out.split()
@@ -55,14 +47,19 @@ def test_analysis_of_another_model(capsys: pytest.CaptureFixture) -> None:
     assert all(0.5 <= float(score) <= 1 for score in lines[1::2])
 
 
-def test_own_factors_renderer_region_and_model(folder: Path) -> None:
-    (folder / "my_rings.py").write_text(find_block(EXTENDING, "own factors"))
+def test_own_factors_renderer_region_and_model(
+    working_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(working_folder)
+    (working_folder / "my_rings.py").write_text(
+        find_block(EXTENDING, "own factors")
+    )
     pattern = r"tfcomp train (--plugins=my_rings .*)"
     command = re.search(pattern, read_page(EXTENDING))[1]
     flags = [*command.split(), "--epochs=2", "--layerwise_every=0"]
     flags += ["--pictures=false", "--export=false"]
     assert train.main(["train", *flags]) == 0
-    run = folder / "tensorboard_logs/rings"
+    run = working_folder / "tensorboard_logs/rings"
     assert (run / "metrics.json").exists()
     assert analyze.main(["analyze", f"--run={run}", "--sections=errors"]) == 0
     assert (run / "analysis" / "landscape_rings.png").exists()

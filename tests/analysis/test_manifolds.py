@@ -1,6 +1,7 @@
 """Manifolds: planted components, curves with and without a jump, UMAP."""
 
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -136,9 +137,10 @@ def test_dead_stage_has_no_components_and_is_not_embedded(units: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("without_compiler", ["1", ""])
 def test_umap_keeps_neighbors_and_is_reproducible(
-    without_compiler: str, umap: None, monkeypatch: pytest.MonkeyPatch
+    without_compiler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its compiler takes half a minute, its Python code some seconds."""
+    monkeypatch.delitem(sys.modules, "umap")
     if not manifolds.has_umap():
         pytest.skip("umap-learn is not installed")
     monkeypatch.setenv("NUMBA_DISABLE_JIT", without_compiler)

@@ -1,7 +1,6 @@
 """Held-out images that training contains, through the whole chain."""
 
 import json
-from typing import Any
 
 import numpy as np
 import pytest
@@ -32,11 +31,6 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> RunConfig:
     return parse_config([*DATA, f"--region={PART}", *QUICK, *places])
 
 
-@pytest.fixture(scope="module")
-def metrics(config: RunConfig) -> dict[str, Any]:
-    return train_run(config)
-
-
 def test_a_network_that_only_copies_has_no_new_image(config: RunConfig) -> None:
     """Draws held-out ellipses exactly, and nothing for held-out hearts."""
     dataset = make_dataset(config)
@@ -55,9 +49,8 @@ def test_a_network_that_only_copies_has_no_new_image(config: RunConfig) -> None:
 
 
 @pytest.mark.slow
-def test_the_run_has_scores_of_new_images(
-    config: RunConfig, metrics: dict[str, Any]
-) -> None:
+def test_the_run_has_scores_of_new_images(config: RunConfig) -> None:
+    metrics = train_run(config)
     assert metrics["ood_new"].keys() == metrics["ood"].keys()
     assert metrics["points"] == {"id": 120, "ood": 24, "ood_new": 12}
     assert metrics["copies"]["num_copies"] == 12

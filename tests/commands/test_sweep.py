@@ -12,7 +12,7 @@ import pytest
 import tfcomp
 from tests.sweeps.pool_here import PoolHere
 from tfcomp import sweep
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.sweeps import workload
 from tfcomp.sweeps.sweep_run import Sweep
 
@@ -216,6 +216,16 @@ def test_flags_that_repeat_a_sweep(start: Start) -> None:
     folder = tfcomp.run_sweep("smoke", grid=axes, **numbers)
     assert POOL.ran == [] and folder == Path("tensorboard_logs/s")
     assert read("trials.csv") == rows
+
+
+def test_mistakes_write_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for flag in ("--grid=depht=2", "--seeds=0"):
+        with pytest.raises((ConfigError, RunError), match="--(depht|seeds) "):
+            sweep.main([*COMMAND, flag])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_single_run_is_not_a_sweep(start: Start, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from tfcomp.evaluation.loading import LoadedRun, load_run
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.evaluation.run_metrics import compute_metrics
 from tfcomp.models.stages import make_model
+from tfcomp.report.report_build import MAKERS
 
 SIZES = (2, 4, 5)
 FILES = ("run.flags", "metrics.json", "model.keras")
@@ -123,6 +124,10 @@ def test_metrics_of_a_part_of_the_grid(table: Path) -> None:
     assert np.isfinite(study.for_maps.error_ratio).all()
     known = {*map(tuple, study.splits.all.factors)}
     assert known >= {*map(tuple, study.for_maps.splits.grid)}
+    exhibits = [
+        e for n in ("errors", "kernels") for e in MAKERS[n]([study]).exhibits
+    ]
+    assert not [e.name for e in exhibits if "schmidt" in e.name]
     measures = compute_metrics(study)
     assert "additive_share" not in measures
     assert np.isfinite(measures["factorization"]).all()

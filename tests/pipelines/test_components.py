@@ -111,28 +111,24 @@ def test_trainer_records_failed_trials(
 # From here on with a run that was not trained by the trainer.
 
 
-@pytest.fixture
-def trained(inputs: Inputs, runs_dir: Path) -> Inputs:
-    """Inputs of the steps after the trainer."""
+def test_good_model_is_pushed_once(
+    inputs: Inputs, runs_dir: Path, tmp_path: Path
+) -> None:
     inputs["runs"].uri = str(runs_dir)
     inputs["examples"].metadata["digest"] = "digest of the examples"
-    return inputs
-
-
-def test_good_model_is_pushed_once(trained: Inputs, tmp_path: Path) -> None:
-    assert call(pipeline.evaluator, trained)
-    call(pipeline.infra_validator, trained)
+    assert call(pipeline.evaluator, inputs)
+    call(pipeline.infra_validator, inputs)
     for _ in range(2):
-        call(pipeline.pusher, trained)
-        assert trained["pushed"].metadata == {"version": "1"}
+        call(pipeline.pusher, inputs)
+        assert inputs["pushed"].metadata == {"version": "1"}
     version = tmp_path / "out" / "tiny" / "1"
-    assert trained["pushed"].uri == str(version)
+    assert inputs["pushed"].uri == str(version)
     evidence = version / "assets.extra" / "evaluation.json"
     verdict = json.loads(evidence.read_text())
     assert verdict["blessed"] is True and verdict["pushed"] == ""
     assert verdict["candidate"] == "smoke"
     lineage = json.loads((version / "assets.extra/lineage.json").read_text())
-    profile = json.loads(trained["profile"])
+    profile = json.loads(inputs["profile"])
     assert lineage["code"] == profile["code"] and lineage["parents"] == []
     assert lineage["data"] == "digest of the examples"
     assert "--region=square:4-8" in lineage["flags"]

@@ -3,7 +3,6 @@
 XLA needs seconds for the smallest convolution on a CPU, so networks are tiny.
 """
 
-import functools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -73,19 +72,6 @@ class Losses(keras.callbacks.Callback):
         self.found.append(logs["loss"])
 
 
-@pytest.fixture(scope="module")
-def fit_once(fit: Fit, tmp_path_factory: pytest.TempPathFactory) -> Fit:
-    """Trains without an interruption, once for all tests."""
-
-    @functools.cache
-    def train(flags: tuple[str, ...]) -> tuple[keras.Model, list[float]]:
-        losses = Losses()
-        model = fit(flags, tmp_path_factory.mktemp("run"), losses)
-        return model, losses.found
-
-    return train
-
-
 @pytest.mark.parametrize(
     "flags",
     [
@@ -95,17 +81,18 @@ def fit_once(fit: Fit, tmp_path_factory: pytest.TempPathFactory) -> Fit:
     ],
 )
 def test_compiled_training_agrees(
-    flags: tuple[str, ...], fit_once: Fit
+    flags: tuple[str, ...], fit: Fit, tmp_path: Path
 ) -> None:
     """After 50 steps, with penalties; losses reach callbacks as before."""
-    ordinary, losses = fit_once((*flags, "--compiled=never"))
-    program, found = fit_once((*flags, "--compiled=always"))
+    old, new = Losses(), Losses()
+    ordinary = fit((*flags, "--compiled=never"), tmp_path / "never", old)
+    program = fit((*flags, "--compiled=always"), tmp_path / "always", new)
     pairs = zip(ordinary.get_weights(), program.get_weights(), strict=True)
     for one, other in pairs:
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-5)
     assert program.optimizer.iterations.numpy() == 50
-    np.testing.assert_allclose(found, losses, rtol=1e-4)
-    assert len(found) == 5
+    np.testing.assert_allclose(new.found, old.found, rtol=1e-4)
+    assert len(new.found) == 5
 
 
 class ReadsEvery(Losses):
@@ -125,17 +112,17 @@ class ReadsEvery(Losses):
 
 
 def test_epochs_of_one_call_give_the_same_bits(
-    fit_once: Fit, fit: Fit, tmp_path: Path
+    fit: Fit, tmp_path: Path
 ) -> None:
     """Two epochs a call or one, also when killed between and resumed."""
     flags = (*MLP, "--compiled=always")
-    expected, losses = fit_once(flags)
-    killed, resumed = ReadsEvery(3), ReadsEvery()
+    whole, killed, resumed = Losses(), ReadsEvery(3), ReadsEvery()
+    expected = fit(flags, tmp_path / "whole", whole)
     with pytest.raises(KeyboardInterrupt):
-        fit(flags, tmp_path, killed)
-    assert killed.found == losses[:3]
-    check_equal(expected, fit(flags, tmp_path, resumed))
-    assert resumed.found == losses[2:]  # no checkpoint within a call
+        fit(flags, tmp_path / "cut", killed)
+    assert killed.found == whole.found[:3]
+    check_equal(expected, fit(flags, tmp_path / "cut", resumed))
+    assert resumed.found == whole.found[2:]  # no checkpoint within a call
 
 
 @pytest.mark.parametrize(

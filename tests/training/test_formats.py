@@ -154,11 +154,6 @@ def saved(smoke_run: RunConfig):
     return tf.saved_model.load(list_versions(smoke_run.export_path)[-1])
 
 
-@pytest.fixture(scope="module")
-def model(smoke_run: RunConfig) -> keras.Model:
-    return keras.models.load_model(Path(smoke_run.run_dir) / "model.keras")
-
-
 @pytest.mark.parametrize("name", ["serving_default", "activations", "geometry"])
 def test_signatures_take_their_columns_and_empty_batches(
     saved: Any, name: str
@@ -170,10 +165,10 @@ def test_signatures_take_their_columns_and_empty_batches(
             saved.signatures[name](factors=tf.zeros((4, width)))
 
 
-def test_geometry_is_semidefinite(smoke_run, saved, model) -> None:
+def test_geometry_is_semidefinite(smoke_run, saved, run) -> None:
     grid = make_dataset(smoke_run).splits.grid
     geometry = saved.signatures["geometry"](factors=grid)
-    jacobians = compute_stage_jacobians(make_stage_model(model), grid)
+    jacobians = compute_stage_jacobians(make_stage_model(run.model), grid)
     for stage, metric in geometry.items():
         values = np.linalg.eigvalsh(metric.numpy().astype(np.float64))
         assert values.min() >= -1e-6 * values.max()
