@@ -72,7 +72,12 @@ def start_tensorflow(is_cli: bool = True) -> Iterator[None]:
                 f"Keras must be set up as {', '.join(LAYERS)}, it is "
                 f"{', '.join(found)} (KERAS_BACKEND, ~/.keras/keras.json)"
             )
-        _set_up_gpus(is_cli)
+        config = sys.modules["tensorflow"].config
+        if config.list_physical_devices("GPU"):
+            # TF32 changes metric tensors by up to a quarter of their size.
+            config.experimental.enable_tensor_float_32_execution(False)
+            if is_cli:  # in a program, random numbers without a seed would fail
+                config.experimental.enable_op_determinism()
         yield
 
 
@@ -85,16 +90,6 @@ def choose_deterministic_kernels() -> None:
 
 def _is_no_retracing(record: logging.LogRecord) -> bool:
     return "tf.function retracing" not in record.getMessage()
-
-
-def _set_up_gpus(is_cli: bool) -> None:
-    """Makes GPUs as exact as a CPU, and commands deterministic."""
-    config = sys.modules["tensorflow"].config
-    if config.list_physical_devices("GPU"):
-        # TF32 changes metric tensors by up to a quarter of their size.
-        config.experimental.enable_tensor_float_32_execution(False)
-        if is_cli:  # in a program, random numbers without a seed would fail
-            config.experimental.enable_op_determinism()
 
 
 def _import_keras() -> None:

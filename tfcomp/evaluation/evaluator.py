@@ -211,7 +211,12 @@ class Evaluator:
     ) -> Iterator[tuple[str, np.ndarray]]:
         """Yields stages and their activations [n, units] at points [n, F]."""
         most = MAX_GROUP_BYTES // (4 * len(points))  # units
-        for group in _group_stages(self.stage_sizes, most):
+        sizes, groups = self.stage_sizes, list[list[str]]()
+        for stage in sizes:
+            if not groups or sum(sizes[s] for s in [*groups[-1], stage]) > most:
+                groups.append([])
+            groups[-1].append(stage)
+        for group in groups:
             reader = self._make_reader(tuple(group))
             activations = self._evaluate(reader, points)
             for name in group:
@@ -240,12 +245,3 @@ class Evaluator:
             unit = (values - factor.low) / (factor.high - factor.low)
             targets += [np.cos(2 * np.pi * unit), np.sin(2 * np.pi * unit)]
         return np.column_stack(targets)
-
-
-def _group_stages(sizes: Mapping[str, int], most: int) -> list[list[str]]:
-    groups: list[list[str]] = []
-    for stage in sizes:
-        if not groups or sum(sizes[s] for s in [*groups[-1], stage]) > most:
-            groups.append([])
-        groups[-1].append(stage)
-    return groups

@@ -219,9 +219,14 @@ def draw_superposed_inputs(
     f(mean g(x'), g(y)): [n_ood, F, H, W, C], NaN where no ID point shares the
     value. None for an index, a model with other inputs, or too large images.
     """
-    decoder = _find_decoder(model)
+    try:
+        code = model.get_layer("code")
+        decoder = keras.Model(code.output, model.output)
+    except ValueError:  # none, or the image depends on something else, too
+        return None
     size = splits.is_ood.sum() * splits.grid.shape[1]
-    if decoder is None or size * math.prod(model.output_shape[1:]) > MAX_SIZE:
+    size *= math.prod(model.output_shape[1:])
+    if isinstance(code, FactorIndex) or size > MAX_SIZE:
         return None
     grid, is_id = splits.grid, splits.is_id
     encoder = make_stage_model(model, ["code"])
@@ -236,13 +241,3 @@ def draw_superposed_inputs(
         drawn = decoder.predict(np.stack(means), verbose=0)
         images.append(drawn[place[splits.is_ood]])
     return np.stack(images, axis=1)
-
-
-def _find_decoder(model: keras.Model) -> keras.Model | None:
-    """Returns the part of a model from codes [m, code] to images."""
-    try:
-        code = model.get_layer("code")
-        decoder = keras.Model(code.output, model.output)
-    except ValueError:  # none, or the image depends on something else, too
-        return None
-    return None if isinstance(code, FactorIndex) else decoder

@@ -73,11 +73,17 @@ def measure_layers(
     pairs = map(" and ".join, itertools.combinations(space.names, 2))
     labels = {"parts": space.names, "pairs": [*pairs]}
     tables: dict[str, list[Row]] = {"layers": [], "parts": [], "pairs": []}
+    shape, share = space.shape, None
+    places = np.ravel_multi_index(index.T, shape)
+    order = np.argsort(places)
+    is_complete = np.array_equal(places[order], np.arange(np.prod(shape)))
     for layer, values in layers.items():
-        shape = space.shape
         kinds = additivity.measure_additivity(values, index, shape, is_ood)
+        if is_complete:
+            tuning = summarize_tuning(compute_tuning(values[order], shape))
+            share = tuning["pair_share_weighted"]
         extra = {
-            "pair_share": _share_pairs(values, index, space),
+            "pair_share": share,
             "nearest_ood": _rate_nearest(values, index, is_ood, space),
             **_align(values, points, is_ood),
         }
@@ -101,17 +107,6 @@ def measure_codes(
     is_ordered = [not factor.categorical for factor in space]
     scores = disentanglement.measure_codes(codes, index, is_ordered)
     return [{"score": name, "value": value} for name, value in scores.items()]
-
-
-def _share_pairs(
-    values: np.ndarray, index: np.ndarray, space: FactorSpace
-) -> float | None:
-    places = np.ravel_multi_index(index.T, space.shape)
-    order = np.argsort(places)
-    if not np.array_equal(places[order], np.arange(np.prod(space.shape))):
-        return None
-    tuning = compute_tuning(values[order], space.shape)
-    return summarize_tuning(tuning)["pair_share_weighted"]
 
 
 def _align(

@@ -171,7 +171,19 @@ def _settle_layout(figure: Figure) -> None:
         _run_engine(figure, MAX_LAYOUT_STEPS)
         if len(_known_places) >= MAX_KNOWN:
             _known_places.clear()
-        _known_places[key] = _list_places(figure)
+        _known_places[key] = [
+            {
+                "position": axes.get_position(original=True),
+                "anchor": axes.get_anchor(),
+                "box_aspect": axes.get_box_aspect(),
+                "aspect": axes.get_aspect(),
+            }
+            for axes in figure.axes
+        ]
+        _known_places[key] += [
+            {"position": t.get_position(), "va": t.get_verticalalignment()}
+            for t in figure.texts
+        ]
     figure.set_layout_engine("none")
 
 
@@ -197,22 +209,6 @@ def _describe_layout(figure: Figure) -> Hashable:
     ]
     size = tuple(figure.get_size_inches())
     return size, repr(engine and engine.get()), tuple(panels), tuple(texts)
-
-
-def _list_places(figure: Figure) -> list[dict[str, Any]]:
-    places: list[dict[str, Any]] = [
-        {
-            "position": axes.get_position(original=True),
-            "anchor": axes.get_anchor(),
-            "box_aspect": axes.get_box_aspect(),
-            "aspect": axes.get_aspect(),
-        }
-        for axes in figure.axes
-    ]
-    return places + [
-        {"position": text.get_position(), "va": text.get_verticalalignment()}
-        for text in figure.texts
-    ]
 
 
 def _run_engine(figure: Figure, steps: int) -> None:

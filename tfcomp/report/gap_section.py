@@ -51,8 +51,16 @@ def make_gaps(analyses: Sequence[RunAnalysis]) -> Section:
     for gap in gaps:
         exhibits += [make_images(*gap), _make_weights(*gap)]
     if gaps:
+        jumps = [
+            {"run": run.name, "curve": curve.label, "stage": stage} | numbers
+            for run, curve, _ in gaps
+            for stage, numbers in run.compare_gap(curve).items()
+        ]
+        unit = "inside the gap / outside"
+        figure = run_exhibits.draw_stage_rows(jumps, JUMP_PANELS, unit)
         table = make_exhibit("interpolation", rows=rows)
-        exhibits = [table, *exhibits, _show_jumps(gaps)]
+        last = make_exhibit("gap_statistics", figure, jumps)
+        exhibits = [table, *exhibits, last]
     return make_section("gaps", exhibits, describe_gaps(rows))
 
 
@@ -142,21 +150,6 @@ def _name_curve(analysis: RunAnalysis, curve: Curve) -> tuple[str, str]:
         return analysis.name, ""
     # Names of levels may have characters that no file name can have.
     return f"{analysis.name}, {curve.label}", f"_{labels.index(curve.label)}"
-
-
-def _show_jumps(
-    gaps: Sequence[Gap],
-) -> Exhibit:
-    """Shows steps and turns of the stages in a gap, and outside of it."""
-    rows = [
-        {"run": analysis.name, "curve": curve.label, "stage": stage} | numbers
-        for analysis, curve, _ in gaps
-        for stage, numbers in analysis.compare_gap(curve).items()
-    ]
-    figure = run_exhibits.draw_stage_rows(
-        rows, JUMP_PANELS, "inside the gap / outside"
-    )
-    return make_exhibit("gap_statistics", figure, rows)
 
 
 @run_exhibits.tell_runs

@@ -17,6 +17,13 @@ from tfcomp.report.page import Section, make_exhibit, make_section
 from tfcomp.report.run_exhibits import UNTRAINED, Row
 
 Grams = dict[str, np.ndarray]
+# Columns of the table, and what they show.
+ALIGNMENTS = {
+    "factorized": "alignment_factorized",
+    "conjunctive": "alignment_conjunctive",
+    "factorized (smooth)": "alignment_factorized_smooth",
+    "conjunctive (smooth)": "alignment_radial",
+}
 
 
 def make_superposition(analyses: Sequence[RunAnalysis]) -> Section:
@@ -88,9 +95,24 @@ def make_kernels(analyses: Sequence[RunAnalysis]) -> Section:
         grams["truth, cosine"] = kernels.compute_cosine_gram(
             analysis.bright_truth
         )
-        alignment += _list_alignments(analysis, grams)
+        for name, gram in grams.items():
+            scores = analysis.align(gram)
+            row = {c: scores.get(key) for c, key in ALIGNMENTS.items()}
+            alignment.append({"run": analysis.name, "similarity": name} | row)
         if analysis.is_plane:
-            regression += _list_regressions(analysis)
+            regression += [
+                {
+                    "run": analysis.name,
+                    "target": target,
+                    "kernel": name,
+                    "scales": " ".join(f"{scale:g}" for scale in fit.scales),
+                    "ridge": fit.ridge,
+                    "r2_id": fit.r2_id,
+                    "r2_ood": fit.r2_ood,
+                }
+                for target, fits in analysis.kernel_fits.items()
+                for name, fit in fits.items()
+            ]
         if analysis.splits.is_complete:
             exhibits.append(_make_terms(analysis, grams))
     tables = [
@@ -114,21 +136,6 @@ def compute_grams(outputs: np.ndarray) -> Grams:
         ),
         "overlap": kernels.compute_overlap_gram(outputs),
     }
-
-
-def _list_alignments(analysis: RunAnalysis, grams: Grams) -> list[Row]:
-    columns = {
-        "factorized": "alignment_factorized",
-        "conjunctive": "alignment_conjunctive",
-        "factorized (smooth)": "alignment_factorized_smooth",
-        "conjunctive (smooth)": "alignment_radial",
-    }
-    rows = []
-    for name, gram in grams.items():
-        scores = analysis.align(gram)
-        row = {"run": analysis.name, "similarity": name}
-        rows.append(row | {c: scores.get(key) for c, key in columns.items()})
-    return rows
 
 
 def make_matrices(analysis: RunAnalysis, grams: Grams) -> Exhibit:
@@ -189,19 +196,3 @@ def _make_terms(analysis: RunAnalysis, grams: Grams) -> Exhibit:
             ylabel="explained fraction",
         )
     return run_exhibits.show_run(analysis, "schmidt", figure, [*rows.values()])
-
-
-def _list_regressions(analysis: RunAnalysis) -> list[Row]:
-    return [
-        {
-            "run": analysis.name,
-            "target": target,
-            "kernel": name,
-            "scales": " ".join(f"{scale:g}" for scale in fit.scales),
-            "ridge": fit.ridge,
-            "r2_id": fit.r2_id,
-            "r2_ood": fit.r2_ood,
-        }
-        for target, fits in analysis.kernel_fits.items()
-        for name, fit in fits.items()
-    ]

@@ -83,7 +83,17 @@ def build_report(
         rule = "must be at least one, with names of different letters"
         raise ConfigError("models", rule, runs)
     make_folder(folder)
-    made = _make_sections(analyses, names)
+    subjects = {
+        name: [*filter(SUBJECTS.get(name), analyses)]
+        for name in names
+        if name in MAKERS
+    }
+    makers = [name for name, about in subjects.items() if about]
+    made = [
+        MAKERS[name](subjects[name])
+        for name in show_progress(makers, "report", "section", len(makers))
+    ]
+    made += make_user_sections(analyses, names)
     if between:
         made.append(gap_section.make_between(analyses, between))
     explorer = explorer_fragment(analyses) if "explorer" in names else ""
@@ -105,7 +115,10 @@ def build_report(
     )
     files = [p for exhibit in progress for p in save_exhibit(exhibit, folder)]
     page = folder / "report.html"
-    title = f"Analysis of {_name_settings(analyses)}"
+    settings = list(dict.fromkeys(analysis.setting for analysis in analyses))
+    subject, count = "; ".join(settings), f"{len(analyses)} runs"
+    if len(settings) < len(analyses):
+        subject = count if len(settings) == 1 else f"{subject} ({count})"
     made = [
         dataclasses.replace(
             s, exhibits=[e for e in s.exhibits if e.name not in first]
@@ -113,33 +126,11 @@ def build_report(
         for s in made
     ]
     subtitle = _describe_data(analyses)
-    text = render_page(title, subtitle, answer, made, folder, explorer)
+    text = render_page(
+        f"Analysis of {subject}", subtitle, answer, made, folder, explorer
+    )
     write_text(page, text)
     return [page, *files]
-
-
-def _make_sections(
-    analyses: Sequence[RunAnalysis], names: Sequence[str]
-) -> list[Section]:
-    subjects = {
-        name: [*filter(SUBJECTS.get(name), analyses)]
-        for name in names
-        if name in MAKERS
-    }
-    makers = [name for name, runs in subjects.items() if runs]
-    made = [
-        MAKERS[name](subjects[name])
-        for name in show_progress(makers, "report", "section", len(makers))
-    ]
-    return made + make_user_sections(analyses, names)
-
-
-def _name_settings(analyses: Sequence[RunAnalysis]) -> str:
-    settings = list(dict.fromkeys(analysis.setting for analysis in analyses))
-    count = f"{len(analyses)} runs"
-    if len(settings) == len(analyses):
-        return "; ".join(settings)
-    return count if len(settings) == 1 else f"{'; '.join(settings)} ({count})"
 
 
 def _describe_data(analyses: Sequence[RunAnalysis]) -> str:
