@@ -14,6 +14,9 @@ import tensorflow as tf
 
 import tfcomp
 from tests.datasets.own_tables import CLASSES, IMAGES
+from tfcomp.analysis.kernels import compute_cosine_gram
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import make_dataset
 from tfcomp.datasets.factor_table import FactorTable
 
 TABLE = FactorTable(IMAGES, CLASSES, names=list("abc"))
@@ -135,6 +138,13 @@ def test_scores_of_a_stochastic_model_are_averaged(
     assert sd == pytest.approx(0.04, rel=0.05)
     assert "ood sd" in repr(result)
     assert "means of 40 evaluations" in result.run.description
+
+
+def test_a_dataset_keeps_the_width_of_its_bumps() -> None:
+    data = make_dataset(parse_config(["--flagfile=smoke.flags", "--sigma=2"]))
+    result = tfcomp.evaluate(lambda f: data.render_array(f), data).analysis
+    gram = compute_cosine_gram(result.bright_truth)
+    assert result.align(gram)["alignment_radial"] == pytest.approx(1, abs=1e-4)
 
 
 def test_a_module_of_pytorch_is_called_for_inference(

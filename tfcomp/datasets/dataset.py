@@ -53,6 +53,7 @@ class Dataset:
             where one has several.
         draw_all: From factors [n, F] to all images of these combinations, where
             one has several.
+        sigma: Standard deviation of bumps (px); 0 if there are none.
         noise: Standard deviation of Gaussian noise that batches add.
         weights: How often batches have each row of the training table, in
             relation to each other [n]; None for equally often.
@@ -79,6 +80,7 @@ class Dataset:
     draw_train: Render | None = None
     compare: Callable[..., tuple[np.ndarray, np.ndarray]] | None = None
     draw_all: Render | None = None
+    sigma: float = 0.0
     noise: float = 0.0
     weights: np.ndarray | None = None
     balance: bool = False

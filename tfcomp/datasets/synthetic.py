@@ -75,7 +75,7 @@ def _build(config: RunConfig, space: FactorSpace, **others: Any) -> Dataset:
     gaussians = _call("render_gaussians", size, data.sigma, data.polarity)
     usual: dict[str, Any] = {"render": gaussians, "polarity": data.polarity}
     usual |= {"image_shape": (size, size, 1), "has_background": True}
-    usual["is_continuous"] = True
+    usual |= {"is_continuous": True, "sigma": data.sigma}
     usual |= {"size_flag": "grid_size", "license": "mit"}
     return build_dataset(config, space, **usual | others)
 

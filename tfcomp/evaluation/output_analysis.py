@@ -176,7 +176,8 @@ class OutputAnalysis:
         points = (gram, self.splits.grid, self.splits.is_ood)
         numbers = summarize_alignment(*points)
         if self.is_plane:  # also with overlaps of bumps in place of deltas
-            smooth = summarize_alignment(*points, self.run.config.data.sigma)
+            sigma = self.dataset.sigma or self.run.config.data.sigma
+            smooth = summarize_alignment(*points, sigma)
             factorized = smooth["alignment_factorized"]
             numbers["alignment_factorized_smooth"] = factorized
             numbers["alignment_radial"] = smooth["alignment_conjunctive"]
