@@ -16,7 +16,7 @@ from tfcomp.evaluation.verbalize import describe_common, name_runs
 from tfcomp.models.stages import make_model
 from tfcomp.report.report_build import make_answer
 from tfcomp.report.run_exhibits import group_runs, rename_runs
-from tfcomp.report.run_section import make_errors
+from tfcomp.report.run_section import make_errors, make_output_rows
 from tfcomp.report.score_table import ScoredRun, make_table, score_runs
 
 HASHES = ("0123456789abcdef", "fedcba9876543210", "00112233aabbccdd")
@@ -106,13 +106,20 @@ def test_seeds_of_a_setting_are_in_order() -> None:
     assert make_table(runs).rows[0]["untrained"] is None  # one lacks its own
 
 
-def test_the_axis_of_two_references_has_both_names(
-    series: list[RunAnalysis],
-) -> None:
+def test_models_from_elsewhere_have_no_flags(series: list[RunAnalysis]) -> None:
     corner = np.stack(np.divmod(np.arange(36), 6), axis=1)
     images = np.random.default_rng(0).random((36, 4, 4)).astype("f4")
     table = tfcomp.FactorTable(images, corner, names=["x", "y"])
-    other = tfcomp.evaluate(table.draw, table, "x:3-5,y:3-5").analysis
+    regions = {"a": "x:3-5,y:3-5", "b": "x:0,y:0"}
+    models = [
+        tfcomp.evaluate(table.draw, table, region, name=name).analysis
+        for name, region in regions.items()
+    ]
+    assert [model.name for model in rename_runs(models)] == ["a", "b"]
+    other = models[0]
+    columns = ["run", "subset", *other.evaluation.scores["id"]]
+    assert list(make_output_rows([other, series[0]]).rows[0]) == columns
+    # Each has a reference of its own.
     named = {e.name: e for e in make_errors([series[0], other]).exhibits}
     (axes,) = named["border"].figure.axes
     names = "MSE / MSE of a blank image or the mean training image"

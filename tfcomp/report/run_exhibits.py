@@ -47,8 +47,8 @@ def group_runs(analyses: Sequence[RunAnalysis]) -> list[list[RunAnalysis]]:
 
 
 def rename_runs(analyses: Sequence[RunAnalysis]) -> list[RunAnalysis]:
-    """Names several runs by their settings (`name_runs`)."""
-    if len(analyses) < 2:
+    """Names several runs by their settings; models from elsewhere have none."""
+    if len(analyses) < 2 or any(a.run.path is None for a in analyses):
         return list(analyses)
     names = name_runs([analysis.run.config for analysis in analyses])
     return [a.rename(*both) for a, both in zip(analyses, names, strict=True)]

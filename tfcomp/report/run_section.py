@@ -20,7 +20,6 @@ from tfcomp.models.decoders.acting import describe_pose_terms
 from tfcomp.report import run_exhibits
 from tfcomp.report.page import Section, make_exhibit, make_section
 from tfcomp.report.run_exhibits import Row
-from tfcomp.statistics.seed_statistics import choose_flags
 
 # Flags that the table always has, beside flags in which runs differ.
 SETTINGS = "dataset encoding model depth width epochs seed".split()
@@ -118,8 +117,6 @@ def make_output_rows(
     splits, data = first.splits, first.dataset
     if rows is None:
         rows = pictures.choose_spread(np.flatnonzero(splits.is_ood))
-    settings = [analysis.run.config.identity() for analysis in analyses]
-    flags = choose_flags(settings)
     labels = labels or [analysis.name for analysis in analyses]
     images = {"truth": data.to_pictures(first.evaluation.truth[rows])}
     for label, analysis in zip(labels, analyses, strict=True):
@@ -132,13 +129,8 @@ def make_output_rows(
         column_titles=pictures.title_points(data, rows),
     )
     table = [
-        {
-            "run": analysis.name,
-            **{flag: setting[flag] for flag in flags},
-            "subset": subset,
-            **scores,
-        }
-        for analysis, setting in zip(analyses, settings, strict=True)
+        {"run": analysis.name, "subset": subset, **scores}
+        for analysis in analyses
         for subset, scores in analysis.evaluation.scores.items()
     ]
     return make_exhibit(
