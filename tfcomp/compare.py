@@ -97,15 +97,12 @@ def tabulate_settings(
     for setting, group in groups:
         row = dict(zip(varied, setting, strict=False)) | {"seeds": len(group)}
         for score in scores:
-            values, limits = (
-                numbers.loc[group["run"], score],
-                find_limits(score),
-            )
-            found = seed_statistics.compute_statistics([*values], limits=limits)
+            limits = find_limits(score)
+            values = numbers.loc[group["run"], score].tolist()
+            found = seed_statistics.compute_statistics(values, limits)
             columns = (f"{score} {n}" for n in ("mean", "sd", "low", "high"))
-            row |= zip(
-                columns, seed_statistics.list_numbers(found), strict=True
-            )
+            known = seed_statistics.list_numbers(found)
+            row |= zip(columns, known, strict=True)
         rows.append(row)
     return pd.DataFrame(rows, dtype=object)
 

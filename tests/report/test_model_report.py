@@ -123,6 +123,11 @@ def test_what_a_notebook_shows(
     # Scores that do not apply are not listed.
     assert "position" not in repr(shapes) and "relative_mse" in repr(shapes)
     assert set(shapes.scores["id"]) == {"mse", "relative_mse", "r2"}
+    # An image that the reference equals, and that is drawn, is no error.
+    grays = np.linspace(0, 1, 3)[:, None, None] * np.ones((4, 4))
+    table = tfcomp.FactorTable(grays, np.arange(3)[:, None], names=["x"])
+    gray = tfcomp.evaluate(table.draw, table).to_frame()
+    assert gray["relative_mse"].tolist() == [0, 0, 0]
     named = tfcomp.evaluate(run.model, run.dataset, name="<b>")
     assert "&lt;b" in named._repr_html_()
 

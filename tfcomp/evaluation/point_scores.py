@@ -144,7 +144,13 @@ def compute_error_ratio(dataset: Dataset, evaluation: Evaluation) -> np.ndarray:
     truth, points = evaluation.truth, dataset.splits.grid
     blank = np.broadcast_to(dataset.reference, truth.shape)
     error = compute_mse(dataset, points, evaluation.images, truth)
-    return error / compute_mse(dataset, points, blank, truth)
+    return divide(error, compute_mse(dataset, points, blank, truth))
+
+
+def divide(values: np.ndarray, by: np.ndarray) -> np.ndarray:
+    """Divides values; 0 / 0 is 0, and another value over 0 is infinite."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(values == 0, 0.0, values / by)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ Runs on the same data, with the same held-out combinations and training
 examples, are a *group*: it has true images and predictions without a network.
 """
 
+import dataclasses
 import html
 import itertools
 import json
@@ -22,7 +23,11 @@ from tfcomp.datasets.views import MAX_EXPLORED, from_contrast
 from tfcomp.evaluation.kept_outputs import read_outputs
 from tfcomp.evaluation.metrics import list_metrics
 from tfcomp.evaluation.pictures import label_error
-from tfcomp.evaluation.point_scores import compute_mse, score_points
+from tfcomp.evaluation.point_scores import (
+    compute_error_ratio,
+    divide,
+    score_points,
+)
 from tfcomp.evaluation.reference_scores import draw_references
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import make_sprite, pack_bytes, round_numbers
@@ -194,7 +199,7 @@ def _describe_stage(analysis: RunAnalysis, stage: str) -> Data:
         "name": stage,
         "units": numbers.tolist(),
         "ranges": round_numbers(np.hstack([low, high])),
-        "maps": pack_bytes(_divide(finite - low, high - low), 255),
+        "maps": pack_bytes(divide(finite - low, high - low), 255),
     }
     if not space.ordered:
         return described
@@ -202,7 +207,7 @@ def _describe_stage(analysis: RunAnalysis, stage: str) -> Data:
     metrics = np.nan_to_num(analysis.metrics[stage]) * steps[:, None] * steps
     lengths = np.sqrt(np.diagonal(metrics, axis1=1, axis2=2).clip(0))
     cosines = [
-        _divide(metrics[:, a, b], lengths[:, a] * lengths[:, b])
+        divide(metrics[:, a, b], lengths[:, a] * lengths[:, b])
         for a, b in itertools.combinations(range(len(steps)), 2)
     ]
     longest = float(lengths.max(initial=0.0))
@@ -215,13 +220,8 @@ def _describe_stage(analysis: RunAnalysis, stage: str) -> Data:
 
 
 def _rate(analysis: RunAnalysis, images: np.ndarray) -> np.ndarray:
-    dataset, truth = analysis.dataset, analysis.evaluation.truth
-    blank = np.broadcast_to(dataset.reference, truth.shape)
-    error, most = (
-        compute_mse(dataset, dataset.splits.grid, shown, truth)
-        for shown in (images, blank)
-    )
-    return _divide(error, most)
+    found = dataclasses.replace(analysis.evaluation, images=images)
+    return compute_error_ratio(analysis.dataset, found)
 
 
 def list_ranges(images: np.ndarray) -> dict[int, list[float | None]]:
@@ -243,9 +243,3 @@ def _list_epochs(analysis: RunAnalysis) -> list[Data]:
         errors = round_numbers(_rate(analysis, images))
         listed.append(described | {"errors": errors})
     return listed
-
-
-def _divide(values: np.ndarray, by: np.ndarray) -> np.ndarray:
-    """Divides values; 0 / 0 is 0, and another value over 0 is infinite."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(values == 0, 0.0, values / by)

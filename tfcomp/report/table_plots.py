@@ -139,8 +139,7 @@ def plot_curves(
 
 def average(table: DataFrame, limits: Limits) -> DataFrame:
     """Returns the means of columns [seeds, places], with intervals."""
-    each = [table[name] for name in table.columns]
-    found = [estimate_mean(list_by_seed(column), limits) for column in each]
+    found = [estimate_mean(list_by_seed(table[n]), limits) for n in table]
     rows = [(e.mean, e.low, e.high) if e else (None,) * 3 for e in found]
     return pd.DataFrame(rows, list(table), ["mean", "low", "high"], float)
 
