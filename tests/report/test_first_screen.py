@@ -16,7 +16,11 @@ from tfcomp.evaluation.verbalize import describe_common, name_runs
 from tfcomp.models.stages import make_model
 from tfcomp.report.report_build import make_answer
 from tfcomp.report.run_exhibits import group_runs, rename_runs
-from tfcomp.report.run_section import make_errors, make_output_rows
+from tfcomp.report.run_section import (
+    make_errors,
+    make_landscapes,
+    make_output_rows,
+)
 from tfcomp.report.score_table import ScoredRun, make_table, score_runs
 
 HASHES = ("0123456789abcdef", "fedcba9876543210", "00112233aabbccdd")
@@ -116,6 +120,11 @@ def test_models_from_elsewhere_have_no_flags(series: list[RunAnalysis]) -> None:
         for name, region in regions.items()
     ]
     assert [model.name for model in rename_runs(models)] == ["a", "b"]
+    # Four runs, two on each of two splits, have two maps of errors.
+    several = [models[0], series[0], models[0].rename("c", "c"), series[1]]
+    maps = [e.name for e in make_landscapes(several)]
+    assert maps == ["landscape_a", "landscape_run_0"]
+    assert [e.name for e in make_landscapes(series)] == ["landscape"]
     other = models[0]
     columns = ["run", "subset", *other.evaluation.scores["id"]]
     assert list(make_output_rows([other, series[0]]).rows[0]) == columns

@@ -176,15 +176,18 @@ def make_landscapes(
     """Maps errors: an exhibit for runs with the same factors and region."""
     mapped = [analysis for analysis in analyses if analysis.has_map]
     groups = run_exhibits.group_runs(mapped)
-    return [_make_landscape(group, kind) for group in groups]
+    is_joint = len(groups) == 1 and len(mapped) > 1
+    return [_make_landscape(group, kind, is_joint) for group in groups]
 
 
-def _make_landscape(analyses: Sequence[RunAnalysis], kind: str) -> Exhibit:
+def _make_landscape(
+    analyses: Sequence[RunAnalysis], kind: str, is_joint: bool
+) -> Exhibit:
     errors = {
         analysis.name: analysis.for_maps.error_ratio for analysis in analyses
     }
     first = analyses[0].for_maps
-    suffix = "" if len(analyses) > 1 else f"_{to_file_name(first.name)}"
+    suffix = "" if is_joint else f"_{to_file_name(first.name)}"
     return make_exhibit(
         kind,
         pictures.picture_maps(
