@@ -149,6 +149,8 @@ def test_range() -> None:
     ("flag", "message"),
     [
         ("--plateau_patience=2", "--plateau_patience must be 0"),
+        ("--id_target=0.05", "--id_target must be 0"),
+        ("--model=hard_rendering", "--axes must give each axis"),
         ("--examples_dir=somewhere", "--examples_dir must be empty"),
         ("--region=nope", r"--region is decided by the search .--regions"),
     ],

@@ -19,7 +19,9 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.settings import LARGEST
 from tfcomp.datasets import make_dataset
+from tfcomp.datasets.factors import make_pixel_space
 from tfcomp.datasets.regions import split_region
+from tfcomp.models.decoders.forced_rendering import parse_axes
 from tfcomp.storage import files
 from tfcomp.storage.code_version import compute_code_version, hash_modules
 from tfcomp.studies.thresholds.search_settings import SearchSettings
@@ -28,6 +30,7 @@ from tfcomp.sweeps.grid import MAX_ITEMS, compute_hash
 # Flags of a run that a search cannot follow, and why.
 RULES = {
     "plateau_patience": "must be 0 for a threshold search",
+    "id_target": "must be 0 for a threshold search, which restarts nothing",
     "examples_dir": "must be empty for a threshold search, which has many "
     "data sets",
     "region": "is decided by the search (--regions)",
@@ -115,6 +118,11 @@ def list_cases(base: RunConfig, settings: SearchSettings) -> list[Case]:
     for name, rule in RULES.items():
         if given[name] != default[name]:
             raise ConfigError(name, rule, given[name])
+    if base.model.model == "hard_rendering":
+        space = make_pixel_space(base.data.grid_size)
+        if any(len(x) > 1 for x in parse_axes(given["axes"], space).values()):
+            rule = "must give each axis, a threshold search prunes none"
+            raise ConfigError("axes", rule, given["axes"])
     kinds = len(settings.variants) * len(settings.sizes)
     if kinds * settings.seeds > MAX_ITEMS:
         rule = f"must make at most {MAX_ITEMS} searches with {kinds} cases"
