@@ -212,6 +212,9 @@ def _interval_test(column: int, text: str, space: FactorSpace) -> Predicate:
     wraps = low > high
     if wraps and not factor.periodic:
         raise ValueError("must have its lower bound first")
+    # The end of a period is its start; an open interval ends before.
+    is_number = last != "max" and not is_class
+    is_round = factor.periodic and is_number and high == factor.high
 
     def test(values: np.ndarray) -> np.ndarray:
         given = values[:, column]
@@ -219,7 +222,8 @@ def _interval_test(column: int, text: str, space: FactorSpace) -> Predicate:
             index = factor.to_index(given)
             given = np.where(index < 0, np.nan, index)
         above, below = given >= low, given <= high
-        return above | below if wraps else above & below
+        inside = above | below if wraps else above & below
+        return inside | (given == factor.low) if is_round else inside
 
     return test
 
