@@ -102,6 +102,8 @@ def test_trials_are_settings_times_seeds() -> None:
     assert [t.config.training.seed for t in trials] == [4, 5, 4, 5]
     assert len({trial.name for trial in trials}) == 4
     assert notes == []
+    _, notes = make([{"depth": 2}], [4, 5], "--seed=7")
+    assert notes == ["ignored: --seed, seeds begin at --first_seed"]
 
 
 def test_folders_of_a_trial() -> None:

@@ -160,6 +160,8 @@ def make_trials(
     places = {"log_dir": str(folder), "export_dir": exports, "resume": True}
     trials: list[Trial] = []
     notes: dict[str, None] = {}
+    if base.training.seed not in (0, *seeds):
+        notes["ignored: --seed, seeds begin at --first_seed"] = None
     for varied in settings:
         config = make_config({**flags, **varied, **places, "seed": seeds[0]})
         here = is_here(flags)
