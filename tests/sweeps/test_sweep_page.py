@@ -183,12 +183,17 @@ def test_a_stage_has_no_mean_where_a_seed_lacks_its_number(tmp_path) -> None:
     for trial, image in zip(trials, (0.5, None), strict=True):
         layers = {"code": None, "stage_0": 0.25, "image": image}
         numbers = {s: {"probe_r2_ood": n} for s, n in layers.items()}
-        content = {"id": {}, "ood": {}, "layers": numbers}
+        content = {"id": {"mse": 0.5}, "ood": {}, "layers": numbers}
+        if image:  # the other one was not measured
+            content["measures"] = {"schmidt": 0.5, "stages": [*layers]}
         (trial.path / "metrics.json").write_text(json.dumps(content))
     settings = cast(Any, SimpleNamespace(pairs="first"))
-    found = compute_numbers("s", trials, settings).layers
-    assert found["stage"].tolist() == [1, 2]
-    assert found["mean"].tolist() == [0.25, None]
+    numbers = compute_numbers("s", trials, settings)
+    assert numbers.layers["stage"].tolist() == [1, 2]
+    assert numbers.layers["mean"].tolist() == [0.25, None]
+    means = numbers.scores.set_index("score")[["mean", "n"]]
+    assert means.loc["id_mse"].tolist() == [0.5, 2]
+    assert means.loc["schmidt"].tolist() == [None, 1]
 
 
 @pytest.mark.parametrize("count", [200, 600])

@@ -1,6 +1,7 @@
 """Statistics over the seeds of a sweep, for its tables, figures and page."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,10 +45,15 @@ def compute_numbers(
     """Computes all statistics of the finished trials of a sweep."""
     flags = list(trials[0].setting)
     results = [(trial, read_result(trial, history=True)) for trial in trials]
+    results = [(trial, result) for trial, result in results if result]
+    known: dict[str, dict[str, float]] = {}  # scores that a seed has, as NaN
+    for trial, result in results:
+        scores = known.setdefault(str(trial.setting), {})
+        scores |= dict.fromkeys(list_scores(result), math.nan)
     rows = [
         (*trial.setting.values(), *number)
         for trial, result in results
-        for number in _list_numbers(trial, result)
+        for number in _list_numbers(trial, result, known[str(trial.setting)])
     ]
     columns = [*flags, "axis", "name", "place", "value"]
     table = pd.DataFrame(rows, columns=columns)
@@ -83,15 +89,14 @@ def compute_numbers(
                 read_metrics(trial.path),
                 f"trials/{trial.name}/",
             )
-            for trial, found in results
-            if found
+            for trial, _ in results
         ],
         describe_common([trial.config.identity() for trial in trials]),
     )
 
 
 def _list_numbers(
-    trial: Trial, rows: Sequence[Row]
+    trial: Trial, rows: Sequence[Row], scores: Mapping[str, float]
 ) -> Iterator[tuple[str, str, int, float]]:
     """Yields axis (seed, stage or epoch), name, place on it, and value."""
     stages: dict[str, int] = {}
@@ -105,7 +110,7 @@ def _list_numbers(
             place = stages.setdefault(stage, len(stages))
             if name in leading:
                 yield "stage", name, place, value
-    for score, value in list_scores(rows).items():
+    for score, value in {**scores, **list_scores(rows)}.items():
         yield "seed", score, trial.seed, value
 
 
