@@ -1,12 +1,16 @@
 """Verdicts on decoders, of runs with planted scores."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.studies.decoders.planted import Run, make_table
+from tests.tables.test_read import write_run
+from tfcomp.config.errors import ConfigError
 from tfcomp.studies.decoders import cells
+from tfcomp.studies.decoders.command import main
 
 
 def make_runs(
@@ -66,6 +70,12 @@ def test_verdict(ood: list[float], worst_id: float, verdict: str) -> None:
     assert cell["fitted"] == len(kept)
     expected = 1 - np.mean(kept or np.nan) / 0.5
     assert cell["ood_r2"] == pytest.approx(expected, nan_ok=True)
+
+
+def test_controls_on_all_combinations_are_left_out(tmp_path: Path) -> None:
+    write_run(tmp_path / "r", "--train_all=true")
+    with pytest.raises(ConfigError, match="finished runs without --train_all"):
+        main(["decoders", f"--runs={tmp_path}", f"--output={tmp_path / 'o'}"])
 
 
 def test_r2_of_other_images_changes_no_cell() -> None:

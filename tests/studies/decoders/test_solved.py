@@ -73,8 +73,13 @@ def test_runs_of_two_settings_are_never_averaged() -> None:
     runs = make_runs(REGIONS[0], "cnn")
     wide = make_runs(REGIONS[0], "cnn", ood=0.2)[:2]
     wide = [(flags | {"width": 99}, metrics) for flags, metrics in wide]
+    # Nor compared with runs on other images.
+    sizes, large = {"sprite_sizes": "3,6,40,32,32"}, {"grid_size": 64}
+    wide += [(f | sizes, m) for f, m in make_runs(REGIONS[0], "mlp")[:1]]
+    wide += [(f | large, m) for f, m in make_runs(REGIONS[0], "slots")[:1]]
     for both in (runs + wide, wide + runs):
-        (row,) = solve(both)[:1].to_dict("records")
+        row, *others = solve(both).to_dict("records")
+        assert all(r["decoder"].startswith("(") for r in others)
         assert (row["decoder"], row["runs"]) == ("cnn", 3)
         assert row["r2"] == pytest.approx(0.96)
 

@@ -35,12 +35,15 @@ def tabulate(settings: dict[str, Any]) -> int:
     check_folder("output", settings["output"])
     # Imported here: bad flags must be answered without pandas.
     from tfcomp.studies.decoders import cells, report, splits
-    from tfcomp.tables import read_results
+    from tfcomp.tables.read import Results, read_results
 
-    results = read_results(split_names(settings["runs"]), history=False)
-    if not results.loaded:
-        raise ConfigError("runs", "must match finished runs", settings["runs"])
-    table = cells.read_table(results)
+    found = read_results(split_names(settings["runs"]), history=False).loaded
+    # Controls on all combinations compose nothing.
+    kept = [run for run in found if not run.row.get("train_all")]
+    if not kept:
+        rule = "must match finished runs without --train_all"
+        raise ConfigError("runs", rule, settings["runs"])
+    table = cells.read_table(Results(kept))
     output = make_folder(Path(settings["output"]))
     text = report.write_cells(cells.list_cells(table), output)
     for name, data in TABLES.items():

@@ -23,12 +23,13 @@ FACTS = {
     "missing_images": "certificate/1/missing_rank",
     "lit_pixels": "coverage/pixels",
 }
+IMAGES = (*cells.IMAGE_FLAGS, "sprite_sizes")
 COUNTS = ("training_images", "missing_images")
 
 
 def list_rows(table: pd.DataFrame, data: str = "sprites") -> list[Row]:
     """Returns rows of decoders and predictors; determined splits come first."""
-    kept = ("split", "model", "seed", "setting")
+    kept = ("split", "model", "seed", "setting", *IMAGES)
     names = [n for n in map(str, table) if "/" in n or n in kept]
     runs = table.loc[table["split"].str.startswith(f"{data} "), names]
     groups = runs.groupby("split", sort=False)
@@ -39,6 +40,8 @@ def list_rows(table: pd.DataFrame, data: str = "sprites") -> list[Row]:
 
 
 def _list_split(name: str, runs: pd.DataFrame) -> list[Row]:
+    images = runs.groupby([*IMAGES], dropna=False).ngroup()
+    runs = runs[images == images.mode().iloc[0]]  # of which most runs are
     latest, earlier = [], []
     for decoder, group in runs.groupby("model"):
         place = np.searchsorted(ROUNDS, group["seed"], side="right")
