@@ -40,8 +40,8 @@ def list_rows(table: pd.DataFrame, data: str = "sprites") -> list[Row]:
 
 
 def _list_split(name: str, runs: pd.DataFrame) -> list[Row]:
-    images = runs.groupby([*IMAGES], dropna=False).ngroup()
-    runs = runs[images == images.mode().iloc[0]]  # of which most runs are
+    places = runs.groupby([*IMAGES], dropna=False).ngroup()
+    runs = runs[places == places.mode().iloc[0]]  # of most runs
     latest, earlier = [], []
     for decoder, group in runs.groupby("model"):
         place = np.searchsorted(ROUNDS, group["seed"], side="right")

@@ -119,10 +119,10 @@ def list_cases(base: RunConfig, settings: SearchSettings) -> list[Case]:
         if given[name] != default[name]:
             raise ConfigError(name, rule, given[name])
     if base.model.model == "hard_rendering":
-        space = make_pixel_space(base.data.grid_size)
-        if any(len(x) > 1 for x in parse_axes(given["axes"], space).values()):
+        spec, space = base.model.axes, make_pixel_space(base.data.grid_size)
+        if any(len(axes) > 1 for axes in parse_axes(spec, space).values()):
             rule = "must give each axis, a threshold search prunes none"
-            raise ConfigError("axes", rule, given["axes"])
+            raise ConfigError("axes", rule, spec)
     kinds = len(settings.variants) * len(settings.sizes)
     if kinds * settings.seeds > MAX_ITEMS:
         rule = f"must make at most {MAX_ITEMS} searches with {kinds} cases"
