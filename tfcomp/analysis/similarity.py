@@ -1,4 +1,4 @@
-"""Compares representations of the same points, and images.
+"""Compares representations of the same points.
 
 Of stages at the same n points, with inner products K and L of their
 activations; all three are blind to rotations, shifts and a common scale:
@@ -12,16 +12,6 @@ activations; all three are blind to rotations, shifts and a common scale:
     rsa          Spearman correlation of the distances between all points
 
 The null is the same number after the points of one side were permuted.
-
-Structural similarity of images (Wang et al. 2004, IEEE TIP 13), with means m,
-variances v and the covariance c of two images under a Gaussian window of 11 x
-11 pixels and a standard deviation of 1.5:
-
-    SSIM = (2 m_a m_b + .01^2) (2 c + .03^2)
-           / ((m_a^2 + m_b^2 + .01^2) (v_a + v_b + .03^2))
-
-as `tf.image.ssim` with `max_val=1`: pixels go from 0 to 1, the mean is over
-windows inside the image and over channels.
 """
 
 from typing import NamedTuple
@@ -35,9 +25,6 @@ from tfcomp.analysis.features import Scores, finite_or_none, single_threaded
 MAX_POINTS = 128
 # The fewest for which p can be 0.05.
 NUM_PERMUTATIONS = 19
-WINDOW, SIGMA = 11, 1.5  # px
-C1, C2 = 0.01**2, 0.03**2
-_BLOCK = 64  # images at a time
 
 
 class Shape(NamedTuple):
@@ -111,37 +98,3 @@ def summarize_similarity(first: Shape, second: Shape) -> Scores:
 def _scale(values: Array) -> Array:
     norm = np.linalg.norm(values)
     return values / norm if norm > 0 else np.full_like(values, np.nan)
-
-
-def compute_ssim_error(images: Array, truth: Array) -> Array:
-    """Returns 1 - SSIM, [n], of images [n, H, W, C]; NaN if not finite."""
-    error = np.empty(len(images))
-    for start in range(0, len(images), _BLOCK):
-        rows = slice(start, start + _BLOCK)
-        a, b = (np.moveaxis(x[rows], 3, 1) for x in (images, truth))
-        with np.errstate(all="ignore"):  # of diverged models
-            ssim = _compute_maps(a, b)
-        error[rows] = 1 - ssim.mean(axis=(1, 2, 3))
-    return error
-
-
-def _compute_maps(a: Array, b: Array) -> Array:
-    """Returns SSIM of every window of [n, C, H, W]."""
-    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    parts = np.stack([a, b, a * a + b * b, a * b])
-    mean_a, mean_b, squares, product = _blur(_blur(parts))
-    level, cross = mean_a**2 + mean_b**2, mean_a * mean_b
-    likeness = (2 * cross + C1) * (2 * (product - cross) + C2)
-    return likeness / ((level + C1) * (squares - level + C2))
-
-
-def _blur(images: Array) -> Array:
-    """Averages along the last axis by the window, and swaps the last two."""
-    *others, size = images.shape
-    starts = np.arange(size - WINDOW + 1)
-    offsets = np.arange(size)[:, None] - starts - WINDOW // 2
-    weights = np.exp(-0.5 * (offsets / SIGMA) ** 2)
-    weights[np.abs(offsets) > WINDOW // 2] = 0.0
-    # One product of matrices: many small ones are slow.
-    blurred = images.reshape(-1, size) @ (weights / weights.sum(axis=0))
-    return blurred.reshape(*others, -1).swapaxes(-1, -2)

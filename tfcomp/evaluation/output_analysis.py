@@ -6,7 +6,7 @@ from functools import cached_property
 import keras
 import numpy as np
 
-from tfcomp.analysis import interpolation, similarity
+from tfcomp.analysis import interpolation
 from tfcomp.analysis.distances import compute_border_distance
 from tfcomp.analysis.features import mean_or_none
 from tfcomp.analysis.kernel_regression import KernelFit, fit_kernels
@@ -22,9 +22,11 @@ from tfcomp.datasets.views import to_contrast
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.point_scores import (
+    WINDOW,
     Evaluation,
     compute_error_ratio,
     compute_mse,
+    compute_ssim_error,
 )
 from tfcomp.evaluation.reference_scores import References, score_references
 from tfcomp.models.encodings import FactorIndex
@@ -98,11 +100,11 @@ class OutputAnalysis:
     def ssim_error(self) -> np.ndarray | None:
         """1 - SSIM at every grid point [n]; None where images have none."""
         images, truth = self.evaluation.images, self.evaluation.truth
-        is_large = min(truth.shape[1:3]) >= similarity.WINDOW
+        is_large = min(truth.shape[1:3]) >= WINDOW
         # Where a combination has several images, none of them is the truth.
         if self.dataset.compare is not None or not is_large:
             return None
-        return similarity.compute_ssim_error(images, truth)
+        return compute_ssim_error(images, truth)
 
     @cached_property
     def error_ratio(self) -> np.ndarray:

@@ -26,6 +26,7 @@ from tfcomp.statistics.metric import Metric, list_registered
 # images are not kept.
 BLOCK = 1024
 STREAMED_BATCH = 256
+WINDOW = 11  # px, of SSIM
 # In the trial before training.
 TRIAL_POINTS, TRIAL_UNITS = 64, 5
 
@@ -137,6 +138,13 @@ def compute_mse(
     if dataset.compare is not None:
         return dataset.compare(factors, images)[0]
     return compute_mse_per_image(images, truth)
+
+
+def compute_ssim_error(images: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Returns 1 - SSIM, [n], of images [n, H, W, C]; NaN if not finite."""
+    blocks = [slice(k, k + BLOCK) for k in range(0, len(images), BLOCK)]
+    parts = [tf.image.ssim(images[b], truth[b], 1.0).numpy() for b in blocks]
+    return 1.0 - np.concatenate(parts, dtype=np.float64)
 
 
 def compute_error_ratio(dataset: Dataset, evaluation: Evaluation) -> np.ndarray:
