@@ -77,20 +77,6 @@ def test_curves_with_bands_in_panels() -> None:
     assert figure.data.loc[row, ["mean", "low", "high"]].tolist() == [4, 3, 5]
 
 
-def test_a_logarithmic_panel_shows_the_curve() -> None:
-    """An interval that reaches below 0 reaches the bottom of the axes."""
-    curve = make_band([1, 2], [0.1, 0.01], [-0.5, 0.005], [0.7, 0.015])
-    points = curve_plots.join_curves({("loss", "a"): curve})
-    figure = curve_plots.draw_curve_panels(points, xlabel="t", log=["loss"])
-    (axes,) = figure.axes
-    assert axes.get_yscale() == "log"
-    low, high = axes.get_ylim()
-    assert 0.001 < low < 0.01 and 0.1 < high < 1
-    (band,) = axes.collections
-    edges = band.get_paths()[0].vertices[:, 1]
-    assert edges.min() < low and (edges > 0).all()
-
-
 def test_a_shorter_line_of_stages_ends_at_the_image_too() -> None:
     curves = {
         ("", "depth 0"): make_band(SHALLOW, [0.5, None, 0.9]),

@@ -47,16 +47,6 @@ def test_a_row_of_panels_per_factor() -> None:
     assert get_legend(figure) == ["training region", "held-out region"]
 
 
-def test_dead_stages_say_so() -> None:
-    embeddings = {**EMBEDDINGS, "dead": np.full((12, 2), np.nan)}
-    for figure in (
-        draw_manifolds(embeddings, FACTORS, IS_OOD, space=[X, ANGLE]),
-        draw_manifolds(embeddings, FACTORS[:, :1], IS_OOD, space=[X]),
-    ):
-        texts = [a.get_xlabel() for a in figure.axes[:4]]
-        assert texts == ["", "", "", "no variance"]
-
-
 @pytest.mark.parametrize("periodic", [False, True])
 def test_curves_connect_neighbours_and_mark_the_gap(periodic: bool) -> None:
     space = [dataclasses.replace(X, periodic=periodic)]

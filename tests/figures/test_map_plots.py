@@ -1,15 +1,12 @@
 """Maps, tuning of units and score tables: what is drawn, and where."""
 
 import numpy as np
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 from tests.figures.looks import get_image_axes, get_legend, get_outline
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap, Plane
 from tfcomp.figures import map_plots
-from tfcomp.figures.estimate_plots import draw_score_table
 from tfcomp.figures.map_plots import compute_outline
 from tfcomp.figures.unit_plots import draw_tuning
 
@@ -117,27 +114,3 @@ def test_rows_of_units_hold_a_map_and_both_marginals() -> None:
     labels = [axes.get_xlabel() for axes in rows[1]]
     assert labels == ["x (px)", "x (px)", "y (px)"]
     assert rows[0, 1].get_title() == "mean over y"
-
-
-def test_every_kind_of_cell_of_a_score_table() -> None:
-    values = {("a", "data range:low"): 0.5, ("b", "data far"): float("nan")}
-    texts = {key: f"{value:.1f}" for key, value in values.items()}
-    columns = ["data range:low", "data far", "data montero:extrapolation"]
-    figure = draw_score_table(
-        values, texts, ["a", "b"], columns, label="R²", title="a title"
-    )
-    axes, colorbar = figure.axes
-    assert [t.get_text() for t in axes.get_yticklabels()] == ["a", "b"]
-    assert [t.get_text() for t in axes.get_xticklabels()] == [
-        "data\nrange:low",
-        "data\nfar",
-        "data\nmontero:\nextrapolation",  # wider than a cell
-    ]
-    written = {t.get_position(): t.get_text() for t in axes.texts}
-    assert written == {(0, 0): "0.5", (1, 1): "nan"}
-    # Not run is white, and a NaN is not.
-    blank = [p for p in axes.patches if isinstance(p, Rectangle)]
-    assert {to_hex(p.get_facecolor()) for p in blank} == {"#ffffff"}
-    places = {(p.get_x() + 0.5, p.get_y() + 0.5) for p in blank}
-    assert places == {(1, 0), (2, 0), (0, 1), (2, 1)}
-    assert colorbar.get_ylabel() == "R²"
