@@ -112,7 +112,8 @@ def draw_stage_panels(
     look = SLANTED if is_tight else {}
     figure = layout.make_figure(size, layout="constrained")
     grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    points = table.assign(x=table["stage"].map(places.index))
+    x = curves.transform(lambda stages: find_places(list(stages), places))
+    points = table.assign(x=x)
     for axes, panel in zip(grid, panels, strict=True):
         _draw_lines(axes, points[points["panel"] == panel], names)
         layout.add_panel_title(axes, panel, width)
@@ -156,21 +157,27 @@ def _draw_lines(
 
 
 def merge_stages(lists: Sequence[Sequence[str]]) -> list[str]:
-    """Merges stages; one of a shorter list goes before its successor."""
+    """Merges stages; one of a shorter list goes before its successor.
+
+    Where models have them in another order, some are there twice.
+    """
     merged: list[str] = []
     for stages in sorted(lists, key=len, reverse=True):  # stable
         place = len(merged)
         for stage in reversed(stages):
-            if stage not in merged:
-                merged.insert(place, stage)
-            elif merged.index(stage) < place:
-                place = merged.index(stage)
+            if stage in merged[:place]:
+                place -= 1 + merged[:place][::-1].index(stage)
             else:
-                raise ValueError(
-                    "stages must be in the same order for all lines, each "
-                    f"once, received {[list(names) for names in lists]}."
-                )
+                merged.insert(place, stage)
     return merged
+
+
+def find_places(stages: Sequence[str], merged: Sequence[str]) -> list[int]:
+    """Returns rising places of stages among merged ones."""
+    places: list[int] = []
+    for stage in stages:
+        places.append(merged.index(stage, places[-1] + 1 if places else 0))
+    return places
 
 
 def get_line_style(index: int) -> dict[str, Any]:

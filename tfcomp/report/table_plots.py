@@ -128,7 +128,8 @@ def plot_curves(
             "value", "seed", x, _average_all, dropna=False, sort=False
         )
         if not of_epochs:  # a row may have runs of several depths
-            table = table[merge_stages([*x.groupby(rows["run"]).agg(list)])]
+            stages = merge_stages([*x.groupby(rows["run"]).agg(list)])
+            table = table[[*dict.fromkeys(stages)]]
         curves[panel, label] = average(table, limits)
     log = [name] if of_epochs and name.endswith(ERRORS) else []
     with fit_width(width):
