@@ -123,6 +123,10 @@ def test_spectrum_is_relative_to_the_largest() -> None:
         "one of 3 values",
         "median (mean effective rank 1.5)",
     ]
+    # A matrix of zeros has no line, and the others keep their numbers.
+    values[1] = 0
+    found = draw_spectrum(values, [1, 0, 1.5]).data.set_index("matrix")["share"]
+    assert found[2].tolist() == expected[2] and 1 not in found
 
 
 def test_profiles_share_one_scale_and_name_their_axis() -> None:

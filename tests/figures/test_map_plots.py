@@ -43,6 +43,10 @@ def test_map_has_x_to_the_right_and_y_upwards() -> None:
     for x, y in ((1, 1), (4, 2), (0, 1)):
         assert cells.loc[(x, y), "value"] == VALUES[x, y]
         assert cells.loc[(x, y), "held_out"] == MASK[x, y]
+    factors = (Factor("value", 5, 0.0, 4.0), Factor("hue", 3, 0.0, 2.0))
+    cells = map_plots.tabulate_maps({"": GridMap(VALUES, factors, None)})
+    assert cells["value"].tolist() == np.repeat(range(5), 3).tolist()
+    assert cells["number"].tolist() == VALUES.ravel().tolist()
 
 
 def test_maps_share_one_scale_and_one_bar() -> None:

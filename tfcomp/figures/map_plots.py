@@ -80,7 +80,8 @@ def tabulate_maps(maps: Mapping[str, GridMap]) -> pd.DataFrame:
         points = pd.MultiIndex.from_product(values, names=names)
         table = points.to_frame(index=False)
         table.insert(0, "map", name)
-        table["value"] = drawn.values.ravel()
+        # Hue, saturation and value may be the factors.
+        table["number" if "value" in names else "value"] = drawn.values.ravel()
         if drawn.mask is not None:
             table["held_out"] = drawn.mask.ravel()
         tables.append(table)

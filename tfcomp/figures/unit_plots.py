@@ -164,7 +164,7 @@ def draw_spectrum(
     axes.set_xlabel("index of the singular value")
     axes.set_ylabel("singular value / largest")
     finish_axes(axes)
-    numbered = dict(enumerate(relative))
+    numbered = dict(zip(np.flatnonzero(is_drawn), relative, strict=True))
     table = partial(melt, numbered, ("matrix", "rank"), "share")
     return layout.finish_figure(figure, title, table)
 
