@@ -108,23 +108,21 @@ def find_anomalies(
 ) -> Iterator[tuple[str, str]]:
     """Yields the name and the reason of each check that fails."""
     region, splits = dataset.region, dataset.splits
+    held_out = splits.all.factors[splits.all.is_ood]
     leaks = region.contains(train.factors)
     leaks &= not region.contains(splits.train).any()  # a control (--train_all)
-    for split, factors, where, wrong in (
-        ("training", train.factors, "in", leaks),
-        ("held-out", ood.factors, "outside", ~region.contains(ood.factors)),
+    outside = ~region.contains(ood.factors)
+    for split, examples, factors, where, wrong in (
+        ("training", train, splits.train, "in", leaks),
+        ("held-out", ood, held_out, "outside", outside),
     ):
         if wrong.any():
-            first = factors[wrong][0].tolist()
+            first = examples.factors[wrong][0].tolist()
             yield (
                 "leak",
                 f"{wrong.sum()} {split} examples lie {where} the region "
                 f"{region.spec}, the first at {first}",
             )
-    for split, examples, factors in (
-        ("training", train, splits.train),
-        ("held-out", ood, splits.all.factors[splits.all.is_ood]),
-    ):
         for reason in _compare_factors(examples.factors, factors):
             yield "splits", f"{split} examples: {reason}"
         for reason in _find_wrong_pixels(dataset, examples):
