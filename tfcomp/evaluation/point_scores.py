@@ -42,6 +42,15 @@ class Evaluation:
     truth: np.ndarray
     scores: dict[str, dict[str, float | None]]
 
+    @property
+    def tagged(self) -> dict[str, float | None]:
+        """Scores by their names in TensorBoard, as `ood/mse`."""
+        return {
+            f"{subset}/{name}": value
+            for subset, values in self.scores.items()
+            for name, value in values.items()
+        }
+
 
 def score_points(
     dataset: Dataset,

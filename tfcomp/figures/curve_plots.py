@@ -5,6 +5,7 @@ Lines are a table with a row for each point: its `panel`, `line`, `x` or
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import matplotlib
@@ -174,10 +175,8 @@ def merge_stages(lists: Sequence[Sequence[str]]) -> list[str]:
 
 def find_places(stages: Sequence[str], merged: Sequence[str]) -> list[int]:
     """Returns rising places of stages among merged ones."""
-    places: list[int] = []
-    for stage in stages:
-        places.append(merged.index(stage, places[-1] + 1 if places else 0))
-    return places
+    places = accumulate(stages, lambda p, s: merged.index(s, p + 1), initial=-1)
+    return list(places)[1:]
 
 
 def get_line_style(index: int) -> dict[str, Any]:

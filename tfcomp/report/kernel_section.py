@@ -105,10 +105,8 @@ def make_kernels(analyses: Sequence[RunAnalysis]) -> Section:
                     "run": analysis.name,
                     "target": target,
                     "kernel": name,
+                    **vars(fit),
                     "scales": " ".join(f"{scale:g}" for scale in fit.scales),
-                    "ridge": fit.ridge,
-                    "r2_id": fit.r2_id,
-                    "r2_ood": fit.r2_ood,
                 }
                 for target, fits in analysis.kernel_fits.items()
                 for name, fit in fits.items()

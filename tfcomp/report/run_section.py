@@ -128,20 +128,23 @@ def make_output_rows(
         first_row=data.first_row,
         column_titles=pictures.title_points(data, rows),
     )
-    table = [
-        {"run": analysis.name, "subset": subset, **scores}
-        for analysis in analyses
-        for subset, scores in analysis.evaluation.scores.items()
-    ]
     return make_exhibit(
         "samples",
         figure,
-        table,
+        _list_scores(analyses),
         name=f"{name}_{to_file_name(first.name)}",
         heading=title,
         region=data.region.spec,
         vectors="" if data.is_pixels else OF_VECTORS,
     )
+
+
+def _list_scores(analyses: Sequence[RunAnalysis]) -> list[Row]:
+    return [
+        {"run": analysis.name, "subset": subset, **scores}
+        for analysis in analyses
+        for subset, scores in analysis.evaluation.scores.items()
+    ]
 
 
 def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
@@ -157,11 +160,7 @@ def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
         f"{m.name}: {m.about}{f', in {m.unit}' if m.unit else ''}."
         for m in list_metrics("image")
     )
-    rows = [
-        {"run": analysis.name, "subset": subset, **scores}
-        for analysis in analyses
-        for subset, scores in analysis.evaluation.scores.items()
-    ]
+    rows = _list_scores(analyses)
     exhibits = make_landscapes(analyses)
     if edged:
         exhibits.append(_make_border(edged, border))

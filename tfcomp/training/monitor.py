@@ -116,7 +116,7 @@ class Monitor(keras.callbacks.Callback):
         layers_due = _is_due(done, self._config.layerwise_every)
         if layers_due or _is_due(done, self._config.eval_every):
             _, evaluation = self._evaluate(done, self.model, layers_due)
-            scores = _flatten(evaluation)
+            scores = evaluation.tagged
             logs |= scores  # for user callbacks, which come after
         self.history.add(done, loss | scores)
 
@@ -132,7 +132,7 @@ class Monitor(keras.callbacks.Callback):
         """Returns metrics of the trained model and of reference predictors."""
         epochs, dataset = self._config.training.epochs, self._dataset
         metrics, found = self._evaluate(epochs, model, True)
-        self.history.add(epochs, _flatten(found))
+        self.history.add(epochs, found.tagged)
         self._write_preview(found)
         metrics["reference"] = dataset.reference_label
         metrics["references"] = score_references(dataset, found.truth)
@@ -169,7 +169,7 @@ class Monitor(keras.callbacks.Callback):
         self._observed.set_weights(model.get_weights())
         evaluation = self._evaluator.evaluate()
         every = self._config.eval_every
-        self._summaries.write_scalars(epoch, _flatten(evaluation), every)
+        self._summaries.write_scalars(epoch, evaluation.tagged, every)
         metrics: dict[str, Any] = dict(evaluation.scores)
         if with_layers:
             rows = self.history.rows
@@ -191,15 +191,6 @@ class Monitor(keras.callbacks.Callback):
                 n: e.summary for n, e in embeddings.items()
             }
         return metrics, evaluation
-
-
-def _flatten(evaluation: Evaluation) -> dict[str, Any]:
-    """Returns scores by their names in TensorBoard."""
-    return {
-        f"{subset}/{name}": value
-        for subset, values in evaluation.scores.items()
-        for name, value in values.items()
-    }
 
 
 def _is_due(done: int, every: int) -> bool:

@@ -134,9 +134,8 @@ class RunSummaries:
         """Draws ID and OOD errors in two colors, with their last values."""
         rows = {e: row for e, row in history.items() if e < epoch}
         rows[epoch] = {
-            f"{subset}/{name}": math.nan if value is None else value
-            for subset, scores in evaluation.scores.items()
-            for name, value in scores.items()
+            tag: math.nan if value is None else value
+            for tag, value in evaluation.tagged.items()
         }
         tags = [tag for tag in ERRORS.values() if tag in rows[epoch]]
         scored = [e for e in sorted(rows) if set(tags) <= rows[e].keys()]
