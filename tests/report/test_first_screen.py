@@ -21,7 +21,12 @@ from tfcomp.report.run_section import (
     make_landscapes,
     make_output_rows,
 )
-from tfcomp.report.score_table import ScoredRun, make_table, score_runs
+from tfcomp.report.score_table import (
+    ScoredRun,
+    make_table,
+    read_scored,
+    score_runs,
+)
 
 HASHES = ("0123456789abcdef", "fedcba9876543210", "00112233aabbccdd")
 
@@ -107,6 +112,10 @@ def test_seeds_of_a_setting_are_in_order() -> None:
     assert row["seeds"] == "0 2" and row["seeds"].parts[0] == ("0", "0/")
     runs[1] = dataclasses.replace(runs[1], others={"untrained": 3.0})
     assert make_table(runs[1:]).rows[0]["untrained"] == 3
+    least = {"without_x": {"ood": 0.4}, "modulo_y": {"ood": 0.2}}
+    table = make_table([read_scored("a", 0, {"references": least})])
+    assert table.rows[0]["one factor ignored"] == 0.2
+    assert "values merged that look the same" in table.caption
     assert make_table(runs).rows[0]["untrained"] is None  # one lacks its own
 
 
