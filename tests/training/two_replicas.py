@@ -36,7 +36,9 @@ SMOKE = (*SMOKE, "--width=4", "--steps_per_epoch=10")
 def train_smoke(strategy: tf.distribute.Strategy) -> list[float]:
     """The losses of five epochs."""
     count = strategy.num_replicas_in_sync
-    config = parse_config([*SMOKE, f"--num_replicas={count}"])
+    # Steps are as long as the clipped gradient, not as its ratio to others.
+    clipped = ("--clip_norm=0.01", "--adam_epsilon=1", "--learning_rate=9")
+    config = parse_config([*SMOKE, *clipped, f"--num_replicas={count}"])
     data = make_dataset(config)
     model = make_training_model(config, data, strategy)
     history = model.fit(

@@ -195,6 +195,17 @@ class FinalDecay(keras.optimizers.schedules.LearningRateSchedule):
         return dict(rate=self._rate, start=start, end=end, shape=self._shape)
 
 
+class WholeAdamW(keras.optimizers.AdamW):
+    """Clips the gradient of all replicas; Keras clips the part of each."""
+
+    def _clip_gradients(self, grads: list) -> list:
+        context = tf.distribute.get_replica_context()
+        if (count := context.num_replicas_in_sync) == 1:
+            return super()._clip_gradients(grads)
+        whole = context.all_reduce("sum", [*map(tf.convert_to_tensor, grads)])
+        return [g / count for g in super()._clip_gradients(whole)]
+
+
 def make_rate(config: TrainingConfig, steps: int) -> float | FinalDecay:
     """Returns the learning rate of a run, given the steps of an epoch."""
     if config.decay == "none":

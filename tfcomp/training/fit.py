@@ -29,7 +29,7 @@ def compile_model(
     # fail with more than one replica.
     most = 25 if replicas == 1 else 1
     model.compile(
-        optimizer=keras.optimizers.AdamW(
+        optimizer=own.WholeAdamW(
             learning_rate=own.make_rate(config, steps),
             weight_decay=config.weight_decay,
             epsilon=config.adam_epsilon,
