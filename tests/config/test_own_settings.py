@@ -77,7 +77,7 @@ def test_a_record_imports_nothing(plugin: str, tmp_path: Path) -> None:
         ("petals", 6, {}, "declared already"),
         ("two words", 1, {}, "Python variable"),
         ("lowest", 1, {"minimum": 2}, "at least 2"),
-        ("value", 1, {}, "named otherwise: tables have such a column"),
+        ("value", 1, {}, "as no column of tables"),
     ],
 )
 def test_impossible_declarations(

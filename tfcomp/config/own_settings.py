@@ -44,10 +44,8 @@ def declare_setting(name: str, default: Any, help: str, **rules: Any) -> None:
     field = setting(default, help, **rules)
     field.name = name
     problems = [*list_broken_rules(field, default)]
-    if not name.isidentifier():
-        problems = ["named as a Python variable"]
-    if name in COLUMNS:
-        problems = ["named otherwise: tables have such a column"]
+    if not name.isidentifier() or name in COLUMNS:
+        problems = ["named as a Python variable, and as no column of tables"]
     if problems:
         raise ValueError(f"the setting {name} must be {problems[0]}")
     known, plugin = _DECLARED.get(name, (field, IMPORTING[-1]))

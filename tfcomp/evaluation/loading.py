@@ -5,7 +5,6 @@ Its weights 000.npy, 001.npy, ... are counted before a network is built.
 """
 
 import contextlib
-import dataclasses
 import importlib
 import io
 import math
@@ -198,12 +197,6 @@ def _make_model(
             raise _damaged(f"{rule}, got {list(got)}")
     model.set_weights([values.astype(np.float32) for values in arrays])
     return model
-
-
-def rename_published(run: LoadedRun, name: str) -> LoadedRun:
-    """Returns the run under the name of a published model."""
-    config = dataclasses.replace(run.config, run_name=make_run_name(name))
-    return dataclasses.replace(run, config=config)
 
 
 def format_weights(weights: Sequence[np.ndarray]) -> bytes:

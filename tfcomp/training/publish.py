@@ -39,7 +39,9 @@ def publish_run(path: Path, name: str, folder: Path) -> Path:
     run = load_run(path)
     loading.check_publishable(run.config)
     clear_candidates(run.model)
-    run = loading.rename_published(run, name)
+    own_name = loading.make_run_name(name)
+    config = dataclasses.replace(run.config, run_name=own_name)
+    run = dataclasses.replace(run, config=config)
     contents = _pack_contents(run, name)
     with replace_folder(folder, name) as partial:
         for file, content in contents.items():
