@@ -18,7 +18,7 @@ from typing import Any
 
 from tfcomp.config.command import Command, exit_on_user_error
 from tfcomp.evaluation.metrics import list_leading
-from tfcomp.storage.output_folders import check_run_folders
+from tfcomp.storage.output_folders import check_run_folders, list_versions
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.sweep_run import define_flags, make_sweep
 from tfcomp.sweeps.workload import run_missing
@@ -32,6 +32,13 @@ def run_trials(values: dict[str, Any]) -> int:
     print(f"\n{format_summary(sweep.folder)}tables  {sweep.folder}")
     if (page := sweep.folder / "report.html").exists():
         print(f"report  {page}")
+    asked = sweep.items if values["export"] else ()
+    # Trials that failed, or ended without.
+    lost = [t for t in asked if not list_versions(t.config.export_path)]
+    if lost:
+        print(
+            f"no SavedModel of {len(lost)}: tfcomp export --run={lost[0].path}"
+        )
     for line in failures:
         print(f"failed  {line}", file=sys.stderr)
     return 1 if failures else 0

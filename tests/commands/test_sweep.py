@@ -70,7 +70,11 @@ def test_tables_of_a_sweep(start: Start, capsys: pytest.CaptureFixture) -> None:
     printed = capsys.readouterr().out.splitlines()
     assert printed[0].startswith("4 trials to run, 1 at a time; logs in ")
     assert printed[1].startswith("[1/4] depth=2 seed=0  1 s  (about ")
-    assert "all in" in printed[4]
+    assert "all in" in printed[4] and "SavedModel" not in str(printed)
+    # Finished trials are kept, and are not exported afterwards.
+    assert start("--grid=depth=2,3", "--seeds=2", "--export") == 0
+    line = "no SavedModel of 4: tfcomp export --run=tensorboard_logs/s/trials/"
+    assert line + rows[0]["trial"] in capsys.readouterr().out
 
 
 def test_statistics_of_a_sweep(
