@@ -32,10 +32,20 @@ OF_VECTORS = (
 def make_runs(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows settings, coverage and flags."""
     settings = _list_settings(analyses)
+    channels = [
+        {
+            "run": analysis.name,
+            "factor": factor,
+            "transform": describe_pose_terms({"": terms}).strip(),
+            **{name: terms.get(name) for name in POSE_TERMS},
+        }
+        for analysis in analyses
+        for factor, terms in analysis.run.metrics.get("channels", {}).items()
+    ]
     tables = [
         make_exhibit("settings", rows=settings),
         make_exhibit("coverage", rows=_list_coverage(analyses)),
-        make_exhibit("channels", rows=_list_channels(analyses)),
+        make_exhibit("channels", rows=channels),
     ]
     return make_section(
         "runs",
@@ -89,19 +99,6 @@ def _list_certified(analysis: RunAnalysis) -> dict[str, float | None]:
         for order, numbers in orders.items()
         for short, name in names.items()
     }
-
-
-def _list_channels(analyses: Sequence[RunAnalysis]) -> list[Row]:
-    return [
-        {
-            "run": analysis.name,
-            "factor": factor,
-            "transform": describe_pose_terms({"": channels}).strip(),
-            **{channel: channels.get(channel) for channel in POSE_TERMS},
-        }
-        for analysis in analyses
-        for factor, channels in analysis.run.metrics.get("channels", {}).items()
-    ]
 
 
 def make_output_rows(

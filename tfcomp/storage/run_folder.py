@@ -48,7 +48,13 @@ def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
     lock = lock_folder(path)
     try:
         if config.overwrite:
-            _empty(path)
+            for part in path.iterdir():
+                if part.is_dir():
+                    shutil.rmtree(part)
+                elif part.name not in (LOCK_FILE, FLAGS_FILE):
+                    part.unlink()
+            # Last, since it tells whose folder this is.
+            (path / FLAGS_FILE).unlink(missing_ok=True)
         if not (path / FLAGS_FILE).exists():
             text = seal(header + format_flags(config))
             files.write_text(path / FLAGS_FILE, text)
@@ -242,13 +248,3 @@ def _check_owner(path: Path, config: RunConfig) -> None:
         f"--run_name={config.run_name} exists in {config.log_dir} and "
         f"{state}: add --resume, or choose another --run_name"
     )
-
-
-def _empty(path: Path) -> None:
-    """Removes all files of a run but its lock; `run.flags`, its owner, last."""
-    for part in path.iterdir():
-        if part.is_dir():
-            shutil.rmtree(part)
-        elif part.name not in (LOCK_FILE, FLAGS_FILE):
-            part.unlink()
-    (path / FLAGS_FILE).unlink(missing_ok=True)
