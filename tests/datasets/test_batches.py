@@ -163,6 +163,14 @@ def test_rows_come_as_often_as_their_rarest_value_is_rare() -> None:
     assert np.bincount(repeat_rare(space, many))[-1] == MAX_REPEATS
     table[0, 3] = np.nan
     assert np.bincount(repeat_rare(space, table))[0] == 1
+    # Values that occur with a rare one alone (docs/experiments.md).
+    flags = ["--dataset=sprites", "--region=shape:heart,x:#1-7"]
+    sprites = make_dataset(parse_config(flags))
+    space, table = sprites.space, sprites.splits.train
+    index = space.to_index(table)[:, space.names.index("x")]
+    for rows, ratio in ((slice(None), 1.5), (repeat_rare(space, table), 4)):
+        counts = np.bincount(index[rows])
+        assert counts[0] / counts[1] == pytest.approx(ratio)
 
 
 @pytest.mark.parametrize("balance", [False, True])

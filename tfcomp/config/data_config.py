@@ -105,7 +105,7 @@ class DataConfig(Settings):
         maximum=1024.0,
     )
     balance: bool = setting(
-        False, "Draw training images so that all values are seen equally often."
+        False, "Repeat training images of rare values by how rare they are."
     )
     data: str = setting(
         "", "Dataset table: a file, a folder or tfds:NAME (see docs/data.md)."
