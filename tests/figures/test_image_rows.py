@@ -64,13 +64,6 @@ def test_three_channels_are_rgb_and_others_side_by_side(channels: int) -> None:
     assert axes.images[0].origin == "lower"
 
 
-def test_images_of_a_diverged_model_are_no_shade_of_gray() -> None:
-    figure = draw_rows({"truth": IMAGES, "model": IMAGES * np.nan})
-    image = figure.axes[-1].images[0]
-    assert np.ptp(image.to_rgba(image.get_array())[0, 0, :3]) > 0.1
-    assert get_legend(figure) == ["no finite value"]
-
-
 def test_outlines_are_exact() -> None:
     box = np.pad([[True]], 1)  # one line a side
     sides = {((0.5, y), (1.5, y)) for y in (0.5, 1.5)}

@@ -1,22 +1,15 @@
 """Places of axes, and rendering: PNG, PDF and pixels, without a display."""
 
-import io
-from pathlib import Path
-
-import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from PIL import Image
 
-from tfcomp import figures
 from tfcomp.config.errors import ConfigError
 from tfcomp.figures import layout
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import (
-    figure_to_array,
     figure_to_pdf,
     figure_to_png,
 )
@@ -57,24 +50,3 @@ def test_dollars_in_names_are_no_mathematics() -> None:
     assert len(named) >= 8
     assert not any(text.get_parse_math() for text in named)
     assert all(text.get_parse_math() for text in axes.get_yticklabels())
-
-
-def test_rendering_leaves_the_figure_as_it_was() -> None:
-    figure = Figure(dpi=60)
-    figure.add_subplot().plot([0, 1], [0, 1], label="line")
-    before = figure.dpi, figure.canvas, tuple(figure.get_size_inches())
-    array, png = figure_to_array(figure), figure_to_png(figure, dpi=100)
-    assert array.dtype == np.uint8 and array.shape == (480, 640, 4)
-    pixels = np.asarray(Image.open(io.BytesIO(png)))
-    np.testing.assert_array_equal(array, pixels)
-    assert figure_to_pdf(figure) == figure_to_pdf(figure)
-    after = figure.dpi, figure.canvas, tuple(figure.get_size_inches())
-    assert before == after
-    np.testing.assert_array_equal(array, figure_to_array(figure))
-
-
-def test_no_module_uses_pyplot() -> None:
-    """Its state is global: callbacks and threads draw."""
-    files = list(Path(figures.__path__[0]).glob("*.py"))
-    assert len(files) > 5
-    assert not [f for f in files if "matplotlib.pyplot" in f.read_text("utf-8")]

@@ -12,7 +12,6 @@ from tfcomp.datasets.factors import Factor
 from tfcomp.figures.image_rows import draw_manifolds
 from tfcomp.figures.unit_plots import (
     draw_embeddings,
-    draw_profiles,
     draw_spectrum,
 )
 
@@ -114,29 +113,7 @@ def test_spectrum_is_relative_to_the_largest() -> None:
         np.testing.assert_array_equal(line.get_xdata(), [1, 2, 3])
         np.testing.assert_allclose(line.get_ydata(), numbers)
     np.testing.assert_allclose(median.get_ydata(), [1, 0.1, 0.01])
-    assert median.get_linewidth() > lines[0].get_linewidth()
-    assert axes.get_yscale() == "log" and axes.get_ylim()[0] == 1e-4
-    assert axes.get_xlabel() == "index of the singular value"
-    assert axes.get_ylabel() == "singular value / largest"
-    assert figure.get_suptitle() == "embedding of x"
-    assert get_legend(figure) == [
-        "one of 3 values",
-        "median (mean effective rank 1.5)",
-    ]
     # A matrix of zeros has no line, and the others keep their numbers.
     values[1] = 0
     found = draw_spectrum(values, [1, 0, 1.5]).data.set_index("matrix")["share"]
     assert found[2].tolist() == expected[2] and 1 not in found
-
-
-def test_profiles_share_one_scale_and_name_their_axis() -> None:
-    profiles = {"rows": np.full((5, 4), 3.0), "columns": -np.ones((5, 6))}
-    figure = draw_profiles(profiles, factor=AROUND, title="of x")
-    panels = get_image_axes(figure)
-    assert [axes.get_title() for axes in panels] == ["rows", "columns"]
-    for axes, profile in zip(panels, profiles.values(), strict=True):
-        image = axes.images[0]
-        np.testing.assert_array_equal(image.get_array(), profile)
-        assert image.get_clim() == (-3, 3)
-        ticks = [t.get_text() for t in axes.yaxis.get_ticklabels()]
-        assert ticks == ["0", "60", "120", "180", "240"]
