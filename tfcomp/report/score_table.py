@@ -215,7 +215,6 @@ def _summarize(runs: Sequence[ScoredRun], subset: str) -> Statistics | None:
 
 
 def _format_interval(found: Statistics | None) -> str | None:
-    if found is None or found.count < MIN_SEEDS:
-        return None
-    ends = found.low, found.high
-    return None if None in ends else "{:.3g} to {:.3g}".format(*ends)
+    ends = (found.low, found.high) if found else (None,)
+    few = found is None or found.count < MIN_SEEDS
+    return None if few or None in ends else "{:.3g} to {:.3g}".format(*ends)

@@ -195,15 +195,16 @@ class FinalDecay(keras.optimizers.schedules.LearningRateSchedule):
         return dict(rate=self._rate, start=start, end=end, shape=self._shape)
 
 
-class WholeAdamW(keras.optimizers.AdamW):
+def clip_whole(optimizer: keras.Optimizer) -> None:
     """Clips the gradient of all replicas; Keras clips the part of each."""
+    clip = optimizer._clip_gradients
 
-    def _clip_gradients(self, grads: list) -> list:
+    def clip_sum(parts: list) -> list:
         context = tf.distribute.get_replica_context()
-        if (count := context.num_replicas_in_sync) == 1:
-            return super()._clip_gradients(grads)
-        whole = context.all_reduce("sum", [*map(tf.convert_to_tensor, grads)])
-        return [g / count for g in super()._clip_gradients(whole)]
+        whole = context.all_reduce("sum", [*map(tf.convert_to_tensor, parts)])
+        return [g / context.num_replicas_in_sync for g in clip(whole)]
+
+    optimizer._clip_gradients = clip_sum
 
 
 def make_rate(config: TrainingConfig, steps: int) -> float | FinalDecay:

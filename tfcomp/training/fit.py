@@ -29,7 +29,7 @@ def compile_model(
     # fail with more than one replica.
     most = 25 if replicas == 1 else 1
     model.compile(
-        optimizer=own.WholeAdamW(
+        optimizer=keras.optimizers.AdamW(
             learning_rate=own.make_rate(config, steps),
             weight_decay=config.weight_decay,
             epsilon=config.adam_epsilon,
@@ -43,6 +43,8 @@ def compile_model(
     )
     # Its variables must exist before a checkpoint can be restored to them.
     model.optimizer.build(model.trainable_variables)
+    if replicas > 1:
+        own.clip_whole(model.optimizer)
 
 
 def make_loss(l1_weight: float) -> str | Callable:

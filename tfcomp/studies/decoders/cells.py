@@ -137,19 +137,15 @@ def list_cells(table: pd.DataFrame) -> list[Row]:
     rows = []
     for key, alike in firsts.groupby(["split", "model"])["setting"]:
         split, decoder = map(str, key)
-        names = choose_flags(_drop_absent([known[s] for s in alike]))
+        rivals = [known[s] for s in alike]  # which may lack flags of others
+        shared = [n for n in rivals[0] if all(f[n] == f[n] for f in rivals)]
+        names = choose_flags([{n: f[n] for n in shared} for f in rivals])
         for setting in alike:
             # As `sprites montero:range (grid_size 64)`, if there are others.
             words = ", ".join(f"{n} {known[setting][n]}" for n in names)
             label = f"{split} ({words})" if words else split
             rows.append(_judge_cell(label, decoder, groups.get_group(setting)))
     return rows
-
-
-def _drop_absent(settings: Sequence[Row]) -> list[Row]:
-    """Returns settings with the flags that all of them have."""
-    names = [n for n in settings[0] if all(s[n] == s[n] for s in settings)]
-    return [{n: setting[n] for n in names} for setting in settings]
 
 
 def _judge_cell(split: str, decoder: str, runs: pd.DataFrame) -> Row:
