@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from types import FunctionType
 from typing import Any
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 # Public names by module. Their types are in `__init__.pyi`.
 _LAZY = {
