@@ -160,7 +160,7 @@ def count_controls(result: ClaimResult, kind: str) -> str:
     """Counts the controls of a kind that the test told right, as `2 of 2`."""
     chosen = [c for c in result.controls if c.kind == kind]
     if chosen and chosen[0].verdict is Verdict.NOT_RUN:
-        return "not run yet"
+        return "no three fitted runs yet"
     right = sum(control.is_right for control in chosen)
     return f"{right} of {len(chosen)}" if chosen else "–"
 
