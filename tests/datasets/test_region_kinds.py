@@ -1,5 +1,6 @@
 """Regions by names, shares and files; published splits and their counts."""
 
+import dataclasses
 import itertools
 from pathlib import Path
 
@@ -124,6 +125,12 @@ def test_names_that_are_numbers(
     assert {*space.to_index(space.grid())[listed, 0]} == {1}
     by_name = {"digit": [1, "1"], "x": 0, "y": 0}
     assert read_points(space, by_name=by_name)[:, 0].tolist() == [1, 1]
+    tens = dataclasses.replace(digit, names=("10", "20", "30"))
+    values = read_points(FactorSpace((tens,)), by_name={"digit": [30, "10"]})
+    assert values.tolist() == [[2], [0]]
+    assert read_points(FactorSpace((tens,)), values).tolist() == [[2], [0]]
+    with pytest.raises(ConfigError, match="must be among 10, 20, 30"):
+        read_points(FactorSpace((tens,)), by_name={"digit": 1})
     for wrong in ("digit:4", "digit:3-2"):
         with pytest.raises(ConfigError, match="must hold one of 3, 1, 2"):
             parse_region(wrong, space)

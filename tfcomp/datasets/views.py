@@ -176,13 +176,13 @@ def _check_points(space: FactorSpace, table: np.ndarray) -> np.ndarray:
     if not len(table):
         rule = "must have at least one combination"
         raise ConfigError("factors", rule, list(table.shape))
-    for column in (i for i, f in enumerate(space) if f.categorical):
-        factor, values = space.factors[column], table[:, column]
-        for value in np.unique(values[~np.isnan(values)]).tolist():
-            if factor.find_value(value) < 0:  # models would draw the nearest
-                known = factor.names or factor.values().tolist()
-                rule = f"must be among {', '.join(map(str, known))}"
-                raise ConfigError(factor.name, rule, value)
+    for factor, values in zip(space, table.T, strict=True):
+        nearest = factor.values()[factor.to_index(values)]
+        is_level = np.isclose(values, nearest, 1e-4) | np.isnan(values)
+        if factor.categorical and not is_level.all():  # models take the nearest
+            known = factor.names or factor.values().tolist()
+            rule = f"must be among {', '.join(map(str, known))}"
+            raise ConfigError(factor.name, rule, values[~is_level][0].item())
     return table
 
 
@@ -190,8 +190,9 @@ def _to_values(factor: Factor, given: Any) -> np.ndarray:
     names = [*factor.names, *factor.named.tolist()]  # "1", and 1
     levels = dict(zip(names, 2 * factor.values().tolist(), strict=False))
     items = np.atleast_1d(np.asarray(given)).tolist()
+    known = levels if len(factor.named) else {x: x for x in items} | levels
     try:
-        return np.array([levels.get(item, item) for item in items], np.float32)
-    except (TypeError, ValueError):
+        return np.array([known[item] for item in items], np.float32)
+    except (KeyError, TypeError, ValueError):
         rule = f"must be among {', '.join(factor.names) or 'numbers'}"
         raise ConfigError(factor.name, rule, given) from None
