@@ -62,6 +62,7 @@ def test_nearest_level_needs_no_operation_that_exports_lack(
     assert traced(tf.constant(values)).numpy().tolist() == [
         *distances.argmin(axis=1)
     ]
+    assert 0 <= find(tf.constant([np.nan], tf.float32))[0] < factor.size
     assert "Bitcast" not in {o.type for o in traced.graph.get_operations()}
 
 

@@ -24,7 +24,7 @@ def nearest_index(values: KerasTensor, factor: Factor) -> KerasTensor:
         distance = ops.abs(ops.subtract(values[..., None], factor.values()))
         is_nearest = distance == ops.min(distance, axis=-1, keepdims=True)
         # `ops.argmin` has a Bitcast, which other formats lack.
-        index = ops.where(is_nearest, np.arange(factor.size), factor.size)
+        index = ops.where(is_nearest, np.arange(factor.size), factor.size - 1)
         return ops.cast(ops.min(index, axis=-1), values.dtype)
     index = ops.round((values - factor.low) / factor.step)
     if factor.periodic:
