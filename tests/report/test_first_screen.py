@@ -87,7 +87,7 @@ def test_a_control_draws_nothing_new(
     data = make_dataset(parse_config(flags))
     model = tfcomp.evaluate(lambda f: data.render_array(f), data, name="all")
     text = model.write_report(tmp_path, ["explorer"]).read_text()
-    assert "25 of whose 25 images training contains" in text
+    assert "training contains 25 of their 25 images" in text
     assert "all: control: trained on the region as well" in text
     page = open_page((tmp_path / "report.html").as_uri())
     said = page.locator('#explorer [data-part="marks"]').inner_text()

@@ -122,12 +122,12 @@ def describe_scores(metrics: Mapping[str, Any]) -> str:
             f", although no more than {share:.1%} of the values of factors "
             "occurred in training: this is not about composition alone"
         )
-    copies, what = metrics.get("copies", {}), "held-out combinations"
+    copies = metrics.get("copies", {})
     if known := copies.get("num_copies"):
         count = copies["num_held_out"]
-        what += f", {known:,} of whose {count:,} images training contains"
+        hidden += f"; training contains {known:,} of their {count:,} images"
     return (
-        f"{fits} and {verdict} {what} ({_percent(held_out)})"
+        f"{fits} and {verdict} held-out combinations ({_percent(held_out)})"
         f"{hidden}{_count_places(metrics)}."
     )
 
