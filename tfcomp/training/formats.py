@@ -63,9 +63,17 @@ def write_format(run: LoadedRun, name: str, folder: Path) -> Path:
         else:
             stages = make_stage_model(run.model)
             stages(run.dataset.splits.grid[:1])  # Keras exports called models
-            with warnings.catch_warnings(action="ignore"):  # of the converters
-                stages.export(str(path), format=name, verbose=False)
+            try:
+                with warnings.catch_warnings(action="ignore"):
+                    stages.export(str(path), format=name, verbose=False)
+            except Exception as error:  # converters have errors of all kinds
+                raise _make_error(name, str(error)) from error
     return folder / name / file
+
+
+def _make_error(name: str, text: str) -> RunError:
+    reason = " ".join(text.split())[:150]
+    return RunError(f"--format={name}: Keras cannot write it ({reason})")
 
 
 def _start_torch(run: LoadedRun, path: Path) -> None:
@@ -84,8 +92,7 @@ def _start_torch(run: LoadedRun, path: Path) -> None:
         )
     if process.returncode:
         lines = process.stderr.strip().splitlines() or ["no reason given"]
-        rule = f"Keras cannot write it ({lines[-1][:150]})"
-        raise RunError(f"--format=torch: {rule}")
+        raise _make_error("torch", lines[-1])
 
 
 def write_torch(source: str, path: str, *plugins: str) -> None:
