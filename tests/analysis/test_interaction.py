@@ -61,6 +61,11 @@ def test_curvature_of_known_surfaces(name: str, ranges: tuple) -> None:
     surface, expected = SURFACES[name]
     jet = measure(surface, ranges=ranges)
     np.testing.assert_allclose(jet.curvature()[0], expected(POINTS), atol=1e-4)
+    # Where a factor moves nothing, nothing is added to the integral.
+    half = measure(lambda f: surface(tf.maximum(f, [0.7, 0.0])), ranges=ranges)
+    parts = np.prod(jet.curvature(), axis=0) * (POINTS[:, 0] > 0.7)
+    whole = pytest.approx(parts.mean(), abs=1e-4)
+    assert half.summarize()["total_curvature"] == whole
 
 
 @pytest.mark.parametrize(

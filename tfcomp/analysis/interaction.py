@@ -134,5 +134,7 @@ class Interaction:
             known = np.isfinite(curvature)
             median = np.median(curvature[known]) if known.any() else None
             numbers["gaussian_curvature"] = median
-            numbers["total_curvature"] = mean_or_none((curvature * area)[known])
+            total = mean_or_none((curvature * area)[known])
+            # The other points have no area.
+            numbers["total_curvature"] = total and total * known.mean()
         return {name: finite_or_none(value) for name, value in numbers.items()}
