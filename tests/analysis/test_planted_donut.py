@@ -221,6 +221,12 @@ def test_what_has_no_score() -> None:
     numbers = summarize_sharing(r2, np.zeros(SMALL_OOD.sum()))
     assert numbers["sharing_far_r2"] is None
     assert 0 < numbers["sharing_near_r2"] < 1
+    # Of 6 x 6 points, none differs from the middle by more than 3 steps.
+    grid, space = make_grid(6, 6), make_space(6, 6)
+    few = compute_sharing(
+        grid, make_bumps(grid, 6), hold_out(grid, 2, 3), space
+    )
+    assert np.isnan(few["rival"]).all() and np.isfinite(few["sharing"]).all()
 
 
 def test_a_free_constant_explains_no_bump() -> None:

@@ -69,8 +69,9 @@ def compute_sharing(
             if mask.any()
         ]
         found = [_explain(unseen[i], known[rows], centered) for rows in sets]
-        r2["sharing"][i], r2["rival"][i] = found[:2]
-        r2["single"][i] = max(found[2:])
+        r2["sharing"][i], r2["single"][i] = found[0], max(found[2:])
+        if len(nearest) == len(sharing):  # a small grid has not as many
+            r2["rival"][i] = found[1]
     return r2
 
 
