@@ -59,6 +59,13 @@ def test_scores_are_those_of_separate_fits(units: int, noise: float) -> None:
     expected = compute_slowly(features, TARGETS)
     found = compute_probe_scores(features, TARGETS, IS_OOD, seed=3)
     assert list(found.values()) == pytest.approx(expected, abs=1e-6)
+    # Whatever the unit of a factor, though one penalty serves all.
+    lopsided = features + 20 * make_noise(units) * TARGETS[:, :1]
+    meters, mixed = (
+        compute_probe_scores(lopsided, TARGETS * [1, unit], IS_OOD)
+        for unit in (1, 1e-3)
+    )
+    assert mixed == pytest.approx(meters)
 
 
 @pytest.mark.filterwarnings("error")
