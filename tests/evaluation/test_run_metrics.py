@@ -53,7 +53,8 @@ def turning(make_turned: Callable) -> RunAnalysis:
 
 
 def test_border_of_fading_images(make_study, true_study) -> None:
-    fading = image_metrics.compute_border(make_study("fading"))
+    study = make_study("fading")
+    fading = image_metrics.compute_border(study)
     assert fading["border_rank_correlation"] > 0.95
     # The region is 10 wide: distances 1 to 5, of images 1/6 fainter each.
     expected = (np.arange(1, 6) / 6) ** 2
@@ -62,6 +63,13 @@ def test_border_of_fading_images(make_study, true_study) -> None:
     perfect = image_metrics.compute_border(true_study)
     assert perfect["border_rank_correlation"] is None
     assert perfect["border_relative_mse"] == pytest.approx([0] * 5, abs=1e-9)
+    study.border_distance[study.border_distance == 2] = 1  # none is that far
+    lacks = image_metrics.compute_border(study)["border_relative_mse"]
+    assert lacks[1] is None and lacks[2:] == fading["border_relative_mse"][2:]
+    # The ID points of a sample are few, and far from each other.
+    few = study.for_explorer(40)
+    expected = few.border_distance[few.splits.is_ood]
+    np.testing.assert_array_equal(few.superposition.distance, expected)
 
 
 def test_spread_of_log_volumes(true_study) -> None:

@@ -38,11 +38,11 @@ def compute_border(analysis: RunAnalysis) -> dict[str, Any]:
     error, distance = analysis.error_ratio, analysis.border_distance
     if np.isinf(distance).all():
         return {}  # too many combinations to count steps
-    steps = np.unique(distance[np.isfinite(distance) & (distance > 0)])
+    last = int(distance[np.isfinite(distance)].max())
     return {
         "border_rank_correlation": correlate_with_distance(error, distance),
         "border_relative_mse": [
-            float(error[distance == step].mean()) for step in steps
+            mean_or_none(error[distance == step]) for step in range(1, last + 1)
         ],
     }
 

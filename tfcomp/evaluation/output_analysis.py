@@ -1,5 +1,6 @@
 """Analyzes the outputs of a run: errors, superposition, kernels, gaps."""
 
+import dataclasses
 import math
 from functools import cached_property
 
@@ -142,7 +143,12 @@ class OutputAnalysis:
         grid, is_ood = self.splits.grid, self.splits.is_ood
         outputs, space = self.bright_outputs, self.dataset.space
         targets = [outputs[is_ood], self.bright_truth[is_ood]]
-        return compute_superposition(grid, outputs, targets, is_ood, space)
+        scores = compute_superposition(grid, outputs, targets, is_ood, space)
+        if self.splits.existing is None:
+            return scores
+        # A sample lacks ID points, which are nearer.
+        distance = np.minimum(scores[0].distance, self.border_distance[is_ood])
+        return [dataclasses.replace(s, distance=distance) for s in scores]
 
     @cached_property
     def superposed_inputs(self) -> np.ndarray | None:

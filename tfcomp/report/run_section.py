@@ -146,21 +146,17 @@ def _list_scores(analyses: Sequence[RunAnalysis]) -> list[Row]:
 
 def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows errors by combination, and by distance to ID."""
-    edged = [
-        analysis
-        for analysis in analyses
-        if len(analysis.dataset.space) > 1
-        and len(_list_distances(analysis)) > 1
-    ]
-    border = [{"run": s.name, **compute_border(s)} for s in edged]
+    wide = [s for s in analyses if len(s.dataset.space) > 1]
+    border = [{"run": s.name, **compute_border(s)} for s in wide]
+    border = [r for r in border if len(r.get("border_relative_mse", ())) > 1]
     about = " ".join(
         f"{m.name}: {m.about}{f', in {m.unit}' if m.unit else ''}."
         for m in list_metrics("image")
     )
     rows = _list_scores(analyses)
     exhibits = make_landscapes(analyses)
-    if edged:
-        exhibits.append(_make_border(edged, border))
+    if border:
+        exhibits.append(_make_border(analyses, border))
     exhibits.append(make_exhibit("all_scores", rows=rows, scores=about))
     said = run_exhibits.describe_border(border)
     return make_section("errors", exhibits, said)
@@ -201,24 +197,17 @@ def _make_border(
 ) -> Exhibit:
     rows = [
         {"run": row["run"], "distance": distance, "relative_mse": error}
-        for analysis, row in zip(analyses, border, strict=True)
-        for distance, error in zip(
-            _list_distances(analysis), row["border_relative_mse"], strict=True
-        )
+        for row in border
+        for distance, error in enumerate(row["border_relative_mse"], 1)
     ]
     table = pd.DataFrame(rows).pivot(
         index="distance", columns="run", values="relative_mse"
     )
-    names = dict.fromkeys(a.dataset.reference_name for a in analyses)
-    reference = " or ".join(names)
+    shown = [s.dataset.reference_name for s in analyses if s.name in table]
+    reference = " or ".join(dict.fromkeys(shown))
     figure = draw_curves(
-        table[[row["run"] for row in border]],
+        table[[row["run"] for row in border]].astype(float),
         xlabel="distance to the nearest ID grid point (grid steps)",
         ylabel=f"MSE / MSE of {reference}",
     )
     return make_exhibit("border", figure, rows, reference=reference)
-
-
-def _list_distances(analysis: RunAnalysis) -> list[float]:
-    steps = analysis.border_distance
-    return np.unique(steps[np.isfinite(steps) & (steps > 0)]).tolist()
