@@ -18,6 +18,7 @@ from tfcomp.analysis.kernels import compute_cosine_gram
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.evaluation.image_metrics import compute_alignment
 
 TABLE = FactorTable(IMAGES, CLASSES, names=list("abc"))
 SHAPE = TABLE.image_shape
@@ -145,6 +146,18 @@ def test_a_dataset_keeps_the_width_of_its_bumps() -> None:
     result = tfcomp.evaluate(lambda f: data.render_array(f), data).analysis
     gram = compute_cosine_gram(result.bright_truth)
     assert result.align(gram)["alignment_radial"] == pytest.approx(1, abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["ordered", "periodic"])
+def test_no_width_of_bumps_without_bumps_or_across_a_wrap(kind: str) -> None:
+    kinds, rows = [kind, "ordered"], CLASSES[:, 2] == 0
+    pair = IMAGES[rows], CLASSES[rows, :2]
+    table = FactorTable(*pair, names=["a", "b"], kinds=kinds)
+    found = compute_alignment(
+        tfcomp.evaluate(table.draw, table, REGION).analysis
+    )
+    assert "alignment_radial" not in found and "alignment_factorized" in found
+    assert ("alignment_radial_best" in found) == (kind == "ordered")
 
 
 def test_a_module_of_pytorch_is_called_for_inference(

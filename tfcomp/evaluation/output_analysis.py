@@ -72,9 +72,10 @@ class OutputAnalysis:
 
     @property
     def is_plane(self) -> bool:
-        """True if the grid is complete and has two factors, both ordered."""
+        """True if the grid is complete, of two ordered factors without wrap."""
+        is_open = not any(factor.periodic for factor in self.dataset.space)
         is_pair = self.has_map and len(self.dataset.space) == 2
-        return is_pair and self.splits.is_complete
+        return is_open and is_pair and self.splits.is_complete
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -183,8 +184,8 @@ class OutputAnalysis:
         """Compares similarities [n, n] with ideal kernels, over OOD points."""
         points = (gram, self.splits.grid, self.splits.is_ood)
         numbers = summarize_alignment(*points)
-        if self.is_plane:  # also with overlaps of bumps in place of deltas
-            sigma = self.dataset.sigma or self.run.config.data.sigma
+        # Also with overlaps of bumps in place of deltas.
+        if self.is_plane and (sigma := self.dataset.sigma):
             smooth = summarize_alignment(*points, sigma)
             factorized = smooth["alignment_factorized"]
             numbers["alignment_factorized_smooth"] = factorized
