@@ -13,6 +13,7 @@ import pytest
 import tensorflow as tf
 
 import tfcomp
+from tests.analysis.planted import make_bumps, make_grid
 from tests.datasets.own_tables import CLASSES, IMAGES
 from tfcomp.analysis.kernels import compute_cosine_gram
 from tfcomp.config.run_flags import parse_config
@@ -150,14 +151,22 @@ def test_a_dataset_keeps_the_width_of_its_bumps() -> None:
 
 @pytest.mark.parametrize("kind", ["ordered", "periodic"])
 def test_no_width_of_bumps_without_bumps_or_across_a_wrap(kind: str) -> None:
-    kinds, rows = [kind, "ordered"], CLASSES[:, 2] == 0
-    pair = IMAGES[rows], CLASSES[rows, :2]
-    table = FactorTable(*pair, names=["a", "b"], kinds=kinds)
-    found = compute_alignment(
-        tfcomp.evaluate(table.draw, table, REGION).analysis
+    grid, steps = make_grid(9, 9), np.arange(9)
+    table = FactorTable(
+        make_bumps(grid, 9),
+        grid.astype(int),
+        names=["a", "b"],
+        kinds=[kind, "ordered"],
+        values=[1e6 * steps, steps],  # in whatever units
     )
+    result = tfcomp.evaluate(table.draw, table, "a:#2-6,b:#2-6")
+    found = compute_alignment(result.analysis)
     assert "alignment_radial" not in found and "alignment_factorized" in found
-    assert ("alignment_radial_best" in found) == (kind == "ordered")
+    if kind == "periodic":
+        assert "alignment_radial_best" not in found
+    else:
+        best = found["alignment_radial_best"], found["alignment_radial_width"]
+        assert best == pytest.approx((1, 1), abs=1e-2)
 
 
 def test_a_module_of_pytorch_is_called_for_inference(

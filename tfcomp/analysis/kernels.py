@@ -32,7 +32,7 @@ from tfcomp.analysis.features import Scores, finite_or_none, single_threaded
 THRESHOLD = 0.5
 # Relative norm below which a centered kernel is the rounding of a constant one.
 FLOOR = 1e-6
-# Widths among which the best one is chosen, in units of the factors.
+# Widths among which the best one is chosen, in grid steps.
 WIDTHS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 
 

@@ -135,7 +135,7 @@ def compute_image_interaction(analysis: RunAnalysis) -> Numbers:
     "run",
     POSITIVE,
     "alignment_additive_width alignment_radial_width",
-    unit="factor",
+    unit="steps",
 )
 @computes(
     "run",
@@ -153,7 +153,7 @@ def compute_alignment(analysis: RunAnalysis) -> Numbers:
     splits, numbers = analysis.splits, analysis.align(gram)
     if analysis.is_plane:
         numbers |= kernels.summarize_best_alignment(
-            gram, splits.grid, splits.is_ood
+            gram, analysis.dataset.space.to_index(splits.grid), splits.is_ood
         )
         if len(gram) <= MAX_KERNEL:
             numbers |= schmidt.summarize_centered_schmidt(gram, splits.grid)
