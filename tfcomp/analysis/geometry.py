@@ -164,7 +164,7 @@ def compute_gradient_metrics(
     SHARE,
     better="low",
     dead_fraction="share of dead points: share of the points at which some "
-    "factor moves nothing",
+    "factor moves nothing, or at most 1e-6 per unit",
 )
 def summarize_geometry(g: Array, is_ood: Array) -> Scores:
     """Returns means of the scores of a layer; None where one is not finite."""
