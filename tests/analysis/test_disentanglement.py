@@ -69,3 +69,7 @@ def test_constant_codes() -> None:
     assert dis.compute_factor_vae(codes, INDEX) == 0
     assert dis.compute_sap(codes, INDEX, [True, False, True]) == 0
     assert dis.compute_mig(codes, INDEX) == 0
+    # A level that only occurs where a machine is tested cannot be learned.
+    rare = INDEX.copy()
+    rare[:, 0] = np.arange(len(rare)) == len(rare) - 1
+    assert dis.compute_sap(codes, rare, [False, False, True]) == 0
