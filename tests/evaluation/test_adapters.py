@@ -13,9 +13,9 @@ import pytest
 import tensorflow as tf
 
 import tfcomp
-from tests.analysis.planted import make_bumps, make_grid
+from tests.analysis.planted import hold_out, make_bumps, make_grid
 from tests.datasets.own_tables import CLASSES, IMAGES
-from tfcomp.analysis.kernels import compute_cosine_gram
+from tfcomp.analysis.kernels import compute_cosine_gram, summarize_alignment
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.factor_table import FactorTable
@@ -149,22 +149,31 @@ def test_a_dataset_keeps_the_width_of_its_bumps() -> None:
     assert result.align(gram)["alignment_radial"] == pytest.approx(1, abs=1e-4)
 
 
-@pytest.mark.parametrize("kind", ["ordered", "periodic"])
-def test_no_width_of_bumps_without_bumps_or_across_a_wrap(kind: str) -> None:
-    grid, steps = make_grid(9, 9), np.arange(9)
+@pytest.mark.parametrize("kind", ["ordered", "periodic", "continuous:9"])
+def test_kernels_in_whatever_units_bins_or_periods(kind: str) -> None:
+    grid, unit, kinds = make_grid(9, 9), 1e6, [kind, "ordered"]
+    classes, values = grid.astype(int), [unit * np.arange(9), np.arange(9)]
+    if kind == "continuous:9":  # each number is another one
+        noise = np.random.default_rng(0).uniform(-0.1, 0.1, grid.shape)
+        classes, values = grid + noise * (grid % 8 > 0), None
+        unit, kinds = 1.0, [kind, kind]
+    images, names = make_bumps(grid, 9), ["a", "b"]
     table = FactorTable(
-        make_bumps(grid, 9),
-        grid.astype(int),
-        names=["a", "b"],
-        kinds=[kind, "ordered"],
-        values=[1e6 * steps, steps],  # in whatever units
+        images, classes, names=names, kinds=kinds, values=values
     )
-    result = tfcomp.evaluate(table.draw, table, "a:#2-6,b:#2-6")
-    found = compute_alignment(result.analysis)
-    assert "alignment_radial" not in found and "alignment_factorized" in found
-    if kind == "periodic":
-        assert "alignment_radial_best" not in found
-    else:
+    result = tfcomp.evaluate(table.draw, table, hold_out(grid, 2, 6)).analysis
+    found, splits = compute_alignment(result), result.splits
+    points = np.rint(splits.grid / [unit, 1])
+    gram = compute_cosine_gram(result.bright_outputs)
+    expected = summarize_alignment(gram, points, splits.is_ood)
+    assert {name: found[name] for name in expected} == pytest.approx(expected)
+    # Tuning needs the order of the grid.
+    assert splits.is_complete == np.array_equal(result.index, grid)
+    assert splits.is_complete == (kind != "continuous:9")
+    # No width of bumps without bumps, or across a wrap.
+    assert "alignment_radial" not in found
+    assert ("alignment_radial_best" in found) == (kind == "ordered")
+    if kind == "ordered":
         best = found["alignment_radial_best"], found["alignment_radial_width"]
         assert best == pytest.approx((1, 1), abs=1e-2)
 

@@ -46,7 +46,7 @@ def describe_sample(dataset: Dataset) -> str:
     if splits.existing is None:
         bins = number_rows(dataset.space.to_index(splits.grid)).max() + 1
         exist = f"{bins:,} of {size:,} combinations exist"
-        if bins < count:
+        if bins < count or bins == size:
             exist = f"{count:,} points lie in {bins:,} of {size:,} bins"
         return f"{exist}; {missing}"
     subject = "analyses look" if splits.is_streamed else "evaluation looks"

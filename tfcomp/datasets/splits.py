@@ -115,7 +115,7 @@ def make_splits(
     points = Points(every, is_ood, ~is_ood & ~is_known)
     is_whole = len(points) == math.prod(space.shape)
     if is_whole and cells is not None:
-        is_whole = number_rows(index).max() + 1 == len(points)
+        is_whole = np.array_equal(space.to_place(every), range(len(points)))
     limit = MAX_ANALYZED if eval_points == 0 else eval_points or len(points)
     if len(points) <= limit:
         return Splits(train, points, hidden, is_whole)

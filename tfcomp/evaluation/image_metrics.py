@@ -150,15 +150,14 @@ def compute_alignment(analysis: RunAnalysis) -> Numbers:
     if not analysis.has_hole:
         return {}
     gram = kernels.compute_cosine_gram(analysis.bright_outputs)
-    splits, numbers = analysis.splits, analysis.align(gram)
+    splits, index = analysis.splits, analysis.index
+    numbers = analysis.align(gram)
     if analysis.is_plane:
-        numbers |= kernels.summarize_best_alignment(
-            gram, analysis.dataset.space.to_index(splits.grid), splits.is_ood
-        )
+        numbers |= kernels.summarize_best_alignment(gram, index, splits.is_ood)
         if len(gram) <= MAX_KERNEL:
-            numbers |= schmidt.summarize_centered_schmidt(gram, splits.grid)
+            numbers |= schmidt.summarize_centered_schmidt(gram, index)
     elif splits.is_complete:
-        numbers |= schmidt.summarize_anova(gram, splits.grid)
+        numbers |= schmidt.summarize_anova(gram, index)
     return numbers
 
 

@@ -60,6 +60,11 @@ class OutputAnalysis:
         """Masks of ID and of OOD grid points, [n] each."""
         return {"id": self.splits.is_id, "ood": self.splits.is_ood}
 
+    @cached_property
+    def index(self) -> np.ndarray:
+        """Grid indices of all points, of bins of continuous factors, [n, F]."""
+        return self.dataset.space.to_index(self.splits.grid)
+
     @property
     def has_map(self) -> bool:
         """True if results can be drawn as maps over two ordered factors."""
@@ -126,8 +131,7 @@ class OutputAnalysis:
             return np.full(len(self.splits.grid), np.inf)
         # Combinations that do not exist are not known either.
         distance = compute_border_distance(~known.ravel(), space)
-        rows = space.to_index(self.splits.grid).T
-        return distance.reshape(space.shape)[tuple(rows)]
+        return distance[space.to_place(self.splits.grid)]
 
     @property
     def superposition(self) -> SuperpositionScores:
@@ -178,18 +182,17 @@ class OutputAnalysis:
             "model outputs": self.bright_outputs,
             "truth": self.bright_truth,
         }
-        return fit_kernels(self.splits.grid, targets, self.splits.is_ood)
+        return fit_kernels(self.index, targets, self.splits.is_ood)
 
     def align(self, gram: np.ndarray) -> dict[str, float | None]:
         """Compares similarities [n, n] with ideal kernels, over OOD points."""
-        points = (gram, self.splits.grid, self.splits.is_ood)
+        points = (gram, self.index, self.splits.is_ood)
         numbers = summarize_alignment(*points)
         # Also with overlaps of bumps in place of deltas.
         if self.is_plane and (sigma := self.dataset.sigma):
-            smooth = summarize_alignment(*points, sigma)
-            factorized = smooth["alignment_factorized"]
-            numbers["alignment_factorized_smooth"] = factorized
-            numbers["alignment_radial"] = smooth["alignment_conjunctive"]
+            additive, radial, _ = summarize_alignment(*points, sigma).values()
+            numbers["alignment_factorized_smooth"] = additive
+            numbers["alignment_radial"] = radial
         return numbers
 
     @property

@@ -85,7 +85,7 @@ def measure_layers(
         extra = {
             "pair_share": share,
             "nearest_ood": _rate_nearest(values, index, is_ood, space),
-            **_align(values, points, is_ood),
+            **_align(values, index, is_ood),
         }
         for classes, kind in zip(("given", "permuted"), kinds, strict=True):
             first: Row = {"layer": layer, "classes": classes}
@@ -110,14 +110,13 @@ def measure_codes(
 
 
 def _align(
-    values: np.ndarray, points: np.ndarray, is_ood: np.ndarray
+    values: np.ndarray, index: np.ndarray, is_ood: np.ndarray
 ) -> dict[str, float | None]:
     """Returns alignments of cosines with ideal kernels, over OOD points."""
     rows = np.flatnonzero(is_ood if is_ood.any() else ~is_ood)
     rows = rows[choose_rows(len(rows), MAX_COMPARED)]
     gram = compute_cosine_gram(values[rows] - values.mean(axis=0))
-    every = np.ones(len(rows), bool)
-    numbers = summarize_alignment(gram, points[rows], every)
+    numbers = summarize_alignment(gram, index[rows], np.arange(len(rows)))
     del numbers["alignment_constant"]
     return numbers
 

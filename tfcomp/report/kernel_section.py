@@ -138,12 +138,12 @@ def compute_grams(outputs: np.ndarray) -> Grams:
 
 def make_matrices(analysis: RunAnalysis, grams: Grams) -> Exhibit:
     """Shows Gram matrices beside the ideal ones, ID first, then OOD."""
-    is_ood, grid = analysis.splits.is_ood, analysis.splits.grid
+    is_ood, index = analysis.splits.is_ood, analysis.index
     order = np.argsort(is_ood, kind="stable")
     matrices = {
         **grams,
-        "binary factorized": kernels.make_factorized_kernel(grid),
-        "conjunctive": kernels.make_conjunctive_kernel(grid),
+        "binary factorized": kernels.make_factorized_kernel(index),
+        "conjunctive": kernels.make_conjunctive_kernel(index),
     }
     figure = draw_gram_matrices(
         {name: gram[np.ix_(order, order)] for name, gram in matrices.items()},
@@ -159,33 +159,32 @@ def make_matrices(analysis: RunAnalysis, grams: Grams) -> Exhibit:
 
 
 def _average_pairs(analysis: RunAnalysis, gram: np.ndarray) -> list[Row]:
-    grid, is_ood = analysis.splits.grid, analysis.splits.is_ood
-    shared = (grid[:, None] == grid[None]).sum(axis=2)  # [n, n]
+    index, is_ood = analysis.index, analysis.splits.is_ood
+    shared = (index[:, None] == index[None]).sum(axis=2)  # [n, n]
     pairs = is_ood[:, None].astype(int) + is_ood[None]
     rows = []
     for split, kind in enumerate(("ID-ID", "ID-OOD", "OOD-OOD")):
-        for count in range(grid.shape[1]):
-            chosen = (pairs == split) & (shared == count)
-            mean = float(gram[chosen].mean()) if chosen.any() else None
+        for count in range(index.shape[1]):
+            mean = mean_or_none(gram[(pairs == split) & (shared == count)])
             rows.append({"points": kind, "shared factors": count, "mean": mean})
     return rows
 
 
 def _make_terms(analysis: RunAnalysis, grams: Grams) -> Exhibit:
-    grid, figure = analysis.splits.grid, None
+    index, figure = analysis.index, None
     rows = {
         name: {
             "run": analysis.name,
             "similarity": name,
-            **schmidt.summarize_anova(gram, grid),
+            **schmidt.summarize_anova(gram, index),
         }
         for name, gram in grams.items()
     }
     if analysis.is_plane:
         shares = {}
         for name, gram in grams.items():
-            rows[name] |= schmidt.summarize_schmidt(gram, grid)
-            values = schmidt.compute_schmidt_values(gram, grid)
+            rows[name] |= schmidt.summarize_schmidt(gram, index)
+            values = schmidt.compute_schmidt_values(gram, index)
             shares[name] = schmidt.compute_explained_fraction(values)[:30]
         table = pd.DataFrame(shares)
         figure = draw_curves(
