@@ -66,8 +66,6 @@ def probe_rows(
     if not enough or not np.isfinite(rows).all():
         return dict(NO_SCORES)
     truth = np.asarray(targets, np.float64)
-    size = np.ptp(truth, axis=0)  # units must not move the penalty
-    truth = truth / np.where(size > 0, size, 1.0)
     errors = truth.copy()
     order = known[np.random.RandomState(seed).permutation(len(known))]
     for fold in np.array_split(order, NUM_FOLDS):
@@ -83,12 +81,14 @@ def _predict(rows: Array, truth: Array, seen: Array, unseen: Array) -> Array:
     mean = truth[seen].mean(axis=0)
     basis, squares, others = _decompose(rows, seen, unseen)
     onto = basis.T @ (truth[seen] - mean)  # [k, T]
+    sizes = np.ptp(truth, axis=0)  # of whatever units
+    sizes[sizes == 0] = 1.0
     fits = []
     for penalty in PENALTIES:
         shrunk = basis / (squares + penalty)
         left = truth[seen] - mean - shrunk @ onto
         leverage = 1 / len(seen) + np.einsum("nk,nk->n", shrunk, basis)
-        loss = np.mean((left / (1 - leverage)[:, None]) ** 2)
+        loss = np.mean((left / (1 - leverage)[:, None] / sizes) ** 2)
         fits.append((loss, penalty))
     penalty = min(fits)[1]
     return mean + others @ (onto / (squares + penalty)[:, None])
