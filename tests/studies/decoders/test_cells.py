@@ -155,6 +155,14 @@ def test_runs_of_other_settings_are_cases_of_their_own() -> None:
         ("composed sum orthogonal (width 64)", "fails"),
         ("composed sum orthogonal (width 32)", "composes"),
     ]
+    # Other images are another column, whatever their seeds, for any decoder.
+    for first in (0, cells.FRESH):
+        runs = make_runs("cnn", GOOD) + make_runs("mlp", BAD, num_positions=8)
+        for flags, _ in runs[3:]:
+            flags["seed"] += first
+        found = [cell["split"] for cell in judge([*narrow, *runs])]
+        split = "composed sum orthogonal"
+        assert found == [split, split, f"{split} (num_positions 8)"]
 
 
 @pytest.mark.parametrize("subset", ["id", "ood"])

@@ -44,7 +44,8 @@ EXPECTED = [
 ]
 # Flags that decide the images of a split, or the reference of their error.
 IMAGE_FLAGS = (
-    "grid_size num_positions sigma polarity num_train num_bumps data_hash"
+    "grid_size num_positions sigma polarity num_train num_bumps data_hash "
+    "digit_source digit_class digit_classes digit_index num_angles"
 ).split()
 VERDICTS = {Verdict.REPRODUCED: "composes", Verdict.REFUTED: "fails"}
 NUMBERS = {
@@ -125,26 +126,29 @@ def average(runs: pd.DataFrame, path: str) -> float:
 
 def list_cells(table: pd.DataFrame) -> list[Row]:
     """Returns the rows of decoders.csv, by names of splits and decoders."""
-    old = table[table["seed"] < FRESH]
-    table = table if old.empty else old
+    is_sprites = table["dataset"] == "sprites"
+    is_fresh = is_sprites & (table["seed"] >= FRESH)
+    table = table[~is_fresh | is_fresh.equals(is_sprites)]
     firsts = table.drop_duplicates("setting")
     flags = [n for n in map(str, firsts) if n not in NO_FLAGS and "/" not in n]
-    known = dict(
-        zip(firsts["setting"], firsts[flags].to_dict("records"), strict=True)
-    )
+    images = firsts[["region", *IMAGE_FLAGS]].groupby(firsts["split"])
+    usual = {split: here.mode().iloc[0] for split, here in images}
     numbers = table.filter(regex="/").join(table[["seed", "setting"]])
     groups = numbers.sort_values("seed").groupby("setting")
     rows = []
-    for key, alike in firsts.groupby(["split", "model"])["setting"]:
+    for key, alike in firsts.groupby(["split", "model"]):
         split, decoder = map(str, key)
-        rivals = [known[s] for s in alike]  # which may lack flags of others
-        shared = [n for n in rivals[0] if all(f[n] == f[n] for f in rivals)]
-        names = choose_flags([{n: f[n] for n in shared} for f in rivals])
-        for setting in alike:
+        # Without flags that only some of the settings have.
+        shared: Any = alike[flags].dropna(axis=1).to_dict("records")
+        names = choose_flags(shared)
+        for run in alike.to_dict("records"):
+            odd = [n for n, value in usual[split].items() if run[n] != value]
             # As `sprites montero:range (grid_size 64)`, if there are others.
-            words = ", ".join(f"{n} {known[setting][n]}" for n in names)
+            shown = dict.fromkeys([*odd, *names])
+            words = ", ".join(f"{n} {run[n]}" for n in shown)
             label = f"{split} ({words})" if words else split
-            rows.append(_judge_cell(label, decoder, groups.get_group(setting)))
+            runs = groups.get_group(run["setting"])
+            rows.append(_judge_cell(label, decoder, runs))
     return rows
 
 
