@@ -15,7 +15,7 @@ from pipelines.profile import Rules, choose_setting, parse_profile
 from pipelines.steps import place, run_step
 from pipelines.steps.training import LOGS
 from tfcomp.config.errors import RunError
-from tfcomp.statistics.seed_statistics import compute_statistics
+from tfcomp.statistics.seed_statistics import compute_statistics, list_numbers
 from tfcomp.statistics.verdicts import above, below
 from tfcomp.storage import files
 from tfcomp.storage.output_folders import list_versions
@@ -132,13 +132,11 @@ def check_thresholds(setting: DataFrame, rules: Rules) -> list[Check]:
     """Compares means over seeds with the thresholds."""
     checks = []
     for score, rule in rules.list_thresholds().items():
-        values = list(setting.get(score, [None]))
-        result = compute_statistics(values)  # None if a seed lacks its score
-        mean, spread, passed = None, None, False
-        if result:
-            mean, passed = result.mean, rule.accepts(result.mean)
-            if result.low is not None and result.high is not None:
-                spread = (result.high - result.low) / 2
+        # None if a seed lacks its score.
+        result = compute_statistics(list(setting.get(score, [None])))
+        mean, _, low, high = list_numbers(result)
+        passed = mean is not None and rule.accepts(mean)
+        spread = None if low is None or high is None else (high - low) / 2
         row = (score, str(rule), mean, spread, len(setting), passed)
         checks.append(Check(*row))
     return checks

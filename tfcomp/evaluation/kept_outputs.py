@@ -84,5 +84,4 @@ def read_preview(folder: Path) -> tuple[list[str], np.ndarray] | None:
 
 
 def _to_bytes(images: np.ndarray) -> np.ndarray:
-    whole = np.round(np.nan_to_num(images).clip(0, 1) * 255)
-    return whole.astype(np.uint8)
+    return np.round(np.nan_to_num(images).clip(0, 1) * 255).astype(np.uint8)

@@ -231,8 +231,7 @@ def _compute(metric: Metric, view: StageView | ImageView) -> Any:
     try:
         value = metric.function(view)
     except Exception as error:
-        text = describe_plugin_error(error)
-        raise RunError(f"{name}: {text}") from error
+        raise RunError(f"{name}: {describe_plugin_error(error)}") from error
     rule, shape = "must return one number", ()
     if isinstance(view, ImageView):
         rule = f"must return a number for each of {len(view.images)} images"

@@ -143,8 +143,7 @@ def _build(shape: tuple[int, ...], sizes: Sequence[int]) -> keras.Model:
     units = layers.GaussianNoise(NOISE / 2)(images)
     width, side = 32, min(shape[:2])
     while side > 8 or width == 32:
-        convolution = layers.Conv2D(width, 3, 2, "same", activation="relu")
-        units = convolution(units)
+        units = layers.Conv2D(width, 3, 2, "same", activation="relu")(units)
         width, side = 64, -(-side // 2)
     units = layers.Dense(128, "relu")(layers.Flatten()(units))
     heads = [layers.Dense(size, "softmax")(units) for size in sizes]

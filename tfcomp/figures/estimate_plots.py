@@ -212,8 +212,7 @@ def draw_score_table(
     for y, x in np.ndindex(table.shape):
         place = rows[y], columns[x]
         if place not in values:
-            cell = Rectangle((x - 0.5, y - 0.5), 1, 1, color="white")
-            axes.add_patch(cell)
+            axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, color="white"))
             continue
         is_dark = table[y, x] < 0.28 or table[y, x] > 0.86
         color = "white" if is_dark else "black"

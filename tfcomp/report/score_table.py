@@ -210,8 +210,7 @@ def _describe_pair(row: Row) -> str:
 
 def _summarize(runs: Sequence[ScoredRun], subset: str) -> Statistics | None:
     values = [run.errors.get(subset) for run in runs]
-    limits = find_limits(f"{subset}_relative_mse")
-    return compute_statistics(values, limits)
+    return compute_statistics(values, find_limits(f"{subset}_relative_mse"))
 
 
 def _format_interval(found: Statistics | None) -> str | None:

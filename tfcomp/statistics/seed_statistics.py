@@ -88,8 +88,7 @@ def summarize(
     for key, group in table.groupby(list(keys), sort=False, dropna=False):
         limits = find_limits(str(key[named[0]])) if named else REAL
         found = compute_statistics(group["value"].tolist(), limits)
-        count = int(group["value"].count())
-        rows.append([*key, *list_numbers(found), count])
+        rows.append([*key, *list_numbers(found), int(group["value"].count())])
     columns = [*keys, "mean", "sd", "low", "high", "n"]
     return pd.DataFrame(rows, columns=columns, dtype=object)
 

@@ -172,8 +172,7 @@ class Monitor(keras.callbacks.Callback):
         self._summaries.write_scalars(epoch, evaluation.tagged, every)
         metrics: dict[str, Any] = dict(evaluation.scores)
         if with_layers:
-            rows = self.history.rows
-            self._summaries.write_pictures(epoch, evaluation, rows)
+            self._summaries.write_pictures(epoch, evaluation, self.history.rows)
             geometry = self._evaluator.measure_geometry()
             steps = list(self._evaluator.nondifferentiable)
             analysis = self._evaluator.analyze_layers(geometry)

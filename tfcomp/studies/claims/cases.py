@@ -60,8 +60,7 @@ def make_low_rank(penalties: str, region: str = "corner") -> Setting:
     must = {"entropy_weight": entropy, "variance_weight": variance}
     must |= {"penalty_basis": "raw"} if variance else {}
     changes = [HELD_OUT[region], "--penalty_basis=raw"]
-    setting = make_decoder(flagfile, *changes, model="low_rank")
-    return setting.require(**must)
+    return make_decoder(flagfile, *changes, model="low_rank").require(**must)
 
 
 def decay(penalties: str, region: str = "corner") -> Setting:

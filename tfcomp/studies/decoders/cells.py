@@ -195,11 +195,10 @@ def judge_expectations(cells: Sequence[Row]) -> list[list[str]]:
     }
     for cell in cells:
         verdict, expected = cell["verdict"], cell["expected"]
+        is_other = verdict in (composes, fails)
+        found = Verdict.REFUTED if is_other else Verdict.UNDECIDED
         if verdict == expected:
             found = Verdict.REPRODUCED
-        else:
-            is_other = verdict in (composes, fails)
-            found = Verdict.REFUTED if is_other else Verdict.UNDECIDED
         # A decoder that does not fit does not count as a failure.
         if expected and (expected, verdict) != (fails, "not fitted"):
             judged[cell["split"], expected].append(found)

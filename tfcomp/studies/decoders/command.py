@@ -47,8 +47,7 @@ def tabulate(settings: dict[str, Any]) -> int:
     output = make_folder(Path(settings["output"]))
     text = report.write_cells(cells.list_cells(table), output)
     for name, data in TABLES.items():
-        rows = splits.list_rows(table, data)
-        text += report.write_splits(rows, output, name)
+        text += report.write_splits(splits.list_rows(table, data), output, name)
     print(text, end="")
     print(f"tables  {output}")
     return 0

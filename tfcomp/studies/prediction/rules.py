@@ -189,8 +189,7 @@ def measure_power(halves: Sequence[Networks], num_proposed: int) -> list[Row]:
                 values = linear * normal + np.sqrt(1 - linear**2) * noise
                 row = order.judge("0.1|planted", values, 1.0, level)
                 passes.append(row["passes"])
-                correlation = stats.spearmanr(values, outcome).statistic
-                correlations.append(correlation)
+                correlations.append(stats.spearmanr(values, outcome).statistic)
         found = np.all(np.reshape(passes, (DRAWS, -1)), axis=1).mean()
         row = {"spearman": np.mean(correlations), "draws": DRAWS}
         rows.append(row | {"found": found})

@@ -102,9 +102,7 @@ def list_slopes(rows: Sequence[Row]) -> list[Row]:
             slope = {
                 **dict(zip(KEYS, key, strict=True)),
                 "quantity": quantity,
-                "slope": getattr(fit, "slope", None),
-                "low": getattr(fit, "low", None),
-                "high": getattr(fit, "high", None),
+                **{n: getattr(fit, n, None) for n in ("slope", "low", "high")},
                 "n": len(reached),
                 "num_sizes": len({row["grid_size"] for row in reached}),
                 "not_reached": len(group) - len(reached),
