@@ -11,6 +11,7 @@ from tfcomp.config import own_settings, run_flags
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.own_settings import declare_setting
 from tfcomp.config.run_config import RunConfig, make_config
+from tfcomp.evaluation.verbalize import name_runs
 from tfcomp.statistics.metric import REAL
 from tfcomp.statistics.seed_statistics import summarize
 from tfcomp.sweeps.sweep_run import define_flags, make_sweep
@@ -46,6 +47,19 @@ def test_grid_over_an_own_setting(plugin: str) -> None:
     sweep = make_sweep(run_flags.parse_flags(arguments, define_flags()))
     assert [t.config.own["petals"] for t in sweep.items] == [3, 4]
     assert len({trial.name for trial in sweep.items}) == 2
+
+
+def test_they_tell_runs_from_runs_without_a_plugin(plugin: str) -> None:
+    flags = [f"--plugins={plugin} --petals={n} --seed={n}" for n in (5, 6)]
+    configs = [
+        run_flags.parse_config([*f.split(), f"--run_name={place:016x}"])
+        for place, f in enumerate(("", *flags))
+    ]
+    flower = f"plugins {plugin}, petals"
+    names = ["plugins , petals -", f"{flower} 5", f"{flower} 6"]
+    for order in (configs, configs[::-1]):
+        settings = [setting for _, setting in name_runs(order)]
+        assert sorted(settings) == names
 
 
 def test_rules(plugin: str) -> None:

@@ -41,14 +41,15 @@ MAX_FLAGS = 2  # that replace the name which the user gave to a run
 
 def name_runs(configs: Sequence[RunConfig]) -> list[tuple[str, str]]:
     """Returns the names of runs, as `depth 2, seed 0`, and of settings."""
-    flags = [config.identity() for config in configs]
+    known = [config.identity() for config in configs]
     own = [(config.run_name, config.run_name) for config in configs]
-    others = [name for name in flags[0] if name not in IGNORED]
-    varied = [n for n in others if len({str(f.get(n)) for f in flags}) > 1]
-    is_trial = all(is_hash(config.run_name) for config in configs)
-    if len(varied) > MAX_FLAGS and not is_trial:
+    # Runs lack the settings of plugins that only others have.
+    every = {n: "-" for f in known for n in f if n not in IGNORED}
+    flags = [every | f for f in known]
+    varied = [n for n in every if len({str(f[n]) for f in flags}) > 1]
+    if len(varied) > MAX_FLAGS and not all(is_hash(name) for name, _ in own):
         return own
-    chosen = choose_flags([{n: f.get(n) for n in varied} for f in flags])
+    chosen = choose_flags([{n: f[n] for n in varied} for f in flags])
     settings = [make_label(f, chosen) for f in flags]
     if len({*settings}) < len(flags):
         chosen = [*chosen, "seed"]
@@ -151,8 +152,7 @@ def list_references(
 
 def format_references(references: Mapping[str, Mapping[str, float]]) -> str:
     """Formats R² of predictors without a network; empty for older runs."""
-    names = list_references(references)
-    shown = {name: references[name] for name in names}
+    shown = {name: references[name] for name in list_references(references)}
     if not any("ood_r2" in scores for scores in shown.values()):
         return ""
     is_new = any("ood_new" in scores for scores in shown.values())
