@@ -49,7 +49,7 @@ def measure_all(paths: list[Path], settings: dict[str, Any]) -> int:
             admit_plugins(path, check_run(path).plugins, settings)
             with start_tensorflow():
                 measure_run(path)
-        except RunError as error:
+        except (ConfigError, RunError) as error:
             print(f"error: {error}", file=sys.stderr)
             failed += 1
         keras.backend.clear_session()  # frees the model and its graphs

@@ -67,8 +67,11 @@ def test_a_damaged_run_does_not_stop_the_others(
     trials = sweep / "trials"
     shutil.copytree(trials / "ab12", trials / "aa00")
     (trials / "aa00" / "model.keras").write_bytes(b"not a model")
+    shutil.copytree(trials / "ab12", trials / "aa11")
 
     def fake(run: Path) -> None:
+        if run.name == "aa11":
+            raise ConfigError("data", "must be a file", "gone.npz")
         files.write_run_metrics(load_run(run).path, {"stages": []})
 
     monkeypatch.setattr("tfcomp.evaluation.run_metrics.measure_run", fake)
@@ -77,7 +80,8 @@ def test_a_damaged_run_does_not_stop_the_others(
     (trials / "ab12" / "metrics.json").write_text(json.dumps(older))
     assert run(f"--runs={sweep}") == 1
     error = capsys.readouterr().err
-    assert "aa00 is damaged" in error and error.count("\n") == 1
+    assert "aa00 is damaged" in error and error.count("\n") == 2
+    assert "error: --data must be a file, got 'gone.npz'" in error
     assert not files.is_measured(trials / "aa00")
     entry = {"version": compute_code_version(), "stages": []}
     assert read_metrics(trials / "ab12") == scores | {"measures": entry}
