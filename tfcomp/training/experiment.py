@@ -43,13 +43,14 @@ def train_and_evaluate(
     config: RunConfig, dataset: Dataset | None = None
 ) -> dict[str, Any]:
     """Runs one experiment, as far as needed; returns its `metrics.json`."""
+    # First: TensorFlow divides a CPU before it computes anything.
+    strategy = prepared_models.make_strategy(config.training.num_replicas)
     dataset = dataset or make_dataset(config)
     notes = dataset.prepare()
     for note in notes if isinstance(notes, tuple) else ():
         print(note)
     dataset = attach_examples(config, dataset)
     try_metrics(dataset)
-    strategy = prepared_models.make_strategy(config.training.num_replicas)
     header = textwrap.indent(describe_environment(), "# ")
     with run_folder.claim_run(config, header):
         folder = Path(config.run_dir)
