@@ -14,7 +14,7 @@ from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun, format_weights, load_run
 from tfcomp.evaluation.reference_scores import score_certified
 from tfcomp.models.acting import clear_candidates
-from tfcomp.storage import published_folder
+from tfcomp.storage import published_folder, run_folder
 from tfcomp.storage.files import replace_folder
 from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, select_scores
 from tfcomp.training.export import format_hub_card
@@ -36,8 +36,8 @@ stages = {{stage: run.activations(stage, factors) for stage in run.stages}}"""
 def publish_run(path: Path, name: str, folder: Path) -> Path:
     """Packs a run in a folder of published models; returns the model's."""
     published_folder.check_name(name)
+    loading.check_publishable(run_folder.check_run(path))
     run = load_run(path)
-    loading.check_publishable(run.config)
     clear_candidates(run.model)
     own_name = loading.make_run_name(name)
     config = dataclasses.replace(run.config, run_name=own_name)
