@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tfcomp.config.errors import RunError
+from tfcomp.training.callbacks import TrainingState
 
 SMOKE = ("--flagfile=smoke.flags", "--grid_size=8", "--region=square:3-4")
 SMOKE = (*SMOKE, "--width=4", "--epochs=4", "--steps_per_epoch=9")
@@ -88,6 +89,26 @@ def test_resume_is_exact(
     check_equal(fit_whole(flags), fit(flags, tmp_path))
     if flags == FALLING_RATE:  # the plateau is reached
         assert fit_whole(flags).optimizer.learning_rate.numpy() < 0.5
+
+
+def test_random_layers_go_on_where_they_were(
+    tmp_path: Path, rng: np.random.Generator
+) -> None:
+    x, models = rng.normal(size=(16, 4)), []
+    for epoch in (0, 1):
+        keras.utils.set_random_seed(0)
+        layers = keras.Input((4,)), keras.layers.Dropout(0.5)
+        model = keras.Sequential([*layers, keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        model.optimizer.build(model.trainable_variables)
+        state = TrainingState(model, str(tmp_path))
+        assert state.restore() == epoch
+        if not epoch:
+            model.fit(x, x[:, 0], shuffle=False, verbose=0)
+            state.save(1)
+        model.fit(x, x[:, 0], shuffle=False, verbose=0)
+        models.append(model)
+    check_equal(*models)
 
 
 def test_what_is_finished_trains_no_more_and_must_be_whole(

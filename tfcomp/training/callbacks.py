@@ -1,7 +1,7 @@
 """Callbacks of `fit`: checkpoints, falling learning rates, pruned axes.
 
-The state of a run is its weights, its optimizer with the rate, a schedule, and
-the epoch: batches follow from the step, and no layer draws random numbers.
+The state of a run is its weights, its optimizer with the rate, a schedule, the
+random states of layers (dropout), and the epoch: batches follow from the step.
 Schedules and pruning depend on that state alone, never on held-out images.
 """
 
@@ -50,11 +50,14 @@ class TrainingState:
         self._epoch = tf.Variable(0, dtype=tf.int64, trainable=False)
         # The training time of all sessions of the run.
         self.seconds = tf.Variable(0.0, dtype=tf.float64, trainable=False)
+        weights = {id(variable) for variable in model.weights}
+        random = [v.value for v in model.variables if id(v) not in weights]
         self._checkpoint = tf.train.Checkpoint(
             model=model,
             optimizer=model.optimizer,
             epoch=self._epoch,
             seconds=self.seconds,
+            random=random,
             **schedules,
         )
         _ = self._checkpoint.save_counter  # in checkpoints of all versions
