@@ -14,6 +14,7 @@ the same verdicts in seconds and without TensorFlow.
 """
 
 import functools
+import glob
 import importlib
 import sys
 from pathlib import Path
@@ -85,9 +86,9 @@ def _follow_plan(settings: dict[str, Any], name: str) -> int:
     for line in failures:
         print(f"failed   {line}", file=sys.stderr)
     if name != "thresholds":  # searches write their tables themselves
-        folders = [str(w.folder) for w in works if w.folder.exists()]
+        paths = [glob.escape(str(w.folder)) for w in works if w.folder.exists()]
         output = settings["output"] or f"{name}_report"
-        given = [f"--runs={','.join(folders)}", f"--output={output}"]
+        given = [f"--runs={','.join(paths)}", f"--output={output}"]
         _judge(name, [f"tfcomp study {name}", *given])
     return 1 if failures else 0
 

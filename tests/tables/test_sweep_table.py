@@ -16,13 +16,13 @@ def sweep(tmp_path: Path) -> Path:
     """Two depths with two seeds; the deeper network has one stage more."""
     for number, (depth, seed) in enumerate([(2, 0), (2, 1), (3, 0), (3, 1)]):
         flags = f"--depth={depth}", f"--seed={seed}"
-        folder = write_run(tmp_path / "s" / "trials" / f"{number}", *flags)
+        folder = write_run(tmp_path / "s[1]" / "trials" / f"{number}", *flags)
         (folder / "measures.json").unlink()
         stages = ["code", *["middle"] * (depth == 3), "image"]
         layers = {s: {"probe": n + number / 4} for n, s in enumerate(stages)}
         metrics = METRICS | {"layers": layers, "ood": {"mse": number / 8}}
         (folder / "metrics.json").write_text(json.dumps(metrics))
-    return tmp_path / "s"
+    return tmp_path / "s[1]"  # no pattern
 
 
 def test_a_row_for_each_run(sweep: Path) -> None:

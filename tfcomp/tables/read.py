@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import glob
 import itertools
 import os
 from collections.abc import Sequence
@@ -167,7 +168,7 @@ def load_sweep(path: str | Path) -> Sweep:
     if not (folder / TRIALS).is_dir():
         rule = f"has no folder {TRIALS}; for a run, use tfcomp.load_run"
         raise RunError(f"path must be a sweep folder, {folder} {rule}")
-    return Sweep(folder, *read_runs(folder / TRIALS))
+    return Sweep(folder, *read_runs(glob.escape(str(folder / TRIALS))))
 
 
 def read_results(
