@@ -117,7 +117,12 @@ def test_a_map_over_size_and_share_shows_one_sweep(tmp_path: Path) -> None:
         for size, bounds in ((16, "6-9"), (16, "4-11"), (24, "6-17"))
         for seed in (0, 3)
     ]
-    found = figure.find(gather(runs))
+    place = "--epochs=1", "--region=square:6-9"  # of a first try
+    tries = [
+        make_run("donut.flags", 0, *place, f"--grid_size={size}", relative=9.0)
+        for size in (16, 32)
+    ]
+    found = figure.find(gather([*runs, *tries]))
     (drawn,) = score_pictures.draw_error_map(found, "ood/relative_mse").values()
     dots = sorted(drawn.axes[0].lines[0].get_xydata().tolist())
     assert dots == [[16, 100 * 4**2 / 16**2], [16, 25], [24, 25]]

@@ -15,7 +15,7 @@ from tfcomp.studies.claims import cases
 from tfcomp.studies.claims.claim import select_fitted
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.tables.groups import Group
-from tfcomp.tables.selection import Setting, read_setting
+from tfcomp.tables.selection import Setting, list_families, read_setting
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,12 +72,16 @@ class PaperFigure:
         return found
 
     def _list_trials(self, evidence: Evidence) -> dict[str, Group]:
-        """Returns the settings of the sweep, by size and held-out region."""
+        """Returns settings that differ in size and held-out region alone."""
+        groups = [
+            group
+            for group in evidence.groups
+            if self.sweep in {run["study"] for run in group.runs.values()}
+        ]
+        families = list_families(groups, ["grid_size", "region"])
         return {
             f"N = {group.flags['grid_size']}, {group.flags['region']}": group
-            for group in evidence.groups
-            if self.sweep
-            and self.sweep in {run["study"] for run in group.runs.values()}
+            for group in max(families, key=len, default=[])
         }
 
     def __str__(self) -> str:
