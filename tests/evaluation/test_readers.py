@@ -199,6 +199,14 @@ def test_a_split_where_only_the_ellipse_turns() -> None:
     np.testing.assert_array_equal(points[:, 2] % 180, angles % 180)
 
 
+def test_nothing_is_ignored_that_no_image_shows() -> None:
+    """Squares and ellipses at 0 and 180 degrees: no reference is the truth."""
+    dataset = make("random:0.2", "--grid_size=8", "--sprite_sizes=2,2,2,3,3")
+    found = reference_scores.score_references(dataset, dataset.grid_images)
+    assert {"without_shape", "without_x"} < {*found}
+    assert not [name for name in found if name.endswith("_orientation")]
+
+
 def test_combinations_that_do_not_exist_have_none(diagonal: Dataset) -> None:
     """Held-out squares, which stand for all shapes, are missing."""
     every, splits = diagonal.splits.all, diagonal.splits

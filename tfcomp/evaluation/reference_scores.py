@@ -69,7 +69,9 @@ def score_references(dataset: Dataset, truth: np.ndarray) -> References:
     true = splits.grid[splits.is_ood], truth[splits.is_ood]
     for name, points in list_ignorant(dataset):
         images = dataset.render_array(points)
-        scores[name] = _score(dataset, true[0], images, true[1], held_out)
+        found = _score(dataset, true[0], images, true[1], held_out)
+        if found.get("ood", 1.0) > TINY:  # else no image shows the factor
+            scores[name] = found
     return scores
 
 
