@@ -23,6 +23,7 @@ from tfcomp.report.run_section import (
 )
 from tfcomp.report.score_table import (
     ScoredRun,
+    compare_with_first,
     make_table,
     read_scored,
     score_runs,
@@ -117,6 +118,10 @@ def test_seeds_of_a_setting_are_in_order() -> None:
     assert table.rows[0]["one factor ignored"] == 0.2
     assert "values merged that look the same" in table.caption
     assert make_table(runs).rows[0]["untrained"] is None  # one lacks its own
+    # The first setting holds nothing out: there are two seeds all the same.
+    runs = [ScoredRun("b", seed, errors) for seed in (0, 1)]
+    runs = [dataclasses.replace(r, setting="a", errors={}) for r in runs] + runs
+    assert "two seeds" not in compare_with_first(runs).finding
 
 
 def test_models_from_elsewhere_have_no_flags(series: list[RunAnalysis]) -> None:
