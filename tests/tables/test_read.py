@@ -188,7 +188,9 @@ def test_a_retired_flag_tells_no_runs_apart(tmp_path: Path) -> None:
 def test_repeats_are_left_out(tmp_path: Path) -> None:
     for number in range(3):
         folder = write_run(tmp_path / f"r{number}", "--seed=2")
-        os.utime(folder / "metrics.json", (1000 - number, 1000 - number))
+        os.utime(folder / "run.flags", (1000 - number, 1000 - number))
+        # Older runs were measured again.
+        os.utime(folder / "metrics.json", (1000 + number, 1000 + number))
     found = read_results([str(tmp_path)])
     assert list(found.runs["name"]) == ["r0"]
     assert len(found.numbers) == len(EXPECTED)

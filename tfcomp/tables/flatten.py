@@ -80,7 +80,7 @@ class Run(NamedTuple):
     row: dict[str, Any]
     numbers: list[Row]
     own_metrics: Mapping[str, Any] = {}
-    age: float = 0.0  # of its scores
+    age: float = 0.0  # when it started; measures may be written much later
 
 
 def describe_run(

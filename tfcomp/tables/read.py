@@ -204,7 +204,7 @@ def read_run(folder: Path, history: bool = True) -> Run:
     numbers = list(flatten.list_numbers(metrics, measures))
     if history and (folder / run_folder.HISTORY_FILE).exists():
         numbers += flatten.list_history(folder / run_folder.HISTORY_FILE)
-    age = os.stat(folder / run_folder.METRICS_FILE).st_mtime
+    age = os.stat(folder / run_folder.FLAGS_FILE).st_mtime
     return Run(row, numbers, metrics.get(OWN_METRICS, {}), age)
 
 
