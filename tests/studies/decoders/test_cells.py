@@ -72,10 +72,15 @@ def test_verdict(ood: list[float], worst_id: float, verdict: str) -> None:
     assert cell["ood_r2"] == pytest.approx(expected, nan_ok=True)
 
 
-def test_controls_on_all_combinations_are_left_out(tmp_path: Path) -> None:
+def test_controls_on_all_combinations_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
     write_run(tmp_path / "r", "--train_all=true")
+    damaged = write_run(tmp_path / "s", "--seed=1") / "metrics.json"
+    damaged.write_text("{")
     with pytest.raises(ConfigError, match="finished runs without --train_all"):
         main(["decoders", f"--runs={tmp_path}", f"--output={tmp_path / 'o'}"])
+    assert "left out: s cannot be read" in capsys.readouterr().err
 
 
 def test_r2_of_other_images_changes_no_cell() -> None:

@@ -13,7 +13,6 @@ from typing import Any
 
 from tfcomp.config.command import Command
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_config import split_names
 from tfcomp.storage.files import make_folder
 from tfcomp.storage.output_folders import check_folder
 
@@ -34,10 +33,11 @@ def tabulate(settings: dict[str, Any]) -> int:
     """Judges runs; writes the tables and the pictures."""
     check_folder("output", settings["output"])
     # Imported here: bad flags must be answered without pandas.
+    from tfcomp.compare import read_finished
     from tfcomp.studies.decoders import cells, report, splits
-    from tfcomp.tables.read import Results, read_results
+    from tfcomp.tables.read import Results
 
-    found = read_results(split_names(settings["runs"]), history=False).loaded
+    found = read_finished(settings["runs"]).loaded
     # Controls on all combinations compose nothing.
     kept = [run for run in found if not run.row.get("train_all")]
     if not kept:
