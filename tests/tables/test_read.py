@@ -123,6 +123,7 @@ def test_a_packed_study_has_the_same_numbers(tmp_path: Path) -> None:
             "--learning_rate=3e-4",
             "--log_dir=/home/me",
             "--flag_of_1999=no",
+            *(f"--setting_{letter}=1" for letter in "fbaced"),  # in this order
         )
         layers = {s: {"f": n / 7} for n, s in enumerate(stages)}
         content = METRICS | {"layers": layers}

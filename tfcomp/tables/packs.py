@@ -76,7 +76,7 @@ def _restore(study: str, cells: Iterable[tuple[str, str]]) -> Run:
             numbers.append((*_split(column), value))
     flags = dict(flatten.get_defaults())
     known = {*flatten.IDENTITY, *flatten.ORIGIN, flatten.MEASURED}
-    for name in texts.keys() - known:
+    for name in [name for name in texts if name not in known]:
         if texts[name] or name in flags:  # a run lacks flags of other versions
             flags[name] = flatten.parse_value(name, texts[name])
     flags["seed"] = int(texts["seed"])
