@@ -64,6 +64,18 @@ def test_the_gap_of_information_by_its_definition() -> None:
     )
 
 
+def test_factors_that_vary_in_the_tested_rows_alone_have_no_score() -> None:
+    index = np.stack([np.arange(8) % 4, np.zeros(8, int)], axis=1)
+    index[np.random.default_rng(0).permutation(8)[-1], 1] = 1
+    codes = np.random.default_rng(1).normal(size=(8, 2))
+    found = dis.measure_codes(codes, index, [True, False])
+    rows = np.random.default_rng(0).permutation(8)
+    one = dis.compute_sap(codes[rows], index[rows, :1], [True])
+    assert found["sap"] == pytest.approx(one) and found["mig"] is not None
+    few = dis.measure_codes(codes[:2], index[:2], [True, False])  # two images
+    assert few["sap"] is few["dci_informativeness"] is None
+
+
 def test_constant_codes() -> None:
     codes = np.zeros((len(INDEX), 2))
     assert dis.compute_factor_vae(codes, INDEX) == 0

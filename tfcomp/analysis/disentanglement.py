@@ -64,14 +64,14 @@ def compute_dci(codes: Array, index: Array, seed: int = 0) -> dict[str, float]:
         model.fit(codes[:cut], labels[:cut])
         importance.append(model.feature_importances_)
         accuracy.append(model.score(codes[cut:], labels[cut:]))
-    matrix = np.transpose(importance)  # [d, F]
-    total = matrix.sum()
+    matrix = np.reshape(importance, (-1, codes.shape[1])).T  # [d, F]
+    total = matrix.sum() or np.nan
     by_code = 1 - _entropy(matrix.T, matrix.shape[1])
     by_factor = 1 - _entropy(matrix, matrix.shape[0])
     return {
         "dci_disentanglement": float(by_code @ matrix.sum(axis=1) / total),
         "dci_completeness": float(by_factor @ matrix.sum(axis=0) / total),
-        "dci_informativeness": float(np.mean(accuracy)),
+        "dci_informativeness": float(np.mean(accuracy or np.nan)),
     }
 
 
@@ -113,7 +113,7 @@ def compute_sap(
         for labels, ordered in zip(index.T, is_ordered, strict=True)
         if np.ptp(labels[: 3 * len(labels) // 4]) > 0
     ]
-    return float(np.mean(gaps))
+    return float(np.mean(gaps or np.nan))
 
 
 def _predict(code: Array, labels: Array, is_ordered: bool) -> float:
