@@ -203,7 +203,6 @@ def _describe_folder(path: str) -> Iterator[bytes]:
         for name in sorted(n for n in files if not n.startswith(".")):
             file = Path(folder, name)
             _check_regular(file)
-            relative = file.relative_to(path)
-            yield f"{relative}\0{file.stat().st_size}\0".encode()
+            yield f"{file.relative_to(path)}\0{file.stat().st_size}\0".encode()
             if file.suffix.lower() in (".csv", ".tsv"):
                 yield file.read_bytes()

@@ -54,8 +54,7 @@ def write_projector(
             "does not look there"
         )
     make_subfolder(folder, SUBFOLDER)
-    columns = map(np.ravel, metadata.values())
-    lines = [metadata, *zip(*columns, strict=True)]
+    lines = [metadata, *zip(*map(np.ravel, metadata.values()), strict=True)]
     cells = ["\t".join(map(_format_cell, line)) + "\n" for line in lines]
     write_text(folder / METADATA_FILE, "".join(cells))
     sprite, size = make_sprite(arrange_channels(images), frames)

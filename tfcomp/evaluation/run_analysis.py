@@ -77,8 +77,7 @@ class RunAnalysis(OutputAnalysis):
     @cached_property
     def for_pairs(self) -> RunAnalysis:
         """The same run at few points, so that all pairs can be compared."""
-        few = views.subsample_points(self.dataset, FEW_POINTS)
-        return self._at_points(few)
+        return self._at_points(views.subsample_points(self.dataset, FEW_POINTS))
 
     def for_explorer(self, limit: int) -> RunAnalysis:
         """Returns the run at the combinations that an explorer shows."""

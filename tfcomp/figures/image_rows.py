@@ -70,8 +70,7 @@ def draw_rows(
         ):
             _mark_position(column, position)
     for axes, text in zip(panels[0], titles, strict=False):
-        size = layout.scale_text(10)
-        axes.set_title(text, fontsize=size, pad=TITLE_PAD)
+        axes.set_title(text, fontsize=layout.scale_text(10), pad=TITLE_PAD)
     is_finite = all(np.isfinite(images).all() for images in stacks.values())
     names = ("row", "image", "y", "x", "channel")
     table = partial(melt, stacks, names, "pixel")

@@ -115,8 +115,7 @@ def draw_gram_matrices(
         axes.tick_params(length=0)
         layout.add_panel_title(axes, name, GRAM_SIZE)
     figure.colorbar(image, ax=list(grid), label="similarity", pad=0.02)
-    columns = ("matrix", "row", "column")
-    table = partial(melt, arrays, columns, "similarity")
+    table = partial(melt, arrays, ("matrix", "row", "column"), "similarity")
     return layout.finish_figure(figure, title, table)
 
 

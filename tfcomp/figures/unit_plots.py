@@ -183,8 +183,7 @@ def draw_profiles(
         axes.set(xlabel=label, ylabel=factor.label, title=name)
         map_plots.label_values(axes.yaxis, factor)
     figure.colorbar(image, ax=list(grid[0]), label="profile", aspect=25)
-    columns = ("axis", "level", "pixel")
-    table = partial(melt, arrays, columns, "profile")
+    table = partial(melt, arrays, ("axis", "level", "pixel"), "profile")
     return layout.finish_figure(figure, title, table)
 
 

@@ -174,7 +174,14 @@ def format_interval(row: Row, name: str) -> str:
 
 def test_mistakes_are_one_line(tmp_path: Path) -> None:
     path = tmp_path / "networks.csv.xz"
-    for text in ("", "half,model\n", "half,model,seed\nexplore,cnn,0\n"):
+    head = "half,model,region,seed,reached,id_relative_mse,ood_relative_mse\n"
+    lacking = head + "explore,cnn,x,0,True,.1,\n"
+    half = f"{head}explore,cnn,x,0,True,.1,1\nexplore,mlp,x,0,True,.1,1\n"
+    path.write_bytes(lzma.compress(half.encode()))
+    with pytest.raises(ConfigError, match="two decoders in each half"):
+        main(["prediction", f"--runs={tmp_path}", f"--output={tmp_path}/new"])
+    cut = "", "half,model\n", "half,model,seed\nexplore,cnn,0\n", lacking
+    for text in cut:
         path.write_bytes(lzma.compress(text.encode()))
         with pytest.raises(DamagedFileError, match="networks.csv"):
             read_networks(path)

@@ -113,8 +113,7 @@ def show_superposition(analysis: RunAnalysis) -> list[Exhibit]:
 
 
 def _fit(regressors: np.ndarray, target: np.ndarray) -> np.ndarray:
-    weights = np.linalg.lstsq(regressors, target, rcond=None)[0]
-    return regressors @ weights
+    return regressors @ np.linalg.lstsq(regressors, target, rcond=None)[0]
 
 
 def show_units(analysis: RunAnalysis, *stages: int) -> list[Exhibit]:

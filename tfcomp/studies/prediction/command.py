@@ -35,10 +35,14 @@ def judge(settings: dict[str, Any]) -> int:
     runs = find_table("runs", settings["runs"])
     fresh = settings["fresh"] and find_table("fresh", settings["fresh"])
     # Imported here: bad flags must be answered without SciPy.
-    from tfcomp.studies.prediction.early_numbers import read_networks
+    from tfcomp.studies.prediction.early_numbers import DECODER, read_networks
     from tfcomp.studies.prediction.report import write_report
 
     found, others = read_networks(runs), fresh and read_networks(fresh)
+    halves = (found.get_half(half).table for half in ("explore", "confirm"))
+    if min(table[DECODER].nunique() for table in halves) < 2:
+        rule = "must have two decoders in each half that reached the target"
+        raise ConfigError("runs", rule, settings["runs"])
     if others and others.hyperparameters != found.hyperparameters:
         rule = "must vary the hyperparameters of --runs, in their order"
         raise ConfigError("fresh", rule, settings["fresh"])

@@ -89,7 +89,11 @@ def read_networks(path: Path) -> Networks:
             table[name] = take_log(table[name])
         reached = table["reached"] == "True"
         # Nothing was chosen on fresh networks.
-        return Networks(table.assign(reached=reached, is_fresh=False))
+        found = Networks(table.assign(reached=reached, is_fresh=False))
+        known = [*found.hyperparameters, *PAIR, OUTCOME]
+        if found.table[known].isna().any(axis=None):
+            raise ValueError("a network lacks a hyperparameter or its outcome")
+        return found
     except (LookupError, ValueError) as error:
         raise DamagedFileError(path, error) from error
 
@@ -169,8 +173,7 @@ def _regress(x: Array, y: Array, cells: Array, new: Array) -> Array:
         out = folds == fold
         found = fit_ridges(x[~out], y[~out], x[out], PENALTIES, FURTHEST)
         errors += ((found - y[out, None]) ** 2).sum(axis=0)
-    best = PENALTIES[[errors.argmin()]]
-    return fit_ridges(x, y, new, best, FURTHEST)[:, 0]
+    return fit_ridges(x, y, new, PENALTIES[[errors.argmin()]], FURTHEST)[:, 0]
 
 
 def fit_ridges(
