@@ -8,11 +8,13 @@ training determines, in solved.csv, solved.md and solved.png. `--plan` lists the
 sweeps; your own decoder becomes a row if you add it to one (docs/decoders.md).
 """
 
+import sys
 from pathlib import Path
 from typing import Any
 
 from tfcomp.config.command import Command
 from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import split_names
 from tfcomp.storage.files import make_folder
 from tfcomp.storage.output_folders import check_folder
 
@@ -33,13 +35,14 @@ def tabulate(settings: dict[str, Any]) -> int:
     """Judges runs; writes the tables and the pictures."""
     check_folder("output", settings["output"])
     # Imported here: bad flags must be answered without pandas.
-    from tfcomp.compare import read_finished
     from tfcomp.studies.decoders import cells, report, splits
-    from tfcomp.tables.read import Results
+    from tfcomp.tables.read import Results, read_results
 
-    found = read_finished(settings["runs"]).loaded
+    found = read_results(split_names(settings["runs"]), history=False)
+    for note in found.notes:
+        print(f"left out: {note}", file=sys.stderr)
     # Controls on all combinations compose nothing.
-    kept = [run for run in found if not run.row.get("train_all")]
+    kept = [run for run in found.loaded if not run.row.get("train_all")]
     if not kept:
         rule = "must match finished runs without --train_all"
         raise ConfigError("runs", rule, settings["runs"])
