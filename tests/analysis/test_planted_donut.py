@@ -93,7 +93,7 @@ def judge(name: str, numbers: dict[str, float | None]) -> Verdict:
     start["ood/position_accuracy"] = 0.3
     runs = {"donuts": numbers | start}
     planted = Control("outputs", Kind.POSITIVE, runs)
-    claim = dataclasses.replace(claim, controls=(), history=())
+    claim = dataclasses.replace(claim, controls=(), history=(), doubt="")
     return claim.judge(planted.plant()).verdict
 
 

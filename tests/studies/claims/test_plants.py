@@ -238,7 +238,8 @@ def test_c19_the_nearest_edge_is_no_blend(linear: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "fault"), [("C4", "even grey"), ("C8", "no re-entanglement")]
+    ("name", "fault"),
+    [("C4", "even grey"), ("C8", "no re-entanglement"), ("C21", "no height")],
 )
 def test_a_measure_with_a_known_fault_refutes_nothing(name, fault) -> None:
     claim = dataclasses.replace(BY_NAME[name], controls=())
@@ -258,7 +259,7 @@ def test_c21_is_valid_once_trained_networks_have_run(share, verdict) -> None:
         numbers |= {"start/multiple_peaks_ood": 1.0}
         return plant(numbers, " ".join(["donut.flags", *flags]))
 
-    claim = dataclasses.replace(BY_NAME["C21"], history=())
+    claim = dataclasses.replace(BY_NAME["C21"], history=(), doubt="")
     alone = claim.judge(gather(plant_peaks(share)))
     assert alone.verdict is Verdict.NOT_VALID
     on_all = plant_peaks(0.01, "--train_all")

@@ -87,7 +87,9 @@ class Claim:
         """Weakens a verdict on seeds that its rule was written on."""
         is_seen = any(p.decides and p.round < UNSEEN for p in parts)
         before = [h["verdict"] for h in self.history if h["version"] == 3]
-        if is_seen and verdict is Verdict.REFUTED and self.doubt:
+        # Other numbers may judge unseen seeds, without the fault.
+        is_doubted = self.doubt and (is_seen or not self.unseen_tests)
+        if is_doubted and verdict is Verdict.REFUTED:
             return Verdict.UNDECIDED, self.doubt
         is_new = before not in ([], [verdict])
         if is_seen and verdict is Verdict.REPRODUCED and is_new:
