@@ -17,13 +17,6 @@ from tfcomp.datasets.digits import draw_stand_in
 from tfcomp.datasets.notes import list_notes
 
 STAND_IN = "--digit_source=stand_in"
-SEVERAL = (
-    "--digit_classes=4,0,1",
-    "--region=box:digit:4-4,angle:160-200",
-    "--num_angles=37",
-)
-
-
 def make(*flags: str) -> Dataset:
     return make_dataset(
         parse_config(["--flagfile=rotated_mnist.flags", *flags])

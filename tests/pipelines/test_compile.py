@@ -69,9 +69,6 @@ def test_mistakes(tmp_path: Path) -> None:
         main(["", f"--output={tmp_path / 'file' / 'p.yaml'}"])
 
 
-WRITABLE = "must name a folder that can be written"
-
-
 @pytest.mark.parametrize(
     ("flag", "rule"),
     [
