@@ -1,7 +1,5 @@
 """`tfcomp embeddings FILE.npz`: what it prints, and files that break rules."""
 
-import pickle
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -81,20 +79,3 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         run(tmp_path / "own.csv")
     with pytest.raises(ConfigError, match="region"):
         run(write(tmp_path / "own.npz"), "--region=z:3")
-
-
-class _Attack:
-    def __reduce__(self) -> tuple[Callable, tuple]:
-        return Path.touch, (Path("attacked"),)
-
-
-def test_no_pickle_is_opened(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    objects = np.array([_Attack()] * 60, object)[:, None]
-    path = write(tmp_path / "own.npz", late=objects)
-    assert b"attacked" in pickle.dumps(_Attack())
-    with pytest.raises(RunError):
-        run(path)
-    assert not Path("attacked").exists()

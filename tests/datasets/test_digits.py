@@ -17,6 +17,8 @@ from tfcomp.datasets.digits import draw_stand_in
 from tfcomp.datasets.notes import list_notes
 
 STAND_IN = "--digit_source=stand_in"
+
+
 def make(*flags: str) -> Dataset:
     return make_dataset(
         parse_config(["--flagfile=rotated_mnist.flags", *flags])

@@ -152,17 +152,3 @@ def test_stages_without_second_derivatives(make_study, make_turned) -> None:
         study = make("truth", stage_0=once)
         assert stage_metrics.compute_interaction(study) == {}
         assert study.metrics["stage_0"].any()
-
-
-@pytest.mark.parametrize("name", ["additive", "slots"])
-def test_decoders_of_known_composition(name: str) -> None:
-    flags = "--grid_size=6 --region=none --width=8 --depth=1".split()
-    config = parse_config([*flags, f"--model={name}"])
-    dataset = make_dataset(config)
-    model = make_model(config, dataset, "float32")
-    measure = derivatives.make_interaction_fn(model, dataset.space, 1)
-    found = measure(dataset.splits.grid)
-    # Each unit belongs to one branch, and a branch to one factor.
-    assert found["stage_0"]["contrast"] == 0
-    share = found["image"]["mixed_share"]
-    assert share < 1e-6 if name == "additive" else share > 1e-3

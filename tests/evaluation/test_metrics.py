@@ -1,8 +1,6 @@
 """Metrics: declarations, and those that users register."""
 
 import math
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -41,18 +39,6 @@ from tfcomp.statistics import metric
 )
 def test_ranges_by_name(name: str, limits: metric.Limits) -> None:
     assert find_limits(name) == limits
-
-
-def test_declarations_and_figures_import_little() -> None:
-    """SciPy's statistics and PDF's fonts take two seconds of every start."""
-    script = (
-        "import sys; from tfcomp.evaluation.metrics import list_metrics; "
-        "assert list_metrics(); heavy = {'tensorflow', 'keras', 'matplotlib', "
-        "'scipy.stats', 'scipy.optimize', 'fontTools.subset'}; "
-        "assert not heavy & set(sys.modules); import tfcomp.figures.exhibits; "
-        "assert 'fontTools.subset' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_every_declaration_is_whole() -> None:

@@ -22,6 +22,8 @@ FACTORS = np.stack([INDEX, 30 * INDEX[::-1]], axis=1)
 IS_OOD = np.isin(INDEX, [4, 5, 6])
 X = Factor("x", 12, 0.0, 11.0, "px")
 ANGLE = Factor("angle", 12, 0.0, 360.0, "deg", periodic=True)
+
+
 def test_a_row_of_panels_per_factor() -> None:
     figure = draw_manifolds(EMBEDDINGS, FACTORS, IS_OOD, space=[X, ANGLE])
     panels = np.reshape(figure.axes[:6], (2, 3))

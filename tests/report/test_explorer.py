@@ -254,17 +254,6 @@ def test_maps_have_y_where_images_have_it(
     assert axes.yaxis_inverted() == (down and names == "xy")
 
 
-@pytest.mark.parametrize("width", [1400, 420])
-def test_nothing_jumps(page: Page, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
-    places = set()
-    for combination in range(24):
-        select(page, 1, combination)
-        box = page.locator('#explorer [data-part="tiles"]').bounding_box()
-        places.add((box["y"], box["height"]))
-    assert len(places) == 1
-
-
 def test_further_factors_runs_and_epochs(
     page: Page, models: list[tfcomp.ModelReport]
 ) -> None:

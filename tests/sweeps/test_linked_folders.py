@@ -1,6 +1,6 @@
 """Folders of others in which a link leads to a folder of the user."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,7 @@ import pytest
 
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import materialized
+from tfcomp.datasets.materialized import materialize, name_examples
 from tfcomp.studies.claims.evidence import copy_text
 from tfcomp.studies.thresholds.cases import list_cases
 from tfcomp.studies.thresholds.search_settings import SearchSettings
@@ -81,41 +81,32 @@ def test_a_sweep_may_be_reached_through_links(
     assert (sweep / "sweep.flags").read_text() == "--depth=2\n"
 
 
-def test_linked_figures_are_not_removed(sweep: Path, letter: Path) -> None:
-    """Before, a report removed the files that the link leads to."""
-    (sweep / "figures").symlink_to(letter.parent)
-    with pytest.raises(RunError, match="figures is a link"):
-        Sweep(sweep, [], "", SweepSettings()).write_reports()
-    assert letter.read_text() == "Dear"
+def write_searches(folder: Path) -> None:
+    base = RunConfig(run_name=folder.name, log_dir=str(folder.parent))
+    list_cases(base, SearchSettings())[0].write_rows([])
 
 
-def test_results_of_searches(sweep: Path, letter: Path) -> None:
-    base = RunConfig(run_name=sweep.name, log_dir=str(sweep.parent))
-    (sweep / "searches").symlink_to(letter.parent)
-    with pytest.raises(RunError, match="searches is a link"):
-        list_cases(base, SearchSettings())[0].write_rows([])
-    assert [path.name for path in letter.parent.iterdir()] == [letter.name]
-
-
-def test_packed_evidence(sweep: Path, letter: Path, tmp_path: Path) -> None:
-    output = tmp_path / "packed"
-    output.mkdir()
-    (output / "study").symlink_to(letter.parent)
-    source = sweep / letter.name
-    source.write_text("of others")
-    with pytest.raises(RunError, match="study is a link"):
-        copy_text(source, output, "study")
-    assert letter.read_text() == "Dear"
-
-
-def test_examples(
-    sweep: Path, letter: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        # Before, a report removed the files that the link leads to.
+        (
+            "figures",
+            lambda f: Sweep(f, [], "", SweepSettings()).write_reports(),
+        ),
+        ("searches", write_searches),
+        ("study", lambda f: copy_text(f / "study" / "letter.txt", f, "study")),
+        # Before, a damaged version was removed through the link.
+        ("gaussian_bumps", lambda f: materialize(RunConfig(), f)),
+    ],
+)
+def test_writers_follow_no_link(
+    name: str, write: Callable, sweep: Path, letter: Path
 ) -> None:
-    """Before, a damaged version was removed through the link."""
-    monkeypatch.setattr(materialized, "name_examples", lambda _: "bumps-1")
-    examples = letter.parent / "bumps-1"
+    examples = letter.parent / name_examples(RunConfig())
     examples.mkdir()
-    (sweep / "gaussian_bumps").symlink_to(letter.parent)
-    with pytest.raises(RunError, match="gaussian_bumps is a link"):
-        materialized.materialize(RunConfig(), sweep)
-    assert examples.exists()
+    (sweep / name).symlink_to(letter.parent)
+    with pytest.raises(RunError, match=f"{name} is a link"):
+        write(sweep)
+    assert {*letter.parent.iterdir()} == {examples, letter}
+    assert letter.read_text() == "Dear"
