@@ -149,6 +149,8 @@ def test_mixed_share(stage_fn: Callable, expected: float | Callable) -> None:
         (lambda f: tf.concat([tf.sin(f[:, :1]), f[:, 1:] ** 2], 1), 0, 0),
         (lambda f: stack(f[:, 0] - 2 * f[:, 1], 3 * f[:, 0]), 2, 0.1**0.5),
         (lambda f: tf.reduce_sum(f, 1), 1, 1),
+        # Turned by 45 degrees: it depends on the axes.
+        (lambda f: stack(f[:, 0] - f[:, 1], f[:, 0] + f[:, 1]), 2, 1),
         (lambda f: f[:, 0], 0, 1),  # dead in one factor: the worst
     ],
 )
