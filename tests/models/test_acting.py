@@ -201,13 +201,8 @@ def test_held_out_images_have_no_say(tmp_path: Path) -> None:
             *("--composition=occlusion", "--groups=x_a+y_a,x_b+y_b"),
         ],
         ["--dataset=gaussian_bumps", "--polarity=dark", "--region=square:3-4"],
-        pytest.param(
-            ["--dataset=rotated_digits", "--num_angles=9", "--region=random:.2"]
-            + ["--digit_source=stand_in", "--grid_size=28"],
-            marks=pytest.mark.slow,
-        ),
     ],
-    ids=["hue", "composed", "dark bumps", "digits"],
+    ids=["hue", "composed", "dark bumps"],
 )
 def test_all_kinds_of_data(flags: list[str], tmp_path: Path) -> None:
     model, config, dataset = make(*flags)

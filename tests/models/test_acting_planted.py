@@ -12,68 +12,24 @@ from tfcomp.models.acting_starts import draw_numbers, fit_moment
 from tfcomp.models.canvas import FIRST_SIZE
 from tfcomp.train import train_run
 
-SHORT = (
-    "--flagfile=acting.flags --candidates=4 --epochs=4 --nopictures --noexport"
-).split()
-
-
-def write_discs(path: Path, only_left: bool) -> None:
-    """Discs at 6 x 6 places of three sizes, which may differ left only."""
-    classes = np.stack(np.unravel_index(np.arange(108), (3, 6, 6)), axis=1)
-    rows, columns = np.mgrid[:16, :16]
-    images = []
-    for size, x, y in classes:
-        grown = 0.9 * size * (x < 3 or not only_left)
-        apart = np.hypot(columns - 3 - 2 * x, rows - 3 - 2 * y)
-        images.append(np.clip(1.7 + grown - apart, 0, 1))
-    np.savez(
-        path,
-        images=(255 * np.stack(images)).astype(np.uint8),
-        classes=classes,
-        names=["size", "x", "y"],
-    )
-
-
-def train_on(path: Path, *flags: str) -> dict:
-    folders = [f"--log_dir={path}/logs", f"--export_dir={path}/exported"]
-    return train_run(parse_config([*SHORT, *folders, *flags]))
-
-
-@pytest.mark.slow
-def test_growth_on_the_left_alone_is_not_fitted(tmp_path: Path) -> None:
-    errors = {}
-    for only_left in (False, True):
-        data = tmp_path / f"discs_{only_left}.npz"
-        write_discs(data, only_left)
-        flags = [f"--data={data}", "--dataset=table", "--region=random:.3"]
-        metrics = train_on(tmp_path, *flags, f"--run_name=discs_{only_left}")
-        errors[only_left] = metrics["id"]["relative_mse"]
-        if not only_left:
-            assert metrics["ood"]["relative_mse"] < 0.01
-            assert "x" in metrics["channels"]["x"]
-            assert "y" in metrics["channels"]["y"]
-            assert "size" in metrics["channels"]["size"]
-    assert errors[True] > 10 * errors[False]
-
 
 @pytest.mark.slow
 def test_a_hue_without_color_is_not_fitted(tmp_path: Path) -> None:
     # Four hues would turn the square to no effect, as they start.
     flags = [
-        *("--candidates=8", "--epochs=8"),
+        *("--flagfile=acting.flags", "--nopictures", "--noexport"),
+        *("--candidates=8", "--epochs=8", f"--run_name={tmp_path.name}"),
         *("--sprite_sizes=1,2,1,4,4,5", "--region=scale:1,x:#2-3,hue:#0"),
-        f"--run_name={tmp_path.name}",
+        *(f"--log_dir={tmp_path}/logs", f"--export_dir={tmp_path}/exported"),
     ]
-    colored = train_on(tmp_path, *flags)
+    config = parse_config(flags)
+    colored = train_run(config)
     assert set(colored["channels"]["hue"]) == {"color"}
     assert colored["ood"]["relative_mse"] < 0.05
-    config = parse_config([*SHORT, *flags, f"--log_dir={tmp_path}/logs"])
     page = load_run(config.run_dir).write_report(tmp_path / "report")
     assert "hue" in page.read_text("utf-8")
-    plain = train_on(
-        *(tmp_path, *flags, "--run_name=plain"),
-        "--channels=x,y,angle,size,template",
-    )
+    flags += ["--run_name=plain", "--channels=x,y,angle,size,template"]
+    plain = train_run(parse_config(flags))
     assert plain["id"]["relative_mse"] > 5 * colored["id"]["relative_mse"]
     assert plain["id"]["relative_mse"] > 0.05
 

@@ -44,12 +44,9 @@ class Place:
         self.own = write_tiny_profile(path / "own", *FLAGS, rules=RULES)
 
     def make_flags(self) -> list[str]:
-        places = {
-            "pipeline_root": "root",
-            "export_dir": "out",
-            "profile": "own",
-        }
-        return [f"--{name}={self.path / p}" for name, p in places.items()]
+        root, out = self.path / "root", self.path / "out"
+        places = [f"--pipeline_root={root}", f"--export_dir={out}"]
+        return [*places, f"--profile={self.own}"]
 
     def list_versions(self) -> list[str]:
         return sorted(os.listdir(self.path / "out" / NAME))
