@@ -36,7 +36,7 @@ def summarize(
     return sp.summarize_superposition(scores, min_distance)
 
 
-def test_a_superposer_scores_one_and_a_copier_is_conjunctive() -> None:
+def test_superposers_copiers_and_composers_are_told_apart() -> None:
     summary = summarize(SUPERPOSED)
     assert summary["superposition_r2"] == pytest.approx(1)
     assert summary["superposition_span_r2"] == pytest.approx(1)
@@ -46,6 +46,12 @@ def test_a_superposer_scores_one_and_a_copier_is_conjunctive() -> None:
     assert summary["conjunctive_r2"] == pytest.approx(1)
     assert summary["conjunctive_span_r2"] == pytest.approx(1)
     assert summary["superposition_r2"] < 0.5
+    summary = summarize(BUMPS)  # of a composer
+    assert summary["superposition_r2"] < 0.06
+    assert summary["superposition_span_r2"] < 0.35
+    far = summarize(BUMPS, min_distance=4)
+    for name in sp.PREDICTORS:
+        assert far[f"{name}_r2"] < 0.001
 
 
 def test_sharers_of_any_factor(
@@ -75,15 +81,6 @@ def test_sharers_of_any_factor(
         steps[:, 3] = steps[:, 3] > 0  # and that one has no order
         nearest = np.linalg.norm(steps, axis=1).min()
         assert scores.distance[i] == pytest.approx(nearest)
-
-
-def test_a_composer_scores_nothing() -> None:
-    summary = summarize(BUMPS)
-    assert summary["superposition_r2"] < 0.06
-    assert summary["superposition_span_r2"] < 0.35
-    far = summarize(BUMPS, min_distance=4)
-    for name in sp.PREDICTORS:
-        assert far[f"{name}_r2"] < 0.001
 
 
 def test_unequal_weights_need_the_span() -> None:

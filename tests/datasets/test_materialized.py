@@ -16,12 +16,11 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset, materialized
 from tfcomp.datasets.batches import make_batches
-from tfcomp.datasets.data_card import count_bytes, format_data_card, hash_images
+from tfcomp.datasets.data_card import count_bytes, hash_images
 from tfcomp.datasets.materialized import (
     attach_examples,
     load_split,
     materialize,
-    select_settings,
 )
 
 BUMPS = ("--grid_size=8", "--region=square:3-4", "--polarity=bright")
@@ -145,9 +144,10 @@ def test_the_hash_is_that_of_rounded_pixels_in_the_order_of_the_grid() -> None:
     assert count_bytes(dataset) == pixels.nbytes
 
 
-def test_the_check_of_a_card_runs_and_can_fail() -> None:
-    config = parse(*BUMPS)
-    card = format_data_card(make_dataset(config), select_settings(config))
+def test_the_card_beside_examples_has_a_check_that_can_fail(
+    tmp_path: Path,
+) -> None:
+    card = (materialize(parse(*BUMPS), tmp_path) / "README.md").read_text()
     check = re.findall(r"```python\n(.*?)```", card, re.DOTALL)[1]
     exec(check, {})
     other = check.replace("'grid_size': 8", "'grid_size': 9")
@@ -156,12 +156,7 @@ def test_the_check_of_a_card_runs_and_can_fail() -> None:
         exec(other, {})
     assert "| train | 60 |" in card and "| ood | 4 |" in card
     assert "- x: 8 values from 0 to 7 px" in card
-
-
-def test_the_card_lies_beside_the_examples(tmp_path: Path) -> None:
-    folder = materialize(parse(*BUMPS), tmp_path)
-    _, text, _ = (folder / "README.md").read_text().split("---\n", 2)
-    header = yaml.safe_load(text)
+    header = yaml.safe_load(card.split("---\n", 2)[1])
     assert header["pretty_name"].startswith("gaussian_bumps, square:3-4")
     assert header["license"] == "mit" and len(header["tags"]) == 2
     assert header["size_categories"] == ["n<1K"]

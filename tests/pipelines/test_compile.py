@@ -23,11 +23,6 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def spec(compiled: Path) -> dict:
-    return next(yaml.safe_load_all(compiled.read_text()))
-
-
 def test_it_loads_back(compiled: Path) -> None:
     text = compiled.read_text()
     assert str(Path(__file__).parents[2]) not in text
@@ -38,16 +33,14 @@ def test_it_loads_back(compiled: Path) -> None:
     assert set(pipeline.component_spec.inputs) == inputs
 
 
-def test_every_step_has_the_image_and_installs_nothing(spec: dict) -> None:
+def test_steps_have_the_image_and_are_in_order(compiled: Path) -> None:
+    spec = next(yaml.safe_load_all(compiled.read_text()))
     executors = spec["deploymentSpec"]["executors"]
     assert set(executors) == {f"exec-{s.replace('_', '-')}" for s in STEPS}
     for executor in executors.values():
         container = executor["container"]
         assert container["image"] == "registry.example/python:9"
         assert "pip install" not in " ".join(container["command"])
-
-
-def test_order_of_the_steps(spec: dict) -> None:
     tasks = spec["root"]["dag"]["tasks"]
     assert "example-validator" in tasks["trainer"]["dependentTasks"]
     (gate,) = (t for t in tasks.values() if "triggerPolicy" in t)

@@ -120,6 +120,9 @@ def test_what_a_notebook_shows(
     assert f"{run.scores['ood']['mse']:.4g}" in text
     page = run._repr_html_()
     assert "<table" in page and "data:image/png;base64,iVBOR" in page
+    figures = [shapes.plot_samples(), shapes.plot_samples("id")]
+    figures += [shapes.plot_error(), shapes.plot_layers()]
+    assert all(figure.axes for figure in figures)
     # Scores that do not apply are not listed.
     assert "position" not in repr(shapes) and "relative_mse" in repr(shapes)
     assert set(shapes.scores["id"]) == {"mse", "relative_mse", "r2"}
@@ -130,12 +133,6 @@ def test_what_a_notebook_shows(
     assert gray["relative_mse"].tolist() == [0, 0, 0]
     named = tfcomp.evaluate(run.model, run.dataset, name="<b>")
     assert "&lt;b" in named._repr_html_()
-
-
-def test_pictures(shapes: tfcomp.ModelReport) -> None:
-    figures = [shapes.plot_samples(), shapes.plot_samples("id")]
-    figures += [shapes.plot_error(), shapes.plot_layers()]
-    assert all(figure.axes for figure in figures)
 
 
 def test_categories_have_no_geometry_to_plot() -> None:
