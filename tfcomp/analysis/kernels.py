@@ -69,12 +69,6 @@ def compute_distance_gram(outputs: Array) -> Array:
     return np.sqrt(np.maximum(gram, 0, out=gram), out=gram)
 
 
-def convert_to_similarity(distances: Array) -> Array:
-    """Returns 1 - distance / largest distance; 1 without a distance."""
-    largest = np.fmax.reduce(distances, axis=None, initial=0)
-    return 1 - distances / (largest if largest > 0 else 1)
-
-
 @single_threaded
 def compute_overlap_gram(outputs: Array) -> Array:
     """Returns intersection over union of bright pixels, of all pairs."""

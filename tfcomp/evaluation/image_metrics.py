@@ -12,6 +12,7 @@ from tfcomp.analysis.distances import correlate_with_distance
 from tfcomp.analysis.features import mean_or_none
 from tfcomp.analysis.interpolation import summarize_interpolation
 from tfcomp.analysis.scores import count_own_peaks
+from tfcomp.analysis.superposition import find_blank
 from tfcomp.statistics.metric import (
     AT_MOST_ONE,
     CORRELATION,
@@ -64,7 +65,8 @@ def compute_sharing(analysis: RunAnalysis) -> Numbers:
     splits, outputs = analysis.splits, analysis.bright_outputs
     points = splits.grid, outputs, splits.is_ood, analysis.dataset.space
     distance = analysis.superposition.distance
-    faint = sharing.find_faint(outputs, splits.is_ood)
+    unseen, known = outputs[splits.is_ood], outputs[splits.is_id]
+    faint = find_blank(unseen, known, sharing.FAINT)
     r2 = sharing.compute_sharing(*points)
     scores = sharing.summarize_sharing(r2, distance, faint)
     r2 = sharing.compute_sharing(*points, centered=True)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from tfcomp.config.plugins import locate
 from tfcomp.statistics.metric import (
     REAL,
     REGISTERED,
@@ -217,12 +218,8 @@ def _make_user_metric(
 
 def _add(metric: Metric) -> None:
     """Adds a metric of a user, unless another function has its name."""
-
-    def locate(function: Any) -> tuple[Any, ...]:
-        return function.__module__, getattr(function, "__qualname__", function)
-
     known = REGISTERED.get(metric.name)
-    pair = (known or metric).function, metric.function
+    pair: Any = (known or metric).function, metric.function
     is_same = None in pair or locate(pair[0]) == locate(pair[1])
     if metric.name in list_shipped() or not is_same:
         raise ValueError(f"the measure {metric.name!r} is registered already")

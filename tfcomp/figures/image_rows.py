@@ -65,10 +65,8 @@ def draw_rows(
         text = textwrap.fill(label, letters, break_long_words=False)
         panel_row[0].set_ylabel(text, fontsize=layout.scale_text(12))
     if positions is not None:
-        for column, position in zip(
-            panels.T, np.asarray(positions, float), strict=True
-        ):
-            _mark_position(column, position)
+        for both in zip(panels.T, np.asarray(positions), strict=True):
+            _mark_position(*both)
     for axes, text in zip(panels[0], titles, strict=False):
         axes.set_title(text, fontsize=layout.scale_text(10), pad=TITLE_PAD)
     is_finite = all(np.isfinite(images).all() for images in stacks.values())

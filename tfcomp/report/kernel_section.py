@@ -127,11 +127,11 @@ def make_kernels(analyses: Sequence[RunAnalysis]) -> Section:
 
 def compute_grams(outputs: np.ndarray) -> Grams:
     """Computes three similarities of all outputs, [n, n] each."""
+    distances = kernels.compute_distance_gram(outputs)
+    largest = np.fmax.reduce(distances, axis=None, initial=0)
     return {
         "cosine": kernels.compute_cosine_gram(outputs),
-        "L2": kernels.convert_to_similarity(
-            kernels.compute_distance_gram(outputs)
-        ),
+        "L2": 1 - distances / (largest if largest > 0 else 1),
         "overlap": kernels.compute_overlap_gram(outputs),
     }
 
