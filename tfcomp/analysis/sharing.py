@@ -75,6 +75,12 @@ def compute_sharing(
     return r2
 
 
+def find_faint(outputs: Array, is_ood: Array) -> Array:
+    """Returns which OOD outputs are too faint to be scored, [n_ood]."""
+    flat, is_ood = flatten_outputs(outputs), np.asarray(is_ood, bool)
+    return superposition.find_blank(flat[is_ood], flat[~is_ood], FAINT)
+
+
 def summarize_sharing(
     r2: dict[str, Array], distance: Array, is_faint: Array | None = None
 ) -> Scores:

@@ -12,7 +12,6 @@ from tfcomp.analysis.distances import correlate_with_distance
 from tfcomp.analysis.features import mean_or_none
 from tfcomp.analysis.interpolation import summarize_interpolation
 from tfcomp.analysis.scores import count_own_peaks
-from tfcomp.analysis.superposition import find_blank
 from tfcomp.statistics.metric import (
     AT_MOST_ONE,
     CORRELATION,
@@ -65,8 +64,7 @@ def compute_sharing(analysis: RunAnalysis) -> Numbers:
     splits, outputs = analysis.splits, analysis.bright_outputs
     points = splits.grid, outputs, splits.is_ood, analysis.dataset.space
     distance = analysis.superposition.distance
-    unseen, known = outputs[splits.is_ood], outputs[splits.is_id]
-    faint = find_blank(unseen, known, sharing.FAINT)
+    faint = sharing.find_faint(outputs, splits.is_ood)
     r2 = sharing.compute_sharing(*points)
     scores = sharing.summarize_sharing(r2, distance, faint)
     r2 = sharing.compute_sharing(*points, centered=True)
