@@ -165,6 +165,18 @@ def test_the_shortest_description_is_chosen(
     assert int(layer.chosen.numpy()) in left
 
 
+def test_white_on_gray_is_learned(tmp_path: Path) -> None:
+    classes = np.stack(np.indices((3, 3)).reshape(2, -1), axis=1)
+    images = np.full((9, 8, 8), 0.5, np.float32)
+    for image, (x, y) in zip(images, classes, strict=True):
+        image[1 + 2 * y : 3 + 2 * y, 1 + 2 * x : 3 + 2 * x] = 1.0
+    path = tmp_path / "gray.npz"
+    np.savez(path, images=images, classes=classes, names=["x", "y"])
+    flags = ["--dataset=table", f"--data={path}", "--region=x:#1,y:#1"]
+    model, _, dataset = make(*flags)
+    assert np.ptp(model(dataset.splits.grid)) > 0.1
+
+
 def test_held_out_images_have_no_say(tmp_path: Path) -> None:
     classes = np.stack(np.unravel_index(np.arange(27), (3, 3, 3)), axis=1)
     rows, columns = np.mgrid[:8, :8]

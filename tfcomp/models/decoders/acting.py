@@ -100,7 +100,9 @@ def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
             name=f"acts_{number}",
         )
         parts.append(acts(code([codes[column] for column in group])))
-    shown = (background.tolist(), is_single and colors == 1)
+    # White on gray could be gray: there, brightness is learned as a color.
+    is_white = is_single and colors == 1 and dataset.ground is not None
+    shown = background.tolist(), is_white
     draw = Draw(dataset.image_shape, *shown, dtype="float32", name="image")
     acting = ActingModel(factors, draw(registry.stack_groups(parts, "stage_0")))
     passes = -(-len(dataset.splits.train) // training.batch_size)
