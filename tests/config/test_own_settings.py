@@ -21,6 +21,7 @@ SOURCE = """
 from tfcomp.config.own_settings import declare_setting
 declare_setting("petals", 5, "Petals of a flower.", minimum=1)
 declare_setting("scent", "rose", "Its scent.", choices=("rose", "none"))
+declare_setting("wild", False, "It grows by itself.")
 """
 
 
@@ -35,7 +36,9 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_settings_become_flags_and_identity(plugin: str) -> None:
     config = run_flags.parse_config([f"--plugins={plugin}", "--petals=7"])
-    assert config.own == {"petals": 7, "scent": "rose"}
+    assert config.own == {"petals": 7, "scent": "rose", "wild": False}
+    flags = ["--wild", f"--plugins={plugin}", "--petals", "7"]
+    assert run_flags.parse_config(flags).own == config.own | {"wild": True}
     assert config.identity()["petals"] == 7
     assert "--petals=7\n" in run_flags.format_flags(config)
     assert make_config(config.to_flags()) == config

@@ -6,7 +6,6 @@ so a file that lost lines would describe another run. Files of versions before
 """
 
 import hashlib
-import itertools
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -158,12 +157,15 @@ def join_values(
     arguments: Sequence[str], values: flags.FlagValues
 ) -> list[str]:
     """Rewrites `--flag value` as `--flag=value`; other words stay."""
-    joined, rest = [], iter(arguments)
-    for argument in rest:
+    joined, rest = [], [*arguments]
+    while rest:
+        argument, *rest = rest
         name = argument.lstrip("-")
         known = [n for n in (name, name.removeprefix("no")) if n in values]
-        is_switch = any(values[n].boolean for n in known)
+        # A plugin that is imported later may declare an unknown switch.
+        is_alone = not known and "".join(rest[:1]).startswith("--")
+        is_switch = is_alone or any(values[n].boolean for n in known)
         if argument[:1] == "-" and name and "=" not in name and not is_switch:
-            argument = "=".join([argument, *itertools.islice(rest, 1)])
+            argument, rest = "=".join([argument, *rest[:1]]), rest[1:]
         joined.append(argument)
     return joined
