@@ -230,16 +230,17 @@ def test_hull_against_linear_programs(inner: str) -> None:
     assert found.any() == (inner != "square:3-5")
 
 
-@pytest.mark.parametrize("width", [0.1, 0.4])
+@pytest.mark.parametrize("width", [0.05, 0.4, 0.001])
 def test_correlated_factors(width: float) -> None:
     flags = ["--flagfile=smoke.flags", f"--correlation=x,y:{width}"]
+    if width < 0.01:  # all weights as such are 0 in float64
+        flags += ["--region=diagonal:2"]
     dataset = make_dataset(parse_config(flags))
     train, sides = dataset.splits.train, dataset.space.shape
     unit = train / (np.array(sides) - 1)
-    weights = np.array(
-        [np.exp(-((x - y) ** 2) / (2 * width**2)) for x, y in unit]
-    )
-    np.testing.assert_allclose(dataset.weights, weights, rtol=1e-5)
+    squares = np.array([(x - y) ** 2 for x, y in unit])
+    weights = np.exp((squares.min() - squares) / (2 * width**2))
+    np.testing.assert_allclose(dataset.weights, weights, atol=1e-5)
     number = weights.sum() ** 2 / (weights**2).sum()
     assert f"like {number:,.1f} of {len(train)}" in dataset.notes[-1]
     passes = 16 * len(train)
@@ -247,6 +248,8 @@ def test_correlated_factors(width: float) -> None:
     counts = np.bincount(rows.numpy(), minlength=len(train))
     share = weights / weights.sum()
     assert np.abs(counts - passes * share).max() <= 1.0
+    unseen = f"; {(counts == 0).sum():,} are too rare"
+    assert (unseen in dataset.notes[-1]) == (width < 0.4)
     later = make_row_batches(dataset, 10, 3, first_step=4, num_steps=1)
     np.testing.assert_array_equal(next(iter(later)), rows[40:50])
     with pytest.raises(ConfigError, match="balance must be false with"):
@@ -257,8 +260,9 @@ def test_correlated_factors(width: float) -> None:
     )
     train = plugin.splits.train
     unit = (train[:, :2] - train[:, :2].min(0)) / np.ptp(train[:, :2], axis=0)
-    weights = np.exp(-((unit[:, 0] - unit[:, 1]) ** 2) / (2 * width**2))
-    np.testing.assert_allclose(plugin.weights, weights, rtol=1e-4)
+    squares = (unit[:, 0] - unit[:, 1]) ** 2
+    weights = np.exp((squares.min() - squares) / (2 * width**2))
+    np.testing.assert_allclose(plugin.weights, weights, atol=1e-5)
     assert "correlated: x,size" in plugin.notes[-1]
 
 

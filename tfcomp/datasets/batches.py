@@ -14,12 +14,12 @@ import tensorflow as tf
 
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.splits import repeat_rows
 
 # Of the cipher that shuffles. TensorFlow's default, 4, leaves the first pass
 # over a small table nearly in order for small seeds.
 ROUNDS = 16
 MAX_STORED = 64 * 2**20  # bytes of images that are rendered only once
-SHARES = 16  # of an image of mean weight in a pass, with weights
 MAX_REPEATS = 64  # of an image in a pass, with `--balance`
 # AutoGraph parses the source of all that a function calls.
 skip_autograph = tf.autograph.experimental.do_not_convert
@@ -140,15 +140,11 @@ def shuffle_numbers(numbers: tf.Tensor, size: int, seed: int) -> tf.Tensor:
 
 def _list_shown(dataset: Dataset) -> np.ndarray:
     """Returns the training rows of a pass, some of them repeatedly."""
-    if dataset.weights is None:
-        if dataset.balance:
-            return repeat_rare(dataset.space, dataset.splits.train)
-        return np.arange(len(dataset.splits.train))
-    # Row i about w_i / mean(w) * `SHARES` times, sorted.
-    ends = np.cumsum(dataset.weights) / np.sum(dataset.weights)
-    count = SHARES * len(ends)
-    rows = np.searchsorted(ends, (np.arange(count) + 0.5) / count)
-    return np.minimum(rows, len(ends) - 1)
+    if dataset.weights is not None:
+        return repeat_rows(dataset.weights)
+    if dataset.balance:
+        return repeat_rare(dataset.space, dataset.splits.train)
+    return np.arange(len(dataset.splits.train))
 
 
 def repeat_rare(space: FactorSpace, table: np.ndarray) -> np.ndarray:

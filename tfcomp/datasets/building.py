@@ -8,10 +8,10 @@ import numpy as np
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import Registry
 from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import splits
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.datasets.regions import Region, parse_region
-from tfcomp.datasets.splits import draw_training_table, make_splits, weigh
 
 DATASETS = Registry("dataset")
 
@@ -25,13 +25,15 @@ def make_dataset(config: RunConfig) -> Dataset:
         if data.balance:
             rule = "must be false with --correlation, which weighs images"
             raise ConfigError("balance", rule, True)
-        weights = weigh(dataset.splits.train, dataset.space, pairs)
+        weights = splits.weigh(dataset.splits.train, dataset.space, pairs)
         # As many images of equal weight are as good (Kish 1965).
         number = weights.sum() ** 2 / np.square(weights).sum()
         note = (
             f"correlated: {pairs}, like {number:,.1f} of {len(weights):,} "
             "training images of equal weight, (sum w)^2 / sum w^2"
         )
+        unseen = len(weights) - len(np.unique(splits.repeat_rows(weights)))
+        note += f"; {unseen:,} are too rare to be shown at all" * bool(unseen)
         others |= {"weights": weights, "notes": (*dataset.notes, note)}
     return dataclasses.replace(dataset, **others)
 
@@ -48,7 +50,7 @@ def build_dataset(
     """Builds a dataset with the splits of a configuration, unless given."""
     region = region or parse_region(config.data.region, space, cells)
     if train is None:
-        train = draw_training_table(config, space, region, cells)
+        train = splits.draw_training_table(config, space, region, cells)
     options = config.eval_points, cells, config.data.train_all
-    splits = make_splits(space, region, train, *options)
-    return kind(config.data.dataset, space, region, splits, **others)
+    points = splits.make_splits(space, region, train, *options)
+    return kind(config.data.dataset, space, region, points, **others)

@@ -15,6 +15,7 @@ from tfcomp.datasets.factors import FactorSpace, number_rows
 from tfcomp.datasets.regions import Region, parse_region
 
 MAX_DRAWS = 1000
+SHARES = 16  # of an image of mean weight in a pass
 MAX_ANALYZED = 4096  # points, where scores are over all (--eval_points=0)
 
 
@@ -193,7 +194,7 @@ def draw_cells(
 
 
 def weigh(table: np.ndarray, space: FactorSpace, pairs: str) -> np.ndarray:
-    """Returns the weights of rows of factor values, [n], at most 1 each.
+    """Returns weights of rows of factor values, [n], the largest is 1.
 
     A pair `a,b:s` gives exp(-(a - b)^2 / (2 s^2)), of values that are scaled
     to 0..1; several pairs (`a,b:.4;a,c:.2`) are multiplied. Absent values
@@ -201,7 +202,7 @@ def weigh(table: np.ndarray, space: FactorSpace, pairs: str) -> np.ndarray:
     """
     scales = np.array([max(f.high - f.low, 1e-30) for f in space])
     unit = (table - [f.low for f in space]) / scales
-    weights = np.ones(len(table))
+    logs = np.zeros(len(table))  # of inverse weights, which may underflow
     for pair in pairs.split(";"):
         match = re.fullmatch(r"([^,:]+),([^,:]+):(\d*\.?\d+)", pair.strip())
         names = match.groups()[:2] if match else ()
@@ -211,5 +212,13 @@ def weigh(table: np.ndarray, space: FactorSpace, pairs: str) -> np.ndarray:
             raise ConfigError("correlation", rule, pair)
         first, second = (unit[:, space.names.index(name)] for name in names)
         apart = np.nan_to_num(first - second)
-        weights *= np.exp(-np.square(apart) / (2 * width**2))
-    return weights
+        logs += np.square(apart) / (2 * width**2)
+    return np.exp(logs.min() - logs)
+
+
+def repeat_rows(weights: np.ndarray) -> np.ndarray:
+    """Returns rows, sorted, row i about w_i / mean(w) * `SHARES` times."""
+    ends = np.cumsum(weights) / np.sum(weights)
+    count = SHARES * len(ends)
+    rows = np.searchsorted(ends, (np.arange(count) + 0.5) / count)
+    return np.minimum(rows, len(ends) - 1)
