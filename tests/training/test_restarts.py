@@ -8,6 +8,7 @@ import keras
 import numpy as np
 import pytest
 
+from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.training.experiment import derive_seed, train_and_evaluate
 from tfcomp.training.monitor import Monitor
@@ -75,6 +76,18 @@ def test_restarts(
     check_equal(weights, alone[0])
     assert curves == alone[2]
     assert alone[1]["train"]["attempts"] == [best]
+
+
+def test_no_target_without_a_unit(make_smoke: Smoke, tmp_path: Path) -> None:
+    """All ID images are equal, so relative errors do not exist."""
+    images = np.zeros((4, 8, 8))
+    images[3] = 1.0
+    classes = np.indices((2, 2)).reshape(2, -1).T
+    np.savez(tmp_path / "equal.npz", images=images, classes=classes)
+    data = ("--dataset=table", f"--data={tmp_path}/equal.npz")
+    region = "--region=factor_0:#1,factor_1:#1"
+    with pytest.raises(ConfigError, match="id_target must be 0: no ID image"):
+        train_and_evaluate(make_smoke(*MISSED, *data, region))
 
 
 def check_equal(first: list[np.ndarray], second: list[np.ndarray]) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 import tfcomp
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.plugins import CALLBACKS
 from tfcomp.config.process import count_cores
 from tfcomp.config.run_config import RunConfig
@@ -70,6 +70,9 @@ def _run(
         monitor = Monitor(config, models, dataset, summaries)
         callbacks = make_callbacks(config)
         untrained = monitor.score_untrained(model)
+        if (target := config.training.id_target) and untrained["id"] is None:
+            rule = "must be 0: no ID image differs from the reference"
+            raise ConfigError("id_target", rule, target)
         cost = train_to_target(config, dataset, models, monitor, callbacks)
         cost["weights"] = model.count_params()
         metrics = {**monitor.finish(model), "train": cost}
