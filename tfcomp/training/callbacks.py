@@ -224,13 +224,11 @@ class PruneAxes(keras.callbacks.Callback):
 
     def __init__(self, below: float, dataset: Dataset) -> None:
         super().__init__()
-        self._below = below
-        self._dataset = dataset
+        self._below, self._dataset = below, dataset
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         # The loss includes the noise until examples are memorized.
-        blank = FITTED * measure_blank(self._dataset)
-        self._enough = blank + self._dataset.noise**2
+        self._enough = measure_fitted(self._dataset) + self._dataset.noise**2
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
         if logs["loss"] < self._enough:
@@ -243,8 +241,11 @@ def list_axes(model: keras.Model) -> list[AxisEmbedding]:
     return [x for x in model.layers if isinstance(x, AxisEmbedding)]
 
 
-def measure_blank(dataset: Dataset) -> float:
-    """Returns the MSE of the reference image on a training subsample."""
+def measure_fitted(dataset: Dataset) -> float:
+    """Returns the MSE of partly fitted combinations in a subsample."""
     table = dataset.splits.train
-    images = dataset.render_array(table[:: len(table) // SAMPLE + 1])
-    return float(np.square(images - dataset.reference).mean())
+    rows = np.arange(0, len(table), len(table) // SAMPLE + 1)
+    means = dataset.render_array(table[rows])  # over images of a combination
+    apart = np.square(dataset.render_training(rows) - means).mean()
+    blank = np.square(means - dataset.reference).mean()
+    return float(FITTED * blank + apart)
