@@ -1,13 +1,15 @@
 """Batches as a pure function of seed and step."""
 
+import dataclasses
 import itertools
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Dataset, batches, make_dataset
+from tfcomp.datasets import DATASETS, Dataset, batches, make_dataset
 from tfcomp.datasets.batches import (
     MAX_REPEATS,
     make_batches,
@@ -101,6 +103,20 @@ def test_noise_belongs_to_the_image(
     assert again.keys() == first.keys()
     for position, pattern in first.items():
         np.testing.assert_allclose(again[position], pattern, atol=1e-6)
+
+
+def test_a_data_set_has_its_own_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = DATASETS.get("gaussian_bumps")
+
+    def build(config: RunConfig) -> Dataset:
+        bumps = entry.load()(config)
+        return dataclasses.replace(bumps, noise=0.5, balance=True)
+
+    noisy = entry._replace(target=build)
+    monkeypatch.setitem(DATASETS._entries, "noisy", noisy)
+    assert make(25, "--dataset=noisy").noise == 0.5
+    assert make(25, "--dataset=noisy").balance
+    assert make(25, "--dataset=noisy", "--noise=0.25").noise == 0.25
 
 
 @pytest.mark.parametrize(

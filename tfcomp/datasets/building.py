@@ -20,7 +20,8 @@ def make_dataset(config: RunConfig) -> Dataset:
     """Builds the dataset that the configuration names, without TensorFlow."""
     data = config.data
     dataset = DATASETS.get(data.dataset).load()(config)
-    others: dict[str, Any] = {"noise": data.noise, "balance": data.balance}
+    flags: dict[str, Any] = {"noise": data.noise, "balance": data.balance}
+    others = {name: value for name, value in flags.items() if value}
     if pairs := data.correlation:
         if data.balance:
             rule = "must be false with --correlation, which weighs images"
