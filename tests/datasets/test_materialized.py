@@ -10,6 +10,7 @@ import pytest
 import tensorflow_datasets as tfds
 import yaml
 
+from tfcomp.config import own_settings
 from tfcomp.config.errors import RunError
 from tfcomp.config.own_settings import OwnSettings
 from tfcomp.config.run_config import RunConfig
@@ -145,9 +146,16 @@ def test_the_hash_is_that_of_rounded_pixels_in_the_order_of_the_grid() -> None:
 
 
 def test_the_card_beside_examples_has_a_check_that_can_fail(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    card = (materialize(parse(*BUMPS), tmp_path) / "README.md").read_text()
+    monkeypatch.setattr(own_settings, "_DECLARED", {})
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "declares.py").write_text(
+        "from tfcomp.config.own_settings import declare_setting\n"
+        "declare_setting('petals', 5, 'Petals.')\n"
+    )
+    config = parse(*BUMPS, "--plugins=declares", "--petals=7")
+    card = (materialize(config, tmp_path / "out") / "README.md").read_text()
     check = re.findall(r"```python\n(.*?)```", card, re.DOTALL)[1]
     exec(check, {})
     other = check.replace("'grid_size': 8", "'grid_size': 9")

@@ -134,7 +134,8 @@ def select_settings(config: RunConfig) -> dict[str, Any]:
     is_drawn = data.num_train or data.num_bumps or config.plugins
     if is_drawn or data.coordinates == "continuous":
         settings["seed"] = config.training.seed
-    return settings | config.own
+    plugins = {"plugins": config.plugins} if config.plugins else {}
+    return settings | plugins | config.own
 
 
 def name_examples(config: RunConfig) -> str:
