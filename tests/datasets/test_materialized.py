@@ -184,6 +184,7 @@ def test_the_card_of_a_table_says_what_is_in_it(
     folder = materialize(config, tmp_path)
     card = (folder / "README.md").read_text()
     assert "outside and inside of the region" in card
+    assert "held out" not in card
     assert "must not see" not in card and "are means over" in card
     assert str(tmp_path) not in card and "\n.\n" not in card
     monkeypatch.chdir(tmp_path)

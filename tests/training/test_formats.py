@@ -27,7 +27,7 @@ from tfcomp.models.stages import make_model, make_stage_model
 from tfcomp.storage.output_folders import list_versions
 from tfcomp.storage.run_folder import read_metrics
 from tfcomp.training import formats
-from tfcomp.training.export import export_model, format_card
+from tfcomp.training.export import export_model, format_card, format_hub_card
 from tfcomp.training.formats import FORMATS, write_format
 
 
@@ -197,12 +197,20 @@ def test_nulls_in_metrics_are_no_traceback(smoke_run) -> None:
 
 def test_card_of_a_control_holds_nothing_out(smoke_run: RunConfig) -> None:
     data = dataclasses.replace(smoke_run.data, train_all=True)
+    scores = read_metrics(Path(smoke_run.run_dir))
     for config in (smoke_run, dataclasses.replace(smoke_run, data=data)):
         card = " ".join(format_card(config, make_dataset(config), {}).split())
         is_control = config.data.train_all
         assert ("was held out from training" in card) != is_control
         assert ("that it never saw" in card) != is_control
         assert ("training included the region" in card) == is_control
+        run = LoadedRun(None, config, make_dataset(config), None, scores, "")
+        hub = format_hub_card(run, []).split("\n---\n")[0]
+        assert ("held out" in hub) != is_control
+    part = dataclasses.replace(data, num_train=5)
+    config = dataclasses.replace(smoke_run, data=part)
+    card = format_card(config, make_dataset(config), {})
+    assert "which it may have seen a part" in card
 
 
 def test_versions_are_numbered_and_not_repeated(tmp_path: Path) -> None:

@@ -153,12 +153,13 @@ def _percent(share: object) -> str:
 def format_hub_card(run: LoadedRun, calls: Sequence[str]) -> str:
     """Formats the card below the header for hubs, which names no license."""
     data, subsets = run.config.data, select_scores(run.metrics)
+    use = "trained on as a control" if data.train_all else "held out"
     results = [
         {
             "task": {"type": "other", "name": "decoding of factors"},
             "dataset": {
                 "type": f"tfcomp/{data.dataset}",
-                "name": f"{data.dataset}, {data.region} held out",
+                "name": f"{data.dataset}, {data.region} {use}",
                 "split": subset,
             },
             "metrics": [
