@@ -45,6 +45,11 @@ def test_a_finer_grid_has_new_values_and_the_same_region() -> None:
     held_out = (digit == 4) & (angle >= 100) & (angle <= 200)
     np.testing.assert_array_equal(finer.splits.is_ood, held_out)
     assert held_out.sum() == 11 and len(finer.splits.grid) == 72
+    angles = finer.space["angle"].values().tolist()
+    factor = dataclasses.replace(dataset.space["angle"], levels=angles, size=36)
+    space = FactorSpace((dataset.space["digit"], factor))
+    uneven = dataclasses.replace(dataset, space=space)
+    assert views.refine(uneven, "bump", 18).space["angle"].step == 20
     with pytest.raises(ConfigError, match="codes .* one_hot lacks"):
         views.refine(dataset, "one_hot", 36)
     with pytest.raises(ConfigError, match="images .* rotated_digits lacks"):

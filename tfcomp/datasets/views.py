@@ -60,8 +60,9 @@ def refine(dataset: Dataset, encoding: str, count: int) -> Dataset:
         raise ConfigError("between", rule.format("codes", encoding), count)
     if not dataset.is_continuous:
         raise ConfigError("between", rule.format("images", dataset.name), count)
+    even: dict[str, Any] = {"size": max(count, 1), "levels": (), "names": ()}
     finer = (
-        f if f.categorical else dataclasses.replace(f, size=max(count, 1))
+        f if f.categorical else dataclasses.replace(f, **even)
         for f in dataset.space
     )
     space = FactorSpace(tuple(finer))
