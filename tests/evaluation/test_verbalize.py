@@ -45,6 +45,14 @@ def test_a_network_that_fits_nothing_is_called_that_first() -> None:
         assert ("on held-out" in sentence) == (held_out is not None)
 
 
+def test_of_several_images_the_mean_is_fitted() -> None:
+    """The blank image has an error of 0.2; the mean image, 0.12."""
+    scores = {"mse": 0.121, "relative_mse": 0.605, "floor_mse": 0.12}
+    sentence = describe_scores({"id": scores, "ood": scores | {"mse": 0.122}})
+    assert "fits what it saw (relative error above floor_mse 0.5 %)" in sentence
+    assert "and draws held-out combinations (0.99 %)" in sentence
+
+
 def test_missing_numbers_are_no_errors() -> None:
     for error in (None, math.nan):
         assert "not a number" in say(error, 0.5)

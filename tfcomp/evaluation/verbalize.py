@@ -95,7 +95,8 @@ def describe_model(run: LoadedRun) -> str:
 
 def describe_scores(metrics: Mapping[str, Any]) -> str:
     """Returns one sentence on the content of a `metrics.json`, of any age."""
-    known, held_out = (_find_error(metrics, name) for name in ("id", "ood"))
+    known, held_out = (_find_excess(metrics, name) for name in ("id", "ood"))
+    above = " above floor_mse" * ("floor_mse" in metrics.get("id", {}))
     # With `id_test`, the scores of ID are of more than was trained on.
     seen = "combinations like those that it saw"
     seen = seen if "id_test" in metrics else "what it saw"
@@ -105,11 +106,12 @@ def describe_scores(metrics: Mapping[str, Any]) -> str:
         also = f"; on held-out combinations it is {_percent(held_out or 0)}"
         also = "" if held_out is None else also
         return (
-            f"The network does not fit {seen}: its relative error there is "
-            f"{_percent(known)}, and at most {_percent(FITTED)} would count as "
-            f"fitted{also}."
+            f"The network does not fit {seen}: its relative error{above} "
+            f"there is {_percent(known)}, and at most {_percent(FITTED)} would "
+            f"count as fitted{also}."
         )
-    fits = f"The network fits {seen} (relative error {_percent(known)})"
+    error = f"relative error{above} {_percent(known)}"
+    fits = f"The network fits {seen} ({error})"
     if held_out is None:
         is_whole = metrics.get("points", {}).get("ood") == 0
         why = "nothing was held out" if is_whole else "its OOD error is unknown"
@@ -198,6 +200,14 @@ def _find_error(
 ) -> float | None:
     value = metrics.get(subset, {}).get(score)
     return value if value is not None and math.isfinite(value) else None
+
+
+def _find_excess(metrics: Mapping[str, Any], subset: str) -> float | None:
+    """Returns the relative error less that of means over several images."""
+    error, scores = _find_error(metrics, subset), metrics.get(subset, {})
+    if error is None or not scores.get("floor_mse") or not scores.get("mse"):
+        return error
+    return error * max(0.0, 1.0 - scores["floor_mse"] / scores["mse"])
 
 
 def _join(texts: list[str]) -> str:
