@@ -9,9 +9,11 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import EpsImagePlugin, Image
+from PIL.PngImagePlugin import PngInfo
 
 from tfcomp.config.run_config import RunConfig
-from tfcomp.evaluation.kept_outputs import write_preview
+from tfcomp.evaluation.kept_outputs import read_preview, write_preview
 from tfcomp.evaluation.metrics import find_limits
 from tfcomp.report.score_table import ScoredRun, describe_fits
 from tfcomp.statistics import seed_statistics
@@ -115,6 +117,19 @@ def test_page(tmp_path: Path) -> None:
     assert {"scores.pdf", "by_depth.png", "by_depth.csv"} <= names
     assert "samples_0.png" in names
     assert page.count('id="section-paired"') == 1
+
+
+def test_a_preview_of_others_is_no_program(tmp_path: Path, monkeypatch) -> None:
+    started = []
+    run = lambda *arguments: started.append(arguments)  # noqa: E731
+    monkeypatch.setattr(EpsImagePlugin, "Ghostscript", run)
+    text = '%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 4 4\n%%points: ["a"]\n'
+    (tmp_path / "preview.png").write_text(text)
+    assert read_preview(tmp_path) is None and not started
+    info = PngInfo()
+    info.add_text("points", '["a"]')  # of two rows, which 5 pixels are not
+    Image.new("L", (4, 5)).save(tmp_path / "preview.png", pnginfo=info)
+    assert read_preview(tmp_path) is None
 
 
 @pytest.mark.parametrize(("num_seeds", "bands"), [(2, 0), (3, 1)])

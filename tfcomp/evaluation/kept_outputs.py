@@ -73,14 +73,14 @@ def read_preview(folder: Path) -> tuple[list[str], np.ndarray] | None:
     path = folder / PREVIEW_FILE
     try:
         check_file(path)
-        with Image.open(path) as file:
-            titles = json.loads(file.info["points"])
-            pixels = np.asarray(file) / 255
-    except (OSError, ValueError, KeyError):  # of an earlier version, or damaged
+        # Other formats start programs, as Ghostscript.
+        with Image.open(path, formats=["PNG"]) as file:
+            titles = [*map(str, json.loads(file.info["points"]))]
+            rows = np.split(np.asarray(file) / 255, 2)
+        parts = [np.split(row, len(titles), axis=1) for row in rows]
+        return titles, np.stack([*map(np.stack, parts)])
+    except Exception:  # of an earlier version, or damaged, in many ways
         return None
-    size = len(titles)
-    rows = np.split(pixels, 2)
-    return titles, np.stack([np.stack(np.split(r, size, axis=1)) for r in rows])
 
 
 def _to_bytes(images: np.ndarray) -> np.ndarray:
