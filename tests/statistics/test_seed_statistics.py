@@ -139,6 +139,11 @@ def test_pairs_by_hand() -> None:
     assert row["ratio_low"] == pytest.approx(mean / factor, rel=1e-4)
     assert row["ratio_high"] == pytest.approx(mean * factor, rel=1e-4)
     assert list(row)[-4:] == ["p_holm", "ratio", "ratio_low", "ratio_high"]
+    # Differences of no spread have no test, as they have no interval.
+    table["value"] = table["depth"].astype(float)
+    equal = seed_statistics.compare_settings(table, ["depth"]).iloc[0]
+    assert equal["difference"] == 1 and equal["n"] == 3
+    assert equal[["low", "p", "p_holm"]].isna().all()
 
 
 def test_holm_by_hand() -> None:

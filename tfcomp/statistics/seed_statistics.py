@@ -158,13 +158,11 @@ def _compare(first: pd.Series, second: pd.Series, score: str) -> dict[str, Any]:
 
 
 def _test(differences: np.ndarray) -> float | None:
-    """Computes the two-sided p of the t-test; None for one difference."""
+    """Computes the two-sided p of the t-test; None if all are equal, or one."""
     from scipy import stats
 
-    if len(differences) < 2:
-        return None
-    if np.ptp(differences) == 0:  # the limit for a vanishing spread
-        return float(differences[0] == 0)
+    if len(differences) < 2 or np.ptp(differences) == 0:
+        return None  # their spread is unknown
     return float(stats.ttest_1samp(differences, 0.0).pvalue)
 
 
