@@ -179,3 +179,8 @@ def test_a_single_setting() -> None:
     assert choose_flags([{}]) == choose_flags([{"depth": 2}]) == []
     assert seed_statistics.make_label({"depth": 2}, []) == "all"
     assert seed_statistics.make_label({"rate": 0.0}, ["rate"]) == "rate 0"
+
+
+def test_a_region_of_two_parts_is_one_cell() -> None:
+    text = seed_statistics.format_rows([["region", "n"], ["corner:3|x:1", 2]])
+    assert text.splitlines()[-1] == r"| corner:3\|x:1 | 2 |"

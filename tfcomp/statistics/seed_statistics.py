@@ -168,7 +168,8 @@ def _test(differences: np.ndarray) -> float | None:
 
 def format_rows(rows: Sequence[Sequence[Any]]) -> str:
     """Formats a table in Markdown; its first row is the head."""
-    head, *lines = (f"| {' | '.join(map(str, row))} |\n" for row in rows)
+    texts = [[str(cell).replace("|", r"\|") for cell in row] for row in rows]
+    head, *lines = (f"| {' | '.join(row)} |\n" for row in texts)
     return "".join([head, f"|{'---|' * len(rows[0])}\n", *lines])
 
 
