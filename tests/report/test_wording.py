@@ -25,7 +25,9 @@ def plant_stages(*numbers: float | None, run: str = "a") -> list[dict]:
     ("numbers", "said"),
     [
         ((1.0, 0.9, 0.5), "It falls from 1.00 (s0) to 0.50 (s2)."),
-        ((0.99, 1.0, 1.0), "It is about 1.00 in the first stage and the last."),
+        ((0.99, 1.0, 1.0), "It is about 1.00 in s0 and s2."),
+        # A blank image has no number: the last stage that has one is another.
+        ((1.0, 0.99, None), "It is about 0.99 in s0 and s1."),
         (
             (1.0, 0.1, 0.5),
             "It falls from 1.00 (s0) to 0.50 (s2), and is least in s1 (0.10).",

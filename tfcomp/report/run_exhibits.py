@@ -169,7 +169,8 @@ def describe_course(rows: Sequence[Row], column: str, name: str) -> str:
     start, end = first[column], last[column]
     least = min(known, key=lambda row: row[column])
     if abs(end - start) <= CLOSE * max(abs(start), abs(end)):
-        course = f"is about {end:.2f} in the first stage and the last"
+        places = f"{first['stage']} and {last['stage']}"
+        course = f"is about {end:.2f} in {places}"
     else:
         verb = "rises" if end > start else "falls"
         places = f"({first['stage']}) to {end:.2f} ({last['stage']})"
