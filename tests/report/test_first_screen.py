@@ -142,6 +142,11 @@ def test_models_from_elsewhere_have_no_flags(series: list[RunAnalysis]) -> None:
     other = models[0]
     columns = ["run", "subset", *other.evaluation.scores["id"]]
     assert list(make_output_rows([other, series[0]]).rows[0]) == columns
+    images, points = np.repeat(images, 2, axis=0), np.repeat(corner, 2, axis=0)
+    twice = tfcomp.FactorTable(images, points, names=["x", "y"])
+    second = tfcomp.evaluate(table.draw, twice, regions["b"]).analysis
+    rows = make_output_rows([other, second]).rows  # one has more scores
+    assert rows[0].keys() == rows[-1].keys() > {*columns}
     # Each has a reference of its own.
     named = {e.name: e for e in make_errors([series[0], other]).exhibits}
     (axes,) = named["border"].figure.axes

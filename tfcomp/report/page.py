@@ -151,6 +151,9 @@ def make_exhibit(
     """Makes an exhibit with the words of its kind; values are filled in."""
     words = _TEXTS["exhibits"][kind]
     title, caption = (_fill(words[key], values) for key in ("title", "caption"))
+    # Runs on other data have other scores, and more orders.
+    columns = dict.fromkeys(column for row in rows for column in row)
+    rows = [{column: row.get(column) for column in columns} for row in rows]
     return Exhibit(name or kind, title, caption, figure, rows)
 
 

@@ -79,9 +79,7 @@ def _list_coverage(analyses: Sequence[RunAnalysis]) -> list[Row]:
         if copies := describe_copies(data.copies.summary):
             row["copies"] = copies
         rows.append(row)
-    # Runs with more factors have more orders.
-    columns = dict.fromkeys(name for row in rows for name in row)
-    return [{name: row.get(name) for name in columns} for row in rows]
+    return rows
 
 
 def _list_certified(analysis: RunAnalysis) -> dict[str, float | None]:
