@@ -24,6 +24,7 @@ from tfcomp.report.page import (
     render_page,
 )
 from tfcomp.report.report_build import MAKERS
+from tfcomp.report.score_table import Links
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,12 +49,14 @@ def test_texts_are_escaped(tmp_path: Path) -> None:
 
 
 def test_what_does_not_apply_is_not_shown(tmp_path: Path) -> None:
-    rows = [{"run": "a", "x": None, "y": 1.0}, {"run": "b", "x": None, "y": 2}]
+    link = Links([("a", "../a #1/")])
+    rows = [{"run": link, "x": None, "y": 1.0}, {"run": "b", "x": None, "y": 2}]
     filled = Section("b", "Has numbers", "", [Exhibit("t", "T", "", rows=rows)])
     empty = Section("a", "Does not apply", "", [])
     page = render_page("", "", Answer([], []), [empty, filled], tmp_path)
     assert "Has numbers" in page and "Does not apply" not in page
     assert ">y</th>" in page and ">x</th>" not in page
+    assert '<a href="../a%20%231/">a</a>' in page
 
 
 @pytest.fixture(scope="module")
