@@ -179,6 +179,10 @@ def test_names_that_users_gave_stay_where_much_differs() -> None:
 
 def test_a_subtitle_has_what_all_runs_share() -> None:
     flags = {"dataset": "gaussian_bumps", "region": "corner:5", "epochs": 30}
+    control = [flags | {"train_all": True, "depth": 0}]
+    said = "held out corner:5, but trained on as a control, depth 0, 30"
+    assert said in describe_common(control)
+    flags["train_all"] = False
     runs = [flags | {"model": model} for model in ("mlp", "cnn")]
     expected = "Dataset gaussian_bumps, held out corner:5, 30 epochs."
     assert describe_common(runs) == expected

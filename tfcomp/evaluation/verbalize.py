@@ -31,6 +31,7 @@ IGNORANT = {
 SUBTITLE = {
     "dataset": "dataset",
     "region": "held out",
+    "train_all": "but trained on as a control",
     "encoding": "code",
     "model": "model",
     "depth": "depth",
@@ -74,10 +75,10 @@ def describe_common(settings: Sequence[Mapping[str, Any]]) -> str:
     parts = []
     for flag, word in SUBTITLE.items():
         value, *others = dict.fromkeys(s.get(flag) for s in settings)
-        if value in (None, "") or others:
+        if value is False or value in (None, "") or others:
             continue
         words = f"{value} {word}" if flag == "epochs" else f"{word} {value}"
-        parts.append(words)
+        parts.append(word if value is True else words)
     text = ", ".join(parts)
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
