@@ -45,7 +45,8 @@ def plant(numbers: Planted, planned: int = 6) -> SweepNumbers:
     scores = seed_statistics.summarize(seeds, ["depth", "score"], find_limits)
     paired = seed_statistics.compare_settings(seeds, flags)
     tables = (seeds, scores, pd.DataFrame(), pd.DataFrame(), paired)
-    return SweepNumbers("planted", flags, *tables, planned, runs)
+    names = [r.setting for r in runs] + ["depth 9"] * (planned - len(runs))
+    return SweepNumbers("planted", flags, *tables, names, runs)
 
 
 def say(numbers: Planted, planned: int = 6) -> list[str]:
@@ -83,11 +84,11 @@ def test_settings_that_do_not_fit_are_not_the_best() -> None:
     errors = {2: ([0.01] * 3, [0.5] * 3), 4: ([0.2] * 3, [0.4] * 3)}
     first, *_, last = say(errors, 9)
     assert (
-        first.startswith("1 of 2 settings fit") and "of these, depth 2" in first
+        first.startswith("1 of 3 settings fit") and "of these, depth 2" in first
     )
     assert last == "6 of 9 trials have scores."
     assert "no test of generalization" in say({4: errors[4]})[0]
-    alone = say({2: errors[2]})[0]  # the best of one is no finding
+    alone = say({2: errors[2]}, 3)[0]  # the best of one is no finding
     assert "0.5" in alone and "1 of 1" not in alone and "lowest" not in alone
 
 

@@ -151,9 +151,9 @@ def make_paired(rows: Sequence[Row], finding: str) -> Section:
     return make_section("paired", [table], finding)
 
 
-def describe_fits(runs: Sequence[ScoredRun]) -> str:
+def describe_fits(runs: Sequence[ScoredRun], every: Sequence[str] = ()) -> str:
     """Counts settings that fit, and names the best of them on held-out data."""
-    means: dict[str, dict[str, float]] = {}
+    means: dict[str, dict[str, float]] = {setting: {} for setting in every}
     for setting, group in _group_settings(runs).items():
         found = {s: _summarize(group, s) for s in SUBSETS}
         means[setting] = {s: f.mean for s, f in found.items() if f is not None}
@@ -161,7 +161,7 @@ def describe_fits(runs: Sequence[ScoredRun]) -> str:
     if not known:
         return "No setting has an ID error for every seed."
     fit = {setting: m for setting, m in known.items() if m["id"] <= FITTED}
-    # One that lacks an ID error has not been seen to fit.
+    # One that lacks an ID error, or any trial, has not been seen to fit.
     text = f"{len(fit)} of {len(means)} settings fit their"
     if len(means) == 1:
         text = "The setting fits its" if fit else "The setting does not fit its"

@@ -34,7 +34,7 @@ class SweepNumbers:
     curves: pd.DataFrame  # the same by `quantity` and `epoch`
     layers: pd.DataFrame  # the same by `quantity` and `stage`, a position
     paired: pd.DataFrame  # pairs of settings at equal seeds
-    planned: int  # trials
+    planned: Sequence[str]  # settings of all trials
     runs: Sequence[ScoredRun] = ()  # errors of finished trials
     common: str = ""  # data and model that all trials share, in a sentence
 
@@ -81,7 +81,7 @@ def compute_numbers(
         ),
         by_stage[by_stage["n"] > 0],  # a code may have no such number
         seed_statistics.compare_settings(seeds, flags, settings.pairs),
-        len(trials),
+        [seed_statistics.make_label(t.setting, varied) for t in trials],
         [
             read_scored(
                 seed_statistics.make_label(trial.setting, varied),

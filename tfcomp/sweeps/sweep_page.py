@@ -57,10 +57,10 @@ def make_page(
         flags = [f"{flag}_{side}" for flag in sweep.flags for side in "ab"]
         cells = [{k: v for k, v in r.items() if k not in flags} for r in pairs]
         sections.append(score_table.make_paired(cells, tested))
-    sentences = [score_table.describe_fits(sweep.runs)]
+    sentences = [score_table.describe_fits(sweep.runs, sweep.planned)]
     sentences += [tested] if tested else []
-    if (count := len(sweep.runs)) < sweep.planned:
-        sentences.append(f"{count} of {sweep.planned} trials have scores.")
+    if (count := len(sweep.runs)) < (every := len(sweep.planned)):
+        sentences.append(f"{count} of {every} trials have scores.")
     return Answer(sentences, shown), sections
 
 
