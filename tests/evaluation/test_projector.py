@@ -19,7 +19,6 @@ from tensorboard.plugins.projector.projector_plugin import ProjectorPlugin
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from werkzeug.test import Client
 
-from tfcomp.config.errors import RunError
 from tfcomp.evaluation.projector import make_sprite, write_projector
 
 NUM_POINTS = 7
@@ -55,7 +54,7 @@ def test_tensorboard_serves_tensors_metadata_and_sprite(
     }
     folder = tmp_path / "run"
     folder.mkdir()
-    with pytest.raises(RunError, match="event files"):
+    with pytest.raises(FileNotFoundError, match="event files"):
         write_projector(folder, stages, METADATA, IMAGES, FRAMES)
     assert not list(folder.iterdir())
     EventFileWriter(str(folder)).close()

@@ -11,6 +11,7 @@ import tfcomp
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.loading import LoadedRun
+from tfcomp.evaluation.projector import write_projections
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.evaluation.verbalize import describe_common, name_runs
 from tfcomp.models.stages import make_model
@@ -79,6 +80,13 @@ def test_a_series_is_drawn_at_the_same_positions(
         )
     ((_, address),) = rows["num_bumps 0"]["seeds"].parts
     assert (tmp_path / address).resolve() == series[0].run.path
+
+
+def test_a_run_that_cannot_be_written_is_read(
+    series: list[RunAnalysis], capsys: pytest.CaptureFixture
+) -> None:
+    write_projections(series[0])
+    assert "0 has no event files" in capsys.readouterr().err
 
 
 def test_a_control_draws_nothing_new(

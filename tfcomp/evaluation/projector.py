@@ -8,6 +8,7 @@ its color, so that images have no tint: their frame shows the first factor.
 
 import math
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from matplotlib import colormaps
 from numpy.typing import ArrayLike
 from tensorboard.plugins.projector import ProjectorConfig
 
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import describe_refusal
 from tfcomp.evaluation.pictures import title_points
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import arrange_channels, tile_images
@@ -49,10 +50,7 @@ def write_projector(
     Frames of images show numbers [n] by color; NaN is as the least one.
     """
     if not any(folder.glob("*tfevents*")):
-        raise RunError(
-            f"{folder} must hold event files of TensorBoard, or its projector "
-            "does not look there"
-        )
+        raise FileNotFoundError(f"{folder} has no event files")
     make_subfolder(folder, SUBFOLDER)
     lines = [metadata, *zip(*map(np.ravel, metadata.values()), strict=True)]
     cells = ["\t".join(map(_format_cell, line)) + "\n" for line in lines]
@@ -103,7 +101,11 @@ def write_projections(analysis: RunAnalysis) -> None:
         "split": np.where(splits.is_ood, "OOD", "ID"),
     }
     images = pixels if upright else pixels[:, ::-1]
-    write_projector(folder, shown, labels, images, splits.grid[:, 0])
+    try:
+        write_projector(folder, shown, labels, images, splits.grid[:, 0])
+    except OSError as error:
+        reason = describe_refusal(error)
+        print(f"note: no data for the projector: {reason}", file=sys.stderr)
 
 
 def make_sprite(
