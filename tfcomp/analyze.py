@@ -60,9 +60,8 @@ def analyze_runs(settings: dict[str, Any]) -> int:
         from tfcomp.evaluation.loading import load_run
         from tfcomp.evaluation.run_analysis import RunAnalysis
         from tfcomp.report.report_build import build_report
-
-        runs = [RunAnalysis(load_run(path)) for path in paths]
-        build_report(runs, folder, sections, settings["between"])
+    runs = [RunAnalysis(load_run(path)) for path in paths]
+    build_report(runs, folder, sections, settings["between"])
     print(f"report  {folder / 'report.html'}")
     if "umap" in sections and not has_umap():
         print(UMAP_HINT)

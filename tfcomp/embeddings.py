@@ -36,17 +36,16 @@ def score_file(settings: dict[str, Any]) -> int:
         table, layers = read_embeddings(path)
     with start_tensorflow():
         from tfcomp.report.representations import evaluate_embeddings
-
-        try:
-            result = evaluate_embeddings(layers, table, **settings)
-        except ConfigError:
-            raise
-        except ValueError as error:
-            raise RunError(f"--embeddings={path}: {error}") from error
-        frame = result.tables["layers"]
-        print(frame[SHOWN].to_string(index=False, float_format="{:.4g}".format))
-        if output:
-            print(f"report  {result.write_report(output)}")
+    try:
+        result = evaluate_embeddings(layers, table, **settings)
+    except ConfigError:
+        raise
+    except ValueError as error:
+        raise RunError(f"--embeddings={path}: {error}") from error
+    frame = result.tables["layers"]
+    print(frame[SHOWN].to_string(index=False, float_format="{:.4g}".format))
+    if output:
+        print(f"report  {result.write_report(output)}")
     return 0
 
 

@@ -24,8 +24,7 @@ def write_examples(settings: dict[str, Any]) -> int:
     check_folder("examples_dir", config.data.examples_dir)
     with start_tensorflow():
         from tfcomp.datasets.materialized import materialize
-
-        folder = materialize(config, config.data.examples_dir, dataset)
+    folder = materialize(config, config.data.examples_dir, dataset)
     print(f"examples  {folder}")
     return 0
 

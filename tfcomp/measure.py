@@ -47,8 +47,7 @@ def measure_all(paths: list[Path], settings: dict[str, Any]) -> int:
         print(f"[{number}/{len(paths)}] {path}", flush=True)
         try:
             admit_plugins(path, check_run(path).plugins, settings)
-            with start_tensorflow():
-                measure_run(path)
+            measure_run(path)
         except (ConfigError, RunError) as error:
             print(f"error: {error}", file=sys.stderr)
             failed += 1

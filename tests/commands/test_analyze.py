@@ -7,6 +7,7 @@ folder, Keras model and SavedModel.
 
 import csv
 import json
+import os
 import re
 import shutil
 import zipfile
@@ -77,6 +78,23 @@ def test_sections_are_listed(capsys) -> None:
     lines = capsys.readouterr().out.splitlines()
     names = [line.split()[0] for line in lines]
     assert {"explorer", "layers", "umap", "runs"} <= set(names)
+
+
+def test_notes_are_seen(
+    smoke_run: RunConfig,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def build_report(*_: object) -> None:
+        os.write(2, b"note: a section is left out")  # as sys.stderr does
+
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "2")
+    name = "tfcomp.report.report_build.build_report"
+    monkeypatch.setattr(name, build_report)
+    flags = [f"--run={smoke_run.run_dir}", f"--output={tmp_path}"]
+    assert analyze.main(["analyze", *flags]) == 0
+    assert "a section is left out" in capfd.readouterr().err
 
 
 def test_numbers_behind_the_landscape(
