@@ -170,11 +170,16 @@ def test_what_is_kept_is_read(tmp_path: Path, capsys) -> None:
     images = np.random.default_rng(0).uniform(-0.1, 1.1, (2, 3, 4, 1))
     images[0, 0, 0] = np.nan
     for epoch in (10, 9):
-        write_outputs(tmp_path, epoch, GRID, images * epoch / 10)
+        errors = np.array([epoch, np.nan])
+        write_outputs(tmp_path, epoch, GRID, images * epoch / 10, errors)
     found = read_outputs(tmp_path, GRID)
     assert list(found) == [9, 10]
     expected = np.nan_to_num(images).clip(0, 1)
-    assert np.abs(found[10] - expected).max() <= 0.5 / 255 + 1e-6
+    assert np.abs(found[10][0] - expected).max() <= 0.5 / 255 + 1e-6
+    np.testing.assert_array_equal(found[10][1], [10, np.nan])
+    pixels = np.zeros((2, 3, 4, 1), np.uint8)  # as earlier versions wrote them
+    np.savez(tmp_path / "outputs/epoch_9.npz", factors=GRID, images=pixels)
+    assert np.isnan(read_outputs(tmp_path, GRID)[9][1]).all()
     assert read_outputs(tmp_path, GRID + 1) == {}
     assert "has other combinations" in capsys.readouterr().err
     (tmp_path / "outputs" / "epoch_9.npz").write_bytes(b"PK damaged")
@@ -189,7 +194,8 @@ def test_files_of_others_are_left_out(
     """A pipe, a bomb, an encrypted archive, and images of another number."""
     sizes = (2, 3, 4), (2, 400, 400), (5, 3, 4), (2, 3, 4)
     for epoch, size in enumerate(sizes, 1):
-        write_outputs(tmp_path, epoch, GRID, np.zeros((*size, 1)))
+        zeros = np.zeros((*size, 1))
+        write_outputs(tmp_path, epoch, GRID, zeros, zeros[:2, 0, 0, 0])
     encrypted = tmp_path / "outputs" / "epoch_4.npz"
     content = bytearray(encrypted.read_bytes())
     content[6] |= 1
@@ -218,6 +224,6 @@ def test_a_run_keeps_what_it_draws(
     kept = read_outputs(run.run.path, run.dataset.splits.grid)
     assert list(kept) == [1, 2, 3]
     truth = run.dataset.render_array(run.dataset.splits.grid)
-    errors = [((images - truth) ** 2).mean() for images in kept.values()]
+    errors = [((images - truth) ** 2).mean() for images, _ in kept.values()]
     errors.append(((run.draw().clip(0, 1) - truth) ** 2).mean())
     assert errors == sorted(errors, reverse=True) and errors[0] > errors[3]

@@ -1,6 +1,7 @@
 """Keeps outputs of a network in the folder of its run.
 
-outputs/epoch_<n>.npz has `factors` [n, F] and `images` [n, H, W, C] in 8 bits;
+outputs/epoch_<n>.npz has `factors` [n, F], `images` [n, H, W, C] in 8 bits, and
+`errors` [n] of the outputs as they were, relative to the reference;
 preview.png has held-out images above the last outputs, for pages of sweeps.
 """
 
@@ -19,41 +20,51 @@ from tfcomp.storage.files import check_file, make_subfolder, write_whole
 
 FOLDER, PREVIEW_FILE = "outputs", "preview.png"
 MAX_BYTES = 2**28  # of a file, unpacked; a run keeps no more in all of them
+Outputs = tuple[np.ndarray, np.ndarray]  # images [n, H, W, C], errors [n]
 
 
 def write_outputs(
-    folder: Path, epoch: int, factors: np.ndarray, images: np.ndarray
+    folder: Path,
+    epoch: int,
+    factors: np.ndarray,
+    images: np.ndarray,
+    errors: np.ndarray,
 ) -> None:
     """Writes the outputs after an epoch into the folder of a run."""
     path = make_subfolder(folder, FOLDER) / f"epoch_{epoch}.npz"
     with write_whole(path) as partial, open(partial, "wb") as file:
-        np.savez_compressed(file, factors=factors, images=_to_bytes(images))
+        pixels = _to_bytes(images)
+        np.savez_compressed(file, factors=factors, images=pixels, errors=errors)
 
 
-def read_outputs(folder: Path, grid: np.ndarray) -> dict[int, np.ndarray]:
-    """Returns images [n, H, W, C] by epoch; notes files that it skips."""
-    images: dict[int, np.ndarray] = {}
+def read_outputs(folder: Path, grid: np.ndarray) -> dict[int, Outputs]:
+    """Returns images and errors by epoch; notes files that it skips."""
+    found: dict[int, Outputs] = {}
     for path in folder.glob(f"{FOLDER}/epoch_*.npz"):
         try:
             epoch = int(path.stem.removeprefix("epoch_"))
-            images[epoch] = _read_images(path, grid)
+            found[epoch] = _read(path, grid)
         except Exception as error:  # damaged files raise errors of many kinds
             print(f"note: {path} is left out: {error}", file=sys.stderr)
-    return dict(sorted(images.items()))
+    return dict(sorted(found.items()))
 
 
-def _read_images(path: Path, grid: np.ndarray) -> np.ndarray:
+def _read(path: Path, grid: np.ndarray) -> Outputs:
     check_file(path)  # a pipe would never end
     with zipfile.ZipFile(path) as archive:
         if sum(part.file_size for part in archive.infolist()) > MAX_BYTES:
             raise ValueError(f"it unpacks to more than {MAX_BYTES >> 20} MB")
     with np.load(path) as kept:
         factors, images = kept["factors"], kept["images"]
+        # Earlier versions kept none, and 8 bits cut what is beyond 0 to 1.
+        unknown = np.full(len(grid), np.nan)
+        errors = np.asarray(kept.get("errors", unknown), float)
     if not np.array_equal(factors, grid):
         raise ValueError("it has other combinations than the page shows")
-    if images.ndim != 4 or len(images) != len(grid):
+    sizes = images.ndim, len(images), errors.shape
+    if sizes != (4, len(grid), (len(grid),)):
         raise ValueError(f"it has images of shape {images.shape}")
-    return images.astype(np.float32) / 255
+    return images.astype(np.float32) / 255, errors
 
 
 def write_preview(

@@ -236,10 +236,9 @@ def list_ranges(images: np.ndarray) -> dict[int, list[float | None]]:
 def _list_epochs(analysis: RunAnalysis) -> list[Data]:
     folder, listed = analysis.run.path, []
     kept = read_outputs(folder, analysis.splits.grid) if folder else {}
-    for epoch, images in kept.items():
+    for epoch, (images, errors) in kept.items():
         first_row = analysis.dataset.first_row
         sprite = make_sprite({"output": images}, first_row == "top")
         described = {"epoch": epoch, **sprite.pop("images"), **sprite}
-        errors = round_numbers(_rate(analysis, images))
-        listed.append(described | {"errors": errors})
+        listed.append(described | {"errors": round_numbers(errors)})
     return listed

@@ -13,7 +13,7 @@ from tfcomp.datasets import Dataset, solvable
 from tfcomp.datasets.views import subsample_levels
 from tfcomp.evaluation import kept_outputs, pictures
 from tfcomp.evaluation.derivatives import WATCHED_POINTS
-from tfcomp.evaluation.point_scores import Evaluation
+from tfcomp.evaluation.point_scores import Evaluation, compute_error_ratio
 from tfcomp.evaluation.reference_scores import score_certified, score_references
 from tfcomp.models.acting import measure_pose_terms
 from tfcomp.storage.files import DamagedFileError, open_log, read_csv, write_csv
@@ -110,9 +110,12 @@ class Monitor(keras.callbacks.Callback):
             return
         if done in self._kept:
             self._observed.set_weights(self.model.get_weights())
-            points = subsample_levels(self._dataset).splits.grid
-            folder, images = self._config.run_dir, self._evaluator.draw(points)
-            kept_outputs.write_outputs(Path(folder), done, points, images)
+            shown = subsample_levels(self._dataset)
+            points, folder = shown.splits.grid, Path(self._config.run_dir)
+            images = self._evaluator.draw(points)
+            found = Evaluation(images, shown.grid_images, {})
+            errors = compute_error_ratio(shown, found)
+            kept_outputs.write_outputs(folder, done, points, images, errors)
         layers_due = _is_due(done, self._config.layerwise_every)
         if layers_due or _is_due(done, self._config.eval_every):
             _, evaluation = self._evaluate(done, self.model, layers_due)
