@@ -83,9 +83,8 @@ def test_top_and_bottom_say_what_the_paired_test_says(
 def test_settings_that_do_not_fit_are_not_the_best() -> None:
     errors = {2: ([0.01] * 3, [0.5] * 3), 4: ([0.2] * 3, [0.4] * 3)}
     first, *_, last = say(errors, 9)
-    assert (
-        first.startswith("1 of 3 settings fit") and "of these, depth 2" in first
-    )
+    assert first.startswith("1 of 3 settings fit")
+    assert first.endswith("of these is 0.5 (depth 2).")
     assert last == "6 of 9 trials have scores."
     assert "no test of generalization" in say({4: errors[4]})[0]
     alone = say({2: errors[2]}, 3)[0]  # the best of one is no finding
@@ -96,6 +95,11 @@ def test_a_setting_with_a_diverged_seed_is_counted() -> None:
     good, bad = {"id": 0.01, "ood": 0.5}, {"id": None, "ood": None}
     runs = [ScoredRun(f"depth {n}", n, good if n == 2 else bad) for n in (2, 4)]
     assert describe_fits(runs).startswith("1 of 2 settings fit their")
+    errors = enumerate((0.1, None))  # the second seed has no OOD error
+    runs += [ScoredRun("c", seed, good | {"ood": e}) for seed, e in errors]
+    assert "of those with all seeds is 0.5 (depth 2)" in describe_fits(runs)
+    equal = [ScoredRun(name, 0, good) for name in "ab"]
+    assert describe_fits(equal).endswith("of these is 0.5 (a; b).")
 
 
 ERRORS: Planted = {

@@ -171,13 +171,13 @@ def describe_fits(runs: Sequence[ScoredRun], every: Sequence[str] = ()) -> str:
     held_out = {s: m["ood"] for s, m in fit.items() if "ood" in m}
     if not held_out:
         return f"{text}."
-    best = min(held_out, key=lambda s: held_out[s])
+    least = min(held_out.values())
     if len(means) == 1:
-        return f"{text}; its mean OOD error is {held_out[best]:.3g}."
-    return (
-        f"{text}; of these, {best} has the lowest mean OOD error "
-        f"({held_out[best]:.3g})."
-    )
+        return f"{text}; its mean OOD error is {least:.3g}."
+    best = "; ".join(s for s, error in held_out.items() if error == least)
+    whole = "these" if len(held_out) == len(fit) else "those with all seeds"
+    text += f"; the lowest mean OOD error of {whole} is {least:.3g}"
+    return f"{text} ({best})."
 
 
 def describe_tests(rows: Sequence[Row], reference: str = "") -> str:
