@@ -16,6 +16,7 @@ import pytest
 import tensorflow as tf
 import yaml
 
+import tfcomp
 from tests.conftest import make_smoke_config
 from tfcomp import export
 from tfcomp.analysis.jacobians import compute_stage_jacobians
@@ -211,6 +212,14 @@ def test_card_of_a_control_holds_nothing_out(smoke_run: RunConfig) -> None:
     config = dataclasses.replace(smoke_run, data=part)
     card = format_card(config, make_dataset(config), {})
     assert "which it may have seen a part" in card
+
+
+def test_levels_of_a_card_stay_in_their_cell(smoke_run: RunConfig) -> None:
+    places, levels = list(np.ndindex(2, 2)), [None, ["a|b", "c"]]
+    images = np.eye(4, dtype=np.float32).reshape(4, 2, 2)
+    table = tfcomp.FactorTable(images, places, levels=levels)
+    data = tfcomp.evaluate(table.draw, table, "none").dataset
+    assert r"| a\|b, c |" in format_card(smoke_run, data, {})
 
 
 def test_versions_are_numbered_and_not_repeated(tmp_path: Path) -> None:
