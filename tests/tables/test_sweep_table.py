@@ -19,7 +19,8 @@ def sweep(tmp_path: Path) -> Path:
         folder = write_run(tmp_path / "s[1]" / "trials" / f"{number}", *flags)
         (folder / "measures.json").unlink()
         stages = ["code", *["middle"] * (depth == 3), "image"]
-        layers = {s: {"probe": n + number / 4} for n, s in enumerate(stages)}
+        probes = {s: n + number / 4 for n, s in enumerate(stages)}
+        layers = {s: {"probe": n, "seed": 9} for s, n in probes.items()}
         metrics = METRICS | {"layers": layers, "ood": {"mse": number / 8}}
         (folder / "metrics.json").write_text(json.dumps(metrics))
     return tmp_path / "s[1]"  # no pattern
@@ -48,6 +49,7 @@ def test_a_row_for_each_stage(sweep: Path) -> None:
     np.testing.assert_array_equal(
         deep["probe"], [0.5, 1.5, 2.5, 0.75, 1.75, 2.75]
     )
+    assert set(table["seed (flag)"]) == {0, 1} and set(table["seed"]) == {9}
     with pytest.raises(ValueError, match="kind must be runs or stages"):
         tfcomp.load_sweep(sweep).to_frame("layers")
 

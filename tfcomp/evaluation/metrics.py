@@ -31,7 +31,7 @@ from tfcomp.storage.run_folder import METRICS_FILE, find_metrics, read_metrics
 # The entry of `metrics.json` that describes the metrics of users.
 USER_METRICS = "own_measures"
 # Entries of the files of a run that are no metrics.
-RESERVED = ("stages", "start", "version", "name")
+RESERVED = ("stages", "start", "version", "name", "run", "stage")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 unregister_all = REGISTERED.clear

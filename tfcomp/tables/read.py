@@ -150,7 +150,8 @@ class Sweep:
         wide = numbers.set_index([*index, "path"])["value"].unstack(sort=False)
         wide = wide.reset_index().rename_axis(columns=None)
         settings = self.runs[["run", *self.varied, "seed", "folder"]]
-        table = settings.merge(wide, on="run", how="left")
+        ends = " (flag)", ""  # a metric of users may be called rank
+        table = settings.merge(wide, on="run", how="left", suffixes=ends)
         return table.drop(columns="run").rename(columns={"folder": "run"})
 
 
