@@ -217,9 +217,9 @@ def make_partial_name() -> str:
 
 
 def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Writes rows, with the keys of the first one as the header."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    """Writes rows, with the keys of all as the header."""
+    text, columns = io.StringIO(), dict.fromkeys(k for row in rows for k in row)
+    writer = csv.DictWriter(text, list(columns), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     write_text(path, text.getvalue())

@@ -77,9 +77,7 @@ class Sweep(Workload):
             }
             scores = grid.list_scores(result).items()
             rows.append(row | {n: x for n, x in scores if x == x})  # no NaN
-        empty = dict.fromkeys((name for row in rows for name in row), "")
-        table = [empty | row for row in rows]
-        files.write_csv(self.folder / "trials.csv", table)
+        files.write_csv(self.folder / "trials.csv", rows)
 
     def write_reports(self) -> None:
         """Writes summary, comparisons, figures and HParams."""
