@@ -88,6 +88,8 @@ def test_dead_and_diverged_stages_have_no_share(value: float) -> None:
     assert summary.pop("dead_unit_fraction") == float(np.isfinite(value))
     assert set(summary.values()) == {None}
     assert select_units(activations, tuning.variance, 3).size == 0
+    constant = np.full((36, 2), 0.3, np.float32)  # its variance is rounding
+    assert np.isfinite(select_units(constant, constant.var(axis=0), 3)).all()
 
 
 def test_selection_is_pivoted_orthogonalization(

@@ -129,7 +129,8 @@ def select_units(activations: Array, variance: Array, count: int) -> Array:
         # Twice, since one pass of Gram-Schmidt leaves rounding of the first.
         for _ in range(2):
             direction = direction - basis.T @ (basis @ direction)
-        direction = direction / np.linalg.norm(direction)
+        # Of a constant unit, the variance may be rounding alone.
+        direction = direction / (np.linalg.norm(direction) or 1.0)
         basis = np.vstack([basis, direction])
         with np.errstate(invalid="ignore", over="ignore"):
             parts = [direction @ np.float64(p) for p in iterate_units(flat)]
