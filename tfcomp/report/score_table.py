@@ -184,7 +184,7 @@ def describe_tests(rows: Sequence[Row], reference: str = "") -> str:
     """Describes paired tests of OOD errors of the settings `a` and `b`."""
     tested = [row for row in rows if row["p_holm"] is not None]
     if not tested:
-        return "Differences are not tested: no pair has two of unequal size."
+        return "Differences are not tested: in no pair do they vary over seeds."
     clear = [row for row in tested if row["p_holm"] < LEVEL]
     shown = tested if len(tested) == 1 else clear
     pairs = f"pairs with {reference}" if reference else "pairs"
