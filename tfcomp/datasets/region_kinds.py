@@ -1,14 +1,7 @@
 """Kinds of regions: random shares, listed combinations, published splits.
 
-random:0.2            a share of all combinations
-random_box:0.1:3      intervals of several factors, by a seed
-file:held_out.csv     the rows of a table
-wiedemer:orthogonal   Wiedemer et al. (2023), also by groups of factors
-uselis:8:3:x,y        Uselis et al. (2025)
-montero:element       Montero et al. (2021, 2022)
-orthotopic:2          the orthotopic ladder (2025)
-
-The last two need factors of published data, whose classes are scaled.
+`montero` and `orthotopic` need factors of published data, whose classes are
+scaled. docs/experiments.md has examples and references.
 """
 
 import math

@@ -1,12 +1,7 @@
 """Factor tables from one file: `.npz` and `.h5`, our layout and published ones.
 
-    images   [n, H, W] or [n, H, W, C]
-    classes  integers [n, F]
-    values, names, sizes, kinds, levels, units   as in `FactorTable`, optional
-
-In a file, `values` may also be [F, largest size], padded with NaN, and
-`levels` is a string per factor, `square,ellipse,heart`, or empty. dSprites,
-3DShapes and MPI3D are recognized by their members. No pickle is ever opened.
+docs/data.md has our layout, the arguments of `FactorTable`. dSprites, 3DShapes
+and MPI3D are recognized by their members. No pickle is ever opened.
 Embeddings (`.npz`) have `classes` or a column [n] for each factor; `images` are
 optional, and every other array [n, ...] is a layer.
 """

@@ -1,13 +1,6 @@
 """Run folders: their owners, files and states, and the search for them.
 
-run.flags       every resolved flag; `--flagfile` of it repeats the run
-checkpoints/    training state
-events.out...   TensorBoard
-history.csv     loss and scores by epoch
-outputs/        outputs of the network during training (--keep_outputs)
-samples.png     true images above outputs of the network, ID and OOD
-model.keras     the trained model, float32
-metrics.json    scores; written last, so it marks a finished run
+docs/outputs.md lists the files; `metrics.json`, the last, marks a finished run.
 """
 
 import dataclasses
