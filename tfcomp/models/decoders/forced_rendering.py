@@ -27,11 +27,8 @@ def _check_low_rank(config: RunConfig, dataset: Dataset) -> None:
         raise registry.refuse(config, "rank", f"must be at most {size}")
     if config.model.encoding not in ("one_hot", "bump"):
         raise registry.refuse(config, "encoding", "must be one_hot or bump")
-
-
-def _check_hard_rendering(config: RunConfig, dataset: Dataset) -> None:
-    _check_low_rank(config, dataset)
-    parse_axes(config.model.axes, dataset.space)
+    if config.model.model == "hard_rendering":
+        parse_axes(config.model.axes, dataset.space)
 
 
 def parse_axes(spec: str, space: FactorSpace) -> dict[str, tuple[str, ...]]:
@@ -55,7 +52,7 @@ def _count_matrices(config: RunConfig) -> int:
 
 @MODELS.register("low_rank", check=_check_low_rank, cost=_count_matrices)
 @MODELS.register(
-    "hard_rendering", check=_check_hard_rendering, cost=count_convolution
+    "hard_rendering", check=_check_low_rank, cost=count_convolution
 )
 def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
     """The network of section 4.1 and appendix C, or our `hard_rendering`.

@@ -17,11 +17,8 @@ def _check_sinusoids(config: RunConfig, dataset: Dataset) -> None:
     registry.check_groups(config, dataset)
     if config.model.width % HEADS:
         raise registry.refuse(config, "width", f"must be a multiple of {HEADS}")
-
-
-def _check_transformer(config: RunConfig, dataset: Dataset) -> None:
-    _check_sinusoids(config, dataset)
-    choose_patch(config, dataset)
+    if config.model.model == "transformer":
+        choose_patch(config, dataset)
 
 
 def choose_patch(config: RunConfig, dataset: Dataset) -> int:
@@ -128,7 +125,7 @@ def build_attention(config: RunConfig, dataset: Dataset) -> keras.Model:
     return keras.Model(factors, draw(hidden), name="attention")
 
 
-@MODELS.register("transformer", check=_check_transformer)
+@MODELS.register("transformer", check=_check_sinusoids)
 def build_transformer(config: RunConfig, dataset: Dataset) -> keras.Model:
     """`--depth` encoder layers over the tokens W code + w + PE(p).
 
