@@ -91,15 +91,14 @@ def rotate_images(images: tf.Tensor, degrees: tf.Tensor) -> tf.Tensor:
     top, left = tf.floor(rows), tf.floor(columns)
     pixels = tf.reshape(images, [-1, height * width])
     value = tf.zeros_like(rows)
-    for down in (0, 1):
-        for right in (0, 1):
-            weight = 1.0 - tf.abs(rows - top - down)
-            weight *= 1.0 - tf.abs(columns - left - right)
-            # A neighbor beyond the last row or column has weight 0.
-            place = tf.minimum(top + down, height - 1.0) * width
-            place += tf.minimum(left + right, width - 1.0)
-            place = tf.cast(place, tf.int64)
-            value += weight * tf.gather(pixels, place, batch_dims=1)
+    for down, right in np.ndindex(2, 2):
+        weight = 1.0 - tf.abs(rows - top - down)
+        weight *= 1.0 - tf.abs(columns - left - right)
+        # A neighbor beyond the last row or column has weight 0.
+        place = tf.minimum(top + down, height - 1.0) * width
+        place += tf.minimum(left + right, width - 1.0)
+        place = tf.cast(place, tf.int64)
+        value += weight * tf.gather(pixels, place, batch_dims=1)
     value = tf.where(inside, value, tf.zeros_like(value))
     return tf.cast(value, tf.float32)[..., tf.newaxis]
 

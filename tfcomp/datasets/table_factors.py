@@ -88,12 +88,9 @@ def _make_continuous(
     if row["levels"] is not None:  # classes in the order of the file
         rule = f"of {name} must be numbers where kinds has continuous"
         raise TableError("values", rule, str(row["levels"])[:100])
-    if given is None or is_by_image:
-        numbers = np.asarray(column if given is None else given, float)
-    else:
-        numbers = np.asarray(given, float)[
-            table_checks.check_classes(column, 0)
-        ]
+    numbers = np.asarray(column if given is None else given, float)
+    if given is not None and not is_by_image:
+        numbers = numbers[table_checks.check_classes(column, 0)]
     if not np.isfinite(numbers).all() or np.ptp(numbers) == 0:
         got = "NaN" if np.isnan(numbers).any() else numbers[0]
         raise TableError("values", f"of {name} must be finite and differ", got)
