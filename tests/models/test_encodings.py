@@ -44,10 +44,6 @@ def widths(encoding: FactorEncoding) -> list[int]:
     return [encoding.code_size(factor) for factor in encoding.space]
 
 
-def split(code: np.ndarray, encoding: FactorEncoding) -> list[np.ndarray]:
-    return np.split(code, np.cumsum(widths(encoding))[:-1], axis=1)
-
-
 @pytest.mark.parametrize(
     "levels", [[-1000, -999.5, 2], [0, 1, 4], [0, 1e-9, 1e3], [7, 7.000001]]
 )
@@ -141,14 +137,6 @@ def test_circle_against_numpy() -> None:
     expected = np.nan_to_num(np.stack(codes, axis=1))  # zeros where absent
     found = encode(ALL["circle"], ANY)
     np.testing.assert_allclose(found, expected, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", ["bump", "one_hot", "positional"])
-def test_absent_factor_is_zeros(name: str) -> None:
-    parts = split(encode(ALL[name], ABSENT), ALL[name])
-    for column, part in enumerate(parts):
-        silent = ~part.any(axis=1)
-        np.testing.assert_array_equal(silent, np.isnan(ABSENT[:, column]))
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
