@@ -9,7 +9,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config, parse_flags
 from tfcomp.models import MODELS, config_checks
 from tfcomp.models.config_checks import check_config
-from tfcomp.models.stages import list_stages, make_model, make_stage_model
+from tfcomp.models.stages import make_model, make_stage_model
 from tfcomp.sweeps.sweep_run import define_flags, make_sweep
 
 SMALL = ["--flagfile=smoke.flags"]
@@ -107,20 +107,6 @@ def test_rules_of_the_models(flags: list[str], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         check_config(parse_config(flags))
     check_config(parse_config([*flags, "--model=mlp"]))
-
-
-def test_stages_of_a_foreign_model_are_given() -> None:
-    factors = keras.Input((2,))
-    hidden = keras.layers.Dense(3, name="stage_a")(factors)
-    out = keras.layers.Dense(4, name="out")(hidden)
-    foreign_model = keras.Model(factors, out)
-    assert list_stages(foreign_model) == []
-    outputs = make_stage_model(foreign_model, ["out", "stage_a"])(FACTORS)
-    assert {k: tuple(v.shape) for k, v in outputs.items()} == {
-        "out": (3, 4),
-        "stage_a": (3, 3),
-    }
-    np.testing.assert_array_equal(outputs["out"], foreign_model(FACTORS))
 
 
 def test_memory_of_this_machine_limits_runs_that_are_here(
