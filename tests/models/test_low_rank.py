@@ -73,18 +73,11 @@ def test_absent_factor_is_the_zero_matrix(index: np.ndarray) -> None:
         np.testing.assert_array_equal(gradient, 0.0)
 
 
-def test_soft_code_mixes_differentiably(rng: np.random.Generator) -> None:
+def test_soft_code_mixes_matrices(rng: np.random.Generator) -> None:
     layer = make_layer("code")
-    code = tf.constant(rng.uniform(size=(2, NUM_VALUES)), tf.float32)
-    matrices = layer.matrices().numpy()
-    with tf.GradientTape() as tape:
-        tape.watch(code)
-        image = layer(code)
-    expected = np.einsum("bv,vij->bij", code, matrices)
-    np.testing.assert_allclose(image, expected, atol=1e-5)
-    gradient = tape.gradient(image, code)
-    expected = np.tile(matrices.sum(axis=(1, 2)), (2, 1))
-    np.testing.assert_allclose(gradient, expected, atol=1e-5)
+    code = rng.uniform(size=(2, NUM_VALUES)).astype("float32")
+    expected = np.einsum("bv,vij->bij", code, layer.matrices())
+    np.testing.assert_allclose(layer(code), expected, atol=1e-5)
 
 
 def test_zero_vectors_are_finite(rng: np.random.Generator) -> None:
