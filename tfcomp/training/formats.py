@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.errors import ConfigError, RunError, first_line
 from tfcomp.config.run_config import split_names
 from tfcomp.storage.files import replace_folder
 
@@ -67,13 +67,12 @@ def write_format(run: LoadedRun, name: str, folder: Path) -> Path:
                 with warnings.catch_warnings(action="ignore"):
                     stages.export(str(path), format=name, verbose=False)
             except Exception as error:  # converters have errors of all kinds
-                raise _make_error(name, str(error)) from error
+                raise _make_error(name, first_line(error)) from error
     return folder / name / file
 
 
-def _make_error(name: str, text: str) -> RunError:
-    reason = " ".join(text.split())[:150]
-    return RunError(f"--format={name}: Keras cannot write it ({reason})")
+def _make_error(name: str, reason: str) -> RunError:
+    return RunError(f"--format={name}: Keras cannot write it ({reason[:150]})")
 
 
 def _start_torch(run: LoadedRun, path: Path) -> None:
