@@ -182,9 +182,7 @@ def test_public_names() -> None:
         _ = tfcomp.nothing
 
 
-def test_a_run_from_its_description_to_its_scores(
-    working_folder: Path,
-) -> None:
+def test_a_run_from_its_description_to_its_scores(working_folder: Path) -> None:
     quick = {"epochs": 1, "steps_per_epoch": 1, "pictures": False}
     quick |= {"width": 4, "export": False}
     config = tfcomp.describe_run("smoke", **quick)

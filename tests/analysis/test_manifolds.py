@@ -175,9 +175,7 @@ def fake_umap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "umap.py"
 
 
-def test_one_process_serves_all_and_ends_with_one_line(
-    fake_umap: Path,
-) -> None:
+def test_one_process_serves_all_and_ends_with_one_line(fake_umap: Path) -> None:
     points = np.arange(20, dtype=np.float32).reshape(5, 4)
     first, second = manifolds.embed_elsewhere([points, points + 1])
     np.testing.assert_array_equal(second, first + 1)

@@ -199,8 +199,7 @@ def build_two() -> int:
 
 
 @pytest.mark.parametrize(
-    ("builder", "built"),
-    [(build_one, 1), (functools.partial(int, "7"), 7)],
+    ("builder", "built"), [(build_one, 1), (functools.partial(int, "7"), 7)]
 )
 def test_a_name_has_one_builder(builder: Callable, built: int) -> None:
     registry = Registry("shape")

@@ -23,13 +23,7 @@ import numpy as np
 import pytest
 import scipy.io
 
-from tests.datasets.own_tables import (
-    CLASSES,
-    IMAGES,
-    NAMES,
-    load,
-    write_folder,
-)
+from tests.datasets.own_tables import CLASSES, IMAGES, NAMES, load, write_folder
 from tests.datasets.test_table_folders import write_norb
 from tfcomp.config.errors import ConfigError, RunError
 

@@ -9,10 +9,7 @@ from matplotlib.text import Text
 from tfcomp.config.errors import ConfigError
 from tfcomp.figures import layout
 from tfcomp.figures.curve_plots import draw_curves
-from tfcomp.figures.exhibits import (
-    figure_to_pdf,
-    figure_to_png,
-)
+from tfcomp.figures.exhibits import figure_to_pdf, figure_to_png
 from tfcomp.figures.layout import add_panel_title, finish_figure, make_panels
 
 

@@ -10,10 +10,7 @@ from matplotlib.collections import LineCollection, PathCollection
 from tests.figures.looks import get_image_axes, get_legend
 from tfcomp.datasets.factors import Factor
 from tfcomp.figures.image_rows import draw_manifolds
-from tfcomp.figures.unit_plots import (
-    draw_embeddings,
-    draw_spectrum,
-)
+from tfcomp.figures.unit_plots import draw_embeddings, draw_spectrum
 
 INDEX = np.arange(12.0)
 POINTS = np.random.default_rng(0).normal(size=(3, 12, 2))

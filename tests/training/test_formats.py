@@ -9,6 +9,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import keras
 import numpy as np
@@ -155,9 +156,7 @@ def test_what_pytorch_cannot_compute_is_one_line(
 def test_an_error_of_a_converter_is_one_line(
     run: LoadedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise NameError("two\nlines")
-
+    fail = Mock(side_effect=NameError("two\nlines"))
     monkeypatch.setattr(keras.Model, "export", fail)
     with pytest.raises(RunError, match=r"onnx: Keras cannot .*\(two\)$"):
         write_format(run, "onnx", tmp_path)
