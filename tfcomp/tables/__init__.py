@@ -3,7 +3,7 @@
     runs, numbers = tfcomp.read_runs("tensorboard_logs", "docs/evidence")
 
 `runs` has the flags of each run, and `numbers` what `metrics.json` holds, by
-`when` (start, end, epoch n), `subset`, `stage` and `name`. docs/outputs.md lists
+`when` (start, end, epoch n), `subset`, `stage` and `name`. docs/outputs.md has
 all columns.
 """
 
