@@ -74,7 +74,7 @@ def read_result(folder: Path) -> tuple[list[np.ndarray], dict[str, bytes]]:
     """The weights, and the curves and images, of a run."""
     run = folder / "logs" / "smoke"
     model = keras.models.load_model(run / "model.keras")
-    files = [run / "history.csv", *sorted(run.glob("outputs/*"))]
+    files = [run / "history.csv", *sorted(run.glob("outputs/epoch_*"))]
     kept = {file.name: file.read_bytes() for file in files}
     assert list(kept)[1:] == ["epoch_2.npz", "epoch_4.npz"]
     return model.get_weights(), kept
