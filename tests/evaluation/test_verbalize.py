@@ -17,10 +17,9 @@ def say(
     **more: Any,
 ) -> str:
     """The sentence on planted scores of 119 ID and 25 OOD points."""
-    scores = {"relative_mse": held_out, "position_accuracy": places}
     metrics = {
         "id": {"relative_mse": known, "position_accuracy": 1.0},
-        "ood": scores,
+        "ood": {"relative_mse": held_out, "position_accuracy": places},
         "coverage": COVERED,
         "points": {"id": 119, "ood": 25},
     }
@@ -46,11 +45,12 @@ def test_a_network_that_fits_nothing_is_called_that_first() -> None:
 
 
 def test_of_several_images_the_mean_is_fitted() -> None:
-    """The blank image has an error of 0.2; the mean image, 0.12."""
-    scores = {"mse": 0.121, "relative_mse": 0.605, "floor_mse": 0.12}
-    sentence = describe_scores({"id": scores, "ood": scores | {"mse": 0.122}})
-    assert "fits what it saw (relative error above floor_mse 0.5 %)" in sentence
-    assert "and draws held-out combinations (0.99 %)" in sentence
+    """The blank image has an error of 0.2; the mean image, 0.18."""
+    scores = {"mse": 0.1802, "relative_mse": 0.901, "floor_mse": 0.18}
+    blank = scores | {"mse": 0.2, "relative_mse": 1.0}
+    sentence = describe_scores({"id": scores, "ood": blank})
+    assert "above floor_mse 1 %) and fails" in sentence and "(100" in sentence
+    assert "does not fit" in describe_scores({"id": blank, "ood": scores})
 
 
 def test_missing_numbers_are_no_errors() -> None:

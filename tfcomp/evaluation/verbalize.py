@@ -111,8 +111,7 @@ def describe_scores(metrics: Mapping[str, Any]) -> str:
             f"there is {_percent(known)}, and at most {_percent(FITTED)} would "
             f"count as fitted{also}."
         )
-    error = f"relative error{above} {_percent(known)}"
-    fits = f"The network fits {seen} ({error})"
+    fits = f"The network fits {seen} (relative error{above} {_percent(known)})"
     if held_out is None:
         is_whole = metrics.get("points", {}).get("ood") == 0
         why = "nothing was held out" if is_whole else "its OOD error is unknown"
@@ -204,11 +203,12 @@ def _find_error(
 
 
 def _find_excess(metrics: Mapping[str, Any], subset: str) -> float | None:
-    """Returns the relative error less that of means over several images."""
+    """Returns the error over the blank's, both less that of means of images."""
     error, scores = _find_error(metrics, subset), metrics.get(subset, {})
-    if error is None or not scores.get("floor_mse") or not scores.get("mse"):
+    mse, floor = scores.get("mse"), scores.get("floor_mse")
+    if not (error and mse and floor) or (blank := mse / error) <= floor:
         return error
-    return error * max(0.0, 1.0 - scores["floor_mse"] / scores["mse"])
+    return round(max(0.0, mse - floor) / (blank - floor), 9)
 
 
 def _join(texts: list[str]) -> str:
