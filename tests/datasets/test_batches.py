@@ -14,7 +14,6 @@ from tfcomp.datasets.batches import (
     MAX_REPEATS,
     make_batches,
     make_row_batches,
-    make_row_sampler,
     repeat_rare,
     shuffle_numbers,
 )
@@ -192,7 +191,8 @@ def test_rows_come_as_often_as_their_rarest_value_is_rare() -> None:
 @pytest.mark.parametrize("balance", [False, True])
 def test_rows_of_several_steps_are_those_of_the_batches(balance: bool) -> None:
     dataset = make(25, *["--balance"] * balance)
-    rows = make_row_sampler(dataset, 8, seed=3, num_steps=5)
-    batches = make_row_batches(dataset, 8, seed=3, first_step=10, num_steps=5)
-    expected = [batch.numpy().tolist() for batch in batches]
-    assert rows(10).numpy().tolist() == expected
+    options = {"seed": 3, "first_step": 7, "num_steps": 10}
+    batches = make_row_batches(dataset, 8, **options)
+    calls = make_row_batches(dataset, 8, together=5, **options)
+    expected = np.concatenate([*batches.as_numpy_iterator()]).reshape(2, 40)
+    assert np.array_equal([*calls.as_numpy_iterator()], expected)

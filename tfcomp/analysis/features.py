@@ -99,7 +99,8 @@ def _center(block: Array, is_ood: Array) -> Array:
     # a rounding error to be scaled up.
     shifted = block - block[0]
     mean = shifted[~is_ood].mean(axis=0, dtype=np.float64)
-    return shifted - mean.astype(shifted.dtype)
+    shifted -= mean.astype(shifted.dtype)
+    return shifted
 
 
 def compute_effective_rank(weights: Array) -> Array:

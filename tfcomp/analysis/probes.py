@@ -6,16 +6,20 @@ fold among ID points, and transferred from ID to OOD points. The penalty of each
 fit has the least leave-one-out error among the points that the fit sees.
 """
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 from numpy import ndarray as Array
 
 from tfcomp.analysis.features import Scores, single_threaded
+from tfcomp.config.process import count_cores
 from tfcomp.statistics.metric import AT_MOST_ONE, Chart, computes
 
 # In units of the squared length of a typical row. Below 1e-4, the float32
 # rounding of the Gram matrix shows; at 1e4 nothing is left of a prediction.
 PENALTIES = np.logspace(-4, 4, 9)
 NUM_FOLDS = 5
+MAX_BYTES = 2**28  # of all threads, with a decomposition each
 # Relative to the largest square of a principal axis: less is rounding, of
 # the Gram matrix of features and of float64.
 RANK, TINY = 1e-6, 1e-13
@@ -68,9 +72,14 @@ def probe_rows(
     truth = np.asarray(targets, np.float64)
     errors = truth.copy()
     order = known[np.random.RandomState(seed).permutation(len(known))]
-    for fold in np.array_split(order, NUM_FOLDS):
-        errors[fold] -= _predict(rows, truth, np.setdiff1d(known, fold), fold)
-    errors[unseen] -= _predict(rows, truth, known, unseen)
+    folds = np.array_split(order, NUM_FOLDS)
+    fits = [(np.setdiff1d(known, fold), fold) for fold in folds]
+    fits.append((known, unseen))
+    most = max(1, MAX_BYTES // (rows.nbytes + 1))
+    with ThreadPoolExecutor(min(count_cores(), most)) as pool:
+        found = pool.map(lambda fit: _predict(rows, truth, *fit), fits)
+        for (_, points), predicted in zip(fits, found, strict=True):
+            errors[points] -= predicted
     return {
         "probe_r2_id": _score(truth[known], errors[known]),
         "probe_r2_ood": _score(truth[unseen], errors[unseen]),

@@ -7,7 +7,6 @@ images several times.) So a resumed run sees the same batches.
 """
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
@@ -62,39 +61,26 @@ def make_row_batches(
     seed: int,
     first_step: int = 0,
     num_steps: int | None = None,
+    together: int = 1,
 ) -> tf.data.Dataset:
-    """Batches of rows [B] of the training table; B is the global size."""
-    shown = _list_shown(dataset)
-    most = tf.int64.max // batch_size
-    end = most if num_steps is None else first_step + num_steps
-    numbers = tf.data.Dataset.range(first_step * batch_size, end * batch_size)
-    rows = numbers.batch(batch_size, drop_remainder=True).map(
-        skip_autograph(
-            lambda n: tf.gather(shown, shuffle_numbers(n, len(shown), seed))
-        ),
-        num_parallel_calls=1,
-        deterministic=True,
+    """Batches of rows [B] of the training table, or [K B] of K steps each."""
+    shown, size = _list_shown(dataset), batch_size * together
+    end = tf.int64.max - size
+    if num_steps is not None:
+        end = (first_step + num_steps) * batch_size
+
+    def choose(first: tf.Tensor) -> tf.Tensor:
+        numbers = first + tf.range(size, dtype=tf.int64)
+        return tf.gather(shown, shuffle_numbers(numbers, len(shown), seed))
+
+    starts = tf.data.Dataset.range(first_step * batch_size, end, size)
+    rows = starts.map(
+        skip_autograph(choose), num_parallel_calls=1, deterministic=True
     )
     # The end of a training may wait for the tuning thread.
     options = tf.data.Options()
     options.autotune.enabled = False
     return rows.with_options(options)
-
-
-def make_row_sampler(
-    dataset: Dataset, batch_size: int, seed: int, num_steps: int
-) -> Callable[[int], tf.Tensor]:
-    """Returns a function from a first step to the rows [K, B] of K steps."""
-    shown = _list_shown(dataset)
-
-    @tf.function(autograph=False)
-    def shuffle(first: tf.Tensor) -> tf.Tensor:
-        with tf.device("CPU:0"):  # the only one that has this shuffle
-            numbers = first + tf.range(num_steps * batch_size, dtype=tf.int64)
-            rows = tf.gather(shown, shuffle_numbers(numbers, len(shown), seed))
-            return tf.reshape(rows, [num_steps, batch_size])
-
-    return lambda step: shuffle(tf.constant(step * batch_size, tf.int64))
 
 
 def make_training_table(dataset: Dataset) -> tuple[tf.Tensor, tf.Tensor]:

@@ -17,7 +17,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.network_config import TrainingConfig
 from tfcomp.config.process import count_device_memory
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.batches import make_row_sampler, make_training_table
+from tfcomp.datasets.batches import make_row_batches, make_training_table
 from tfcomp.models.value_embedding import use_products
 
 # Share of the memory of the device that the training table may fill.
@@ -83,17 +83,18 @@ def use_program(
     program = getattr(model, "_tfcomp_program", None) or make_program(model)
     model._tfcomp_program = program
 
-    shape = span, steps, config.batch_size
-    sample = make_row_sampler(dataset, shape[-1], config.seed, span * steps)
+    shape, first = (span, steps, config.batch_size), first_epoch * steps
+    batches = make_row_batches(
+        dataset, shape[-1], config.seed, first, together=span * steps
+    )
+    # The next rows are sampled while the program runs.
+    rows = iter(batches.prefetch(1))
     losses: list[float] = []  # of epochs that are trained and not reported
-    trained = first_epoch
 
     def train_epoch(_: tf.data.Iterator) -> dict[str, float]:
-        nonlocal trained
         if not losses:
-            rows = tf.reshape(sample(trained * steps), shape)
-            losses.extend(program(rows, *table).numpy().tolist())
-            trained += span
+            chosen = tf.reshape(next(rows), shape)
+            losses.extend(program(chosen, *table).numpy().tolist())
         return {"loss": losses.pop(0)}
 
     before = model.steps_per_execution, model.train_function
