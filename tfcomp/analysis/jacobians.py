@@ -124,7 +124,7 @@ def evaluate_in_batches(
     for start in range(0, len(padded), size):
         rows = tf.constant(padded[start : start + size])
         for name, value in fn(rows).items():
-            batch = value.numpy()
+            batch = np.asarray(value)  # `numpy` copies
             if name not in results:
                 shape = (len(padded), *batch.shape[1:])
                 results[name] = np.empty(shape, batch.dtype)
