@@ -68,10 +68,10 @@ def solve(settings: dict[str, Any]) -> int:
 
 def _find_facts(dataset: Dataset) -> tuple[dict[str, Any], str]:
     """Returns entries of `metrics.json`, and why there may be none."""
-    from tfcomp.evaluation.reference_scores import score_references
-
     try:
         with quiet_startup():
+            from tfcomp.evaluation.reference_scores import score_references
+
             dataset.prepare()
             facts = {
                 "copies": dataset.copies.summary,
