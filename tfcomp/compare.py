@@ -11,7 +11,6 @@ and sweeps may be named there.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -127,7 +126,7 @@ def _format(mean: float | None, spread: float | None) -> str:
 def _write_tables(pattern: str, output: str) -> int:
     check_folder("tables", output)
     tables = tfcomp.read_runs(*split_names(pattern))
-    folder = make_folder(Path(os.path.expanduser(output)))
+    folder = make_folder(Path(output))
     for name, table in zip(("runs", "numbers"), tables, strict=True):
         write_table(folder / f"{name}.csv", table)
         print(f"{len(table):9,} {name:8} {folder / name}.csv")

@@ -10,7 +10,6 @@ tfcomp.load_published(NAME) returns the same as tfcomp.load_run. --pack writes
 read: a folder that can be uploaded.
 """
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +71,7 @@ def _pack(settings: dict[str, Any]) -> int:
         rule = "is where models are listed; --output is where --pack writes"
         raise ConfigError("source", rule, settings["source"])
     name, output = settings["name"], Path(settings["output"])
-    path = Path(os.path.expanduser(settings["pack"]))
+    path = Path(settings["pack"])
     check_run(path)
     published_folder.check_name(name)
     check_folder("output", str(output / name))

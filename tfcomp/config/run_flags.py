@@ -24,7 +24,7 @@ MAX_NAME = 100  # characters of a flag
 # Flags with a path: shells do not expand `~` in `--log_dir=~/logs`.
 PATHS = (
     "log_dir export_dir data data_dir examples_dir output pipeline_root "
-    "profile embeddings"
+    "profile embeddings pack tables"
 ).split()
 # Lines of runs of earlier versions, whose flags are gone.
 RETIRED = ("--orthogonal=false", "--interval=student")
