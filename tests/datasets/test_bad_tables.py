@@ -91,6 +91,7 @@ BAD: list[tuple[Make, str]] = [
     (change(levels=["a,b\x7f,c", "", ""]), r"got 'b.x7f'"),
     (change(levels=["=1+1,b,c", "", ""]), r"got '=1.1'"),
     (change(names=["a\u202eb", "y", "x"]), r"got 'a.u202eb'"),
+    (change(names=["a/b", "y", "x"]), "without , : /, got 'a/b'"),
     (lambda p: cut(write_own(p)), "cannot be read .File is not a zip"),
     (
         lambda p: claim_size(p, "names", "<U300000000", (3,)),

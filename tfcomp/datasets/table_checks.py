@@ -58,7 +58,7 @@ def check_names(names: Sequence[str]) -> None:
     check_texts("names", names)
     for number, name in enumerate(names):
         if not name or name in names[:number] or set(name) & set(",:/ \n"):
-            rule = "must differ and be words without spaces, commas and colons"
+            rule = "must differ and be words without spaces and without , : /"
             raise TableError("names", rule, repr(name))
 
 
