@@ -52,7 +52,8 @@ def list_commands(source: Path) -> Iterator[list[str]]:
     for line in "\n".join(blocks).replace("\\\n", " ").splitlines():
         found = COMMAND.match(line)
         if found and not any(mark in line for mark in NOT_HERE):
-            words = shlex.split(found[1], comments=True)
+            is_header = source.suffix == ".flags"
+            words = shlex.split(found[1], comments=is_header)
             ends = [n for n, word in enumerate(words) if word in ENDS]
             yield words[: ends[0]] if ends else words
 
@@ -76,6 +77,8 @@ def find_flags(words: list[str]) -> tuple[flags.FlagValues, list[str]]:
 
 def check_command(words: list[str]) -> dict[str, Any]:
     """Parses a command, and the grid of a sweep; nothing runs."""
+    if "#" in words:
+        raise RunError("zsh takes a comment for words of the command")
     values, rest = find_flags(words)
     settings = parse_flags(expand_positionals(rest, values), values)
     if (SHIPPED / f"{settings.get('runs')}.flags").exists():
@@ -109,6 +112,7 @@ def test_every_command_can_be_typed() -> None:
         ("analyze --runs=donut", "is not a flag"),
         ("train --flagfile=donutt", "must be an existing file"),
         ("study claims smoke", "is taken for runs"),
+        ("train donut # the donut", "zsh takes a comment"),
     ],
 )
 def test_wrong_commands_are_found(line: str, problem: str) -> None:
