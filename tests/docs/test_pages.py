@@ -10,6 +10,7 @@ import pytest
 
 import tfcomp
 from tests.docs.page_blocks import ROOT
+from tfcomp.config.plugins import make_refusal
 from tfcomp.evaluation.metrics import list_metrics
 
 TITLES = {
@@ -46,6 +47,12 @@ def test_the_page_defines_what_is_declared() -> None:
 
 
 DOCS = ROOT / "docs"
+
+
+def test_a_message_is_quoted_as_it_is() -> None:
+    quoted = "has --plugins=my_parts, which imports code"
+    assert quoted in str(make_refusal("a flagfile", "plugins", "my_parts"))
+    assert f"**`{quoted}`" in (DOCS / "troubleshooting.md").read_text("utf-8")
 
 
 def load_script():

@@ -45,8 +45,8 @@ class ModelConfig(Settings):
     )
     groups: str = setting(
         "",
-        "Composed models and attention: factors of each object, as in "
-        "x_a+y_a,x_b+y_b, from front to back; by default one each.",
+        "Composed models, attention: factors of each object, front to back, as "
+        "in x_a+y_a,x_b+y_b; by default one each. Acting: by default all.",
     )
     patch_size: int = non_negative(
         0,
@@ -175,9 +175,9 @@ class TrainingConfig(Settings):
     )
     compiled: str = setting(
         "auto",
-        "Run the training steps of an epoch as one program of XLA: always, "
-        "never, or (auto) on one GPU, where the training images fit into a "
-        "quarter of its memory.",
+        "Run the steps up to the next evaluation as one program of XLA: "
+        "always, never, or (auto) on one GPU, where the training images fit "
+        "into a quarter of its memory.",
         choices=("auto", "always", "never"),
     )
 
