@@ -174,6 +174,7 @@ def test_a_page_with_a_section_of_a_user(tmp_path: Path) -> None:
         classes,
         names=["kind", "x"],
         levels=[["a/b", "a_b", "../c"], None],
+        values=[None, [0, 1, 2, 3, 4, 6, 7, 8]],
     )
     result = tfcomp.evaluate(table.draw, table, region="x:3-4")
     tfcomp.register_section("mine", title="My part", text="Is it?")(show)
@@ -188,7 +189,9 @@ def test_a_page_with_a_section_of_a_user(tmp_path: Path) -> None:
     files = {p.name for p in path.parent.glob("*_gap_weights_*.csv")}
     assert files == {f"model_gap_weights_{i}.csv" for i in range(3)}
     gaps = pd.read_csv(path.with_name("interpolation.csv"))
-    assert gaps["gap_width"].tolist() == [3.0] * 3  # known from 2 and from 5 on
+    assert (
+        gaps["gap_width"].tolist() == [4.0] * 3
+    )  # known up to 2 and from 6 on
 
 
 def fail(models: list) -> list:

@@ -133,11 +133,13 @@ def summarize_curve(
 ) -> Row:
     """Summarizes the scores of a curve with a gap for the table."""
     error = analysis.error[curve.rows[scores.rows]]
-    steps = len(scores.rows) + len(np.unique(scores.edges, axis=0))
+    factor, edges = curve.factor, np.unique(scores.edges, axis=0)
+    widths = np.diff(factor.values()[edges])
+    widths[widths <= 0] += factor.high - factor.low  # across the period's end
     return {
         "run": analysis.name,
         "curve": curve.label,
-        "gap_width": steps * curve.factor.step,
+        "gap_width": float(widths.sum()),
         **interpolation.summarize_interpolation(scores),
         "ood_mse": float(error.mean()),
     }
