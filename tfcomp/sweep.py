@@ -12,6 +12,7 @@ same command runs missing trials, also after seeds or values were added.
 
 import csv
 import itertools
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -36,9 +37,8 @@ def run_trials(values: dict[str, Any]) -> int:
     # Trials that failed, or ended without.
     lost = [t for t in asked if not list_versions(t.config.export_path)]
     if lost:
-        print(
-            f"no SavedModel of {len(lost)}: tfcomp export --run={lost[0].path}"
-        )
+        run = shlex.quote(str(lost[0].path))
+        print(f"no SavedModel of {len(lost)}: tfcomp export --run={run}")
     for line in failures:
         print(f"failed  {line}", file=sys.stderr)
     return 1 if failures else 0

@@ -1,6 +1,7 @@
 """Trains one decoder: `tfcomp train donut`."""
 
 import os
+import shlex
 import textwrap
 from typing import Any
 
@@ -65,7 +66,8 @@ def _list_facts(config: RunConfig, metrics: dict[str, Any]) -> dict[str, str]:
     reference = metrics.get("reference", "")
     saved = config.export_path
     if not list_versions(saved):  # of a run that ended without
-        saved = f"none; write one by tfcomp export --run={config.run_dir}"
+        run = shlex.quote(config.run_dir)
+        saved = f"none; write one by tfcomp export --run={run}"
     return {
         "reference": reference and f"{reference} (its relative_mse is 1)",
         "trained on": ", ".join(covered),
@@ -80,7 +82,7 @@ def _list_facts(config: RunConfig, metrics: dict[str, Any]) -> dict[str, str]:
         "run": config.run_dir,
         "saved model": saved if config.export else "",
         "samples": picture if os.path.exists(picture) else "",
-        "look": f"tensorboard --logdir {config.log_dir}",
+        "look": f"tensorboard --logdir {shlex.quote(config.log_dir)}",
     }
 
 

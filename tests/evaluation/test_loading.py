@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shlex
 import shutil
 import sys
 import zipfile
@@ -82,11 +83,11 @@ def test_a_full_disk_is_no_damage(copy: Path, monkeypatch) -> None:
 def test_a_moved_run_is_repaired_where_it_lies(copy, tmp_path: Path) -> None:
     """Before, the advice trained another run, elsewhere."""
     (copy / "model.keras").write_bytes(b"{")
-    moved = shutil.move(copy, tmp_path / "elsewhere")
+    moved = shutil.move(copy, tmp_path / "some where")
     with pytest.raises(RunError, match="repair it with") as caught:
         load_run(moved)
     advice = str(caught.value).partition("tfcomp train ")[2]
-    named = parse_config(advice.split())
+    named = parse_config(shlex.split(advice))
     assert named.run_dir == str(moved) and named.resume
 
 

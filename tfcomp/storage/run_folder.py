@@ -6,6 +6,7 @@ docs/outputs.md lists the files; `metrics.json`, the last, marks a finished run.
 import dataclasses
 import glob
 import os
+import shlex
 import shutil
 import sys
 import zipfile
@@ -97,13 +98,12 @@ def check_run(path: str | Path) -> RunConfig:
 
 def describe_resume(path: Path) -> str:
     """Returns the command that finishes or repairs a run in this folder."""
-    command = f"tfcomp train --flagfile={path / FLAGS_FILE}"
-    flags = read_flags(path)
+    flags, words = read_flags(path), [f"--flagfile={path / FLAGS_FILE}"]
     if os.path.realpath(flags["log_dir"]) != os.path.realpath(path.parent):
-        command += f" --log_dir={path.parent}"
+        words.append(f"--log_dir={path.parent}")
     if flags["run_name"] != path.name:
-        command += f" --run_name={path.name}"
-    return f"{command} --resume"
+        words.append(f"--run_name={path.name}")
+    return shlex.join(["tfcomp", "train", *words, "--resume"])
 
 
 def read_flags(path: Path) -> dict[str, Any]:
