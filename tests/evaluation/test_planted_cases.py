@@ -59,7 +59,7 @@ def test_factors_in_other_units(make_study) -> None:
     row = found["stage_0"]
     assert row["factorization"] > 0.98
     assert row["worst_pair_factorization"] == pytest.approx(0)
-    assert row["chance_factorization"] == pytest.approx(0)
+    assert row["chance_factorization"] == 0
     assert found["image"]["chance_factorization"] > 0.9
 
 

@@ -96,7 +96,7 @@ def compute_chance(num_units: int) -> float:
     1 - Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2)).
     """
     ratio = math.lgamma(num_units / 2) - math.lgamma((num_units + 1) / 2)
-    return 1 - math.exp(ratio) / math.sqrt(math.pi)
+    return max(1 - math.exp(ratio) / math.sqrt(math.pi), 0.0)  # of 1 unit
 
 
 def compute_ratio_factorization(g: Array) -> float:

@@ -122,7 +122,7 @@ def _decompose(
 
 @single_threaded
 def score_fitted(rows: Array, targets: Array) -> float | None:
-    """Returns R^2 of least squares of targets [n, T] at its own points."""
+    """Returns R^2 of targets [n, T] where rows of `compute_rows` are fitted."""
     if not targets.size or not np.isfinite(rows).all():
         return None
     every = np.arange(len(rows))
