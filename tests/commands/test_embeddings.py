@@ -47,10 +47,10 @@ def test_columns_in_place_of_classes(
     columns = {
         "shape": np.array(["a", "b", "c"])[CLASSES[:, 0]],
         "x": CLASSES[:, 1] / 3,
-        "y": CLASSES[:, 2],
+        "sizes": CLASSES[:, 2],
     }
     path = write(tmp_path / "own.npz", classes=None, names=None, **columns)
-    assert run(path, "--region=shape:b,y:3-4") == 0
+    assert run(path, "--region=shape:b,sizes:3-4") == 0
     assert "late" in capsys.readouterr().out
 
 

@@ -50,12 +50,13 @@ def _open_npz(path: str) -> tuple[list[str], Read]:
 def read_embeddings(path: str) -> tuple[FactorTable, dict[str, np.ndarray]]:
     """Reads the table and the layers of an `.npz` file."""
     members, read = _open_npz(path)
-    arrays = {name: read(name, None) for name in members if name not in OPTIONS}
+    options = OPTIONS if "classes" in members else ()  # else a factor's name
+    arrays = {name: read(name, None) for name in members if name not in options}
     images = arrays.pop("images", None)
     columns = {n: array for n, array in arrays.items() if array.ndim == 1}
     if "classes" in arrays:
-        options = _read_options(members, read)
-        table = FactorTable(images, arrays.pop("classes"), **options)
+        given = _read_options(members, read)
+        table = FactorTable(images, arrays.pop("classes"), **given)
     else:
         table = tabulate(columns, images)
     return table, {n: a for n, a in arrays.items() if n not in columns}
