@@ -10,6 +10,7 @@ from tfcomp import train
 from tfcomp.config import own_settings, run_flags
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.own_settings import declare_setting
+from tfcomp.config.plugins import admit_plugins
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.evaluation.verbalize import name_runs
 from tfcomp.statistics.metric import REAL
@@ -84,8 +85,10 @@ def test_a_record_imports_nothing(plugin: str, tmp_path: Path) -> None:
     settings = run_flags.parse_record(path.read_text().splitlines())
     assert settings["petals"] == "7"
     assert plugin not in sys.modules
-    with pytest.raises(RunError, match="if you trust it"):
+    with pytest.raises(RunError, match="has --plugins=.*, which imports code"):
         run_flags.parse_flags([f"--flagfile={path}"], define_flags())
+    with pytest.raises(RunError, match=f"trust it, import {plugin} first"):
+        admit_plugins(path, plugin)
 
 
 @pytest.mark.parametrize(

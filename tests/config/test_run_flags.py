@@ -13,15 +13,8 @@ from tfcomp.config import run_config
 from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig, make_config
-from tfcomp.config.run_flags import (
-    format_flags,
-    make_flags,
-    parse_config,
-    parse_flags,
-    parse_record,
-)
+from tfcomp.config.run_flags import format_flags, parse_config, parse_record
 from tfcomp.config.settings import Settings, setting
-from tfcomp.study import PACK_FLAGS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -203,8 +196,6 @@ def test_home_of_a_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/of/mine")
     config = parse_config(["--log_dir=~/logs", "--run_name=~"])
     assert (config.log_dir, config.run_name) == ("/home/of/mine/logs", "~")
-    values = parse_flags(["--pack=~/packed"], make_flags(PACK_FLAGS))
-    assert values["pack"] == "/home/of/mine/packed"
 
 
 def test_format_is_inverted_by_parse(tmp_path: Path) -> None:

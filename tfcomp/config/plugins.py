@@ -64,7 +64,8 @@ def admit_plugins(
         import_plugins(flags["plugins"])
         import_plugins(modules if flags.get(TRUST) else "")
     if missing := [n for n in split_names(modules) if n not in sys.modules]:
-        raise make_refusal(f"--run={run}", "plugins", ",".join(missing))
+        cure = "" if flags is not None else f"import {', '.join(missing)} first"
+        raise make_refusal(f"--run={run}", "plugins", ",".join(missing), cure)
 
 
 def check_untrusted(arguments: Sequence[str]) -> None:
@@ -80,12 +81,11 @@ def check_untrusted(arguments: Sequence[str]) -> None:
             raise make_refusal("a flagfile", name, value)
 
 
-def make_refusal(source: str, name: str, value: str) -> RunError:
+def make_refusal(place: str, name: str, value: str, cure: str = "") -> RunError:
     """Returns the error for a flag that a file sets and the user does not."""
-    return RunError(
-        f"{source} has --{name}={value}, which {GUARDED[name]}: if you trust "
-        f"it, add --{name}={value} or --trust_flagfile"
-    )
+    cure = cure or f"add --{name}={value} or --trust_flagfile"
+    why = f"which {GUARDED[name]}: if you trust it, {cure}"
+    return RunError(f"{place} has --{name}={value}, {why}")
 
 
 def _split_flag(argument: str) -> tuple[str, str]:
