@@ -63,10 +63,9 @@ def _list_facts(config: RunConfig, metrics: dict[str, Any]) -> dict[str, str]:
     if None in shares.values():
         shares = {}
     picture = os.path.join(config.run_dir, SAMPLES_FILE)
-    reference = metrics.get("reference", "")
+    reference, run = metrics.get("reference", ""), shlex.quote(config.run_dir)
     saved = config.export_path
     if not list_versions(saved):  # of a run that ended without
-        run = shlex.quote(config.run_dir)
         saved = f"none; write one by tfcomp export --run={run}"
     return {
         "reference": reference and f"{reference} (its relative_mse is 1)",

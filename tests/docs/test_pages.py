@@ -2,15 +2,14 @@
 
 import ast
 import doctest
-import importlib.util
 import json
+import runpy
 
 import numpy as np
 import pytest
 
 import tfcomp
 from tests.docs.page_blocks import ROOT
-from tfcomp.config.plugins import make_refusal
 from tfcomp.evaluation.metrics import list_metrics
 
 TITLES = {
@@ -49,27 +48,12 @@ def test_the_page_defines_what_is_declared() -> None:
 DOCS = ROOT / "docs"
 
 
-def test_a_message_is_quoted_as_it_is() -> None:
-    quoted = "has --plugins=my_parts, which imports code"
-    assert quoted in str(make_refusal("a flagfile", "plugins", "my_parts"))
-    assert f"**`{quoted}`" in (DOCS / "troubleshooting.md").read_text("utf-8")
-
-
-def load_script():
-    spec = importlib.util.spec_from_file_location(
-        "notebooks", DOCS / "notebooks.py"
-    )
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize("name", ["donut", "own_data"])
 def test_notebook_is_that_of_the_page(name: str) -> None:
     page = (DOCS / "tutorials" / f"{name}.md").read_text()
     committed = (DOCS / "notebooks" / f"{name}.ipynb").read_text()
-    expected = load_script().make_notebook(page)
+    script = runpy.run_path(str(DOCS / "notebooks.py"))
+    expected = script["make_notebook"](page)
     assert committed == expected, "run python docs/notebooks.py"
     notebook = json.loads(committed)
     codes = [c for c in notebook["cells"] if c["cell_type"] == "code"]

@@ -132,7 +132,6 @@ def summarize_curve(
     analysis: RunAnalysis, curve: Curve, scores: Interpolation
 ) -> Row:
     """Summarizes the scores of a curve with a gap for the table."""
-    error = analysis.error[curve.rows[scores.rows]]
     factor, edges = curve.factor, np.unique(scores.edges, axis=0)
     widths = np.diff(factor.values()[edges])
     widths[widths <= 0] += factor.high - factor.low  # across the period's end
@@ -141,7 +140,7 @@ def summarize_curve(
         "curve": curve.label,
         "gap_width": float(widths.sum()),
         **interpolation.summarize_interpolation(scores),
-        "ood_mse": float(error.mean()),
+        "ood_mse": float(analysis.error[curve.rows[scores.rows]].mean()),
     }
 
 

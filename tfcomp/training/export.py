@@ -169,7 +169,6 @@ def format_hub_card(run: LoadedRun, calls: Sequence[str]) -> str:
             ],
         }
         for subset, scores in subsets.items()
-        if any(value is not None for value in scores.values())
     ]
     header = {
         "library_name": "tfcomp",
