@@ -8,8 +8,9 @@ import keras
 import numpy as np
 import pytest
 
-from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import ConfigError, DivergedError
 from tfcomp.config.run_config import RunConfig
+from tfcomp.training import fit
 from tfcomp.training.experiment import derive_seed, train_and_evaluate
 from tfcomp.training.monitor import Monitor
 
@@ -76,6 +77,33 @@ def test_restarts(
     check_equal(weights, alone[0])
     assert curves == alone[2]
     assert alone[1]["train"]["attempts"] == [best]
+
+
+def test_a_diverged_attempt_has_failed(
+    make_smoke: Smoke, interrupted: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if the next one is killed."""
+    diverging = [True]
+
+    def check_loss(*_: object) -> None:
+        if diverging and diverging.pop():
+            raise DivergedError("training diverged")
+
+    monkeypatch.setattr(fit, "_check_loss", check_loss)
+    interrupted += [1]
+    with pytest.raises(KeyboardInterrupt):
+        run(make_smoke(*MISSED))
+    interrupted += [1] * 100
+    found, seed = run(make_smoke(*MISSED, "--resume")), derive_seed(0, 1)
+    failed, _ = found[1].pop("train")["attempts"]
+    assert failed == {"seed": 0, "id_relative_mse": None, "decided": False}
+    alone = run(make_smoke(*FLAGS, f"--seed={seed}", "--run_name=alone"))
+    check_equal(found[0], alone[0])
+    del alone[1]["train"]
+    assert found[1:] == alone[1:]  # also of the network before training
+    diverging += [True, False, True]  # one after an epoch
+    with pytest.raises(DivergedError):
+        run(make_smoke(*MISSED, "--run_name=both"))
 
 
 def test_no_target_without_a_unit(make_smoke: Smoke, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tfcomp.statistics.seed_statistics import format_rows
 from tfcomp.studies.claims.evidence import Evidence, read_evidence
 from tfcomp.studies.thresholds import command as thresholds
 from tfcomp.sweeps import sweep_run
-from tfcomp.sweeps.progress import format_seconds, say
+from tfcomp.sweeps.progress import format_seconds
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.workload import Workload, run_missing
 from tfcomp.tables.flatten import hash_setting
@@ -65,7 +65,7 @@ def run_all(works: Sequence[Workload], options: SchedulerOptions) -> list[str]:
     lines = []
     for number, work in enumerate(works, 1):
         name = work.folder.name
-        say(f"{work.kind} {name} ({number} of {len(works)})")
+        print(f"{work.kind} {name} ({number} of {len(works)})", flush=True)
         lines += [f"{name} {line}" for line in run_missing(work, options)]
     return lines
 

@@ -23,12 +23,7 @@ class Progress:
         why = f"  FAILED: {reason}" if reason else ""
         place = f"[{self._done:>{len(str(self._total))}}/{self._total}]"
         took = format_seconds(seconds)
-        say(f"{place} {name}  {took}{why}  ({failed}{rest})")
-
-
-def say(line: str) -> None:
-    """Prints a line; log files are up to date."""
-    print(line, flush=True)
+        print(f"{place} {name}  {took}{why}  ({failed}{rest})", flush=True)
 
 
 def format_seconds(seconds: float) -> str:

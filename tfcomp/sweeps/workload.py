@@ -22,7 +22,7 @@ from tfcomp.storage.files import make_subfolder, refuse_links, write_text
 from tfcomp.storage.output_folders import lock_folder
 from tfcomp.storage.run_folder import FLAGS_FILE
 from tfcomp.sweeps import clusters, jobs, scheduler_options
-from tfcomp.sweeps.progress import Progress, say
+from tfcomp.sweeps.progress import Progress
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.worker_task import KEY, Setup, Task, TaskFunction, run_task
 
@@ -115,7 +115,7 @@ def _run(
     done = len(work.items) - len(missing)
     kept = f", {done} are finished already" if done else ""
     count = f"{len(missing)} {work.noun} to run, {pool.workers} at a time"
-    say(f"{count}{kept}; logs in {logs}")
+    print(f"{count}{kept}; logs in {logs}", flush=True)
     tasks = []
     for name, item in missing.items():
         config, function, arguments = work.make_call(item)

@@ -6,8 +6,8 @@ finished attempts are replayed from checkpoints, so their number is not stored.
 
 import dataclasses
 import json
+import math
 import os
-import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 import tfcomp
-from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.errors import ConfigError, DivergedError, RunError
 from tfcomp.config.plugins import CALLBACKS
 from tfcomp.config.process import count_cores
 from tfcomp.config.run_config import RunConfig
@@ -28,8 +28,7 @@ from tfcomp.datasets.materialized import attach_examples
 from tfcomp.datasets.solvable import measure_coverage
 from tfcomp.evaluation.metrics import USER_METRICS, describe_user_metrics
 from tfcomp.evaluation.point_scores import try_metrics
-from tfcomp.storage import run_folder
-from tfcomp.storage.files import write_text, write_whole
+from tfcomp.storage import files, run_folder
 from tfcomp.storage.run_folder import HISTORY_FILE, METRICS_FILE, MODEL_FILE
 from tfcomp.training import prepared_models
 from tfcomp.training.callbacks import list_axes
@@ -69,14 +68,14 @@ def _run(
         summaries.write_settings()
         monitor = Monitor(config, models, dataset, summaries)
         callbacks = make_callbacks(config)
-        untrained = monitor.score_untrained(model)
+        untrained = monitor.score_errors(model)
         if (target := config.training.id_target) and untrained["id"] is None:
             rule = "must be 0: no ID image differs from the reference"
             raise ConfigError("id_target", rule, target)
         cost = train_to_target(config, dataset, models, monitor, callbacks)
         cost["weights"] = model.count_params()
         metrics = {**monitor.finish(model), "train": cost}
-        metrics["untrained"] = untrained
+        metrics["untrained"] = cost.pop("untrained", untrained)
         metrics["coverage"] = measure_coverage(dataset)
         subsets = dataset.subsets.items()
         metrics["points"] = {name: int(rows.sum()) for name, rows in subsets}
@@ -85,7 +84,7 @@ def _run(
         if own := describe_user_metrics():
             metrics[USER_METRICS] = own
         summaries.close()
-        with write_whole(folder / MODEL_FILE) as partial:
+        with files.write_whole(folder / MODEL_FILE) as partial:
             observed.save(partial)
         if config.export:
             steps = models.evaluator.nondifferentiable
@@ -94,7 +93,7 @@ def _run(
     for callback in callbacks:
         if end := getattr(callback, "on_run_end", None):
             end(metrics)
-    write_text(folder / METRICS_FILE, f"{text}\n")
+    files.write_text(folder / METRICS_FILE, f"{text}\n")
     return metrics
 
 
@@ -109,45 +108,58 @@ def train_to_target(
     run, callbacks = Path(config.run_dir), [monitor, *user_callbacks]
     target, most = config.training.id_target, config.training.restarts
     checkpoints = run / "checkpoints"
+    failures: list[DivergedError] = []
+    model = models.trained
     if not target:
-        model, folder = models.trained, str(checkpoints)
-        return fit_model(model, dataset, config, folder, callbacks)
+        return fit_model(model, dataset, config, str(checkpoints), callbacks)
 
-    def train(number: int) -> tuple[dict[str, Any], dict[str, float]]:
+    def train(number: int) -> tuple[dict[str, Any], dict[str, Any]]:
         seed = derive_seed(config.training.seed, number)
         training = dataclasses.replace(config.training, seed=seed)
         restarted = dataclasses.replace(config, training=training)
         folder = checkpoints / (f"restart_{number}" * bool(number))
+        curves, record = folder / HISTORY_FILE, folder / "diverged.txt"
         models.restart(restarted, dataset)
         monitor.history.copy(run)
-        cost = fit_model(
-            models.trained, dataset, restarted, str(folder), callbacks
-        )
-        # The next attempt overwrites the history file of the run.
-        if not (folder / HISTORY_FILE).exists():
-            shutil.copyfile(run / HISTORY_FILE, folder / HISTORY_FILE)
+        untrained = monitor.score_errors(model)
+        attempt: dict[str, Any] = {"seed": seed, "id_relative_mse": None}
+        attempt["decided"] = False
+        try:
+            if record.exists():
+                raise DivergedError(files.read_text(record))
+            cost = fit_model(model, dataset, restarted, str(folder), callbacks)
+        except DivergedError as error:
+            files.make_folder(folder)
+            files.write_text(record, str(error))
+            failures.append(error)
+            return attempt, {"seconds": 0.0}
+        if not curves.exists():  # the next attempt overwrites those of the run
+            files.write_text(curves, files.read_text(run / HISTORY_FILE))
         monitor.history.copy(folder)
-        models.observed.set_weights(models.trained.get_weights())
-        error = models.evaluator.evaluate().scores["id"]["relative_mse"]
-        axes = list_axes(models.trained)
-        is_decided = all(layer.find_axis() is not None for layer in axes)
-        attempt = {"seed": seed, "id_relative_mse": error}
-        return {**attempt, "decided": is_decided}, cost
+        score = monitor.score_errors(model)["id"]
+        is_decided = all(x.find_axis() is not None for x in list_axes(model))
+        attempt |= {"id_relative_mse": score, "decided": is_decided}
+        return attempt, {**cost, "untrained": untrained}
 
-    attempts, costs = [], []
+    attempts, costs, ranks = [], [], []
     for number in range(most + 1):
         attempt, cost = train(number)
         attempts.append(attempt)
         costs.append(cost)
-        if attempt["decided"] and attempt["id_relative_mse"] <= target:
+        error = attempt["id_relative_mse"]
+        rank = not attempt["decided"], math.inf if error is None else error
+        ranks.append(rank)
+        if rank <= (False, target):
             break
         if number < most:
-            error = f"ID relative MSE {attempt['id_relative_mse']:.3g}"
             axes = "" if attempt["decided"] else ", axes not decided"
+            found = f"ID relative MSE {rank[1]:.3g}{axes}"
+            found = "training diverged" if error is None else found
             again = f"restart {number + 1} of at most {most}"
-            print(f"note: {error}{axes}: {again}", file=sys.stderr)
+            print(f"note: {found}: {again}", file=sys.stderr)
+    if len(failures) > most:
+        raise failures[0]
     # The lowest ID error, if possible among attempts with all axes decided.
-    ranks = [(not a["decided"], a["id_relative_mse"]) for a in attempts]
     best = ranks.index(min(ranks))
     if best < number:
         train(best)

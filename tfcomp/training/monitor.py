@@ -123,8 +123,8 @@ class Monitor(keras.callbacks.Callback):
             logs |= scores  # for user callbacks, which come after
         self.history.add(done, loss | scores)
 
-    def score_untrained(self, model: keras.Model) -> dict[str, float | None]:
-        """Returns relative errors by subset of a model before training."""
+    def score_errors(self, model: keras.Model) -> dict[str, float | None]:
+        """Returns the relative errors of a model by subset."""
         self._observed.set_weights(model.get_weights())
         scores = self._evaluator.evaluate().scores
         return {
