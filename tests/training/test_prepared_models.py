@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 from tests.conftest import make_smoke_config
+from tfcomp.config.plugins import Entry
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import list_flag_lines, parse_config
-from tfcomp.datasets import make_dataset
+from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.run_metrics import make_analysis, measure_run
+from tfcomp.models import MODELS
 from tfcomp.models.acting_starts import find_background
 from tfcomp.sweeps.worker_task import run_trial
 from tfcomp.training import callbacks, prepared_models
@@ -66,8 +68,15 @@ def test_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_observes_is_kept_for_the_same_network(
     make_smoke: Callable[..., RunConfig], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not the trained model; nor for another network, grid or plugin."""
+    """Not the trained model; nor for another network, grid or own part."""
     monkeypatch.setattr(prepared_models, "_kept", {})
+    build = MODELS.get("cnn").target
+
+    def build_own(config: RunConfig, dataset: Dataset) -> keras.Model:
+        model = build(config, dataset)
+        return keras.Model(model.input, keras.layers.Dropout(0.5)(model.output))
+
+    monkeypatch.setitem(MODELS._entries, "own", Entry(build_own, None, None))
 
     def prepare(*flags: str) -> prepared_models.PreparedModels:
         keras.backend.clear_session()  # names count from 1, as in a trial
@@ -84,11 +93,16 @@ def test_what_observes_is_kept_for_the_same_network(
     for flags in (("--width=8",), ("--grid_size=16",)):
         assert prepare(*flags).evaluator is not first.evaluator
     plugin = dataclasses.replace(make_smoke(), plugins="json")
-    with prepared_models.prepare_models(
-        plugin, make_dataset(plugin), prepared_models.make_strategy()
-    ):
-        pass
-    assert not prepared_models._kept
+    for own in (make_smoke("--model=own"), plugin):  # as in a notebook
+        data = make_dataset(own)
+        with prepared_models.prepare_models(
+            own, data, prepared_models.make_strategy()
+        ) as m:
+            start = [v.numpy() for v in m.trained.variables]  # of dropout, too
+            m.trained(data.splits.grid, training=True)
+            m.restart(own, data)
+        np.testing.assert_equal([v.numpy() for v in m.trained.variables], start)
+        assert not prepared_models._kept
 
 
 def test_models_of_another_background_are_not_taken_over(

@@ -17,8 +17,9 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.process import count_cores, keep_freed_memory
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import Dataset
+from tfcomp.datasets import DATASETS, Dataset
 from tfcomp.evaluation.evaluator import Evaluator
+from tfcomp.models import ENCODINGS, MODELS
 from tfcomp.models.acting_starts import find_background
 from tfcomp.models.stages import make_model
 from tfcomp.training.fit import compile_model, count_steps
@@ -64,11 +65,10 @@ class PreparedModels:
     def restart(self, config: RunConfig, dataset: Dataset) -> None:
         """Resets the models for a run that differs only in its seed."""
         fresh = make_model(config, dataset, config.training.precision)
-        self.trained.set_weights(fresh.get_weights())
-        optimizer = self.trained.optimizer
-        for variable, value in zip(
-            optimizer.variables, self.optimizer_start, strict=True
-        ):
+        # With random states of layers, which are no weights.
+        variables = *self.trained.variables, *self.trained.optimizer.variables
+        values = *fresh.variables, *self.optimizer_start
+        for variable, value in zip(variables, values, strict=True):
             variable.assign(value)
         self.evaluator.set_dataset(dataset, config.training.seed)
 
@@ -88,7 +88,12 @@ def prepare_models(
     key = json.dumps(config.identity() | {"seed": None, "ground": ground})
     # Taken out while in use, so that no other thread finds them.
     models = _kept.pop(key, None)
-    others = [] if config.plugins else list_evaluators()
+    flags, tables = config.to_flags(), (DATASETS, MODELS, ENCODINGS)
+    targets = [t.get(str(flags[t.flag])).target for t in tables]
+    modules = [getattr(t, "func", t).__module__ for t in targets]
+    # Parts of users may change under their names, as in a notebook.
+    is_ours = not config.plugins and all(m[:7] == "tfcomp." for m in modules)
+    others = list_evaluators() if is_ours else []
     _kept.clear()
     if models is None:
         trained = make_training_model(config, dataset, strategy)
@@ -101,7 +106,7 @@ def prepare_models(
     else:
         models.restart(config, dataset)
     yield models
-    if not config.plugins:
+    if is_ours:
         _kept[key] = models
 
 
