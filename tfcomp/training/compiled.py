@@ -79,7 +79,7 @@ def use_program(
     table = make_training_table(dataset)
     factors, images = (part[:1] for part in table)
     with model.distribute_strategy.scope():  # `fit` would use row numbers
-        model.compute_loss(x=factors, y=images, y_pred=model(factors))
+        model.compute_loss(x=factors, y=images, y_pred=images)
     program = getattr(model, "_tfcomp_program", None) or make_program(model)
     model._tfcomp_program = program
 
