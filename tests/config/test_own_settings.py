@@ -44,6 +44,8 @@ def test_settings_become_flags_and_identity(plugin: str) -> None:
     assert "--petals=7\n" in run_flags.format_flags(config)
     assert make_config(config.to_flags()) == config
     assert not run_flags.parse_config([]).own
+    declare_setting("leaves", 2, "Declared in a notebook.")
+    assert run_flags.parse_config(["--leaves=3"]).own == {"leaves": 3}
 
 
 def test_grid_over_an_own_setting(plugin: str) -> None:

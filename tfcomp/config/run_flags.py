@@ -133,11 +133,11 @@ def _parse_expanded(
 
 def add_declared(modules: str, values: flags.FlagValues) -> None:
     """Adds the flags of imported plugins; RunError if a name is taken."""
-    declared = list_declared(split_names(modules))
-    for field in declared:
-        if field.name in values:
+    for field in list_declared(split_names(modules)):
+        if field.name not in values:
+            define_settings([field], values)
+        elif values[field.name].help != field.metadata["help"]:
             raise RunError(f"--plugins: --{field.name} is a flag already")
-    define_settings(declared, values)
 
 
 def make_unknown_error(name: str, values: flags.FlagValues) -> RunError:
