@@ -88,6 +88,8 @@ def test_bad_flagfile_in_a_flagfile(
 
 def test_flagfile_that_is_no_text(tmp_path: Path) -> None:
     path = tmp_path / "a.flags"
+    path.write_bytes(b"\xef\xbb\xbf# of Windows\r\n--depth=5\r\n")
+    assert find_depth(f"--flagfile={path}") == 5
     path.write_bytes(b"--depth=\xff\xfe")
     with pytest.raises(RunError, match="must be readable text"):
         parse_config([f"--flagfile={path}"])

@@ -88,7 +88,7 @@ def _find_flagfile(path: str, beside: Sequence[Path]) -> Path:
 
 def _read_flag_lines(path: Path) -> list[str]:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text("utf-8-sig")  # editors of Windows begin so
     except (OSError, UnicodeDecodeError) as error:
         raise RunError(f"--flagfile must be readable text: {error}") from error
     if damage := find_damage(text):
