@@ -179,6 +179,8 @@ def test_a_single_setting() -> None:
     assert choose_flags([{}]) == choose_flags([{"depth": 2}]) == []
     assert seed_statistics.make_label({"depth": 2}, []) == "all"
     assert seed_statistics.make_label({"rate": 0.0}, ["rate"]) == "rate 0"
+    near = seed_statistics.make_label({"rate": 0.12345678}, ["rate"])
+    assert near == "rate 0.12345678"  # no two settings have one label
 
 
 def test_a_region_of_two_parts_is_one_cell() -> None:

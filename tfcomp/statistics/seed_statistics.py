@@ -188,12 +188,10 @@ def choose_flags(settings: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def make_label(setting: Mapping[str, Any], names: Sequence[str]) -> str:
     """Formats the values of flags, as `encoding bump, depth 2`."""
-    values = ((name, setting[name]) for name in names)
-    texts = (
-        f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
-        for name, value in values
-    )
-    return ", ".join(texts) or "all"
+    values = [setting[name] for name in names]
+    texts = [f"{x:.15g}" if isinstance(x, float) else x for x in values]
+    pairs = zip(names, texts, strict=True)
+    return ", ".join(f"{name} {text}" for name, text in pairs) or "all"
 
 
 def _count(settings: Sequence[Mapping[str, Any]], names: Sequence[str]) -> int:
