@@ -12,7 +12,7 @@ from tfcomp.config.errors import ConfigError, DivergedError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.training import fit
 from tfcomp.training.experiment import derive_seed, train_and_evaluate
-from tfcomp.training.monitor import Monitor
+from tfcomp.training.monitor import History, Monitor
 
 FLAGS = ("--epochs=2", "--steps_per_epoch=4", "--checkpoint_seconds=0")
 FLAGS += ("--layerwise_every=0", "--nopictures", "--noexport")
@@ -82,15 +82,19 @@ def test_restarts(
 def test_a_diverged_attempt_has_failed(
     make_smoke: Smoke, interrupted: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also if the next one is killed."""
-    diverging = [True]
+    """Also if the next one is killed; numbers that it lacks stay absent."""
+    diverging, own, add = [True, False], {"id/own": 1.0}, History.add
 
     def check_loss(*_: object) -> None:
         if diverging and diverging.pop():
+            own.clear()
             raise DivergedError("training diverged")
 
     monkeypatch.setattr(fit, "_check_loss", check_loss)
-    interrupted += [1]
+    monkeypatch.setattr(
+        History, "add", lambda self, e, found: add(self, e, {**found, **own})
+    )
+    interrupted += [1, 1]
     with pytest.raises(KeyboardInterrupt):
         run(make_smoke(*MISSED))
     interrupted += [1] * 100

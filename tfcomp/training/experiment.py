@@ -31,7 +31,7 @@ from tfcomp.evaluation.point_scores import try_metrics
 from tfcomp.storage import files, run_folder
 from tfcomp.storage.run_folder import HISTORY_FILE, METRICS_FILE, MODEL_FILE
 from tfcomp.training import prepared_models
-from tfcomp.training.callbacks import list_axes
+from tfcomp.training.callbacks import list_axes, list_epochs
 from tfcomp.training.export import export_scored
 from tfcomp.training.fit import fit_model
 from tfcomp.training.monitor import Monitor
@@ -120,7 +120,8 @@ def train_to_target(
         folder = checkpoints / (f"restart_{number}" * bool(number))
         curves, record = folder / HISTORY_FILE, folder / "diverged.txt"
         models.restart(restarted, dataset)
-        monitor.history.copy(run)
+        # A new attempt has no numbers of the one before.
+        monitor.history.copy(run if list_epochs(folder) else folder)
         untrained = monitor.score_errors(model)
         attempt: dict[str, Any] = {"seed": seed, "id_relative_mse": None}
         attempt["decided"] = False
