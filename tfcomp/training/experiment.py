@@ -108,12 +108,12 @@ def train_to_target(
     run, callbacks = Path(config.run_dir), [monitor, *user_callbacks]
     target, most = config.training.id_target, config.training.restarts
     checkpoints = run / "checkpoints"
-    failures: list[DivergedError] = []
+    costs: dict[int, dict[str, Any]] = {}  # of attempts that did not diverge
     model = models.trained
     if not target:
         return fit_model(model, dataset, config, str(checkpoints), callbacks)
 
-    def train(number: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    def train(number: int) -> dict[str, Any]:
         seed = derive_seed(config.training.seed, number)
         training = dataclasses.replace(config.training, seed=seed)
         restarted = dataclasses.replace(config, training=training)
@@ -132,21 +132,21 @@ def train_to_target(
         except DivergedError as error:
             files.make_folder(folder)
             files.write_text(record, str(error))
-            failures.append(error)
-            return attempt, {"seconds": 0.0}
+            if number == most and not costs:
+                raise
+            return attempt
         if not curves.exists():  # the next attempt overwrites those of the run
             files.write_text(curves, files.read_text(run / HISTORY_FILE))
         monitor.history.copy(folder)
         score = monitor.score_errors(model)["id"]
         is_decided = all(x.find_axis() is not None for x in list_axes(model))
         attempt |= {"id_relative_mse": score, "decided": is_decided}
-        return attempt, {**cost, "untrained": untrained}
+        costs[number] = {**cost, "untrained": untrained}
+        return attempt
 
-    attempts, costs, ranks = [], [], []
+    attempts, ranks = [], []
     for number in range(most + 1):
-        attempt, cost = train(number)
-        attempts.append(attempt)
-        costs.append(cost)
+        attempts.append(attempt := train(number))
         error = attempt["id_relative_mse"]
         rank = not attempt["decided"], math.inf if error is None else error
         ranks.append(rank)
@@ -158,15 +158,13 @@ def train_to_target(
             found = "training diverged" if error is None else found
             again = f"restart {number + 1} of at most {most}"
             print(f"note: {found}: {again}", file=sys.stderr)
-    if len(failures) > most:
-        raise failures[0]
     # The lowest ID error, if possible among attempts with all axes decided.
     best = ranks.index(min(ranks))
     if best < number:
         train(best)
     return {
         **costs[best],
-        "seconds": sum(cost["seconds"] for cost in costs),
+        "seconds": sum(cost["seconds"] for cost in costs.values()),
         "seed": attempts[best]["seed"],
         "attempts": attempts,
     }
