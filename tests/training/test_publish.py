@@ -1,6 +1,7 @@
 """Published models: the round trip, and everything that is refused."""
 
 import io
+import json
 import shutil
 import sys
 import tracemalloc
@@ -11,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tfcomp import published
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.flagfiles import seal
 from tfcomp.config.run_config import RunConfig
@@ -19,6 +21,7 @@ from tfcomp.evaluation.loading import load_published_run, load_run
 from tfcomp.report.model_report import ModelReport
 from tfcomp.storage import published_folder
 from tfcomp.storage.published_folder import FILES, SUMS_FILE
+from tfcomp.storage.run_folder import METRICS_FILE, read_metrics
 from tfcomp.training.publish import publish_run
 
 NAME = "bumps/cnn/square_4-8"
@@ -27,9 +30,10 @@ Change = Callable[[bytes], bytes]
 
 @pytest.fixture(scope="module")
 def source(smoke_run: RunConfig, tmp_path_factory: pytest.TempPathFactory):
-    """A folder with one published model."""
+    """A folder with one published model, which the command has packed."""
     folder = tmp_path_factory.mktemp("published")
-    publish_run(Path(smoke_run.run_dir), NAME, folder)
+    flags = [f"--pack={smoke_run.run_dir}", f"--name={NAME}"]
+    assert published.main(["published", *flags, f"--output={folder}"]) == 0
     return folder
 
 
@@ -87,19 +91,25 @@ def test_round_trip(smoke_run: RunConfig, source: Path) -> None:
     spread = np.square(truth - truth.mean(axis=0)).sum()
     r2 = 1 - np.square(drawn - truth).sum() / spread
     assert run.metrics["r2"]["ood"] == pytest.approx(r2, rel=1e-4)
+    text = (source / NAME / "README.md").read_text()
+    assert f'tfcomp.load_published("{NAME}")' in text
 
 
 def test_the_same_run_gives_the_same_bytes(
     smoke_run: RunConfig, source: Path, tmp_path: Path
 ) -> None:
-    for _ in range(2):  # the second one replaces the first
-        publish_run(Path(smoke_run.run_dir), NAME, tmp_path)
-    files = [*(f"{NAME}/{file}" for file in (*FILES, SUMS_FILE))]
-    for file in files:
-        assert (tmp_path / file).read_bytes() == (source / file).read_bytes()
-    assert not [*tmp_path.rglob(".partial*")]
-    # Nothing says where things lay on this machine.
-    for path in tmp_path.rglob("*"):
+    old, new = tmp_path / "old", tmp_path / "new"
+    shutil.copytree(smoke_run.run_dir, old)
+    metrics = read_metrics(old)
+    del metrics["train"]["weights"]  # as runs of earlier versions
+    (old / METRICS_FILE).write_text(json.dumps(metrics))
+    for run in (smoke_run.run_dir, old):  # the second one replaces the first
+        publish_run(Path(run), NAME, new)
+    for file in (f"{NAME}/{file}" for file in (*FILES, SUMS_FILE)):
+        assert (new / file).read_bytes() == (source / file).read_bytes()
+    # Nothing says where things lay on this machine, and nothing is left.
+    for path in new.rglob("*"):
+        assert not path.name.startswith(".partial")
         content = path.read_bytes() if path.is_file() else b""
         assert str(Path(smoke_run.log_dir).parent).encode() not in content
 

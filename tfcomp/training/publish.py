@@ -21,7 +21,6 @@ from tfcomp.training.export import format_hub_card
 
 # Entries of `metrics.json` that a published model keeps.
 KEPT = ("coverage", "points", "channels")
-COSTS = ("epochs", "weights")
 # Of scores that another machine computes from the same weights.
 TOLERANCE = {"rel_tol": 1e-3, "abs_tol": 1e-7}
 CALL = """\
@@ -54,7 +53,7 @@ def _pack_contents(run: LoadedRun, name: str) -> dict[str, bytes]:
     weights = format_weights(run.model.get_weights())
     contents = {
         FLAGS_FILE: _format_flags(run).encode(),
-        METRICS_FILE: _format_metrics(run.metrics).encode(),
+        METRICS_FILE: _format_metrics(run).encode(),
         published_folder.WEIGHTS_FILE: weights,
     }
     # Read back as users read them, the files must give the same scores.
@@ -62,7 +61,7 @@ def _pack_contents(run: LoadedRun, name: str) -> dict[str, bytes]:
     metrics = score_stored(stored)
     check_scores(run.metrics, metrics)
     stored = dataclasses.replace(stored, metrics=stored.metrics | metrics)
-    contents[METRICS_FILE] = _format_metrics(stored.metrics).encode()
+    contents[METRICS_FILE] = _format_metrics(stored).encode()
     card = format_hub_card(stored, [CALL.format(name=name)])
     contents[published_folder.CARD_FILE] = card.encode()
     for file in published_folder.FILES:
@@ -99,18 +98,17 @@ def check_scores(
 
 def _format_flags(run: LoadedRun) -> str:
     header = [ln for ln in run.description.splitlines() if ln.startswith("# ")]
-    config = dataclasses.replace(
-        run.config,
-        data=dataclasses.replace(run.config.data, data_dir="", examples_dir=""),
-        log_dir="tensorboard_logs",
-        export_dir="saved_models",
-    )
+    data = dataclasses.replace(run.config.data, data_dir="", examples_dir="")
+    parts: Any = {"log_dir": "tensorboard_logs", "export_dir": "saved_models"}
+    config = dataclasses.replace(run.config, data=data, **parts)
     return "\n".join([*header, format_flags(config)])
 
 
-def _format_metrics(metrics: Mapping[str, Any]) -> str:
+def _format_metrics(run: LoadedRun) -> str:
+    metrics, epochs = run.metrics, run.config.training.epochs
     kept = {name: metrics[name] for name in KEPT if name in metrics}
-    kept["train"] = {name: metrics["train"][name] for name in COSTS}
+    # Older runs have not recorded the number of weights.
+    kept["train"] = {"epochs": epochs, "weights": run.model.count_params()}
     if "r2" in metrics:
         r2 = metrics["r2"]
         kept["r2"] = {key: r2[key] for key in ("id", "ood") if key in r2}
