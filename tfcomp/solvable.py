@@ -100,7 +100,7 @@ def _format_order(order: str, result: dict[str, Any]) -> str:
     share, missing = result["certified"], result["missing_rank"]
     known = "nothing is held out"
     if share is not None:
-        known = f"{share:.1%} determined"
+        known = f"{notes.format_share(share)} determined"
         noise = notes.describe_noise(result)
         known += f" ({noise})" if noise else ""
     if not missing:

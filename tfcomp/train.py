@@ -54,7 +54,7 @@ def format_report(config: RunConfig, metrics: dict[str, Any]) -> str:
 def _list_facts(config: RunConfig, metrics: dict[str, Any]) -> dict[str, str]:
     """Returns facts about a run by title; some are empty."""
     coverage, r2 = metrics.get("coverage", {}), metrics.get("r2", {})
-    covered = [f"{share:.1%} of {name}" for name, share in coverage.items()]
+    covered = [f"{notes.format_share(v)} of {n}" for n, v in coverage.items()]
     certified = notes.describe_certificates(metrics.get("certificate", {}))
     copies = metrics.get("copies", {})
     certified = certified and f"{certified}; {notes.describe_limits(copies)}"

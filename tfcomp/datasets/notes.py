@@ -111,6 +111,13 @@ def _show(groups: list[str]) -> str:
     return ", ".join(groups[:MAX_SHOWN] + [f"{more:,} more"] * (more > 0))
 
 
+def format_share(share: float) -> str:
+    """Formats a share: only all of it is 100.0%, and only nothing is 0.0%."""
+    text = f"{share:.1%}"
+    words = {"100.0%": "over 99.9%", "0.0%": "under 0.1%"}
+    return text if share in (0.0, 1.0) else words.get(text, text)
+
+
 def describe_certificates(summary: Mapping[str, Numbers]) -> str:
     """Formats the shares, as `100.0% at order 1, 0.0% at order 2`."""
     parts = []
@@ -120,7 +127,7 @@ def describe_certificates(summary: Mapping[str, Numbers]) -> str:
             more = f"images missing: {missing:,}" if missing else ""
             note = "; ".join(filter(None, (more, noise)))
             note = f" ({note})" if note else ""
-            parts.append(f"{share:.1%} at order {order}{note}")
+            parts.append(f"{format_share(share)} at order {order}{note}")
     return ", ".join(parts)
 
 

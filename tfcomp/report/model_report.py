@@ -149,7 +149,7 @@ class ModelReport:
     ) -> np.ndarray:
         """Returns metric tensors of a stage, [n, F, F] (paper section 3.4).
 
-        They are in squared activations per unit of the factors.
+        They are in squared activations per unit of the ordered factors.
 
         Raises:
             ConfigError: As `activations`.

@@ -4,7 +4,8 @@
 
     serving_default   factors [n, F] -> image [n, H, W, C]
     activations       factors [n, F] -> {stage: activation [n, ...]}
-    geometry          factors [n, F] -> {stage: metric tensor [n, F, F]}
+    geometry          factors [n, F] -> {stage: metric tensor [n, F, F]},
+                      of the ordered factors alone
 
 `card.md` beside them describes the model; on hubs it is `README.md`.
 """
@@ -23,6 +24,7 @@ from tfcomp import __version__
 from tfcomp.analysis.jacobians import compute_stage_metrics
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
+from tfcomp.datasets.notes import format_share
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.models.decoders.acting import describe_pose_terms
@@ -147,7 +149,8 @@ def _format_number(value: object) -> str:
 
 
 def _percent(share: object) -> str:
-    return f"{100 * share:.1f} %" if isinstance(share, int | float) else "–"
+    known = format_share(share) if isinstance(share, int | float) else "–"
+    return known.replace("%", " %")
 
 
 def format_hub_card(run: LoadedRun, calls: Sequence[str]) -> str:
