@@ -14,7 +14,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import split_names
-from tfcomp.storage.files import write_text
+from tfcomp.storage.files import read_text, write_text
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_folder import check_run
 from tfcomp.training.formats import FORMATS, check_formats, write_format
@@ -44,11 +44,15 @@ def export_formats(settings: dict[str, Any]) -> int:
         from tfcomp.evaluation.loading import load_run
         from tfcomp.training.export import format_hub_card
 
-        run = load_run(path)
+        run, readme = load_run(path), folder / "README.md"
+        flags = format_hub_card(run, []).partition("## Settings")[2]
+        if readme.exists() and flags.strip() not in read_text(readme):
+            rule = f"must be another folder: {folder} has another run's models"
+            raise ConfigError("output", rule, settings["output"])
         for name in names:
             print(f"{name:12}{write_format(run, name, folder)}")
-        calls = [FORMATS[name]["call"] for name in names]
-        write_text(folder / "README.md", format_hub_card(run, calls))
+        calls = [FORMATS[n]["call"] for n in FORMATS if (folder / n).exists()]
+        write_text(readme, format_hub_card(run, calls))
     print(f"\nto upload: {folder}")
     return 0
 

@@ -23,7 +23,7 @@ from tfcomp import export
 from tfcomp.analysis.jacobians import compute_stage_jacobians
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import make_dataset
+from tfcomp.datasets import Factor, FactorSpace, make_dataset
 from tfcomp.evaluation.loading import LoadedRun, load_run
 from tfcomp.models.stages import make_model, make_stage_model
 from tfcomp.storage.output_folders import list_versions
@@ -55,7 +55,7 @@ def exports(smoke_run: RunConfig, tmp_path_factory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         # OpenVINO starts processes that send statistics.
         patch.setitem(sys.modules, "openvino_telemetry", None)
-        for asked in ("keras", names):  # the second time replaces the first
+        for asked in ("keras", names, "keras"):  # all are in the README
             assert export.main(["export", *flags, f"--format={asked}"]) == 0
     assert sorted(os.listdir(folder)) == [smoke_run.run_name]
     return folder / smoke_run.run_name
@@ -86,6 +86,10 @@ def test_a_renamed_run_replaces_no_export_of_another(
         flags = [f"--run={tmp_path / name}/.", f"--output={tmp_path / 'out'}"]
         assert export.main(["export", *flags, "--format=keras"]) == 0
     assert sorted(os.listdir(tmp_path / "out")) == ["new", "old"]
+    readme = tmp_path / "out/new/README.md"  # of a run with another seed
+    readme.write_text(readme.read_text().replace("--seed=", "--seed=9"))
+    with pytest.raises(ConfigError, match="another run's models"):
+        export.main(["export", *flags, "--format=keras"])
 
 
 def test_readme_has_the_scores(run: LoadedRun, exports: Path) -> None:
@@ -96,7 +100,7 @@ def test_readme_has_the_scores(run: LoadedRun, exports: Path) -> None:
         for metric in result["metrics"]:
             assert metric["value"] == scores[metric["type"]]
     assert {r["dataset"]["split"] for r in model["results"]} >= {"id", "ood"}
-    assert FORMATS["keras"]["call"] in card
+    assert all(FORMATS[name]["call"] in card for name in list_writable())
 
 
 def test_unknown_formats_and_packages(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +154,7 @@ def test_what_pytorch_cannot_compute_is_one_line(
     with pytest.raises(RunError, match="format=torch: Keras cannot") as error:
         write_format(other, "torch", tmp_path / "out")
     assert "\n" not in str(error.value)
-    assert not os.listdir(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_error_of_a_converter_is_one_line(
@@ -217,12 +221,17 @@ def test_card_of_a_control_holds_nothing_out(smoke_run: RunConfig) -> None:
     assert "Nothing was held out" in card and "The OOD scores" not in card
 
 
-def test_levels_of_a_card_stay_in_their_cell(smoke_run: RunConfig) -> None:
-    places, levels = list(np.ndindex(2, 2)), [None, ["a|b", "c"]]
+def test_factors_of_a_card_are_the_ones_of_the_data(smoke_run) -> None:
     images = np.eye(4, dtype=np.float32).reshape(4, 2, 2)
-    table = tfcomp.FactorTable(images, places, levels=levels)
+    options = {"levels": [None, ["a|b", "c"]], "kinds": ["periodic:4", None]}
+    table = tfcomp.FactorTable(images, [*np.ndindex(2, 2)], **options)
     data = tfcomp.evaluate(table.draw, table, "none").dataset
-    assert r"| a\|b, c |" in format_card(smoke_run, data, {})
+    parts = r"| a\|b, c |", "| 2 | 0 | 2 |", "[n, 1, 1]: ordered factors"
+    assert all(part in format_card(smoke_run, data, {}) for part in parts)
+    small = FactorSpace((Factor("x", 3, 0.02, 0.04),))
+    data = dataclasses.replace(data, space=small)
+    card = format_card(smoke_run, data, {"coverage": {"values": 0.9997}})
+    assert "[[0.02]]" in card and "covered over 99.9 % of values" in card
 
 
 def test_versions_are_numbered_and_not_repeated(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ def write_whole(path: Path) -> Iterator[Path]:
 @contextlib.contextmanager
 def replace_folder(parent: Path, name: str) -> Iterator[Path]:
     """Yields a new folder that replaces `parent / name` if all goes well."""
-    final = parent / name
+    final, is_new = parent / name, not parent.exists()
     refuse_links_between(parent, final)
     make_folder(parent)
     partial = parent / make_partial_name()
@@ -166,6 +166,8 @@ def replace_folder(parent: Path, name: str) -> Iterator[Path]:
         os.rename(partial, final)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+        if is_new and not os.listdir(parent):
+            parent.rmdir()
 
 
 def make_folder(folder: Path) -> Path:
