@@ -69,6 +69,9 @@ def test_a_run_that_is_not_finished(
         check_run(run)
     with lock_folder(run), pytest.raises(RunError, match="another process"):
         claim_run(make_smoke("--resume"))
+    (run / ".partial-1.npz").touch()  # of a process that was killed
+    claim_run(make_smoke("--resume")).close()
+    assert not [*run.glob(".partial*")]
 
 
 @pytest.mark.parametrize("part", ["head", "tail", "middle", "changed"])
@@ -93,6 +96,9 @@ def test_lost_lines_of_the_flags(part: str, make_smoke: Callable) -> None:
     ):
         with pytest.raises(RunError, match="lines are missing or were changed"):
             use()
+    file.write_text("\n")
+    with pytest.raises(RunError, match="run.flags is damaged .it has no flags"):
+        check_run(config.run_dir)
 
 
 def test_flags_of_earlier_versions_have_no_checksum(
@@ -105,12 +111,3 @@ def test_flags_of_earlier_versions_have_no_checksum(
     assert lines[0] == lines[-1] and lines[0].startswith("#= ")
     file.write_text("\n".join(lines[1:-1]))
     claim_run(dataclasses.replace(config, resume=True)).close()
-
-
-def test_empty_flags(make_smoke: Callable) -> None:
-    """Before, a traceback."""
-    config = make_smoke()
-    claim_run(config).close()
-    (Path(config.run_dir) / "run.flags").write_text("\n")
-    with pytest.raises(RunError, match="run.flags is damaged .it has no flags"):
-        check_run(config.run_dir)
