@@ -161,7 +161,7 @@ def test_contents_stick_and_nothing_is_cut(page: Page, width: int) -> None:
 
 
 def show(models: list) -> list[tfcomp.Exhibit]:
-    rows = [{"model": model.name, "answer": 42} for model in models]
+    rows = [{"model": m.name, "answer": 42} for m in models] + [{"more": 1.5}]
     return [tfcomp.Exhibit("answers", "Answers", "All of them.", rows=rows)]
 
 
@@ -184,7 +184,7 @@ def test_a_page_with_a_section_of_a_user(tmp_path: Path) -> None:
     assert page.index("My part") > page.index("Runs and flags")
     assert 'id="section-own_mine"' in page and "All of them." in page
     own = path.with_name("own_mine_answers.csv").read_text()
-    assert own.splitlines() == ["model,answer", "model,42"]
+    assert own.splitlines() == ["model,answer,more", "model,42,", ",,1.5"]
     assert {p.parent for p in tmp_path.rglob("*.csv")} == {path.parent}
     files = {p.name for p in path.parent.glob("*_gap_weights_*.csv")}
     assert files == {f"model_gap_weights_{i}.csv" for i in range(3)}
@@ -205,6 +205,7 @@ def fail(models: list) -> list:
         (lambda models: [1], "must return a list of tfcomp.Exhibit, got int"),
         (lambda models: None, "TypeError"),
         (lambda models: show(models) * 2, "names of exhibits must differ"),
+        (lambda models: [tfcomp.Exhibit("a/b", "", "")], "have no /"),
     ],
 )
 def test_a_section_that_fails_is_left_out(

@@ -94,9 +94,10 @@ def find_width(png: bytes) -> int:
 
 
 def keep_filled(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns rows without columns that have no value in any row."""
+    """Returns rows with the columns that have a value in some row."""
     known = {name for row in rows for name, v in row.items() if v is not None}
-    return [{n: v for n, v in row.items() if n in known} for row in rows]
+    columns = dict.fromkeys(n for row in rows for n in row if n in known)
+    return [{n: row.get(n) for n in columns} for row in rows]
 
 
 def format_cell(value: object) -> str:
@@ -246,6 +247,7 @@ def _name_exhibits(start: str, exhibits: Sequence[Any]) -> list[Exhibit]:
                 f"must return a list of tfcomp.Exhibit, got {kind}"
             )
     names = [exhibit.name for exhibit in exhibits]
-    if len({*names}) < len(names):
-        raise ValueError(f"names of exhibits must differ, got {names}")
+    if len({*names}) < len(names) or "/" in "".join(names):
+        rule = "must differ and have no /"
+        raise ValueError(f"names of exhibits {rule}, got {names}")
     return [dataclasses.replace(e, name=f"{start}_{e.name}") for e in exhibits]
