@@ -73,9 +73,11 @@ def _choose_folder(paths: list[Path], settings: dict[str, Any]) -> Path:
     if not paths:
         raise ConfigError("run", "must name a run folder", "")
     configs = [check_run(path) for path in paths]
-    names = [config.run_name for config in configs]
-    if len(set(names)) < len(names):
-        raise ConfigError("run", "must name different runs", ",".join(names))
+    names = [to_file_name(name) for name, _ in name_runs(configs)]
+    folders = {path.resolve() for path in paths}
+    if min(len(folders), len({*names})) < len(paths):
+        given = ",".join(map(str, paths))
+        raise ConfigError("run", "must name different runs", given)
     for path, config in zip(paths, configs, strict=True):
         admit_plugins(path, config.plugins, settings)
         if count := settings["between"]:
@@ -83,9 +85,9 @@ def _choose_folder(paths: list[Path], settings: dict[str, Any]) -> Path:
     folder = paths[0] / "analysis"
     if len(paths) > 1:
         parent = paths[0].parent
-        if all(map(is_hash, names)):  # beside the trials of a sweep
-            parent = parent.parent
-        text = "_".join(to_file_name(name) for name, _ in name_runs(configs))
+        if all(is_hash(config.run_name) for config in configs):
+            parent = parent.parent  # beside the trials of a sweep
+        text = "_".join(names)
         if len(text) > MAX_LETTERS:
             digest = hashlib.sha256(text.encode()).hexdigest()[:8]
             text = f"{len(paths)}_runs_{digest}"

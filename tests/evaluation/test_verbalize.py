@@ -38,7 +38,8 @@ def test_the_error_decides_on_the_verdict(error: float, verdict: str) -> None:
 
 def test_a_network_that_fits_nothing_is_called_that_first() -> None:
     for held_out in (0.001, None):
-        sentence = say(0.051, held_out, 0.48)
+        sentence = say(0.0502, held_out, 0.48)
+        assert "just above 5 %, and at most 5 %" in sentence
         assert sentence.startswith("The network does not fit")
         assert "draws" not in sentence and "in place" not in sentence
         assert ("on held-out" in sentence) == (held_out is not None)

@@ -44,6 +44,8 @@ def name_runs(configs: Sequence[RunConfig]) -> list[tuple[str, str]]:
     """Returns the names of runs, as `depth 2, seed 0`, and of settings."""
     known = [config.identity() for config in configs]
     own = [(config.run_name, config.run_name) for config in configs]
+    if len({*own}) < len(own):  # runs in several folders
+        own = [(config.run_dir, config.run_dir) for config in configs]
     # Runs lack the settings of plugins that only others have.
     every = {n: "-" for f in known for n in f if n not in IGNORED}
     flags = [every | f for f in known]
@@ -106,10 +108,11 @@ def describe_scores(metrics: Mapping[str, Any]) -> str:
     if known > FITTED:
         also = f"; on held-out combinations it is {_percent(held_out or 0)}"
         also = "" if held_out is None else also
+        found, most = _percent(known), _percent(FITTED)
+        found = f"just above {most}" if found == most else found
         return (
             f"The network does not fit {seen}: its relative error{above} "
-            f"there is {_percent(known)}, and at most {_percent(FITTED)} would "
-            f"count as fitted{also}."
+            f"there is {found}, and at most {most} would count as fitted{also}."
         )
     fits = f"The network fits {seen} (relative error{above} {_percent(known)})"
     if held_out is None:
