@@ -185,6 +185,7 @@ def test_two_runs(earlier: Path, tmp_path: Path) -> None:
     shutil.copytree(earlier / "tensorboard_logs", logs)
     names = ["earlier", "earlier_cnn"]
     low_rank, whole = (logs / name for name in names)
+    same = shutil.copytree(low_rank, tmp_path / "earlier")
     lines = (whole / "run.flags").read_text()
     lines = lines.replace("--region=square:3-5", "--region=none")
     (whole / "run.flags").write_text(lines)
@@ -197,3 +198,8 @@ def test_two_runs(earlier: Path, tmp_path: Path) -> None:
     assert (folder / "earlier_embedding_x.png").exists()
     assert (folder / "earlier_spectrum_y.csv").exists()
     assert [row["run"] for row in read_csv(folder / "settings.csv")] == names
+    assert ">earlier: effective rank" in (folder / "report.html").read_text()
+    flags = [f"--run={low_rank},{same}", "--sections=runs", f"--output={logs}"]
+    assert analyze.main(["analyze", *flags]) == 0  # of two folders
+    names = [str(low_rank), str(same)]
+    assert [row["run"] for row in read_csv(logs / "settings.csv")] == names

@@ -55,7 +55,7 @@ def test_readings_by_factor_and_level(
     levels = {(row["subset"], row["level"]) for row in rows}
     assert levels == {("id", "any"), ("id", "0"), ("ood", "any"), ("ood", "1")}
     page = result.write_report(tmp_path, ["readings"]).read_text("utf-8")
-    assert "model: all factors are read right in" in page
+    assert "All factors are read right in" in page
     assert "reader_accuracy" in result.explore().html
     assert "readings" in result.tables and "near_ceiling" in repr(result)
     frame = result.to_frame()

@@ -82,16 +82,12 @@ def test_a_series_is_drawn_at_the_same_positions(
     assert (tmp_path / address).resolve() == series[0].run.path
 
 
-def test_a_run_that_cannot_be_written_is_read(
-    series: list[RunAnalysis], capsys: pytest.CaptureFixture
-) -> None:
+def test_a_run_that_cannot_be_written(series: list, capsys) -> None:
     write_projections(series[0])
     assert "0 has no event files" in capsys.readouterr().err
 
 
-def test_a_control_draws_nothing_new(
-    tmp_path: Path, open_page: Callable
-) -> None:
+def test_controls_draw_nothing_new(tmp_path: Path, open_page: Callable) -> None:
     flags = "--flagfile=smoke.flags --train_all".split()
     data = make_dataset(parse_config(flags))
     model = tfcomp.evaluate(lambda f: data.render_array(f), data, name="all")
@@ -103,14 +99,11 @@ def test_a_control_draws_nothing_new(
     assert said.startswith("In the region, which this control was trained on.")
 
 
-def test_runs_on_other_data_are_a_group_of_their_own(
-    series: list[RunAnalysis],
-) -> None:
+def test_runs_on_other_data_are_another_group(series: list) -> None:
     assert group_runs(series) == [series]
     other = RunAnalysis(series[1].run)
-    other.evaluation = dataclasses.replace(
-        other.evaluation, truth=other.evaluation.truth + 1e-3
-    )
+    truth = other.evaluation.truth + 1e-3
+    other.evaluation = dataclasses.replace(other.evaluation, truth=truth)
     assert group_runs([*series, other]) == [series, [other]]
 
 

@@ -29,18 +29,11 @@ ALIGNMENTS = {
 def make_superposition(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows whether OOD outputs are sums of training outputs."""
     rows = [row for analysis in analyses for row in list_scores(analysis)]
-    table = make_exhibit(
-        "superposition",
-        rows=rows,
-        memories=superposition.MAX_MEMORIES,
-        far=superposition.FAR,
-    )
-    return make_section(
-        "superposition",
-        [table],
-        run_exhibits.describe_superposition(rows),
-        points=superposition.MAX_POINTS,
-    )
+    memories, far = superposition.MAX_MEMORIES, superposition.FAR
+    table = make_exhibit("superposition", rows=rows, memories=memories, far=far)
+    said = run_exhibits.describe_superposition(rows)
+    points = superposition.MAX_POINTS
+    return make_section("superposition", [table], said, points=points)
 
 
 def list_scores(analysis: RunAnalysis) -> list[Row]:
@@ -113,16 +106,12 @@ def make_kernels(analyses: Sequence[RunAnalysis]) -> Section:
             ]
         if analysis.splits.is_complete:
             exhibits.append(_make_terms(analysis, grams))
-    tables = [
+    exhibits[:0] = [
         make_exhibit("kernel_alignment", rows=alignment),
         make_exhibit("kernel_regression", rows=regression),
     ]
-    return make_section(
-        "kernels",
-        [*tables, *exhibits],
-        run_exhibits.describe_kernels(alignment),
-        points=FEW_POINTS,
-    )
+    said = run_exhibits.describe_kernels(alignment)
+    return make_section("kernels", exhibits, said, points=FEW_POINTS)
 
 
 def compute_grams(outputs: np.ndarray) -> Grams:

@@ -102,16 +102,20 @@ def make_representations(analyses: Sequence[RunAnalysis]) -> Section:
 
 def make_readings(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows the accuracy of readers on outputs, beside their ceiling."""
-    said = [
-        f"{analysis.name}: all factors are read right in "
+    table = _show_table(analyses, "readings")
+    return make_section("readings", [table], describe_readings(table.rows))
+
+
+@run_exhibits.tell_runs
+def describe_readings(rows: Sequence[Row]) -> str:
+    """Describes how often a reader finds all factors."""
+    shares = [
         f"{row['accuracy']:.1%} of {row['subset'].upper()} (true images "
-        f"{row['ceiling']:.1%})."
-        for analysis in analyses
-        for row in analysis.run.tables.get("readings", ())
+        f"{row['ceiling']:.1%})"
+        for row in rows
         if row["level"] == "any" and row["factor"] == "all"
     ]
-    table = _show_table(analyses, "readings")
-    return make_section("readings", [table], " ".join(said))
+    return f"all factors are read right in {' and '.join(shares)}"
 
 
 def describe_layers(analysis: RunAnalysis) -> str:

@@ -83,16 +83,11 @@ def build_report(
         rule = "must be at least one, with names of different letters"
         raise ConfigError("models", rule, runs)
     make_folder(folder)
-    subjects = {
-        name: [*filter(SUBJECTS.get(name), analyses)]
-        for name in names
-        if name in MAKERS
-    }
-    makers = [name for name, about in subjects.items() if about]
-    made = [
-        MAKERS[name](subjects[name])
-        for name in show_progress(makers, "report", "section", len(makers))
-    ]
+    known = [name for name in names if name in MAKERS]
+    about = {n: [*filter(SUBJECTS.get(n), analyses)] for n in known}
+    makers = [name for name in known if about[name]]
+    progress = show_progress(makers, "report", "section", len(makers))
+    made = [MAKERS[name](about[name]) for name in progress]
     made += make_user_sections(analyses, names)
     if between:
         made.append(gap_section.make_between(analyses, between))
@@ -109,26 +104,21 @@ def build_report(
             write_projections(analysis)
     first = {exhibit.name: exhibit for exhibit in answer.exhibits}
     others = {e.name: e for section in made for e in section.exhibits}
-    exhibits = first | others
-    progress = show_progress(
-        exhibits.values(), "drawing", "exhibit", len(exhibits)
-    )
-    files = [p for exhibit in progress for p in save_exhibit(exhibit, folder)]
+    exhibits = [*(first | others).values()]
+    drawn = show_progress(exhibits, "drawing", "exhibit", len(exhibits))
+    files = [p for exhibit in drawn for p in save_exhibit(exhibit, folder)]
     page = folder / "report.html"
     settings = list(dict.fromkeys(analysis.setting for analysis in analyses))
     subject, count = "; ".join(settings), f"{len(analyses)} runs"
     if len(settings) < len(analyses):
         subject = count if len(settings) == 1 else f"{subject} ({count})"
-    made = [
-        dataclasses.replace(
-            s, exhibits=[e for e in s.exhibits if e.name not in first]
-        )
-        for s in made
-    ]
-    subtitle = _describe_data(analyses)
-    text = render_page(
-        f"Analysis of {subject}", subtitle, answer, made, folder, explorer
-    )
+    for i, s in enumerate(made):
+        shown = [e for e in s.exhibits if e.name not in first]
+        said = run_exhibits.drop_name(s.finding, runs[0])
+        said = s.finding if len(runs) > 1 else said
+        made[i] = dataclasses.replace(s, exhibits=shown, finding=said)
+    title, subtitle = f"Analysis of {subject}", _describe_data(analyses)
+    text = render_page(title, subtitle, answer, made, folder, explorer)
     write_text(page, text)
     return [page, *files]
 
@@ -141,12 +131,8 @@ def _describe_data(analyses: Sequence[RunAnalysis]) -> str:
         text = verbalize.describe_common(
             [a.run.config.identity() for a in analyses]
         )
-    notes = [
-        f" {analysis.name}: {note}."
-        for analysis in analyses
-        for note in list_notes(analysis.dataset)
-    ]
-    return f"{text} Made by tfcomp {__version__}.{''.join(notes)}".strip()
+    told = [f" {a.name}: {n}." for a in analyses for n in list_notes(a.dataset)]
+    return f"{text} Made by tfcomp {__version__}.{''.join(told)}".strip()
 
 
 def make_answer(
@@ -183,13 +169,13 @@ def _say_images(analysis: RunAnalysis) -> list[str]:
     }
     rows = kernel_section.list_scores(analysis) if analysis.has_hole else []
     gaps = [] if rows else gap_section.list_scored_gaps([analysis])
+    curves = [gap_section.summarize_curve(*gap) for gap in gaps]
+    said = run_exhibits.describe_superposition(rows)
+    said = said or gap_section.describe_gaps(curves)
     return [
         verbalize.describe_scores(facts),
         verbalize.describe_references(facts),
-        run_exhibits.describe_superposition(rows)
-        or gap_section.describe_gaps(
-            [gap_section.summarize_curve(*gap) for gap in gaps]
-        ),
+        run_exhibits.drop_name(said, analysis.name),
     ]
 
 

@@ -134,13 +134,19 @@ def draw_stage_rows(
     return draw_stage_panels(points, ylabel=ylabel, limits=limits)
 
 
+def drop_name(text: str, name: str) -> str:
+    """Leaves out the name before a finding, for a page of one run."""
+    text = text.removeprefix(f"{name}: ")
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def has_numbers(rows: Sequence[Row], name: str) -> bool:
     """Returns True if a column of a table is not empty."""
     return any(row[name] is not None for row in rows)
 
 
 def tell_runs(say: Callable[..., str]) -> Callable[..., str]:
-    """Makes one line on several runs from a function of the rows of one."""
+    """Makes one line that names runs from a function of the rows of one."""
 
     @functools.wraps(say)
     def describe(rows: Sequence[Row], *words: str) -> str:
@@ -148,9 +154,6 @@ def tell_runs(say: Callable[..., str]) -> Callable[..., str]:
         for row in rows:
             runs.setdefault(row["run"], []).append(row)
         said = {name: say(own, *words) for name, own in runs.items()}
-        if len(runs) == 1:
-            (text,) = said.values()
-            return f"{text[0].upper()}{text[1:]}." if text else ""
         named = [f"{name}: {text}" for name, text in said.items() if text]
         rest = len(named) - MAX_NAMED
         more = f"; and {rest} more" if rest > 0 else ""
@@ -162,21 +165,20 @@ def tell_runs(say: Callable[..., str]) -> Callable[..., str]:
 @tell_runs
 def describe_course(rows: Sequence[Row], column: str, name: str) -> str:
     """Describes how a number changes from the first stage to the last."""
-    known = [row for row in rows if row.get(column) is not None]
+    shown = [(row.get(column), row["stage"]) for row in rows]
+    # As they are printed, without the sign of 0.
+    known = [(round(v, 2) + 0.0, s) for v, s in shown if v is not None]
     if len(known) < 2:
         return ""
-    first, last = known[0], known[-1]
-    start, end = first[column], last[column]
-    least = min(known, key=lambda row: row[column])
+    (start, first), (end, last) = known[0], known[-1]
+    least, place = min(known, key=lambda pair: pair[0])
     if abs(end - start) <= CLOSE * max(abs(start), abs(end)):
-        places = f"{first['stage']} and {last['stage']}"
-        course = f"is about {end:.2f} in {places}"
+        course = f"is about {end:.2f} in {first} and {last}"
     else:
         verb = "rises" if end > start else "falls"
-        places = f"({first['stage']}) to {end:.2f} ({last['stage']})"
-        course = f"{verb} from {start:.2f} {places}"
-    if least[column] < min(start, end) - CLOSE * abs(min(start, end)):
-        course += f", and is least in {least['stage']} ({least[column]:.2f})"
+        course = f"{verb} from {start:.2f} ({first}) to {end:.2f} ({last})"
+    if least < min(start, end) - CLOSE * abs(min(start, end)):
+        course += f", and is least in {place} ({least:.2f})"
     return f"{name} {course}"
 
 

@@ -47,12 +47,8 @@ def make_runs(analyses: Sequence[RunAnalysis]) -> Section:
         make_exhibit("coverage", rows=_list_coverage(analyses)),
         make_exhibit("channels", rows=channels),
     ]
-    return make_section(
-        "runs",
-        tables,
-        describe_common(settings),
-        {analysis.name: analysis.run.description for analysis in analyses},
-    )
+    texts = {a.name: a.run.description for a in analyses}
+    return make_section("runs", tables, describe_common(settings), texts)
 
 
 def _list_settings(analyses: Sequence[RunAnalysis]) -> list[Row]:
