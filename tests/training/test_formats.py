@@ -212,9 +212,9 @@ def test_card_of_a_control_holds_nothing_out(smoke_run: RunConfig) -> None:
         hub = format_hub_card(run, []).split("\n---\n")[0]
         assert ("held out" in hub) != is_control
     part = dataclasses.replace(data, num_train=5)
-    config = dataclasses.replace(smoke_run, data=part)
+    config = dataclasses.replace(smoke_run, data=part, eval_points=50)
     card = format_card(config, make_dataset(config), {})
-    assert "which it may have seen a part" in card
+    assert "which it may have seen a part" in card and "sample of 50" in card
     data = dataclasses.replace(smoke_run.data, region="none")
     config = dataclasses.replace(smoke_run, data=data)
     card = format_card(config, make_dataset(config), {})
@@ -230,8 +230,10 @@ def test_factors_of_a_card_are_the_ones_of_the_data(smoke_run) -> None:
     assert all(part in format_card(smoke_run, data, {}) for part in parts)
     small = FactorSpace((Factor("x", 3, 0.02, 0.04),))
     data = dataclasses.replace(data, space=small)
-    card = format_card(smoke_run, data, {"coverage": {"values": 0.9997}})
+    shares, copies = {"values": 0.9997}, {"num_held_out": 4, "num_copies": 3}
+    card = format_card(smoke_run, data, {"coverage": shares, "copies": copies})
     assert "[[0.02]]" in card and "covered over 99.9 % of values" in card
+    assert "Copies: 3 of 4 held-out images" in card
 
 
 def test_versions_are_numbered_and_not_repeated(tmp_path: Path) -> None:

@@ -197,9 +197,7 @@ def forge_size(content: bytes, size: int) -> bytes:
     return bytes(forged)
 
 
-def test_weights_that_lie_are_refused_before_a_network_is_built(
-    copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_that_lie(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small = write_npz(np.zeros(10, "f4"))(b"")
     monkeypatch.setattr(loading, "build_model", pytest.fail)
     for size, words in (

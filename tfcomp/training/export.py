@@ -24,7 +24,7 @@ from tfcomp import __version__
 from tfcomp.analysis.jacobians import compute_stage_metrics
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.notes import format_share
+from tfcomp.datasets.notes import describe_copies, format_share
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.models.decoders.acting import describe_pose_terms
@@ -136,11 +136,11 @@ def format_card(
         dataset=dataset,
         num_ood=int(dataset.splits.all.is_ood.sum()),
         scores=select_scores(metrics),
-        coverage=metrics.get("coverage", {}),
+        metrics=metrics,
+        copies=describe_copies(metrics.get("copies", {})),
         channels=describe_pose_terms(metrics.get("channels", {})),
         version=__version__,
         calls=calls,
-        r2=metrics.get("r2", {}),
     )
 
 

@@ -20,7 +20,7 @@ from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, select_scores
 from tfcomp.training.export import format_hub_card
 
 # Entries of `metrics.json` that a published model keeps.
-KEPT = ("coverage", "points", "channels")
+KEPT = ("coverage", "points", "channels", "copies")
 # Of scores that another machine computes from the same weights.
 TOLERANCE = {"rel_tol": 1e-3, "abs_tol": 1e-7}
 CALL = """\
