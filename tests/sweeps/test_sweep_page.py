@@ -97,7 +97,7 @@ def test_a_setting_with_a_diverged_seed_is_counted() -> None:
     assert describe_fits(runs).startswith("1 of 2 settings fit their")
     errors = enumerate((0.1, None))  # the second seed has no OOD error
     runs += [ScoredRun("c", seed, good | {"ood": e}) for seed, e in errors]
-    assert "of those with all seeds is 0.5 (depth 2)" in describe_fits(runs)
+    assert "of those that have one is 0.5 (depth 2)" in describe_fits(runs)
     equal = [ScoredRun(name, 0, good) for name in "ab"]
     assert describe_fits(equal).endswith("of these is 0.5 (a; b).")
 

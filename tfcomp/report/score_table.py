@@ -175,7 +175,7 @@ def describe_fits(runs: Sequence[ScoredRun], every: Sequence[str] = ()) -> str:
     if len(means) == 1:
         return f"{text}; its mean OOD error is {least:.3g}."
     best = "; ".join(s for s, error in held_out.items() if error == least)
-    whole = "these" if len(held_out) == len(fit) else "those with all seeds"
+    whole = "these" if len(held_out) == len(fit) else "those that have one"
     text += f"; the lowest mean OOD error of {whole} is {least:.3g}"
     return f"{text} ({best})."
 
