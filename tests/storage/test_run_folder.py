@@ -69,9 +69,7 @@ def test_a_run_that_is_not_finished(
         check_run(run)
     with lock_folder(run), pytest.raises(RunError, match="another process"):
         claim_run(make_smoke("--resume"))
-    (run / ".partial-1.npz").touch()  # of a process that was killed
     claim_run(make_smoke("--resume")).close()
-    assert not [*run.glob(".partial*")]
 
 
 @pytest.mark.parametrize("part", ["head", "tail", "middle", "changed"])

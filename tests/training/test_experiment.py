@@ -100,7 +100,9 @@ def test_lost_files_are_made_again(
     run = Path(copy.run_dir)
     (run / "model.keras").write_bytes(b"PK")
     (run / "metrics.json").write_text("{}")
+    (run / "checkpoints" / ".partial-1.csv").touch()  # of a killed process
     train_and_evaluate(copy)
+    assert not [*run.rglob(".partial*")]
     weights = (load_model(config).get_weights() for config in (smoke_run, copy))
     for first, second in zip(*weights, strict=True):
         np.testing.assert_array_equal(first, second)

@@ -41,8 +41,6 @@ def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
         files.make_folder(Path(config.export_path))
     lock = lock_folder(path)
     try:
-        for left in path.rglob(f"{files.PARTIAL}*"):
-            left.unlink()  # of a process that was killed
         if config.overwrite:
             for part in path.iterdir():
                 if part.is_dir():

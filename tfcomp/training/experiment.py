@@ -62,6 +62,8 @@ def _run(
     config: RunConfig, dataset: Dataset, strategy: tf.distribute.Strategy
 ) -> dict[str, Any]:
     folder = Path(config.run_dir)
+    for left in filter(Path.is_file, folder.rglob(f"{files.PARTIAL}*")):
+        left.unlink()  # of a process that was killed
     with prepared_models.prepare_models(config, dataset, strategy) as models:
         model, observed = models.trained, models.observed
         summaries = RunSummaries(config, dataset)
