@@ -1,7 +1,6 @@
 """Maps, tuning of units and score tables: what is drawn, and where."""
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from tests.figures.looks import get_image_axes, get_legend, get_outline
 from tfcomp.datasets.factors import Factor
@@ -15,18 +14,14 @@ VALUES = np.arange(15.0).reshape(5, 3)  # [nx, ny]
 MASK = np.isin(VALUES, [4, 7, 10])  # x from 1 to 3, y = 1
 
 
-def label(values: np.ndarray, mask: np.ndarray | None = None) -> GridMap:
+def label(values: np.ndarray, mask: np.ndarray) -> GridMap:
     sides = zip("xy", values.shape, strict=True)
     factors = (Factor(f, n, 0.0, max(n - 1.0, 1.0), "px") for f, n in sides)
     return GridMap(values, tuple(factors), mask)
 
 
-def draw_map(values: np.ndarray, mask: np.ndarray | None = None) -> Figure:
-    return map_plots.draw_maps({"MSE": label(values, mask)}, **LABELS)
-
-
 def test_map_has_x_to_the_right_and_y_upwards() -> None:
-    figure = draw_map(VALUES, MASK)
+    figure = map_plots.draw_maps({"MSE": label(VALUES, MASK)}, **LABELS)
     (axes,) = get_image_axes(figure)
     image = axes.images[0]
     np.testing.assert_array_equal(image.get_array(), VALUES.T)

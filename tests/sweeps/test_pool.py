@@ -31,23 +31,6 @@ def pool() -> Iterator[Pool]:
         yield pool
 
 
-def make_endless(folder: Path, names: str) -> list[Task]:
-    release = str(folder / "release")
-    return [
-        make_task(name, folder, tasks.wait_for_file, release) for name in names
-    ]
-
-
-def start_script(folder: Path, *arguments: str) -> subprocess.Popen:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.sweeps.tasks", str(folder), *arguments],
-        start_new_session=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
 def test_more_trials_than_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scheduler_options, "list_gpus", lambda: ["0"])
     with pytest.raises(ConfigError, match="--workers must be at most 1, one"):
@@ -90,7 +73,8 @@ def test_a_batch_that_is_left_early_stops(
 ) -> None:
     """Its tasks end after their epoch, and others are never begun."""
     quick = make_task("quick", tmp_path / "quick", tasks.show_process)
-    first, *others = make_endless(tmp_path, "abc")
+    end = tasks.wait_for_file, str(tmp_path / "release")
+    first, *others = (make_task(name, tmp_path, *end) for name in "abc")
     outcomes = pool.run([first, quick, *others])
     assert next(outcomes).name == "quick"
     wait_for(lambda: len(read_pids(tmp_path)) == 2)
@@ -126,7 +110,13 @@ def test_a_remote_scheduler(
     wanted = [make_task(n, folder, tasks.show_process) for n in "ab"]
     assert [o.reason for o in run_tasks(wanted, options)] == ["", ""]
     (worker,) = set(read_pids(folder))
-    process = start_script(tmp_path, remote)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.sweeps.tasks", str(tmp_path), remote],
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     wait_for(lambda: read_pids(tmp_path))
     process.kill()
     process.communicate(timeout=PATIENCE)

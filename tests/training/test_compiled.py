@@ -17,7 +17,7 @@ import tensorflow as tf
 from tests.training.test_resume import check_equal
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Dataset, make_dataset
+from tfcomp.datasets import make_dataset
 from tfcomp.datasets.batches import make_training_table
 from tfcomp.models import MODELS, value_embedding
 from tfcomp.models.value_embedding import LowRankEmbedding
@@ -47,20 +47,6 @@ ACTING = (
     "--candidates=2",
 )
 Fit = Callable[..., keras.Model]
-
-
-def make_tiny(model: str) -> tuple[keras.Model, Dataset]:
-    """A compiled model of a registered decoder, and its data."""
-    flags = ACTING if model == "acting" else (*SLOTS, f"--model={model}")
-    if model in ("low_rank", "hard_rendering"):
-        flags = (*LOW_RANK, f"--model={model}")
-    elif model in ("cnn", "rotation"):
-        flags = (*CNN, f"--model={model}")
-    if model in ("attention", "coordinate", "film", "transformer"):
-        flags = (*flags, "--width=8")
-    config = parse_config([*flags, "--region=random:.2", "--grid_size=8"])
-    dataset = make_dataset(config)
-    return make_training_model(config, dataset, make_strategy()), dataset
 
 
 class Losses(keras.callbacks.Callback):
@@ -149,8 +135,18 @@ def test_calls_end_where_weights_are_read(
 
 
 def make_program(name: str) -> str:
-    """XLA's input for a decoder; nothing is compiled."""
-    model, dataset = make_tiny(name)
+    """XLA's input for a registered decoder; nothing is compiled."""
+    flags = ACTING if name == "acting" else SLOTS
+    if name in ("low_rank", "hard_rendering"):
+        flags = LOW_RANK
+    elif name in ("cnn", "rotation"):
+        flags = CNN
+    if name in ("attention", "coordinate", "film", "transformer"):
+        flags = (*flags, "--width=8")
+    small = f"--model={name}", "--region=random:.2", "--grid_size=8"
+    config = parse_config([*flags, *small])
+    dataset = make_dataset(config)
+    model = make_training_model(config, dataset, make_strategy())
     program = compiled.make_program(model)
     table = make_training_table(dataset)
     rows = tf.zeros([1, 2, 4], tf.int64)

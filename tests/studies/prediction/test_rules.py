@@ -21,7 +21,7 @@ from tfcomp.studies.prediction import rules
 from tfcomp.studies.prediction.command import main
 from tfcomp.studies.prediction.early_numbers import Networks, read_networks
 from tfcomp.studies.prediction.report import find_threshold
-from tfcomp.studies.prediction.rules import Order, Row, judge_numbers
+from tfcomp.studies.prediction.rules import Order, judge_numbers
 
 
 @pytest.fixture(autouse=True)
@@ -163,13 +163,9 @@ def test_page_shows_what_the_networks_give() -> None:
     signs = {key: row["sign"] for key, row in first.items()}
     for row in rows + [*judge_numbers(half, KEYS, signs, KEYS[2:]).values()]:
         for name in ("tau", "conditional_tau", "gain"):
-            assert format_interval(row, name) in page
-
-
-def format_interval(row: Row, name: str) -> str:
-    ends = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
-    tau, low, high = (f"{end:.2f}".replace("0.", ".") for end in ends)
-    return f"{tau} [{low}, {high}]"
+            ends = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
+            tau, low, high = (f"{end:.2f}".replace("0.", ".") for end in ends)
+            assert f"{tau} [{low}, {high}]" in page
 
 
 def test_mistakes_are_one_line(tmp_path: Path) -> None:
