@@ -118,8 +118,6 @@ def test_shipped_flagfile_begins_with_its_command(name: str) -> None:
 
 # Positional arguments
 
-RUNS = {"run": ("", "Runs."), "again": (False, "Again.")}
-
 
 @pytest.mark.parametrize(
     "arguments",
@@ -140,7 +138,7 @@ def test_flags_override_a_flagfile_wherever_it_stands(
 
 
 def test_runs_are_the_value_of_their_flag() -> None:
-    values = make_flags(RUNS)
+    values = make_flags({"run": ("", "Runs."), "again": (False, "Again.")})
     placed = expand_positionals(["logs/a", "--again", "logs/b*"], values)
     assert placed == ["--again", "--run=logs/a,logs/b*"]
     with pytest.raises(RunError, match="--run says it"):
@@ -152,9 +150,6 @@ def test_a_word_that_looks_like_a_flag() -> None:
     with pytest.raises(RunError, match="did you mean --depth=3"):
         expand_positionals(["smoke", "depth=3"], values)
     assert expand_positionals(["my=file"], values) == ["--flagfile=my=file"]
-
-
-def test_a_command_without_words() -> None:
     table = make_flags({"again": (False, "Again.")})
     with pytest.raises(RunError, match="flags start with --"):
         expand_positionals(["--again", "x"], table)

@@ -190,25 +190,15 @@ def test_paths_have_no_invisible_characters(name: str) -> None:
 # Registries
 
 
-def build_one() -> int:
-    return 1
-
-
-def build_two() -> int:
-    return 2
-
-
-@pytest.mark.parametrize(
-    ("builder", "built"), [(build_one, 1), (functools.partial(int, "7"), 7)]
-)
-def test_a_name_has_one_builder(builder: Callable, built: int) -> None:
+@pytest.mark.parametrize("builder", [str, functools.partial(str, 7)])
+def test_a_name_has_one_builder(builder: Callable) -> None:
     registry = Registry("shape")
-    registry.register("b", build_two)
+    registry.register("b", int)
     registry.register("a", builder)
     registry.register("a", builder)
     with pytest.raises(ValueError, match="shape 'a' is registered already"):
-        registry.register("a", build_two)
-    assert registry.get("a").load()() == built
+        registry.register("a", int)
+    assert registry.get("a").load() is builder
     with pytest.raises(ConfigError, match="--shape must be one of: a, b, got"):
         registry.get("c")
 

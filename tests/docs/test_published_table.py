@@ -18,19 +18,14 @@ HEAD = (
     "\n| model | weights | kB | ID | OOD | OOD R² | seconds to load |\n"
     "|---|---|---|---|---|---|---|\n"
 )
+FORMS = (".4g", ".4g", ".3f")  # of ID, OOD, OOD R²
 MAX_BYTES = 40_000_000
 
 
 def format_cells(model: Published) -> list[str]:
     numbers = (f"{model.weights:,}", f"{model.size / 1000:.0f}")
-    scores = [
-        "–" if value is None else format(value, form)
-        for value, form in (
-            (model.id, ".4g"),
-            (model.ood, ".4g"),
-            (model.r2, ".3f"),
-        )
-    ]
+    known = zip((model.id, model.ood, model.r2), FORMS, strict=True)
+    scores = ["–" if x is None else format(x, form) for x, form in known]
     return [f"`{model.name}`", *numbers, *scores]
 
 
