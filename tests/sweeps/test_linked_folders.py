@@ -1,8 +1,8 @@
 """Folders of others in which a link leads to a folder of the user."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -15,27 +15,15 @@ from tfcomp.studies.thresholds.search_settings import SearchSettings
 from tfcomp.sweeps.grid import SweepSettings
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.sweep_run import Sweep
-from tfcomp.sweeps.workload import Workload, run_missing
-
-OPTIONS = SchedulerOptions(workers=1)
+from tfcomp.sweeps.workload import run_missing
 
 
-class Finished(Workload):
-    """A sweep without missing trials; it writes only what all sweeps write."""
-
-    kind, noun, flags_name = "sweep", "trials", "sweep.flags"
-
-    def is_finished(self, item: Any) -> bool:
-        return True
-
-    def make_call(self, item: Any) -> Any:
-        raise NotImplementedError
-
-    def write_tables(self, failures: Mapping[str, str]) -> None:
-        pass
-
-    def write_reports(self) -> None:
-        pass
+def run_finished(folder: Path) -> None:
+    """Runs a sweep without missing trials; it writes what all sweeps write."""
+    work = Mock(folder=folder, items=[], flags="--depth=2\n")
+    work.flags_name = "sweep.flags"
+    work.list_missing.return_value = []
+    run_missing(work, SchedulerOptions(workers=1))
 
 
 @pytest.fixture
@@ -65,7 +53,7 @@ def test_a_sweep_with_a_link_is_refused(
     link.parent.mkdir(exist_ok=True)
     link.symlink_to(letter if link.suffix else letter.parent)
     with pytest.raises(RunError, match=f"{name} is a link"):
-        run_missing(Finished(sweep, [], "--depth=2\n"), OPTIONS)
+        run_finished(sweep)
     assert not (sweep / "sweep.flags").exists()
     assert [path.name for path in letter.parent.iterdir()] == [letter.name]
     assert letter.read_text() == "Dear"
@@ -77,7 +65,7 @@ def test_a_sweep_may_be_reached_through_links(
     (tmp_path / "scratch").symlink_to(tmp_path)
     (tmp_path / "linked").symlink_to(sweep)
     for folder in (tmp_path / "scratch" / "sweep", tmp_path / "linked"):
-        run_missing(Finished(folder, [], "--depth=2\n"), OPTIONS)
+        run_finished(folder)
     assert (sweep / "sweep.flags").read_text() == "--depth=2\n"
 
 
