@@ -115,8 +115,7 @@ def seal(text: str) -> str:
 
 def find_damage(text: str) -> str:
     """Returns the reason why a flagfile was changed or cut, or nothing."""
-    found = set(_SEAL.findall(text))
-    if found <= {_format_seal(text)}:
+    if set(_SEAL.findall(text)) <= {_format_seal(text)}:
         return ""
     return (
         "lines are missing or were changed; if you changed them, remove "

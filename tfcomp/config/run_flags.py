@@ -71,8 +71,7 @@ def parse_flags(
     expanded = expand_flagfiles(join_values(arguments, values))
     plugins.check_untrusted(expanded)
     modules = find_value(expanded, "plugins") if "plugins" in values else ""
-    if modules:
-        plugins.import_plugins(modules)
+    plugins.import_plugins(modules)
     if "dataset" in values:  # the flags of a run
         add_declared(modules, values)
     return _parse_expanded(expanded, values)

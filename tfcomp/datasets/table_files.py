@@ -194,11 +194,9 @@ def _classify(name: str, column: np.ndarray) -> tuple[np.ndarray, Any, Any]:
     return classes, values[np.flatnonzero([1, *is_next])], None
 
 
-def drop_absent(
-    classes: np.ndarray, known: dict[str, Any], factor: str
-) -> None:
-    """Numbers the classes that occur; their own numbers become names."""
-    column = known["names"].index(factor)
+def drop_absent(classes: np.ndarray, known: dict[str, Any]) -> None:
+    """Numbers the instances that occur; their own numbers become names."""
+    column = known["names"].index("instance")
     present, index = np.unique(classes[:, column], return_inverse=True)
     classes[:, column] = index.reshape(-1)
     known["levels"][column] = [f"{number:g}" for number in present]

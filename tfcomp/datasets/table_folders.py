@@ -235,7 +235,7 @@ def _read_norb(files: list[Path]) -> FactorTable:
     classes[:, 3] //= 2  # azimuths are 0, 2, 4 ... 34
     images = np.concatenate([part["dat"][:, 0] for part in parts.values()])
     known = table_files.describe_published("smallNORB")
-    table_files.drop_absent(classes, known, "instance")
+    table_files.drop_absent(classes, known)
     return FactorTable(images, classes, **known)
 
 

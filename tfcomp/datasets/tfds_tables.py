@@ -43,7 +43,7 @@ def read_tfds(name: str, data_dir: str) -> FactorTable:
     factors = known["names"]
     classes = _read_columns(builder, [labels[factor] for factor in factors])
     if "instance" in factors and "levels" in known:  # a part of smallNORB
-        drop_absent(classes, known, "instance")
+        drop_absent(classes, known)
     values = [f"{VALUE}{factor}" for factor in factors]
     if {*values} <= {*features}:
         known["values"] = _read_columns(builder, values)

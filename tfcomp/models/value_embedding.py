@@ -132,12 +132,11 @@ class LowRankEmbedding(ValueEmbedding):
 
     def build(self, input_shape: tuple) -> None:
         first = (self.num_values, self.rank)
-        sizes = {
-            "coefficients": (),
-            "left": self.size[:1],
-            "right": self.size[1:],
+        shapes = {
+            "coefficients": first,
+            "left": (*first, self.size[0]),
+            "right": (*first, self.size[1]),
         }
-        shapes = {name: (*first, *size) for name, size in sizes.items()}
         self.coefficients, self.left, self.right = (
             self.add_weight(
                 shape,

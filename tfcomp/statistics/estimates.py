@@ -153,11 +153,9 @@ def _test_trend(rows: Sequence[Sequence[float]]) -> tuple[float, float]:
     table = np.asarray(rows, float)
     # The exact distribution of many places takes minutes, and ties have none.
     method = "exact" if table.shape[1] <= 7 else "asymptotic"
-    rising, falling = (
-        float(stats.page_trend_test(numbers, method=method).pvalue)
-        for numbers in (table, -table)
-    )
-    return rising, falling
+    rising = stats.page_trend_test(table, method=method).pvalue
+    falling = stats.page_trend_test(-table, method=method).pvalue
+    return float(rising), float(falling)
 
 
 @dataclass(frozen=True)

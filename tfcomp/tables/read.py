@@ -76,9 +76,8 @@ class Results:
 
 def _join_path(numbers: DataFrame) -> Any:
     """Returns names of numbers after their subset, as `ood/mse`."""
-    is_all = numbers["subset"] == flatten.ALL
     joined = numbers["subset"] + "/" + numbers["name"]
-    return joined.where(~is_all, numbers["name"])
+    return joined.where(numbers["subset"] != flatten.ALL, numbers["name"])
 
 
 def read_runs(*paths: str | Path) -> tuple[DataFrame, DataFrame]:

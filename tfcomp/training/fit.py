@@ -163,10 +163,8 @@ def fit_without_pause(
 def trace_metrics(model: keras.Model) -> Iterator[None]:
     """Traces the calls of `fit` around epochs, which are slow eagerly."""
     plain = model.get_metrics_result  # for steps, which are traced anyway
-    reset, read = (
-        tf.function(method, autograph=False)
-        for method in (model.reset_metrics, plain)
-    )
+    reset = tf.function(model.reset_metrics, autograph=False)
+    read = tf.function(plain, autograph=False)
     # Functions of TensorFlow would become parts of checkpoints.
     model.reset_metrics = lambda: reset()
     model.get_metrics_result = lambda: (

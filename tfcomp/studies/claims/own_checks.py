@@ -56,10 +56,8 @@ def judge_signs(evidence: Evidence) -> list[Part]:
         (", 1,260 steps", [], cases.AUTHORS_LENGTH),
     ):
         for code in cases.MAIN_CODES:
-            cnns, mlps = (
-                make(code).require(**must).find(evidence.groups)
-                for make in (cases.make_cnn, cases.make_mlp)
-            )
+            cnns = cases.make_cnn(code).require(**must).find(evidence.groups)
+            mlps = cases.make_mlp(code).require(**must).find(evidence.groups)
             case = Case(f"CNN, {code}{words}", [cnns])
             cnn = _measure_shift(case, DIFFERS, gates)
             is_known = cnn.verdict is Verdict.REPRODUCED
@@ -94,11 +92,9 @@ def read_shift(group: Group, when: str = END) -> DataFrame:
     """Returns median log-volume, OOD less ID, less the same of the code."""
     # The edge of the grid cuts bumps of the code, the same for every seed.
     stages = _compare_sides(group, "log_volume_median", when)
-    return (
-        stages.sub(stages[claim.CODE], axis=0)
-        if claim.CODE in stages
-        else stages
-    )
+    if claim.CODE not in stages:
+        return stages
+    return stages.sub(stages[claim.CODE], axis=0)
 
 
 def _compare_sides(group: Group, name: str, when: str) -> DataFrame:
