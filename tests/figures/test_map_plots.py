@@ -5,7 +5,7 @@ import numpy as np
 from tests.figures.looks import get_image_axes, get_legend, get_outline
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap, Plane
-from tfcomp.figures import map_plots
+from tfcomp.figures import layout, map_plots
 from tfcomp.figures.map_plots import compute_outline
 from tfcomp.figures.unit_plots import draw_tuning
 
@@ -42,6 +42,18 @@ def test_map_has_x_to_the_right_and_y_upwards() -> None:
     cells = map_plots.tabulate_maps({"": GridMap(VALUES, factors, None)})
     assert cells["value"].tolist() == np.repeat(range(5), 3).tolist()
     assert cells["number"].tolist() == VALUES.ravel().tolist()
+
+
+def test_places_do_not_depend_on_pictures_before() -> None:
+    """Ticks of a color bar are of its numbers, longer or shorter."""
+    places = []
+    for scales in ([1e-3, 1.0, 1e3], [1e3]):
+        layout._known_places.clear()
+        for scale in scales:
+            maps = {"MSE": label(VALUES * scale, MASK)}
+            figure = map_plots.draw_maps(maps, **LABELS)
+        places.append([axes.get_position().bounds for axes in figure.axes])
+    assert places[0] == places[1]
 
 
 def test_maps_share_one_scale_and_one_bar() -> None:

@@ -1,7 +1,6 @@
 """Panels, titles, the legend and the final layout of every kind of figure."""
 
 import math
-import re
 import textwrap
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
@@ -194,7 +193,7 @@ def _describe_layout(figure: Figure) -> Hashable:
         (
             repr(axes.get_subplotspec()),
             axes.get_aspect(),
-            axes.get_aspect() == "auto" or (axes.get_xlim(), axes.get_ylim()),
+            (axes.get_xlim(), axes.get_ylim()),
             (axes.xaxis.get_visible(), axes.yaxis.get_visible()),
         )
         for axes in figure.axes
@@ -204,8 +203,7 @@ def _describe_layout(figure: Figure) -> Hashable:
     texts = [
         text.get_window_extent().height
         if text in titles
-        # All digits have one width.
-        else (re.sub(r"\d", "0", text.get_text()), text.get_fontsize())
+        else (text.get_text(), text.get_fontsize())
         for text in figure.findobj(Text)
         if text.get_visible()
     ]
