@@ -22,12 +22,15 @@ def make_part(low: float | None, mean: float, high: float, rule: Rule) -> Part:
     return Part("", "", Estimate(mean, low, high, 5, {}), rule)
 
 
-def make_rows(verdict: Verdict, *parts: Part, reason="a fault") -> list[Row]:
+def make_rows(
+    verdict: Verdict, *parts: Part, reason="a fault", paper=False
+) -> list[Row]:
     claim = SimpleNamespace(doubt="a fault")
     result = SimpleNamespace(
         claim=claim, verdict=verdict, parts=parts, reason=reason
     )
-    return list_rows(result, parts, parts[1:])
+    result.own_paper = [*parts]
+    return list_rows(result, result.own_paper if paper else parts, parts[1:])
 
 
 @pytest.mark.parametrize(
@@ -81,6 +84,8 @@ def test_a_row_has_the_verdict_of_its_claim() -> None:
     # A test that is not valid is no success.
     (row,) = make_rows(Verdict.NOT_VALID, good)
     assert row.verdict == "test not valid"
+    (row,) = make_rows(Verdict.NOT_VALID, good, paper=True)
+    assert row.verdict == "reproduced"  # by the paper's own test
     # A measure at fault refutes nothing.
     rows = make_rows(Verdict.UNDECIDED, bad, good)
     assert [row.verdict for row in rows] == [AT_FAULT, "reproduced"]

@@ -78,7 +78,9 @@ def list_rows(
         ends = [to_margins(number, rule, unit) for number in numbers]
         mean = to_margins(found.mean, rule, unit)
         negative = to_margins(other.mean, rule, unit) if other else None
-        verdict = _name_verdict(result, part)
+        verdict = str(part.verdict)
+        if parts is not result.own_paper:  # whose verdict is its own
+            verdict = _name_verdict(result, part)
         rows.append(Row(part, verdict, min(ends), mean, max(ends), negative))
     return rows
 
