@@ -55,9 +55,12 @@ def test_a_failure_has_a_reason_and_costs_one_process(
     assert ("from a library" in lines) == (word == "crash")
 
 
-def test_environment_of_a_task(tmp_path: Path, monkeypatch) -> None:
-    """One trial runs on each GPU."""
-    monkeypatch.setattr(scheduler_options, "list_gpus", lambda: ["4", "6"])
+@pytest.mark.parametrize(("gpus", "growth"), [("46", "-"), ("44", "true")])
+def test_environment_of_a_task(
+    gpus: str, growth: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One trial runs on each GPU, or several that share its memory."""
+    monkeypatch.setattr(scheduler_options, "list_gpus", lambda: [*gpus])
     with open_pool(SchedulerOptions(threads=3)) as pool:
         assert pool.workers == 2
         wanted = [
@@ -66,7 +69,7 @@ def test_environment_of_a_task(tmp_path: Path, monkeypatch) -> None:
         assert run(pool, *wanted) == [""] * 2
     found = [(tmp_path / f"{name}.log").read_text().split() for name in "ab"]
     here = os.getcwd()
-    assert sorted(found) == [["3", "3", gpu, here] for gpu in "46"]
+    assert sorted(found) == [["3", "3", gpu, growth, here] for gpu in gpus]
 
 
 def test_another_setup_is_another_process(pool: Pool, tmp_path: Path) -> None:

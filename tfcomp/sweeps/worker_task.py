@@ -134,6 +134,8 @@ def _prepare(setup: Setup, worker: Worker) -> None:
             place = int(number[0]) if number else 0
             gpu = setup.gpus[place % len(setup.gpus)]
             os.environ["CUDA_VISIBLE_DEVICES"] = gpu
+            if setup.gpus.count(gpu) > 1:  # the first would take all memory
+                os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
         if setup.threads:
             limits = dict.fromkeys(THREAD_VARIABLES, str(setup.threads))
             os.environ.update(limits)

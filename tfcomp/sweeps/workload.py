@@ -152,7 +152,8 @@ def open_pool(
         gpus = tuple(scheduler_options.list_gpus())
         workers = workers or len(gpus) or 1
         if gpus and workers > len(gpus):
-            rule = f"must be at most {len(gpus)}, one for each GPU"
+            rule = f"must be at most {len(gpus)}, one for each GPU "
+            rule += "(CUDA_VISIBLE_DEVICES=0,0 lets two share GPU 0)"
             raise ConfigError("workers", rule, workers)
         opened = clusters.start_local_cluster(workers)
         threads = scheduler_options.count_threads(workers)
