@@ -158,7 +158,7 @@ def draw_claims(results: Sequence[ClaimResult]) -> bytes | None:
 def _list_sides(result: ClaimResult) -> Iterator[tuple[list[Row], str]]:
     """Yields rows of the paper's test, and of ours, or why there are none."""
     claim = result.claim
-    note = "the same test" if claim.quote else "not a claim of the paper"
+    note = "the same test" if claim.quote else "not in the paper"
     negatives = (c.plant() for c in claim.controls if c.kind is Kind.NEGATIVE)
     evidence = next(negatives, Evidence())
     for checks, parts in (
