@@ -97,7 +97,9 @@ def find_in_evidence(work: Workload, evidence: Evidence) -> tuple[int, float]:
     """Returns how many missing items evidence has; their time, else NaN."""
     missing = work.list_missing()
     if not isinstance(work, sweep_run.Sweep):  # searches keep no times
-        return 0, math.nan if missing else 0.0
+        same = [s for s in evidence.studies if s.path.name == work.folder.name]
+        found = Evidence(studies=tuple(same)).num_searches
+        return found, math.nan if missing else 0.0
     known, times = set(), {}
     for group in evidence.groups:
         seconds = float(group.get("train/seconds").mean())
