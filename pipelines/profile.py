@@ -214,11 +214,11 @@ def make_works(
     profile: Profile, *places: str, data: str | Path = ""
 ) -> list[Workload]:
     """Makes sweeps and searches, with flags for all; sweeps read `data`."""
-    from tfcomp.studies.study import SEARCH, make_work
+    from tfcomp.studies.study import THRESHOLD, make_work
 
     works = []
     for name, flags in profile.parts.items():
-        is_read = bool(data) and not name.startswith(SEARCH)
+        is_read = bool(data) and not name.startswith(THRESHOLD)
         examples = [f"--examples_dir={data}"] if is_read else []
         works.append(make_work(name, [*flags, *places, *examples]))
     return works

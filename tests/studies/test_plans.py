@@ -2,6 +2,7 @@
 
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -44,15 +45,17 @@ def test_every_plan_names_shipped_flagfiles() -> None:
 def test_packed_campaign_is_found_in_the_plan(
     capsys: pytest.CaptureFixture, tmp_path: Path
 ) -> None:
-    packed = DOCS / "evidence/*d_[gs]*"  # hard_given, threshold_small
-    flags = ["--plan", f"--log_dir={tmp_path}", f"--runs={packed}"]
+    found = tmp_path / "threshold_donut"  # searches count by flags, not names
+    shutil.copytree(DOCS / "evidence/threshold_small", found)
+    packed = f"{DOCS}/evidence/hard_given.csv.xz,{found}"
+    flags = ["--plan", f"--log_dir={tmp_path}/no", f"--runs={packed}"]
     assert command.main(["tfcomp study", "claims", *flags]) == 0
     table = capsys.readouterr().out
     (line,) = [x for x in table.splitlines() if "| hard_given |" in x]
     assert "| 20 | 0 | 20 |" in line and "not known" not in line
-    for row in ("penalties | 40 | 0 | 0", "threshold_small | 30 | 0 | 30"):
-        assert f"| {row} | not known |" in table
-    assert list(tmp_path.iterdir()) == []  # nothing was written
+    for row in ("donut | 24 | 0 | 0", "small | 30 | 0 | 30"):
+        assert f"| threshold_{row} | not known |" in table
+    assert [*tmp_path.iterdir()] == [found]  # nothing was written
 
 
 def test_evidence_counts_by_flags_and_its_times_are_averaged() -> None:

@@ -24,11 +24,9 @@ from tfcomp.sweeps.worker_task import Task
 from tfcomp.sweeps.workload import open_pool
 
 NAMES = (
-    "OMP_NUM_THREADS",
-    "TF_NUM_INTRAOP_THREADS",
-    "CUDA_VISIBLE_DEVICES",
-    "TF_FORCE_GPU_ALLOW_GROWTH",
-)
+    "OMP_NUM_THREADS TF_NUM_INTRAOP_THREADS CUDA_VISIBLE_DEVICES "
+    "TF_FORCE_GPU_ALLOW_GROWTH"
+).split()
 
 
 def make_task(

@@ -10,13 +10,14 @@ from tfcomp.config.flagfiles import SHIPPED, SUFFIX
 from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.statistics.seed_statistics import format_rows
-from tfcomp.studies.claims.evidence import Evidence, read_evidence
+from tfcomp.studies.claims.evidence import SEARCH, Evidence, read_evidence
 from tfcomp.studies.thresholds import command as thresholds
 from tfcomp.sweeps import sweep_run
 from tfcomp.sweeps.progress import format_seconds
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.workload import Workload, run_missing
-from tfcomp.tables.flatten import hash_setting
+from tfcomp.tables.flatten import hash_setting, parse_run_flags
+from tfcomp.tables.selection import list_differences
 
 # Flagfiles of the runs that a study needs, and flags that follow them; patterns
 # match shipped ones.
@@ -34,7 +35,7 @@ PLANS: dict[str, Sequence[str]] = {
     # The networks of the claims, and one long search.
     "paper": ("campaign/*", "threshold"),
 }
-SEARCH = "threshold"  # the start of the names of flagfiles of searches
+THRESHOLD = "threshold"  # the start of the names of flagfiles of searches
 
 
 def list_works(plan: Sequence[str], *places: str) -> list[Workload]:
@@ -51,7 +52,7 @@ def list_works(plan: Sequence[str], *places: str) -> list[Workload]:
 
 def make_work(name: str, arguments: Sequence[str]) -> Workload:
     """Makes the sweep, or by its name the search, of a flagfile, in silence."""
-    is_search = name.startswith(SEARCH)
+    is_search = name.startswith(THRESHOLD)
     flags = (thresholds if is_search else sweep_run).define_flags()
     with redirect_stdout(io.StringIO()):  # notes of the commands
         values = parse_flags(arguments, flags)
@@ -78,10 +79,9 @@ def describe_plan(works: Sequence[Workload], runs: str, workers: int) -> str:
     for work in works:
         left = len(work.list_missing())
         num_known, seconds = find_in_evidence(work, evidence)
-        counts = len(work.items), len(work.items) - left, num_known
+        tally = len(work.items), len(work.items) - left, num_known
         time = "not known" if math.isnan(seconds) else format_seconds(seconds)
-        name = work.folder.name
-        rows.append([name, *map(str, counts), time if left else "-"])
+        rows.append([work.folder.name, *map(str, tally), time if left else "-"])
         missing += left
         times.append(seconds)
     known = [seconds for seconds in times if not math.isnan(seconds)]
@@ -97,9 +97,11 @@ def find_in_evidence(work: Workload, evidence: Evidence) -> tuple[int, float]:
     """Returns how many missing items evidence has; their time, else NaN."""
     missing = work.list_missing()
     if not isinstance(work, sweep_run.Sweep):  # searches keep no times
-        same = [s for s in evidence.studies if s.path.name == work.folder.name]
-        found = Evidence(studies=tuple(same)).num_searches
-        return found, math.nan if missing else 0.0
+        asked, every = parse_run_flags(work.flags)[0], evidence.studies
+        same = [s for s in every if not list_differences(s.flags, asked)]
+        rows = {tuple(r) for s in same for r in s.thresholds[SEARCH].to_numpy()}
+        keys = {(c.kind, c.region, c.grid_size, c.seed) for c in missing}
+        return len(rows & keys), math.nan if missing else 0.0
     known, times = set(), {}
     for group in evidence.groups:
         seconds = float(group.get("train/seconds").mean())

@@ -124,12 +124,10 @@ def list_gpus() -> list[str]:
     # TensorFlow would occupy a GPU by looking, so the driver is asked.
     command = ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"]
     try:
-        found = subprocess.run(
-            command, capture_output=True, text=True, timeout=30, check=True
-        )
+        found = subprocess.check_output(command, text=True, timeout=30)
     except (OSError, subprocess.SubprocessError):
         return []  # a driver that is absent or silent cannot train either
-    return found.stdout.split()
+    return found.split()
 
 
 def describe_jobs(options: SchedulerOptions, folder: Path) -> dict[str, Any]:
