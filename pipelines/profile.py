@@ -21,11 +21,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_origin, get_type_hints
 
+from reproduction import FLAGFILES
+from reproduction.verdicts import Rule
 from tfcomp.config import flagfiles
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.plugins import TRUST_FLAG
 from tfcomp.config.run_config import split_names
-from tfcomp.statistics.verdicts import Rule
 from tfcomp.storage.code_version import hash_modules
 from tfcomp.sweeps.sweep_run import Sweep
 from tfcomp.sweeps.workload import Workload
@@ -161,7 +162,7 @@ def load_profile(name: str, trust: bool = False) -> Profile:
     except (OSError, ValueError) as error:
         raise RunError(f"--profile: {file} cannot be read: {error}") from error
     shipped = content.pop("flagfiles", None)
-    files = flagfiles.SHIPPED / str(shipped) if shipped else file.parent
+    files = FLAGFILES / str(shipped) if shipped else file.parent
     parts: dict[str, list[str]] = {}
     for path in sorted(files.glob("*.flags")):
         parts[path.stem] = flagfiles.expand_flagfiles([f"--flagfile={path}"])
@@ -214,7 +215,7 @@ def make_works(
     profile: Profile, *places: str, data: str | Path = ""
 ) -> list[Workload]:
     """Makes sweeps and searches, with flags for all; sweeps read `data`."""
-    from tfcomp.studies.study import THRESHOLD, make_work
+    from reproduction.plans import THRESHOLD, make_work
 
     works = []
     for name, flags in profile.parts.items():

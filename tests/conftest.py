@@ -26,7 +26,9 @@ SHORT = ("--epochs=4", "--eval_every=1", "--layerwise_every=2")
 TESTS = Path(__file__).parent
 # Their tests train whole runs. They are started first, so that none of them is
 # left for one process at the end.
-LONG = "pipelines sweeps training test_api.py report studies commands".split()
+LONG = (
+    "pipelines sweeps training test_api.py report reproduction commands".split()
+)
 # The tests of these files are `quick`: some of each package, and one real run,
 # that take a minute together.
 QUICK = TESTS / "quick.txt"

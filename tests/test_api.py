@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 import tfcomp
+from reproduction.claims.all_claims import CLAIMS
 from tfcomp.analysis.geometry import compute_factorization
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import parse_config
@@ -19,7 +20,6 @@ from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.models.stages import make_model
-from tfcomp.studies.claims.all_claims import CLAIMS
 from tfcomp.training.export import export_model
 
 SMALL = ("--width=4", "--grid_size=8", "--region=square:3-4")

@@ -17,7 +17,12 @@ README = "README.md"
 EXTENDING = "docs/extending.md"
 EXPERIMENTS = "docs/experiments.md"
 ROOT_PAGES = ["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
-FOLDERS = ("docs", "docs/tutorials", "docs/evidence", "docs/decoder_evidence")
+FOLDERS = (
+    "docs",
+    "docs/tutorials",
+    "reproduction/evidence",
+    "reproduction/decoders/evidence",
+)
 PAGES = [README] + [
     str(path.relative_to(ROOT))
     for folder in FOLDERS

@@ -20,7 +20,6 @@ from tfcomp.storage import published_folder
 
 if TYPE_CHECKING:
     from tfcomp.report.model_report import ModelReport
-    from tfcomp.studies.claims.judgement import ClaimResult
 
 
 def describe_run(*flagfiles: str, **settings: Any) -> RunConfig:
@@ -108,18 +107,6 @@ def run_sweep(
     if process.returncode not in (0, 1):
         raise RunError(line.strip().removeprefix("error: ") or "tfcomp.sweep")
     return folder
-
-
-def judge_claims(*runs: str | Path) -> list[ClaimResult]:
-    """Judges the claims of the paper: verdict, reason and parts of each.
-
-    Args:
-        *runs: Folders of finished runs, packed evidence, patterns with *.
-    """
-    from tfcomp.studies.claims import judge
-    from tfcomp.studies.claims.evidence import read_some_evidence
-
-    return judge(read_some_evidence(",".join(map(str, runs))))
 
 
 def list_published(source: str = "") -> list[str]:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from pipelines.profile import Rules, choose_setting, parse_profile
 from pipelines.steps import place, run_step
 from pipelines.steps.training import LOGS
+from reproduction.verdicts import above, below
 from tfcomp.config.errors import RunError
 from tfcomp.statistics.seed_statistics import compute_statistics, list_numbers
-from tfcomp.statistics.verdicts import above, below
 from tfcomp.storage import files
 from tfcomp.storage.output_folders import list_versions
 

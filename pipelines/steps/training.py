@@ -19,7 +19,7 @@ from tfcomp.sweeps.sweep_run import Sweep
 if TYPE_CHECKING:
     from kfp import dsl
 
-    from tfcomp.studies.claims import Report
+    from reproduction.claims import Report
 
 # Folders of runs and of SavedModels in the output of the trainer.
 LOGS = "logs"
@@ -35,7 +35,7 @@ def train(
     runs: dsl.Artifact,
 ) -> None:
     """Runs trials and searches that are not finished."""
-    from tfcomp.studies.study import run_all
+    from reproduction.plans import run_all
 
     with run_step("trainer") as step:
         folder = place(runs, work_dir, "runs")
@@ -79,7 +79,7 @@ def report(
 
 def report_runs(profile: str, runs_dir: Path, output: Path) -> Report:
     """Writes the report on the trials of a profile alone."""
-    from tfcomp.studies.claims import Evidence, read_evidence, write_report
+    from reproduction.claims import Evidence, read_evidence, write_report
 
     parsed = parse_profile(profile)
     folders: list[Path] = []

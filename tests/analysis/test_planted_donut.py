@@ -12,6 +12,9 @@ import pytest
 import scipy.optimize
 from scipy.ndimage import gaussian_filter
 
+from reproduction.claims.all_claims import CLAIMS
+from reproduction.claims.controls import Control, Kind
+from reproduction.verdicts import Verdict
 from tests.analysis.planted import (
     hold_out,
     make_bumps,
@@ -22,9 +25,6 @@ from tests.analysis.planted import (
 from tfcomp.analysis import kernels
 from tfcomp.analysis.scores import count_own_peaks
 from tfcomp.analysis.sharing import SETS, compute_sharing, summarize_sharing
-from tfcomp.statistics.verdicts import Verdict
-from tfcomp.studies.claims.all_claims import CLAIMS
-from tfcomp.studies.claims.controls import Control, Kind
 
 SIZE = 28
 SPACE, FULL_GRID = make_space(SIZE, SIZE), make_grid(SIZE, SIZE)

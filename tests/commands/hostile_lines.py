@@ -35,22 +35,22 @@ WORK = ("tensorflow", "keras", "tensorflow_datasets", "distributed", "kfp")
 COMMANDS = {
     "tfcomp.train": ("", ["--flagfile=smoke.flags"]),
     "tfcomp.sweep": ("run_missing", ["--flagfile=sweep_smoke.flags"]),
-    "tfcomp.studies.thresholds.command": (
+    "reproduction.thresholds.command": (
         "run_missing",
         ["--flagfile=threshold_quick.flags", "--grid_sizes=8"],
     ),
-    "tfcomp.studies.prediction.command": ("find_table", [f"--runs={RUN}"]),
+    "reproduction.prediction.command": ("find_table", [f"--runs={RUN}"]),
     "tfcomp.solvable": ("find_orders", ["--flagfile=smoke.flags"]),
     "tfcomp.materialize": ("", ["--flagfile=smoke", "--examples_dir=ex"]),
     "tfcomp.analyze": ("", [f"--run={RUN}"]),
     "tfcomp.measure": ("measure_all", [f"--runs={RUN}"]),
     "tfcomp.compare": ("write_table", [f"--runs={RUN}", "--output=table"]),
-    "tfcomp.studies.paper.command": ("", [f"--runs={RUN}"]),
+    "reproduction.figures.command": ("", [f"--runs={RUN}"]),
     "pipelines.run_local": ("", ["--profile=smoke"]),
     "pipelines.compile": ("", ["--profile=smoke"]),
-    "tfcomp.studies.claims.command": ("write_report", [f"--runs={RUN}"]),
+    "reproduction.claims.command": ("write_report", [f"--runs={RUN}"]),
     "tfcomp.export": ("", [f"--run={RUN}"]),
-    "tfcomp.studies.decoders.command": ("", [f"--runs={RUN}"]),
+    "reproduction.decoders.command": ("", [f"--runs={RUN}"]),
     # A word after the module only tells two lines of it apart.
     "tfcomp.study pack": ("", ["claims", "--pack=packed", f"--runs={RUN}"]),
     "tfcomp.study plan": ("", ["thresholds", "--plan"]),

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from reproduction.thresholds import command as threshold
+from reproduction.thresholds import one_search
+from reproduction.thresholds.command import ThresholdSearches
 from tests.sweeps.pool_here import PoolHere
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_flags
-from tfcomp.studies.thresholds import command as threshold
-from tfcomp.studies.thresholds import one_search
-from tfcomp.studies.thresholds.command import ThresholdSearches
 from tfcomp.sweeps import workload
 
 FLAGS = (

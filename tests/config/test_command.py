@@ -11,14 +11,14 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tfcomp.study import NAMES
 
+from reproduction.thresholds import command as threshold
 from tfcomp import __main__ as tfcomp
 from tfcomp import __version__, sweep, train
 from tfcomp.config import errors
 from tfcomp.config.command import Command, exit_on_user_error
 from tfcomp.config.flagfiles import list_flagfiles
-from tfcomp.studies.thresholds import command as threshold
-from tfcomp.study import NAMES
 
 TABLE = {
     "name": ("none", "A name."),

@@ -6,12 +6,12 @@ from unittest.mock import Mock
 
 import pytest
 
+from reproduction.claims.evidence import copy_text
+from reproduction.thresholds.cases import list_cases
+from reproduction.thresholds.search_settings import SearchSettings
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.materialized import materialize, name_examples
-from tfcomp.studies.claims.evidence import copy_text
-from tfcomp.studies.thresholds.cases import list_cases
-from tfcomp.studies.thresholds.search_settings import SearchSettings
 from tfcomp.sweeps.grid import SweepSettings
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.sweep_run import Sweep

@@ -12,16 +12,16 @@ import pandas as pd
 import pytest
 
 import tfcomp
+from reproduction.groups import group_runs
 from tfcomp import compare
 from tfcomp.storage import files
 from tfcomp.storage.files import DamagedFileError, read_xz
 from tfcomp.tables import read_results
-from tfcomp.tables.groups import group_runs
 from tfcomp.tables.packs import KEYS, read_pack, write_pack
 from tfcomp.tables.read import Results
 
 ROOT = Path(__file__).parents[2]
-EVIDENCE = ROOT / "docs" / "evidence"
+EVIDENCE = ROOT / "reproduction" / "evidence"
 METRICS: dict[str, Any] = {
     "id": {"mse": 0.1, "hit_rate": None, "mine": 3},
     "ood": {"mse": 1 / 3, "relative_mse": 1e-300},

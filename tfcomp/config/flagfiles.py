@@ -16,6 +16,7 @@ from absl import flags
 from tfcomp.config.errors import MAX_SHOWN, RunError, suggest
 
 SHIPPED = (Path(__file__).parents[1] / "flagfiles").resolve()
+_folders = [SHIPPED]  # where flagfiles are looked up by name
 SUFFIX = ".flags"
 # Flags that take positional arguments, separated by commas.
 TARGETS = ("runs", "run", "profile", "search", "embeddings")
@@ -24,6 +25,12 @@ _SEAL = re.compile(r"^#= \d+ flags, sha256 [0-9a-f]{16}$", re.MULTILINE)
 
 class UntrustedFlag(str):
     """A line of a flagfile that is not shipped (see `plugins`)."""
+
+
+def add_folder(folder: Path) -> None:
+    """Adds a folder of flagfiles that are found by name, and trusted."""
+    if folder not in _folders:
+        _folders.append(folder)
 
 
 def expand_flagfiles(
@@ -41,7 +48,7 @@ def expand_flagfiles(
             raise RunError(f"--flagfile includes itself: {path!r}")
         files = (*inside, found)
         lines = expand_flagfiles(_read_flag_lines(found), files)
-        is_shipped = all(SHIPPED in file.parents for file in files)
+        is_shipped = all(not set(_folders).isdisjoint(f.parents) for f in files)
         expanded += lines if is_shipped else map(UntrustedFlag, lines)
     return expanded
 
@@ -72,7 +79,7 @@ def _find_flagfile(path: str, beside: Sequence[Path]) -> Path:
         raise RunError("--flagfile must name a file")
     wanted = os.path.expanduser(path)
     for name in (wanted, wanted + SUFFIX):
-        for folder in (*beside, Path.cwd(), SHIPPED):
+        for folder in (*beside, Path.cwd(), *_folders):
             # `Path.is_file` raises for a name that is too long.
             if os.path.isfile(folder / name):
                 return (folder / name).resolve()

@@ -58,7 +58,8 @@ def plot_scores(
         ConfigError: If the tables have no such score or flag.
 
     Example:
-        >>> tables = tfcomp.read_runs("docs/evidence/depth_fresh.csv.xz")
+        >>> path = "reproduction/evidence/depth_fresh.csv.xz"
+        >>> tables = tfcomp.read_runs(path)
         >>> figure = tfcomp.plot_scores(*tables, by="depth", width="column")
         >>> figure.data["row"].unique().tolist()
         ['depth 2', 'depth 6']
@@ -108,7 +109,8 @@ def plot_curves(
     row for each point. Epochs (`over="epoch"`) need run folders.
 
     Example:
-        >>> tables = tfcomp.read_runs("docs/evidence/depth_fresh.csv.xz")
+        >>> path = "reproduction/evidence/depth_fresh.csv.xz"
+        >>> tables = tfcomp.read_runs(path)
         >>> figure = tfcomp.plot_curves(*tables, "probe_r2_ood", by="depth")
         >>> figure.data.query("line == 'depth 2'")["stage"].tolist()
         ['code', 'stage_0', 'stage_1', 'stage_2', 'image']

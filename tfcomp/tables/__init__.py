@@ -1,6 +1,6 @@
 """Results of runs as two tables, without TensorFlow.
 
-    runs, numbers = tfcomp.read_runs("tensorboard_logs", "docs/evidence")
+    runs, numbers = tfcomp.read_runs("tensorboard_logs")
 
 `runs` has the flags of each run, and `numbers` what `metrics.json` holds, by
 `when` (start, end, epoch n), `subset`, `stage` and `name`. docs/outputs.md has

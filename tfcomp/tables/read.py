@@ -18,7 +18,6 @@ from tfcomp.storage.files import DamagedFileError, read_json
 from tfcomp.storage.run_folder import TRIALS
 from tfcomp.tables import flatten
 from tfcomp.tables.flatten import END, Run
-from tfcomp.tables.groups import Group, group_runs
 from tfcomp.tables.packs import KEYS, find_packs, read_pack
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ OWN_METRICS = "own_measures"  # declarations of users' metrics by name
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Finished runs, as tables and as groups; `notes` has skipped ones."""
+    """Finished runs as tables; `notes` has those that were left out."""
 
     loaded: Sequence[Run] = ()
     notes: Sequence[str] = ()
@@ -62,11 +61,6 @@ class Results:
         wide = table.pivot(index="run", columns="path", values="value")
         return wide.reindex(self.runs["run"])
 
-    @functools.cached_property
-    def groups(self) -> list[Group]:
-        """Runs that differ in their seed alone, in order of appearance."""
-        return group_runs(self.loaded)
-
     @property
     def own_metrics(self) -> dict[str, Any]:
         """Declarations of users' metrics by name."""
@@ -97,7 +91,8 @@ def read_runs(*paths: str | Path) -> tuple[DataFrame, DataFrame]:
     Example:
         The OOD error of 20 donuts, from the evidence of a clone:
 
-        >>> runs, numbers = tfcomp.read_runs("docs/evidence/donut_bump.csv.xz")
+        >>> path = "reproduction/evidence/donut_bump.csv.xz"
+        >>> runs, numbers = tfcomp.read_runs(path)
         >>> ood = numbers.query("subset == 'ood' and name == 'relative_mse'")
         >>> ood = ood[ood["when"] == "end"].merge(runs, on="run")
         >>> len(ood), round(float(ood["value"].median()), 2)

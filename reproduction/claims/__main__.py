@@ -1,0 +1,5 @@
+"""The command `python -m reproduction.claims`."""
+
+from reproduction.command import run
+
+run("claims")

@@ -1,0 +1,97 @@
+"""The flags that the commands of the campaign share.
+
+    python -m reproduction.claims --plan --runs=reproduction/evidence
+    python -m reproduction.claims --run --workers=2 --output=report
+    python -m reproduction.claims --runs='tensorboard_logs/*' --pack=packed
+
+`--plan` lists the runs of a study, the number of finished ones and the
+remaining time. `--run` trains missing runs, continues after an interruption,
+and judges. `--pack` makes one file of every sweep, with flags, scores and
+versions of its finished runs, and without weights; it gives the same verdicts
+in seconds and without TensorFlow.
+"""
+
+import functools
+import glob
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+from reproduction.plans import PLANS, describe_plan, list_works, run_all
+from tfcomp.config import command
+from tfcomp.config.run_config import split_names
+from tfcomp.config.run_flags import define_settings, make_flags
+from tfcomp.storage.output_folders import check_folder
+from tfcomp.sweeps.scheduler_options import SchedulerOptions
+
+PACK_FLAGS = {
+    "runs": ("", "Sweeps and studies, or folders of them; patterns with *."),
+    "pack": ("", "The folder for the packed files."),
+}
+PLAN_FLAGS = {
+    "plan": (False, "List the runs of the study; run nothing."),
+    "run": (False, "Train missing runs, then judge."),
+    "log_dir": ("tensorboard_logs", "The folder of its sweeps."),
+    "runs": ("", "Evidence with measured times of training."),
+    "output": ("", "With --run, the folder for tables and figures."),
+}
+
+
+def run(name: str) -> None:
+    """Runs the command `python -m reproduction.<name>` and exits."""
+    command.exit_on_user_error(functools.partial(main, name))
+
+
+def main(name: str, argv: list[str]) -> int:
+    """Judges, packs, plans or trains; returns the exit status."""
+    arguments = argv[1:]
+    program = [f"python -m reproduction.{name}", *arguments]
+    given = {argument.lstrip("-").partition("=")[0] for argument in arguments}
+    if "pack" in given:
+        return command.Command(__doc__, PACK_FLAGS, _pack)(program)
+    if given & {"plan", "run"}:
+        fields = SchedulerOptions.list_settings()
+        values = define_settings(fields, make_flags(PLAN_FLAGS))
+        follow = functools.partial(_follow_plan, name=name)
+        return command.Command(__doc__, lambda: values, follow)(program)
+    status = _judge(name, program)
+    if command.HELP & set(arguments):
+        values = make_flags(PACK_FLAGS | PLAN_FLAGS)
+        title = "\nFlags of every study, in place of these:"
+        print(command.format_help(title, values))
+    return status
+
+
+def _follow_plan(settings: dict[str, Any], name: str) -> int:
+    """Prints the progress of a plan, or trains missing runs and judges."""
+    options = SchedulerOptions.from_flags(settings)
+    check_folder("log_dir", settings["log_dir"])
+    works = list_works(PLANS[name], f"--log_dir={settings['log_dir']}")
+    if settings["plan"]:
+        print(describe_plan(works, settings["runs"], options.workers))
+        return 0
+    failures = run_all(works, options)
+    for line in failures:
+        print(f"failed   {line}", file=sys.stderr)
+    if name != "thresholds":  # searches write their tables themselves
+        paths = [glob.escape(str(w.folder)) for w in works if w.folder.exists()]
+        output = settings["output"] or f"{name}_report"
+        given = [f"--runs={','.join(paths)}", f"--output={output}"]
+        _judge(name, [f"python -m reproduction.{name}", *given])
+    return 1 if failures else 0
+
+
+def _judge(name: str, program: list[str]) -> int:
+    study = importlib.import_module(f"reproduction.{name}.command")
+    return study.main(program)
+
+
+def _pack(settings: dict[str, Any]) -> int:
+    check_folder("pack", settings["pack"])
+    from reproduction.claims.evidence import pack_evidence
+
+    output = Path(settings["pack"])
+    for path in pack_evidence(split_names(settings["runs"]), output):
+        print(f"{path.stat().st_size / 1e3:8.0f} kB  {path}")
+    return 0

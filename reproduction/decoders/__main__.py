@@ -1,0 +1,5 @@
+"""The command `python -m reproduction.decoders`."""
+
+from reproduction.command import run
+
+run("decoders")

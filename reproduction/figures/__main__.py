@@ -1,0 +1,5 @@
+"""The command `python -m reproduction.figures`."""
+
+from reproduction.command import run
+
+run("figures")

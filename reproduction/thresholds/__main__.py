@@ -1,0 +1,5 @@
+"""The command `python -m reproduction.thresholds`."""
+
+from reproduction.command import run
+
+run("thresholds")

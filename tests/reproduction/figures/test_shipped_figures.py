@@ -1,0 +1,55 @@
+"""Figures of the paper that pages show are those that their command draws."""
+
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+from PIL import Image
+
+from reproduction.figures import command
+
+ROOT = Path(__file__).parents[3]
+PINNED = (ROOT / "constraints.txt").read_text("utf-8").split()
+
+
+def read(path: Path) -> np.ndarray:
+    return np.asarray(Image.open(path).convert("RGB"), float)
+
+
+@pytest.mark.skipif(
+    f"matplotlib=={matplotlib.__version__}" not in PINNED,
+    reason="other versions of matplotlib move text",
+)
+@pytest.mark.parametrize(
+    ("runs", "files"),
+    [
+        ("reproduction/evidence/*threshold*", {"4c": "fig_4c_1"}),
+        (
+            "reproduction/evidence/sweep_error_map.csv.xz",
+            {"N": "fig_N_1"},
+        ),
+        pytest.param(
+            "saved_models/published/paper",
+            {
+                "1d": "fig_1d_2",
+                "3bc": "fig_3bc_1",
+                "4b": "fig_4b_1",
+                "H": "fig_H_2",
+            },
+            marks=pytest.mark.slow,  # half a minute
+        ),
+    ],
+)
+def test_shipped_figures(
+    runs: str, files: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfcomp.figures.layout.MAX_LAYOUT_STEPS", 10)
+    flags = [f"--runs={ROOT / runs}", f"--only={','.join(files)}"]
+    assert command.main(["", *flags, f"--output={tmp_path}"]) == 0
+    for name in files.values():
+        shown = read(ROOT / f"docs/figures/{name}.png")
+        drawn = read(tmp_path / f"{name}.png")
+        assert shown.shape == drawn.shape
+        # Another processor may round a pixel otherwise.
+        assert np.abs(shown - drawn).mean() < 0.5, name

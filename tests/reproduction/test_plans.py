@@ -1,0 +1,128 @@
+"""Plans of studies, and a plan that is killed."""
+
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tfcomp
+from reproduction.claims import Evidence
+from reproduction.groups import Record, group_records
+from reproduction.plans import PLANS, find_in_evidence, list_works
+from tfcomp import study as command
+from tfcomp.config.errors import RunError
+from tfcomp.config.flagfiles import SHIPPED, SUFFIX
+
+# The plan of a study is one sweep of two small networks.
+TINY = """
+import sys
+from tfcomp import study
+from reproduction.plans import PLANS
+plan = "smoke --run_name=tiny --seeds=2 --epochs=2 --width=8 --measure"
+PLANS["decoders"] = [plan]
+if __name__ == "__main__":
+    sys.exit(study.main(["tfcomp study", *sys.argv[1:]]))
+"""
+DOCS = Path(__file__).parents[2] / "docs"
+PATIENCE = 400  # seconds, for a machine that is busy
+
+
+def test_every_plan_names_shipped_flagfiles() -> None:
+    assert list(PLANS) == command.NAMES
+    patterns = [line.split()[0] for p in PLANS.values() for line in p]
+    assert len(patterns) > 15
+    for pattern in patterns:
+        assert list(SHIPPED.glob(f"{pattern}{SUFFIX}")), pattern
+
+
+def test_packed_campaign_is_found_in_the_plan(
+    capsys: pytest.CaptureFixture, tmp_path: Path
+) -> None:
+    found = tmp_path / "threshold_donut"  # searches count by flags, not names
+    shutil.copytree(DOCS / "evidence/threshold_small", found)
+    packed = f"{DOCS}/evidence/hard_given.csv.xz,{found}"
+    flags = ["--plan", f"--log_dir={tmp_path}/no", f"--runs={packed}"]
+    assert command.main(["tfcomp study", "claims", *flags]) == 0
+    table = capsys.readouterr().out
+    (line,) = [x for x in table.splitlines() if "| hard_given |" in x]
+    assert "| 20 | 0 | 20 |" in line and "not known" not in line
+    for row in ("donut | 24 | 0 | 0", "small | 30 | 0 | 30"):
+        assert f"| threshold_{row} | not known |" in table
+    assert [*tmp_path.iterdir()] == [found]  # nothing was written
+
+
+def test_evidence_counts_by_flags_and_its_times_are_averaged() -> None:
+    (work,) = list_works(["smoke --seeds=4 --run_name=tiny"], "--log_dir=none")
+    flags = [trial.config.to_flags() for trial in work.items]
+
+    def plant(flags: dict, seconds: float) -> Record:
+        return Record(flags, {"train": {"seconds": seconds}})
+
+    def measure(*runs: Record) -> tuple[int, float]:
+        evidence = Evidence(tuple(group_records(runs)))
+        num_known, seconds = find_in_evidence(work, evidence)
+        return num_known, -1 if math.isnan(seconds) else seconds
+
+    assert measure() == (0, -1)
+    same = plant(flags[0], 10.0), plant(flags[1], 20.0)
+    assert measure(*same) == (2, 4 * 15.0)
+    assert measure(plant(flags[0] | {"learning_rate": 0.5}, 40.0)) == (0, -1)
+    # A run of an earlier version lacks its time.
+    assert measure(Record(flags[0])) == (1, -1)
+
+
+def test_plans_that_cannot_be() -> None:
+    with pytest.raises(RunError, match="prediction trains nothing"):
+        command.main(["tfcomp study", "prediction", "--plan"])
+    with pytest.raises(RunError, match="got 'no_such'"):
+        list_works(["no_such"])
+
+
+def start(folder: Path) -> subprocess.Popen:
+    flags = ["--run", f"--log_dir={folder}", f"--output={folder}/report"]
+    return subprocess.Popen(
+        [sys.executable, "-c", TINY, "decoders", *flags],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        text=True,
+    )
+
+
+def finish(folder: Path) -> str:
+    with start(folder) as process:
+        output, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, output
+    return output
+
+
+def read_results(folder: Path) -> list[Any]:
+    """Scores and metrics, without times and places."""
+    runs, numbers = tfcomp.read_runs(folder / "tiny")
+    is_score = ~numbers["name"].str.startswith("train/")
+    return [sorted(runs["run"]), numbers[is_score].to_csv()]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3 * PATIENCE)
+def test_a_killed_plan_goes_on_to_the_same_bits(tmp_path: Path) -> None:
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    with start(killed) as process:
+        end = time.monotonic() + PATIENCE
+        while not list(killed.glob("tiny/trials/*/metrics.json")):
+            assert time.monotonic() < end and process.poll() is None
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGKILL)
+    assert "2 trials to run" in finish(whole)
+    output = finish(killed)
+    assert "1 are finished already" in output or "2 trials to run" in output
+    assert read_results(killed) == read_results(whole)
+    assert (killed / "report/decoders.csv").exists()
+    assert "to run" not in finish(killed)  # a repeat trains nothing

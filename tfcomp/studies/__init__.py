@@ -1,1 +1,0 @@
-"""Studies of many finished runs, which only commands import."""

@@ -1,1 +1,0 @@
-"""Study of early numbers as predictors of the OOD error (none is)."""
