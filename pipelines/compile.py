@@ -30,7 +30,7 @@ def write_pipeline(settings: dict[str, Any]) -> int:
     if output.suffix not in (".yaml", ".yml"):
         raise ConfigError("output", "must end in .yaml", settings["output"])
     check_folder("output", str(output.parent))
-    profile = load_profile(settings["profile"], settings["trust_flagfile"])
+    profile = load_profile(settings["profile"], settings["plugins"])
     # The SDK is imported after the flags have been checked.
     from kfp import compiler
 

@@ -25,7 +25,7 @@ from reproduction import FLAGFILES
 from reproduction.verdicts import Rule
 from tfcomp.config import flagfiles
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.config.plugins import TRUST_FLAG
+from tfcomp.config.plugins import PLUGIN_FLAG
 from tfcomp.config.run_config import split_names
 from tfcomp.storage.code_version import hash_modules
 from tfcomp.sweeps.sweep_run import Sweep
@@ -39,7 +39,7 @@ PROFILE_FLAG = {
         "smoke",
         "What to train: smoke, quick, campaign, paper, or your own folder.",
     ),
-    **TRUST_FLAG,
+    **PLUGIN_FLAG,
 }
 SHIPPED = Path(__file__).parent / "profiles"
 LIBRARIES = ("tensorflow", "keras", "tensorflow-datasets", "numpy", "kfp")
@@ -154,7 +154,7 @@ def parse_profile(text: str) -> Profile:
     return Profile(**{**fields, "rules": make_rules(fields["rules"])})
 
 
-def load_profile(name: str, trust: bool = False) -> Profile:
+def load_profile(name: str, plugins: str = "") -> Profile:
     """Reads and checks a shipped profile or the one of a folder."""
     file = _find_rules(name)
     try:
@@ -164,10 +164,10 @@ def load_profile(name: str, trust: bool = False) -> Profile:
     shipped = content.pop("flagfiles", None)
     files = FLAGFILES / str(shipped) if shipped else file.parent
     parts: dict[str, list[str]] = {}
+    given = [f"--plugins={plugins}"] if plugins else []
     for path in sorted(files.glob("*.flags")):
-        parts[path.stem] = flagfiles.expand_flagfiles([f"--flagfile={path}"])
-        if trust:  # forgets that a file has set them
-            parts[path.stem] = list(map(str, parts[path.stem]))
+        arguments = [f"--flagfile={path}", *given]
+        parts[path.stem] = flagfiles.expand_flagfiles(arguments)
     profile = Profile(file.parent.name, parts, make_rules(content))
     sources = hash_modules(["tfcomp", "pipelines", *check_profile(profile)])
     code = " ".join([sources, *map(version, LIBRARIES)])

@@ -52,7 +52,7 @@ def check_and_run(settings: dict[str, Any]) -> int:
     """Checks all settings, then runs the steps."""
     scheduler = SchedulerOptions.from_flags(settings)
     check_folder("export_dir", settings["export_dir"])
-    profile = load_profile(settings["profile"], settings["trust_flagfile"])
+    profile = load_profile(settings["profile"], settings["plugins"])
     name = settings["pipeline_root"] or f"pipeline_runs/{profile.name}"
     check_folder("pipeline_root", name)
     root = Path(name).absolute()

@@ -79,7 +79,7 @@ def _choose_folder(paths: list[Path], settings: dict[str, Any]) -> Path:
         given = ",".join(map(str, paths))
         raise ConfigError("run", "must name different runs", given)
     for path, config in zip(paths, configs, strict=True):
-        admit_plugins(path, config.plugins, settings)
+        admit_plugins(path, config.plugins, settings["plugins"])
         if count := settings["between"]:
             refine(make_dataset(config), config.model.encoding, count)
     folder = paths[0] / "analysis"

@@ -33,7 +33,7 @@ def export_formats(settings: dict[str, Any]) -> int:
         raise ConfigError("run", "must name a run folder", "")
     path = Path(os.path.expanduser(settings["run"]))
     config = check_run(path)
-    admit_plugins(path, config.plugins, settings)
+    admit_plugins(path, config.plugins, settings["plugins"])
     # Of a run that was renamed, since another one may have its old name.
     name = os.path.basename(os.path.abspath(path))
     folder = Path(settings["output"], name)

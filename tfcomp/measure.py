@@ -46,7 +46,7 @@ def measure_all(paths: list[Path], settings: dict[str, Any]) -> int:
     for number, path in enumerate(paths, 1):
         print(f"[{number}/{len(paths)}] {path}", flush=True)
         try:
-            admit_plugins(path, check_run(path).plugins, settings)
+            admit_plugins(path, check_run(path).plugins, settings["plugins"])
             measure_run(path)
         except (ConfigError, RunError) as error:
             print(f"error: {error}", file=sys.stderr)

@@ -65,9 +65,12 @@ def write_profile(tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture
 def make_profile(write_profile: Callable[..., Path]) -> Callable[..., Profile]:
     """The profile that `write_profile` writes, loaded."""
-    return lambda *flags, **changes: load_profile(
-        str(write_profile(*flags, **changes)), trust=True
-    )
+
+    def make(*flags: str, plugins: str = "", **changes: str) -> Profile:
+        folder = write_profile(*flags, **changes)
+        return load_profile(str(folder), plugins)
+
+    return make
 
 
 @pytest.fixture

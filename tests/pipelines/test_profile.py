@@ -60,10 +60,10 @@ def test_code_is_part_of_a_profile(
     plugin = tmp_path / "my_parts.py"
     plugin.write_text("")
     monkeypatch.syspath_prepend(tmp_path)
-    with_plugin = make_profile("--plugins=my_parts")
+    with_plugin = make_profile(plugins="my_parts")
     plugin.write_text("# changed\n")
-    changed = make_profile("--plugins=my_parts")
-    assert make_profile("--plugins=my_parts") == changed
+    changed = make_profile(plugins="my_parts")
+    assert make_profile(plugins="my_parts") == changed
     assert len({plain.code, with_plugin.code, changed.code}) == 3
 
 
@@ -77,10 +77,10 @@ def test_plugins_of_a_profile_are_asked_for(
     (tmp_path / "evil_part_of_profile.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
     folder = write_profile("--plugins=evil_part_of_profile")
-    with pytest.raises(RunError, match="--trust_flagfile"):
+    with pytest.raises(RunError, match="command line"):
         profiles.load_profile(str(folder))
     assert not mark.exists()
-    profiles.load_profile(str(folder), trust=True)
+    profiles.load_profile(str(folder), plugins="evil_part_of_profile")
     assert mark.exists()
 
 

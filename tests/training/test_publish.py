@@ -14,7 +14,6 @@ import pytest
 
 from tfcomp import published
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.config.flagfiles import seal
 from tfcomp.config.run_config import RunConfig
 from tfcomp.evaluation import loading
 from tfcomp.evaluation.loading import load_published_run, load_run
@@ -262,9 +261,9 @@ def test_scores_must_be_those_of_the_model(
     (path / "metrics.json").write_text(metrics.replace(value, "0.001", 1))
     with pytest.raises(RunError, match="the model of this run has ood/mse="):
         publish_run(path, NAME, tmp_path / "new")
-    flags = (path / "run.flags").read_text().splitlines()[1:-1]
+    flags = (path / "run.flags").read_text().splitlines()
     lines = [f.replace("--plugins=", "--plugins=mine") for f in flags]
-    (path / "run.flags").write_text(seal("\n".join(lines) + "\n"))
+    (path / "run.flags").write_text("\n".join(lines))
     with pytest.raises(ConfigError, match="plugins cannot be published"):
         publish_run(path, NAME, tmp_path / "new")
     assert not (tmp_path / "new").exists()

@@ -39,7 +39,6 @@ class Command:
     def __call__(self, argv: Sequence[str]) -> int:
         table, purpose = self.table, self.purpose or ""
         values = table() if callable(table) else run_flags.make_flags(table)
-        run_flags.add_trust(values)
         if HELP & set(argv[1:]):
             joined = flagfiles.join_values(argv[1:], values)
             if plugins := flagfiles.find_value(joined, "plugins"):

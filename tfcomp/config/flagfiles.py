@@ -1,14 +1,7 @@
-"""Flagfiles, one flag a line, and comments that begin with # or //.
+"""Flagfiles: one flag a line, and comments that begin with # or //."""
 
-The first and last line of `run.flags` are a checksum: every flag has a default,
-so a file that lost lines would describe another run. Files of versions before
-0.2.0 have none.
-"""
-
-import hashlib
 import os
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from absl import flags
@@ -16,15 +9,13 @@ from absl import flags
 from tfcomp.config.errors import MAX_SHOWN, RunError, suggest
 
 SHIPPED = (Path(__file__).parents[1] / "flagfiles").resolve()
-_folders = [SHIPPED]  # where flagfiles are looked up by name
 SUFFIX = ".flags"
 # Flags that take positional arguments, separated by commas.
 TARGETS = ("runs", "run", "profile", "search", "embeddings")
-_SEAL = re.compile(r"^#= \d+ flags, sha256 [0-9a-f]{16}$", re.MULTILINE)
-
-
-class UntrustedFlag(str):
-    """A line of a flagfile that is not shipped (see `plugins`)."""
+# A flagfile may come from a stranger. What it must not do by itself: run code,
+# or connect to a machine that can run code here.
+COMMAND_LINE_ONLY = ("plugins", "scheduler")
+_folders = [SHIPPED]  # where flagfiles are looked up by name
 
 
 def add_folder(folder: Path) -> None:
@@ -33,24 +24,55 @@ def add_folder(folder: Path) -> None:
         _folders.append(folder)
 
 
-def expand_flagfiles(
-    arguments: Sequence[str], inside: tuple[Path, ...] = ()
+def expand_flagfiles(arguments: Sequence[str]) -> list[str]:
+    """Replaces every `--flagfile=PATH` by the lines of that file, in place.
+
+    Raises:
+        RunError: If a file does not exist, cannot be read or includes itself,
+            or if one that is not shipped sets a flag of `COMMAND_LINE_ONLY`
+            that the arguments themselves do not set.
+    """
+    given = {_split_flag(argument)[0] for argument in arguments}
+    return _expand(arguments, given, files=())
+
+
+def _expand(
+    arguments: Sequence[str], given: Collection[str], files: tuple[Path, ...]
 ) -> list[str]:
-    """Replaces every `--flagfile=PATH` by the lines of that file, in place."""
+    """Expands arguments, which are lines of the last of the nested `files`."""
+    beside = [path.parent for path in files[-1:]]
+    is_foreign = bool(files) and not _is_shipped(files[-1])
     expanded: list[str] = []
     for argument in arguments:
-        name, _, path = argument.partition("=")
-        if name not in ("--flagfile", "-flagfile"):
+        name, value = _split_flag(argument)
+        if name == "flagfile":
+            file = _find_flagfile(value, beside)
+            if file in files:
+                raise RunError(f"--flagfile includes itself: {value!r}")
+            lines = _read_flag_lines(file)
+            expanded += _expand(lines, given, (*files, file))
+        elif is_foreign and name in COMMAND_LINE_ONLY:
+            # The command line decides; an empty value asks for nothing.
+            if value and name not in given:
+                raise RunError(
+                    f"{files[-1]} has {argument}: if you trust it, say so on "
+                    "the command line"
+                )
+        else:
             expanded.append(argument)
-            continue
-        found = _find_flagfile(path.strip(), [p.parent for p in inside[-1:]])
-        if found in inside:
-            raise RunError(f"--flagfile includes itself: {path!r}")
-        files = (*inside, found)
-        lines = expand_flagfiles(_read_flag_lines(found), files)
-        is_shipped = all(not set(_folders).isdisjoint(f.parents) for f in files)
-        expanded += lines if is_shipped else map(UntrustedFlag, lines)
     return expanded
+
+
+def _split_flag(argument: str) -> tuple[str, str]:
+    """Splits `--name=value`; a flag without a value is switched on."""
+    name, equals, value = argument.lstrip("-").partition("=")
+    if equals:
+        return name, value.strip()
+    return name, "" if name == "flagfile" else "true"
+
+
+def _is_shipped(file: Path) -> bool:
+    return any(folder in file.parents for folder in _folders)
 
 
 def find_value(expanded: Sequence[str], flag: str) -> str:
@@ -98,8 +120,6 @@ def _read_flag_lines(path: Path) -> list[str]:
         text = path.read_text("utf-8-sig")  # editors of Windows begin so
     except (OSError, UnicodeDecodeError) as error:
         raise RunError(f"--flagfile must be readable text: {error}") from error
-    if damage := find_damage(text):
-        raise RunError(f"{path} is damaged ({damage})")
     lines = split_lines(text)
     for line in lines:
         if not line.startswith("-"):
@@ -112,28 +132,6 @@ def split_lines(text: str) -> list[str]:
     """Returns the lines of a flagfile that are no comments."""
     stripped = (line.strip() for line in text.splitlines())
     return [ln for ln in stripped if ln and not ln.startswith(("#", "//"))]
-
-
-def seal(text: str) -> str:
-    """Returns a flagfile with the checksum of its flags around it."""
-    line = _format_seal(text)
-    return f"{line}\n{text}{line}\n"
-
-
-def find_damage(text: str) -> str:
-    """Returns the reason why a flagfile was changed or cut, or nothing."""
-    if set(_SEAL.findall(text)) <= {_format_seal(text)}:
-        return ""
-    return (
-        "lines are missing or were changed; if you changed them, remove "
-        "the lines that begin with #="
-    )
-
-
-def _format_seal(text: str) -> str:
-    lines = split_lines(text)
-    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
-    return f"#= {len(lines)} flags, sha256 {digest[:16]}"
 
 
 def expand_positionals(
@@ -163,15 +161,26 @@ def join_values(
     arguments: Sequence[str], values: flags.FlagValues
 ) -> list[str]:
     """Rewrites `--flag value` as `--flag=value`; other words stay."""
-    joined, rest = [], [*arguments]
+    joined: list[str] = []
+    rest = list(arguments)
     while rest:
-        argument, *rest = rest
-        name = argument.lstrip("-")
-        known = [n for n in (name, name.removeprefix("no")) if n in values]
-        # A plugin that is imported later may declare an unknown switch.
-        is_alone = not known and "".join(rest[:1]).startswith("--")
-        is_switch = is_alone or any(values[n].boolean for n in known)
-        if argument[:1] == "-" and name and "=" not in name and not is_switch:
-            argument, rest = "=".join([argument, *rest[:1]]), rest[1:]
+        argument = rest.pop(0)
+        following = rest[0] if rest else ""
+        if _needs_value(argument, following, values) and rest:
+            argument = f"{argument}={rest.pop(0)}"
         joined.append(argument)
     return joined
+
+
+def _needs_value(
+    argument: str, following: str, values: flags.FlagValues
+) -> bool:
+    """Returns True for a flag whose value is the following argument."""
+    name = argument.lstrip("-")
+    if not name or not argument.startswith("-") or "=" in name:
+        return False
+    known = [n for n in (name, name.removeprefix("no")) if n in values]
+    if not known:
+        # A plugin that is imported later may declare it, as a switch or not.
+        return not following.startswith("--")
+    return not any(values[n].boolean for n in known)

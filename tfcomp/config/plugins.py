@@ -1,37 +1,16 @@
-"""Imports plugins, registers their parts, refuses flags that files may not set.
-
-Plugins are modules of users that register their own parts: they run code. A
-flagfile or a finished run may come from another person. A flag that runs code,
-connects to another machine or removes a run must stand on the command line once
-more, or --trust_flagfile must.
-"""
+"""Plugins: modules of users that register their own parts, and registries."""
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tfcomp.config.errors import ConfigError, RunError, describe_plugin_error
-from tfcomp.config.flagfiles import UntrustedFlag
 from tfcomp.config.own_settings import IMPORTING
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import split_names
 
-GUARDED = {
-    "plugins": "imports code",
-    "scheduler": "connects to another machine, which can run code here",
-    "cluster": "starts jobs",
-    "overwrite": "removes a run",
-}
-TRUST = "trust_flagfile"
-TRUST_FLAG = {
-    TRUST: (
-        False,
-        "Do what flagfiles and runs ask for, even if it imports code, "
-        "connects to other machines or removes a run.",
-    )
-}
 # Flag of the commands that load runs.
 PLUGIN_FLAG = {"plugins": ("", "Modules with parts of your own; as in train.")}
 
@@ -56,44 +35,25 @@ def import_plugins(modules: str) -> None:
             IMPORTING.pop()
 
 
-def admit_plugins(
-    run: Path, modules: str, flags: Mapping[str, Any] | None = None
-) -> None:
-    """Refuses a run unless its plugins are imported, or `flags` allow it."""
-    if flags is not None:
-        import_plugins(flags["plugins"])
-        import_plugins(modules if flags.get(TRUST) else "")
-    if missing := [n for n in split_names(modules) if n not in sys.modules]:
-        cure = "" if flags is not None else f"import {', '.join(missing)} first"
-        raise make_refusal(f"--run={run}", "plugins", ",".join(missing), cure)
+def admit_plugins(run: Path, modules: str, given: str = "") -> None:
+    """Imports the plugins that the user names, and no others of a run.
 
+    Args:
+        run: A run folder, which may come from a stranger.
+        modules: The plugins that its flags name, separated by commas.
+        given: The plugins that the user names, separated by commas.
 
-def check_untrusted(arguments: Sequence[str]) -> None:
-    """Refuses guarded flags that only a file sets, in expanded arguments."""
-    foreign = [a for a in arguments if isinstance(a, UntrustedFlag)]
-    others = (a for a in arguments if not isinstance(a, UntrustedFlag))
-    given = set(map(_split_flag, others))
-    for name, value in map(_split_flag, foreign):
-        if name.removeprefix("no") == TRUST:
-            raise RunError(f"a flagfile cannot say --{name}")
-        is_on = name in GUARDED and value not in ("", "false", "f", "0")
-        if is_on and not given & {(name, value), (TRUST, "true")}:
-            raise make_refusal("a flagfile", name, value)
-
-
-def make_refusal(place: str, name: str, value: str, cure: str = "") -> RunError:
-    """Returns the error for a flag that a file sets and the user does not."""
-    cure = cure or f"add --{name}={value} or --trust_flagfile"
-    why = f"which {GUARDED[name]}: if you trust it, {cure}"
-    return RunError(f"{place} has --{name}={value}, {why}")
-
-
-def _split_flag(argument: str) -> tuple[str, str]:
-    name, equals, value = argument.lstrip("-").partition("=")
-    value = value.strip() if equals else "true"
-    if name in (TRUST, "overwrite"):
-        value = {"1": "true", "t": "true"}.get(value.lower(), value.lower())
-    return name, value
+    Raises:
+        RunError: If a plugin of the run is not imported by then.
+    """
+    import_plugins(given)
+    missing = [name for name in split_names(modules) if name not in sys.modules]
+    if missing:
+        names = ",".join(missing)
+        raise RunError(
+            f"--run={run} was trained with --plugins={names}: if you trust "
+            "this code, say so on the command line, or import it first"
+        )
 
 
 class Entry(NamedTuple):

@@ -66,22 +66,13 @@ def define_run_flags(modules: str = "") -> flags.FlagValues:
 def parse_flags(
     arguments: Sequence[str], values: flags.FlagValues
 ) -> dict[str, Any]:
-    """Parses arguments, imports their plugins, refuses untrusted flags."""
-    add_trust(values)
+    """Parses arguments and imports the plugins that they name."""
     expanded = expand_flagfiles(join_values(arguments, values))
-    plugins.check_untrusted(expanded)
     modules = find_value(expanded, "plugins") if "plugins" in values else ""
     plugins.import_plugins(modules)
     if "dataset" in values:  # the flags of a run
         add_declared(modules, values)
     return _parse_expanded(expanded, values)
-
-
-def add_trust(values: flags.FlagValues) -> None:
-    """Adds --trust_flagfile where a flag is guarded."""
-    is_guarded = not plugins.GUARDED.keys().isdisjoint(values)
-    if is_guarded and plugins.TRUST not in values:
-        make_flags(plugins.TRUST_FLAG, values)
 
 
 def parse_record(lines: Sequence[str]) -> dict[str, Any]:

@@ -12,13 +12,9 @@ from tfcomp.config.errors import ConfigError
 NOUNS = dict(
     int="an integer", float="a number", bool="true or false", str="a string"
 )
-# Characters that are not shown, or change the direction of text; surrogates,
-# which no file in UTF-8 can hold.
-CONTROLS = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
-    "\ud800-\udfff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
-)
+# Control characters and line ends, which would break the lines of a flagfile or
+# move a terminal's cursor; surrogates, which no file in UTF-8 can hold.
+CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 NO_CONTROLS = "text without control characters"
 # The largest value of a setting that declares no bound of its own.
 LARGEST = {int: 10**7, float: 1e30}

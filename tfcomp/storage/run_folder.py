@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tfcomp.config.errors import ConfigError, RunError, describe_refusal
-from tfcomp.config.flagfiles import find_damage, seal, split_lines
+from tfcomp.config.flagfiles import split_lines
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import format_flags, parse_record
 from tfcomp.storage import files
@@ -50,7 +50,7 @@ def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
             # Last, since it tells whose folder this is.
             (path / FLAGS_FILE).unlink(missing_ok=True)
         if not (path / FLAGS_FILE).exists():
-            text = seal(header + format_flags(config))
+            text = header + format_flags(config)
             files.write_text(path / FLAGS_FILE, text)
     except BaseException:
         lock.close()
@@ -112,11 +112,10 @@ def read_flags(path: Path) -> dict[str, Any]:
 
 
 def read_flags_text(path: Path) -> str:
-    """Returns the text of `run.flags`; DamagedFileError if lines are lost."""
+    """Returns the text of `run.flags`; DamagedFileError if it has no flags."""
     text = files.read_text(path / FLAGS_FILE)
-    damage = find_damage(text) if split_lines(text) else "it has no flags"
-    if damage:
-        raise DamagedFileError(path / FLAGS_FILE, damage)
+    if not split_lines(text):
+        raise DamagedFileError(path / FLAGS_FILE, "it has no flags")
     return text
 
 

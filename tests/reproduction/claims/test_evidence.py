@@ -9,7 +9,6 @@ import matplotlib
 import pandas
 import PIL.Image
 import pytest
-from tests.reproduction.claims.planted import make_study, plant_claim
 
 from reproduction.claims import read_evidence
 from reproduction.claims.claim_pictures import draw_claims
@@ -17,6 +16,7 @@ from reproduction.claims.command import judge_all, list_rows, make_tables
 from reproduction.claims.evidence import pack_evidence
 from reproduction.decoders import command as decoders
 from reproduction.decoders import report
+from tests.reproduction.claims.planted import make_study, plant_claim
 from tfcomp import study
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.storage.files import write_csv

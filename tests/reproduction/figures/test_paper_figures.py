@@ -6,13 +6,6 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from tests.reproduction.claims.planted import (
-    Planted,
-    Run,
-    gather,
-    make_run,
-    make_study,
-)
 
 from reproduction.claims import Evidence, read_evidence
 from reproduction.figures import command, network_pictures, score_pictures
@@ -23,6 +16,13 @@ from reproduction.figures.paper_figure import (
     read_figures,
 )
 from reproduction.figures.score_pictures import DATA, STAGES
+from tests.reproduction.claims.planted import (
+    Planted,
+    Run,
+    gather,
+    make_run,
+    make_study,
+)
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.flagfiles import SHIPPED, SUFFIX
 from tfcomp.config.run_config import RunConfig
