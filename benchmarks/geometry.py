@@ -17,11 +17,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.analysis.jacobians import (
-    BATCH_SIZE,
-    compute_stage_metrics,
-    evaluate_in_batches,
-)
+from tfcomp.metrics.jacobians import BATCH_SIZE, compute_stage_metrics
+from tfcomp.models.stages import evaluate_in_batches
 
 GRID_SIZE = 28
 WIDTH = 64

@@ -51,7 +51,7 @@ def measure(path: Path) -> None:
     say("checked, without TensorFlow")
     from tfcomp.datasets import make_dataset
     from tfcomp.datasets.batches import make_batches
-    from tfcomp.evaluation.evaluator import Evaluator
+    from tfcomp.metrics.evaluator import Evaluator
     from tfcomp.models.stages import make_model
     from tfcomp.training.fit import compile_model
 

@@ -34,7 +34,7 @@ LONG = (
 QUICK = TESTS / "quick.txt"
 # Modules with parts that users register and that need no flag.
 OWN_PARTS = (
-    "tfcomp.evaluation.metrics",
+    "tfcomp.metrics.registry",
     "tfcomp.report.page",
     "tfcomp.config.plugins",
 )

@@ -13,12 +13,12 @@ import tensorflow as tf
 
 import tfcomp
 from reproduction.claims.all_claims import CLAIMS
-from tfcomp.analysis.geometry import compute_factorization
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.evaluation.derivatives import choose_jacobian
-from tfcomp.evaluation.evaluator import Evaluator
+from tfcomp.metrics.derivatives import choose_jacobian
+from tfcomp.metrics.evaluator import Evaluator
+from tfcomp.metrics.geometry import compute_factorization
 from tfcomp.models.stages import make_model
 from tfcomp.training.export import export_model
 

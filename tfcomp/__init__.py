@@ -26,13 +26,13 @@ _LAZY = {
     "report.representations": "evaluate_embeddings evaluate_encoder",
     "report.page": "register_section",
     "report.table_plots": "plot_curves plot_scores",
-    "evaluation.readers": "Reader train_reader",
-    "evaluation.metrics": "register_measure",
+    "representations.readers": "Reader train_reader",
+    "metrics.registry": "register_measure",
     "tables": "load_sweep read_runs",
 }
 _WITH_TENSORFLOW = (
     "report.model_report report.models report.representations "
-    "evaluation.readers"
+    "representations.readers"
 ).split()
 __all__ = sorted(" ".join(_LAZY.values()).split())
 

@@ -8,10 +8,8 @@ from tfcomp.config.errors import RunError as RunError
 from tfcomp.config.plugins import register_callback as register_callback
 from tfcomp.config.run_config import RunConfig as RunConfig
 from tfcomp.datasets.factor_table import FactorTable as FactorTable
-from tfcomp.evaluation.metrics import register_measure as register_measure
-from tfcomp.evaluation.readers import Reader as Reader
-from tfcomp.evaluation.readers import train_reader as train_reader
 from tfcomp.figures.exhibits import Exhibit as Exhibit
+from tfcomp.metrics.registry import register_measure as register_measure
 from tfcomp.report.model_report import ModelReport as ModelReport
 from tfcomp.report.models import evaluate as evaluate
 from tfcomp.report.models import load_published as load_published
@@ -24,6 +22,8 @@ from tfcomp.report.representations import (
 from tfcomp.report.representations import evaluate_encoder as evaluate_encoder
 from tfcomp.report.table_plots import plot_curves as plot_curves
 from tfcomp.report.table_plots import plot_scores as plot_scores
+from tfcomp.representations.readers import Reader as Reader
+from tfcomp.representations.readers import train_reader as train_reader
 from tfcomp.tables import load_sweep as load_sweep
 from tfcomp.tables import read_runs as read_runs
 

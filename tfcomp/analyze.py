@@ -13,7 +13,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tfcomp.analysis.manifolds import UMAP_HINT, has_umap
 from tfcomp.config.command import Command, exit_on_user_error
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins, import_plugins
@@ -21,7 +20,8 @@ from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import split_names
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.views import refine
-from tfcomp.evaluation.verbalize import is_hash, name_runs, to_file_name
+from tfcomp.metrics.manifolds import UMAP_HINT, has_umap
+from tfcomp.report.verbalize import is_hash, name_runs, to_file_name
 from tfcomp.storage.files import make_folder, refuse_link, refuse_links
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_folder import check_run
@@ -57,8 +57,8 @@ def analyze_runs(settings: dict[str, Any]) -> int:
     sections = choose_sections(split_names(settings["sections"]))
     make_folder(folder)
     with start_tensorflow():
-        from tfcomp.evaluation.loading import load_run
-        from tfcomp.evaluation.run_analysis import RunAnalysis
+        from tfcomp.metrics.run_analysis import RunAnalysis
+        from tfcomp.models.loading import load_run
         from tfcomp.report.report_build import build_report
     runs = [RunAnalysis(load_run(path)) for path in paths]
     build_report(runs, folder, sections, settings["between"])

@@ -20,7 +20,7 @@ import tfcomp
 from tfcomp.config.command import Command
 from tfcomp.config.errors import ConfigError, suggest
 from tfcomp.config.run_config import split_names
-from tfcomp.evaluation.metrics import adopt_metrics, find_limits
+from tfcomp.metrics.registry import adopt_metrics, find_limits
 from tfcomp.statistics import seed_statistics
 from tfcomp.storage.files import make_folder, write_table, write_text
 from tfcomp.storage.output_folders import check_folder

@@ -41,7 +41,7 @@ def export_formats(settings: dict[str, Any]) -> int:
     names = split_names(settings["format"])
     check_formats(names)
     with start_tensorflow():
-        from tfcomp.evaluation.loading import load_run
+        from tfcomp.models.loading import load_run
         from tfcomp.training.export import format_hub_card
 
         run, readme = load_run(path), folder / "README.md"

@@ -16,7 +16,7 @@ from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import split_names
-from tfcomp.evaluation.metrics import is_measured
+from tfcomp.metrics.registry import is_measured
 from tfcomp.storage.run_folder import check_run, find_runs
 
 FLAGS = {
@@ -41,7 +41,7 @@ def measure_all(paths: list[Path], settings: dict[str, Any]) -> int:
     with start_tensorflow():
         import keras
 
-        from tfcomp.evaluation.run_metrics import measure_run
+        from tfcomp.metrics.run_metrics import measure_run
     failed = 0
     for number, path in enumerate(paths, 1):
         print(f"[{number}/{len(paths)}] {path}", flush=True)

@@ -18,7 +18,7 @@ from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags, make_flags
 from tfcomp.datasets import Dataset, make_dataset, notes, solvable
-from tfcomp.evaluation.verbalize import format_references
+from tfcomp.report.verbalize import format_references
 
 SHOWN = 5  # images of a list in words
 METRIC_NOTE = (
@@ -70,7 +70,7 @@ def _find_facts(dataset: Dataset) -> tuple[dict[str, Any], str]:
     """Returns entries of `metrics.json`, and why there may be none."""
     try:
         with quiet_startup():
-            from tfcomp.evaluation.reference_scores import score_references
+            from tfcomp.metrics.reference_scores import score_references
 
             dataset.prepare()
             facts = {

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tfcomp.config.command import Command, exit_on_user_error
-from tfcomp.evaluation.metrics import list_leading
+from tfcomp.metrics.registry import list_leading
 from tfcomp.storage.output_folders import check_run_folders, list_versions
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.sweep_run import define_flags, make_sweep

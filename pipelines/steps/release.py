@@ -18,11 +18,11 @@ from pipelines.profile import check_profile, parse_profile
 from pipelines.steps import list_files, run_step
 from pipelines.steps.evaluator import LINEAGE
 from pipelines.steps.training import find_candidate
-from tfcomp.analysis.jacobians import compute_stage_metrics
 from tfcomp.config.errors import RunError
 from tfcomp.datasets import Dataset
-from tfcomp.evaluation.derivatives import choose_jacobian
-from tfcomp.evaluation.loading import LoadedRun, load_run
+from tfcomp.metrics.derivatives import choose_jacobian
+from tfcomp.metrics.jacobians import compute_stage_metrics
+from tfcomp.models.loading import LoadedRun, load_run
 from tfcomp.models.stages import make_stage_model
 from tfcomp.storage.code_version import hash_files
 from tfcomp.storage.output_folders import add_version, is_copy, list_versions

@@ -56,7 +56,7 @@ def find_candidate(runs_dir: str, evaluation: str) -> tuple[Path, Path]:
     if versions := list_versions(folder):
         return run, versions[-1]
     with start_tensorflow():
-        from tfcomp.evaluation.loading import load_run
+        from tfcomp.models.loading import load_run
         from tfcomp.training.export import export_scored
 
     found = load_run(run)

@@ -18,7 +18,7 @@ from reproduction.claims.own_checks import OWN_CHECKS, read_deviation
 from reproduction.groups import Group
 from reproduction.verdicts import Rule, above, below
 from tfcomp.statistics import estimates
-from tfcomp.statistics.metric import Limits
+from tfcomp.statistics.limits import Limits
 
 if TYPE_CHECKING:
     from pandas import Series

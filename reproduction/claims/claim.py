@@ -13,7 +13,7 @@ from reproduction.groups import Group
 from reproduction.selection import Setting
 from reproduction.verdicts import Rule, below
 from tfcomp.statistics import estimates
-from tfcomp.statistics.metric import Limits
+from tfcomp.statistics.limits import Limits
 from tfcomp.tables.flatten import END, START
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from reproduction.claims.claim import Case, Check, Checks, Gate, Number
 from reproduction.claims.evidence import FIRST, FRESH, Evidence
 from reproduction.groups import Group
 from reproduction.verdicts import Rule, Verdict
-from tfcomp.evaluation.metrics import find_limits
+from tfcomp.metrics.registry import find_limits
 from tfcomp.statistics.estimates import Estimate
-from tfcomp.statistics.metric import REAL
+from tfcomp.statistics.limits import REAL
 from tfcomp.statistics.seed_statistics import adjust_by_holm
 from tfcomp.tables.flatten import END, MEASURED
 

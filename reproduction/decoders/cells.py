@@ -19,7 +19,7 @@ import pandas as pd
 
 from reproduction.verdicts import MIN_SEEDS, Verdict, above, combine, judge
 from tfcomp.statistics.estimates import estimate_mean
-from tfcomp.statistics.metric import AT_MOST_ONE
+from tfcomp.statistics.limits import AT_MOST_ONE
 from tfcomp.statistics.seed_statistics import choose_flags
 from tfcomp.tables import Results
 from tfcomp.tables.flatten import NO_FLAGS

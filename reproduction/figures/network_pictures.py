@@ -12,16 +12,16 @@ import numpy as np
 
 from reproduction.figures.paper_figure import Drawer, Drawn, PaperFigure
 from tfcomp.datasets.views import make_map, restore
-from tfcomp.evaluation.loading import load_published_run, load_run
-from tfcomp.evaluation.pictures import (
+from tfcomp.figures.exhibits import Exhibit
+from tfcomp.figures.image_rows import draw_rows
+from tfcomp.figures.pictures import (
     choose_spread,
     describe_points,
     get_pixel_mask,
 )
-from tfcomp.evaluation.run_analysis import RunAnalysis
-from tfcomp.figures.exhibits import Exhibit
-from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.unit_plots import draw_tuning
+from tfcomp.metrics.run_analysis import RunAnalysis
+from tfcomp.models.loading import load_published_run, load_run
 from tfcomp.report import gap_section, kernel_section, stage_section
 from tfcomp.report.page import make_exhibit
 from tfcomp.report.part_section import show_embedding, try_umap

@@ -12,8 +12,6 @@ from reproduction.thresholds.command import make_exhibits
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset
-from tfcomp.evaluation.metrics import find_limits
-from tfcomp.evaluation.pictures import choose_spread, get_pixel_mask
 from tfcomp.figures.curve_plots import (
     draw_curve_panels,
     draw_stage_panels,
@@ -21,9 +19,11 @@ from tfcomp.figures.curve_plots import (
 )
 from tfcomp.figures.estimate_plots import draw_contours
 from tfcomp.figures.image_rows import draw_rows
+from tfcomp.figures.pictures import choose_spread, get_pixel_mask
+from tfcomp.metrics.registry import find_limits
 from tfcomp.report.table_plots import average, draw_score_panels, list_by_seed
 from tfcomp.statistics.estimates import estimate_geometric
-from tfcomp.statistics.metric import POSITIVE, REAL
+from tfcomp.statistics.limits import POSITIVE, REAL
 
 SEEDS = "seeds that fit ID (where none does, all)"
 VOLUME = "log_volume_difference"

@@ -112,7 +112,7 @@ def train_and_score(config: RunConfig) -> Scores:
     import keras
     import tensorflow as tf
 
-    from tfcomp.evaluation.point_scores import evaluate_images
+    from tfcomp.metrics.point_scores import evaluate_images
     from tfcomp.training.fit import fit_without_pause
     from tfcomp.training.prepared_models import (
         make_model,

@@ -21,9 +21,9 @@ import tensorflow as tf
 from tfcomp import analyze
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.evaluation.evaluator import Evaluator
-from tfcomp.evaluation.loading import load_run
 from tfcomp.figures.exhibits import figure_to_pdf
+from tfcomp.metrics.evaluator import Evaluator
+from tfcomp.models.loading import load_run
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:

@@ -9,11 +9,11 @@ import pytest
 
 import tfcomp
 from tfcomp import solvable
-from tfcomp.analysis.scores import average_scores, score_images
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.evaluation.point_scores import evaluate_images
+from tfcomp.metrics.point_scores import evaluate_images
+from tfcomp.metrics.scores import average_scores, score_images
 from tfcomp.train import train_run
 
 DATA = ("--dataset=sprites", "--grid_size=12", "--sprite_sizes=3,2,4,3,2")

@@ -9,8 +9,8 @@ import pytest
 from tfcomp import measure
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.evaluation import metrics as files
-from tfcomp.evaluation.loading import load_run
+from tfcomp.metrics import registry as files
+from tfcomp.models.loading import load_run
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.run_folder import find_runs, read_metrics
 
@@ -74,7 +74,7 @@ def test_a_damaged_run_does_not_stop_the_others(
             raise ConfigError("data", "must be a file", "gone.npz")
         files.write_run_metrics(load_run(run).path, {"stages": []})
 
-    monkeypatch.setattr("tfcomp.evaluation.run_metrics.measure_run", fake)
+    monkeypatch.setattr("tfcomp.metrics.run_metrics.measure_run", fake)
     scores = read_metrics(trials / "ab12")
     older = scores | {"measures": {"version": "older", "stages": []}}
     (trials / "ab12" / "metrics.json").write_text(json.dumps(older))

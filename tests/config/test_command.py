@@ -92,7 +92,7 @@ def test_help_imports_nothing_heavy() -> None:
         "    main = importlib.import_module(f'tfcomp.{name}').main\n"
         "    assert main([name, '--help']) == 0, name\n"
         "    assert not heavy & set(sys.modules), name\n"
-        "from tfcomp.evaluation.metrics import list_metrics\n"
+        "from tfcomp.metrics.registry import list_metrics\n"
         "assert list_metrics() and 'matplotlib' not in sys.modules\n"
         "import tfcomp.sweeps.sweep_page\n"  # of a sweep's main process
         "heavy = {'tensorflow', 'keras', 'fontTools.subset', 'scipy.stats',\n"

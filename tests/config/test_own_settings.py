@@ -12,8 +12,8 @@ from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.own_settings import declare_setting
 from tfcomp.config.plugins import admit_plugins
 from tfcomp.config.run_config import RunConfig, make_config
-from tfcomp.evaluation.verbalize import name_runs
-from tfcomp.statistics.metric import REAL
+from tfcomp.report.verbalize import name_runs
+from tfcomp.statistics.limits import REAL
 from tfcomp.statistics.seed_statistics import summarize
 from tfcomp.sweeps.sweep_run import define_flags, make_sweep
 from tfcomp.tables.flatten import NO_FLAGS

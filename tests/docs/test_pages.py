@@ -10,7 +10,7 @@ import pytest
 
 import tfcomp
 from tests.docs.page_blocks import ROOT
-from tfcomp.evaluation.metrics import list_metrics
+from tfcomp.metrics.registry import list_metrics
 
 TITLES = {
     "Scores of images": ("image",),

@@ -35,7 +35,7 @@ def format_sum(models: list[Published]) -> str:
 
 
 def measure_load(name: str) -> str:
-    from tfcomp.evaluation.loading import load_published_run
+    from tfcomp.models.loading import load_published_run
 
     start = time.process_time()  # whatever else the machine does
     load_published_run(name, str(FOLDER))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tfcomp
-from tfcomp.evaluation.kept_outputs import write_outputs
+from tfcomp.figures.kept_outputs import write_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,10 +10,9 @@ import pytest
 import tfcomp
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.evaluation.loading import LoadedRun
-from tfcomp.evaluation.projector import write_projections
-from tfcomp.evaluation.run_analysis import RunAnalysis
-from tfcomp.evaluation.verbalize import describe_common, name_runs
+from tfcomp.figures.projector import write_projections
+from tfcomp.metrics.run_analysis import RunAnalysis
+from tfcomp.models.loading import LoadedRun
 from tfcomp.models.stages import make_model
 from tfcomp.report.report_build import make_answer
 from tfcomp.report.run_exhibits import group_runs, rename_runs
@@ -29,6 +28,7 @@ from tfcomp.report.score_table import (
     read_scored,
     score_runs,
 )
+from tfcomp.report.verbalize import describe_common, name_runs
 
 HASHES = ("0123456789abcdef", "fedcba9876543210", "00112233aabbccdd")
 

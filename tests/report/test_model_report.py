@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import tfcomp
-from tfcomp.analysis.jacobians import compute_stage_jacobians
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
+from tfcomp.metrics.jacobians import compute_stage_jacobians
 from tfcomp.models.stages import make_stage_model
 
 CLASSES = np.stack(

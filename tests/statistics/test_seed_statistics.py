@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from tfcomp.evaluation.metrics import find_limits
+from tfcomp.metrics.registry import find_limits
 from tfcomp.statistics import seed_statistics
-from tfcomp.statistics.metric import CORRELATION, POSITIVE, REAL, SHARE, Limits
+from tfcomp.statistics.limits import CORRELATION, POSITIVE, REAL, SHARE, Limits
 from tfcomp.statistics.seed_statistics import choose_flags, compute_interval
 
 # Numbers of users whose intervals could not be.

@@ -20,11 +20,11 @@ import yaml
 import tfcomp
 from tests.conftest import make_smoke_config
 from tfcomp import export
-from tfcomp.analysis.jacobians import compute_stage_jacobians
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Factor, FactorSpace, make_dataset
-from tfcomp.evaluation.loading import LoadedRun, load_run
+from tfcomp.metrics.jacobians import compute_stage_jacobians
+from tfcomp.models.loading import LoadedRun, load_run
 from tfcomp.models.stages import make_model, make_stage_model
 from tfcomp.storage.output_folders import list_versions
 from tfcomp.storage.run_folder import read_metrics

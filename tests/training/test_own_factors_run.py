@@ -10,10 +10,10 @@ from tests.own_factors import REGIONS
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.evaluation.loading import LoadedRun, load_run
-from tfcomp.evaluation.projector import write_projections
-from tfcomp.evaluation.run_analysis import RunAnalysis
-from tfcomp.evaluation.run_metrics import compute_metrics
+from tfcomp.figures.projector import write_projections
+from tfcomp.metrics.run_analysis import RunAnalysis
+from tfcomp.metrics.run_metrics import compute_metrics
+from tfcomp.models.loading import LoadedRun, load_run
 from tfcomp.models.stages import make_model
 from tfcomp.training.experiment import train_and_evaluate
 

@@ -15,10 +15,10 @@ from tfcomp.config.plugins import Entry
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import list_flag_lines, parse_config
 from tfcomp.datasets import Dataset, make_dataset
-from tfcomp.evaluation.loading import load_run
-from tfcomp.evaluation.run_metrics import make_analysis, measure_run
+from tfcomp.metrics.run_metrics import make_analysis, measure_run
 from tfcomp.models import MODELS
 from tfcomp.models.acting_starts import find_background
+from tfcomp.models.loading import load_run
 from tfcomp.sweeps.worker_task import run_trial
 from tfcomp.training import callbacks, prepared_models
 from tfcomp.training.experiment import train_and_evaluate

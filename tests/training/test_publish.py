@@ -15,8 +15,8 @@ import pytest
 from tfcomp import published
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.evaluation import loading
-from tfcomp.evaluation.loading import load_published_run, load_run
+from tfcomp.models import loading
+from tfcomp.models.loading import load_published_run, load_run
 from tfcomp.report.model_report import ModelReport
 from tfcomp.storage import published_folder
 from tfcomp.storage.published_folder import FILES, SUMS_FILE

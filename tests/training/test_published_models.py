@@ -7,8 +7,8 @@ import pytest
 
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_flags import parse_config
-from tfcomp.evaluation.loading import load_published_run, load_run
 from tfcomp.models.acting import clear_candidates
+from tfcomp.models.loading import load_published_run, load_run
 from tfcomp.storage.published_folder import DEFAULT, list_published
 from tfcomp.training.experiment import describe_environment, train_and_evaluate
 from tfcomp.training.publish import check_scores, score_stored

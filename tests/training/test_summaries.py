@@ -15,7 +15,7 @@ from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from tensorboard.util import tensor_util
 
 from tfcomp.config.run_config import RunConfig
-from tfcomp.evaluation.metrics import list_metrics
+from tfcomp.metrics.registry import list_metrics
 from tfcomp.training.monitor import History, read_history
 
 STAGES = ["code", "stage_0", "stage_1", "stage_2", "image"]

@@ -16,21 +16,21 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from tfcomp.analysis.superposition import superpose
 from tfcomp.datasets.solvable import certify_dataset
 from tfcomp.datasets.tables import VectorDataset
 from tfcomp.datasets.views import MAX_EXPLORED, from_contrast
-from tfcomp.evaluation.kept_outputs import read_outputs
-from tfcomp.evaluation.metrics import list_metrics
-from tfcomp.evaluation.pictures import label_error
-from tfcomp.evaluation.point_scores import (
+from tfcomp.figures.exhibits import make_sprite, pack_bytes, round_numbers
+from tfcomp.figures.kept_outputs import read_outputs
+from tfcomp.figures.pictures import label_error
+from tfcomp.metrics.point_scores import (
     compute_error_ratio,
     divide,
     score_points,
 )
-from tfcomp.evaluation.reference_scores import draw_references
-from tfcomp.evaluation.run_analysis import RunAnalysis
-from tfcomp.figures.exhibits import make_sprite, pack_bytes, round_numbers
+from tfcomp.metrics.reference_scores import draw_references
+from tfcomp.metrics.registry import list_metrics
+from tfcomp.metrics.run_analysis import RunAnalysis
+from tfcomp.metrics.superposition import superpose
 from tfcomp.report.page import TEMPLATES, render_template
 from tfcomp.report.run_exhibits import rename_runs
 from tfcomp.storage.files import write_text

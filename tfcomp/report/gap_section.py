@@ -5,15 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from tfcomp.analysis import interpolation
-from tfcomp.analysis.interpolation import Interpolation
 from tfcomp.datasets.grid_maps import Curve
-from tfcomp.evaluation import pictures
-from tfcomp.evaluation.image_metrics import compute_ssim
-from tfcomp.evaluation.run_analysis import RunAnalysis
+from tfcomp.figures import pictures
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
+from tfcomp.metrics import interpolation
+from tfcomp.metrics.image_metrics import compute_ssim
+from tfcomp.metrics.interpolation import Interpolation
+from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.report import run_exhibits
 from tfcomp.report.page import Section, make_exhibit, make_section
 from tfcomp.report.run_exhibits import CLOSE, Row

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from tfcomp.analysis import kernels, schmidt, superposition
-from tfcomp.analysis.features import mean_or_none
-from tfcomp.analysis.scores import count_own_peaks
-from tfcomp.evaluation.run_analysis import FEW_POINTS, RunAnalysis
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.map_plots import draw_gram_matrices
+from tfcomp.metrics import kernels, schmidt, superposition
+from tfcomp.metrics.features import mean_or_none
+from tfcomp.metrics.run_analysis import FEW_POINTS, RunAnalysis
+from tfcomp.metrics.scores import count_own_peaks
 from tfcomp.report import run_exhibits
 from tfcomp.report.page import Section, make_exhibit, make_section
 from tfcomp.report.run_exhibits import UNTRAINED, Row

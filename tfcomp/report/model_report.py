@@ -11,20 +11,22 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from tfcomp.analysis.jacobians import compute_stage_metrics, evaluate_in_batches
 from tfcomp.config.errors import ConfigError, name_arguments
 from tfcomp.datasets import solvable, views
-from tfcomp.evaluation import derivatives, loading, pictures, run_metrics
-from tfcomp.evaluation.run_analysis import RunAnalysis
-from tfcomp.evaluation.verbalize import describe_model
+from tfcomp.figures import pictures
 from tfcomp.figures.exhibits import Plot, figure_to_png
 from tfcomp.figures.layout import Width, fit_width
-from tfcomp.models.stages import make_stage_model
+from tfcomp.metrics import derivatives, run_metrics
+from tfcomp.metrics.jacobians import compute_stage_metrics
+from tfcomp.metrics.run_analysis import RunAnalysis
+from tfcomp.models import loading
+from tfcomp.models.stages import evaluate_in_batches, make_stage_model
 from tfcomp.report.explorer import Explorer
 from tfcomp.report.page import TEMPLATES, keep_filled, render_template
 from tfcomp.report.report_build import build_report
 from tfcomp.report.run_exhibits import find_analysis, tabulate_points
 from tfcomp.report.stage_section import make_charts
+from tfcomp.report.verbalize import describe_model
 
 Scores = dict[str, dict[str, float | None]]
 NUMBERS: dict[str, Any] = {"float_format": "{:.4g}".format}

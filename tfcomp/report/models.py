@@ -14,13 +14,13 @@ from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.regions import Region
 from tfcomp.datasets.tables import make_listed_region, make_table_dataset
-from tfcomp.evaluation import loading
-from tfcomp.evaluation.adapters import check_outputs, wrap_model
-from tfcomp.evaluation.point_scores import evaluate_images, try_metrics
-from tfcomp.evaluation.readers import Reader, list_readings
+from tfcomp.metrics.point_scores import evaluate_images, try_metrics
+from tfcomp.models import loading
+from tfcomp.models.adapters import check_outputs, wrap_model
 from tfcomp.report.model_report import ModelReport, Scores
 from tfcomp.report.report_build import build_report
 from tfcomp.report.run_exhibits import find_analysis
+from tfcomp.representations.readers import Reader, list_readings
 
 
 def load_run(path: str | Path) -> ModelReport:
@@ -95,7 +95,7 @@ def evaluate(
         ConfigError: For an impossible region or name, or a reader that does
             not fit the data or fails on true images.
         ValueError: If the model does not draw such images (see
-            `tfcomp.evaluation.open_models`), or has no such stage.
+            `tfcomp.models.open_models`), or has no such stage.
 
     Example:
         A model that draws the mean of two bars scores the held-out pair:

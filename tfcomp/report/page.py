@@ -19,7 +19,7 @@ from tfcomp.config.plugins import locate
 from tfcomp.figures.exhibits import FILE_DPI, Exhibit, encode
 
 if TYPE_CHECKING:
-    from tfcomp.evaluation.run_analysis import RunAnalysis
+    from tfcomp.metrics.run_analysis import RunAnalysis
 
 Function = TypeVar("Function", bound=Callable[..., Sequence[Exhibit]])
 

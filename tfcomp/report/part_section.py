@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tfcomp.analysis.manifolds import UMAP_HINT, compute_umaps, has_umap
-from tfcomp.evaluation.pictures import picture_embedding
-from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
+from tfcomp.figures.pictures import picture_embedding
+from tfcomp.metrics.manifolds import UMAP_HINT, compute_umaps, has_umap
+from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.report import run_exhibits
 from tfcomp.report.page import Section, make_exhibit, make_section
 from tfcomp.report.run_exhibits import Row

@@ -12,10 +12,10 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.quiet import show_progress
 from tfcomp.datasets.notes import list_notes
 from tfcomp.datasets.solvable import measure_coverage
-from tfcomp.evaluation import pictures, verbalize
-from tfcomp.evaluation.projector import write_projections
-from tfcomp.evaluation.run_analysis import RunAnalysis
+from tfcomp.figures import pictures
 from tfcomp.figures.exhibits import Exhibit, save_exhibit
+from tfcomp.figures.projector import write_projections
+from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.report import (
     gap_section,
     kernel_section,
@@ -24,6 +24,7 @@ from tfcomp.report import (
     run_section,
     score_table,
     stage_section,
+    verbalize,
 )
 from tfcomp.report.explorer import explorer_fragment
 from tfcomp.report.page import (

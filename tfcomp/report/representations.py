@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tfcomp.analysis.distances import fit_effects, make_design
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.building import build_dataset
 from tfcomp.datasets.dataset import Dataset
@@ -15,12 +14,13 @@ from tfcomp.datasets.regions import Region
 from tfcomp.datasets.splits import choose_rows
 from tfcomp.datasets.table_files import tabulate
 from tfcomp.datasets.tables import VectorDataset, make_table_dataset
-from tfcomp.evaluation import representations
-from tfcomp.evaluation.adapters import check_outputs, wrap_model
-from tfcomp.evaluation.loading import LoadedRun
-from tfcomp.evaluation.open_models import IMAGE, open_encoder
+from tfcomp.metrics.distances import fit_effects, make_design
+from tfcomp.models.adapters import check_outputs, wrap_model
+from tfcomp.models.loading import LoadedRun
+from tfcomp.models.open_models import IMAGE, open_encoder
 from tfcomp.report.model_report import ModelReport
 from tfcomp.report.models import describe_points, make_config
+from tfcomp.representations import scores
 
 LATENTS = "latents"
 MAX_CODES = 64  # latents whose disentanglement is scored
@@ -64,7 +64,7 @@ def evaluate_embeddings(
     if not isinstance(table, FactorTable):
         table = tabulate(table)
     rows = table.rows
-    layers = representations.read_layers(embeddings, len(rows))
+    layers = scores.read_layers(embeddings, len(rows))
     config, listed = make_config(table, region, name, eval_points)
     order, shown = np.argsort(rows, kind="stable"), layers
     if table.is_repeated:  # pictures and geometry are of means
@@ -150,14 +150,14 @@ def evaluate_encoder(
     points = np.repeat(points, table.counts[table.find_points(points)], axis=0)
     stages = [key for key in batches[0] if key != IMAGE]
     arrays = {n: np.concatenate([b[n] for b in batches]) for n in stages}
-    arrays = representations.read_layers(arrays, len(points))
+    arrays = scores.read_layers(arrays, len(points))
     if decode:
         result = _finish(config, images, points, arrays, look_up)
     else:
         draw = table.draw
         result = _report(config, table, listed, points, arrays, look_up, draw)
     if codes and arrays[LATENTS].shape[1] <= MAX_CODES:
-        result.run.tables["codes"] = representations.measure_codes(
+        result.run.tables["codes"] = scores.measure_codes(
             table.space, points, arrays[LATENTS]
         )
     return result
@@ -215,11 +215,9 @@ def _finish(
     layers: Arrays,
     call: Lookup,
 ) -> ModelReport:
-    representations.say_memory(layers, dataset.space)
+    scores.say_memory(layers, dataset.space)
     is_ood = dataset.region.contains(points)
-    tables = representations.measure_layers(
-        dataset.space, points, is_ood, layers
-    )
+    tables = scores.measure_layers(dataset.space, points, is_ood, layers)
     model = wrap_model(call, dataset, list(layers), "values")
     if dataset.is_pixels:
         dataset, outputs = check_outputs(dataset, model, 1)

@@ -10,12 +10,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from tfcomp.evaluation.loading import load_run
-from tfcomp.evaluation.run_analysis import RunAnalysis
-from tfcomp.evaluation.verbalize import name_runs, to_file_name
 from tfcomp.figures.curve_plots import draw_stage_panels, join_curves
 from tfcomp.figures.exhibits import Exhibit, Plot
+from tfcomp.metrics.run_analysis import RunAnalysis
+from tfcomp.models.loading import load_run
 from tfcomp.report.page import make_exhibit
+from tfcomp.report.verbalize import name_runs, to_file_name
 
 Row = dict[str, Any]
 

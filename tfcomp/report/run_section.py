@@ -7,19 +7,19 @@ import pandas as pd
 
 from tfcomp.datasets import solvable
 from tfcomp.datasets.notes import describe_copies
-from tfcomp.evaluation import pictures
-from tfcomp.evaluation.image_metrics import compute_border
-from tfcomp.evaluation.metrics import list_metrics
-from tfcomp.evaluation.run_analysis import RunAnalysis
-from tfcomp.evaluation.verbalize import describe_common, to_file_name
+from tfcomp.figures import pictures
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
+from tfcomp.metrics.image_metrics import compute_border
+from tfcomp.metrics.registry import list_metrics
+from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.acting_starts import POSE_TERMS
 from tfcomp.models.decoders.acting import describe_pose_terms
 from tfcomp.report import run_exhibits
 from tfcomp.report.page import Section, make_exhibit, make_section
 from tfcomp.report.run_exhibits import Row
+from tfcomp.report.verbalize import describe_common, to_file_name
 
 # Flags that the table always has, beside flags in which runs differ.
 SETTINGS = "dataset encoding model depth width epochs seed".split()

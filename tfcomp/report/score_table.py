@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from tfcomp.evaluation.metrics import find_limits
-from tfcomp.evaluation.verbalize import FITTED, list_references
 from tfcomp.figures.exhibits import Exhibit
+from tfcomp.metrics.registry import find_limits
 from tfcomp.report.page import Section, make_exhibit, make_section
+from tfcomp.report.verbalize import FITTED, list_references
 from tfcomp.statistics.seed_statistics import (
     Statistics,
     compare_settings,
@@ -21,7 +21,7 @@ from tfcomp.statistics.seed_statistics import (
 )
 
 if TYPE_CHECKING:
-    from tfcomp.evaluation.run_analysis import RunAnalysis
+    from tfcomp.metrics.run_analysis import RunAnalysis
 
 Row = Mapping[str, Any]
 SUBSETS = ("id", "ood")

@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tfcomp.analysis.similarity import summarize_similarity
-from tfcomp.analysis.tuning import summarize_tuning
-from tfcomp.evaluation import pictures
-from tfcomp.evaluation.derivatives import describe_nondifferentiable
-from tfcomp.evaluation.metrics import list_charts
-from tfcomp.evaluation.run_analysis import FEW_POINTS, RunAnalysis
-from tfcomp.evaluation.run_metrics import tabulate_stages
+from tfcomp.figures import pictures
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_manifolds
 from tfcomp.figures.map_plots import draw_gram_matrices
+from tfcomp.metrics.derivatives import describe_nondifferentiable
+from tfcomp.metrics.metric import Chart, Metric
+from tfcomp.metrics.registry import list_charts
+from tfcomp.metrics.run_analysis import FEW_POINTS, RunAnalysis
+from tfcomp.metrics.run_metrics import tabulate_stages
+from tfcomp.metrics.similarity import summarize_similarity
+from tfcomp.metrics.tuning import summarize_tuning
 from tfcomp.report import run_exhibits
 from tfcomp.report.page import Section, make_exhibit, make_section
 from tfcomp.report.run_exhibits import Row
-from tfcomp.statistics.metric import Chart, Metric
 
 # Rounding error of shares that are sums of products of derivatives.
 ROUNDING = 1e-9

@@ -10,7 +10,6 @@ import pandas as pd
 
 from tfcomp.config.errors import ConfigError, suggest
 from tfcomp.config.run_config import split_names
-from tfcomp.evaluation.metrics import find_limits
 from tfcomp.figures.curve_plots import (
     draw_curve_panels,
     draw_stage_panels,
@@ -20,8 +19,9 @@ from tfcomp.figures.curve_plots import (
 from tfcomp.figures.estimate_plots import draw_forest, list_marks
 from tfcomp.figures.exhibits import Plot
 from tfcomp.figures.layout import Width, fit_width
+from tfcomp.metrics.registry import find_limits
 from tfcomp.statistics.estimates import estimate_geometric, estimate_mean
-from tfcomp.statistics.metric import Limits
+from tfcomp.statistics.limits import Limits
 from tfcomp.statistics.seed_statistics import choose_flags, make_label
 from tfcomp.tables.flatten import ALL, END, NO_FLAGS
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tfcomp.statistics.metric import CORRELATION, REAL, Limits
+from tfcomp.statistics.limits import CORRELATION, REAL, Limits
 from tfcomp.statistics.seed_statistics import (
     compute_interval,
     compute_statistics,

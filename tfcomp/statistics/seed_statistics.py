@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfcomp.statistics.metric import REAL, Limits
+from tfcomp.statistics.limits import REAL, Limits
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,7 +17,7 @@ from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import LOCATION_FLAGS, RunConfig, make_config
 from tfcomp.config.settings import Settings, non_negative, setting
 from tfcomp.datasets.notes import list_notes
-from tfcomp.evaluation.metrics import adopt_metrics
+from tfcomp.metrics.registry import adopt_metrics
 from tfcomp.models.config_checks import check_config
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.run_folder import TRIALS

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tfcomp.evaluation.metrics import find_limits, list_leading
-from tfcomp.evaluation.verbalize import describe_common
+from tfcomp.metrics.registry import find_limits, list_leading
 from tfcomp.report.score_table import ScoredRun, read_scored
+from tfcomp.report.verbalize import describe_common
 from tfcomp.statistics import seed_statistics
 from tfcomp.storage.run_folder import read_metrics
 from tfcomp.sweeps.grid import SweepSettings, Trial, list_scores, read_result

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tfcomp.evaluation.kept_outputs import read_preview
-from tfcomp.evaluation.metrics import find_metric, list_leading
 from tfcomp.figures.curve_plots import draw_curve_panels, join_curves
 from tfcomp.figures.estimate_plots import draw_forest, list_marks
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
+from tfcomp.figures.kept_outputs import read_preview
+from tfcomp.metrics.registry import find_metric, list_leading
 from tfcomp.report import score_table
 from tfcomp.report.page import Answer, Section
 from tfcomp.report.score_table import HELD_OUT, MIN_SEEDS, ScoredRun

@@ -18,7 +18,7 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tfcomp.config import run_flags
 from tfcomp.config.run_config import RunConfig, make_config
-from tfcomp.evaluation.metrics import is_measured
+from tfcomp.metrics.registry import is_measured
 from tfcomp.storage import files
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.run_folder import is_finished

@@ -228,7 +228,7 @@ def run_trial(argv: list[str]) -> None:
     keras.backend.clear_session()
     train_and_evaluate(config, dataset)
     if measure:
-        from tfcomp.evaluation.run_metrics import measure_run
+        from tfcomp.metrics.run_metrics import measure_run
         from tfcomp.training.prepared_models import list_evaluators
 
         measure_run(Path(config.run_dir), list_evaluators())

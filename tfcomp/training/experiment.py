@@ -26,8 +26,8 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.materialized import attach_examples
 from tfcomp.datasets.solvable import measure_coverage
-from tfcomp.evaluation.metrics import USER_METRICS, describe_user_metrics
-from tfcomp.evaluation.point_scores import try_metrics
+from tfcomp.metrics.point_scores import try_metrics
+from tfcomp.metrics.registry import USER_METRICS, describe_user_metrics
 from tfcomp.storage import files, run_folder
 from tfcomp.storage.run_folder import HISTORY_FILE, METRICS_FILE, MODEL_FILE
 from tfcomp.training import prepared_models

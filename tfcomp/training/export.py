@@ -21,13 +21,13 @@ import tensorflow as tf
 import yaml
 
 from tfcomp import __version__
-from tfcomp.analysis.jacobians import compute_stage_metrics
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.notes import describe_copies, format_share
-from tfcomp.evaluation.derivatives import choose_jacobian
-from tfcomp.evaluation.loading import LoadedRun
+from tfcomp.metrics.derivatives import choose_jacobian
+from tfcomp.metrics.jacobians import compute_stage_metrics
 from tfcomp.models.decoders.acting import describe_pose_terms
+from tfcomp.models.loading import LoadedRun
 from tfcomp.models.stages import make_stage_model
 from tfcomp.storage.output_folders import add_version
 from tfcomp.storage.run_folder import select_scores

@@ -26,7 +26,7 @@ from tfcomp.config.run_config import split_names
 from tfcomp.storage.files import replace_folder
 
 if TYPE_CHECKING:
-    from tfcomp.evaluation.loading import LoadedRun
+    from tfcomp.models.loading import LoadedRun
 
 
 def check_formats(names: Sequence[str]) -> None:
@@ -46,7 +46,7 @@ def check_formats(names: Sequence[str]) -> None:
 
 def write_format(run: LoadedRun, name: str, folder: Path) -> Path:
     """Writes `folder / name`, and returns the file; RunError if Keras fails."""
-    from tfcomp.evaluation.derivatives import choose_jacobian
+    from tfcomp.metrics.derivatives import choose_jacobian
     from tfcomp.models.stages import make_stage_model
     from tfcomp.training.export import write_archive
 

@@ -11,10 +11,10 @@ import numpy as np
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, solvable
 from tfcomp.datasets.views import subsample_levels
-from tfcomp.evaluation import kept_outputs, pictures
-from tfcomp.evaluation.derivatives import WATCHED_POINTS
-from tfcomp.evaluation.point_scores import Evaluation, compute_error_ratio
-from tfcomp.evaluation.reference_scores import score_certified, score_references
+from tfcomp.figures import kept_outputs, pictures
+from tfcomp.metrics.derivatives import WATCHED_POINTS
+from tfcomp.metrics.point_scores import Evaluation, compute_error_ratio
+from tfcomp.metrics.reference_scores import score_certified, score_references
 from tfcomp.models.acting import measure_pose_terms
 from tfcomp.storage.files import DamagedFileError, open_log, read_csv, write_csv
 from tfcomp.storage.run_folder import HISTORY_FILE

@@ -18,7 +18,7 @@ from tfcomp.config.process import count_cores, keep_freed_memory
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import DATASETS, Dataset
-from tfcomp.evaluation.evaluator import Evaluator
+from tfcomp.metrics.evaluator import Evaluator
 from tfcomp.models import ENCODINGS, MODELS
 from tfcomp.models.acting_starts import find_background
 from tfcomp.models.stages import make_model

@@ -9,11 +9,11 @@ from typing import Any
 
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_flags import format_flags
-from tfcomp.evaluation import loading
-from tfcomp.evaluation.evaluator import Evaluator
-from tfcomp.evaluation.loading import LoadedRun, format_weights, load_run
-from tfcomp.evaluation.reference_scores import score_certified
+from tfcomp.metrics.evaluator import Evaluator
+from tfcomp.metrics.reference_scores import score_certified
+from tfcomp.models import loading
 from tfcomp.models.acting import clear_candidates
+from tfcomp.models.loading import LoadedRun, format_weights, load_run
 from tfcomp.storage import published_folder, run_folder
 from tfcomp.storage.files import replace_folder
 from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, select_scores

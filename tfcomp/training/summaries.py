@@ -21,13 +21,12 @@ from tensorboard.plugins.scalar.summary_v2 import scalar_pb
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.grid_maps import list_curves
-from tfcomp.evaluation import pictures
-from tfcomp.evaluation.evaluator import EmbeddingAnalysis, LayerAnalysis
-from tfcomp.evaluation.metrics import list_metrics
-from tfcomp.evaluation.point_scores import Evaluation
-from tfcomp.figures import layout
+from tfcomp.figures import layout, pictures
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import figure_to_array, stack_to_png
+from tfcomp.metrics.evaluator import EmbeddingAnalysis, LayerAnalysis
+from tfcomp.metrics.point_scores import Evaluation
+from tfcomp.metrics.registry import list_metrics
 from tfcomp.storage.files import write_bytes
 from tfcomp.storage.run_folder import SAMPLES_FILE, TRIALS
 

@@ -13,7 +13,7 @@ from pipelines.steps.canary import BLOCKED
 from pipelines.steps.evaluator import LINEAGE
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.evaluation.loading import load_run
+from tfcomp.models.loading import load_run
 from tfcomp.storage.output_folders import list_versions
 
 Arrays = dict[str, np.ndarray]

@@ -142,7 +142,7 @@ def test_region_is_what_is_scored(monkeypatch: pytest.MonkeyPatch) -> None:
         "tfcomp.training.fit.fit_without_pause", lambda *arguments: None
     )
     monkeypatch.setattr(
-        "tfcomp.evaluation.point_scores.evaluate_images",
+        "tfcomp.metrics.point_scores.evaluate_images",
         lambda data, _: SimpleNamespace(scores=data.subsets),
     )
     config = make_case("bumps", "corner:0.5").make_config(10)

@@ -1,0 +1,114 @@
+"""Modules of PyTorch as they are: modes, types, layers, exact derivatives."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tfcomp
+from tests.datasets.own_tables import CLASSES, IMAGES
+from tfcomp.datasets.factor_table import FactorTable
+
+torch = pytest.importorskip("torch")
+from tfcomp.models.torch_modules import TorchModule  # noqa: E402
+
+TABLE = FactorTable(IMAGES, CLASSES, names=list("abc"))
+
+
+def make_decoder(dtype: Any = torch.float32) -> Any:
+    torch.manual_seed(0)
+    hidden = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh())
+    pixels = torch.nn.Linear(8, int(np.prod(TABLE.image_shape)))
+    parts = {"hidden": hidden, "drop": torch.nn.Dropout(0.5), "pixels": pixels}
+    module = torch.nn.Sequential()
+    for name, part in parts.items():
+        module.add_module(name, part)
+    return module.to(dtype)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "inputs"), [(torch.float32, "values"), (torch.float64, "unit")]
+)
+def test_geometry_is_exact(dtype: Any, inputs: str) -> None:
+    module = make_decoder(dtype)
+    result = tfcomp.evaluate(
+        module, TABLE, "a:1,b:1", stages=["hidden.1"], inputs=inputs
+    )
+    grid = result.dataset.splits.grid
+    scale = 1 / np.ptp(grid, axis=0) if inputs == "unit" else np.ones(3)
+    module.eval()
+    given = torch.tensor((grid - grid.min(axis=0)) * scale, dtype=dtype)
+    for name, part in (("hidden.1", module[0]), ("image", module)):
+        slopes = torch.func.vmap(torch.func.jacrev(part))(given)
+        slopes = slopes.detach().double().numpy() * scale
+        expected = np.einsum("nki,nkj->nij", slopes, slopes)
+        np.testing.assert_allclose(
+            result.geometry(name), expected, rtol=1e-3, atol=1e-6
+        )
+    assert not result.analysis.nondifferentiable
+    assert result.analysis.interactions == {}
+
+
+def test_a_module_is_as_before() -> None:
+    module = make_decoder(torch.bfloat16)
+    module.train()
+    module.hidden.eval()
+    before = {name: p.clone() for name, p in module.state_dict().items()}
+    table = FactorTable(IMAGES, CLASSES, kinds=["categorical", "", ""])
+    result = tfcomp.evaluate(module, table, stages=["hidden"])
+    # Categories have no column.
+    assert result.geometry("hidden").shape[1:] == (2, 2)
+    call = TorchModule(module, ["hidden"])
+    with pytest.raises(ValueError, match="cannot be called") as caught:
+        call(np.zeros((2, 5), np.float32))
+    assert "\n" not in str(caught.value)
+    assert module.training and module.drop.training
+    assert not module.hidden.training
+    assert all(p.grad is None and p.requires_grad for p in module.parameters())
+    for name, value in module.state_dict().items():
+        assert torch.equal(value, before[name])
+    assert not any(part._forward_hooks for part in module.modules())
+
+
+def test_a_module_without_derivatives_has_differences() -> None:
+    class Steps(torch.nn.Module):
+        def forward(self, factors: Any) -> Any:
+            return torch.from_numpy(TABLE.draw(factors.numpy()))
+
+    result = tfcomp.evaluate(Steps(), TABLE)
+    assert result.geometry("image").any()
+    assert result.analysis.nondifferentiable == ["image"]
+
+
+def test_modules_of_other_forms() -> None:
+    class Pair(torch.nn.Module):
+        def forward(self, factors: Any) -> Any:
+            return factors, factors
+
+    with pytest.raises(ValueError, match="no layer 'hiden', did you mean hid"):
+        tfcomp.evaluate(make_decoder(), TABLE, stages=["hiden"])
+    with pytest.raises(ValueError, match="2 outputs"):
+        tfcomp.evaluate(Pair(), TABLE)
+
+
+def test_encoders_get_channels_first() -> None:
+    class Encoder(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = torch.nn.Conv2d(3, 2, 1)
+            self.flat = torch.nn.Flatten()
+
+        def forward(self, images: Any) -> Any:
+            assert tuple(images.shape[1:]) == (3, 4, 5)
+            return self.flat(self.conv(images))
+
+    colors = np.random.default_rng(0).random((24, 4, 5, 3), dtype=np.float32)
+    table = FactorTable(colors, CLASSES)
+    module = Encoder()
+    result = tfcomp.evaluate_encoder(module, table, codes=False)
+    assert result.stages == ["conv", "latents", "image"]
+    images = torch.from_numpy(table.draw(table.points)).permute(0, 3, 1, 2)
+    with torch.no_grad():
+        expected = module.conv(images).numpy().reshape(24, -1)
+    found = result.activations("conv").reshape(24, -1)
+    np.testing.assert_allclose(found, expected, atol=1e-6)

@@ -1,0 +1,216 @@
+"""Pictures of an evaluated run, for TensorBoard and reports."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from tfcomp.datasets import Dataset
+from tfcomp.datasets.factors import Factor, FactorSpace
+from tfcomp.datasets.grid_maps import Plane, find_interval, list_curves
+from tfcomp.datasets.splits import choose_rows
+from tfcomp.datasets.views import make_map
+from tfcomp.figures import unit_plots
+from tfcomp.figures.curve_plots import draw_curves
+from tfcomp.figures.exhibits import Plot
+from tfcomp.figures.image_rows import draw_rows
+from tfcomp.figures.map_plots import draw_maps
+from tfcomp.metrics.evaluator import EmbeddingAnalysis
+from tfcomp.metrics.point_scores import (
+    Evaluation,
+    compute_error_ratio,
+    compute_mse,
+)
+
+SHOWN_SAMPLES = 8
+_POWERS = {1: "", 2: "²", 3: "³"}
+
+
+def picture_samples(
+    dataset: Dataset,
+    evaluation: Evaluation,
+    subset: str,
+    title: str,
+    count: int = SHOWN_SAMPLES,
+) -> Plot:
+    """Shows truth above output for a spread of ID or OOD points."""
+    splits = dataset.splits
+    chosen = splits.is_ood if subset == "ood" else splits.is_id
+    rows = choose_spread(np.flatnonzero(chosen), count)
+    return draw_rows(
+        {
+            "truth": dataset.to_pictures(evaluation.truth[rows]),
+            "model": dataset.to_pictures(evaluation.images[rows]),
+        },
+        splits.grid[rows] if dataset.has_position else None,
+        get_pixel_mask(dataset),
+        title=title,
+        first_row=dataset.first_row,
+        column_titles=describe_points(dataset, rows),
+    )
+
+
+def describe_points(dataset: Dataset, rows: np.ndarray) -> list[str] | None:
+    """Returns factor values as titles of images; None for positions."""
+    if dataset.has_position:
+        return None
+    units = {"degrees": "°", "px": " px"}
+    is_long = len(dataset.space) > 2  # a line for each factor
+    return [
+        ("\n" if is_long else ", ").join(
+            f"{f.name} {f.describe(value)}"
+            if f.categorical or is_long
+            else f"{value:.4g}{units.get(f.unit, f' {f.unit}'.rstrip())}"
+            for f, value in zip(dataset.space, point, strict=True)
+        )
+        for point in dataset.splits.grid[rows]
+    ]
+
+
+def title_points(dataset: Dataset, rows: np.ndarray) -> list[str]:
+    """Returns the split and the factor values of points, as titles."""
+    points = describe_points(dataset, rows) or [
+        f"({x:.3g}, {y:.3g})" for x, y in dataset.splits.grid[rows]
+    ]
+    marks = np.where(dataset.splits.is_ood[rows], "OOD", "ID")
+    return [f"{m} {p}" for m, p in zip(marks, points, strict=True)]
+
+
+def label_volume(space: FactorSpace) -> str:
+    """Returns the axis label of log-volumes, as `log(volume / px²)`."""
+    counts = Counter(f.unit or f.name for f in space if not f.categorical)
+    units = [u + _POWERS.get(n, f"^{n}") for u, n in counts.items()]
+    product = "·".join(units)
+    return f"log(volume / {f'({product})' if len(units) > 1 else product})"
+
+
+def describe_planes(dataset: Dataset) -> str:
+    """Describes where maps of two of several factors are."""
+    if len(dataset.space) == 2:
+        return ""
+    return (
+        " The other factors stand where the map has most of both, held-out "
+        "and known points, as its title says."
+    )
+
+
+def picture_error_curve(dataset: Dataset, evaluation: Evaluation) -> Plot:
+    """Plots the MSE against the one ordered factor, a line per curve."""
+    points, images = dataset.splits.grid, evaluation.images
+    error = compute_mse(dataset, points, images, evaluation.truth)
+    curves = list_curves(dataset.space)
+    factor = curves[0].factor
+    is_ood = dataset.splits.is_ood
+    gaps = {find_interval(c, is_ood) for c in curves} - {None}
+    # One gap for all that have one: it can be shaded.
+    lines = {curve.label: error[curve.rows] for curve in curves}
+    return draw_curves(
+        pd.DataFrame(lines, factor.values()),
+        xlabel=factor.label,
+        ylabel="MSE over pixels",
+        title="error" if len(curves) == 1 else "error of every curve",
+        shaded=gaps.pop() if len(gaps) == 1 else None,
+        logy=True,
+    )
+
+
+def picture_maps(
+    dataset: Dataset,
+    maps: Mapping[str, np.ndarray],
+    label: str,
+    title: str = "",
+    limits: tuple[float, float] | None = None,
+    planes: Sequence[Plane] = (),
+    cmap: str | None = None,  # of rcParams
+) -> Plot:
+    """Plots numbers [n] by title as maps, by default of all planes."""
+    drawn = {}
+    for name, values in maps.items():
+        whole = make_map(dataset, values)
+        for plane in planes or dataset.planes:
+            # Two maps may have the same place, but not the same axes, too.
+            names = " and ".join(factor.name for factor in plane.factors)
+            place = f"{names} at {plane.held}" if plane.held else name
+            if plane.held and len(maps) > 1:
+                place = f"{name}, {place}"
+            drawn[place] = whole.cut(plane)
+    return draw_maps(drawn, label=label, title=title, limits=limits, cmap=cmap)
+
+
+def picture_volumes(
+    dataset: Dataset,
+    volumes: Mapping[str, np.ndarray],
+    title: str = "",
+    planes: Sequence[Plane] = (),
+    limit: float | None = None,
+    label: str = "",
+) -> Plot:
+    """Plots log-volumes [n] less their means, as maps on one scale."""
+    centered = center_volumes(volumes)
+    limit = limit or find_largest(centered)
+    label = label or f"{label_volume(dataset.space)} less its mean"
+    ends = (-limit, limit)
+    return picture_maps(dataset, centered, label, title, ends, planes, "RdBu_r")
+
+
+def center_volumes(volumes: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Subtracts the mean of each stage; NaN where volumes are infinite."""
+    finite = {n: np.ma.masked_invalid(v) for n, v in volumes.items()}
+    return {n: (v - v.mean()).filled(np.nan) for n, v in finite.items()}
+
+
+def find_largest(maps: Mapping[str, np.ndarray]) -> float:
+    """Returns the largest absolute value of all numbers, above 0."""
+    return max(np.nanmax(np.abs(v), initial=1e-9) for v in maps.values())
+
+
+def picture_landscape(
+    dataset: Dataset,
+    evaluation: Evaluation,
+    planes: Sequence[Plane] = (),
+    label: str = "",
+) -> Plot:
+    """Plots the error at every combination of two factors."""
+    maps = {"error landscape": compute_error_ratio(dataset, evaluation)}
+    label = label or label_error(dataset)
+    return picture_maps(dataset, maps, label, planes=planes)
+
+
+def label_error(dataset: Dataset) -> str:
+    """Returns the label of relative errors."""
+    return f"MSE / MSE of {dataset.reference_name}"
+
+
+def picture_embedding(
+    factor: Factor, embedding: EmbeddingAnalysis
+) -> dict[str, Plot]:
+    """Plots all matrices of an embedding, and profiles or singular values."""
+    title = f"embedding of {factor.name}"
+    levels = [factor.describe(value) for value in factor.values()]
+    matrices = unit_plots.draw_embeddings(
+        embedding.matrices, levels, factor_label=factor.label, title=title
+    )
+    if embedding.profiles:
+        drawn = unit_plots.draw_profiles(
+            embedding.profiles, factor=factor, title=title
+        )
+        return {"embedding": matrices, "profiles": drawn}
+    drawn = unit_plots.draw_spectrum(
+        embedding.spectrum, embedding.effective_rank, title=title
+    )
+    return {"embedding": matrices, "spectrum": drawn}
+
+
+def choose_spread(rows: np.ndarray, count: int = SHOWN_SAMPLES) -> np.ndarray:
+    """Samples rows, in order: evenly spaced ones would lie on a line."""
+    return rows[choose_rows(len(rows), count)]
+
+
+def get_pixel_mask(dataset: Dataset) -> np.ndarray | None:
+    """Returns the region over the pixels, if factors are pixel positions."""
+    rows, columns, _ = dataset.image_shape
+    is_pixels = dataset.has_position and dataset.space.shape == (columns, rows)
+    if not (is_pixels and dataset.splits.is_complete):
+        return None
+    return make_map(dataset, dataset.splits.is_ood).mask

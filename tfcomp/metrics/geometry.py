@@ -1,0 +1,205 @@
+"""Scores of a layer's geometry, from metric tensors over the factor grid.
+
+A metric tensor g = J^T J [F, F] says how far a layer's activations move when
+the factors do (paper section 3.4, appendix B). Every function takes the tensors
+of n points, g [n, F, F]. Per point, for two factors:
+
+    log-volume  = log sqrt(det g) = sum of log singular values of J
+    F           = 1 - |g_xy| / (g_xx + g_yy)          in [1/2, 1]   (eq. 7)
+    Fc          = 1 - |g_xy| / sqrt(g_xx g_yy)       in [0, 1]   (cosine form)
+
+More than two factors: the mean over pairs; one factor: NaN. A *dead* point,
+where some factor moves nothing, has the worst value of each score (1/2, 0, the
+floor), and one whose metric is not finite (a diverged model) NaN.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy import ndarray as Array
+
+from tfcomp.metrics.features import Scores, iterate_units, mean_or_none
+from tfcomp.metrics.metric import Chart, computes
+from tfcomp.statistics.limits import SHARE, Limits
+
+# Of singular values and lengths: above the rounding of a float32 Jacobian.
+FLOOR = 1e-6
+_BLOCK_UNITS = 512  # whose differences are held at a time
+# Divisors of dead points only, whose score is replaced, are that small.
+_TINY = np.finfo(np.float64).tiny
+
+FACTORIZATION = Chart(
+    "factorization",
+    "Factorization",
+    "score (1: orthogonal)",
+    "The score says whether the factors move the activations of a stage in "
+    "orthogonal directions; g is the metric tensor of the stage.",
+)
+VOLUME = Chart(
+    "log_volume",
+    "Log-volume",
+    "",
+    "Log sqrt(det g), where g is the metric tensor of a stage, says how much "
+    "the stage stretches the factors.",
+)
+
+
+def is_dead(g: Array) -> Array:
+    """Returns where some length sqrt(g_ii) is at most `FLOOR`, bool [n]."""
+    squared_lengths = np.diagonal(_finite(g), axis1=1, axis2=2)  # [n, F]
+    return np.asarray((squared_lengths <= FLOOR**2).any(axis=1))
+
+
+def find_floored(g: Array) -> Array:
+    """Returns where a singular value of J is at most `FLOOR`, bool [n]."""
+    g = np.nan_to_num(_finite(g))
+    if not g.shape[1]:
+        return np.zeros(len(g), bool)
+    return np.linalg.eigvalsh(g)[:, 0] <= FLOOR**2
+
+
+def compute_log_volume(g: Array) -> Array:
+    """Returns log sqrt(det g), [n]; singular values are at least `FLOOR`."""
+    g = _finite(g)
+    if not g.shape[1]:
+        return np.full(len(g), np.nan)
+    # By eigenvalues, since a determinant would underflow. LAPACK may refuse
+    # NaN: it is given zeros instead.
+    eigenvalues = np.linalg.eigvalsh(np.nan_to_num(g))  # [n, F]
+    singular_values = np.sqrt(np.maximum(eigenvalues, FLOOR**2))
+    log_volume = np.log(singular_values).sum(axis=1)
+    return np.where(np.isnan(g[:, 0, 0]), np.nan, log_volume)
+
+
+def compute_factorization(g: Array) -> Array:
+    """Returns the paper's factorization score (eq. 7), [n] in [1/2, 1]."""
+    return _average_pairs(g, np.add, worst=0.5)
+
+
+def compute_cosine_factorization(g: Array) -> Array:
+    """Returns 1 less the absolute cosine of directions, [n] in [0, 1]."""
+    return _average_pairs(g, lambda x, y: np.sqrt(x) * np.sqrt(y), worst=0.0)
+
+
+def compute_pair_scores(g: Array) -> dict[tuple[int, int], float]:
+    """Returns the mean cosine form over points, by pair of directions."""
+    return {
+        pair: float(compute_cosine_factorization(g[:, pair][:, :, pair]).mean())
+        for pair in itertools.combinations(range(g.shape[1]), 2)
+    }
+
+
+def compute_chance(num_units: int) -> float:
+    """Returns the mean cosine form of random directions in d units.
+
+    1 - Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2)).
+    """
+    ratio = math.lgamma(num_units / 2) - math.lgamma((num_units + 1) / 2)
+    return max(1 - math.exp(ratio) / math.sqrt(math.pi), 0.0)  # of 1 unit
+
+
+def compute_ratio_factorization(g: Array) -> float:
+    """Returns 1 - mean |g_xy| / mean (g_xx + g_yy), as the published code.
+
+    1/2 if all points are dead, where the published code has 1.
+    """
+    scores = []
+    for xx, yy, xy in _pairs(g):
+        total = np.mean(xx + yy)
+        dead = total <= FLOOR**2
+        scores.append(0.5 if dead else 1 - np.mean(np.abs(xy)) / total)
+    return float(np.mean(scores)) if scores else float("nan")
+
+
+def compute_gradient_metrics(
+    activations: Array, shape: Sequence[int], axes: Sequence[int]
+) -> Array:
+    """Returns metric tensors [n, F, F] by differences, as the published code.
+
+    Differences per step on the grid are central, one-sided at the border: for
+    bumps of sigma 1, .63 of the squared length of a derivative, and 1.24 there.
+    Activations [n, units] are over a complete grid, the last factor fastest; F
+    counts the axes, the ordered factors. A factor with one value has zeros.
+    """
+    g = np.zeros((len(activations), len(axes), len(axes)))
+    for part in iterate_units(activations, _BLOCK_UNITS):
+        maps = part.reshape(*shape, -1).astype(np.float64)
+        slopes = [
+            np.gradient(maps, axis=a) if shape[a] > 1 else np.zeros_like(maps)
+            for a in axes
+        ]
+        for i, j in itertools.product(range(len(axes)), repeat=2):
+            product = np.einsum("...u,...u->...", slopes[i], slopes[j])
+            g[:, i, j] += product.ravel()
+    return g
+
+
+@computes(
+    "stage",
+    Limits(0.5, 1),
+    better="high",
+    chart=FACTORIZATION,
+    is_leading=True,
+    factorization="factorization score: mean over all grid points of 1 - "
+    "|g_xy| / (g_xx + g_yy) (eq. 7), from 1/2 to 1",
+)
+@computes(
+    "stage",
+    SHARE,
+    better="high",
+    chart=FACTORIZATION,
+    is_leading=True,
+    cosine_factorization="factorization, cosine form: mean of 1 - |g_xy| / "
+    "sqrt(g_xx g_yy), from 0 to 1",
+)
+@computes(
+    "stage",
+    chart=VOLUME,
+    log_volume_id="log-volume, ID: mean over ID points",
+    log_volume_ood="log-volume, OOD: mean over OOD points",
+)
+@computes(
+    "stage",
+    SHARE,
+    better="low",
+    dead_fraction="share of dead points: share of the points at which some "
+    "factor moves nothing, or at most 1e-6 per unit",
+)
+def summarize_geometry(g: Array, is_ood: Array) -> Scores:
+    """Returns means of the scores of a layer; None where one is not finite."""
+    is_ood = np.asarray(is_ood, bool)
+    log_volume = compute_log_volume(g)
+    return {
+        "factorization": mean_or_none(compute_factorization(g)),
+        "cosine_factorization": mean_or_none(compute_cosine_factorization(g)),
+        "log_volume_id": mean_or_none(log_volume[~is_ood]),
+        "log_volume_ood": mean_or_none(log_volume[is_ood]),
+        "dead_fraction": mean_or_none(is_dead(g)) if g.shape[1] else None,
+    }
+
+
+def _finite(g: Array) -> Array:
+    g = np.asarray(g, np.float64)
+    is_finite = np.isfinite(g).all(axis=(1, 2), keepdims=True)  # [n, 1, 1]
+    return np.where(is_finite, g, np.nan)
+
+
+def _pairs(g: Array) -> list[tuple[Array, Array, Array]]:
+    """Returns g_xx, g_yy and g_xy, each [n], of every pair of factors."""
+    g = _finite(g)
+    pairs = itertools.combinations(range(g.shape[1]), 2)
+    return [(g[:, i, i], g[:, j, j], g[:, i, j]) for i, j in pairs]
+
+
+def _average_pairs(g: Array, combine: Callable, worst: float) -> Array:
+    scores = [
+        1 - np.abs(xy) / np.maximum(combine(xx, yy), _TINY)
+        for xx, yy, xy in _pairs(g)
+    ]
+    if not scores:
+        return np.full(len(g), np.nan)
+    # Rounding may leave the interval by an ulp: |cosine| of 1 + 2e-16.
+    mean = np.clip(np.mean(scores, axis=0), worst, 1.0)
+    return np.where(is_dead(g), worst, mean)

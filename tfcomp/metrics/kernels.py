@@ -1,0 +1,195 @@
+"""Gram matrices of outputs over a grid, and ideal kernels of factors.
+
+A Gram matrix [n, n], float64, is the similarity of every pair of outputs [n,
+...] (paper section 3.3, eq. 2 and 34; appendix F.1). Outputs are expected
+*bright*, a bump of 1 on a background of 0: pass `1 - images` for dark ones. A
+*blank* output (all zeros) has a cosine and overlap of 0 with every output,
+itself included. An output that is not finite makes its row and column NaN.
+
+With deltas d_f = 1 where two points have the same value of factor f, else 0,
+the ideal kernels are (eq. 32 for more factors)
+
+    binary factorized   k = mean over factors of d_f     (eq. 3, 4: d/2 + d/2)
+    conjunctive         k = product over factors of d_f
+    constant            k = 1
+
+and agreement with a Gram matrix is the centered kernel alignment
+
+    A(K, L) = <HKH, HLH> / (|HKH| |HLH|),      H = I - 11^T / n
+
+which ignores the scale of a kernel and a constant added to it. Cosines of true
+bumps have A = 0.41 and 0.42 with the first two, as deltas have no width.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy import ndarray as Array
+
+from tfcomp.metrics.features import Scores, finite_or_none, single_threaded
+
+# Half of the height of a bump: absolute, so that faint outputs count as blank.
+THRESHOLD = 0.5
+# Relative norm below which a centered kernel is the rounding of a constant one.
+FLOOR = 1e-6
+# Widths among which the best one is chosen, in grid steps.
+WIDTHS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+
+
+@single_threaded
+def compute_cosine_gram(outputs: Array) -> Array:
+    """Returns cosine similarities of all pairs, in [-1, 1], to about 1e-6."""
+    flat = _scale_rows(flatten_outputs(outputs))
+    unit = flat.astype(np.float32)  # for a product that is twice as fast
+    gram = (unit @ unit.T).astype(np.float64)
+    return np.clip(gram, -1, 1, out=gram)
+
+
+def compute_neighbor_cosines(outputs: Array, periodic: bool = False) -> Array:
+    """Returns cosines of outputs with the next, [n - 1]; [n] if periodic."""
+    flat = _scale_rows(flatten_outputs(outputs))
+    cosines = np.einsum("ij,ij->i", flat, np.roll(flat, -1, axis=0))
+    return np.clip(cosines if periodic else cosines[:-1], -1, 1)
+
+
+@single_threaded
+def compute_distance_gram(outputs: Array) -> Array:
+    """Returns L2 distances of all pairs over all pixels, 0 to itself."""
+    flat = flatten_outputs(outputs)
+    is_finite = np.isfinite(flat).all(axis=1)
+    # |a|^2 + |b|^2 - 2 ab cancels: hence without the common part, in float64.
+    if is_finite.any():
+        flat -= flat[is_finite].mean(axis=0)
+    gram = flat @ flat.T
+    squared_lengths = np.diagonal(gram).copy()
+    gram *= -2
+    gram += squared_lengths[:, None]
+    gram += squared_lengths
+    gram[is_finite, is_finite] = 0
+    return np.sqrt(np.maximum(gram, 0, out=gram), out=gram)
+
+
+@single_threaded
+def compute_overlap_gram(outputs: Array) -> Array:
+    """Returns intersection over union of bright pixels, of all pairs."""
+    flat = flatten_outputs(outputs)
+    is_finite = np.isfinite(flat).all(axis=1)
+    bright = (flat > THRESHOLD).astype(np.float32)
+    # Counts of pixels, which float32 holds exactly up to 2^24.
+    intersection = (bright @ bright.T).astype(np.float64)
+    counts = np.diagonal(intersection).copy()
+    union = counts[:, None] + counts - intersection
+    overlap = np.divide(intersection, _one_if_zero(union), out=intersection)
+    overlap[~is_finite] = np.nan
+    overlap[:, ~is_finite] = np.nan
+    return overlap
+
+
+def flatten_outputs(outputs: Array) -> Array:
+    """Returns a float64 copy [n, pixels]; rows that are not finite are NaN."""
+    flat = np.array(outputs, np.float64).reshape(len(outputs), -1)
+    flat[~np.isfinite(flat).all(axis=1)] = np.nan
+    return flat
+
+
+def _scale_rows(flat: Array) -> Array:
+    # In place; by the largest entry first, since squares of 1e-200 underflow.
+    flat /= _one_if_zero(np.abs(flat).max(axis=1, keepdims=True, initial=0))
+    flat /= _one_if_zero(np.linalg.norm(flat, axis=1, keepdims=True))
+    return flat
+
+
+def _one_if_zero(values: Array) -> Array:
+    return np.where(values == 0, 1.0, values)
+
+
+def make_factorized_kernel(factors: Array, width: float = 0.0) -> Array:
+    """Returns the binary factorized kernel of values [n, F], [n, n].
+
+    An absent value (NaN) agrees with none. With a width, in units of factors,
+    the overlap of two bumps, exp(-distance^2 / 4 width^2), replaces deltas.
+    """
+    return np.mean(list(_similarities(factors, width)), axis=0)
+
+
+def make_conjunctive_kernel(factors: Array, width: float = 0.0) -> Array:
+    """Returns the conjunctive kernel: 1 where all factors agree, else 0."""
+    return np.prod(list(_similarities(factors, width)), axis=0)
+
+
+IDEAL_KERNELS: dict[str, Callable[..., Array]] = {
+    "factorized": make_factorized_kernel,
+    "conjunctive": make_conjunctive_kernel,
+    "constant": lambda factors, width=0.0: np.ones((len(factors),) * 2),
+}
+
+
+def compute_alignment(gram: Array, kernel: Array) -> float:
+    """Returns the centered alignment of two kernels [n, n], from -1 to 1.
+
+    0 for equal rows or columns; NaN for fewer than three points, of which two
+    have 1 with any kernel, or if not finite.
+    """
+    is_finite = np.isfinite(gram).all() and np.isfinite(kernel).all()
+    if len(gram) < 3 or not is_finite:
+        return float("nan")
+    return float(np.clip(np.vdot(_center(gram), _center(kernel)), -1, 1))
+
+
+def summarize_alignment(
+    gram: Array, factors: Array, rows: Array, width: float = 0.0
+) -> Scores:
+    """Returns the alignment with each ideal kernel, as `alignment_factorized`.
+
+    Only some rows of [n, n] count: OOD points in the paper's fig. 1e.
+    """
+    block, points = gram[np.ix_(rows, rows)], factors[rows]
+    numbers = {}
+    for name, make_kernel in IDEAL_KERNELS.items():
+        alignment = compute_alignment(block, make_kernel(points, width))
+        numbers[f"alignment_{name}"] = finite_or_none(alignment)
+    return numbers
+
+
+def summarize_best_alignment(
+    gram: Array, factors: Array, rows: Array
+) -> Scores:
+    """Returns the alignment with kernels of the best width of `WIDTHS`.
+
+    `alignment_additive_best` refers to k(x, x') + k(y, y'), with k the overlap
+    of two bumps, `alignment_radial_best` to the product, a Gaussian.
+    """
+    block, points = gram[np.ix_(rows, rows)], factors[rows]
+    numbers: Scores = {}
+    for name, make_kernel in (
+        ("additive", make_factorized_kernel),
+        ("radial", make_conjunctive_kernel),
+    ):
+        alignments = [
+            compute_alignment(block, make_kernel(points, w)) for w in WIDTHS
+        ]
+        best = int(np.argmax(alignments))
+        value = finite_or_none(alignments[best])
+        width = None if value is None else WIDTHS[best]
+        numbers[f"alignment_{name}_best"] = value
+        numbers[f"alignment_{name}_width"] = width
+    return numbers
+
+
+def _similarities(factors: Array, width: float) -> Iterator[Array]:
+    for values in factors.T:
+        difference = np.subtract.outer(values, values)
+        if width > 0:
+            kernel = np.exp(-((difference / (2 * width)) ** 2))
+            yield np.nan_to_num(kernel, nan=0.0)
+        else:
+            yield (difference == 0).astype(np.float64)
+
+
+def _center(matrix: Array) -> Array:
+    matrix = matrix.astype(np.float64)
+    floor = FLOOR * np.linalg.norm(matrix)
+    matrix -= matrix.mean(axis=0)
+    matrix -= matrix.mean(axis=1, keepdims=True)
+    norm = np.linalg.norm(matrix)
+    return matrix / norm if norm > floor else np.zeros_like(matrix)

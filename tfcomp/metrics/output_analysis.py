@@ -1,0 +1,256 @@
+"""Analyzes the outputs of a run: errors, superposition, kernels, gaps."""
+
+import dataclasses
+import math
+from functools import cached_property
+
+import keras
+import numpy as np
+
+from tfcomp.datasets.grid_maps import Curve, list_curves
+from tfcomp.datasets.splits import Splits, choose_rows
+from tfcomp.datasets.views import to_contrast
+from tfcomp.metrics import interpolation
+from tfcomp.metrics.distances import compute_border_distance
+from tfcomp.metrics.evaluator import Evaluator
+from tfcomp.metrics.features import mean_or_none
+from tfcomp.metrics.kernel_regression import KernelFit, fit_kernels
+from tfcomp.metrics.kernels import summarize_alignment
+from tfcomp.metrics.point_scores import (
+    WINDOW,
+    Evaluation,
+    compute_error_ratio,
+    compute_mse,
+    compute_ssim_error,
+)
+from tfcomp.metrics.reference_scores import References, score_references
+from tfcomp.metrics.sharing import compute_sharing
+from tfcomp.metrics.superposition import (
+    SuperpositionScores,
+    compute_superposition,
+)
+from tfcomp.models.encodings import FactorIndex
+from tfcomp.models.loading import LoadedRun
+from tfcomp.models.stages import make_stage_model
+
+# Held-out points at which the sharing of true images is measured.
+TRUTH_POINTS = 32
+MAX_SIZE = 2**27  # numbers of images for superposed codes
+
+
+class OutputAnalysis:
+    """Results of a run's outputs, computed on first use with its weights."""
+
+    def __init__(
+        self,
+        run: LoadedRun,
+        evaluator: Evaluator | None = None,
+        outputs: np.ndarray | None = None,
+    ) -> None:
+        self.run, self.name = run, run.name
+        self.setting = run.name  # that the run is a seed of
+        self.dataset, self.splits = run.dataset, run.dataset.splits
+        self._outputs = outputs
+        seed = run.config.training.seed
+        self._evaluator = evaluator or Evaluator(run.model, run.dataset, seed)
+        self._evaluator.set_dataset(run.dataset, seed)
+
+    @property
+    def subsets(self) -> dict[str, np.ndarray]:
+        """Masks of ID and of OOD grid points, [n] each."""
+        return {"id": self.splits.is_id, "ood": self.splits.is_ood}
+
+    @cached_property
+    def index(self) -> np.ndarray:
+        """Grid indices of all points, of bins of continuous factors, [n, F]."""
+        return self.dataset.space.to_index(self.splits.grid)
+
+    @property
+    def has_map(self) -> bool:
+        """True if results can be drawn as maps over two ordered factors."""
+        return bool(self.dataset.planes)
+
+    @property
+    def has_hole(self) -> bool:
+        """True if combinations of several factors are held out."""
+        return len(self.dataset.space) > 1 and bool(self.splits.is_ood.any())
+
+    @property
+    def is_plane(self) -> bool:
+        """True if the grid is complete, of two ordered factors without wrap."""
+        is_open = not any(factor.periodic for factor in self.dataset.space)
+        is_pair = self.has_map and len(self.dataset.space) == 2
+        return is_open and is_pair and self.splits.is_complete
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """Outputs and scores over the grid."""
+        return self._evaluator.evaluate(self._outputs)
+
+    @cached_property
+    def bright_outputs(self) -> np.ndarray:
+        """Outputs as bumps of height 1 on 0 (`to_contrast`), [n, pixels]."""
+        return to_contrast(self.dataset, self.evaluation.images)
+
+    @cached_property
+    def bright_truth(self) -> np.ndarray:
+        """True images as bumps of height 1 on 0, [n, pixels]."""
+        return to_contrast(self.dataset, self.evaluation.truth)
+
+    @cached_property
+    def error(self) -> np.ndarray:
+        """MSE over pixels at every grid point, [n]."""
+        images, truth = self.evaluation.images, self.evaluation.truth
+        return compute_mse(self.dataset, self.splits.grid, images, truth)
+
+    @cached_property
+    def ssim_error(self) -> np.ndarray | None:
+        """1 - SSIM at every grid point [n]; None where images have none."""
+        images, truth = self.evaluation.images, self.evaluation.truth
+        is_large = min(truth.shape[1:3]) >= WINDOW
+        # Where a combination has several images, none of them is the truth.
+        if self.dataset.compare is not None or not is_large:
+            return None
+        return compute_ssim_error(images, truth)
+
+    @cached_property
+    def error_ratio(self) -> np.ndarray:
+        """MSE over the MSE of the reference image at every grid point, [n]."""
+        return compute_error_ratio(self.dataset, self.evaluation)
+
+    @cached_property
+    def references(self) -> References:
+        """Relative errors of predictors that need no network."""
+        return score_references(self.dataset, self.evaluation.truth)
+
+    @cached_property
+    def border_distance(self) -> np.ndarray:
+        """Grid steps from every grid point to the nearest ID point, [n]."""
+        space, known = self.dataset.space, self.dataset.known
+        if known is None:
+            return np.full(len(self.splits.grid), np.inf)
+        # Combinations that do not exist are not known either.
+        distance = compute_border_distance(~known.ravel(), space)
+        return distance[space.to_place(self.splits.grid)]
+
+    @property
+    def superposition(self) -> SuperpositionScores:
+        """R² of OOD outputs on memories, at every OOD point."""
+        return self._superposed[0]
+
+    @property
+    def composed(self) -> SuperpositionScores:
+        """The same scores with true images in place of the OOD outputs."""
+        return self._superposed[1]
+
+    @cached_property
+    def _superposed(self) -> list[SuperpositionScores]:
+        grid, is_ood = self.splits.grid, self.splits.is_ood
+        outputs, space = self.bright_outputs, self.dataset.space
+        targets = [outputs[is_ood], self.bright_truth[is_ood]]
+        scores = compute_superposition(grid, outputs, targets, is_ood, space)
+        if self.splits.existing is None:
+            return scores
+        # A sample lacks ID points, which are nearer.
+        distance = np.minimum(scores[0].distance, self.border_distance[is_ood])
+        return [dataclasses.replace(s, distance=distance) for s in scores]
+
+    @cached_property
+    def superposed_inputs(self) -> np.ndarray | None:
+        """Bright images of mean codes, [n_ood, F, pixels]."""
+        images = draw_superposed_inputs(self.run.model, self.splits)
+        if images is None:
+            return None
+        flat = to_contrast(self.dataset, images.reshape(-1, *images.shape[2:]))
+        return flat.reshape(*images.shape[:2], -1)
+
+    @cached_property
+    def truth_sharing(self) -> float | None:
+        """R² of a sample of true OOD images on images that share a factor."""
+        splits, rows = self.splits, np.flatnonzero(self.splits.is_ood)
+        is_used = splits.is_id.copy()
+        is_used[rows[choose_rows(len(rows), TRUTH_POINTS)]] = True
+        grid, is_ood = splits.grid[is_used], splits.is_ood[is_used]
+        truth, space = self.bright_truth[is_used], self.dataset.space
+        r2 = compute_sharing(grid, truth, is_ood, space)["sharing"]
+        return mean_or_none(r2[np.isfinite(r2)])
+
+    @cached_property
+    def kernel_fits(self) -> dict[str, dict[str, KernelFit]]:
+        """Kernel regressions from ID to OOD, of outputs and of the truth."""
+        targets = {
+            "model outputs": self.bright_outputs,
+            "truth": self.bright_truth,
+        }
+        return fit_kernels(self.index, targets, self.splits.is_ood)
+
+    def align(self, gram: np.ndarray) -> dict[str, float | None]:
+        """Compares similarities [n, n] with ideal kernels, over OOD points."""
+        points = (gram, self.index, self.splits.is_ood)
+        numbers = summarize_alignment(*points)
+        # Also with overlaps of bumps in place of deltas.
+        if self.is_plane and (sigma := self.dataset.sigma):
+            additive, radial, _ = summarize_alignment(*points, sigma).values()
+            numbers["alignment_factorized_smooth"] = additive
+            numbers["alignment_radial"] = radial
+        return numbers
+
+    @property
+    def curves(self) -> list[Curve]:
+        """Lines through a complete grid that has one ordered factor."""
+        is_complete = self.splits.is_complete
+        return list_curves(self.dataset.space) if is_complete else []
+
+    @cached_property
+    def gaps(self) -> list[Curve]:
+        """The curves with a held-out point between two known ones."""
+        return [
+            curve
+            for curve in self.curves
+            if len(interpolation.find_edges(*self.describe_curve(curve))[0])
+        ]
+
+    def score_gap(self, curve: Curve) -> interpolation.Interpolation:
+        """Scores interpolation at the held-out points of a curve."""
+        return interpolation.compute_interpolation(
+            self.bright_outputs[curve.rows],
+            self.bright_truth[curve.rows],
+            *self.describe_curve(curve),
+        )
+
+    def describe_curve(self, curve: Curve) -> tuple[np.ndarray, bool]:
+        """Returns which points are held out, and if the curve is closed."""
+        return self.splits.is_ood[curve.rows], curve.factor.periodic
+
+
+def draw_superposed_inputs(
+    model: keras.Model, splits: Splits
+) -> np.ndarray | None:
+    """Returns images for mean codes of ID points that share a factor (fig. 1d).
+
+    At an OOD point (x, y), for codes g, they are f(g(x), mean g(y')) and
+    f(mean g(x'), g(y)): [n_ood, F, H, W, C], NaN where no ID point shares the
+    value. None for an index, a model with other inputs, or too large images.
+    """
+    try:
+        code = model.get_layer("code")
+        decoder = keras.Model(code.output, model.output)
+    except ValueError:  # none, or the image depends on something else, too
+        return None
+    size = splits.is_ood.sum() * splits.grid.shape[1]
+    size *= math.prod(model.output_shape[1:])
+    if isinstance(code, FactorIndex) or size > MAX_SIZE:
+        return None
+    grid, is_id = splits.grid, splits.is_id
+    encoder = make_stage_model(model, ["code"])
+    codes = encoder.predict(grid, verbose=0)["code"]  # [n, code]
+    images = []
+    for column in grid.T:
+        values, place = np.unique(column, return_inverse=True)
+        shared = [codes[is_id & (column == v)] for v in values]
+        means = [
+            c.mean(axis=0) if len(c) else c.sum(axis=0) * np.nan for c in shared
+        ]
+        drawn = decoder.predict(np.stack(means), verbose=0)
+        images.append(drawn[place[splits.is_ood]])
+    return np.stack(images, axis=1)

@@ -1,0 +1,100 @@
+"""Compares representations of the same points.
+
+Of stages at the same n points, with inner products K and L of their
+activations; all three are blind to rotations, shifts and a common scale:
+
+    cka          debiased linear CKA: HSIC(K, L) / sqrt(HSIC(K, K) HSIC(L, L))
+                 with the unbiased HSIC of Song et al. (2012): 0 in the mean
+                 for random features; at most 1
+    procrustes   distance of centered activations X, Y of norm 1 after the best
+                 rotation: sqrt(2 - 2 |X^T Y|_*), |.|_* the sum of singular
+                 values; 0 for equal shapes, at most sqrt(2)
+    rsa          Spearman correlation of the distances between all points
+
+The null is the same number after the points of one side were permuted.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy import ndarray as Array
+
+from tfcomp.metrics.features import Scores, finite_or_none, single_threaded
+
+# Singular values of every permutation take the third power of this.
+MAX_POINTS = 128
+# The fewest for which p can be 0.05.
+NUM_PERMUTATIONS = 19
+
+
+class Shape(NamedTuple):
+    """The compared parts of a representation, [n, n] each, of norm 1."""
+
+    gram: Array  # U-centered inner products
+    roots: Array  # centered activations up to a rotation
+    ranks: Array  # centered ranks of distances
+
+
+@single_threaded
+def make_shape(gram: Array) -> Shape:
+    """Makes a shape from inner products [n, n]; NaN if no distances differ."""
+    from scipy.stats import rankdata
+
+    count, gram = len(gram), np.asarray(gram, np.float64)
+    if count < 4 or not np.isfinite(gram).all():
+        return Shape(*np.full((3, count, count), np.nan))
+    # Without bias (Szekely and Rizzo 2014), and as usual.
+    is_pair = ~np.eye(count, dtype=bool)
+    pairs = gram * is_pair
+    sums = pairs.sum(axis=0) / (count - 2)
+    debiased = pairs - sums - sums[:, None] + sums.sum() / (count - 1)
+    means = gram.mean(axis=0)
+    centered = gram - means - means[:, None] + means.mean()
+    values, vectors = np.linalg.eigh(centered)
+    lengths = np.diagonal(centered)
+    distances = (lengths[:, None] + lengths - 2 * centered)[is_pair]
+    # Rounding must not order equal distances.
+    ranks = rankdata(np.round(distances / (distances.max() or 1.0), 9))
+    table = np.zeros_like(gram)
+    table[is_pair] = ranks - ranks.mean()
+    roots = vectors * np.sqrt(np.maximum(values, 0.0))
+    return Shape(*map(_scale, (debiased * is_pair, roots, table)))
+
+
+def compare_shapes(
+    first: Shape, second: Shape, order: Array | slice = slice(None)
+) -> dict[str, float]:
+    """Returns the three metrics; the second's points may be reordered."""
+    product = first.roots.T @ second.roots[order]
+    nuclear = np.nan  # LAPACK may refuse NaN
+    if np.isfinite(product).all():
+        nuclear = np.linalg.svd(product, compute_uv=False).sum()
+    return {
+        "cka": np.vdot(first.gram, second.gram[order][:, order]),
+        "procrustes": np.sqrt(np.maximum(2 - 2 * nuclear, 0.0)),
+        "rsa": np.vdot(first.ranks, second.ranks[order][:, order]),
+    }
+
+
+@single_threaded
+def summarize_similarity(first: Shape, second: Shape) -> Scores:
+    """Returns the metrics, `<name>_null`, the mean over permutations, and `_p`.
+
+    The share p of permutations, with the identity, is as similar.
+    """
+    rng, count = np.random.default_rng(0), len(first.gram)
+    orders = [rng.permutation(count) for _ in range(NUM_PERMUTATIONS)]
+    nulls = [compare_shapes(first, second, order) for order in orders]
+    numbers: Scores = {}
+    for name, value in compare_shapes(first, second).items():
+        null = np.array([values[name] for values in nulls])
+        is_worse = null > value if name == "procrustes" else null < value
+        share = (1 + np.sum(~is_worse)) / (1 + len(null))
+        numbers[name], numbers[f"{name}_null"] = value, float(null.mean())
+        numbers[f"{name}_p"] = None if np.isnan(value) else float(share)
+    return {name: finite_or_none(value) for name, value in numbers.items()}
+
+
+def _scale(values: Array) -> Array:
+    norm = np.linalg.norm(values)
+    return values / norm if norm > 0 else np.full_like(values, np.nan)

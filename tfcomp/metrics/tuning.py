@@ -1,0 +1,190 @@
+"""Tuning of single units: maps, and their additive shares.
+
+Figures 4e, 4f and 15, section 4.2 and appendix F.4 of the paper, where units
+go from stripes (a function of one factor) to bumps (a conjunction of all).
+Per unit, over the full grid of factors f = (f_1 ... f_F):
+
+    h(f) = m + sum_i a_i(f_i) + interactions
+    share of factor i = Var a_i / Var h
+    additive share    = sum_i Var a_i / Var h          in [0, 1]
+
+where m is the mean and a_i the mean over all other factors, less m. A sum of
+stripes has an additive share of 1, a centered product of factors 0. The pair
+share is the share of interactions of two factors.
+
+The additive share also depends on the width of a unit: products of two
+Gaussians have .11 to .93. The type of a unit of two factors does not: which
+explains more of its variance, the best sum a(x) + b(y) or the best product
+c + a(x) b(y) on its level of rest c (its mean, or the end of its range that is
+nearer to its mean)? A unit is of a type if that explains at least half of its
+variance and by more than `TYPE_MARGIN` of it more than the other does.
+"""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy import ndarray as Array
+
+from tfcomp.metrics import features
+from tfcomp.metrics.features import Scores, finite_or_none, iterate_units
+
+# Smallest variance of a unit that counts, relative to the largest of its
+# stage: well above the rounding of float32 activations.
+DEAD_VARIANCE = 1e-8
+# Of the variance of a unit: the lead of its type, and the least that counts.
+TYPE_MARGIN = 0.05
+TYPE_FLOOR = 0.5
+_ITERATIONS = 8
+# Their maps, float64, stay in the cache of a processor.
+_BLOCK_UNITS = 512
+NO_TYPES: Scores = dict.fromkeys(
+    ("product_share", "sum_share", "product_less_sum")
+)
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Tuning of the units of one stage over a grid, [units] and [units, F].
+
+    Shares in the variance are NaN for dead units (`DEAD_VARIANCE`), for units
+    that are not finite, and of products unless there are two factors.
+    """
+
+    variance: Array
+    factor_shares: Array
+    pair_share: Array
+    product_share: Array
+    is_dead: Array
+
+    @property
+    def additive_share(self) -> Array:
+        """Sum of the shares of all factors, [units] in [0, 1] or NaN."""
+        return np.minimum(self.factor_shares.sum(axis=1), 1.0)  # but for an ulp
+
+
+def compute_tuning(activations: Array, shape: Sequence[int]) -> Tuning:
+    """Decomposes the variance of every unit over a grid of a shape.
+
+    Activations are [prod(shape), ...] of one stage, last factor fastest.
+    """
+    sizes = tuple(shape)
+    flat = np.reshape(activations, (len(activations), -1))
+    parts = [_decompose(p, sizes) for p in iterate_units(flat, _BLOCK_UNITS)]
+    variance, effects = map(np.concatenate, zip(*parts, strict=True))
+    is_finite = np.isfinite(variance)
+    largest = variance[is_finite].max(initial=0.0)
+    is_dead = is_finite & (variance <= DEAD_VARIANCE * largest)
+    is_known = is_finite & ~is_dead
+    shares = np.full_like(effects, np.nan)
+    shares[is_known] = effects[is_known] / variance[is_known, None]
+    *_, pairs, products = shares.T
+    return Tuning(variance, shares[:, :-2], pairs, products, is_dead)
+
+
+def summarize_tuning(tuning: Tuning) -> Scores:
+    """Returns the numbers of one stage, None if no unit is alive or finite.
+
+    Means and medians of shares count every live unit the same, weighted ones by
+    its variance. `product_share` and `sum_share` are weighted shares of types.
+    """
+    alive = ~tuning.is_dead
+    sums, pairs = tuning.additive_share[alive], tuning.pair_share[alive]
+    products, weights = tuning.product_share[alive], tuning.variance[alive]
+    if not sums.size or not np.isfinite(sums).all():
+        # As of one unit of which nothing is known.
+        sums = pairs = products = np.full(1, np.nan)
+        weights = np.ones(1)
+    scores = {
+        "additive_share_mean": np.mean(sums),
+        "additive_share_median": np.median(sums),
+        "additive_share_weighted": np.average(sums, weights=weights),
+        "pair_share_mean": np.mean(pairs),
+        "pair_share_weighted": np.average(pairs, weights=weights),
+        "dead_unit_fraction": np.mean(tuning.is_dead),
+    } | NO_TYPES
+    counts = np.fmax(sums, products) >= TYPE_FLOOR
+    if counts.any() and not np.isnan(products).any():
+        gain, weights = (products - sums)[counts], weights[counts]
+        product = np.average(gain > TYPE_MARGIN, weights=weights)
+        sum_ = np.average(gain < -TYPE_MARGIN, weights=weights)
+        numbers = product, sum_, product - sum_
+        scores |= dict(zip(NO_TYPES, numbers, strict=True))
+    return {name: finite_or_none(score) for name, score in scores.items()}
+
+
+@features.single_threaded
+def select_units(activations: Array, variance: Array, count: int) -> Array:
+    """Chooses `count` units [n, ...] that vary most and differ most."""
+    flat = np.reshape(activations, (len(activations), -1))
+    left = np.where(np.isfinite(variance), variance, 0.0)
+    floor = DEAD_VARIANCE * left.max(initial=0.0)
+    chosen: list[int] = []
+    basis = np.empty((0, len(flat)))  # orthonormal, [k, n]
+    while len(chosen) < count and left.max(initial=0.0) > floor:
+        chosen.append(int(np.argmax(left)))
+        direction = flat[:, chosen[-1]].astype(np.float64)
+        direction = direction - direction.mean()
+        # Twice, since one pass of Gram-Schmidt leaves rounding of the first.
+        for _ in range(2):
+            direction = direction - basis.T @ (basis @ direction)
+        # Of a constant unit, the variance may be rounding alone.
+        direction = direction / (np.linalg.norm(direction) or 1.0)
+        basis = np.vstack([basis, direction])
+        with np.errstate(invalid="ignore", over="ignore"):
+            parts = [direction @ np.float64(p) for p in iterate_units(flat)]
+        left -= np.nan_to_num(np.concatenate(parts)) ** 2 / len(flat)
+        left[chosen] = 0.0
+    return np.array(chosen, int)
+
+
+def _decompose(block: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """Returns variances of units [n, block], and of effects [block, F + 2]."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        block = block.astype(np.float64)
+        products = np.full(block.shape[1], np.nan)
+        if len(shape) == 2:
+            products = _fit_products(block.reshape(*shape, -1))
+        # A row is taken off first, so that a constant unit is exactly zero.
+        block -= block[0].copy()
+        block -= block.mean(axis=0)
+        variance = np.einsum("nu,nu->u", block, block) / len(block)
+        grid = block.reshape(*shape, block.shape[1])
+        axes = range(len(shape))
+        effects = [_average_others(grid, [axis]) for axis in axes]
+        parts = [(effect**2).mean(axis=tuple(axes)) for effect in effects]
+        pairs = np.zeros_like(variance)
+        for i, j in itertools.combinations(axes, 2):
+            both = _average_others(grid, [i, j]) - effects[i] - effects[j]
+            pairs += (both**2).mean(axis=tuple(axes))
+    return variance, np.stack([*parts, pairs, products], axis=1)
+
+
+def _fit_products(maps: Array) -> Array:
+    """Returns the variance of maps [x, y, units] of the best product."""
+    low, high, mean = (f(maps, axis=(0, 1)) for f in (np.min, np.max, np.mean))
+    rest = np.where(mean <= (low + high) / 2, low, high)
+    total = np.mean((maps - mean) ** 2, axis=(0, 1))
+    explained = [
+        total - np.mean(shifted**2, axis=(0, 1)) + _find_first(shifted)
+        for shifted in (maps - mean, maps - rest)
+    ]
+    return np.clip(np.max(explained, axis=0), 0.0, total)
+
+
+def _find_first(maps: Array) -> Array:
+    """Returns mean squares of the first singular component, [units]."""
+    rows = np.argmax((maps**2).sum(axis=1), axis=0)  # the longest, [units]
+    right = maps[rows, :, np.arange(maps.shape[2])].T  # [y, units]
+    for _ in range(_ITERATIONS):
+        right = right / np.maximum(np.linalg.norm(right, axis=0), 1e-300)
+        left = np.einsum("xyu,yu->xu", maps, right)
+        right = np.einsum("xyu,xu->yu", maps, left)
+    # |M^T M v| for a unit v is the square of the singular value.
+    return np.linalg.norm(right, axis=0) / (len(maps) * maps.shape[1])
+
+
+def _average_others(maps: Array, kept: list[int]) -> Array:
+    others = tuple(a for a in range(maps.ndim - 1) if a not in kept)
+    return maps.mean(axis=others, keepdims=True)

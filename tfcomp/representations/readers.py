@@ -1,0 +1,195 @@
+"""Readers: small networks that find the factors of an image.
+
+A reader is trained on all true images, held-out ones too, and its accuracy on
+them is the ceiling of what it can say about the outputs of a model.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Any, cast
+
+import keras
+import numpy as np
+import pandas as pd
+
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import make_config
+from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.splits import choose_rows
+from tfcomp.datasets.tables import make_table_dataset
+from tfcomp.metrics.distances import find_nearest
+from tfcomp.metrics.reference_scores import sample_known
+from tfcomp.models.stages import evaluate_in_batches
+
+MAX_IMAGES = 20_000  # that a reader is trained on
+CHECKED = 2000  # true images on which it is rated
+USEFUL = 0.9  # accuracy on true images, at least
+NOISE = 0.1  # standard deviation
+Row = dict[str, Any]
+
+
+class Reader:
+    """A network from images to the values of all factors.
+
+    Attributes:
+        accuracy: A row for each `factor`: the accuracy on images that are
+            `true`, have `noise`, or are `shifted` by a pixel.
+    """
+
+    def __init__(self, model: keras.Model, space: FactorSpace) -> None:
+        self.model, self.space = model, space
+        self.accuracy = pd.DataFrame()
+
+    def read(self, images: np.ndarray) -> np.ndarray:
+        """Returns the grid indices of the factors, [n, F]."""
+        votes = self.model.predict(images, batch_size=256, verbose=0)
+        return np.stack([vote.argmax(axis=1) for vote in votes], axis=1)
+
+    def check(
+        self, images: np.ndarray, points: np.ndarray, steps: int = 0
+    ) -> np.ndarray:
+        """Returns which factors are read right, [n, F].
+
+        With `steps`, values of ordered factors may be as many steps off.
+        """
+        distance = np.abs(self.read(images) - self.space.to_index(points))
+        for column, factor in zip(distance.T, self.space, strict=True):
+            if factor.periodic:
+                np.minimum(column, factor.size - column, out=column)
+        allowed = [0 if f.categorical else steps for f in self.space]
+        is_finite = np.isfinite(images).reshape(len(images), -1).all(axis=1)
+        return (distance <= allowed) & is_finite[:, None]
+
+    def check_truth(self, dataset: Dataset) -> None:
+        """Notes the factors that it cannot read off true images.
+
+        Raises:
+            ConfigError: If it reads none, or other factors or images.
+        """
+        shape = self.model.input_shape[1:]
+        if dataset.space != self.space or dataset.image_shape != shape:
+            rule = f"must be trained on such factors and images, {list(shape)}"
+            raise ConfigError("reader", rule, list(dataset.image_shape))
+        points = dataset.splits.grid
+        points = points[choose_rows(len(points), CHECKED)]
+        hits = self.check(dataset.render_array(points), points).mean(axis=0)
+        weak = ", ".join(
+            f"{name} {share:.0%}"
+            for name, share in zip(self.space.names, hits, strict=True)
+            if share < USEFUL
+        )
+        if (hits < USEFUL).all():
+            rule = f"must read factors off {USEFUL:.0%} of the true images"
+            raise ConfigError("reader", f"{rule}, it is of no use", weak)
+        if weak:
+            text = "note: the reader is of no use for some factors; share of"
+            print(f"{text} true images that it reads: {weak}", file=sys.stderr)
+
+
+def train_reader(
+    data: FactorTable | Dataset, *, epochs: int = 30, seed: int = 0
+) -> Reader:
+    """Trains a small convolutional network to read the factors of images.
+
+    It sees all true images (a random sample of many), with noise, and its
+    `accuracy` is on true, noisy and shifted ones.
+
+    Args:
+        data: Images and factors.
+        epochs: Passes over the images; training stops early if it reads all.
+        seed: Of the weights and the noise.
+    """
+    if isinstance(data, FactorTable):
+        config = make_config({"dataset": "table", "region": "none"})
+        data = make_table_dataset(config, data)
+    points = data.splits.all.factors
+    points = points[choose_rows(len(points), MAX_IMAGES)]
+    images, index = data.render_array(points), data.space.to_index(points)
+    keras.utils.set_random_seed(seed)
+    model = _build(data.image_shape, data.space.shape)
+
+    def stop(epoch: int, logs: dict[str, float]) -> None:
+        found = [v for name, v in logs.items() if name.endswith("accuracy")]
+        model.stop_training = min(found) > 0.999
+
+    rounds = max(1, MAX_IMAGES // len(images) // 10)  # small tables repeat
+    model.fit(
+        np.repeat(images, rounds, axis=0),
+        list(np.repeat(index, rounds, axis=0).T),
+        batch_size=64,
+        epochs=epochs,
+        verbose=0,
+        callbacks=[keras.callbacks.LambdaCallback(on_epoch_end=stop)],
+    )
+    reader = Reader(model, data.space)
+    rows = choose_rows(len(images), CHECKED)
+    images, points = images[rows], points[rows]
+    noise = np.random.default_rng(seed).normal(0, NOISE, images.shape)
+    kinds = {
+        "true": images,
+        "noise": (images + noise).astype(np.float32),
+        "shifted": np.roll(images, 1, axis=2),
+    }
+    hits = {n: reader.check(x, points).mean(axis=0) for n, x in kinds.items()}
+    reader.accuracy = pd.DataFrame({"factor": data.space.names, **hits})
+    return reader
+
+
+def _build(shape: tuple[int, ...], sizes: Sequence[int]) -> keras.Model:
+    layers = keras.layers
+    images = keras.Input(shape)
+    units = layers.GaussianNoise(NOISE / 2)(images)
+    width, side = 32, min(shape[:2])
+    while side > 8 or width == 32:
+        units = layers.Conv2D(width, 3, 2, "same", activation="relu")(units)
+        width, side = 64, -(-side // 2)
+    units = layers.Dense(128, "relu")(layers.Flatten()(units))
+    heads = [layers.Dense(size, "softmax")(units) for size in sizes]
+    model = keras.Model(images, heads)
+    loss, count = "sparse_categorical_crossentropy", len(heads)
+    metrics = [["accuracy"] for _ in heads]
+    model.compile(keras.optimizers.Adam(2e-3), [loss] * count, metrics=metrics)
+    return model
+
+
+def find_levels(dataset: Dataset) -> np.ndarray:
+    """Counts factors that differ between points and the nearest ID point."""
+    space, index = dataset.space, dataset.space.to_index(dataset.splits.grid)
+    known = np.unique(space.to_index(sample_known(dataset)), axis=0)
+    return (index != known[find_nearest(index, known, space)]).sum(axis=1)
+
+
+def list_readings(
+    reader: Reader,
+    dataset: Dataset,
+    model: keras.Model,
+    outputs: np.ndarray,
+    samples: int,
+) -> list[Row]:
+    """Returns accuracy and ceiling by factor, split and level."""
+    grid, names, drawn = dataset.splits.grid, dataset.space.names, [outputs]
+    for _ in range(1, samples):
+        found = evaluate_in_batches(lambda f: {"image": model(f)}, grid)
+        drawn.append(found["image"])
+    subsets = np.where(dataset.splits.is_ood, "ood", "id")
+    levels = find_levels(dataset).astype(str)
+    truth, parts = [dataset.render_array(grid)], []
+    for name, images, steps in (
+        ("accuracy", drawn, 0),
+        ("ceiling", truth, 0),
+        ("near", drawn, 1),
+        ("near_ceiling", truth, 1),
+    ):
+        hits = [reader.check(x, grid, steps) for x in images]
+        shares = pd.DataFrame(np.mean(hits, axis=0), columns=names)
+        shares["all"] = np.mean([hit.all(axis=1) for hit in hits], axis=0)
+        parts.append(pd.concat({name: shares}, axis=1))
+    frame = pd.concat(parts, axis=1)
+    means = [
+        frame.groupby([subsets, level]).mean().stack(future_stack=True)
+        for level in (np.full(len(grid), "any"), levels)
+    ]
+    table = pd.concat(means).rename_axis(["subset", "level", "factor"])
+    return cast(list[Row], table.reset_index().to_dict("records"))

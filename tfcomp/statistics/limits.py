@@ -1,0 +1,73 @@
+"""The range of a quantity, inside which its intervals stay."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Range of a quantity, ends included, in which its intervals stay.
+
+    A mean and its standard error are carried to a scale without ends, Student's
+    interval is made there, and its ends are carried back (the delta method):
+
+        range               scale                           as for
+        above a number      logarithm of the distance       MSE, counts
+        below a number      the same, turned around         R^2 of predictions
+        between two         log odds of the place in it     shares, correlations
+
+    For a correlation log odds are twice Fisher's z. Numbers of single runs are
+    not transformed: many lie at an end, which has no place on such a scale.
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+
+    def __str__(self) -> str:
+        low = "(-inf" if math.isinf(self.low) else f"[{self.low:g}"
+        high = "inf)" if math.isinf(self.high) else f"{self.high:g}]"
+        return f"{low}, {high}"
+
+    def widen(self, values: Sequence[float]) -> "Limits":
+        """Returns the range; all numbers if one of the values is outside."""
+        is_inside = all(self.low <= value <= self.high for value in values)
+        return self if is_inside else REAL
+
+    def link(self, value: float) -> float:
+        """Maps a value inside the range to the scale without ends."""
+        above, below = value - self.low, self.high - value
+        if min(above, below) <= 0:
+            return -math.inf if above <= 0 else math.inf
+        if self == REAL:
+            return value
+        up = 0.0 if math.isinf(self.low) else math.log(above)
+        return up - (0.0 if math.isinf(self.high) else math.log(below))
+
+    def inverse_link(self, place: float) -> float:
+        """Maps a number on the scale without ends into the range."""
+        if self == REAL:
+            return place
+        if math.isinf(self.high):
+            return self.low + _exp(place)
+        if math.isinf(self.low):
+            return self.high - _exp(-place)
+        share = 0.5 * (1 + math.tanh(place / 2))
+        return self.low + (self.high - self.low) * share
+
+    def derivative(self, value: float) -> float:
+        """Returns the derivative of the link at a value inside the range."""
+        if self == REAL:
+            return 1.0
+        return 1 / (value - self.low) + 1 / (self.high - value)
+
+
+REAL = Limits()
+POSITIVE = Limits(low=0.0)
+SHARE = Limits(0.0, 1.0)
+CORRELATION = Limits(-1.0, 1.0)
+AT_MOST_ONE = Limits(high=1.0)
+
+
+def _exp(place: float) -> float:
+    return math.exp(place) if place < 709 else math.inf
