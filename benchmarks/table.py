@@ -51,7 +51,7 @@ def measure(path: Path) -> None:
     say("checked, without TensorFlow")
     from tfcomp.datasets import make_dataset
     from tfcomp.datasets.batches import make_batches
-    from tfcomp.metrics.evaluator import Evaluator
+    from tfcomp.metrics.run_analysis import RunAnalysis
     from tfcomp.models.stages import make_model
     from tfcomp.training.fit import compile_model
 
@@ -66,9 +66,9 @@ def measure(path: Path) -> None:
         say(f"{steps} step(s)")
     for points in (4096, 0):
         config = parse_config([*flags, f"--eval_points={points}"])
-        evaluator = Evaluator(model, make_dataset(config))
+        analysis = RunAnalysis(model, make_dataset(config))
         start = time.perf_counter()
-        scores = evaluator.evaluate().scores
+        scores = analysis.renew().evaluation.scores
         seconds = time.perf_counter() - start
         say(f"--eval_points={points}: {seconds:.1f} s, {scores}")
 

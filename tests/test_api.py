@@ -17,8 +17,8 @@ from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.metrics.derivatives import choose_jacobian
-from tfcomp.metrics.evaluator import Evaluator
 from tfcomp.metrics.geometry import compute_factorization
+from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.stages import make_model
 from tfcomp.training.export import export_model
 
@@ -94,9 +94,9 @@ def test_keras_model_and_saved_model_give_our_own_numbers(
 ) -> None:
     dataset = make_dataset(SMOKE)
     model = make_model(SMOKE, dataset, "float32")
-    own = Evaluator(model, dataset)
-    scores = own.evaluate().scores
-    metrics = own.measure_geometry()
+    own = RunAnalysis(model, dataset)
+    scores = own.evaluation.scores
+    metrics = own.metrics
     jacobian_fn = choose_jacobian(model, dataset)
     version = export_model(model, tmp_path / "exported", jacobian_fn)
     model.save(tmp_path / "model.keras")

@@ -60,7 +60,7 @@ def analyze_runs(settings: dict[str, Any]) -> int:
         from tfcomp.metrics.run_analysis import RunAnalysis
         from tfcomp.models.loading import load_run
         from tfcomp.report.report_build import build_report
-    runs = [RunAnalysis(load_run(path)) for path in paths]
+    runs = [RunAnalysis.of_run(load_run(path)) for path in paths]
     build_report(runs, folder, sections, settings["between"])
     print(f"report  {folder / 'report.html'}")
     if "umap" in sections and not has_umap():

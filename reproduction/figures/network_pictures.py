@@ -74,8 +74,10 @@ def load_networks(
 @functools.lru_cache(MAX_NETWORKS)
 def _load(folder: Path) -> RunAnalysis:
     if Path(folder, WEIGHTS_FILE).exists():
-        return RunAnalysis(load_published_run(folder.name, str(folder.parent)))
-    return RunAnalysis(load_run(folder))
+        return RunAnalysis.of_run(
+            load_published_run(folder.name, str(folder.parent))
+        )
+    return RunAnalysis.of_run(load_run(folder))
 
 
 def show_superposition(analysis: RunAnalysis) -> list[Exhibit]:

@@ -22,7 +22,7 @@ from tfcomp import analyze
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.figures.exhibits import figure_to_pdf
-from tfcomp.metrics.evaluator import Evaluator
+from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.loading import load_run
 
 
@@ -166,7 +166,7 @@ def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", ["earlier_cnn", "earlier"])
 def test_the_models_have_their_scores(earlier: Path, name: str) -> None:
     run = load_run(earlier / "tensorboard_logs" / name)
-    scores = Evaluator(run.model, run.dataset).evaluate().scores
+    scores = RunAnalysis(run.model, run.dataset).evaluation.scores
     for subset in ("id", "ood"):
         # Scores that were added since have no counterpart.
         known = {name: scores[subset][name] for name in run.metrics[subset]}

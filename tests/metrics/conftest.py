@@ -110,7 +110,7 @@ def make_study() -> Callable:
         used = keras.layers.Lambda(lambda parts: parts[0], name="last")
         model = keras.Model(factors, used([image, *hidden]))
         run = LoadedRun(Path("run"), config, dataset, model, {}, "")
-        return RunAnalysis(run)
+        return RunAnalysis.of_run(run)
 
     return make
 

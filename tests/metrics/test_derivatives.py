@@ -11,9 +11,8 @@ import tfcomp
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.factor_table import FactorTable
-from tfcomp.metrics import derivatives, stage_metrics
+from tfcomp.metrics import derivatives, similarity, tuning
 from tfcomp.metrics.derivatives import choose_jacobian
-from tfcomp.metrics.evaluator import Evaluator
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.stages import make_model
 from tfcomp.report.stage_section import make_interactions, make_layers
@@ -62,9 +61,9 @@ def test_units_that_are_off_at_few_points_are_not_differenced() -> None:
     )
     dataset = make_dataset(config)
     model = make_model(config, dataset, "float32")
-    evaluator = Evaluator(model, dataset)
-    expected, points = evaluator.measure_geometry(), dataset.splits.grid
-    assert not evaluator.nondifferentiable
+    analysis = RunAnalysis(model, dataset)
+    expected, points = analysis.metrics, dataset.splits.grid
+    assert not analysis.nondifferentiable
     assert not derivatives.find_nondifferentiable(model, dataset)
     result = tfcomp.evaluate(model, dataset, stages=["stage_1"])
     found = result.geometry("stage_1", points)
@@ -105,9 +104,9 @@ def study(make_study: Callable) -> RunAnalysis:
 
 
 def test_measures_and_report_of_known_stages(study: RunAnalysis) -> None:
-    found = stage_metrics.compute_interaction(study)
-    similarity = stage_metrics.compute_similarity(study)
-    numbers = {stage: found[stage] | similarity[stage] for stage in found}
+    found = tuning.measure_interaction(study)
+    alike = similarity.measure_similarity(study)
+    numbers = {stage: found[stage] | alike[stage] for stage in found}
     added, product, rounded, image = (
         numbers[stage] for stage in ("code", "stage_0", "stage_1", "image")
     )
@@ -150,5 +149,5 @@ def test_tracing_and_batches_change_nothing(study: RunAnalysis) -> None:
 def test_stages_without_second_derivatives(make_study, make_turned) -> None:
     for make in (make_study, make_turned):
         study = make("truth", stage_0=once)
-        assert stage_metrics.compute_interaction(study) == {}
+        assert tuning.measure_interaction(study) == {}
         assert study.metrics["stage_0"].any()

@@ -10,7 +10,7 @@ from tests.metrics.planted import hold_out, make_bumps, make_grid
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.splits import Points, Splits
-from tfcomp.metrics import geometry, scores, stage_metrics
+from tfcomp.metrics import geometry, scores
 from tfcomp.metrics.output_analysis import draw_superposed_inputs
 from tfcomp.metrics.schmidt import compute_interaction_r2
 from tfcomp.models.stages import make_model
@@ -54,7 +54,7 @@ def test_factors_in_other_units(make_study) -> None:
     study = make_study(
         "truth", stage_0=lambda f: keras.ops.stack([f @ [[100.0], [1.0]]], 1)
     )
-    found = stage_metrics.compute_orthogonality(study)
+    found = geometry.measure_orthogonality(study)
     row = found["stage_0"]
     assert row["factorization"] > 0.98
     assert row["worst_pair_factorization"] == pytest.approx(0)

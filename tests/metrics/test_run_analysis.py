@@ -1,6 +1,5 @@
 """Scores of all points in blocks, and analyses at other points."""
 
-import dataclasses
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +13,7 @@ from tfcomp import analyze
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.metrics import evaluator, jacobians, point_scores
-from tfcomp.metrics.evaluator import Evaluator
+from tfcomp.metrics import point_scores, traced_model
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.metrics.run_metrics import compute_metrics
 from tfcomp.metrics.scores import average_scores, score_images
@@ -48,7 +46,7 @@ def load(table: Path, *flags: str) -> RunAnalysis:
     dataset = make_dataset(config)
     keras.utils.set_random_seed(0)
     model = make_model(config, dataset, "float32")
-    return RunAnalysis(LoadedRun(table, config, dataset, model, {}, ""))
+    return RunAnalysis.of_run(LoadedRun(table, config, dataset, model, {}, ""))
 
 
 def test_streamed_scores_are_those_of_all_points(
@@ -87,9 +85,10 @@ def test_blocks_and_smaller_calls_change_no_bit(
         return evaluate_in_batches(fn, points, size)
 
     monkeypatch.setattr(point_scores, "BLOCK", 5)
-    monkeypatch.setattr(jacobians, "evaluate_in_batches", call)
-    found = Evaluator(study.run.model, study.dataset)
-    assert found.evaluate().scores == found.evaluate().scores == whole
+    monkeypatch.setattr(traced_model, "evaluate_in_batches", call)
+    found = RunAnalysis(study.model, study.dataset)
+    again = found.renew()
+    assert found.evaluation.scores == again.evaluation.scores == whole
     assert sizes[0] >= len(study.splits.grid) > 28
     assert sizes[1:] == [28, 28]
 
@@ -107,9 +106,9 @@ def test_groups_of_stages_keep_the_limit(
         return found
 
     limit = 4 * 7 * len(study.splits.grid)
-    monkeypatch.setattr(evaluator, "MAX_GROUP_BYTES", limit)
-    monkeypatch.setattr(jacobians, "evaluate_in_batches", call)
-    found = Evaluator(study.run.model, study.dataset).read_stages()
+    monkeypatch.setattr(traced_model, "MAX_GROUP_BYTES", limit)
+    monkeypatch.setattr(traced_model, "evaluate_in_batches", call)
+    found = RunAnalysis(study.model, study.dataset).read_stages()
     assert [name for name, _ in found] == study.stages
     assert groups == [["image"], ["stage_0"], ["stage_1", "stage_2"]]
 
@@ -139,12 +138,12 @@ def test_metrics_of_a_part_of_the_grid(table: Path) -> None:
 def test_other_points_have_the_results_of_an_analysis_of_their_own(
     smoke_run: RunConfig,
 ) -> None:
-    """Although both share an evaluator, which traces nothing again."""
-    analysis = RunAnalysis(load_run(smoke_run.run_dir))
+    """Although both share traced functions."""
+    analysis = RunAnalysis.of_run(load_run(smoke_run.run_dir))
     analysis.metrics  # noqa: B018 (traced)
     part = analysis.for_explorer(40)
     assert len(part.splits.grid) < len(analysis.splits.grid)
-    alone = RunAnalysis(dataclasses.replace(analysis.run, dataset=part.dataset))
+    alone = RunAnalysis(analysis.model, part.dataset)
     for stage, metric in alone.metrics.items():
         np.testing.assert_allclose(part.metrics[stage], metric, rtol=1e-4)
     found, expected = part.evaluation.images, alone.evaluation.images

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from tests.metrics.conftest import draw_truth
-from tfcomp.metrics import image_metrics, stage_metrics
+from tfcomp.metrics import (
+    distances,
+    geometry,
+    interpolation,
+    manifolds,
+    scores,
+    sharing,
+)
 from tfcomp.metrics.registry import find_limits, list_metrics
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.metrics.run_metrics import compute_metrics
@@ -54,17 +61,17 @@ def turning(make_turned: Callable) -> RunAnalysis:
 
 def test_border_of_fading_images(make_study, true_study) -> None:
     study = make_study("fading")
-    fading = image_metrics.compute_border(study)
+    fading = distances.measure_border(study)
     assert fading["border_rank_correlation"] > 0.95
     # The region is 10 wide: distances 1 to 5, of images 1/6 fainter each.
     expected = (np.arange(1, 6) / 6) ** 2
     assert fading["border_relative_mse"] == pytest.approx(expected, rel=1e-4)
     # No error at all has no ranks.
-    perfect = image_metrics.compute_border(true_study)
+    perfect = distances.measure_border(true_study)
     assert perfect["border_rank_correlation"] is None
     assert perfect["border_relative_mse"] == pytest.approx([0] * 5, abs=1e-9)
     study.border_distance[study.border_distance == 2] = 1  # none is that far
-    lacks = image_metrics.compute_border(study)["border_relative_mse"]
+    lacks = distances.measure_border(study)["border_relative_mse"]
     assert lacks[1] is None and lacks[2:] == fading["border_relative_mse"][2:]
     # The ID points of a sample are few, and far from each other.
     few = study.for_explorer(40)
@@ -74,7 +81,7 @@ def test_border_of_fading_images(make_study, true_study) -> None:
 
 def test_spread_of_log_volumes(true_study) -> None:
     x, is_ood = true_study.splits.grid[:, 0], true_study.splits.is_ood
-    found = stage_metrics.compute_volume_spread(true_study)
+    found = geometry.measure_volume_spread(true_study)
     even, growing, folded, dying = (found[f"stage_{i}"] for i in range(4))
     for name, rows in (("", slice(None)), ("_id", ~is_ood), ("_ood", is_ood)):
         key, spread = f"log_volume_sd{name}", x[rows].std() / 4
@@ -133,41 +140,41 @@ def test_sharing_and_peaks(make_study) -> None:
     two, truth = (
         make_study(name, *flags) for name in ("two memories", "truth")
     )
-    found = image_metrics.compute_sharing(two)
+    found = sharing.measure_sharing(two)
     assert found["sharing_far_r2"] == pytest.approx(1)
     assert found["sharing_far_r2_centered"] == pytest.approx(1)
     assert found["rival_far_r2"] < 0 < found["single_far_r2"] < 0.7
     bright = two.bright_outputs
     is_ood = two.splits.is_ood[:, None]
     vars(two)["bright_outputs"] = np.where(is_ood, 2e-3 * bright, bright)
-    faint = image_metrics.compute_sharing(two)
+    faint = sharing.measure_sharing(two)
     assert faint["sharing_far_r2"] is None and faint["faint_far_share"] == 1
-    assert image_metrics.compute_sharing(truth)["sharing_far_r2"] < 0
-    peaks = image_metrics.compute_peaks(two)
+    assert sharing.measure_sharing(truth)["sharing_far_r2"] < 0
+    peaks = scores.measure_peaks(two)
     assert peaks["multiple_peaks_ood"] > 0.8 and peaks["multiple_peaks_id"] == 0
-    assert image_metrics.compute_peaks(truth)["multiple_peaks_ood"] == 0
+    assert scores.measure_peaks(truth)["multiple_peaks_ood"] == 0
 
 
 def test_interpolation_of_edges(make_turned, turning) -> None:
-    found = image_metrics.compute_interpolation(make_turned("interpolated"))
+    found = interpolation.measure_interpolation(make_turned("interpolated"))
     for name in ("edge_r2", "edge_r2_min", "edge_linear_r2"):
         assert found[name] == pytest.approx(1, abs=1e-4)
     assert 0 < found["edge_truth_r2"] < 0.9
     assert found["edge_weight_r2"] == pytest.approx(1, abs=1e-3)
     # A network that turns the digit scores what the true images score.
-    rotating = image_metrics.compute_interpolation(turning)
+    rotating = interpolation.measure_interpolation(turning)
     expected = pytest.approx(found["edge_truth_r2"], abs=1e-3)
     assert rotating["edge_r2"] == expected
     # Its weights are nearly linear; R² on the edges tells it from a blend.
     assert rotating["edge_weight_r2"] < 0.96
     # Negative images are worse than no image.
     negative = make_turned(lambda data: -draw_truth(data))
-    below = image_metrics.compute_interpolation(negative)["edge_linear_r2"]
+    below = interpolation.measure_interpolation(negative)["edge_linear_r2"]
     assert find_limits("edge_linear_r2").low < below < 0
 
 
 def test_jump_in_the_gap(turning) -> None:
-    rows = stage_metrics.compute_gap(turning)
+    rows = manifolds.measure_gap(turning)
     assert rows["stage_0"]["gap_max_speed"] == pytest.approx(1, abs=1e-2)
     assert rows["stage_1"]["gap_max_speed"] > 5
     assert {

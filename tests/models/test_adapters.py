@@ -18,8 +18,11 @@ from tests.metrics.planted import hold_out, make_bumps, make_grid
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.factor_table import FactorTable
-from tfcomp.metrics.image_metrics import compute_alignment
-from tfcomp.metrics.kernels import compute_cosine_gram, summarize_alignment
+from tfcomp.metrics.kernels import (
+    compute_cosine_gram,
+    measure_alignment,
+    summarize_alignment,
+)
 
 TABLE = FactorTable(IMAGES, CLASSES, names=list("abc"))
 SHAPE = TABLE.image_shape
@@ -162,7 +165,7 @@ def test_kernels_in_whatever_units_bins_or_periods(kind: str) -> None:
         images, classes, names=names, kinds=kinds, values=values
     )
     result = tfcomp.evaluate(table.draw, table, hold_out(grid, 2, 6)).analysis
-    found, splits = compute_alignment(result), result.splits
+    found, splits = measure_alignment(result), result.splits
     points = np.rint(splits.grid / [unit, 1])
     gram = compute_cosine_gram(result.bright_outputs)
     expected = summarize_alignment(gram, points, splits.is_ood)

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tfcomp.config.run_flags import define_run_flags, parse_config, parse_flags
 from tfcomp.datasets import make_dataset
-from tfcomp.metrics.evaluator import analyze_embedding
+from tfcomp.metrics.embeddings import analyze_embedding
 from tfcomp.models import forced_rendering
 from tfcomp.models.value_embedding import LowRankEmbedding, list_embeddings
 from tfcomp.training.prepared_models import make_model

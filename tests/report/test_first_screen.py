@@ -46,7 +46,7 @@ def series(tmp_path_factory: pytest.TempPathFactory) -> list[RunAnalysis]:
         model = make_model(config, data, "float32")
         metrics = {"untrained": {"id": 1.5, "ood": 2.25 + count}}
         run = LoadedRun(folder / f"{count}", config, data, model, metrics, "")
-        analyses.append(RunAnalysis(run))
+        analyses.append(RunAnalysis.of_run(run))
     return analyses
 
 
@@ -101,7 +101,7 @@ def test_controls_draw_nothing_new(tmp_path: Path, open_page: Callable) -> None:
 
 def test_runs_on_other_data_are_another_group(series: list) -> None:
     assert group_runs(series) == [series]
-    other = RunAnalysis(series[1].run)
+    other = RunAnalysis.of_run(series[1].run)
     truth = other.evaluation.truth + 1e-3
     other.evaluation = dataclasses.replace(other.evaluation, truth=truth)
     assert group_runs([*series, other]) == [series, [other]]

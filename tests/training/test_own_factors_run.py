@@ -38,7 +38,9 @@ def make_study(name: str, *flags: str) -> RunAnalysis:
     config = make_config(name, *flags)
     dataset = make_dataset(config)
     model = make_model(config, dataset, "float32")
-    return RunAnalysis(LoadedRun(Path("run"), config, dataset, model, {}, ""))
+    return RunAnalysis.of_run(
+        LoadedRun(Path("run"), config, dataset, model, {}, "")
+    )
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +50,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> RunAnalysis:
     flags = ("--epochs=1", "--steps_per_epoch=5", "--noexport", "--nopictures")
     config = make_config("tiles", *flags, *places)
     train_and_evaluate(config)
-    return RunAnalysis(load_run(config.run_dir))
+    return RunAnalysis.of_run(load_run(config.run_dir))
 
 
 def test_relative_errors_of_color_refer_to_the_mean_training_image(

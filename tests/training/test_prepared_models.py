@@ -88,10 +88,10 @@ def test_what_observes_is_kept_for_the_same_network(
 
     first = prepare()
     other = prepare("--learning_rate=0.1", "--region=corner:7", "--seed=3")
-    assert other.evaluator is first.evaluator
+    assert other.traced is first.traced
     assert other.trained is not first.trained
     for flags in (("--width=8",), ("--grid_size=16",)):
-        assert prepare(*flags).evaluator is not first.evaluator
+        assert prepare(*flags).traced is not first.traced
     plugin = dataclasses.replace(make_smoke(), plugins="json")
     for own in (make_smoke("--model=own"), plugin):  # as in a notebook
         data = make_dataset(own)
@@ -140,9 +140,9 @@ def test_a_trial_is_measured_by_what_observed_it(
     flags += " --grid_size=6 --region=square:2-3 --eval_every=0"
     config = make_smoke(*flags.split())
     run_trial(["run_trial", *list_flag_lines(config), "--measure"])
-    (evaluator,) = prepared_models.list_evaluators()
+    (traced,) = prepared_models.list_traced()
     run = load_run(config.run_dir)
-    assert make_analysis(run, [evaluator]).run.model is evaluator.model
+    assert make_analysis(run, [traced]).run.model is traced.model
     assert make_analysis(run, []).run.model is run.model
     file = Path(config.run_dir, "metrics.json")
     measured = file.read_bytes()

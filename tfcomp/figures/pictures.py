@@ -16,7 +16,7 @@ from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Plot
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.map_plots import draw_maps
-from tfcomp.metrics.evaluator import EmbeddingAnalysis
+from tfcomp.metrics.embeddings import EmbeddingAnalysis
 from tfcomp.metrics.point_scores import (
     Evaluation,
     compute_error_ratio,

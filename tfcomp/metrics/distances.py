@@ -9,14 +9,22 @@ nearest_id   a training image: of those with the fewest differing factors
              the first one whose grid steps have the least sum
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
 from numpy import ndarray as Array
 
 from tfcomp.datasets.factors import Factor, FactorSpace
-from tfcomp.metrics.features import single_threaded
+from tfcomp.metrics.features import mean_or_none, single_threaded
+from tfcomp.metrics.metric import computes
+from tfcomp.statistics.limits import CORRELATION, POSITIVE
+
+if TYPE_CHECKING:
+    from tfcomp.metrics.run_analysis import RunAnalysis
 
 _BLOCK = 64  # points whose distances are held at a time
 
@@ -96,3 +104,21 @@ def correlate_with_distance(error: Array, distance: Array) -> float | None:
     if not is_known or np.ptp(error) == 0 or np.ptp(distance) == 0:
         return None
     return float(scipy.stats.spearmanr(distance, error).statistic)
+
+
+@computes("run", CORRELATION, "border_rank_correlation")
+@computes("run", POSITIVE, "border_relative_mse", better="low")
+def measure_border(analysis: RunAnalysis) -> dict[str, Any]:
+    """Relates the OOD error to the distance to ID (section 3.2)."""
+    if not analysis.splits.is_ood.any():
+        return {}
+    error, distance = analysis.error_ratio, analysis.border_distance
+    if np.isinf(distance).all():
+        return {}  # too many combinations to count steps
+    last = int(distance[np.isfinite(distance)].max())
+    return {
+        "border_rank_correlation": correlate_with_distance(error, distance),
+        "border_relative_mse": [
+            mean_or_none(error[distance == step]) for step in range(1, last + 1)
+        ],
+    }

@@ -17,7 +17,7 @@ eigenvalues of a covariance over points)
 Ranks of a stage do not exceed the number of points less one.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import ParamSpec, TypeVar
 
 import numpy as np
@@ -28,6 +28,7 @@ BLOCK_UNITS = 4096
 # Variance of a subset over the variance of all points up to which it is dead.
 SPREAD_FLOOR = 1e-6
 Scores = dict[str, float | None]
+Rows = dict[str, Scores]  # by stage
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
@@ -47,6 +48,11 @@ def mean_or_none(values: Array) -> float | None:
 def median_or_none(values: Array) -> float | None:
     """Returns the median; None without values or if it is not finite."""
     return finite_or_none(np.median(values)) if np.size(values) else None
+
+
+def average(values: Iterable[float | None]) -> float | None:
+    """Returns the mean; None if one of the values does not exist."""
+    return mean_or_none(np.array(list(values), float))
 
 
 def single_threaded(

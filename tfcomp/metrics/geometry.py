@@ -13,16 +13,28 @@ where some factor moves nothing, has the worst value of each score (1/2, 0, the
 floor), and one whose metric is not finite (a diverged model) NaN.
 """
 
+from __future__ import annotations
+
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy import ndarray as Array
 
-from tfcomp.metrics.features import Scores, iterate_units, mean_or_none
+from tfcomp.metrics.features import (
+    Rows,
+    Scores,
+    iterate_units,
+    mean_or_none,
+    median_or_none,
+)
 from tfcomp.metrics.metric import Chart, computes
-from tfcomp.statistics.limits import SHARE, Limits
+from tfcomp.statistics.limits import POSITIVE, SHARE, Limits
+
+if TYPE_CHECKING:
+    from tfcomp.metrics.run_analysis import RunAnalysis
 
 # Of singular values and lengths: above the rounding of a float32 Jacobian.
 FLOOR = 1e-6
@@ -203,3 +215,106 @@ def _average_pairs(g: Array, combine: Callable, worst: float) -> Array:
     # Rounding may leave the interval by an ulp: |cosine| of 1 + 2e-16.
     mean = np.clip(np.mean(scores, axis=0), worst, 1.0)
     return np.where(is_dead(g), worst, mean)
+
+
+@computes(
+    "stages",
+    POSITIVE,
+    "log_volume_sd log_volume_sd_id log_volume_sd_ood "
+    "log_volume_deviation_id log_volume_deviation_ood "
+    "log_volume_median_deviation_id log_volume_median_deviation_ood",
+)
+@computes(
+    "stages",
+    names="log_volume_median_id log_volume_median_ood log_volume_difference",
+)
+@computes("stages", SHARE, "floor_fraction_id floor_fraction_ood", better="low")
+def measure_volume_spread(analysis: RunAnalysis) -> Rows:
+    """Tests how evenly a stage spreads the factors (section 3.4, figure 2e)."""
+    is_id, is_ood = analysis.splits.is_id, analysis.splits.is_ood
+    both = is_id.any() and is_ood.any()
+    rows: Rows = {}
+    for stage, v in analysis.log_volume.items():
+        row = rows[stage] = _spread("log_volume", v, analysis)
+        difference = v[is_ood].mean() - v[is_id].mean() if both else None
+        row["log_volume_difference"] = difference
+        distance, g = np.abs(v - np.median(v[is_id])), analysis.metrics[stage]
+        for name, chosen in analysis.subsets.items():
+            sd = float(v[chosen].std()) if chosen.any() else None
+            far, floored = distance[chosen], find_floored(g[chosen])
+            row[f"log_volume_sd_{name}"] = sd
+            row[f"log_volume_deviation_{name}"] = mean_or_none(far)
+            row[f"log_volume_median_{name}"] = median_or_none(v[chosen])
+            row[f"floor_fraction_{name}"] = mean_or_none(floored)
+    return rows
+
+
+def _spread(name: str, volume: np.ndarray, analysis: RunAnalysis) -> Scores:
+    """Returns the standard deviation, and the deviations from the ID median."""
+    distance = np.abs(volume - np.median(volume[analysis.splits.is_id]))
+    return {f"{name}_sd": float(volume.std())} | {
+        f"{name}_median_deviation_{subset}": median_or_none(distance[chosen])
+        for subset, chosen in analysis.subsets.items()
+    }
+
+
+@computes(
+    "stages",
+    Limits(0.5, 1),
+    better="high",
+    chart=FACTORIZATION,
+    ratio_factorization="factorization, ratio of means: the score as the "
+    "published code computes it, for comparison: it divides the mean of |g_xy| "
+    "by the mean of g_xx + g_yy, so that points with long directions dominate",
+)
+@computes("stages", Limits(0.5, 1), "scaled_factorization", better="high")
+@computes("stages", SHARE, "worst_pair_factorization", better="high")
+@computes("stages", SHARE, "chance_factorization")
+def measure_orthogonality(analysis: RunAnalysis) -> Rows:
+    """Scores the angles between directions of factors (figures 2a to 2d)."""
+    factors = [f for f in analysis.dataset.space if not f.categorical]
+    if len(factors) < 2:
+        return {}  # of one direction there is nothing to factorize
+    ranges = np.array([factor.high - factor.low for factor in factors])
+    rows: Rows = {}
+    for stage, g in analysis.metrics.items():
+        scaled = compute_factorization(g * ranges[:, None] * ranges)
+        chance = compute_chance(analysis.stage_sizes[stage])
+        pairs = compute_pair_scores(g).values()
+        rows[stage] = {
+            "factorization": mean_or_none(compute_factorization(g)),
+            "ratio_factorization": compute_ratio_factorization(g),
+            "scaled_factorization": mean_or_none(scaled),
+            "worst_pair_factorization": min(pairs),
+            "chance_factorization": chance,
+        }
+    return rows
+
+
+@computes(
+    "stages",
+    Limits(0.5, 1),
+    "factorization_gradient factorization_gradient_ratio_of_means",
+    better="high",
+)
+@computes("stages", names="log_volume_gradient_id log_volume_gradient_ood")
+@computes(
+    "stages",
+    POSITIVE,
+    "log_volume_gradient_sd log_volume_gradient_median_deviation_id "
+    "log_volume_gradient_median_deviation_ood",
+)
+def measure_gradient_geometry(analysis: RunAnalysis) -> Rows:
+    """Scores a geometry without derivatives, to compare with published ones."""
+    rows: Rows = {}
+    for stage, g in analysis.gradient_metrics.items():  # of a complete grid
+        volume = compute_log_volume(g)
+        row = rows[stage] = _spread("log_volume_gradient", volume, analysis)
+        for name, chosen in analysis.subsets.items():
+            row[f"log_volume_gradient_{name}"] = mean_or_none(volume[chosen])
+        if len(analysis.dataset.space.ordered) > 1:
+            scores = compute_factorization(g)
+            ratio = compute_ratio_factorization(g)
+            row["factorization_gradient"] = mean_or_none(scores)
+            row["factorization_gradient_ratio_of_means"] = ratio
+    return rows

@@ -16,12 +16,25 @@ about the mean of these, 1/2: 1 for a linear blend, about 0 for copies of the
 nearest edge, below 0 for copies of one edge.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy import ndarray as Array
 
-from tfcomp.metrics.features import Scores, finite_or_none, mean_or_none
+from tfcomp.metrics.features import (
+    Scores,
+    average,
+    finite_or_none,
+    mean_or_none,
+)
+from tfcomp.metrics.metric import computes
+from tfcomp.statistics.limits import AT_MOST_ONE, POSITIVE, SHARE
+
+if TYPE_CHECKING:
+    from tfcomp.metrics.run_analysis import RunAnalysis
 
 
 @dataclass(frozen=True)
@@ -105,3 +118,32 @@ def summarize_interpolation(scores: Interpolation) -> Scores:
 def _compute_r2(target: Array, prediction: Array) -> float:
     total = np.sum(target**2) or np.nan
     return float(1 - np.sum((target - prediction) ** 2) / total)
+
+
+@computes("run", AT_MOST_ONE, "edge_weight_r2 edge_linear_r2")
+@computes("run", SHARE, "edge_r2 edge_r2_min edge_truth_r2")
+def measure_interpolation(analysis: RunAnalysis) -> Scores:
+    """Explains outputs in a gap by its edges; R^2 is about 0 (figure 9a-d)."""
+    if not analysis.gaps:
+        return {}
+    scores = [analysis.score_gap(curve) for curve in analysis.gaps]
+    summaries = [summarize_interpolation(score) for score in scores]
+    return {
+        f"edge_{key.removeprefix('interpolation_')}": average(
+            summary[key] for summary in summaries
+        )
+        for key in summaries[0]
+    }
+
+
+@computes("run", names="curve_values")
+@computes("run", POSITIVE, "curve_mse", better="low")
+def measure_error_curve(analysis: RunAnalysis) -> dict[str, list[float]]:
+    """Lists the error along the one curve with a gap (figure 9a)."""
+    if len(analysis.gaps) != 1:
+        return {}
+    (curve,) = analysis.gaps
+    return {
+        "curve_values": curve.factor.values().tolist(),
+        "curve_mse": analysis.error[curve.rows].tolist(),
+    }

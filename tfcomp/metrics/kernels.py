@@ -21,18 +21,28 @@ which ignores the scale of a kernel and a constant added to it. Cosines of true
 bumps have A = 0.41 and 0.42 with the first two, as deltas have no width.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy import ndarray as Array
 
+from tfcomp.metrics import schmidt
 from tfcomp.metrics.features import Scores, finite_or_none, single_threaded
+from tfcomp.metrics.metric import computes
+from tfcomp.statistics.limits import CORRELATION, POSITIVE, SHARE, Limits
+
+if TYPE_CHECKING:
+    from tfcomp.metrics.run_analysis import RunAnalysis
 
 # Half of the height of a bump: absolute, so that faint outputs count as blank.
 THRESHOLD = 0.5
 # Relative norm below which a centered kernel is the rounding of a constant one.
 FLOOR = 1e-6
 # Widths among which the best one is chosen, in grid steps.
+MAX_KERNEL = 2500  # points whose Schmidt values take a second
 WIDTHS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 
 
@@ -193,3 +203,40 @@ def _center(matrix: Array) -> Array:
     matrix -= matrix.mean(axis=1, keepdims=True)
     norm = np.linalg.norm(matrix)
     return matrix / norm if norm > floor else np.zeros_like(matrix)
+
+
+@computes(
+    "run",
+    CORRELATION,
+    "alignment_factorized alignment_conjunctive alignment_constant "
+    "alignment_factorized_smooth alignment_radial alignment_additive_best "
+    "alignment_radial_best",
+)
+@computes(
+    "run",
+    POSITIVE,
+    "alignment_additive_width alignment_radial_width",
+    unit="steps",
+)
+@computes(
+    "run",
+    SHARE,
+    "anova_first anova_second anova_single anova_pairwise anova_higher "
+    "factorization_ratio schmidt_centered_explained_1 "
+    "schmidt_centered_explained_2",
+)
+@computes("run", Limits(1), "schmidt_centered_effective_rank")
+def measure_alignment(analysis: RunAnalysis) -> Scores:
+    """Compares outputs with ideal kernels (figure 1e, equations 3, 4)."""
+    if not analysis.has_hole:
+        return {}
+    gram = compute_cosine_gram(analysis.bright_outputs)
+    splits, index = analysis.splits, analysis.index
+    numbers = analysis.align(gram)
+    if analysis.is_plane:
+        numbers |= summarize_best_alignment(gram, index, splits.is_ood)
+        if len(gram) <= MAX_KERNEL:
+            numbers |= schmidt.summarize_centered_schmidt(gram, index)
+    elif splits.is_complete:
+        numbers |= schmidt.summarize_anova(gram, index)
+    return numbers

@@ -16,6 +16,8 @@ one. So `python -m tfcomp.metrics.manifolds` is a process that replaces the
 arrays [n, k] in an `.npz` file by their embeddings.
 """
 
+from __future__ import annotations
+
 import importlib.util
 import os
 import subprocess
@@ -25,11 +27,23 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy import ndarray as Array
 
-from tfcomp.metrics.features import Scores, finite_or_none, single_threaded
+from tfcomp.metrics.features import (
+    Rows,
+    Scores,
+    average,
+    finite_or_none,
+    single_threaded,
+)
+from tfcomp.metrics.metric import computes
+from tfcomp.statistics.limits import POSITIVE
+
+if TYPE_CHECKING:
+    from tfcomp.metrics.run_analysis import RunAnalysis
 
 UMAP_HINT = "UMAP is left out: pip install 'tfcomp[umap]' adds it."
 # UMAP starts from eigenvectors of a graph, which needs a few points.
@@ -197,3 +211,20 @@ if __name__ == "__main__":
     with np.load(sys.argv[1]) as points:
         found = [_embed(values) for values in points.values()]
     np.savez(sys.argv[1], *found)
+
+
+@computes(
+    "stages", POSITIVE, "gap_speed gap_max_speed gap_turning gap_max_turning"
+)
+def measure_gap(analysis: RunAnalysis) -> Rows:
+    """Looks for jumps of the curve of a stage in the gap, far above 1 (9b)."""
+    if not analysis.gaps:
+        return {}
+    curves = [analysis.compare_gap(curve) for curve in analysis.gaps]
+    return {
+        stage: {
+            f"gap_{key}": average(row[stage][f"{key}_ratio"] for row in curves)
+            for key in ("speed", "max_speed", "turning", "max_turning")
+        }
+        for stage in analysis.stages
+    }

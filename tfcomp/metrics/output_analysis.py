@@ -3,16 +3,17 @@
 import dataclasses
 import math
 from functools import cached_property
+from typing import Any
 
 import keras
 import numpy as np
 
+from tfcomp.datasets import Dataset
 from tfcomp.datasets.grid_maps import Curve, list_curves
 from tfcomp.datasets.splits import Splits, choose_rows
 from tfcomp.datasets.views import to_contrast
 from tfcomp.metrics import interpolation
 from tfcomp.metrics.distances import compute_border_distance
-from tfcomp.metrics.evaluator import Evaluator
 from tfcomp.metrics.features import mean_or_none
 from tfcomp.metrics.kernel_regression import KernelFit, fit_kernels
 from tfcomp.metrics.kernels import summarize_alignment
@@ -22,6 +23,7 @@ from tfcomp.metrics.point_scores import (
     compute_error_ratio,
     compute_mse,
     compute_ssim_error,
+    evaluate_images,
 )
 from tfcomp.metrics.reference_scores import References, score_references
 from tfcomp.metrics.sharing import compute_sharing
@@ -29,6 +31,7 @@ from tfcomp.metrics.superposition import (
     SuperpositionScores,
     compute_superposition,
 )
+from tfcomp.metrics.traced_model import TracedModel
 from tfcomp.models.encodings import FactorIndex
 from tfcomp.models.loading import LoadedRun
 from tfcomp.models.stages import make_stage_model
@@ -43,17 +46,50 @@ class OutputAnalysis:
 
     def __init__(
         self,
-        run: LoadedRun,
-        evaluator: Evaluator | None = None,
+        model: keras.Model | TracedModel,
+        dataset: Dataset,
+        *,
+        seed: int = 0,
         outputs: np.ndarray | None = None,
+        run: LoadedRun | None = None,
     ) -> None:
-        self.run, self.name = run, run.name
-        self.setting = run.name  # that the run is a seed of
-        self.dataset, self.splits = run.dataset, run.dataset.splits
+        """Makes the analysis of a model at the points of a dataset.
+
+        Args:
+            model: From factors to images; traced functions are used again.
+            dataset: Factors, split and true images.
+            seed: Of the folds of probes.
+            outputs: Images of the model over the grid, [n, H, W, C], if they
+                are known already.
+            run: The loaded run of this model, which reports tell about.
+        """
+        if not isinstance(model, TracedModel):
+            model = TracedModel(model, dataset.space)
+        self.traced = model
+        self.model = model.model
+        self.dataset = dataset
+        self.splits = dataset.splits
+        self.seed = seed
+        self.name = run.name if run else model.model.name
+        self.setting = self.name  # that the run is a seed of
         self._outputs = outputs
-        seed = run.config.training.seed
-        self._evaluator = evaluator or Evaluator(run.model, run.dataset, seed)
-        self._evaluator.set_dataset(run.dataset, seed)
+        self._run = run
+
+    @property
+    def run(self) -> LoadedRun:
+        """The loaded run, for reports.
+
+        Raises:
+            ValueError: If the analysis is of a model alone.
+        """
+        if self._run is None:
+            raise ValueError("this model is not of a run")
+        return self._run
+
+    @property
+    def recorded(self) -> dict[str, Any]:
+        """What `metrics.json` records of the run; empty without a run."""
+        return self._run.metrics if self._run else {}
 
     @property
     def subsets(self) -> dict[str, np.ndarray]:
@@ -85,7 +121,10 @@ class OutputAnalysis:
     @cached_property
     def evaluation(self) -> Evaluation:
         """Outputs and scores over the grid."""
-        return self._evaluator.evaluate(self._outputs)
+        outputs = self._outputs
+        if outputs is None:
+            outputs = self.traced.predict(self.splits.grid)
+        return evaluate_images(self.dataset, self.traced.predict_fn, outputs)
 
     @cached_property
     def bright_outputs(self) -> np.ndarray:
@@ -158,7 +197,7 @@ class OutputAnalysis:
     @cached_property
     def superposed_inputs(self) -> np.ndarray | None:
         """Bright images of mean codes, [n_ood, F, pixels]."""
-        images = draw_superposed_inputs(self.run.model, self.splits)
+        images = predict_superposed_inputs(self.model, self.splits)
         if images is None:
             return None
         flat = to_contrast(self.dataset, images.reshape(-1, *images.shape[2:]))
@@ -223,7 +262,7 @@ class OutputAnalysis:
         return self.splits.is_ood[curve.rows], curve.factor.periodic
 
 
-def draw_superposed_inputs(
+def predict_superposed_inputs(
     model: keras.Model, splits: Splits
 ) -> np.ndarray | None:
     """Returns images for mean codes of ID points that share a factor (fig. 1d).

@@ -6,15 +6,21 @@ fold among ID points, and transferred from ID to OOD points. The penalty of each
 fit has the least leave-one-out error among the points that the fit sees.
 """
 
+from __future__ import annotations
+
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy import ndarray as Array
 
 from tfcomp.config.process import count_cores
-from tfcomp.metrics.features import Scores, single_threaded
+from tfcomp.metrics.features import Rows, Scores, single_threaded
 from tfcomp.metrics.metric import Chart, computes
-from tfcomp.statistics.limits import AT_MOST_ONE
+from tfcomp.statistics.limits import AT_MOST_ONE, SHARE
+
+if TYPE_CHECKING:
+    from tfcomp.metrics.run_analysis import RunAnalysis
 
 # In units of the squared length of a typical row. Below 1e-4, the float32
 # rounding of the Gram matrix shows; at 1e4 nothing is left of a prediction.
@@ -141,3 +147,10 @@ def _score(truth: Array, errors: Array) -> float | None:
         return None
     total = np.square(truth - truth.mean(axis=0)).sum(axis=0)[varies]
     return float(np.mean(1 - np.square(errors).sum(axis=0)[varies] / total))
+
+
+@computes("stages", AT_MOST_ONE, "probe_r2_grid", better="high")
+@computes("stages", SHARE, "probe_r2_fitted")
+def measure_grid_probes(analysis: RunAnalysis) -> Rows:
+    """Scores linear probes of the factors (figures 2, 11 to 14)."""
+    return analysis.grid_probes

@@ -7,6 +7,7 @@ these modules nor this one import TensorFlow.
 import contextlib
 import dataclasses
 import functools
+import importlib
 import json
 import math
 from collections.abc import Callable, Mapping
@@ -31,6 +32,11 @@ from tfcomp.storage.run_folder import METRICS_FILE, find_metrics, read_metrics
 USER_METRICS = "own_measures"
 # Entries of the files of a run that are no metrics.
 RESERVED = ("stages", "start", "version", "name", "run", "stage")
+# Modules with declared metrics, in the order in which these are shown.
+MODULES = (
+    "scores geometry probes distances sharing schmidt kernels interpolation "
+    "embeddings tuning similarity manifolds"
+).split()
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 unregister_all = REGISTERED.clear
@@ -40,17 +46,11 @@ unregister_all = REGISTERED.clear
 def list_shipped() -> dict[str, Metric]:
     """Returns the metrics of tfcomp by name, as they are computed and shown."""
     # These modules import SciPy, which is too slow for `--help`.
-    from tfcomp.metrics import (
-        geometry,
-        image_metrics,
-        probes,
-        scores,
-        stage_metrics,
-    )
-
+    names = [f"tfcomp.metrics.{name}" for name in MODULES]
+    modules = [importlib.import_module(name) for name in names]
     return {
         metric.name: metric
-        for module in (scores, geometry, probes, image_metrics, stage_metrics)
+        for module in modules
         for function in vars(module).values()
         if getattr(function, "__module__", "") == module.__name__
         for metric in list_declared(function)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tfcomp.metrics.evaluator import Evaluator
 from tfcomp.metrics.features import finite_or_none
 from tfcomp.metrics.metric import Metric
 from tfcomp.metrics.registry import (
@@ -14,31 +13,31 @@ from tfcomp.metrics.registry import (
     write_run_metrics,
 )
 from tfcomp.metrics.run_analysis import RunAnalysis, reset
+from tfcomp.metrics.traced_model import TracedModel
 from tfcomp.models.loading import LoadedRun, load_run
 
 
-def measure_run(path: str | Path, evaluators: Sequence[Evaluator] = ()) -> None:
+def measure_run(path: str | Path, traced: Sequence[TracedModel] = ()) -> None:
     """Adds the metrics of a finished run to its `metrics.json`, if old."""
     path = Path(path)
     if is_measured(path):
         return
     run = load_run(path)
-    metrics = compute_metrics(make_analysis(run, evaluators))
-    start = compute_metrics(make_analysis(reset(run), evaluators))
+    metrics = compute_metrics(make_analysis(run, traced))
+    start = compute_metrics(make_analysis(reset(run), traced))
     del start["stages"]
     write_run_metrics(path, metrics | {"start": start})
 
 
-def make_analysis(
-    run: LoadedRun, evaluators: Sequence[Evaluator]
-) -> RunAnalysis:
-    """Returns the analysis of a run, by a compatible evaluator if any."""
-    for evaluator in evaluators:
-        if evaluator.is_compatible(run.model, run.dataset):
-            evaluator.model.set_weights(run.model.get_weights())
-            run = dataclasses.replace(run, model=evaluator.model)
-            return RunAnalysis(run, evaluator)
-    return RunAnalysis(run)
+def make_analysis(run: LoadedRun, traced: Sequence[TracedModel]) -> RunAnalysis:
+    """Returns the analysis of a run, by a compatible traced model if any."""
+    seed = run.config.training.seed
+    for known in traced:
+        if known.is_compatible(run.model, run.dataset.space):
+            known.model.set_weights(run.model.get_weights())
+            run = dataclasses.replace(run, model=known.model)
+            return RunAnalysis(known, run.dataset, seed=seed, run=run)
+    return RunAnalysis.of_run(run)
 
 
 def compute_metrics(analysis: RunAnalysis) -> dict[str, Any]:

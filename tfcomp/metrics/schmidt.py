@@ -43,7 +43,10 @@ so beside it stand the size of the part, |o| / |t|, and its share of the
 variance over pixels.
 """
 
+from __future__ import annotations
+
 import itertools
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy
@@ -51,6 +54,11 @@ from numpy import ndarray as Array
 
 from tfcomp.metrics import features
 from tfcomp.metrics.features import Scores, finite_or_none
+from tfcomp.metrics.metric import computes
+from tfcomp.statistics.limits import POSITIVE, SHARE
+
+if TYPE_CHECKING:
+    from tfcomp.metrics.run_analysis import RunAnalysis
 
 # Share of a kernel's largest number that centering a constant kernel leaves.
 ROUNDING = 1e-12
@@ -229,3 +237,25 @@ def _sum_squares(images: Array) -> tuple[float, float]:
 def _average_channels(images: Array) -> Array:
     maps = np.asarray(images, np.float64)
     return maps.mean(axis=-1) if maps.ndim == 4 else maps
+
+
+@computes("run", SHARE, "interaction_r2_id interaction_r2_ood", better="high")
+@computes("run", POSITIVE, "interaction_amplitude_id interaction_amplitude_ood")
+@computes(
+    "run",
+    SHARE,
+    "interaction_variance_id interaction_variance_ood "
+    "interaction_truth_variance_id interaction_truth_variance_ood",
+)
+def measure_image_interaction(analysis: RunAnalysis) -> Scores:
+    """Tests whether images are sums over rows and columns (section 4.2)."""
+    if not analysis.dataset.has_position:
+        return {}
+    numbers: Scores = {}
+    found = analysis.evaluation
+    for name, rows in analysis.subsets.items():
+        pair = found.images[rows], found.truth[rows]
+        kinds = compute_interaction_size(*pair)
+        kinds["r2"] = compute_interaction_r2(*pair)
+        numbers |= {f"interaction_{k}_{name}": x for k, x in kinds.items()}
+    return numbers

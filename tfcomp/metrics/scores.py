@@ -9,8 +9,10 @@ An image that is not finite has no peak: its position is never right, its number
 of peaks is 0, and mean errors are None.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +20,10 @@ from scipy import ndimage
 
 from tfcomp.metrics.features import Scores, finite_or_none, mean_or_none
 from tfcomp.metrics.metric import computes
-from tfcomp.statistics.limits import AT_MOST_ONE, POSITIVE, SHARE
+from tfcomp.statistics.limits import AT_MOST_ONE, POSITIVE, SHARE, Limits
+
+if TYPE_CHECKING:
+    from tfcomp.metrics.run_analysis import RunAnalysis
 
 FloatArray = NDArray[np.float64]
 
@@ -239,3 +244,32 @@ def _to_bright(images: ArrayLike, polarity: str) -> FloatArray:
     gray = stack.mean(axis=-1) if stack.ndim == 4 else stack
     sign = 1.0 if polarity == "bright" else -1.0
     return sign * (gray - BACKGROUNDS[polarity])
+
+
+@computes("run", Limits(0, 2), "ssim_error_id ssim_error_ood", better="low")
+def measure_ssim(analysis: RunAnalysis) -> Scores:
+    """Averages 1 - SSIM, which the published code reports beside the MSE."""
+    if analysis.ssim_error is None:
+        return {}
+    return {
+        f"ssim_error_{name}": mean_or_none(analysis.ssim_error[rows])
+        for name, rows in analysis.subsets.items()
+    }
+
+
+@computes(
+    "run", SHARE, "multiple_peaks_id multiple_peaks_ood no_peak_id no_peak_ood"
+)
+def measure_peaks(analysis: RunAnalysis) -> Scores:
+    """Counts images with several bumps, and with none (section 3.2)."""
+    if not analysis.dataset.has_position:
+        return {}
+    images = analysis.evaluation.images
+    counts = count_own_peaks(images, analysis.dataset.polarity)
+    numbers: Scores = {}
+    for name, rows in analysis.subsets.items():
+        peaks = counts[rows]
+        unknown = np.where(np.isfinite(peaks), 0.0, np.nan)
+        numbers[f"multiple_peaks_{name}"] = mean_or_none((peaks > 1) + unknown)
+        numbers[f"no_peak_{name}"] = mean_or_none((peaks == 0) + unknown)
+    return numbers

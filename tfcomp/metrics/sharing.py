@@ -19,6 +19,10 @@ network superposes if `sharing` explains its outputs and neither `rival` nor
 factor, a perfect network has .80.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy import ndarray as Array
 
@@ -27,6 +31,11 @@ from tfcomp.metrics import superposition
 from tfcomp.metrics.distances import compute_offsets
 from tfcomp.metrics.features import Scores, mean_or_none, single_threaded
 from tfcomp.metrics.kernels import flatten_outputs
+from tfcomp.metrics.metric import computes
+from tfcomp.statistics.limits import AT_MOST_ONE, SHARE
+
+if TYPE_CHECKING:
+    from tfcomp.metrics.run_analysis import RunAnalysis
 
 SETS = ("sharing", "rival", "single")
 # In grid steps: the rival's memories differ by more in each factor.
@@ -111,3 +120,29 @@ def _explain(target: Array, memories: Array, centered: bool) -> float:
         return superposition.make_span(contrast)(shifted)
     share = superposition.make_span(memories)(target)
     return float(1 - (1 - share) * energy / spread)
+
+
+@computes(
+    "run",
+    AT_MOST_ONE,
+    "sharing_far_r2 rival_far_r2 single_far_r2 "
+    "sharing_near_r2 rival_near_r2 single_near_r2 "
+    "sharing_far_r2_centered rival_far_r2_centered single_far_r2_centered "
+    "sharing_near_r2_centered rival_near_r2_centered single_near_r2_centered "
+    "sharing_truth_r2",
+)
+@computes("run", SHARE, "faint_far_share faint_near_share", better="low")
+def measure_sharing(analysis: RunAnalysis) -> Scores:
+    """Explains OOD outputs by memories that share a factor (figure 1d)."""
+    if not analysis.has_hole:
+        return {}
+    splits, outputs = analysis.splits, analysis.bright_outputs
+    points = splits.grid, outputs, splits.is_ood, analysis.dataset.space
+    distance = analysis.superposition.distance
+    faint = find_faint(outputs, splits.is_ood)
+    r2 = compute_sharing(*points)
+    scores = summarize_sharing(r2, distance, faint)
+    r2 = compute_sharing(*points, centered=True)
+    centered = summarize_sharing(r2, distance)
+    scores |= {f"{name}_centered": value for name, value in centered.items()}
+    return scores | {"sharing_truth_r2": analysis.truth_sharing}

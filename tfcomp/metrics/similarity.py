@@ -14,12 +14,24 @@ activations; all three are blind to rotations, shifts and a common scale:
 The null is the same number after the points of one side were permuted.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy import ndarray as Array
 
-from tfcomp.metrics.features import Scores, finite_or_none, single_threaded
+from tfcomp.metrics.features import (
+    Rows,
+    Scores,
+    finite_or_none,
+    single_threaded,
+)
+from tfcomp.metrics.metric import computes
+from tfcomp.statistics.limits import AT_MOST_ONE, CORRELATION, Limits
+
+if TYPE_CHECKING:
+    from tfcomp.metrics.run_analysis import RunAnalysis
 
 # Singular values of every permutation take the third power of this.
 MAX_POINTS = 128
@@ -98,3 +110,23 @@ def summarize_similarity(first: Shape, second: Shape) -> Scores:
 def _scale(values: Array) -> Array:
     norm = np.linalg.norm(values)
     return values / norm if norm > 0 else np.full_like(values, np.nan)
+
+
+@computes("stages", AT_MOST_ONE, "image_cka image_cka_null")
+@computes(
+    "stages", Limits(0.0, 2**0.5), "image_procrustes image_procrustes_null"
+)
+@computes("stages", CORRELATION, "image_rsa image_rsa_null")
+def measure_similarity(analysis: RunAnalysis) -> Rows:
+    """Compares stages with the image, by `tfcomp.metrics.similarity`."""
+    image = analysis.shapes.get("image")
+    if image is None:
+        return {}
+    return {
+        stage: {
+            f"image_{name}": value
+            for name, value in summarize_similarity(shape, image).items()
+            if not name.endswith("_p")
+        }
+        for stage, shape in analysis.shapes.items()
+    }

@@ -20,15 +20,40 @@ nearer to its mean)? A unit is of a type if that explains at least half of its
 variance and by more than `TYPE_MARGIN` of it more than the other does.
 """
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy import ndarray as Array
 
 from tfcomp.metrics import features
-from tfcomp.metrics.features import Scores, finite_or_none, iterate_units
+from tfcomp.metrics.features import Rows, Scores, finite_or_none, iterate_units
+from tfcomp.metrics.metric import Chart, computes
+from tfcomp.statistics.limits import CORRELATION, POSITIVE, SHARE
+
+if TYPE_CHECKING:
+    from tfcomp.metrics.run_analysis import RunAnalysis
+
+INTERACTIONS = Chart(
+    "interactions",
+    "Interactions of factors",
+    "interaction (0: none)",
+    "A one-hot code has no derivatives; the others are by factors in units of "
+    "their ranges.",
+    "interactions",
+)
+
+CURVATURE = Chart(
+    "curvature",
+    "Gaussian curvature",
+    "total curvature",
+    "Of two factors.",
+    "interactions",
+)
 
 # Smallest variance of a unit that counts, relative to the largest of its
 # stage: well above the rounding of float32 activations.
@@ -188,3 +213,65 @@ def _find_first(maps: Array) -> Array:
 def _average_others(maps: Array, kept: list[int]) -> Array:
     others = tuple(a for a in range(maps.ndim - 1) if a not in kept)
     return maps.mean(axis=others, keepdims=True)
+
+
+@computes("stages", SHARE, "additive_share additive_share_weighted")
+@computes(
+    "stages",
+    SHARE,
+    chart=INTERACTIONS,
+    interaction_share="interaction, share of variance: share of the variance "
+    "over the grid that no sum of functions of single factors explains; it "
+    "needs no derivative and sees kinks",
+)
+@computes(
+    "stages", SHARE, "pair_share pair_share_weighted product_share sum_share"
+)
+@computes("stages", CORRELATION, "product_less_sum")
+def measure_tuning(analysis: RunAnalysis) -> Rows:
+    """Tests if units answer to one factor or to several (figures 4e, 15)."""
+    num_factors = len(analysis.dataset.space)
+    if num_factors < 2 or not analysis.splits.is_complete:
+        return {}  # of one factor everything is additive
+    rows: Rows = {}
+    for stage, tuning in analysis.tuning.items():
+        found = summarize_tuning(tuning)
+        share = found["additive_share_weighted"]
+        row = rows[stage] = {
+            "additive_share": found["additive_share_mean"],
+            "additive_share_weighted": share,
+            "interaction_share": None if share is None else 1 - share,
+        }
+        if num_factors == 2:
+            row |= {name: found[name] for name in NO_TYPES}
+        else:
+            row["pair_share"] = found["pair_share_mean"]
+            row["pair_share_weighted"] = found["pair_share_weighted"]
+    return rows
+
+
+@computes(
+    "stages",
+    SHARE,
+    chart=INTERACTIONS,
+    mixed_share="mixed derivatives: share of mixed ones in the squares of all "
+    "first and second derivatives (exact); 0 for a sum over factors. It sees "
+    "no kinks: behind a code of single factors a network of ReLUs has 0 in "
+    "every stage",
+    relative_contrast="contrast of units: overlap of the units that two "
+    "factors move; it depends on the axes: a plane turned by 45 degrees has "
+    "the worst value",
+)
+@computes("stages", POSITIVE, "contrast")
+@computes("stages", names="gaussian_curvature")
+@computes(
+    "stages",
+    chart=CURVATURE,
+    total_curvature="total curvature: integral of the Gaussian curvature over "
+    "the surface that a stage makes of two factors, which does not depend on "
+    "its size: 0 for a plane, also a rolled-up one, and 2π for half a sphere. "
+    "It sees no kinks either",
+)
+def measure_interaction(analysis: RunAnalysis) -> Rows:
+    """Tests whether a factor changes the effect of another on a stage."""
+    return analysis.interactions

@@ -11,9 +11,9 @@ from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.metrics import interpolation
-from tfcomp.metrics.image_metrics import compute_ssim
 from tfcomp.metrics.interpolation import Interpolation
 from tfcomp.metrics.run_analysis import RunAnalysis
+from tfcomp.metrics.scores import measure_ssim
 from tfcomp.report import run_exhibits
 from tfcomp.report.page import Section, make_exhibit, make_section
 from tfcomp.report.run_exhibits import CLOSE, Row
@@ -181,7 +181,7 @@ def make_between(analyses: Sequence[RunAnalysis], count: int) -> Section:
             "subset": f"{name}_between",
             "points": int(chosen.sum()),
             **analysis.evaluation.scores[name],
-            "ssim_error": compute_ssim(analysis).get(f"ssim_error_{name}"),
+            "ssim_error": measure_ssim(analysis).get(f"ssim_error_{name}"),
         }
         for analysis in finer
         for name, chosen in analysis.subsets.items()

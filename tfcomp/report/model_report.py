@@ -58,7 +58,7 @@ class ModelReport:
         self.run = run
         self.name, self.path, self.model = run.name, run.path, run.model
         self.dataset = run.dataset
-        self.analysis = RunAnalysis(run, outputs=outputs)
+        self.analysis = RunAnalysis.of_run(run, outputs)
         self._means, self.score_sds = sampled
 
     def __repr__(self) -> str:

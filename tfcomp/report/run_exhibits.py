@@ -31,7 +31,7 @@ UNTRAINED = "before training"  # among rows of superposition scores
 def find_analysis(model: Any) -> RunAnalysis:
     """Returns the analysis of a `ModelReport`, or of a run's folder."""
     if isinstance(model, str | Path):
-        return RunAnalysis(load_run(model))
+        return RunAnalysis.of_run(load_run(model))
     analysis: RunAnalysis = model.analysis
     return analysis
 

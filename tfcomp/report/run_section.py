@@ -11,7 +11,7 @@ from tfcomp.figures import pictures
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
-from tfcomp.metrics.image_metrics import compute_border
+from tfcomp.metrics.distances import measure_border
 from tfcomp.metrics.registry import list_metrics
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.acting_starts import POSE_TERMS
@@ -141,7 +141,7 @@ def _list_scores(analyses: Sequence[RunAnalysis]) -> list[Row]:
 def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows errors by combination, and by distance to ID."""
     wide = [s for s in analyses if len(s.dataset.space) > 1]
-    border = [{"run": s.name, **compute_border(s)} for s in wide]
+    border = [{"run": s.name, **measure_border(s)} for s in wide]
     border = [r for r in border if len(r.get("border_relative_mse", ())) > 1]
     about = " ".join(
         f"{m.name}: {m.about}{f', in {m.unit}' if m.unit else ''}."

@@ -229,6 +229,6 @@ def run_trial(argv: list[str]) -> None:
     train_and_evaluate(config, dataset)
     if measure:
         from tfcomp.metrics.run_metrics import measure_run
-        from tfcomp.training.prepared_models import list_evaluators
+        from tfcomp.training.prepared_models import list_traced
 
-        measure_run(Path(config.run_dir), list_evaluators())
+        measure_run(Path(config.run_dir), list_traced())

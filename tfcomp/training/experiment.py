@@ -89,7 +89,7 @@ def _run(
         with files.write_whole(folder / MODEL_FILE) as partial:
             observed.save(partial)
         if config.export:
-            steps = models.evaluator.nondifferentiable
+            steps = metrics.get("differences", [])
             export_scored(observed, config, dataset, metrics, steps=steps)
     text = json.dumps(metrics, indent=2, allow_nan=False)
     for callback in callbacks:

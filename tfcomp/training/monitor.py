@@ -15,6 +15,7 @@ from tfcomp.figures import kept_outputs, pictures
 from tfcomp.metrics.derivatives import WATCHED_POINTS
 from tfcomp.metrics.point_scores import Evaluation, compute_error_ratio
 from tfcomp.metrics.reference_scores import score_certified, score_references
+from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.acting import measure_pose_terms
 from tfcomp.storage.files import DamagedFileError, open_log, read_csv, write_csv
 from tfcomp.storage.run_folder import HISTORY_FILE
@@ -83,7 +84,9 @@ class Monitor(keras.callbacks.Callback):
     ) -> None:
         super().__init__()
         self._config, self._dataset = config, dataset
-        self._observed, self._evaluator = models.observed, models.evaluator
+        self._observed = models.observed
+        seed = config.training.seed
+        self._analysis = RunAnalysis(models.traced, dataset, seed=seed)
         self._summaries = summaries
         self.history = History(Path(config.run_dir))
         training = config.training
@@ -112,7 +115,7 @@ class Monitor(keras.callbacks.Callback):
             self._observed.set_weights(self.model.get_weights())
             shown = subsample_levels(self._dataset)
             points, folder = shown.splits.grid, Path(self._config.run_dir)
-            images = self._evaluator.draw(points)
+            images = self._analysis.traced.predict(points)
             found = Evaluation(images, shown.grid_images, {})
             errors = compute_error_ratio(shown, found)
             kept_outputs.write_outputs(folder, done, points, images, errors)
@@ -126,7 +129,7 @@ class Monitor(keras.callbacks.Callback):
     def score_errors(self, model: keras.Model) -> dict[str, float | None]:
         """Returns the relative errors of a model by subset."""
         self._observed.set_weights(model.get_weights())
-        scores = self._evaluator.evaluate().scores
+        scores = self._analysis.renew().evaluation.scores
         return {
             subset: found["relative_mse"] for subset, found in scores.items()
         }
@@ -170,23 +173,21 @@ class Monitor(keras.callbacks.Callback):
     ) -> tuple[dict[str, Any], Evaluation]:
         """Writes scores and embeddings; `with_layers` stages and pictures."""
         self._observed.set_weights(model.get_weights())
-        evaluation = self._evaluator.evaluate()
+        analysis = self._analysis.renew()
+        evaluation = analysis.evaluation
         every = self._config.eval_every
         self._summaries.write_scalars(epoch, evaluation.tagged, every)
         metrics: dict[str, Any] = dict(evaluation.scores)
         if with_layers:
             self._summaries.write_pictures(epoch, evaluation, self.history.rows)
-            geometry = self._evaluator.measure_geometry()
-            steps = list(self._evaluator.nondifferentiable)
-            analysis = self._evaluator.analyze_layers(geometry)
-            self._summaries.write_layers(epoch, analysis)
+            self._summaries.write_layers(epoch, analysis.layers)
             if self._config.layerwise_every:
-                shares = self._evaluator.measure_interactions(WATCHED_POINTS)
+                shares = analysis.measure_interactions(WATCHED_POINTS)
                 self._summaries.write_stages(epoch, shares)
-            metrics["layers"] = analysis.summary
-            if steps:
-                metrics["differences"] = steps
-        embeddings = self._evaluator.analyze_embeddings()
+            metrics["layers"] = analysis.layers.summary
+            if analysis.nondifferentiable:
+                metrics["differences"] = analysis.nondifferentiable
+        embeddings = analysis.embeddings
         self._summaries.write_embeddings(epoch, embeddings, with_layers)
         if embeddings:
             metrics["embeddings"] = {

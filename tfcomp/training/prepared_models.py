@@ -1,7 +1,7 @@
 """The devices and models of a run, which the next run may reuse.
 
 Tracing takes most of a short run. A run that differs only in its seed reuses
-the models of the last one, and a run of the same network its evaluator.
+the models of the last one, and a run of the same network its traced functions.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from tfcomp.config.process import count_cores, keep_freed_memory
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import DATASETS, Dataset
-from tfcomp.metrics.evaluator import Evaluator
+from tfcomp.metrics.traced_model import TracedModel
 from tfcomp.models import ENCODINGS, MODELS
 from tfcomp.models.acting_starts import find_background
 from tfcomp.models.stages import make_model
@@ -51,16 +51,16 @@ def make_strategy(num_replicas: int = 0) -> tf.distribute.MirroredStrategy:
 
 @dataclass(frozen=True)
 class PreparedModels:
-    """The compiled model of a run, and its evaluator."""
+    """The compiled model of a run, and a traced one that is evaluated."""
 
     trained: keras.Model
-    evaluator: Evaluator
+    traced: TracedModel
     optimizer_start: list[np.ndarray]  # variables before the first step
 
     @property
     def observed(self) -> keras.Model:
-        """The float32 model of the evaluator: geometry in bfloat16 is noise."""
-        return self.evaluator.model
+        """The evaluated model, in float32: geometry in bfloat16 is noise."""
+        return self.traced.model
 
     def restart(self, config: RunConfig, dataset: Dataset) -> None:
         """Resets the models for a run that differs only in its seed."""
@@ -70,7 +70,6 @@ class PreparedModels:
         values = *fresh.variables, *self.optimizer_start
         for variable, value in zip(variables, values, strict=True):
             variable.assign(value)
-        self.evaluator.set_dataset(dataset, config.training.seed)
 
 
 # The models of the last run; at most one entry, since models fill memory.
@@ -93,16 +92,16 @@ def prepare_models(
     modules = [getattr(t, "func", t).__module__ for t in targets]
     # Parts of users may change under their names, as in a notebook.
     is_ours = not config.plugins and all(m[:7] == "tfcomp." for m in modules)
-    others = list_evaluators() if is_ours else []
+    others = list_traced() if is_ours else []
     _kept.clear()
     if models is None:
         trained = make_training_model(config, dataset, strategy)
         observed = make_model(config, dataset, "float32")
-        reusable = (e for e in others if e.is_compatible(observed, dataset))
-        evaluator = next(reusable, None) or Evaluator(observed, dataset)
-        evaluator.set_dataset(dataset, config.training.seed)
+        space = dataset.space
+        reusable = (t for t in others if t.is_compatible(observed, space))
+        traced = next(reusable, None) or TracedModel(observed, space)
         start = [variable.numpy() for variable in trained.optimizer.variables]
-        models = PreparedModels(trained, evaluator, start)
+        models = PreparedModels(trained, traced, start)
     else:
         models.restart(config, dataset)
     yield models
@@ -110,9 +109,9 @@ def prepare_models(
         _kept[key] = models
 
 
-def list_evaluators() -> list[Evaluator]:
-    """Returns the previous run's evaluator, if cached."""
-    return [models.evaluator for models in _kept.values()]
+def list_traced() -> list[TracedModel]:
+    """Returns the traced model of the previous run, if cached."""
+    return [models.traced for models in _kept.values()]
 
 
 def make_training_model(

@@ -9,8 +9,8 @@ from typing import Any
 
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_flags import format_flags
-from tfcomp.metrics.evaluator import Evaluator
 from tfcomp.metrics.reference_scores import score_certified
+from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models import loading
 from tfcomp.models.acting import clear_candidates
 from tfcomp.models.loading import LoadedRun, format_weights, load_run
@@ -74,8 +74,7 @@ def _pack_contents(run: LoadedRun, name: str) -> dict[str, bytes]:
 def score_stored(run: LoadedRun) -> dict[str, Any]:
     """Computes the scores of a model and its R^2, as in `metrics.json`."""
     run.dataset.prepare()
-    seed = run.config.training.seed
-    result = Evaluator(run.model, run.dataset, seed).evaluate()
+    result = RunAnalysis.of_run(run).evaluation
     return {**result.scores, "r2": score_certified(run.dataset, result, None)}
 
 

@@ -24,9 +24,10 @@ from tfcomp.datasets.grid_maps import list_curves
 from tfcomp.figures import layout, pictures
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import figure_to_array, stack_to_png
-from tfcomp.metrics.evaluator import EmbeddingAnalysis, LayerAnalysis
+from tfcomp.metrics.embeddings import EmbeddingAnalysis
 from tfcomp.metrics.point_scores import Evaluation
 from tfcomp.metrics.registry import list_metrics
+from tfcomp.metrics.run_analysis import LayerAnalysis
 from tfcomp.storage.files import write_bytes
 from tfcomp.storage.run_folder import SAMPLES_FILE, TRIALS
 
