@@ -197,7 +197,9 @@ def compute_neighbors(analysis: RunAnalysis) -> Numbers:
     for factor in analysis.dataset.space:
         if factor.name in analysis.embeddings and not factor.categorical:
             outputs = analysis.embeddings[factor.name].matrices
-            cosines = kernels.compute_neighbor_cosines(outputs, factor.periodic)
+            cosines = kernels.compute_neighbor_cosines(
+                outputs, factor.is_closed
+            )
             means.append(mean_or_none(cosines))
     return {"neighbor_cosine": average(means)} if means else {}
 

@@ -57,7 +57,7 @@ class Reader:
         distance = np.abs(self.read(images) - self.space.to_index(points))
         for column, factor in zip(distance.T, self.space, strict=True):
             if factor.periodic:
-                np.minimum(column, factor.size - column, out=column)
+                np.minimum(column, factor.cycle - column, out=column)
         allowed = [0 if f.categorical else steps for f in self.space]
         is_finite = np.isfinite(images).reshape(len(images), -1).all(axis=1)
         return (distance <= allowed) & is_finite[:, None]

@@ -123,7 +123,7 @@ def draw_numbers(
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draws initial numbers of a term of R candidates: [R, 1, D], [R, U, D]."""
-    units = sum(size for _, size, _ in factors)
+    units = sum(factor[1] for factor in factors)
     base = np.zeros((count, 1, depth))
     moves = NOISE * rng.normal(size=(count, units, depth))
     if term == "template":
@@ -139,12 +139,14 @@ def draw_numbers(
     if term == "size":
         base = base + np.log(FIRST_SIZE)
     ramps = []
-    for _, size, kind in factors:
+    for _, size, kind, *cycle in factors:
         line = np.linspace(-1, 1, size) * (kind != "categorical")
         slopes = rng.normal(size=(count, 1, 1))
         ramp = RAMPS.get(term, 0.0) * slopes * line[:, None]
         if (term, kind) == ("angle", "periodic"):
-            turn = 2 * np.pi * np.arange(size) / size
+            # More steps than values, if these leave a part of the period out.
+            steps = cycle[0] if cycle else size
+            turn = 2 * np.pi * np.arange(size) / steps
             known = (0, 1, -1, 1) if count < len(WAYS) else WAYS
             ways = rng.permutation(np.resize(known, count))[:, None, None]
             ramp = np.where(ways == 0, ramp, ways * turn[:, None])

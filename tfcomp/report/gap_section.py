@@ -79,8 +79,8 @@ def make_images(
     """Shows truth, output and interpolation in a gap (figures 9c, 9d)."""
     is_ood = analysis.splits.is_ood[curve.rows]
     truth = analysis.evaluation.truth[curve.rows]
-    edged = truth, is_ood, curve.factor.periodic
-    linear = interpolation.interpolate_edges(*edged)
+    cycle = curve.factor.cycle
+    linear = interpolation.interpolate_edges(truth, is_ood, cycle)
     last = len(scores.rows) - 1
     spread = np.linspace(0, last, min(9, last + 1)).round().astype(int)
     before, after = scores.edges[0][0], scores.edges[-1][1]
