@@ -42,10 +42,10 @@ def find_starts(
     terms: Sequence[str],
 ) -> dict[str, Start]:
     """Returns first poses, by the center and the mass of training images."""
-    table = dataset.splits.train
-    table = table[choose_rows(len(table), MAX_MEASURED)]
-    images = dataset.render_array(table)
-    codes = [np.asarray(x) for x in encoding.split(encoding(table))]
+    train = dataset.splits.train
+    rows = choose_rows(len(train), MAX_MEASURED)
+    images = dataset.render_training(rows)
+    codes = [np.asarray(x) for x in encoding.split(encoding(train[rows]))]
     return {
         term: fit_moment(codes, moment)
         for term, moment in measure_moments(images, background).items()
@@ -58,8 +58,9 @@ def find_background(dataset: Dataset) -> np.ndarray:
     colors = dataset.image_shape[2]
     if dataset.ground is not None:
         return np.full(colors, dataset.ground)
-    table = dataset.splits.train
-    images = dataset.render_array(table[:: len(table) // 256 + 1])
+    count = len(dataset.splits.train)
+    rows = np.arange(0, count, count // 256 + 1)
+    images = dataset.render_training(rows)
     return np.median(images.reshape(-1, colors), axis=0)
 
 

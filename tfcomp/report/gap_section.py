@@ -86,7 +86,10 @@ def make_images(
     before, after = scores.edges[0][0], scores.edges[-1][1]
     shown = np.array([before, *scores.rows[spread], after])
     rows = curve.rows[shown]
-    images = {"truth": truth[shown], "output": analysis.evaluation.images[rows]}
+    images = {
+        analysis.dataset.truth_label: truth[shown],
+        "output": analysis.evaluation.images[rows],
+    }
     name, suffix = _name_curve(analysis, curve)
     figure = draw_rows(
         images | {"edges, linear": linear[shown]},
