@@ -82,7 +82,10 @@ def test_dsprites(ending: str, tmp_path: Path) -> None:
     table = read_table(str(path))
     names = ("shape", "scale", "orientation", "posX", "posY")
     assert table.space.names == names
-    assert table.notes == ("left out: color, which has a single value",)
+    assert table.notes == (
+        "left out: color, which has a single value",
+        "orientation: periodic, 6.283 = 0 rad",
+    )
     assert_draws(table, images, 1)
     shape, scale, orientation, *_ = table.space
     assert shape.names == ("square", "ellipse", "heart")

@@ -51,7 +51,7 @@ def draw_interpolated(dataset) -> np.ndarray:
     from tfcomp.metrics.interpolation import interpolate_edges
 
     (factor,), is_ood = dataset.space, dataset.splits.is_ood
-    return interpolate_edges(draw_truth(dataset), is_ood, factor.periodic)
+    return interpolate_edges(draw_truth(dataset), is_ood, factor.cycle)
 
 
 # Bright images over the grid, by what they do at held-out points.

@@ -127,7 +127,7 @@ def test_edges_of_gaps_inside_and_at_the_end() -> None:
     assert edges.tolist() == [[1, 5]] * 3
     np.testing.assert_allclose(fraction, [0.25, 0.5, 0.75])
     at_end = np.roll(GAP, 4)  # held out: 0, 6, 7
-    rows, edges, fraction = find_edges(at_end, periodic=True)
+    rows, edges, fraction = find_edges(at_end, cycle=len(at_end))
     assert rows.tolist() == [0, 6, 7]
     assert edges.tolist() == [[5, 1]] * 3
     np.testing.assert_allclose(fraction, [0.75, 0.25, 0.5])

@@ -42,8 +42,10 @@ def describe_factor(factor: Factor) -> str:
         return f"{factor.name}: {', '.join(names)}"
     first, last = map(factor.describe, values[[0, -1]].tolist())
     ends = f"{first} to {last} {factor.unit}".strip()
-    kind = ", periodic" if factor.periodic else ""
-    return f"{factor.name}: {factor.size} values from {ends}{kind}"
+    text = f"{factor.name}: {factor.size} values from {ends}"
+    if factor.periodic:
+        text += f", periodic, {factor.describe_period()}"
+    return text
 
 
 def format_data_card(dataset: Dataset, settings: Mapping[str, Any]) -> str:

@@ -246,15 +246,53 @@ class Dataset:
 
     @cached_property
     def grid_images(self) -> np.ndarray:
-        """True images of the evaluated points, [n, H, W, C], not writable."""
+        """True images of the evaluated points, [n, H, W, C], not writable.
+
+        The mean image where a point has several.
+        """
         images = self.render_array(self.splits.grid)
         images.flags.writeable = False
         return images
 
+    @property
+    def truth_label(self) -> str:
+        """Label of `grid_images` in pictures."""
+        return "truth" if self.draw_all is None else "mean of true images"
+
+    def render_all(
+        self, points: np.ndarray, limit: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Renders single true images, where `render_array` has their means.
+
+        Args:
+            points: Factor values, [n, F].
+            limit: Total number of images, unless there are more points.
+                Each point has an equal share, a random sample that is the
+                same in every call, and at least one image.
+
+        Returns:
+            Images [m, *image_shape], those of a point one after the other,
+            and the row of the point of each image, [m].
+        """
+        if self.draw_all is None:
+            return self.render_array(points), np.arange(len(points))
+
+        share = max(1, limit // max(1, len(points)))
+        parts = []
+        for point in points[:, None]:
+            images = self.draw_all(point)
+            parts.append(images[choose_rows(len(images), share)])
+
+        counts = [len(part) for part in parts]
+        return np.concatenate(parts), np.repeat(np.arange(len(points)), counts)
+
     def render_array(
         self, factors: np.ndarray, render: Render | None = None
     ) -> np.ndarray:
-        """Renders a factor table into an array, by default with `render`."""
+        """Renders a factor table into an array, by default with `render`.
+
+        Where a combination has several images, this is their mean.
+        """
         return np.concatenate([*self.render_parts(factors, render)])
 
     def render_parts(

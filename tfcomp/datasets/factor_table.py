@@ -35,9 +35,10 @@ class FactorTable:
         names: Names of the factors.
         sizes: Numbers of classes; by default the number that occurs.
         kinds: Per factor `ordered`, `categorical`, `periodic` (the period is
-            one step more than the values), `periodic:PERIOD`, `continuous`
-            or `continuous:BINS`. By default factors are ordered, and
-            categorical if they have `levels` and no values.
+            one step more than the values; a note tells it),
+            `periodic:PERIOD`, `continuous` or `continuous:BINS`. By default
+            factors are ordered, and categorical if they have `levels` and
+            no values.
         levels: Names of the classes, a list (or None) per factor.
         units: Units of the values.
         factors: The columns that are factors, by name or as `x:continuous`;
@@ -107,6 +108,11 @@ class FactorTable:
             f"left out: {factor.name}, which has a single value"
             for i, factor in enumerate(made)
             if i not in varies
+        )
+        self.notes += tuple(
+            f"{factor.name}: periodic, {factor.describe_period()}"
+            for factor in self.space
+            if factor.periodic
         )
         others = [made[i] for i in varies if i not in keep]
         if others:

@@ -21,7 +21,8 @@ class Factor:
         name: Name used in regions and plots.
         low: First value.
         high: Last value; for a periodic factor the value that equals `low`
-            again and is not on the grid itself.
+            again, `low` plus the period. It is not on the grid, unless
+            `levels` end there.
         categorical: True if the values are only names: no order, no
             derivative.
         levels: The values, rising, where they are not equally spaced.
@@ -69,6 +70,24 @@ class Factor:
         return (self.high - self.low) / intervals
 
     @property
+    def cycle(self) -> int:
+        """Grid steps once around the period; 0 if there is no period.
+
+        More than `size` where values leave a part of the period out.
+        """
+        if not self.periodic:
+            return 0
+        if not self.levels or self.size == 1:
+            return self.size
+        step_back = (self.high - self.levels[-1]) / self.step
+        return self.size - 1 + max(1, round(step_back))
+
+    @property
+    def is_closed(self) -> bool:
+        """True if the last value is a neighbor of the first one."""
+        return self.periodic and self.cycle == self.size
+
+    @property
     def label(self) -> str:
         """Axis label, as `x (px)`."""
         return f"{self.name} ({self.unit})" if self.unit else self.name
@@ -78,6 +97,10 @@ class Factor:
         if self.names:
             return self.names[int(self.to_index(np.array(value)))]
         return f"{value:.{self._digits}g}"
+
+    def describe_period(self) -> str:
+        """Describes which value equals the first one, as `360 = 0 degrees`."""
+        return f"{self.high:.4g} = {self.low:.4g} {self.unit}".strip()
 
     def name_level(self, index: int) -> str:
         """Returns name and grid value, as `shape heart` or `x 3`."""
@@ -132,6 +155,8 @@ class Factor:
         values = np.asarray(values)
         if self.levels:
             levels = self.values().astype(np.float64)
+            if self.periodic:
+                values = self._wrap(values)
             # A table of values by levels would be large.
             index = np.searchsorted((levels[1:] + levels[:-1]) / 2, values)
         else:
@@ -141,6 +166,19 @@ class Factor:
             index = np.clip(index, 0, self.size - 1)
         is_absent = np.isnan(values) | np.isnan(index)
         return np.where(is_absent, -1, index).astype(int)
+
+    def _wrap(self, values: np.ndarray) -> np.ndarray:
+        """Moves values outside of the levels by periods to the nearest one."""
+        first, last = self.values()[[0, -1]]
+        start, period = self.find_wrap()
+        moved = start + np.mod(values - start, period)
+        is_outside = (values < first) | (values > last)
+        return np.where(is_outside, moved, values)
+
+    def find_wrap(self) -> tuple[float, float]:
+        """Finds the middle between last and first value, and the period."""
+        last = float(self.values()[-1])
+        return self.low - (self.high - last) / 2, self.high - self.low
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ the one-hot rows A of training and the row a of the combination.
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ MAX_COLUMNS = 600  # of designs whose decomposition takes a second
 RANK = 1e-9  # relative to the largest singular value: less is rounding
 OPEN = 1e-6  # of 1 less the leverage: below, the others know nothing
 MAX_IMAGES = 4096  # of training and of the grid, whose pixels are compared
+RENDERED = 64  # combinations at a time
 RANGE_SHARE = 0.5  # of a pixel's range over the data: training covers it
 CHANGE = 1 / 255  # pixels with a smaller range, or share of the largest
 
@@ -121,26 +122,77 @@ def measure_noise(
 
 
 def explain_training(dataset: Dataset) -> dict[str, float]:
-    """Returns R^2 of training images from the others, by order from 1 to 3."""
-    train = dataset.space.to_index(dataset.splits.train)
-    rows = np.unique(train, axis=0, return_index=True)[1]
+    """Computes R^2 of training images from the others, by order from 1 to 3.
+
+    The others are those of other combinations: several images of a
+    combination are left out together.
+    """
+    index = dataset.space.to_index(dataset.splits.train)
+    combinations, rows, numbers = np.unique(
+        index, axis=0, return_index=True, return_inverse=True
+    )
     limit = max(1, MAX_NUMBERS // math.prod(dataset.image_shape))
-    rows = rows[choose_rows(len(rows), min(MAX_EXPLAINED, limit))]
-    images, explained = dataset.render_array(dataset.splits.train[rows]), {}
+    chosen = choose_rows(len(rows), min(MAX_EXPLAINED, limit))
+    combinations, rows = combinations[chosen], rows[chosen]
+
+    if dataset.draw_all is None:
+        images = dataset.render_array(dataset.splits.train[rows])
+        around = np.zeros(len(images))
+    else:
+        share = max(1, limit // len(chosen))
+        groups = [np.flatnonzero(numbers == number) for number in chosen]
+        images, around = _average_training(dataset, groups, share)
+
+    explained: dict[str, float] = {}
     for order in range(1, min(MAX_ORDER, len(dataset.space)) + 1):
-        r2 = explain_images(train[rows], images, order)
+        r2 = explain_images(combinations, images, order, around)
         if r2 is None:
             break
         explained[str(order)] = r2
     return explained
 
 
-def explain_images(
-    train: np.ndarray, images: np.ndarray, order: int
-) -> float | None:
-    """Returns R^2 of images [n, ...] by least squares on the others' effects.
+def _average_training(
+    dataset: Dataset, groups: Sequence[np.ndarray], share: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Averages training images of combinations.
 
-    None for a large design, or if the others leave most images open.
+    Args:
+        dataset: Has the training images.
+        groups: Rows of the training table, an array for each combination.
+        share: The largest number of images of a combination.
+
+    Returns:
+        Mean images [n, H, W, C], and the mean squared distance of the images
+        from them, [n], a sum over pixels.
+    """
+    means, around = [], []
+    for rows in groups:
+        chosen = rows[choose_rows(len(rows), share)]
+        images = dataset.render_training(chosen).astype(np.float64)
+        mean = images.mean(axis=0)
+        means.append(mean)
+        around.append(np.square(images - mean).sum() / len(images))
+    return np.stack(means), np.array(around)
+
+
+def explain_images(
+    train: np.ndarray,
+    images: np.ndarray,
+    order: int,
+    around: np.ndarray | None = None,
+) -> float | None:
+    """Computes R^2 of images by least squares on the others' effects.
+
+    Args:
+        train: Classes of the factors of distinct combinations, int [n, F].
+        images: Their images, or means of several, [n, ...].
+        order: Number of factors that interact.
+        around: Mean squared distance of several images from their mean, [n],
+            a sum over pixels: a sum of effects does not explain it.
+
+    Returns:
+        None for a large design, or if the others leave most images open.
     """
     codes, count = number_effects(train, order)
     if count > MAX_COLUMNS:
@@ -157,8 +209,12 @@ def explain_images(
     flat = images.reshape(len(images), -1).astype(np.float64)
     errors = flat - basis @ (basis.T @ flat)
     errors = errors[is_open] / left[is_open, None]
+    error = np.sum(errors**2)
     spread = np.sum((flat - flat.mean(axis=0))[is_open] ** 2)
-    return float(1 - np.sum(errors**2) / spread) if spread else None
+    if around is not None:
+        error += around[is_open].sum()
+        spread += around[is_open].sum()
+    return float(1 - error / spread) if spread else None
 
 
 def measure_coverage(dataset: Dataset) -> dict[str, float]:
@@ -174,8 +230,14 @@ def measure_coverage(dataset: Dataset) -> dict[str, float]:
         len(np.unique(column[column >= 0])) / factor.size
         for column, factor in zip(columns, space, strict=True)
     ]
-    low, high = _find_range(dataset, splits.train)
-    other_low, other_high = _find_range(dataset, splits.all.factors)
+    every = splits.all.factors
+    share = max(1, MAX_IMAGES // len(every))  # images of a combination
+
+    def render(rows: np.ndarray) -> np.ndarray:
+        return dataset.render_all(every[rows], share * len(rows))[0]
+
+    low, high = _find_range(dataset.render_training, len(splits.train))
+    other_low, other_high = _find_range(render, len(every))
     whole = np.maximum(high, other_high) - np.minimum(low, other_low)
     varies = whole > CHANGE * min(1, whole.max())
     is_seen = varies & (high - low >= RANGE_SHARE * whole)
@@ -192,11 +254,21 @@ def measure_coverage(dataset: Dataset) -> dict[str, float]:
 
 
 def _find_range(
-    dataset: Dataset, table: np.ndarray
+    render: Callable[[np.ndarray], np.ndarray], count: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the smallest and largest value of pixels, [H, W, C] each."""
-    table = table[choose_rows(len(table), MAX_IMAGES)]
-    parts = filter(len, dataset.render_parts(table))
-    ranges = [(part.min(axis=0), part.max(axis=0)) for part in parts]
-    low, high = zip(*ranges, strict=True)
-    return np.min(low, axis=0), np.max(high, axis=0)
+    """Finds the smallest and largest value of each pixel.
+
+    Args:
+        render: From rows of a table to images [n, H, W, C].
+        count: Number of rows of the table, a random part of which is drawn.
+
+    Returns:
+        Both values, [H, W, C] each.
+    """
+    rows = choose_rows(count, MAX_IMAGES)
+    lows, highs = [], []
+    for part in np.array_split(rows, -(-len(rows) // RENDERED)):
+        images = render(part)
+        lows.append(images.min(axis=0))
+        highs.append(images.max(axis=0))
+    return np.min(lows, axis=0), np.max(highs, axis=0)

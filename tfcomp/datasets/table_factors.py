@@ -137,7 +137,8 @@ def _make_factor(
     if is_periodic:  # the value that equals the first one
         end = low + period if period else high + (high - low) / (size - 1)
         if end < high - 1e-6 * abs(high):
-            rule = f"of {name} must have a period that its values do not exceed"
+            rule = f"of {name} must have a period of at least {high - low:g}"
+            rule += ", the range of its values"
             raise TableError("kinds", rule, f"{period:g}")
         high = end
     even = np.linspace(low, high, size, endpoint=not is_periodic)

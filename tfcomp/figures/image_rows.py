@@ -131,11 +131,11 @@ def draw_manifolds(
     for i, factor in enumerate(space):
         block = grid[i * rows : (i + 1) * rows]
         panels = layout.keep_panels(block, len(places))
-        colors = _make_colors(factors[:, i], factor.periodic)
+        colors = _make_colors(factors[:, i], factor)
         shades = colors.to_rgba(factors[:, i])
         for axes, (stage, points) in zip(panels, places.items(), strict=True):
             if is_curve:
-                _draw_curve(axes, points, shades, is_ood, factor.periodic)
+                _draw_curve(axes, points, shades, is_ood, factor.is_closed)
             else:
                 _draw_points(axes, points, shades, is_ood)
             if not np.isfinite(points).any():
@@ -150,13 +150,13 @@ def draw_manifolds(
     return layout.finish_figure(figure, title, table)
 
 
-def _make_colors(values: np.ndarray, periodic: bool) -> ScalarMappable:
+def _make_colors(values: np.ndarray, factor: Factor) -> ScalarMappable:
     finite = values[np.isfinite(values)]
     low, high = (finite.min(), finite.max()) if finite.size else (0, 1)
-    if periodic and finite.size > 1:
-        # The value after the last one is the first one again.
-        high += (high - low) / (len(np.unique(finite)) - 1)
-    cmap = "twilight" if periodic else "viridis"
+    cmap = "viridis"
+    if factor.periodic:
+        low, high = factor.low, factor.high
+        cmap = "twilight"
     return ScalarMappable(Normalize(low, high), cmap)
 
 
@@ -180,12 +180,12 @@ def _draw_curve(
     points: np.ndarray,
     shades: np.ndarray,
     is_ood: np.ndarray,
-    periodic: bool,
+    is_closed: bool,
 ) -> None:
     after = np.roll(points, -1, axis=0)
     steps = np.stack([points, after], axis=1)  # [n, 2 ends, 2]
     touches = is_ood | np.roll(is_ood, -1)
-    if not periodic:
+    if not is_closed:
         steps, touches = steps[:-1], touches[:-1]
     if touches.any():
         look: dict[str, Any] = dict(lw=7, alpha=0.35, capstyle="round")

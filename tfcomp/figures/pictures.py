@@ -40,7 +40,7 @@ def picture_samples(
     rows = choose_spread(np.flatnonzero(chosen), count)
     return draw_rows(
         {
-            "truth": dataset.to_pictures(evaluation.truth[rows]),
+            dataset.truth_label: dataset.to_pictures(evaluation.truth[rows]),
             "model": dataset.to_pictures(evaluation.images[rows]),
         },
         splits.grid[rows] if dataset.has_position else None,

@@ -38,7 +38,7 @@ def compute_offsets(
         if factor.categorical:
             column[:] = column > 0
         elif factor.periodic:
-            np.minimum(column, factor.size - column, out=column)
+            np.minimum(column, factor.cycle - column, out=column)
     return offsets
 
 
@@ -80,8 +80,11 @@ def make_design(index: Array, sizes: Sequence[int]) -> Array:
 
 def compute_border_distance(is_ood: Array, space: FactorSpace) -> Array:
     """Returns the largest step along a factor to the nearest ID point."""
-    reached = new = ~np.asarray(is_ood, bool).reshape(space.shape)
-    steps, step = np.full(space.shape, np.inf), 0
+    known = ~np.asarray(is_ood, bool).reshape(space.shape)
+    # The part of a period without values takes steps, too.
+    absent = [max(0, factor.cycle - factor.size) for factor in space]
+    reached = new = np.pad(known, [(0, count) for count in absent])
+    steps, step = np.full(reached.shape, np.inf), 0
     while new.any():
         steps[new], before = step, reached
         for axis, factor in enumerate(space):
@@ -93,7 +96,8 @@ def compute_border_distance(is_ood: Array, space: FactorSpace) -> Array:
                 reached, 3, axis, mode=mode
             )
         new, step = reached & ~before, step + 1
-    return steps.ravel()
+    on_grid = tuple(slice(size) for size in space.shape)
+    return steps[on_grid].ravel()
 
 
 def correlate_with_distance(error: Array, distance: Array) -> float | None:

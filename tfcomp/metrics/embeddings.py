@@ -70,7 +70,7 @@ def measure_neighbors(analysis: RunAnalysis) -> Scores:
     for factor in analysis.dataset.space:
         if factor.name in analysis.embeddings and not factor.categorical:
             outputs = analysis.embeddings[factor.name].matrices
-            cosines = compute_neighbor_cosines(outputs, factor.periodic)
+            cosines = compute_neighbor_cosines(outputs, factor.is_closed)
             means.append(mean_or_none(cosines))
     return {"neighbor_cosine": average(means)} if means else {}
 

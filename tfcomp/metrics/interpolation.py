@@ -50,30 +50,37 @@ class Interpolation:
     truth_r2: Array
 
 
-def find_edges(
-    is_ood: Array, periodic: bool = False
-) -> tuple[Array, Array, Array]:
-    """Returns rows [m] in gaps, edges [m, 2], and fractions of the way [m]."""
+def find_edges(is_ood: Array, cycle: int = 0) -> tuple[Array, Array, Array]:
+    """Finds the known points before and after held-out points of a curve.
+
+    Args:
+        is_ood: Which points are held out, in the order of the curve, [n].
+        cycle: Steps once around a closed curve (`Factor.cycle`); 0 if open.
+
+    Returns:
+        Rows of held-out points between known ones [m], rows of their edges
+        [m, 2], and the fraction of the way between these [m].
+    """
     is_ood = np.asarray(is_ood, bool)
     known = np.flatnonzero(~is_ood)
     rows = np.flatnonzero(is_ood)
-    if periodic:
-        known = np.add.outer([-len(is_ood), 0, len(is_ood)], known).ravel()
+    if cycle:
+        known = np.add.outer([-cycle, 0, cycle], known).ravel()
     after = np.searchsorted(known, rows)
     inside = (after > 0) & (after < len(known))
     rows, after = rows[inside], after[inside]
     edges = np.stack([known[after - 1], known[after]], axis=1)  # [m, 2]
     fraction = (rows - edges[:, 0]) / (edges[:, 1] - edges[:, 0])
-    return rows, edges % len(is_ood), fraction
+    return rows, edges % (cycle or len(is_ood)), fraction
 
 
 def compute_interpolation(
-    outputs: Array, truth: Array, is_ood: Array, periodic: bool = False
+    outputs: Array, truth: Array, is_ood: Array, cycle: int = 0
 ) -> Interpolation:
     """Compares outputs [n, ...] between known points with the true images."""
     outputs = np.reshape(outputs, (len(outputs), -1)).astype(np.float64)
     truth = np.reshape(truth, (len(truth), -1)).astype(np.float64)
-    rows, edges, fraction = find_edges(is_ood, periodic)
+    rows, edges, fraction = find_edges(is_ood, cycle)
     results = []
     for row, pair, t in zip(rows, edges, fraction, strict=True):
         output, image, ends = outputs[row], truth[row], truth[pair]
@@ -89,11 +96,9 @@ def compute_interpolation(
     return Interpolation(rows, edges, fraction, table[:, :2], *table[:, 2:].T)
 
 
-def interpolate_edges(
-    truth: Array, is_ood: Array, periodic: bool = False
-) -> Array:
+def interpolate_edges(truth: Array, is_ood: Array, cycle: int = 0) -> Array:
     """Interpolates the images [n, ...] between two known ones."""
-    rows, edges, fraction = find_edges(is_ood, periodic)
+    rows, edges, fraction = find_edges(is_ood, cycle)
     images = np.array(truth, np.float64)
     weight = fraction.reshape(-1, *[1] * (images.ndim - 1))
     before, after = images[edges[:, 0]], images[edges[:, 1]]

@@ -257,9 +257,9 @@ class OutputAnalysis:
             *self.describe_curve(curve),
         )
 
-    def describe_curve(self, curve: Curve) -> tuple[np.ndarray, bool]:
-        """Returns which points are held out, and if the curve is closed."""
-        return self.splits.is_ood[curve.rows], curve.factor.periodic
+    def describe_curve(self, curve: Curve) -> tuple[np.ndarray, int]:
+        """Returns which points are held out, and the steps around a period."""
+        return self.splits.is_ood[curve.rows], curve.factor.cycle
 
 
 def predict_superposed_inputs(

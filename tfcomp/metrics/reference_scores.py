@@ -28,19 +28,29 @@ References = dict[str, dict[str, float]]
 
 def sample_known(dataset: Dataset) -> np.ndarray:
     """Returns a fixed random sample of training points without NaN, [m, F]."""
-    train = dataset.splits.train
-    train = train[np.isfinite(train).all(axis=1)]
-    return train[choose_rows(len(train), MAX_KNOWN)]
+    return dataset.splits.train[_choose_known(dataset)]
+
+
+def _choose_known(dataset: Dataset) -> np.ndarray:
+    """Chooses rows of the training table for `sample_known`, [m]."""
+    rows = np.flatnonzero(np.isfinite(dataset.splits.train).all(axis=1))
+    return rows[choose_rows(len(rows), MAX_KNOWN)]
 
 
 def draw_references(dataset: Dataset) -> dict[str, np.ndarray]:
-    """Returns the images of predictors at every grid point, [n, H, W, C]."""
-    space, train = dataset.space, sample_known(dataset)
-    if not len(train):
+    """Draws the images of predictors at every grid point, [n, H, W, C].
+
+    Where a combination has several images, the additive predictor is the best
+    fit to single training images, and the nearest combination is shown by its
+    mean image: no other copy has a lower error.
+    """
+    space, chosen = dataset.space, _choose_known(dataset)
+    if not len(chosen):
         return {}
+    train = dataset.splits.train[chosen]
     known, index = space.to_index(train), space.to_index(dataset.splits.grid)
     rows = choose_rows(len(train), MAX_AVERAGED)
-    images = dataset.render_array(train[rows])
+    images = dataset.render_training(chosen[rows])
     effects = predictors.fit_effects(known[rows], space.shape, images)
     nearest = predictors.find_nearest(index, known, space)
     design = predictors.make_design(index, space.shape)

@@ -350,8 +350,9 @@ class RunAnalysis(OutputAnalysis):
             **dict(self.traced.read_stages(self.splits.grid[curve.rows])),
             TRUTH: self.bright_truth[curve.rows],
         }
-        sides = self.describe_curve(curve)
+        is_ood = self.splits.is_ood[curve.rows]
+        is_closed = curve.factor.is_closed
         return {
-            stage: manifolds.compute_gap_statistics(values, *sides)
+            stage: manifolds.compute_gap_statistics(values, is_ood, is_closed)
             for stage, values in stages.items()
         }

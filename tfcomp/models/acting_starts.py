@@ -42,10 +42,10 @@ def find_starts(
     terms: Sequence[str],
 ) -> dict[str, Start]:
     """Returns first poses, by the center and the mass of training images."""
-    table = dataset.splits.train
-    table = table[choose_rows(len(table), MAX_MEASURED)]
-    images = dataset.render_array(table)
-    codes = [np.asarray(x) for x in encoding.split(encoding(table))]
+    train = dataset.splits.train
+    rows = choose_rows(len(train), MAX_MEASURED)
+    images = dataset.render_training(rows)
+    codes = [np.asarray(x) for x in encoding.split(encoding(train[rows]))]
     return {
         term: fit_moment(codes, moment)
         for term, moment in measure_moments(images, background).items()
@@ -58,8 +58,9 @@ def find_background(dataset: Dataset) -> np.ndarray:
     colors = dataset.image_shape[2]
     if dataset.ground is not None:
         return np.full(colors, dataset.ground)
-    table = dataset.splits.train
-    images = dataset.render_array(table[:: len(table) // 256 + 1])
+    count = len(dataset.splits.train)
+    rows = np.arange(0, count, count // 256 + 1)
+    images = dataset.render_training(rows)
     return np.median(images.reshape(-1, colors), axis=0)
 
 
@@ -123,7 +124,7 @@ def draw_numbers(
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draws initial numbers of a term of R candidates: [R, 1, D], [R, U, D]."""
-    units = sum(size for _, size, _ in factors)
+    units = sum(factor[1] for factor in factors)
     base = np.zeros((count, 1, depth))
     moves = NOISE * rng.normal(size=(count, units, depth))
     if term == "template":
@@ -139,12 +140,14 @@ def draw_numbers(
     if term == "size":
         base = base + np.log(FIRST_SIZE)
     ramps = []
-    for _, size, kind in factors:
+    for _, size, kind, *cycle in factors:
         line = np.linspace(-1, 1, size) * (kind != "categorical")
         slopes = rng.normal(size=(count, 1, 1))
         ramp = RAMPS.get(term, 0.0) * slopes * line[:, None]
         if (term, kind) == ("angle", "periodic"):
-            turn = 2 * np.pi * np.arange(size) / size
+            # More steps than values, if these leave a part of the period out.
+            steps = cycle[0] if cycle else size
+            turn = 2 * np.pi * np.arange(size) / steps
             known = (0, 1, -1, 1) if count < len(WAYS) else WAYS
             ways = rng.permutation(np.resize(known, count))[:, None, None]
             ramp = np.where(ways == 0, ramp, ways * turn[:, None])

@@ -166,7 +166,8 @@ def check_outputs(
 def _list_notes(dataset: Dataset, images: np.ndarray) -> list[str]:
     """Compares the range of images with the range of the true ones."""
     grid = dataset.splits.grid
-    truth = dataset.render_array(grid[choose_rows(len(grid), MAX_AVERAGED)])
+    points = grid[choose_rows(len(grid), MAX_AVERAGED)]
+    truth, _ = dataset.render_all(points, MAX_AVERAGED)
     darkest, brightest = float(truth.min()), float(truth.max())
     margin = MARGIN * (brightest - darkest)
     low, high = float(images.min()), float(images.max())

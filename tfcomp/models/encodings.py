@@ -21,6 +21,8 @@ Space = FactorSpace | dict
 def nearest_index(values: KerasTensor, factor: Factor) -> KerasTensor:
     """Returns the nearest grid index, a float in 0 .. size - 1."""
     if factor.levels:
+        if factor.periodic:
+            values = _wrap(values, factor)
         distance = ops.abs(ops.subtract(values[..., None], factor.values()))
         is_nearest = distance == ops.min(distance, axis=-1, keepdims=True)
         # `ops.argmin` has a Bitcast, which other formats lack.
@@ -30,6 +32,15 @@ def nearest_index(values: KerasTensor, factor: Factor) -> KerasTensor:
     if factor.periodic:
         index = ops.mod(index, float(factor.size))
     return ops.clip(index, 0.0, factor.size - 1.0)
+
+
+def _wrap(values: KerasTensor, factor: Factor) -> KerasTensor:
+    """Moves values outside of the levels by periods to the nearest one."""
+    first, last = factor.values()[[0, -1]]
+    start, period = factor.find_wrap()
+    moved = start + ops.mod(values - start, period)
+    is_outside = ops.logical_or(values < first, values > last)
+    return ops.where(is_outside, moved, values)
 
 
 def encode_one_hot(values: KerasTensor, factor: Factor) -> KerasTensor:

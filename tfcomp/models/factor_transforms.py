@@ -24,7 +24,8 @@ class FactorTransforms(keras.layers.Layer):
 
     Maps codes [n, U], the units of all factors, to [n, 4 + C + K^2]: pose,
     color and template of the candidate `chosen`. A factor is its name, the
-    number of values, and `ordered`, `periodic` or `categorical`.
+    number of values, `ordered`, `periodic` or `categorical`, and the number
+    of steps of its period if more than its values.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class FactorTransforms(keras.layers.Layer):
         self.channels, self.candidates = tuple(channels), candidates
         self.colors, self.seed = colors, list(seed)
         self._starts = starts or {}
-        sizes = [size for _, size, _ in self.factors]
+        sizes = [factor[1] for factor in self.factors]
         owner = np.repeat(np.arange(len(sizes)), sizes)
         same = owner[:, None] == owner
         self.mean = (same / same.sum(axis=1)).astype(np.float32)  # [U, U]
@@ -121,7 +122,7 @@ class FactorTransforms(keras.layers.Layer):
         chosen = int(self.chosen.numpy())
         spreads = {c: self.spreads(c)[2][chosen, :, 0] for c in self.moves}
         found, start = {}, 0
-        for name, size, _ in self.factors:
+        for name, size, *_ in self.factors:
             found[name] = {
                 term: float(spread[start])
                 for term, spread in spreads.items()

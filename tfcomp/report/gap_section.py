@@ -79,14 +79,17 @@ def make_images(
     """Shows truth, output and interpolation in a gap (figures 9c, 9d)."""
     is_ood = analysis.splits.is_ood[curve.rows]
     truth = analysis.evaluation.truth[curve.rows]
-    edged = truth, is_ood, curve.factor.periodic
-    linear = interpolation.interpolate_edges(*edged)
+    cycle = curve.factor.cycle
+    linear = interpolation.interpolate_edges(truth, is_ood, cycle)
     last = len(scores.rows) - 1
     spread = np.linspace(0, last, min(9, last + 1)).round().astype(int)
     before, after = scores.edges[0][0], scores.edges[-1][1]
     shown = np.array([before, *scores.rows[spread], after])
     rows = curve.rows[shown]
-    images = {"truth": truth[shown], "output": analysis.evaluation.images[rows]}
+    images = {
+        analysis.dataset.truth_label: truth[shown],
+        "output": analysis.evaluation.images[rows],
+    }
     name, suffix = _name_curve(analysis, curve)
     figure = draw_rows(
         images | {"edges, linear": linear[shown]},

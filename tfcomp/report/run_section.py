@@ -109,7 +109,8 @@ def make_output_rows(
     if rows is None:
         rows = pictures.choose_spread(np.flatnonzero(splits.is_ood))
     labels = labels or [analysis.name for analysis in analyses]
-    images = {"truth": data.to_pictures(first.evaluation.truth[rows])}
+    truth = data.to_pictures(first.evaluation.truth[rows])
+    images = {data.truth_label: truth}
     for label, analysis in zip(labels, analyses, strict=True):
         images[label] = data.to_pictures(analysis.evaluation.images[rows])
     figure = draw_rows(

@@ -57,7 +57,7 @@ class Reader:
         distance = np.abs(self.read(images) - self.space.to_index(points))
         for column, factor in zip(distance.T, self.space, strict=True):
             if factor.periodic:
-                np.minimum(column, factor.size - column, out=column)
+                np.minimum(column, factor.cycle - column, out=column)
         allowed = [0 if f.categorical else steps for f in self.space]
         is_finite = np.isfinite(images).reshape(len(images), -1).all(axis=1)
         return (distance <= allowed) & is_finite[:, None]
@@ -74,7 +74,8 @@ class Reader:
             raise ConfigError("reader", rule, list(dataset.image_shape))
         points = dataset.splits.grid
         points = points[choose_rows(len(points), CHECKED)]
-        hits = self.check(dataset.render_array(points), points).mean(axis=0)
+        images, rows = dataset.render_all(points, CHECKED)
+        hits = self.check(images, points[rows]).mean(axis=0)
         weak = ", ".join(
             f"{name} {share:.0%}"
             for name, share in zip(self.space.names, hits, strict=True)
@@ -94,7 +95,8 @@ def train_reader(
     """Trains a small convolutional network to read the factors of images.
 
     It sees all true images (a random sample of many), with noise, and its
-    `accuracy` is on true, noisy and shifted ones.
+    `accuracy` is on true, noisy and shifted ones. Where a combination has
+    several images, these are single images, and not their mean.
 
     Args:
         data: Images and factors.
@@ -106,7 +108,9 @@ def train_reader(
         data = make_table_dataset(config, data)
     points = data.splits.all.factors
     points = points[choose_rows(len(points), MAX_IMAGES)]
-    images, index = data.render_array(points), data.space.to_index(points)
+    images, rows = data.render_all(points, MAX_IMAGES)
+    points = points[rows]
+    index = data.space.to_index(points)
     keras.utils.set_random_seed(seed)
     model = _build(data.image_shape, data.space.shape)
 
@@ -168,28 +172,70 @@ def list_readings(
     outputs: np.ndarray,
     samples: int,
 ) -> list[Row]:
-    """Returns accuracy and ceiling by factor, split and level."""
-    grid, names, drawn = dataset.splits.grid, dataset.space.names, [outputs]
+    """Measures the accuracy on outputs, and its ceiling on true images.
+
+    Args:
+        reader: Reads the factors.
+        dataset: Its points are those of the outputs.
+        model: From factors [n, F] to images.
+        outputs: First images of the model at all points, [n, H, W, C].
+        samples: Number of images of the model at each point.
+
+    Returns:
+        A row for each factor, split and level. A point with several images
+        counts once, with the share of them that is read right.
+    """
+    grid = dataset.splits.grid
+    each = np.arange(len(grid))
+    truth, rows = dataset.render_all(grid, MAX_IMAGES)
+
+    drawn = [outputs]
     for _ in range(1, samples):
         found = evaluate_in_batches(lambda f: {"image": model(f)}, grid)
         drawn.append(found["image"])
+
+    columns = ("accuracy", "ceiling", 0), ("near", "near_ceiling", 1)
+    shares: dict[str, pd.DataFrame] = {}
+    for accuracy, ceiling, steps in columns:
+        sampled = [
+            _measure_shares(reader, dataset, images, each, steps)
+            for images in drawn
+        ]
+        total = sum(sampled[1:], start=sampled[0])
+        shares[accuracy] = total / len(sampled)
+        shares[ceiling] = _measure_shares(reader, dataset, truth, rows, steps)
+    frame = pd.concat(shares, axis=1)
+
     subsets = np.where(dataset.splits.is_ood, "ood", "id")
     levels = find_levels(dataset).astype(str)
-    truth, parts = [dataset.render_array(grid)], []
-    for name, images, steps in (
-        ("accuracy", drawn, 0),
-        ("ceiling", truth, 0),
-        ("near", drawn, 1),
-        ("near_ceiling", truth, 1),
-    ):
-        hits = [reader.check(x, grid, steps) for x in images]
-        shares = pd.DataFrame(np.mean(hits, axis=0), columns=names)
-        shares["all"] = np.mean([hit.all(axis=1) for hit in hits], axis=0)
-        parts.append(pd.concat({name: shares}, axis=1))
-    frame = pd.concat(parts, axis=1)
     means = [
         frame.groupby([subsets, level]).mean().stack(future_stack=True)
         for level in (np.full(len(grid), "any"), levels)
     ]
     table = pd.concat(means).rename_axis(["subset", "level", "factor"])
     return cast(list[Row], table.reset_index().to_dict("records"))
+
+
+def _measure_shares(
+    reader: Reader,
+    dataset: Dataset,
+    images: np.ndarray,
+    rows: np.ndarray,
+    steps: int,
+) -> pd.DataFrame:
+    """Measures the share of images that is read right at each grid point.
+
+    Args:
+        reader: Reads the factors.
+        dataset: Has the grid points.
+        images: Images [m, H, W, C], at least one for each point.
+        rows: Row of the grid of each image, [m].
+        steps: By how many steps ordered factors may be wrong.
+
+    Returns:
+        A row for each point, a column for each factor, and `all`.
+    """
+    hits = reader.check(images, dataset.splits.grid[rows], steps)
+    columns = [*dataset.space.names, "all"]
+    table = pd.DataFrame(np.column_stack([hits, hits.all(axis=1)]))
+    return table.set_axis(columns, axis=1).groupby(rows).mean()

@@ -114,4 +114,5 @@ def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
 def _describe(factor: Factor) -> list:
     kind = "periodic" if factor.periodic else "ordered"
     kind = "categorical" if factor.categorical else kind
-    return [factor.name, factor.size, kind]
+    steps = [factor.cycle] if factor.cycle > factor.size else []
+    return [factor.name, factor.size, kind, *steps]
