@@ -263,7 +263,8 @@ class Dataset:
         """Yields images by parts that stay in a cache of the processor."""
         size = max(1, MAX_PIXELS // math.prod(self.image_shape))
         for part in np.array_split(factors, len(factors) // size + 1):
-            yield np.asarray((render or self.render)(part))
+            # Renderers of plugins may transpose their images.
+            yield np.ascontiguousarray((render or self.render)(part))
 
     def to_pictures(self, images: np.ndarray) -> np.ndarray:
         """Returns images as they are shown, [n, H, W, C]."""
