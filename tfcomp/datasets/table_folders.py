@@ -77,7 +77,9 @@ def _read_cells(table: Path) -> "pd.DataFrame":
         rule = (
             f"must have rows and columns {PICTURE_HEADS[0]} and one per factor"
         )
-        raise TableError(table.name, rule, ", ".join(frame)[:100])
+        raise TableError(
+            table.name, rule, ", ".join(map(str, frame.columns))[:100]
+        )
     return frame
 
 

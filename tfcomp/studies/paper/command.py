@@ -30,6 +30,7 @@ from tfcomp.studies.paper.paper_figure import (
     make_slug,
     read_figures,
 )
+from tfcomp.tables.read import print_left_out
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -73,8 +74,7 @@ def draw_figures(settings: dict[str, Any]) -> int:
 
     with fit_width(settings["width"]):
         write_figures(chosen, evidence, settings)
-    for note in evidence.notes:
-        print(f"note {note}")
+    print_left_out(evidence.notes)
     print(f"\nindex  {Path(settings['output'], 'index.md')}")
     return 0
 
