@@ -257,6 +257,11 @@ def find_keys(asked: np.ndarray, known: np.ndarray) -> np.ndarray:
     return np.where(known[places] == asked, places, -1)
 
 
+def number_columns(table: np.ndarray) -> np.ndarray:
+    """Returns the place of each value among those of its column, [n, F]."""
+    return np.stack([number(column) for column in table.T], axis=1)
+
+
 def make_categories(name: str, levels: Sequence[float]) -> Factor:
     """Returns a categorical factor with the given values, at least two."""
     low, *_, high = rising = tuple(sorted(map(float, levels)))
