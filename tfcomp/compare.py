@@ -11,7 +11,6 @@ and sweeps may be named there.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +24,7 @@ from tfcomp.statistics import seed_statistics
 from tfcomp.storage.files import make_folder, write_table, write_text
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.tables.flatten import NO_FLAGS
-from tfcomp.tables.read import Results, read_results
+from tfcomp.tables.read import read_finished
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +50,8 @@ def compare_runs(settings: dict[str, Any]) -> int:
     output = settings["output"].removesuffix(".csv").removesuffix(".md")
     if settings["tables"]:
         return _write_tables(settings["runs"], settings["tables"])
-    results = read_finished(settings["runs"])
+    results = read_finished(split_names(settings["runs"]), history=False)
+    adopt_metrics(results.own_metrics)
     numbers = results.scores.dropna(axis=1, how="all")
     scores = split_names(settings["scores"])
     for score in scores:
@@ -68,19 +68,6 @@ def compare_runs(settings: dict[str, Any]) -> int:
         write_table(Path(f"{output}.csv"), table)
         write_text(Path(f"{output}.md"), text)
     return 0
-
-
-def read_finished(pattern: str) -> Results:
-    """Reads finished runs, at least one; prints those that are left out."""
-    results = read_results(split_names(pattern), history=False)
-    if not len(results.runs):
-        why = f" ({results.notes[0]})" if results.notes else ""
-        rule = f"must match at least one finished run{why}"
-        raise ConfigError("runs", rule, pattern)
-    for note in results.notes:
-        print(f"left out: {note}", file=sys.stderr)
-    adopt_metrics(results.own_metrics)
-    return results
 
 
 def tabulate_settings(

@@ -30,6 +30,7 @@ from tfcomp.storage import files
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.tables.flatten import MEASURED
+from tfcomp.tables.read import print_left_out
 
 TEMPLATES = Path(__file__).parent / "templates"
 FLAGS = {
@@ -213,8 +214,7 @@ def judge_claims(settings: dict[str, Any]) -> int:
         print(f"{result.claim.name:4} {words} {result.claim.title}")
         if len(result.by_part) > 1:
             print(f"{'':19} {result.badge}")
-    for note in evidence.notes:
-        print(f"note {note}")
+    print_left_out(evidence.notes)
     print(f"\nreport  {report.page}")
     return 0
 

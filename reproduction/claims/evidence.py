@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,9 +16,9 @@ from tfcomp.config.flagfiles import expand_flagfiles
 from tfcomp.config.run_config import LOCATION_FLAGS, split_names
 from tfcomp.storage import files
 from tfcomp.storage.run_folder import find_folders
-from tfcomp.tables import read_results
 from tfcomp.tables.flatten import Flags, parse_run_flags
 from tfcomp.tables.packs import ENDING, read_pack
+from tfcomp.tables.read import print_left_out, read_results
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -134,7 +133,8 @@ def read_some_evidence(runs: str) -> Evidence:
     """Reads all that `--runs` matches; raises ConfigError without a match."""
     evidence = read_evidence(split_names(runs))
     if not evidence.groups and not evidence.studies:
-        rule = "must match finished runs or threshold searches"
+        why = f" ({evidence.notes[0]})" if evidence.notes else ""
+        rule = f"must match finished runs or threshold searches{why}"
         raise ConfigError("runs", rule, runs)
     return evidence
 
@@ -196,8 +196,7 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
         if lost := {run.row["run"] for run in packed}.difference(runs["run"]):
             rule = f"must keep the runs of {pack}, but {len(lost)} are not"
             raise RunError(f"--pack {rule} among --runs: name another folder")
-    for note in results.notes:
-        print(f"left out: {note}", file=sys.stderr)
+    print_left_out(results.notes)
     written = []
     for study, rows in runs.groupby("study"):
         chosen = results.numbers[results.numbers["run"].isin(rows["run"])]

@@ -8,7 +8,6 @@ training determines, in solved.csv, solved.md and solved.png. `--plan` lists the
 sweeps; your own decoder becomes a row if you add it to one (docs/decoders.md).
 """
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +35,9 @@ def tabulate(settings: dict[str, Any]) -> int:
     check_folder("output", settings["output"])
     # Imported here: bad flags must be answered without pandas.
     from reproduction.decoders import cells, report, splits
-    from tfcomp.tables.read import Results, read_results
+    from tfcomp.tables.read import Results, read_finished
 
-    found = read_results(split_names(settings["runs"]), history=False)
-    for note in found.notes:
-        print(f"left out: {note}", file=sys.stderr)
+    found = read_finished(split_names(settings["runs"]), history=False)
     # Controls on all combinations compose nothing.
     kept = [run for run in found.loaded if not run.row.get("train_all")]
     if not kept:

@@ -30,6 +30,7 @@ from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import split_names
 from tfcomp.storage.files import make_folder, write_bytes, write_text
 from tfcomp.storage.output_folders import check_folder
+from tfcomp.tables.read import print_left_out
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -73,8 +74,7 @@ def draw_figures(settings: dict[str, Any]) -> int:
 
     with fit_width(settings["width"]):
         write_figures(chosen, evidence, settings)
-    for note in evidence.notes:
-        print(f"note {note}")
+    print_left_out(evidence.notes)
     print(f"\nindex  {Path(settings['output'], 'index.md')}")
     return 0
 

@@ -11,6 +11,7 @@ import pytest
 from tfcomp import compare
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import format_flags, parse_config
+from tfcomp.tables.read import read_finished
 
 
 def fake_run(folder: Path, name: str, mse: float, *flags: str) -> None:
@@ -33,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def tabulate(pattern: str, *scores: str) -> pd.DataFrame:
-    results = compare.read_finished(pattern)
+    results = read_finished([pattern], history=False)
     return compare.tabulate_settings(results.runs, results.scores, scores)
 
 
@@ -53,13 +54,13 @@ def test_a_damaged_run_is_left_out(
 ) -> None:
     file = folder / "a1" / "metrics.json"
     file.write_bytes(content)
-    assert len(compare.read_finished(f"{folder}/*").runs) == 3
+    assert len(read_finished([f"{folder}/*"]).runs) == 3
     error = capsys.readouterr().err
     start = f"left out: a1 cannot be read: {file} is damaged ("
     assert error.startswith(start) and error.count("\n") == 1
     rule = rf"finished run \(a1 cannot be read: {file} is damaged \(.*, got "
     with pytest.raises(ConfigError, match=rule):  # one line, where none is left
-        compare.read_finished(str(file.parent))
+        read_finished([str(file.parent)])
     assert capsys.readouterr().err == ""
 
 

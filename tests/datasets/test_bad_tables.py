@@ -177,6 +177,8 @@ def test_pipes_are_not_waited_for(place: str, tmp_path: Path) -> None:
     }
     paths[place].parent.mkdir(parents=True, exist_ok=True)
     os.mkfifo(paths[place])
+    if place == "picture":
+        (tmp_path / "own" / "list.csv").write_text("file,x\na.png,0\n")
     data = {"data": paths["data"], "tfds": "tfds:own"}
     flags = [f"--data_dir={tmp_path}"]
     with pytest.raises(ConfigError, match="is a pipe or a device"):

@@ -1,5 +1,6 @@
 """Images that people really have: what each is answered (docs/data.md)."""
 
+import dataclasses
 import importlib.util
 import itertools
 import re
@@ -14,7 +15,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.table_checks import TableError
-from tfcomp.datasets.tables import make_listed_region
+from tfcomp.datasets.tables import make_listed_region, make_table_dataset
 from tfcomp.models.config_checks import check_config
 
 CLASSES = np.array(list(itertools.product(range(3), range(4), range(4))))
@@ -111,3 +112,66 @@ def test_data_without_the_table(flagfile: str, tmp_path: Path) -> None:
     flags = [f"--flagfile={flagfile}", f"--data={tmp_path / 'own.npz'}"]
     with pytest.raises(ConfigError, match="must go with --dataset=table"):
         check_config(parse_config(flags))
+
+
+def protect_images() -> np.ndarray:
+    images = COLOR.copy()
+    images.flags.writeable = False
+    return images
+
+
+# The same images in other orders of memory, and with other bytes.
+LAYOUTS: dict[str, np.ndarray] = {
+    "of torch": np.ascontiguousarray(COLOR.transpose(0, 3, 1, 2)).transpose(
+        0, 2, 3, 1
+    ),
+    "of MATLAB": np.asfortranarray(COLOR.transpose(1, 2, 3, 0)).transpose(
+        3, 0, 1, 2
+    ),
+    "Fortran": np.asfortranarray(COLOR),
+    "flipped": np.ascontiguousarray(COLOR[:, ::-1])[:, ::-1],
+    "every second column": np.repeat(COLOR, 2, axis=2)[:, :, ::2],
+    "big-endian": COLOR.astype(">u2"),
+    "read-only": protect_images(),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_order_of_memory_changes_nothing(layout: str) -> None:
+    """Images, copies and scores are those of plain arrays."""
+    table = tfcomp.FactorTable(LAYOUTS[layout], CLASSES, names=["a", "b", "c"])
+
+    drawn = table.draw(table.points)
+    np.testing.assert_array_equal(drawn, COLOR.astype("f4") / 255)
+    assert drawn.flags.c_contiguous
+
+    # A perfect model, whose outputs are in yet another order.
+    result = tfcomp.evaluate(
+        lambda f: np.asfortranarray(table.draw(f)).astype(">f4"),
+        table,
+        "a:1-2,b:1-2",
+    )
+    assert result.analysis.evaluation.scores["ood"]["mse"] == 0
+    assert not result.analysis.dataset.copies.is_copy.any()
+
+
+def test_plain_arrays_are_not_copied(tmp_path: Path) -> None:
+    np.save(tmp_path / "images.npy", COLOR)
+    mapped = np.load(tmp_path / "images.npy", mmap_mode="r")
+    for images in (COLOR, mapped):
+        table = tfcomp.FactorTable(images, CLASSES)
+        assert np.shares_memory(table.images, images)
+
+
+def test_a_renderer_may_transpose_its_images() -> None:
+    table = tfcomp.FactorTable(COLOR, CLASSES, names=["a", "b", "c"])
+    config = parse_config(["--dataset=table", "--region=a:1-2,b:1-2"])
+    plain = make_table_dataset(config, table)
+    transposed = dataclasses.replace(
+        plain, render=lambda f: np.asfortranarray(table.draw(f))
+    )
+
+    np.testing.assert_array_equal(transposed.grid_images, plain.grid_images)
+    np.testing.assert_array_equal(
+        transposed.copies.is_copy, plain.copies.is_copy
+    )

@@ -10,12 +10,12 @@ import pytest
 import tfcomp
 from tests.datasets.test_table_folders import PIXELS, number, write
 from tfcomp import solvable
-from tfcomp.analysis import distances, interpolation
 from tfcomp.config.errors import RunError
 from tfcomp.datasets.data_card import describe_factor
 from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.datasets.table_checks import TableError
 from tfcomp.datasets.tables import read_table
+from tfcomp.metrics import distances, interpolation
 from tfcomp.models.encodings import BumpEncoding, CircleEncoding, OneHotEncoding
 
 PERIOD = 180

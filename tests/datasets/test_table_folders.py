@@ -1,5 +1,6 @@
 """Folders of pictures with tables, smallNORB, and `.mat` bombs."""
 
+import hashlib
 import itertools
 import os
 import resource
@@ -13,7 +14,7 @@ import PIL.Image
 import pytest
 
 from tests.datasets.own_tables import load
-from tfcomp.config.data_config import hash_data
+from tfcomp.config.data_files import hash_data
 from tfcomp.config.errors import RunError
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.table_checks import TableError
@@ -100,6 +101,48 @@ def test_hidden_files_do_not_count(tmp_path: Path) -> None:
         (folder / name).write_bytes(b"\0\5\x16\7")
     assert_is_read(read_table(str(folder)))
     assert hash_data(str(folder)) == before
+
+
+@pytest.mark.parametrize("place", ["", "../images/", "absolute"])
+def test_the_hash_covers_every_pixel_that_is_read(
+    place: str, tmp_path: Path
+) -> None:
+    folder, images = tmp_path / "table", tmp_path / "images"
+    folder.mkdir()
+    images.mkdir()
+    start = f"{images}/" if place == "absolute" else place
+    rows = [f"{start}{n}.bmp,{cells}" for n, cells in enumerate(HALVES)]
+    (folder / "a.csv").write_text("\n".join(["file,x,y", *rows]))
+    for n, pixels in enumerate(PIXELS):
+        PIL.Image.fromarray(pixels).save(folder / f"{start}{n}.bmp")
+    before = hash_data(str(folder))
+    assert_is_read(read_table(str(folder)))
+
+    # Neither of these is read.
+    (folder / "notes.txt").write_text("nothing")
+    PIL.Image.fromarray(PIXELS[0]).save(folder / "8.bmp")
+    assert hash_data(str(folder)) == before
+
+    # The same size, one other pixel.
+    picture = folder / f"{start}3.bmp"
+    size = picture.stat().st_size
+    PIL.Image.fromarray(PIXELS[3] ^ np.eye(6, 5, dtype="u1")).save(picture)
+    assert picture.stat().st_size == size
+    assert hash_data(str(folder)) != before
+    with pytest.raises(RunError, match="is not what the run was made with"):
+        load(folder, f"--data_hash={before}")
+
+
+def test_runs_of_an_earlier_version_find_their_folder(tmp_path: Path) -> None:
+    """Version 0.4 recorded names and sizes of pictures."""
+    folder = write(tmp_path, number(HALVES))
+    digest = hashlib.sha256()
+    for file in sorted(folder.iterdir()):
+        digest.update(f"{file.name}\0{file.stat().st_size}\0".encode())
+        if file.suffix == ".csv":
+            digest.update(file.read_bytes())
+    dataset = load(folder, f"--data_hash={digest.hexdigest()[:16]}")
+    assert len(dataset.splits.all) == 8
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ def test_planes_show_held_out_and_known_points() -> None:
     x, size, _, color = TILES.grid().T
     is_ood = (x >= 6) & (x < 12) & (size < 2) & (color == 1)
     mask = is_ood.reshape(SHAPE)
-    planes = grid_maps.list_planes(TILES.factors, mask, ~mask)
+    index = TILES.to_index(TILES.grid())
+    planes = grid_maps.list_planes(TILES.factors, index, is_ood)
     names = [f.name for f in TILES if not f.categorical]
     pairs = ["_".join(pair) for pair in itertools.combinations(names, 2)]
     assert [plane.name for plane in planes] == pairs
@@ -62,7 +63,9 @@ def test_maps_carry_their_factors(rng: np.random.Generator) -> None:
     values = rng.random(SHAPE)
     mask = values > 0.9
     whole = grid_maps.GridMap(values, TILES.factors, mask)
-    (plane, *_) = grid_maps.list_planes(TILES.factors, mask, ~mask)
+    index = TILES.to_index(TILES.grid())
+    is_ood = mask.ravel()
+    (plane, *_) = grid_maps.list_planes(TILES.factors, index, is_ood)
     cut = whole.cut(plane)
     assert [factor.name for factor in cut.factors] == ["x", "size"]
     phase, color = plane.index[2:]

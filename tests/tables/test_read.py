@@ -284,3 +284,92 @@ def test_the_number_of_a_claim_in_five_lines(monkeypatch) -> None:
     assert names["fall"].count() == 19
     assert f"{names['fall'].mean():.6f}" == "-0.053027"
     assert names["works"].tolist() == [18 / 19, 1.0]
+
+
+HISTORY = "epoch,train/loss,ood/mse\n1,0.5,0.25\n2,0.125,\n"
+
+
+def read_both(folder: Path, output: Path) -> list[list[tuple]]:
+    """Reads a folder by `read_runs`, and by `compare --tables`."""
+    _, numbers = tfcomp.read_runs(folder)
+    found = [list_rows(numbers)]
+    compare.main(["", f"--runs={folder}", f"--tables={output}"])
+    written = pd.read_csv(output / "numbers.csv", dtype=str).fillna("")
+    written["value"] = [float(text or "nan") for text in written["value"]]
+    return [*found, list_rows(written)]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("", "its rows are incomplete"),
+        (HISTORY[:-3], "its rows are incomplete"),  # the last row is cut off
+        (HISTORY.strip(), "its rows are incomplete"),  # or its last digits
+        (HISTORY.replace("0.25", "high"), "could not convert string"),
+        (HISTORY.replace("epoch", "step"), "it has no column epoch"),
+        ("epoch,train/loss\n", "it has no rows"),
+    ],
+)
+def test_a_damaged_history_loses_no_run(
+    content: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """The scores at the end stay, and what is missing is said."""
+    folder = write_run(tmp_path / "logs" / "r", "--seed=1", merged=True)
+    (folder / "history.csv").write_text(content)
+    for rows in read_both(tmp_path / "logs", tmp_path / "out"):
+        assert repr(rows) == repr(EXPECTED)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    for line in lines:
+        assert line.startswith("left out: epochs of r cannot be read: ")
+        assert reason in line
+
+
+def test_epochs_have_the_numbers_of_the_file(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "r", "--seed=1", merged=True)
+    (folder / "history.csv").write_text(HISTORY)
+    _, numbers = tfcomp.read_runs(tmp_path)
+    rows = [row for row in list_rows(numbers) if row[0].startswith("epoch")]
+    assert rows == [
+        ("epoch 1", "all", "", "train/loss", 0.5),
+        ("epoch 1", "ood", "", "mse", 0.25),
+        ("epoch 2", "all", "", "train/loss", 0.125),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"ood": {"mse": "0.01"}}, "ood/mse must be a number"),
+        ({"layers": {"code": {"probe": "1"}}}, "layers/code/probe must be"),
+        ({"train": {"attempts": [{"seed": "1"}]}}, "train/attempts/0/seed"),
+        ({"measures": {"axis_ratio": "2"}}, "measures/axis_ratio must be"),
+    ],
+)
+def test_a_number_that_is_text_is_said(
+    change: dict, place: str, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    write_run(tmp_path / "logs" / "a", "--seed=1", merged=True)
+    damaged = write_run(tmp_path / "logs" / "b", "--seed=2", merged=True)
+    content = METRICS | {"measures": MEASURES} | change
+    (damaged / "metrics.json").write_text(json.dumps(content))
+
+    for rows in read_both(tmp_path / "logs", tmp_path / "out"):
+        assert repr(rows) == repr(EXPECTED)
+    assert compare.main(["", f"--runs={tmp_path / 'logs'}"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 3
+    for line in lines:
+        assert line.startswith("left out: b cannot be read: ")
+        assert place in line
+
+
+def test_damaged_measures_of_an_older_run_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    folder = write_run(tmp_path / "r", "--seed=1")
+    (folder / "measures.json").write_text("{")
+    _, numbers = tfcomp.read_runs(tmp_path)
+    assert set(numbers["when"]) == {"end"}
+    line = capsys.readouterr().err
+    assert line.startswith("left out: measures of r cannot be read: ")

@@ -61,5 +61,5 @@ def test_sweeps_and_runs_are_told_apart(sweep: Path) -> None:
     with pytest.raises(RunError, match="for a run, use tfcomp.load_run"):
         tfcomp.load_sweep(sweep / "trials" / "0")
     (sweep.parent / "empty" / "trials").mkdir(parents=True)
-    with pytest.raises(ConfigError, match="^runs must match finished runs"):
+    with pytest.raises(ConfigError, match="^runs must match at least one"):
         tfcomp.load_sweep(sweep.parent / "empty")

@@ -16,7 +16,8 @@ from tensorboard.util import tensor_util
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.metrics.registry import list_metrics
-from tfcomp.training.monitor import History, read_history
+from tfcomp.storage.run_folder import read_history
+from tfcomp.training.monitor import History
 
 STAGES = ["code", "stage_0", "stage_1", "stage_2", "image"]
 

@@ -12,7 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.datasets.factors import FactorSpace, number, number_rows
+from tfcomp.datasets.factors import (
+    FactorSpace,
+    make_keys,
+    number,
+    number_columns,
+    number_rows,
+)
 from tfcomp.datasets.splits import Splits
 
 Render = Callable[[np.ndarray], Iterable[np.ndarray]]
@@ -75,8 +81,9 @@ def _list_aliases(
     """Returns `aliases` and `partial_aliases` from the numbers of images."""
     aliases: Aliases = {}
     partial: Aliases = {}
+    places = number_columns(train)
     for place, factor in enumerate(space):
-        context = number_rows(np.delete(train, place, axis=1))
+        context = number(make_keys(np.delete(places, place, axis=1)))
         same = number_rows(np.stack([context, images], axis=1))
         is_equal = np.bincount(same)[same] > 1
         values = np.unique(train[is_equal, place])

@@ -21,6 +21,7 @@ MAX_AVERAGED = 4096  # training images
 MAX_VERTICAL = 128  # images that tell which way factors move them
 GROUND_TOLERANCE = 1 / 255  # of pixels of the background
 MAX_CELLS = 2 * 10**7  # of a space that maps are cut from
+MAX_MAPPED = 10  # factors of it; ten have 45 pairs
 
 
 @dataclass(frozen=True)
@@ -150,27 +151,34 @@ class Dataset:
             return self.render_array(rows, self.draw_train)
         return self.render_array(self.splits.train[rows])
 
+    @property
+    def is_mapped(self) -> bool:
+        """True if the grid is small enough to be an array, [*sizes]."""
+        num_cells = math.prod(self.space.shape)
+        return num_cells <= MAX_CELLS and len(self.space) <= MAX_MAPPED
+
     @cached_property
     def known(self) -> np.ndarray | None:
         """Mask of ID combinations, [*sizes]; None for a large space."""
-        if math.prod(self.space.shape) > MAX_CELLS:
+        if not self.is_mapped:
             return None
         every = self.splits.all
         return grid_maps.spread(self.space, every.factors, ~every.is_ood, False)
 
     @property
     def held_out(self) -> np.ndarray:
-        """Mask of held-out combinations, [*sizes]."""
+        """Mask of held-out combinations, [*sizes], where `is_mapped`."""
         every = self.splits.all
         return grid_maps.spread(self.space, every.factors, every.is_ood, False)
 
     @cached_property
     def planes(self) -> list[grid_maps.Plane]:
         """Planes for maps; none without two ordered factors or if large."""
-        if self.known is None:
+        if not self.is_mapped:
             return []
-        masks = self.held_out, self.known
-        return grid_maps.list_planes(self.space.factors, *masks)
+        every = self.splits.all
+        index = self.space.to_index(every.factors)
+        return grid_maps.list_planes(self.space.factors, index, every.is_ood)
 
     @cached_property
     def vertical(self) -> dict[str, int]:
@@ -301,7 +309,8 @@ class Dataset:
         """Yields images by parts that stay in a cache of the processor."""
         size = max(1, MAX_PIXELS // math.prod(self.image_shape))
         for part in np.array_split(factors, len(factors) // size + 1):
-            yield np.asarray((render or self.render)(part))
+            # Renderers of plugins may transpose their images.
+            yield np.ascontiguousarray((render or self.render)(part))
 
     def to_pictures(self, images: np.ndarray) -> np.ndarray:
         """Returns images as they are shown, [n, H, W, C]."""

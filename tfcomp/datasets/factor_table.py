@@ -14,7 +14,12 @@ from typing import Any
 import numpy as np
 
 from tfcomp.datasets import table_checks
-from tfcomp.datasets.factors import FactorSpace, number_rows
+from tfcomp.datasets.factors import (
+    FactorSpace,
+    find_keys,
+    make_keys,
+    number_rows,
+)
 from tfcomp.datasets.table_checks import TableError, to_array
 from tfcomp.datasets.table_factors import CONTINUOUS, make_factors, set_kinds
 
@@ -176,10 +181,10 @@ class FactorTable:
             asked = np.asarray(factors, float) / steps
             _, rows = self._tree.query(asked, distance_upper_bound=SAME)
             return np.where(rows < len(self.points), rows, -1)
-        places = self.space.to_place(np.asarray(factors))
-        rows = np.searchsorted(self._places, places)
-        rows = np.minimum(rows, len(self._places) - 1)
-        return np.where(self._places[rows] == places, rows, -1)
+        asked = make_keys(self.space.to_index(np.asarray(factors)))
+        order, keys = self._keys
+        places = find_keys(asked, keys)
+        return np.where(places < 0, -1, order[places])
 
     @cached_property
     def _tree(self) -> Any:
@@ -188,8 +193,11 @@ class FactorTable:
         return cKDTree(self.points / [factor.step for factor in self.space])
 
     @cached_property
-    def _places(self) -> np.ndarray:
-        return self.space.to_place(self.points)
+    def _keys(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of `points` in the order of their keys, and these keys."""
+        keys = make_keys(self.space.to_index(self.points))
+        order = np.argsort(keys)
+        return order, keys[order]
 
     def draw(self, factors: np.ndarray) -> np.ndarray:
         """Returns the images of factor values in float32, means of several.

@@ -277,6 +277,29 @@ def number_rows(table: np.ndarray) -> np.ndarray:
     return numbers
 
 
+def make_keys(index: np.ndarray) -> np.ndarray:
+    """Returns one value for each row of integers [n, F], equal for equal rows.
+
+    Keys can be sorted and searched. Unlike the place of a row in the grid, they
+    exist for any number of factors: a grid of 40 binary ones has 10^12 places.
+    """
+    rows = np.ascontiguousarray(index, np.int32)
+    size = rows.dtype.itemsize * rows.shape[1]
+    return rows.view(np.dtype((np.void, size))).reshape(len(rows))
+
+
+def find_keys(asked: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Returns places of keys among sorted ones, -1 where they are absent."""
+    places = np.searchsorted(known, asked)
+    places = np.minimum(places, len(known) - 1)
+    return np.where(known[places] == asked, places, -1)
+
+
+def number_columns(table: np.ndarray) -> np.ndarray:
+    """Returns the place of each value among those of its column, [n, F]."""
+    return np.stack([number(column) for column in table.T], axis=1)
+
+
 def make_categories(name: str, levels: Sequence[float]) -> Factor:
     """Returns a categorical factor with the given values, at least two."""
     low, *_, high = rising = tuple(sorted(map(float, levels)))

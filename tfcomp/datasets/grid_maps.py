@@ -64,17 +64,29 @@ class Plane:
 
 
 def list_planes(
-    factors: Sequence[Factor], held_out: np.ndarray, known: np.ndarray
+    factors: Sequence[Factor], index: np.ndarray, is_ood: np.ndarray
 ) -> list[Plane]:
-    """Returns a plane for every pair of ordered factors that vary."""
+    """Returns a plane for every pair of ordered factors that vary.
+
+    Args:
+        factors: The factors of the grid, whose size must be an int64.
+        index: Grid indices of the combinations that exist, int [n, F].
+        is_ood: Which of them are held out, [n].
+    """
     ordered = [
         i for i, f in enumerate(factors) if f.size > 1 and not f.categorical
     ]
-    return [
-        # Numbers of points, [*sizes of the others].
-        _choose_plane(factors, held_out.sum(pair), known.sum(pair), pair)
-        for pair in itertools.combinations(ordered, 2)
-    ]
+    pairs = itertools.combinations(ordered, 2)
+    held_out = _list_distinct(factors, index[is_ood])
+    known = _list_distinct(factors, index[~is_ood])
+    return [_choose_plane(factors, held_out, known, pair) for pair in pairs]
+
+
+def _list_distinct(factors: Sequence[Factor], index: np.ndarray) -> np.ndarray:
+    """Returns distinct rows of grid indices, in the order of the grid."""
+    sizes = [factor.size for factor in factors]
+    places = np.unique(np.ravel_multi_index(index.T, sizes))
+    return np.stack(np.unravel_index(places, sizes), axis=1)
 
 
 def _choose_plane(
@@ -85,18 +97,37 @@ def _choose_plane(
 ) -> Plane:
     """Fixes the others at most held-out and known points, near the middle."""
     others = [i for i in range(len(factors)) if i not in pair]
-    middle = [(factors[i].size - 1) // 2 for i in others]
-
-    def rank(place: tuple[int, ...]) -> tuple[int, int, int]:
-        steps = [abs(a - b) for a, b in zip(place, middle, strict=True)]
-        count = held_out[place]
-        return min(count, known[place]), count, -sum(steps)
-
-    best = max(np.ndindex(*(factors[i].size for i in others)), key=rank)
-    place = dict(zip(others, best, strict=True))
+    place: dict[int, int] = {}
+    if others:
+        best = _find_fullest(factors, held_out, known, others)
+        place = dict(zip(others, best, strict=True))
     index = tuple(place.get(i, slice(None)) for i in range(len(factors)))
     held = ", ".join(factors[i].name_level(at) for i, at in place.items())
     return Plane((factors[pair[0]], factors[pair[1]]), index, held)
+
+
+def _find_fullest(
+    factors: Sequence[Factor],
+    held_out: np.ndarray,
+    known: np.ndarray,
+    columns: list[int],
+) -> list[int]:
+    """Returns the values of some factors at which most points exist.
+
+    Only values that occur together are counted, never all of the grid.
+    """
+    sizes = [factors[i].size for i in columns]
+    points = np.concatenate([held_out, known])[:, columns]
+    flat = np.ravel_multi_index(points.T, sizes)
+    places, number = np.unique(flat, return_inverse=True)
+    num_ood = np.bincount(number[: len(held_out)], minlength=len(places))
+    num_id = np.bincount(number[len(held_out) :], minlength=len(places))
+
+    values = np.stack(np.unravel_index(places, sizes), axis=1)
+    middle = [(size - 1) // 2 for size in sizes]
+    steps = np.abs(values - middle).sum(axis=1)
+    order = np.lexsort([steps, -num_ood, -np.minimum(num_ood, num_id)])
+    return values[order[0]].tolist()
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.config.data_config import TFDS, DataConfig
+from tfcomp.config.data_config import DataConfig
+from tfcomp.config.data_files import TFDS
 from tfcomp.config.errors import RunError, first_line
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig

@@ -42,12 +42,15 @@ def describe_sample(dataset: Dataset) -> str:
     if splits.is_complete:
         return ""
     missing = "tuning, which needs a complete grid, is left out"
+    if not dataset.is_mapped:
+        missing = f"{missing}, and so are maps of so large a grid"
+    possible = _format_size(size)
     count = len(splits.grid)
     if splits.existing is None:
         bins = number_rows(dataset.space.to_index(splits.grid)).max() + 1
-        exist = f"{bins:,} of {size:,} combinations exist"
+        exist = f"{bins:,} of {possible} combinations exist"
         if bins < count or bins == size:
-            exist = f"{count:,} points lie in {bins:,} of {size:,} bins"
+            exist = f"{count:,} points lie in {bins:,} of {possible} bins"
         return f"{exist}; {missing}"
     subject = "analyses look" if splits.is_streamed else "evaluation looks"
     return (
@@ -55,6 +58,13 @@ def describe_sample(dataset: Dataset) -> str:
         f"combinations, {splits.is_ood.sum():,} of them held out "
         f"(--eval_points); {missing}"
     )
+
+
+def _format_size(size: int) -> str:
+    """Formats the number of combinations of a grid, which may be huge."""
+    if size < 10**12:
+        return f"{size:,}"
+    return f"some 10^{round(math.log10(size))}"
 
 
 def describe_held_out(dataset: Dataset) -> str:

@@ -12,7 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.datasets.factors import Factor, FactorSpace, parse_groups
+from tfcomp.datasets.factors import (
+    Factor,
+    FactorSpace,
+    find_keys,
+    make_keys,
+    parse_groups,
+)
 from tfcomp.datasets.regions import REGIONS, Predicate
 
 MAX_COMBINATIONS = 10**8
@@ -87,9 +93,13 @@ def make_file(arguments: str, space: FactorSpace) -> Predicate:
         [*map(_parse_cell, row, partial, [line] * len(names))]
         for line, row in enumerate(frame.to_numpy().tolist(), start=2)
     ]
-    flat = np.ravel_multi_index(np.transpose(listed), partial.shape)
-    contains = _contain(flat, partial)
-    return lambda values: contains(values[:, columns])
+    keys = np.unique(make_keys(np.array(listed)))
+
+    def contains(values: np.ndarray) -> np.ndarray:
+        asked = make_keys(partial.to_index(values[:, columns]))
+        return find_keys(asked, keys) >= 0
+
+    return contains
 
 
 def _parse_cell(cell: str | float, factor: Factor, line: int) -> int:

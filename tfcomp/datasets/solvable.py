@@ -111,14 +111,19 @@ def measure_noise(
 
     Tables are classes, int [t, F] and [n, F], all of whose rows differ.
     """
-    codes, count = number_effects(np.concatenate([train, points]), order)
+    table = np.concatenate([train, points])
+    if math.comb(table.shape[1], order) > MAX_COLUMNS:
+        return None
+    codes, count = number_effects(table, order)
     if count > MAX_COLUMNS:
         return None
     products = make_products(codes[: len(train)], count)
     inverse = np.linalg.pinv(products, rcond=RANK, hermitian=True)
     inverse = np.pad(inverse, (0, 1))  # the place of absent effects, -1
-    pairs = itertools.product(codes[len(train) :].T, repeat=2)
-    return np.sum([inverse[a, b] for a, b in pairs], axis=0)
+    variance = np.zeros(len(points))
+    for first, second in itertools.product(codes[len(train) :].T, repeat=2):
+        variance += inverse[first, second]
+    return variance
 
 
 def explain_training(dataset: Dataset) -> dict[str, float]:
@@ -194,6 +199,8 @@ def explain_images(
     Returns:
         None for a large design, or if the others leave most images open.
     """
+    if math.comb(train.shape[1], order) > MAX_COLUMNS:
+        return None
     codes, count = number_effects(train, order)
     if count > MAX_COLUMNS:
         return None

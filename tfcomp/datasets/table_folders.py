@@ -11,6 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from tfcomp.config.data_files import (
+    PICTURE_HEADS,
+    TABLES,
+    find_picture_column,
+    list_files,
+    read_cells,
+)
 from tfcomp.datasets import table_files
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.table_checks import TableError, allocate
@@ -18,8 +25,6 @@ from tfcomp.datasets.table_checks import TableError, allocate
 if TYPE_CHECKING:
     import pandas as pd
 
-FILES = ("file", "file_name")  # columns with the name of a picture
-SEPARATORS = ",;\t"
 # Pillow also opens formats that start other programs (EPS).
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
 CAR_BYTES = 2**28  # of a car; a car of Cars3D takes 5 MB
@@ -36,10 +41,10 @@ NORB_TYPES: dict[int, np.dtype[Any]] = {
 
 def read_folder(folder: Path) -> FactorTable:
     """Reads a folder with one CSV file, of Cars3D, or of smallNORB."""
-    tables = _list_files(folder, ".csv", ".tsv")
+    tables = list_files(folder, *TABLES)
     if len(tables) == 1:
         return _read_csv(folder, tables[0])
-    files = _list_files(folder, ".mat")
+    files = list_files(folder, ".mat")
     if not files or tables:
         rule = (
             "must have one .csv file (or the .mat files of Cars3D or smallNORB)"
@@ -49,19 +54,10 @@ def read_folder(folder: Path) -> FactorTable:
     return _read_norb(norb) if norb else _read_cars(files)
 
 
-def _list_files(folder: Path, *endings: str) -> list[Path]:
-    """Returns sorted files by ending, without hidden ones (`._a.png`)."""
-    return sorted(
-        path
-        for path in folder.iterdir()
-        if path.suffix.lower() in endings and not path.name.startswith(".")
-    )
-
-
 def _read_csv(folder: Path, table: Path) -> FactorTable:
     """Returns the table of a CSV file (docs/data.md) and its pictures."""
     frame = _read_cells(table)
-    files = frame.pop(next(name for name in FILES if name in frame))
+    files = frame.pop(find_picture_column(frame))
     images = _read_images(folder, table.name, files.tolist())
     heads = [head for head in frame if not str(head).startswith("Unnamed:")]
     if not heads:
@@ -75,22 +71,15 @@ def _read_csv(folder: Path, table: Path) -> FactorTable:
 
 
 def _read_cells(table: Path) -> "pd.DataFrame":
-    import pandas as pd
-
-    with table.open(encoding="utf-8-sig") as file:
-        separator = max(SEPARATORS, key=file.readline().count)
-    options: Any = {"sep": separator, "encoding": "utf-8-sig", "dtype": str}
-    with warnings.catch_warnings(action="error"):  # of cells that are lost
-        frame = pd.read_csv(
-            table, keep_default_na=False, index_col=False, **options
+    """Returns the cells of a table, which must name pictures."""
+    frame = read_cells(table)
+    if frame.empty or not find_picture_column(frame):
+        rule = (
+            f"must have rows and columns {PICTURE_HEADS[0]} and one per factor"
         )
-    frame = frame.fillna("").apply(lambda cells: cells.str.strip())
-    if separator == ";":
-        frame = frame.replace(r"^([+-]?\d*),(\d+)$", r"\1.\2", regex=True)
-    frame.columns = frame.columns.str.strip().str.replace(" ", "_")
-    if frame.empty or not {*frame} & {*FILES}:
-        rule = f"must have rows and columns {FILES[0]} and one per factor"
-        raise TableError(table.name, rule, ", ".join(frame)[:100])
+        raise TableError(
+            table.name, rule, ", ".join(map(str, frame.columns))[:100]
+        )
     return frame
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tfcomp.config.data_config import TFDS, hash_data
+from tfcomp.config.data_files import TFDS, hash_data, hash_names
 from tfcomp.config.errors import ConfigError, RunError, first_line
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.settings import CONTROLS
@@ -35,7 +35,10 @@ def make_table(config: RunConfig) -> Dataset:
     if not data.data:
         raise ConfigError("data", "must name a file for the dataset table", "")
     digest = hash_data(data.data, data.data_dir)
-    if digest != data.data_hash:
+    is_known = data.data_hash == digest
+    if not is_known:  # a run of tfcomp 0.4
+        is_known = data.data_hash == hash_names(data.data, data.data_dir)
+    if not is_known:
         raise RunError(
             f"--data={data.data} is not what the run was made with: its hash "
             f"is {digest}, not {data.data_hash} (--data_hash= accepts it)"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.config.data_config import find_prepared
+from tfcomp.config.data_files import find_prepared
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.table_checks import TableError, allocate

@@ -36,6 +36,8 @@ RIDGES = (1e-6, 1e-4, 1e-2, 1.0)
 MIN_POINTS = 2
 # Of more ID points a fixed sample counts: 3,000 would take twenty minutes.
 MAX_POINTS = 1024
+# Of more factors, all have one length scale: four for each are 4^F fits.
+MAX_SCALES = 6
 
 
 @dataclass(frozen=True)
@@ -55,13 +57,19 @@ def make_kernel(
     kernel: str, rows: Array, columns: Array, scales: Sequence[float]
 ) -> Array:
     """Returns a kernel [n, m] of coordinates [n, F] and [m, F]."""
-    difference = rows.T[:, :, None] - columns.T[:, None, :]  # [F, n, m]
-    squares = (difference / np.reshape(scales, (-1, 1, 1))) ** 2
+    factors = rows.shape[1]
+    total = np.zeros((len(rows), len(columns)))
+    # Factor by factor: an array of all would take gigabytes.
+    for column, scale in enumerate(np.broadcast_to(scales, factors)):
+        difference = rows[:, None, column] - columns[None, :, column]
+        squares = (difference / scale) ** 2
+        total += np.exp(-squares / 2) if kernel == "additive" else squares
+
     if kernel == "additive":
-        return np.exp(-squares / 2).mean(axis=0)
+        return total / factors
     if kernel == "product":
-        return np.exp(-squares.sum(axis=0) / 2)
-    distance = np.sqrt(3 * squares.sum(axis=0))
+        return np.exp(-total / 2)
+    distance = np.sqrt(3 * total)
     return (1 + distance) * np.exp(-distance)
 
 
@@ -122,8 +130,11 @@ def _choose(
         # n targets span n dimensions: the rest would be multiplied for nothing.
         if values.shape[1] > len(values):
             rotated[name] = np.asarray(np.linalg.qr(values.T, mode="r")).T
-    # A radial kernel has one scale; broadcasting serves all factors.
-    count = 1 if kernel == "radial" else known.shape[1]
+    # A radial kernel has one scale for all factors, and any kernel of so many
+    # factors that a search for the scale of each would not end.
+    count = known.shape[1]
+    if kernel == "radial" or count > MAX_SCALES:
+        count = 1
     best: dict[str, tuple[float, tuple[float, ...], float]] = {}
     for scales in itertools.product(SCALES, repeat=count) if targets else ():
         parts = np.linalg.eigh(make_kernel(kernel, known, known, scales))

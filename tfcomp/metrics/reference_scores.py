@@ -12,7 +12,12 @@ import numpy as np
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.certificate import Certificate
 from tfcomp.datasets.dataset import MAX_AVERAGED
-from tfcomp.datasets.factors import number_rows
+from tfcomp.datasets.factors import (
+    find_keys,
+    make_keys,
+    number,
+    number_columns,
+)
 from tfcomp.datasets.solvable import mark_certified
 from tfcomp.datasets.splits import choose_rows
 from tfcomp.metrics import distances as predictors
@@ -91,6 +96,8 @@ def list_ignorant(dataset: Dataset) -> Iterator[tuple[str, np.ndarray]]:
     points = splits.grid[splits.is_ood]
     train, index = space.to_index(splits.train), space.to_index(points)
     every = splits.all.factors
+    # Points that exist, and held-out ones, of which one factor is replaced.
+    places = number_columns(np.concatenate([every, points]))
     for column, factor in enumerate(space):
         seen = train[:, column][train[:, column] >= 0]
         counts = np.bincount(seen, minlength=factor.size)
@@ -108,9 +115,11 @@ def list_ignorant(dataset: Dataset) -> Iterator[tuple[str, np.ndarray]]:
                 others[is_merged, column] = values[most]
             if (others == points).all():
                 continue
-            numbers = number_rows(np.concatenate([every, others]))
-            known, asked = np.split(numbers, [len(every)])
-            if np.isin(asked, known).all():
+            replaced = np.append(every[:, column], others[:, column])
+            rows = places.copy()
+            rows[:, column] = number(replaced)
+            known, asked = np.split(make_keys(rows), [len(every)])
+            if (find_keys(asked, np.sort(known)) >= 0).all():
                 yield f"{kind}_{factor.name}", others
 
 

@@ -1,6 +1,7 @@
 """Tables of representations: additive parts of layers, and codes."""
 
 import itertools
+import math
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -74,9 +75,9 @@ def measure_layers(
     labels = {"parts": space.names, "pairs": [*pairs]}
     tables: dict[str, list[Row]] = {"layers": [], "parts": [], "pairs": []}
     shape, share = space.shape, None
-    places = np.ravel_multi_index(index.T, shape)
-    order = np.argsort(places)
-    is_complete = np.array_equal(places[order], np.arange(np.prod(shape)))
+    order = np.lexsort(index.T[::-1])  # of the grid, the last factor fastest
+    is_complete = len(np.unique(index, axis=0)) == math.prod(shape)
+    is_complete &= len(index) == math.prod(shape)
     for layer, values in layers.items():
         kinds = additivity.measure_additivity(values, index, shape, is_ood)
         if is_complete:

@@ -10,7 +10,7 @@ import shlex
 import shutil
 import sys
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,6 +29,15 @@ MODEL_FILE = "model.keras"
 SAMPLES_FILE = "samples.png"
 TRIALS = "trials"  # the folder of runs in a sweep's folder
 MAX_RATIO = 20  # of a model's size over the size of its file
+# Entries of `metrics.json` that have texts; all others have numbers alone.
+WORDS = (
+    "reference",
+    "differences",
+    "copies",
+    "own_measures",
+    "version",
+    "stages",
+)
 
 
 def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
@@ -120,7 +129,11 @@ def read_flags_text(path: Path) -> str:
 
 
 def read_metrics(path: Path) -> dict[str, Any]:
-    """Returns the `metrics.json` of a run; an error if it has no scores."""
+    """Reads the `metrics.json` of a run.
+
+    Raises:
+        DamagedFileError: If it has no scores, or a text in place of a number.
+    """
     metrics = files.read_json(path / METRICS_FILE)
     # A list of stages and a name; all else are dictionaries.
     plain = ("differences", "reference")
@@ -131,7 +144,55 @@ def read_metrics(path: Path) -> dict[str, Any]:
     is_whole = all(isinstance(part, dict) for part in parts)
     if not (is_whole and select_scores(metrics)):
         raise DamagedFileError(path / METRICS_FILE, "it has no scores")
+    check_numbers(path / METRICS_FILE, metrics)
     return metrics
+
+
+def check_numbers(path: Path, content: Mapping[str, Any]) -> None:
+    """Refuses the content of a file that has texts in place of numbers."""
+    for place, text in _list_texts(content):
+        reason = f"{place} must be a number, got {text!r}"
+        raise DamagedFileError(path, reason)
+
+
+def _list_texts(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
+    """Yields texts at any depth, with their path, as `ood/mse`."""
+    if isinstance(value, str):
+        yield place, value
+        return
+
+    parts: Mapping[Any, Any] = {}
+    if isinstance(value, Mapping):
+        parts = {name: x for name, x in value.items() if name not in WORDS}
+    elif isinstance(value, list):
+        parts = dict(enumerate(value))
+    for name, inner in parts.items():
+        below = f"{place}/{name}" if place else str(name)
+        yield from _list_texts(inner, below)
+
+
+def read_history(path: Path) -> dict[int, dict[str, float]]:
+    """Reads the `history.csv` of a run: numbers by epoch and tag.
+
+    Raises:
+        DamagedFileError: If it is empty, its last row is cut off, or a cell
+            has no number.
+    """
+    rows = files.read_csv(path)
+    if not rows:
+        raise DamagedFileError(path, "it has no rows")
+
+    history: dict[int, dict[str, float]] = {}
+    for row in rows:
+        try:
+            epoch = int(row.pop("epoch"))
+            history[epoch] = {tag: float(x) for tag, x in row.items() if x}
+        except KeyError:
+            reason = "it has no column epoch"
+            raise DamagedFileError(path, reason) from None
+        except ValueError as error:
+            raise DamagedFileError(path, error) from error
+    return history
 
 
 def find_metrics(path: Path) -> dict[str, Any] | None:

@@ -23,7 +23,7 @@ from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.run_folder import TRIALS
 from tfcomp.sweeps.scheduler_options import is_here
 from tfcomp.tables.flatten import ALL, END, Row
-from tfcomp.tables.read import read_run
+from tfcomp.tables.read import print_left_out, read_run
 
 GRID: dict[str, tuple[list[str], str]] = {
     "grid": (
@@ -135,6 +135,7 @@ def read_result(trial: Trial, history: bool = False) -> list[Row]:
         run = read_run(trial.path, history)
     except (OSError, ValueError, RunError):
         return []
+    print_left_out(run.notes)
     adopt_metrics(run.own_metrics)
     return run.numbers
 

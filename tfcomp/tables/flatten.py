@@ -2,16 +2,15 @@
 
 import functools
 import hashlib
-import io
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tfcomp.config.run_config import LOCATION_FLAGS, RunConfig
 from tfcomp.config.run_flags import RETIRED
 from tfcomp.statistics.seed_statistics import IGNORED
-from tfcomp.storage.files import DamagedFileError, read_text
+from tfcomp.storage.run_folder import read_history
 
 Flags = dict[str, Any]
 # When, subset, stage, name, value; NaN for a null.
@@ -75,12 +74,21 @@ def _is_retired(name: str, value: Any) -> bool:
 
 
 class Run(NamedTuple):
-    """One run: its row, its numbers, and the metrics that its user declared."""
+    """One run.
+
+    Attributes:
+        row: Its flags, in the table of runs.
+        numbers: Its rows in the table of numbers.
+        own_metrics: Declarations of the metrics that its user registered.
+        age: When it started; measures may be written much later.
+        notes: Parts of it that cannot be read.
+    """
 
     row: dict[str, Any]
     numbers: list[Row]
     own_metrics: Mapping[str, Any] = {}
-    age: float = 0.0  # when it started; measures may be written much later
+    age: float = 0.0
+    notes: Sequence[str] = ()
 
 
 def describe_run(
@@ -142,19 +150,14 @@ def list_numbers(
 
 
 def list_history(path: Path) -> Iterator[Row]:
-    """Yields the numbers of each epoch."""
-    import pandas as pd
-
-    try:
-        table = pd.read_csv(io.StringIO(read_text(path)))
-        table = table.set_index("epoch").astype(float)
-    except (KeyError, ValueError) as error:
-        raise DamagedFileError(path, error) from error
-    for epoch, row in table.iterrows():
-        for tag, value in row.dropna().items():
-            subset, _, name = str(tag).partition("/")
+    """Yields the numbers of each epoch in a `history.csv`."""
+    for epoch, row in read_history(path).items():
+        for tag, value in row.items():
+            if math.isnan(value):
+                continue
+            subset, _, name = tag.partition("/")
             if not subset.startswith(("id", "ood")):
-                subset, name = ALL, str(tag)
+                subset, name = ALL, tag
             yield f"epoch {epoch}", subset, "", name, value
 
 

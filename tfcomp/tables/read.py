@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import glob
 import itertools
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from tfcomp.storage import run_folder
 from tfcomp.storage.files import DamagedFileError, read_json
 from tfcomp.storage.run_folder import TRIALS
 from tfcomp.tables import flatten
-from tfcomp.tables.flatten import END, Run
+from tfcomp.tables.flatten import END, Row, Run
 from tfcomp.tables.packs import KEYS, find_packs, read_pack
 
 if TYPE_CHECKING:
@@ -77,6 +77,9 @@ def _join_path(numbers: DataFrame) -> Any:
 def read_runs(*paths: str | Path) -> tuple[DataFrame, DataFrame]:
     """Reads finished runs, without TensorFlow.
 
+    Runs that cannot be read, and the epochs of runs whose `history.csv` is
+    damaged, are left out; a line on standard error says why.
+
     Args:
         *paths: Folders of runs, or folders that contain them at any depth, as
             sweeps; folders of packed tables; patterns with *.
@@ -98,11 +101,7 @@ def read_runs(*paths: str | Path) -> tuple[DataFrame, DataFrame]:
         >>> len(ood), round(float(ood["value"].median()), 2)
         (20, 0.84)
     """
-    found = read_results([str(path) for path in paths])
-    if not len(found.runs):
-        raise ConfigError(
-            "runs", "must match finished runs", ",".join(map(str, paths))
-        )
+    found = read_finished([str(path) for path in paths])
     return found.runs, found.numbers
 
 
@@ -166,41 +165,111 @@ def load_sweep(path: str | Path) -> Sweep:
     return Sweep(folder, *read_runs(glob.escape(str(folder / TRIALS))))
 
 
+def read_finished(patterns: Sequence[str], history: bool = True) -> Results:
+    """Reads finished runs, at least one; prints what is left out.
+
+    Args:
+        patterns: Folders of runs, folders that contain them, patterns with *.
+        history: True to read the numbers of epochs, too.
+
+    Raises:
+        ConfigError: If there is no finished run; it has the first reason.
+    """
+    results = read_results(patterns, history)
+    if not results.loaded:
+        why = f" ({results.notes[0]})" if results.notes else ""
+        rule = f"must match at least one finished run{why}"
+        raise ConfigError("runs", rule, ",".join(patterns))
+    print_left_out(results.notes)
+    return results
+
+
+def print_left_out(notes: Sequence[str]) -> None:
+    """Prints what was left out, a line each, on standard error."""
+    for note in notes:
+        print(f"left out: {note}", file=sys.stderr)
+
+
 def read_results(
     patterns: Sequence[str], history: bool = True, without: Sequence[Path] = ()
 ) -> Results:
-    """Reads finished runs, the newest of repeats; `history` adds epochs."""
+    """Reads finished runs, the newest of repeats; there may be none.
+
+    Callers print `notes`, which name what was left out and why.
+    """
     notes: list[str] = []
     runs: list[Run] = []
     for folder in run_folder.find_runs(patterns):
         if not set(without).isdisjoint(folder.parents):
             continue
         try:
-            runs.append(read_run(folder, history))
+            run = read_run(folder, history)
         except (OSError, ValueError, RunError) as error:
             notes.append(f"{folder.name} cannot be read: {error}")
+            continue
+        notes += run.notes
+        runs.append(run)
     for pack in find_packs(patterns):
         runs += read_pack(pack)
     return Results(_leave_out_repeats(runs, notes), notes)
 
 
 def read_run(folder: Path, history: bool = True) -> Run:
-    """Reads one run; DamagedFileError, or ValueError for a wrong flag."""
+    """Reads one run.
+
+    Damaged measures and epochs are left out, since the scores at the end of
+    training do not depend on them; `Run.notes` names these parts.
+
+    Raises:
+        DamagedFileError: If its flags or its `metrics.json` are damaged.
+        ValueError: If a flag has no value of its type.
+    """
+    notes: list[str] = []
     flags, origin = flatten.parse_run_flags(run_folder.read_flags_text(folder))
     metrics = run_folder.read_metrics(folder)
     measures = metrics.get("measures") or {}
     if not measures:  # an older run has them in a file
-        with contextlib.suppress(OSError, DamagedFileError):
-            measures = read_json(folder / MEASURES_FILE)
+        measures = _read_measures(folder, notes)
     sweep = folder.parents[1] if folder.parent.name == TRIALS else folder
     version = str(measures.get("version", ""))
     place = folder.as_posix(), sweep.name
     row = flatten.describe_run(flags, *place, origin, version)
     numbers = list(flatten.list_numbers(metrics, measures))
-    if history and (folder / run_folder.HISTORY_FILE).exists():
-        numbers += flatten.list_history(folder / run_folder.HISTORY_FILE)
-    age = os.stat(folder / run_folder.FLAGS_FILE).st_mtime
-    return Run(row, numbers, metrics.get(OWN_METRICS, {}), age)
+    if history:
+        numbers += _read_epochs(folder, notes)
+    return Run(
+        row,
+        numbers,
+        own_metrics=metrics.get(OWN_METRICS, {}),
+        age=os.stat(folder / run_folder.FLAGS_FILE).st_mtime,
+        notes=notes,
+    )
+
+
+def _read_measures(folder: Path, notes: list[str]) -> dict[str, Any]:
+    """Returns the measures of an older run; adds a note if damaged."""
+    path = folder / MEASURES_FILE
+    if not path.exists():
+        return {}
+    try:
+        measures = read_json(path)
+        run_folder.check_numbers(path, measures)
+    except (OSError, DamagedFileError) as error:
+        notes.append(f"measures of {folder.name} cannot be read: {error}")
+        return {}
+    return measures
+
+
+def _read_epochs(folder: Path, notes: list[str]) -> list[Row]:
+    """Returns the numbers of epochs; adds a note if damaged."""
+    path = folder / run_folder.HISTORY_FILE
+    if not path.exists():
+        return []
+    try:
+        return list(flatten.list_history(path))
+    except (OSError, DamagedFileError) as error:
+        notes.append(f"epochs of {folder.name} cannot be read: {error}")
+        return []
 
 
 def _leave_out_repeats(runs: Sequence[Run], notes: list[str]) -> list[Run]:

@@ -17,8 +17,8 @@ from tfcomp.metrics.point_scores import Evaluation, compute_error_ratio
 from tfcomp.metrics.reference_scores import score_certified, score_references
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.acting import measure_pose_terms
-from tfcomp.storage.files import DamagedFileError, open_log, read_csv, write_csv
-from tfcomp.storage.run_folder import HISTORY_FILE
+from tfcomp.storage.files import DamagedFileError, open_log, write_csv
+from tfcomp.storage.run_folder import HISTORY_FILE, read_history
 from tfcomp.training.fit import count_steps
 from tfcomp.training.prepared_models import PreparedModels
 from tfcomp.training.summaries import RunSummaries
@@ -33,7 +33,7 @@ class History:
 
     def copy(self, source: Path) -> None:
         """Replaces the curves by the ones of a folder."""
-        self.rows = read_history(source / HISTORY_FILE)
+        self.rows = _read_rows(source / HISTORY_FILE)
         self._tags: Set[str] = frozenset()  # columns of the written file
 
     def add(self, epoch: int, numbers: Mapping[str, float | None]) -> None:
@@ -57,17 +57,13 @@ class History:
         write_csv(self._path, table)
 
 
-def read_history(path: Path) -> dict[int, dict[str, float]]:
-    """Reads numbers by epoch and tag; warns and returns none if damaged."""
+def _read_rows(path: Path) -> dict[int, dict[str, float]]:
+    """Reads numbers by epoch and tag; prints a note if they are damaged."""
+    if not path.exists():
+        return {}
     try:
-        rows = read_csv(path) if path.exists() else []
-        return {
-            int(row.pop("epoch")): {
-                tag: float(x) for tag, x in row.items() if x
-            }
-            for row in rows
-        }
-    except (DamagedFileError, KeyError, ValueError) as error:
+        return read_history(path)
+    except DamagedFileError as error:
         print(f"note: no curves from {path} ({error})", file=sys.stderr)
         return {}
 

@@ -20,7 +20,7 @@ from tests.evaluation.several_images import (
 )
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.solvable import explain_training
-from tfcomp.evaluation.reference_scores import draw_references
+from tfcomp.metrics.reference_scores import draw_references
 from tfcomp.models.acting_starts import find_background
 
 IS_OOD = (CLASSES >= (1, 1)).all(axis=1)  # of `REGION`

@@ -1,0 +1,212 @@
+"""The files that `--data` names, and the hash of their content.
+
+The hash covers every file that is read: of a folder its tables and the pictures
+that they name, wherever these lie. Large files are not read as a whole: of
+these it covers size and samples. The index at the end of an `.npz` file has a
+checksum of every array.
+"""
+
+import hashlib
+import os
+import stat
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfcomp.config.errors import ConfigError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TFDS = "tfds:"
+TABLES = (".csv", ".tsv")
+PICTURE_HEADS = ("file", "file_name")  # columns with the name of a picture
+SEPARATORS = ",;\t"
+SAMPLE = 2**16  # bytes
+NUM_SAMPLES = 64
+
+
+def hash_data(data: str, data_dir: str = "") -> str:
+    """Hashes the content of a file, a folder, or a TFDS dataset.
+
+    Args:
+        data: The value of `--data`: a path, or `tfds:NAME`.
+        data_dir: The folder of TFDS datasets.
+
+    Returns:
+        16 hexadecimal digits.
+
+    Raises:
+        ConfigError: If there is nothing of this name, or it cannot be read.
+    """
+    return _hash_parts(data, data_dir, _read_folder, _read_tfds)
+
+
+def hash_names(data: str, data_dir: str = "") -> str:
+    """Hashes data as tfcomp 0.4 did: of pictures, only their names and sizes.
+
+    Runs of 0.4 have recorded this hash.
+    """
+    return _hash_parts(data, data_dir, _list_names, _read_tfds_info)
+
+
+def _hash_parts(
+    data: str,
+    data_dir: str,
+    read_folder: Callable[[str], Iterator[bytes]],
+    read_tfds: Callable[[Path], Iterator[bytes]],
+) -> str:
+    digest = hashlib.sha256()
+    try:
+        if data.startswith(TFDS):
+            name = data.removeprefix(TFDS)
+            parts = read_tfds(find_prepared(name, data_dir))
+        elif os.path.isdir(data):
+            parts = read_folder(data)
+        else:
+            parts = _sample_file(data)
+
+        for part in parts:
+            digest.update(part)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        rule = f"must be a file or a folder that can be read ({reason})"
+        raise ConfigError("data", rule, data) from error
+    return digest.hexdigest()[:16]
+
+
+def find_prepared(name: str, data_dir: str) -> Path:
+    """Returns the newest version of a TFDS dataset (or of `name/config`)."""
+    root = find_data_dir(data_dir)
+    versions: list[Path] = []
+    if name and not os.path.isabs(name):
+        versions += root.glob(f"{name}/*/dataset_info.json")
+        versions += root.glob(f"{name}/dataset_info.json")
+    if not versions:
+        raise FileNotFoundError(0, f"no dataset {name!r} in {root}")
+    folders = [path.parent for path in versions]
+    return max(folders, key=lambda p: [int(n) for n in p.name.split(".")])
+
+
+def find_data_dir(data_dir: str = "") -> Path:
+    """Returns the TFDS data directory: flag, environment, or default."""
+    folder = data_dir or os.environ.get("TFDS_DATA_DIR", "")
+    return Path(os.path.expanduser(folder or "~/tensorflow_datasets"))
+
+
+def list_files(folder: Path, *endings: str) -> list[Path]:
+    """Returns sorted files by ending, without hidden ones (`._a.png`)."""
+    return sorted(
+        path
+        for path in folder.iterdir()
+        if path.suffix.lower() in endings and not path.name.startswith(".")
+    )
+
+
+def read_cells(table: Path) -> "pd.DataFrame":
+    """Reads a table as text.
+
+    Cells lose spaces at their ends, and heads have `_` for spaces. With
+    semicolons between columns, decimal commas become points.
+
+    Raises:
+        ValueError, Warning: If it is no table.
+    """
+    import pandas as pd
+
+    with table.open(encoding="utf-8-sig") as file:
+        separator = max(SEPARATORS, key=file.readline().count)
+
+    options: Any = {"sep": separator, "encoding": "utf-8-sig", "dtype": str}
+    with warnings.catch_warnings(action="error"):  # of cells that are lost
+        frame = pd.read_csv(
+            table, keep_default_na=False, index_col=False, **options
+        )
+
+    frame = frame.fillna("").apply(lambda cells: cells.str.strip())
+    if separator == ";":
+        frame = frame.replace(r"^([+-]?\d*),(\d+)$", r"\1.\2", regex=True)
+    frame.columns = frame.columns.str.strip().str.replace(" ", "_")
+    return frame
+
+
+def find_picture_column(frame: "pd.DataFrame") -> str:
+    """Returns the name of the column that names pictures; "" without one."""
+    return next((name for name in PICTURE_HEADS if name in frame), "")
+
+
+def _check_regular(path: str | Path) -> None:
+    """Refuses pipes and devices, which may never end."""
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise ValueError(f"{path} is a pipe or a device")
+
+
+def _sample_file(path: str | Path) -> Iterator[bytes]:
+    """Yields size and samples of a file; a small file is read as a whole."""
+    _check_regular(path)
+    size = os.path.getsize(path)
+    yield str(size).encode()
+    step = max(SAMPLE, (size - SAMPLE) // (NUM_SAMPLES - 1))
+    with open(path, "rb") as file:
+        for start in [*range(0, size, step), max(0, size - SAMPLE)]:
+            file.seek(start)
+            yield file.read(SAMPLE)
+
+
+def _read_folder(path: str) -> Iterator[bytes]:
+    """Yields the content of tables and of their pictures, or of `.mat`."""
+    folder = Path(path)
+    tables = list_files(folder, *TABLES)
+    for table in tables:
+        _check_regular(table)
+        yield table.read_bytes()
+        for picture in _list_pictures(table):
+            if os.path.exists(picture):  # else the reader names it
+                yield from _sample_file(picture)
+
+    matrices = [] if tables else list_files(folder, ".mat")
+    for file in matrices:
+        yield file.name.encode()
+        yield from _sample_file(file)
+
+
+def _list_pictures(table: Path) -> list[Path]:
+    """Returns the pictures that a table names; none if it is damaged."""
+    try:
+        frame = read_cells(table)
+    except (ValueError, Warning):  # the reader says what is wrong
+        return []
+    column = find_picture_column(frame)
+    names = frame[column].tolist() if column else []
+    return [table.parent / name for name in names]
+
+
+def _read_tfds(folder: Path) -> Iterator[bytes]:
+    """Yields names and samples of all files."""
+    for file in sorted(folder.iterdir()):
+        _check_regular(file)
+        if file.is_file():
+            yield file.name.encode()
+            yield from _sample_file(file)
+
+
+def _list_names(path: str) -> Iterator[bytes]:
+    """Yields names and sizes of all files, and the content of tables."""
+    for folder, below, files in os.walk(path):
+        below.sort()
+        # Skip hidden files of the system, such as `.DS_Store`.
+        for name in sorted(n for n in files if not n.startswith(".")):
+            file = Path(folder, name)
+            _check_regular(file)
+            yield f"{file.relative_to(path)}\0{file.stat().st_size}\0".encode()
+            if file.suffix.lower() in TABLES:
+                yield file.read_bytes()
+
+
+def _read_tfds_info(folder: Path) -> Iterator[bytes]:
+    """Yields the description of a TFDS dataset, which has no pixels."""
+    for file in folder.iterdir():
+        _check_regular(file)
+    yield (folder / "dataset_info.json").read_bytes()
