@@ -17,11 +17,17 @@ from tfcomp.storage.run_folder import check_run, claim_run, is_finished
 METRICS = {"id": {"mse": 1.0}, "layers": {"image": {}}, "train": {}}
 
 
+def claim(config: RunConfig) -> None:
+    """Makes the folder of a run, and gives it free."""
+    with claim_run(config):
+        pass
+
+
 @pytest.fixture
 def finished(make_smoke: Callable[..., RunConfig]) -> RunConfig:
     """A run with files that look finished."""
     smoke_config = make_smoke()
-    claim_run(smoke_config).close()
+    claim(smoke_config)
     run = Path(smoke_config.run_dir)
     with zipfile.ZipFile(run / "model.keras", "w") as archive:
         archive.writestr("model.weights.h5", bytes(100))
@@ -64,19 +70,19 @@ def test_a_run_that_is_not_finished(
     run = Path(finished.run_dir)
     (run / "metrics.json").unlink()
     with pytest.raises(RunError, match="is not finished: add --resume"):
-        claim_run(make_smoke())
+        claim(make_smoke())
     with pytest.raises(RunError, match="is not finished, .* --resume"):
         check_run(run)
     with lock_folder(run), pytest.raises(RunError, match="another process"):
-        claim_run(make_smoke("--resume"))
-    claim_run(make_smoke("--resume")).close()
+        claim(make_smoke("--resume"))
+    claim(make_smoke("--resume"))
 
 
 @pytest.mark.parametrize("part", ["head", "tail", "middle", "changed"])
 def test_lost_lines_of_the_flags(part: str, make_smoke: Callable) -> None:
     """Before, flags that were lost had their defaults: another region."""
     config = make_smoke("--region=corner:14")
-    claim_run(config).close()
+    claim(config)
     file = Path(config.run_dir) / "run.flags"
     lines = file.read_text().splitlines(keepends=True)
     text = {
@@ -89,7 +95,7 @@ def test_lost_lines_of_the_flags(part: str, make_smoke: Callable) -> None:
     resumed = dataclasses.replace(config, resume=True)
     for use in (
         lambda: check_run(config.run_dir),
-        lambda: claim_run(resumed),
+        lambda: claim(resumed),
         lambda: expand_flagfiles([f"--flagfile={file}"]),
     ):
         with pytest.raises(RunError, match="lines are missing or were changed"):
@@ -103,9 +109,9 @@ def test_flags_of_earlier_versions_have_no_checksum(
     make_smoke: Callable,
 ) -> None:
     config = make_smoke("--region=corner:14")
-    claim_run(config).close()
+    claim(config)
     file = Path(config.run_dir) / "run.flags"
     lines = file.read_text().splitlines()
     assert lines[0] == lines[-1] and lines[0].startswith("#= ")
     file.write_text("\n".join(lines[1:-1]))
-    claim_run(dataclasses.replace(config, resume=True)).close()
+    claim(dataclasses.replace(config, resume=True))
