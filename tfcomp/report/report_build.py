@@ -15,7 +15,7 @@ from tfcomp.datasets.solvable import measure_coverage
 from tfcomp.evaluation import pictures, verbalize
 from tfcomp.evaluation.projector import write_projections
 from tfcomp.evaluation.run_analysis import RunAnalysis
-from tfcomp.figures.exhibits import Exhibit, save_exhibit
+from tfcomp.figures.exhibits import Exhibit, save_exhibit, use_own_style
 from tfcomp.report import (
     gap_section,
     kernel_section,
@@ -65,6 +65,7 @@ SUBJECTS: dict[str, Callable[[RunAnalysis], Any]] = {
 }
 
 
+@use_own_style()
 def build_report(
     analyses: Sequence[RunAnalysis],
     folder: Path,
