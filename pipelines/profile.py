@@ -81,9 +81,10 @@ def make_rules(content: Mapping[str, Any]) -> Rules:
         if not isinstance(value, kind):
             rule = f"{name} must be {KINDS[kind]}, got {value!r}"
             raise RunError(f"--profile: {rule}")
-    if not rules.push_as.strip(".") or set(rules.push_as) & set("/\\\0"):
-        rule = f"must be a plain name without a path, got {rules.push_as!r}"
-        raise RunError(f"--profile: push_as {rule}")
+    name = rules.push_as
+    if not name or name.startswith(".") or set(name) & set("/\\\0"):
+        rule = "must be a plain name without a path, and begin with no dot"
+        raise RunError(f"--profile: push_as {rule}, got {name!r}")
     bounds = rules.thresholds.values()
     if not bounds or not all(map(_is_bounds, bounds)):
         rule = "must name scores with bounds, as {id_mse = {below = 0.05}}"

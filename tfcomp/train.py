@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import sys
 import textwrap
 from typing import Any
 
@@ -34,6 +35,9 @@ def train_run(config: RunConfig) -> dict[str, Any]:
     notes.print_notes(dataset)
     if finished := find_finished(config):
         return finished
+    if config.resume and not os.path.exists(config.run_dir):
+        note = f"note: nothing to resume at {config.run_dir}, a new run begins"
+        print(note, file=sys.stderr)
     limit_threads(config)
     with start_tensorflow():
         from tfcomp.training.experiment import train_and_evaluate

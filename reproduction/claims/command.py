@@ -72,12 +72,14 @@ def write_report(
     Raises:
         RunError: If the folder cannot be written.
     """
+    from tfcomp.figures.exhibits import use_own_style
     from tfcomp.report.page import render_template
 
     output = Path(output)
     shown = judge_all(evidence, command)
     results = shown["results"]
-    picture = draw_claims(results)
+    with use_own_style():
+        picture = draw_claims(results)
     shown |= {"picture": picture, "caption": OVERVIEW}
     pages = make_tables(evidence, shown)
     pages["report.html"] = render_template(

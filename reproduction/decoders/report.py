@@ -10,7 +10,7 @@ import pandas as pd
 from reproduction.decoders.cells import Row, judge_expectations
 from reproduction.decoders.splits import list_pairs
 from tfcomp.figures.estimate_plots import draw_score_table
-from tfcomp.figures.exhibits import figure_to_png
+from tfcomp.figures.exhibits import figure_to_png, use_own_style
 from tfcomp.statistics.seed_statistics import format_rows
 from tfcomp.storage.files import write_bytes, write_csv, write_text
 
@@ -21,6 +21,7 @@ OWN = "acting"
 PAIRS = ["decoder", "splits", "not determined", "pairs in order"]
 
 
+@use_own_style()
 def write_cells(cells: Sequence[Row], output: Path) -> str:
     """Writes decoders.csv, decoders.md and decoders.png; returns Markdown."""
     _write_rounded(output / "decoders.csv", cells)
@@ -145,6 +146,7 @@ def format_cell(row: pd.Series) -> str:
     return text if row["fitted"] == row["runs"] else f"{text}, {count}"
 
 
+@use_own_style()
 def _draw_splits(solved: pd.DataFrame) -> bytes:
     """Returns a PNG file of all decoders and predictors on all splits."""
     shares = solved["certified_1"].fillna(0.0).map("{:.0%}".format)

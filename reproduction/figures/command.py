@@ -70,9 +70,10 @@ def draw_figures(settings: dict[str, Any]) -> int:
     runs = settings["runs"]
     evidence = read_some_evidence(runs) if runs else Evidence()
     # Imported here: bad flags must be answered without matplotlib.
+    from tfcomp.figures.exhibits import use_own_style
     from tfcomp.figures.layout import fit_width
 
-    with fit_width(settings["width"]):
+    with use_own_style(), fit_width(settings["width"]):
         write_figures(chosen, evidence, settings)
     print_left_out(evidence.notes)
     print(f"\nindex  {Path(settings['output'], 'index.md')}")

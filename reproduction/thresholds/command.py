@@ -85,11 +85,12 @@ class ThresholdSearches(Workload):
             write_csv(self.folder / SLOPES, list_slopes(rows))
 
     def write_reports(self) -> None:
-        from tfcomp.figures.exhibits import save_exhibit
+        from tfcomp.figures.exhibits import save_exhibit, use_own_style
 
         figures = make_subfolder(self.folder, "figures")
-        for exhibit in make_exhibits(self.list_rows()):
-            save_exhibit(exhibit, figures)
+        with use_own_style():
+            for exhibit in make_exhibits(self.list_rows()):
+                save_exhibit(exhibit, figures)
 
 
 def list_slopes(rows: Sequence[Row]) -> list[Row]:

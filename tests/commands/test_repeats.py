@@ -95,13 +95,37 @@ def test_overwrite_leaves_nothing_of_the_run_before(
     run = working_folder / "tensorboard_logs/smoke"
     (run / "analysis").mkdir()
     (run / "analysis/report.html").write_text("of the run before")
+    (run / "outputs").mkdir()
+    (run / "outputs/epoch_1.npz").write_text("of the run before")
     assert command("--width=8", "--overwrite") == 0
-    assert not (run / "analysis").exists()
+    assert not (run / "analysis").exists() and not (run / "outputs").exists()
     assert len(list(run.glob("events*"))) == 1
     text = (run / "run.flags").read_text()
     assert "--width=8" in text and "--overwrite=false" in text
     with pytest.raises(RunError, match=re.escape("--width=8 (not 4)")):
         command()
+
+
+@pytest.mark.parametrize(
+    "name", ["notes.md", "analysis/notes.md", "checkpoints/a/b.csv", "mine/x"]
+)
+def test_overwrite_keeps_the_files_of_the_user(
+    name: str, command: Command, working_folder: Path
+) -> None:
+    notes = working_folder / "tensorboard_logs/smoke" / name
+    notes.parent.mkdir(parents=True, exist_ok=True)
+    notes.write_text("mine")
+    assert command("--overwrite") == 0
+    assert notes.read_text() == "mine"
+
+
+def test_nothing_to_resume_is_said(
+    command: Command, working_folder: Path, capsys: pytest.CaptureFixture
+) -> None:
+    assert command("--resume", "--log_dir=elsewhere") == 0
+    assert "nothing to resume at elsewhere/smoke" in capsys.readouterr().err
+    assert command("--resume", "--log_dir=elsewhere") == 0
+    assert "nothing to resume" not in capsys.readouterr().err
 
 
 def test_overwrite_of_a_run_that_is_in_use(

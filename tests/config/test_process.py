@@ -43,6 +43,39 @@ def test_temporary_files_go_there(place: Path) -> None:
     assert not os.listdir(place)
 
 
+# A command that draws.
+DRAW = """
+import sys
+from tfcomp.config.command import Command, exit_on_user_error
+def draw(settings):
+    from matplotlib.figure import Figure
+    Figure().savefig(sys.argv[1])
+    return 0
+exit_on_user_error(lambda argv: Command('Draws.', {}, draw)(argv[:1]))
+"""
+
+
+@pytest.mark.parametrize("variable", ["HOME", "XDG_CACHE_HOME", "MPLCONFIGDIR"])
+def test_homes_that_cannot_be_written(
+    variable: str, place: Path, tmp_path: Path
+) -> None:
+    """Before, matplotlib ended with a traceback: its folder lay in ours."""
+    environment = dict(os.environ)
+    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "MPLCONFIGDIR"):
+        environment.pop(name, None)
+    environment |= {"HOME": str(tmp_path), variable: "/dev/null/home"}
+    picture = tmp_path / "picture.png"
+    result = subprocess.run(
+        [sys.executable, "-c", DRAW, picture],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    assert picture.stat().st_size > 0
+    assert not os.listdir(place)
+
+
 # A machine with a GPU, as far as it is set up there.
 START = """
 from tfcomp.config.quiet import start_tensorflow

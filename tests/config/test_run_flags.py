@@ -104,6 +104,7 @@ BAD_FLAGS = {
     "--learning_rate=nan": "--learning_rate must be a finite number",
     "--depth=": "--depth must be an integer, got ''",
     "--run_name=a/b": "--run_name must be a plain name",
+    "--log_dir=~ --run_name=.bashrc.d": "--run_name must be a plain name",
     "--log_dir='a\nb'": "--log_dir must be text without control",
     "--flagfile=missing.flags": "--flagfile must be an existing file",
     "--flagfile=donout": "did you mean donut?",

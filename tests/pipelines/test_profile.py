@@ -103,7 +103,8 @@ def test_unknown_profile(name: str) -> None:
     ("key", "value", "message"),
     [
         ("thresholds", None, "missing .* 'thresholds'"),
-        ("push_as", '"a/b"', "a plain name without a path, got 'a/b'"),
+        ("push_as", '"a/b"', "a plain name .* got 'a/b'"),
+        ("push_as", '".bashrc.d"', "a plain name .* got '.bashrc.d'"),
         ("sweep", '"b"', "candidate's sweep must be one of tiny, got 'b'"),
         ("extra", "1", "unexpected keyword argument 'extra'"),
         ("setting", "{depth = 9}", "tiny has no trials with {'depth': 9}"),

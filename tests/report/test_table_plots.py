@@ -1,9 +1,12 @@
 """Figures of the tables of many runs, beside slow means and intervals."""
 
+from pathlib import Path
+
 import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.text import Text
 from scipy import stats
 
 import tfcomp
@@ -101,6 +104,13 @@ def test_looks_are_those_of_matplotlib() -> None:
     assert [line.get_color() for line in lines] == ["r", "b"]
     assert lines[0].get_linewidth() == 3.0
     assert [*map(str, plot.data["line"].unique())] == ["depth 2", "depth 3"]
+
+
+def test_no_text_goes_through_latex(tmp_path: Path) -> None:
+    with matplotlib.rc_context({"text.usetex": True}):
+        plot = tfcomp.plot_curves(RUNS, list_numbers(), "own")
+        plot.savefig(tmp_path / "plot.png")
+    assert not any(text.get_usetex() for text in plot.findobj(Text))
 
 
 @pytest.mark.parametrize(

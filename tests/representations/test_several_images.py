@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tfcomp
-from tests.evaluation.several_images import (
+from tests.representations.several_images import (
     CLASSES,
     COMBINATIONS,
     IMAGES,

@@ -1,12 +1,14 @@
 """Files that are damaged or links, and modules that write past `files`."""
 
 import ast
+import errno
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
 import pytest
 
+from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.storage import files
 from tfcomp.storage.files import (
@@ -96,11 +98,28 @@ def test_targets_that_are_links(folder: Path, victim: Path) -> None:
     assert victim.read_text() == SECRET and len(list(folder.iterdir())) == 1
 
 
-def test_locks_follow_no_link(folder: Path, victim: Path) -> None:
-    (folder / ".lock").symlink_to(victim.with_name("new"))
-    with pytest.raises(OSError, match="symbolic"):
-        lock_folder(folder)
-    assert not victim.with_name("new").exists()
+@pytest.mark.parametrize("name", ["new", ".bashrc"])
+@pytest.mark.parametrize("lock", [".lock", ".lock.soft"])
+def test_locks_follow_no_link(
+    lock: str,
+    name: str,
+    folder: Path,
+    victim: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if lock == ".lock.soft":
+        monkeypatch.setattr("fcntl.flock", refuse_locks)
+    before = victim.read_text()
+    (folder / lock).symlink_to(victim.with_name(name))
+    with pytest.raises((OSError, RunError)):
+        with lock_folder(folder):
+            pass
+    assert [path.name for path in victim.parent.iterdir()] == [".bashrc"]
+    assert victim.read_text() == before
+
+
+def refuse_locks(*_: object) -> None:
+    raise OSError(errno.ENOSYS, "Function not implemented")
 
 
 @pytest.mark.parametrize("name", ["checkpoints", "a/b/c"])
@@ -113,12 +132,14 @@ def test_a_run_with_a_link_is_not_resumed(
         export=False,
         resume=True,
     )
-    claim_run(config).close()
+    with claim_run(config):
+        pass
     link = folder / name
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(victim.parent)
     with pytest.raises(LinkError, match=f"{name} is a link"):
-        claim_run(config)
+        with claim_run(config):
+            pass
     assert [path.name for path in victim.parent.iterdir()] == [".bashrc"]
 
 
@@ -127,7 +148,8 @@ def test_a_run_folder_itself_may_be_a_link(folder: Path) -> None:
     config = RunConfig(
         run_name="linked", log_dir=str(folder.parent), export=False
     )
-    claim_run(config).close()
+    with claim_run(config):
+        pass
     assert (folder / "run.flags").exists()
 
 
@@ -151,6 +173,7 @@ WRITERS = ("write_text", "write_bytes", "savez", "savez_compressed", "copytree")
 # Modules that write into folders which they have made, or in memory.
 ALLOWED = {
     "tfcomp/storage/files.py",
+    "tfcomp/config/process.py",  # the folders that matplotlib makes
     "tfcomp/analysis/manifolds.py",  # np.savez, in memory
     "tfcomp/evaluation/loading.py",  # np.savez, in memory
     "tfcomp/figures/exhibits.py",  # a figure, where a user saves it

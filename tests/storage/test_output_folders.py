@@ -1,6 +1,10 @@
 """Folders: those that cannot be made, locks, and versions of a model."""
 
+import errno
 import os
+import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -39,14 +43,7 @@ def test_folders_that_can_be_made(working_folder: Path) -> None:
     assert len(list(working_folder.iterdir())) == 1
 
 
-def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
-    with lock_folder(tmp_path):
-        with pytest.raises(RunError, match=f"working in {tmp_path}$"):
-            lock_folder(tmp_path)
-    lock_folder(tmp_path).close()
-
-
-def test_a_waiting_process_gets_its_turn(tmp_path: Path) -> None:
+def test_a_waiting_process_gets_its_turn(code: int, tmp_path: Path) -> None:
     order = []
 
     def wait() -> None:
@@ -60,6 +57,56 @@ def test_a_waiting_process_gets_its_turn(tmp_path: Path) -> None:
         order.append("first")
     thread.join()
     assert order == ["first", "second"]
+
+
+# A process that is killed while it works in a folder without locks.
+KILLED = """
+import fcntl, os, pathlib, signal, sys
+from tfcomp.storage.output_folders import lock_folder
+def refuse(*_):
+    raise OSError(int(sys.argv[2]), "no locks")
+if sys.argv[2] != "0":
+    fcntl.flock = refuse
+with lock_folder(pathlib.Path(sys.argv[1])):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture(params=[0, errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
+def code(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> int:
+    """What the file system answers if a lock is wanted."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(request.param, "no locks")
+
+    if request.param:
+        monkeypatch.setattr("fcntl.flock", refuse)
+    return request.param
+
+
+def test_folders_are_locked_on_all_file_systems(
+    code: int, tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    hint = f"remove {tmp_path}/.lock.soft$" if code else f" in {tmp_path}$"
+    for _ in range(2):
+        with lock_folder(tmp_path):
+            with pytest.raises(RunError, match=hint):
+                with lock_folder(tmp_path):
+                    pass
+    assert os.listdir(tmp_path) == [".lock"] and not recwarn.list
+
+
+@pytest.mark.parametrize("wait", [False, True])
+def test_locks_of_killed_processes_are_void(
+    wait: bool, code: int, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", KILLED, str(tmp_path), str(code)]
+    assert subprocess.run(command).returncode == -signal.SIGKILL
+    assert (tmp_path / ".lock.soft").exists() == bool(code)
+    with lock_folder(tmp_path, wait=wait):
+        pass
 
 
 def write_weights(folder: Path) -> None:

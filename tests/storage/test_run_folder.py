@@ -16,11 +16,17 @@ from tfcomp.storage.run_folder import check_run, claim_run, is_finished
 METRICS = {"id": {"mse": 1.0}, "layers": {"image": {}}, "train": {}}
 
 
+def claim(config: RunConfig) -> None:
+    """Makes the folder of a run, and gives it free."""
+    with claim_run(config):
+        pass
+
+
 @pytest.fixture
 def finished(make_smoke: Callable[..., RunConfig]) -> RunConfig:
     """A run with files that look finished."""
     smoke_config = make_smoke()
-    claim_run(smoke_config).close()
+    claim(smoke_config)
     run = Path(smoke_config.run_dir)
     with zipfile.ZipFile(run / "model.keras", "w") as archive:
         archive.writestr("model.weights.h5", bytes(100))
@@ -63,17 +69,17 @@ def test_a_run_that_is_not_finished(
     run = Path(finished.run_dir)
     (run / "metrics.json").unlink()
     with pytest.raises(RunError, match="is not finished: add --resume"):
-        claim_run(make_smoke())
+        claim(make_smoke())
     with pytest.raises(RunError, match="is not finished, .* --resume"):
         check_run(run)
     with lock_folder(run), pytest.raises(RunError, match="another process"):
-        claim_run(make_smoke("--resume"))
-    claim_run(make_smoke("--resume")).close()
+        claim(make_smoke("--resume"))
+    claim(make_smoke("--resume"))
 
 
 def test_flags_of_a_run_that_are_empty(make_smoke: Callable) -> None:
     config = make_smoke("--region=corner:14")
-    claim_run(config).close()
+    claim(config)
     (Path(config.run_dir) / "run.flags").write_text("\n")
     with pytest.raises(RunError, match="run.flags is damaged"):
         check_run(config.run_dir)
@@ -83,8 +89,8 @@ def test_flags_of_earlier_versions_have_a_checksum(
     make_smoke: Callable,
 ) -> None:
     config = make_smoke("--region=corner:14")
-    claim_run(config).close()
+    claim(config)
     file = Path(config.run_dir) / "run.flags"
     line = "#= 77 flags, sha256 0123456789abcdef"
     file.write_text(f"{line}\n{file.read_text()}{line}\n")
-    claim_run(dataclasses.replace(config, resume=True)).close()
+    claim(dataclasses.replace(config, resume=True))

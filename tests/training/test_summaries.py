@@ -1,10 +1,13 @@
 """TensorBoard and `history.csv`: tags and contents, read back."""
 
+import errno
 import io
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import matplotlib
 import matplotlib.image
 import pytest
 from PIL import Image
@@ -17,6 +20,8 @@ from tensorboard.util import tensor_util
 from tfcomp.config.run_config import RunConfig
 from tfcomp.metrics.registry import list_metrics
 from tfcomp.storage.run_folder import read_history
+from tfcomp.training import summaries
+from tfcomp.training.experiment import train_and_evaluate
 from tfcomp.training.monitor import History
 
 STAGES = ["code", "stage_0", "stage_1", "stage_2", "image"]
@@ -130,3 +135,46 @@ def test_a_damaged_file_is_named_and_begun_anew(
     History(tmp_path).add(3, {"train/loss": 0.5})
     assert read_history(file) == {3: {"train/loss": 0.5}}
     assert f"no curves from {file}" in capsys.readouterr().err
+
+
+def test_pictures_that_fail_leave_the_numbers(
+    make_smoke: Callable[..., RunConfig],
+    read_events: Callable,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    config = make_smoke("--pictures", "--epochs=1")
+
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("Failed to process string with tex")
+
+    monkeypatch.setattr(summaries.pictures, "picture_samples", fail)
+    train_and_evaluate(config)
+    folder = Path(config.run_dir)
+    scores = json.loads((folder / "metrics.json").read_text())
+    assert scores["ood"]["mse"] > 0
+    assert not (folder / "samples.png").exists()
+    tags = set(read_events(config).Tags()["tensors"])
+    assert "ood/mse" in tags and "answer/samples_id" not in tags
+    lines = capsys.readouterr().err.splitlines()
+    assert sum(line.startswith("note: no pictures") for line in lines) == 2
+
+
+def test_full_disks_are_no_failed_picture() -> None:
+    with pytest.raises(OSError, match="full"):
+        with summaries.go_on_without_pictures("samples"):
+            raise OSError(errno.ENOSPC, "full")
+
+
+def test_pictures_follow_no_style_of_the_user(
+    make_smoke: Callable[..., RunConfig],
+) -> None:
+    """LaTeX may be absent, and cannot set all names."""
+    config = make_smoke("--pictures", "--epochs=1")
+    file = Path(config.run_dir, "samples.png")
+    train_and_evaluate(config)
+    expected = file.read_bytes()
+    shutil.rmtree(config.run_dir)
+    with matplotlib.rc_context({"text.usetex": True, "font.size": 20.0}):
+        train_and_evaluate(config)
+    assert file.read_bytes() == expected

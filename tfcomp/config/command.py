@@ -3,7 +3,6 @@
 import ast
 import io
 import os
-import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,12 +11,13 @@ from typing import Any
 
 from absl import flags
 
-from tfcomp.config import flagfiles, run_flags
+from tfcomp.config import flagfiles, run_flags, termination
 from tfcomp.config.errors import RefusedError, describe_refusal, explain_failure
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.process import use_private_folder
 from tfcomp.config.run_config import PARTS, RunConfig
 from tfcomp.config.settings import Settings
+from tfcomp.config.termination import Terminated, end_on_sigterm
 
 HELP = {"--help", "-help", "-h", "--helpfull", "--helpshort"}
 FlagTable = Mapping[str, tuple[Any, str]] | Callable[[], flags.FlagValues]
@@ -68,13 +68,15 @@ class Command:
 def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
     """Calls `main(sys.argv)` and exits with its status, as shells number it."""
     line = ""
-    signal.signal(signal.SIGTERM, _stop)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # tests replace them
             stream.reconfigure(errors="backslashreplace")
     try:
-        status = main(sys.argv)
-        sys.stdout.flush()
+        with end_on_sigterm():
+            status = main(sys.argv)
+            sys.stdout.flush()
+    except Terminated:
+        status = termination.STATUS
     except KeyboardInterrupt:
         line, status = "interrupted\n", 130
     except BrokenPipeError:  # the reader has ended, as in `| head`
@@ -90,12 +92,6 @@ def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     print(line, end="", file=sys.stderr, flush=True)
     sys.exit(status)
-
-
-def _stop(*_: object) -> None:
-    # `timeout` sends two of them, to the process and to its group.
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    sys.exit(143)  # open files and folders are closed on the way
 
 
 def read_purpose(module: Path) -> str:

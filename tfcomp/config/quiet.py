@@ -40,7 +40,7 @@ def quiet_startup() -> Iterator[None]:
         os.dup2(held.fileno(), 2)
         try:
             yield
-        except BaseException as error:
+        except Exception as error:
             if explain_failure(error) is None:
                 held.seek(0)
                 os.write(terminal, held.read())

@@ -75,8 +75,12 @@ class RunConfig(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         name, batch = self.run_name, self.training.batch_size
-        if not name or name in (".", "..") or set(name) & set("/\\\0,"):
-            rule = "must be a plain name without a path or a comma"
+        # A shell runs files in hidden folders, such as ~/.bashrc.d.
+        if not name or name.startswith(".") or set(name) & set("/\\\0,"):
+            rule = (
+                "must be a plain name without a path or a comma, and begin "
+                "with no dot"
+            )
             raise ConfigError("run_name", rule, name)
         if self.overwrite and self.resume:
             rule = "must not be combined with --resume, which sweeps add"

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib import rc_context
+from matplotlib import rc_context, rcdefaults
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
@@ -25,8 +25,18 @@ DPI = 100  # pixels per inch of arrays
 FILE_DPI = 150  # and of files
 # Times and versions in a file would make equal results look different.
 _PDF_METADATA = {"CreationDate": None, "Creator": None, "Producer": None}
+# LaTeX, which a user may have turned on, cannot set names with underscores.
+WITHOUT_LATEX: Any = {"text.usetex": False}
 # Journals refuse fonts of type 3, matplotlib's default.
-_FONTS: Any = {"pdf.fonttype": 42, "ps.fonttype": 42}
+_SAVING: Any = {"pdf.fonttype": 42, "ps.fonttype": 42, **WITHOUT_LATEX}
+
+
+@contextmanager
+def use_own_style() -> Iterator[None]:
+    """Draws files alike on all machines, whatever a `matplotlibrc` says."""
+    with rc_context():
+        rcdefaults()
+        yield
 
 
 class Plot(Figure):
@@ -44,7 +54,7 @@ class Plot(Figure):
 
     def savefig(self, *args: Any, **options: Any) -> None:
         """Saves the figure, with fonts embedded that can be edited."""
-        with rc_context(_FONTS):
+        with rc_context(_SAVING):
             super().savefig(*args, **options)
 
 
@@ -81,14 +91,14 @@ def figure_to_pdf(figure: Figure) -> bytes:
     from matplotlib.backends.backend_pdf import FigureCanvasPdf
 
     buffer = io.BytesIO()
-    with _keep_canvas(figure), rc_context(_FONTS):
+    with _keep_canvas(figure), rc_context(_SAVING):
         FigureCanvasPdf(figure).print_pdf(buffer, metadata=_PDF_METADATA)
     return buffer.getvalue()
 
 
 def figure_to_array(figure: Figure, dpi: int = DPI) -> NDArray[np.uint8]:
     """Renders a figure, which is left as it was, as RGBA `[H, W, 4]`."""
-    with _keep_canvas(figure):
+    with _keep_canvas(figure), rc_context(_SAVING):
         figure.dpi = dpi
         canvas = FigureCanvasAgg(figure)
         canvas.draw()

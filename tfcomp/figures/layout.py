@@ -19,7 +19,7 @@ from matplotlib.ticker import LogFormatter
 from numpy.typing import NDArray
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.figures.exhibits import Plot
+from tfcomp.figures.exhibits import WITHOUT_LATEX, Plot
 
 # Widths of figures in print, in inches, and the size of their text in points,
 # unless `font.size` of matplotlib's rcParams is not the default.
@@ -48,7 +48,7 @@ def fit_width(width: Width, height: float = math.inf) -> Iterator[None]:
     size = PRINT_SIZE if inches and own == default else own
     token = _room.set((inches, height) if inches else None)
     try:
-        with rc_context({"font.size": size}):
+        with rc_context({"font.size": size, **WITHOUT_LATEX}):
             yield
     finally:
         _room.reset(token)

@@ -13,7 +13,7 @@ from tfcomp.config.quiet import show_progress
 from tfcomp.datasets.notes import list_notes
 from tfcomp.datasets.solvable import measure_coverage
 from tfcomp.figures import pictures
-from tfcomp.figures.exhibits import Exhibit, save_exhibit
+from tfcomp.figures.exhibits import Exhibit, save_exhibit, use_own_style
 from tfcomp.figures.projector import write_projections
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.report import (
@@ -66,6 +66,7 @@ SUBJECTS: dict[str, Callable[[RunAnalysis], Any]] = {
 }
 
 
+@use_own_style()
 def build_report(
     analyses: Sequence[RunAnalysis],
     folder: Path,

@@ -4,18 +4,25 @@
 when it is complete; until then it is `.partial-<random>`.
 """
 
-import fcntl
+import contextlib
+import errno
 import filecmp
 import os
 import shutil
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
+
+from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
 
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.storage.files import PARTIAL, make_folder, replace_folder
 
 LOCK_FILE = ".lock"
+SOFT_LOCK_FILE = f"{LOCK_FILE}.soft"
+# What file systems answer that have no locks.
+NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 
 
 def check_run_folders(settings: Mapping[str, Any]) -> None:
@@ -34,19 +41,52 @@ def check_folder(flag: str, path: str) -> None:
         raise ConfigError(flag, "must name a folder that can be written", path)
 
 
-def lock_folder(folder: Path, *, wait: bool = False) -> IO[bytes]:
-    """Locks a folder until the returned file is closed or the process ends."""
+@contextlib.contextmanager
+def lock_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
+    """Locks a folder during the block, or until the process dies.
+
+    File systems without locks (Lustre, some of NFS) get a file that names the
+    process. If the process is dead, the next one on the same machine takes the
+    file over; for a machine that died, the user has to remove it.
+
+    Args:
+        folder: An existing folder.
+        wait: Whether to wait until the folder is free.
+
+    Raises:
+        RunError: Another process works there, and `wait` is False.
+    """
     # It stays: removing it would let two processes lock two files of this name.
-    how = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
-    file = open(os.open(folder / LOCK_FILE, how, 0o666), "ab")
+    lock: BaseFileLock = FileLock(folder / LOCK_FILE, fallback_to_soft=False)
+    hint = ""
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BaseException as error:
-        file.close()
-        if not isinstance(error, BlockingIOError):
+        is_locked = _try_lock(lock)
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
             raise
-        raise RunError(f"another process is working in {folder}") from error
-    return file
+        lock = SoftFileLock(folder / SOFT_LOCK_FILE)
+        hint = f"; if there is none, remove {lock.lock_file}"
+        is_locked = _try_lock(lock)
+
+    if not is_locked:
+        reason = f"another process is working in {folder}{hint}"
+        if not wait:
+            raise RunError(reason)
+        if hint:
+            print(f"note: {reason}", file=sys.stderr)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _try_lock(lock: BaseFileLock) -> bool:
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        return False
+    return True
 
 
 def list_versions(folder: str | Path) -> list[Path]:

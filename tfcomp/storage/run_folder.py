@@ -3,6 +3,7 @@
 docs/outputs.md lists the files; `metrics.json`, the last, marks a finished run.
 """
 
+import contextlib
 import dataclasses
 import glob
 import os
@@ -12,7 +13,7 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from tfcomp.config.errors import ConfigError, RunError, describe_refusal
 from tfcomp.config.flagfiles import split_lines
@@ -28,6 +29,36 @@ METRICS_FILE = "metrics.json"
 MODEL_FILE = "model.keras"
 SAMPLES_FILE = "samples.png"
 TRIALS = "trials"  # the folder of runs in a sweep's folder
+# What training, `tfcomp analyze` and TensorBoard's projector write into a run
+# folder. The flags are no part of it: they tell whose folder it is.
+OUTPUTS = (
+    f"**/{files.PARTIAL}*",
+    HISTORY_FILE,
+    METRICS_FILE,
+    MODEL_FILE,
+    SAMPLES_FILE,
+    "preview.png",
+    "events.out.tfevents.*",
+    "checkpoints/**/ckpt-*",
+    f"checkpoints/**/{HISTORY_FILE}",
+    "checkpoints/**/diverged.txt",
+    "outputs/epoch_*.npz",
+    "projector_config.pbtxt",
+    "projector/*.tsv",
+    "projector/sprite.png",
+    "analysis/report.html",
+    "analysis/*.csv",
+    "analysis/*.pdf",
+    "analysis/*.png",
+)
+# Removed if nothing else lies there.
+OUTPUT_FOLDERS = (
+    "checkpoints/*",
+    "checkpoints",
+    "outputs",
+    "projector",
+    "analysis",
+)
 MAX_RATIO = 20  # of a model's size over the size of its file
 # Entries of `metrics.json` that have texts; all others have numbers alone.
 WORDS = (
@@ -40,31 +71,49 @@ WORDS = (
 )
 
 
-def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
-    """Creates and locks the folder of a run, or takes it over to resume."""
+@contextlib.contextmanager
+def claim_run(config: RunConfig, header: str = "") -> Iterator[None]:
+    """Creates and locks the folder of a run, or takes it over to resume.
+
+    Args:
+        config: The run; with `overwrite`, files of the run before are removed.
+        header: Comments above the flags.
+
+    Raises:
+        RunError: The folder is in use, or has something else.
+    """
     path = Path(config.run_dir)
     _check_owner(path, config)
     files.refuse_links(path)
     files.make_folder(path)
     if config.export:
         files.make_folder(Path(config.export_path))
-    lock = lock_folder(path)
-    try:
+
+    with lock_folder(path):
         if config.overwrite:
-            for part in path.iterdir():
-                if part.is_dir():
-                    shutil.rmtree(part)
-                elif part.name not in (LOCK_FILE, FLAGS_FILE):
-                    part.unlink()
-            # Last, since it tells whose folder this is.
-            (path / FLAGS_FILE).unlink(missing_ok=True)
-        if not (path / FLAGS_FILE).exists():
+            remove_outputs(path)
+        if config.overwrite or not (path / FLAGS_FILE).exists():
             text = header + format_flags(config)
             files.write_text(path / FLAGS_FILE, text)
-    except BaseException:
-        lock.close()
-        raise
-    return lock
+        yield
+
+
+def remove_outputs(folder: Path) -> None:
+    """Removes what tfcomp wrote into a run folder, but for its flags.
+
+    Files of the user stay: what the patterns do not name, and their folders.
+    """
+    for pattern in OUTPUTS:
+        for path in folder.glob(pattern):
+            if path.is_dir():  # parts of a checkpoint
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+
+    for pattern in OUTPUT_FOLDERS:
+        for path in folder.glob(pattern):
+            if path.is_dir() and not os.listdir(path):
+                path.rmdir()
 
 
 def find_finished(config: RunConfig) -> dict[str, Any] | None:

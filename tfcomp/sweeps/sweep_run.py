@@ -134,15 +134,18 @@ def make_sweep(values: dict[str, Any]) -> Sweep:
 
 def write_page(folder: Path, sweep: SweepNumbers) -> None:
     """Writes `figures/`, and the page that shows them."""
-    from tfcomp.figures.exhibits import save_exhibit
+    from tfcomp.figures.exhibits import save_exhibit, use_own_style
     from tfcomp.report.page import render_page
     from tfcomp.sweeps.sweep_page import make_page
 
-    answer, sections = make_page(sweep, folder)
     figures = files.make_subfolder(folder, "figures")
-    exhibits = [*answer.exhibits, *(e for s in sections for e in s.exhibits)]
-    for exhibit in exhibits:
-        save_exhibit(exhibit, figures)
+    with use_own_style():
+        answer, sections = make_page(sweep, folder)
+        exhibits = [*answer.exhibits]
+        for section in sections:
+            exhibits += section.exhibits
+        for exhibit in exhibits:
+            save_exhibit(exhibit, figures)
     shown = f"Sweep {sweep.title}", sweep.common, answer, sections, figures
     files.write_text(folder / PAGE, render_page(*shown, place="figures/"))
 

@@ -50,6 +50,8 @@ def train_and_evaluate(
         print(note)
     dataset = attach_examples(config, dataset)
     try_metrics(dataset)
+    if not prepared_models.is_shipped(config):
+        prepared_models.check_saving(config, dataset)
     header = textwrap.indent(describe_environment(), "# ")
     with run_folder.claim_run(config, header):
         folder = Path(config.run_dir)

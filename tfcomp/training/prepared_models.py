@@ -13,8 +13,17 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.process import count_cores, keep_freed_memory
+from tfcomp.config.errors import (
+    ConfigError,
+    RunError,
+    first_line,
+    is_exhausted,
+)
+from tfcomp.config.process import (
+    count_cores,
+    keep_freed_memory,
+    make_private_folder,
+)
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import DATASETS, Dataset
@@ -22,6 +31,7 @@ from tfcomp.metrics.traced_model import TracedModel
 from tfcomp.models import ENCODINGS, MODELS
 from tfcomp.models.acting_starts import find_background
 from tfcomp.models.stages import make_model
+from tfcomp.storage.run_folder import MODEL_FILE
 from tfcomp.training.fit import compile_model, count_steps
 
 
@@ -87,11 +97,8 @@ def prepare_models(
     key = json.dumps(config.identity() | {"seed": None, "ground": ground})
     # Taken out while in use, so that no other thread finds them.
     models = _kept.pop(key, None)
-    flags, tables = config.to_flags(), (DATASETS, MODELS, ENCODINGS)
-    targets = [t.get(str(flags[t.flag])).target for t in tables]
-    modules = [getattr(t, "func", t).__module__ for t in targets]
     # Parts of users may change under their names, as in a notebook.
-    is_ours = not config.plugins and all(m[:7] == "tfcomp." for m in modules)
+    is_ours = not config.plugins and is_shipped(config)
     others = list_traced() if is_ours else []
     _kept.clear()
     if models is None:
@@ -107,6 +114,59 @@ def prepare_models(
     yield models
     if is_ours:
         _kept[key] = models
+
+
+def is_shipped(config: RunConfig) -> bool:
+    """Checks whether dataset, decoder and encoding of a run are tfcomp's."""
+    flags = config.to_flags()
+    for table in (DATASETS, MODELS, ENCODINGS):
+        target = table.get(str(flags[table.flag])).target
+        function = getattr(target, "func", target)
+        if not function.__module__.startswith("tfcomp."):
+            return False
+    return True
+
+
+def check_saving(config: RunConfig, dataset: Dataset) -> None:
+    """Saves and loads an untrained network with parts of a user.
+
+    Training takes long, and its end is too late to find that the network
+    cannot be read again.
+
+    Raises:
+        RunError: The network cannot be saved or loaded; names the layer.
+    """
+    model = make_model(config, dataset, "float32")
+    subject = f"--model={config.model.model}"
+    if getattr(model, "inputs", None) is None:
+        raise RunError(
+            f"{subject} must build keras.Model(inputs, outputs), it builds a "
+            f"{type(model).__name__}"
+        )
+
+    try:
+        with make_private_folder() as folder:
+            model.save(folder / MODEL_FILE)
+            keras.models.load_model(folder / MODEL_FILE)
+    except Exception as error:  # Keras has errors of many kinds
+        if is_exhausted(error):
+            raise
+        layer, reason = _find_unsaved_layer(model) or ("", error)
+        place = f"its layer {layer} " if layer else ""
+        rule = "cannot be saved and loaded again"
+        raise RunError(
+            f"{subject}: {place}{rule} ({first_line(reason)})"
+        ) from error
+
+
+def _find_unsaved_layer(model: keras.Model) -> tuple[str, Exception] | None:
+    for layer in model.layers:
+        try:
+            content = keras.saving.serialize_keras_object(layer)
+            keras.saving.deserialize_keras_object(content)
+        except Exception as error:  # of the user's class, too
+            return f"{layer.name!r} ({type(layer).__name__})", error
+    return None
 
 
 def list_traced() -> list[TracedModel]:

@@ -6,8 +6,10 @@ TensorBoard smooths curves: the last of a few points is drawn far from its value
 `answer/errors` has their curve.
 """
 
+import contextlib
 import math
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +20,17 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.plugins.hparams import api as hparams
 from tensorboard.plugins.scalar.summary_v2 import scalar_pb
 
+from tfcomp.config.errors import describe_plugin_error, is_exhausted
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.grid_maps import list_curves
 from tfcomp.figures import layout, pictures
 from tfcomp.figures.curve_plots import draw_curves
-from tfcomp.figures.exhibits import figure_to_array, stack_to_png
+from tfcomp.figures.exhibits import (
+    figure_to_array,
+    stack_to_png,
+    use_own_style,
+)
 from tfcomp.metrics.embeddings import EmbeddingAnalysis
 from tfcomp.metrics.point_scores import Evaluation
 from tfcomp.metrics.registry import list_metrics
@@ -96,7 +103,7 @@ class RunSummaries:
         dataset, splits = self._dataset, self._dataset.splits
         subsets = {"id": splits.is_id, "ood": splits.is_ood}
         names = [name for name, chosen in subsets.items() if chosen.any()]
-        with self._writer.as_default(step=epoch), layout.fit_width(*CARD):
+        with self._draw_cards(epoch):
             errors = self._draw_errors(epoch, evaluation, history)
             write_figure("answer/errors", errors)
             for name in names:
@@ -115,15 +122,32 @@ class RunSummaries:
                 figure = pictures.picture_error_curve(dataset, evaluation)
                 write_figure("answer/curve", figure)
         if epoch == self._config.training.epochs:
-            samples = []
-            for name in names:
-                title = f"{self._config.run_name}, {name.upper()}"
-                figure = pictures.picture_samples(
-                    dataset, evaluation, name, title
-                )
-                samples.append(figure_to_array(figure))
-            path = Path(self._config.run_dir, SAMPLES_FILE)
-            write_bytes(path, stack_to_png(samples))
+            with go_on_without_pictures("samples"), use_own_style():
+                self._write_samples(evaluation, names)
+
+    def _write_samples(
+        self, evaluation: Evaluation, names: Sequence[str]
+    ) -> None:
+        samples = []
+        for name in names:
+            title = f"{self._config.run_name}, {name.upper()}"
+            figure = pictures.picture_samples(
+                self._dataset, evaluation, name, title
+            )
+            samples.append(figure_to_array(figure))
+        path = Path(self._config.run_dir, SAMPLES_FILE)
+        write_bytes(path, stack_to_png(samples))
+
+    @contextlib.contextmanager
+    def _draw_cards(self, epoch: int) -> Iterator[None]:
+        """Makes figures of the block fit TensorBoard's cards."""
+        with (
+            go_on_without_pictures(f"epoch {epoch}"),
+            self._writer.as_default(step=epoch),
+            use_own_style(),
+            layout.fit_width(*CARD),
+        ):
+            yield
 
     def _draw_errors(
         self,
@@ -154,7 +178,7 @@ class RunSummaries:
             return
         centered = pictures.center_volumes(analysis.log_volume)
         largest = pictures.find_largest(centered)
-        with self._writer.as_default(step=epoch), layout.fit_width(*CARD):
+        with self._draw_cards(epoch):
             for stage, values in analysis.log_volume.items():
                 named = {f"log volume, {stage}": values}
                 figure = pictures.picture_volumes(
@@ -187,7 +211,7 @@ class RunSummaries:
         self.write_scalars(epoch, numbers, self._config.eval_every)
         if not (drawn and self._config.pictures):
             return
-        with self._writer.as_default(step=epoch), layout.fit_width(*CARD):
+        with self._draw_cards(epoch):
             for name, embedding in embeddings.items():
                 factor = self._dataset.space[name]
                 figures = pictures.picture_embedding(factor, embedding)
@@ -196,6 +220,22 @@ class RunSummaries:
 
     def close(self) -> None:
         self._writer.close()
+
+
+@contextlib.contextmanager
+def go_on_without_pictures(subject: str) -> Iterator[None]:
+    """Makes a picture that fails a note: the numbers of a run are kept.
+
+    Raises:
+        OSError, MemoryError: There is no room left, for numbers either.
+    """
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, MemoryError) or is_exhausted(error):
+            raise
+        reason = describe_plugin_error(error)
+        print(f"note: no pictures of {subject}: {reason}", file=sys.stderr)
 
 
 def write_figure(tag: str, figure: Figure) -> None:
