@@ -15,7 +15,7 @@ __version__ = "0.4.0"
 
 # Public names by module. Their types are in `__init__.pyi`.
 _LAZY = {
-    "api": "describe_run judge_claims list_published run_sweep train_run",
+    "api": "describe_run judge_claims run_sweep train_run",
     "config.errors": "ConfigError RunError",
     "config.plugins": "register_callback",
     "config.run_config": "RunConfig",
@@ -26,6 +26,7 @@ _LAZY = {
     "report.representations": "evaluate_embeddings evaluate_encoder",
     "report.page": "register_section",
     "report.table_plots": "plot_curves plot_scores",
+    "storage.published_models": "list_published",
     "studies.paper.command": "plot_paper",
     "evaluation.readers": "Reader train_reader",
     "evaluation.metrics": "register_measure",

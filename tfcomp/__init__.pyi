@@ -1,7 +1,6 @@
 # What `import tfcomp` offers, for type checkers; `__init__.py` has where it is.
 from tfcomp.api import describe_run as describe_run
 from tfcomp.api import judge_claims as judge_claims
-from tfcomp.api import list_published as list_published
 from tfcomp.api import run_sweep as run_sweep
 from tfcomp.api import train_run as train_run
 from tfcomp.config.errors import ConfigError as ConfigError
@@ -25,6 +24,7 @@ from tfcomp.report.representations import (
 from tfcomp.report.representations import evaluate_encoder as evaluate_encoder
 from tfcomp.report.table_plots import plot_curves as plot_curves
 from tfcomp.report.table_plots import plot_scores as plot_scores
+from tfcomp.storage.published_models import list_published as list_published
 from tfcomp.studies.paper.command import plot_paper as plot_paper
 from tfcomp.tables import load_sweep as load_sweep
 from tfcomp.tables import read_runs as read_runs

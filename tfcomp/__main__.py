@@ -9,7 +9,7 @@ from tfcomp.config.errors import RunError, suggest
 
 COMMANDS = (
     "train analyze compare measure sweep solvable embeddings materialize "
-    "export published study"
+    "export study"
 ).split()
 
 

@@ -16,7 +16,6 @@ from tfcomp import sweep, train
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config, parse_flags
-from tfcomp.storage import published_folder
 
 if TYPE_CHECKING:
     from tfcomp.report.model_report import ModelReport
@@ -120,15 +119,6 @@ def judge_claims(*runs: str | Path) -> list[ClaimResult]:
     from tfcomp.studies.claims.evidence import read_some_evidence
 
     return judge(read_some_evidence(",".join(map(str, runs))))
-
-
-def list_published(source: str = "") -> list[str]:
-    """Returns the names of published models, for `load_published`.
-
-    Args:
-        source: Their folder, as in `load_published`.
-    """
-    return [model.name for model in published_folder.list_published(source)]
 
 
 def _format_arguments(

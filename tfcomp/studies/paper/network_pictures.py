@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from tfcomp.datasets.views import make_map, restore
-from tfcomp.evaluation.loading import load_published_run, load_run
+from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.pictures import (
     choose_spread,
     describe_points,
@@ -25,7 +25,6 @@ from tfcomp.report import gap_section, kernel_section, stage_section
 from tfcomp.report.page import make_exhibit
 from tfcomp.report.part_section import show_embedding, try_umap
 from tfcomp.report.run_section import make_landscapes, make_output_rows
-from tfcomp.storage.published_folder import WEIGHTS_FILE
 from tfcomp.studies.paper.paper_figure import Drawer, Drawn, PaperFigure
 
 # Networks in memory at a time; the figures on depth compare ten.
@@ -73,8 +72,6 @@ def load_networks(
 
 @functools.lru_cache(MAX_NETWORKS)
 def _load(folder: Path) -> RunAnalysis:
-    if Path(folder, WEIGHTS_FILE).exists():
-        return RunAnalysis(load_published_run(folder.name, str(folder.parent)))
     return RunAnalysis(load_run(folder))
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfcomp.storage.published_folder import WEIGHTS_FILE
 from tfcomp.storage.run_folder import MODEL_FILE
 from tfcomp.studies.claims import cases
 from tfcomp.studies.claims.claim import select_fitted
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 EXTENT = ("--first_seed=100", "--seeds=5")
-WEIGHTS = (MODEL_FILE, WEIGHTS_FILE)  # of runs, and of published models
 NEED_NETWORKS = {"each", "rows"}  # kinds of pictures; others need scores
 Drawn = Mapping[str, "Figure"]  # by caption
 Drawer = Callable[..., Drawn]
@@ -98,8 +96,7 @@ class PaperFigure:
             label: Path(run["folder"])
             for label, group in self.groups.items()
             for run in reversed(list(group.runs.values()))
-            if run["folder"]
-            and any(Path(run["folder"], name).exists() for name in WEIGHTS)
+            if run["folder"] and Path(run["folder"], MODEL_FILE).exists()
         }
 
 
