@@ -24,7 +24,7 @@ from tfcomp.config.errors import RunError, first_line
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.building import make_dataset
-from tfcomp.datasets.data_card import CARD_FILE, format_data_card
+from tfcomp.datasets.card import CARD_FILE, format_data_card
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.tfds_tables import check_features
 from tfcomp.storage.code_version import compute_code_version
