@@ -60,11 +60,7 @@ def materialize(
                 dataset = dataset or make_dataset(config)
                 if not (folder / INFO_FILE).is_file():
                     _write(config, dataset, parent)
-                settings, data = select_settings(config), config.data.data
-                if data:  # without the folders of this machine
-                    is_file = not data.startswith(TFDS)
-                    settings["data"] = Path(data).name if is_file else data
-                card = format_data_card(dataset, settings)
+                card = format_data_card(dataset, _select_flags(config))
                 write_text(folder / CARD_FILE, card)
     except OSError as error:
         rule = "must be a folder that can be written"
@@ -136,6 +132,17 @@ def select_settings(config: RunConfig) -> dict[str, Any]:
         settings["seed"] = config.training.seed
     plugins = {"plugins": config.plugins} if config.plugins else {}
     return settings | plugins | config.own
+
+
+def _select_flags(config: RunConfig) -> dict[str, Any]:
+    """Returns the flags of the card, without folders of this machine."""
+    flags = select_settings(config)
+    data = config.data.data
+    if data.startswith(TFDS):
+        flags["data"] = data
+    elif data:
+        flags["data"] = Path(data).name
+    return flags
 
 
 def name_examples(config: RunConfig) -> str:
