@@ -152,7 +152,6 @@ WRITERS = ("write_text", "write_bytes", "savez", "savez_compressed", "copytree")
 ALLOWED = {
     "tfcomp/storage/files.py",
     "tfcomp/analysis/manifolds.py",  # np.savez, in memory
-    "tfcomp/evaluation/loading.py",  # np.savez, in memory
     "tfcomp/figures/exhibits.py",  # a figure, where a user saves it
     "tfcomp/evaluation/kept_outputs.py",  # np.savez in a `write_whole`
     "pipelines/steps/canary.py",  # a new temporary folder
