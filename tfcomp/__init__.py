@@ -15,7 +15,7 @@ __version__ = "0.4.0"
 
 # Public names by module. Their types are in `__init__.pyi`.
 _LAZY = {
-    "api": "describe_run list_published run_sweep train_run",
+    "api": "describe_run run_sweep train_run",
     "config.errors": "ConfigError RunError",
     "config.plugins": "register_callback",
     "config.run_config": "RunConfig",
@@ -28,6 +28,7 @@ _LAZY = {
     "report.table_plots": "plot_curves plot_scores",
     "representations.readers": "Reader train_reader",
     "metrics.registry": "register_measure",
+    "storage.published_models": "list_published",
     "tables": "load_sweep read_runs",
 }
 _WITH_TENSORFLOW = (

@@ -8,8 +8,7 @@ from tfcomp.config import command
 from tfcomp.config.errors import RunError, suggest
 
 COMMANDS = (
-    "train analyze compare measure sweep solvable embeddings materialize "
-    "export published"
+    "train analyze compare measure sweep solvable embeddings materialize export"
 ).split()
 
 

@@ -16,7 +16,6 @@ from tfcomp import sweep, train
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config, parse_flags
-from tfcomp.storage import published_folder
 
 if TYPE_CHECKING:
     from tfcomp.report.model_report import ModelReport
@@ -107,15 +106,6 @@ def run_sweep(
     if process.returncode not in (0, 1):
         raise RunError(line.strip().removeprefix("error: ") or "tfcomp.sweep")
     return folder
-
-
-def list_published(source: str = "") -> list[str]:
-    """Returns the names of published models, for `load_published`.
-
-    Args:
-        source: Their folder, as in `load_published`.
-    """
-    return [model.name for model in published_folder.list_published(source)]
 
 
 def _format_arguments(

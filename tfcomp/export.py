@@ -2,7 +2,7 @@
 
     tfcomp export --run=tensorboard_logs/donut --format=onnx,litert
 
-writes <output>/<run>/<format>/ and a README.md that model hubs read.
+writes <output>/<run>/<format>/ and README.md, the card of the model.
 """
 
 import os
@@ -14,7 +14,8 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import split_names
-from tfcomp.storage.files import read_text, write_text
+from tfcomp.datasets.card import CARD_FILE, format_model_card
+from tfcomp.storage.files import write_text
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_folder import check_run
 from tfcomp.training.formats import FORMATS, check_formats, write_format
@@ -42,18 +43,17 @@ def export_formats(settings: dict[str, Any]) -> int:
     check_formats(names)
     with start_tensorflow():
         from tfcomp.models.loading import load_run
-        from tfcomp.training.export import format_hub_card
 
-        run, readme = load_run(path), folder / "README.md"
-        flags = format_hub_card(run, []).partition("## Settings")[2]
-        if readme.exists() and flags.strip() not in read_text(readme):
-            rule = f"must be another folder: {folder} has another run's models"
-            raise ConfigError("output", rule, settings["output"])
+        run = load_run(path)
         for name in names:
             print(f"{name:12}{write_format(run, name, folder)}")
-        calls = [FORMATS[n]["call"] for n in FORMATS if (folder / n).exists()]
-        write_text(readme, format_hub_card(run, calls))
-    print(f"\nto upload: {folder}")
+
+        # Formats of earlier calls stay in the folder, and in the card.
+        written = [name for name in FORMATS if (folder / name).exists()]
+        calls = [FORMATS[name]["call"] for name in written]
+        card = format_model_card(run.config, run.dataset, run.metrics, calls)
+        write_text(folder / CARD_FILE, card)
+    print(f"{'card':12}{folder / CARD_FILE}")
     return 0
 
 

@@ -21,12 +21,11 @@ from tfcomp.figures.pictures import (
 )
 from tfcomp.figures.unit_plots import draw_tuning
 from tfcomp.metrics.run_analysis import RunAnalysis
-from tfcomp.models.loading import load_published_run, load_run
+from tfcomp.models.loading import load_run
 from tfcomp.report import gap_section, kernel_section, stage_section
 from tfcomp.report.page import make_exhibit
 from tfcomp.report.part_section import show_embedding, try_umap
 from tfcomp.report.run_section import make_landscapes, make_output_rows
-from tfcomp.storage.published_folder import WEIGHTS_FILE
 
 # Networks in memory at a time; the figures on depth compare ten.
 MAX_NETWORKS = 10
@@ -73,10 +72,6 @@ def load_networks(
 
 @functools.lru_cache(MAX_NETWORKS)
 def _load(folder: Path) -> RunAnalysis:
-    if Path(folder, WEIGHTS_FILE).exists():
-        return RunAnalysis.of_run(
-            load_published_run(folder.name, str(folder.parent))
-        )
     return RunAnalysis.of_run(load_run(folder))
 
 

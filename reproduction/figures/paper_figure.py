@@ -14,14 +14,12 @@ from reproduction.claims.claim import select_fitted
 from reproduction.claims.evidence import Evidence
 from reproduction.groups import Group
 from reproduction.selection import Setting, list_families, read_setting
-from tfcomp.storage.published_folder import WEIGHTS_FILE
 from tfcomp.storage.run_folder import MODEL_FILE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 EXTENT = ("--first_seed=100", "--seeds=5")
-WEIGHTS = (MODEL_FILE, WEIGHTS_FILE)  # of runs, and of published models
 NEED_NETWORKS = {"each", "rows"}  # kinds of pictures; others need scores
 Drawn = Mapping[str, "Figure"]  # by caption
 Drawer = Callable[..., Drawn]
@@ -98,8 +96,7 @@ class PaperFigure:
             label: Path(run["folder"])
             for label, group in self.groups.items()
             for run in reversed(list(group.runs.values()))
-            if run["folder"]
-            and any(Path(run["folder"], name).exists() for name in WEIGHTS)
+            if run["folder"] and Path(run["folder"], MODEL_FILE).exists()
         }
 
 

@@ -1,23 +1,17 @@
 """Examples on disk: the same bits as rendering, and clear refusals."""
 
 import dataclasses
-import hashlib
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-import tensorflow_datasets as tfds
-import yaml
 
-from tfcomp.config import own_settings
 from tfcomp.config.errors import RunError
 from tfcomp.config.own_settings import OwnSettings
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset, materialized
 from tfcomp.datasets.batches import make_batches
-from tfcomp.datasets.data_card import count_bytes, hash_images
 from tfcomp.datasets.materialized import (
     attach_examples,
     load_split,
@@ -126,70 +120,3 @@ def test_other_and_damaged_examples_are_refused(
     with pytest.raises(RunError, match="cannot be .* remove it") as caught:
         attach(stored)
     assert "\n" not in str(caught.value)
-
-
-# Cards
-
-
-def test_the_hash_is_that_of_rounded_pixels_in_the_order_of_the_grid() -> None:
-    dataset = make_dataset(parse(*BUMPS, "--sigma=1.5"))
-    grid = [(x, y) for x in range(8) for y in range(8)]  # y is faster
-    images = np.zeros((64, 8, 8))
-    for image, (x, y) in zip(images, grid, strict=True):
-        for row in range(8):
-            for column in range(8):
-                distance = (row - y) ** 2 + (column - x) ** 2
-                image[row, column] = np.exp(-distance / (2 * 1.5**2))
-    pixels = np.floor(255 * images + 0.5).astype(np.uint8)
-    assert hash_images(dataset) == hashlib.sha256(pixels.tobytes()).hexdigest()
-    assert count_bytes(dataset) == pixels.nbytes
-
-
-def test_the_card_beside_examples_has_a_check_that_can_fail(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(own_settings, "_DECLARED", {})
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "declares.py").write_text(
-        "from tfcomp.config.own_settings import declare_setting\n"
-        "declare_setting('petals', 5, 'Petals.')\n"
-    )
-    config = parse(*BUMPS, "--plugins=declares", "--petals=7")
-    card = (materialize(config, tmp_path / "out") / "README.md").read_text()
-    check = re.findall(r"```python\n(.*?)```", card, re.DOTALL)[1]
-    exec(check, {})
-    other = check.replace("'grid_size': 8", "'grid_size': 9")
-    assert other != check
-    with pytest.raises(AssertionError):
-        exec(other, {})
-    assert "| train | 60 |" in card and "| ood | 4 |" in card
-    assert "- x: 8 values from 0 to 7 px" in card
-    header = yaml.safe_load(card.split("---\n", 2)[1])
-    assert header["pretty_name"].startswith("gaussian_bumps, square:3-4")
-    assert header["license"] == "mit" and len(header["tags"]) == 2
-    assert header["size_categories"] == ["n<1K"]
-
-
-def test_the_card_of_a_table_says_what_is_in_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also of several images of a combination, and of a control."""
-    images = np.random.default_rng(0).random((18, 4, 4))
-    classes = np.argwhere(np.ones((3, 3, 2)))
-    members = {"images": images, "classes": classes, "names": ["a", "b", "c"]}
-    np.savez(tmp_path / "own.npz", **members)
-    flags = ["--dataset=table", f"--data={tmp_path / 'own.npz'}", "--model=mlp"]
-    flags += ["--factors=a,b", "--region=a:2,b:2"]
-    config = parse(*flags, "--train_all")
-    folder = materialize(config, tmp_path)
-    card = (folder / "README.md").read_text()
-    assert "outside and inside of the region" in card
-    assert "held out" not in card
-    assert "must not see" not in card and "are means over" in card
-    assert str(tmp_path) not in card and "\n.\n" not in card
-    monkeypatch.chdir(tmp_path)
-    exec(re.findall(r"```python\n(.*?)```", card, re.DOTALL)[1], {})
-    stored = tfds.builder_from_directory(folder).as_dataset(split="train")
-    held_out = [e["is_ood"] for e in stored.as_numpy_iterator()]
-    assert len(held_out) == 18 and held_out[-2:] == [True, True]
-    assert sum(held_out) == 2

@@ -78,7 +78,7 @@ def test_every_command_can_be_typed() -> None:
     sources = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     for source in [*sources, *SHIPPED.rglob("*.flags")]:
         for words in list_commands(source):
-            if words in (["study"], ["published"]) or "--help" in words:
+            if words == ["study"] or "--help" in words:
                 continue
             count += 1
             try:

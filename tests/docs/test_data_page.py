@@ -4,11 +4,14 @@ With `UPDATE_PAGES=1` in the environment, the slow test writes the page.
 """
 
 import functools
+import hashlib
 import itertools
 import json
+import math
 import os
 import re
 
+import numpy as np
 import pytest
 
 from tests.docs.page_blocks import ROOT
@@ -17,7 +20,8 @@ from tfcomp.config.flagfiles import SHIPPED
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import DATASETS, make_dataset
-from tfcomp.datasets.data_card import count_bytes, describe_factor, hash_images
+from tfcomp.datasets.card import describe_factor
+from tfcomp.datasets.dataset import Dataset
 
 PAGE = ROOT / "docs" / "data.md"
 BEGIN = "<!-- made from the flagfiles by tests/docs -->\n"
@@ -53,6 +57,19 @@ def read_config(name: str) -> RunConfig:
 def list_stems() -> list[str]:
     """The first flagfile of each group of equal images."""
     return [names[0] for names in group_flagfiles().values()]
+
+
+def count_bytes(dataset: Dataset) -> int:
+    """The bytes of the images of all combinations, as uint8."""
+    return len(dataset.splits.all.factors) * math.prod(dataset.image_shape)
+
+
+def hash_images(dataset: Dataset) -> str:
+    """The SHA-256 that the page defines."""
+    digest = hashlib.sha256()
+    for images in dataset.render_parts(dataset.splits.all.factors):
+        digest.update(np.rint(255 * images).astype(np.uint8).tobytes())
+    return digest.hexdigest()
 
 
 def format_section(names: list[str], digest: str) -> str:

@@ -175,7 +175,6 @@ ALLOWED = {
     "tfcomp/storage/files.py",
     "tfcomp/config/process.py",  # the folders that matplotlib makes
     "tfcomp/analysis/manifolds.py",  # np.savez, in memory
-    "tfcomp/evaluation/loading.py",  # np.savez, in memory
     "tfcomp/figures/exhibits.py",  # a figure, where a user saves it
     "tfcomp/evaluation/kept_outputs.py",  # np.savez in a `write_whole`
     "pipelines/steps/canary.py",  # a new temporary folder

@@ -15,21 +15,18 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-import yaml
 
-import tfcomp
 from tests.conftest import make_smoke_config
 from tfcomp import export
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import Factor, FactorSpace, make_dataset
+from tfcomp.datasets import make_dataset
 from tfcomp.metrics.jacobians import compute_stage_jacobians
 from tfcomp.models.loading import LoadedRun, load_run
 from tfcomp.models.stages import make_model, make_stage_model
 from tfcomp.storage.output_folders import list_versions
-from tfcomp.storage.run_folder import read_metrics
 from tfcomp.training import formats
-from tfcomp.training.export import export_model, format_card, format_hub_card
+from tfcomp.training.export import export_model
 from tfcomp.training.formats import FORMATS, write_format
 
 
@@ -86,21 +83,24 @@ def test_a_renamed_run_replaces_no_export_of_another(
         flags = [f"--run={tmp_path / name}/.", f"--output={tmp_path / 'out'}"]
         assert export.main(["export", *flags, "--format=keras"]) == 0
     assert sorted(os.listdir(tmp_path / "out")) == ["new", "old"]
-    readme = tmp_path / "out/new/README.md"  # of a run with another seed
-    readme.write_text(readme.read_text().replace("--seed=", "--seed=9"))
-    with pytest.raises(ConfigError, match="another run's models"):
-        export.main(["export", *flags, "--format=keras"])
 
 
-def test_readme_has_the_scores(run: LoadedRun, exports: Path) -> None:
-    _, header, card = (exports / "README.md").read_text().split("---\n", 2)
-    (model,) = yaml.safe_load(header)["model-index"]
-    for result in model["results"]:
-        scores = run.metrics[result["dataset"]["split"]]
-        for metric in result["metrics"]:
-            assert metric["value"] == scores[metric["type"]]
-    assert {r["dataset"]["split"] for r in model["results"]} >= {"id", "ood"}
+def test_the_card_calls_all_formats_in_the_folder(exports: Path) -> None:
+    card = (exports / "README.md").read_text()
     assert all(FORMATS[name]["call"] in card for name in list_writable())
+
+
+def test_the_card_of_a_saved_model_calls_its_signatures(
+    smoke_run: RunConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    version = list_versions(smoke_run.export_path)[-1]
+    monkeypatch.chdir(version)
+    names: dict[str, Any] = {}
+    card = (version / "README.md").read_text()
+    for block in re.findall(r"```python\n(.*?)```", card, re.DOTALL):
+        exec(block, names)
+    assert names["image"].shape == (1, 12, 12, 1)
+    assert set(names["geometry"]) == set(names["stages"])
 
 
 def test_unknown_formats_and_packages(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,49 +191,6 @@ def test_geometry_is_semidefinite(smoke_run, saved, run) -> None:
         assert values.min() >= -1e-6 * values.max()
         slow = np.einsum("bki,bkj->bij", jacobians[stage], jacobians[stage])
         np.testing.assert_allclose(metric, slow, rtol=1e-4, atol=1e-6)
-
-
-def test_nulls_in_metrics_are_no_traceback(smoke_run) -> None:
-    metrics = read_metrics(Path(smoke_run.run_dir))
-    empty = keras.tree.map_structure(lambda _: None, metrics)
-    assert "# smoke" in format_card(smoke_run, make_dataset(smoke_run), empty)
-
-
-def test_card_of_a_control_holds_nothing_out(smoke_run: RunConfig) -> None:
-    data = dataclasses.replace(smoke_run.data, train_all=True)
-    scores = read_metrics(Path(smoke_run.run_dir))
-    for config in (smoke_run, dataclasses.replace(smoke_run, data=data)):
-        card = " ".join(format_card(config, make_dataset(config), {}).split())
-        is_control = config.data.train_all
-        assert ("was held out from training" in card) != is_control
-        assert ("that it never saw" in card) != is_control
-        assert ("training included the region" in card) == is_control
-        run = LoadedRun(None, config, make_dataset(config), None, scores, "")
-        hub = format_hub_card(run, []).split("\n---\n")[0]
-        assert ("held out" in hub) != is_control
-    part = dataclasses.replace(data, num_train=5)
-    config = dataclasses.replace(smoke_run, data=part, eval_points=50)
-    card = format_card(config, make_dataset(config), {})
-    assert "which it may have seen a part" in card and "sample of 50" in card
-    data = dataclasses.replace(smoke_run.data, region="none")
-    config = dataclasses.replace(smoke_run, data=data)
-    card = format_card(config, make_dataset(config), {})
-    assert "Nothing was held out" in card and "The OOD scores" not in card
-
-
-def test_factors_of_a_card_are_the_ones_of_the_data(smoke_run) -> None:
-    images = np.eye(4, dtype=np.float32).reshape(4, 2, 2)
-    options = {"levels": [None, ["a|b", "c"]], "kinds": ["periodic:4", None]}
-    table = tfcomp.FactorTable(images, [*np.ndindex(2, 2)], **options)
-    data = tfcomp.evaluate(table.draw, table, "none").dataset
-    parts = r"| a\|b, c |", "| 2 | 0 | 2 |", "[n, 1, 1]: ordered factors"
-    assert all(part in format_card(smoke_run, data, {}) for part in parts)
-    small = FactorSpace((Factor("x", 3, 0.02, 0.04),))
-    data = dataclasses.replace(data, space=small)
-    shares, copies = {"values": 0.9997}, {"num_held_out": 4, "num_copies": 3}
-    card = format_card(smoke_run, data, {"coverage": shares, "copies": copies})
-    assert "[[0.02]]" in card and "covered over 99.9 % of values" in card
-    assert "Copies: 3 of 4 held-out images" in card
 
 
 def test_versions_are_numbered_and_not_repeated(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from tfcomp.config.errors import RunError, first_line
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.building import make_dataset
-from tfcomp.datasets.data_card import CARD_FILE, format_data_card
+from tfcomp.datasets.card import CARD_FILE, format_data_card
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.tfds_tables import check_features
 from tfcomp.storage.code_version import compute_code_version
@@ -61,11 +61,7 @@ def materialize(
                 dataset = dataset or make_dataset(config)
                 if not (folder / INFO_FILE).is_file():
                     _write(config, dataset, parent)
-                settings, data = select_settings(config), config.data.data
-                if data:  # without the folders of this machine
-                    is_file = not data.startswith(TFDS)
-                    settings["data"] = Path(data).name if is_file else data
-                card = format_data_card(dataset, settings)
+                card = format_data_card(dataset, _select_flags(config))
                 write_text(folder / CARD_FILE, card)
     except OSError as error:
         rule = "must be a folder that can be written"
@@ -137,6 +133,17 @@ def select_settings(config: RunConfig) -> dict[str, Any]:
         settings["seed"] = config.training.seed
     plugins = {"plugins": config.plugins} if config.plugins else {}
     return settings | plugins | config.own
+
+
+def _select_flags(config: RunConfig) -> dict[str, Any]:
+    """Returns the flags of the card, without folders of this machine."""
+    flags = select_settings(config)
+    data = config.data.data
+    if data.startswith(TFDS):
+        flags["data"] = data
+    elif data:
+        flags["data"] = Path(data).name
+    return flags
 
 
 def name_examples(config: RunConfig) -> str:

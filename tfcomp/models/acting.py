@@ -30,15 +30,6 @@ def list_transforms(model: keras.Model) -> tuple[FactorTransforms, ...]:
     return tuple(x for x in model.layers if isinstance(x, FactorTransforms))
 
 
-def clear_candidates(model: keras.Model) -> None:
-    """Sets the weights of all candidates but the chosen one to zero."""
-    for layer in list_transforms(model):
-        chosen = np.arange(layer.candidates) == int(layer.chosen.numpy())
-        for part in (layer.base, layer.moves, layer.kept):
-            for weight in part.values():
-                weight.assign(tf.where(chosen[:, None, None], weight, 0.0))
-
-
 def measure_pose_terms(model: keras.Model) -> dict[str, dict[str, float]]:
     """Returns the pose terms in use, with their root mean square, by factor."""
     layers = list_transforms(model)

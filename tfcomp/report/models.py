@@ -21,6 +21,7 @@ from tfcomp.report.model_report import ModelReport, Scores
 from tfcomp.report.report_build import build_report
 from tfcomp.report.run_exhibits import find_analysis
 from tfcomp.representations.readers import Reader, list_readings
+from tfcomp.storage.published_models import find_published
 
 
 def load_run(path: str | Path) -> ModelReport:
@@ -33,25 +34,24 @@ def load_run(path: str | Path) -> ModelReport:
     return ModelReport(loading.load_run(path))
 
 
-def load_published(
-    name: str, source: str = "", sha256: str = ""
-) -> ModelReport:
-    """Loads a published model; `tfcomp.list_published()` has the names.
+def load_published(name: str, source: str | Path = "") -> ModelReport:
+    """Loads a published model, as `load_run` loads a run.
 
     Args:
-        name: As `sprites/acting/montero_range`; empty if the source is the
-            folder of one model.
-        source: A folder of published models. By default
-            `saved_models/published` of the working directory, else of the
-            clone that tfcomp runs from.
-        sha256: The hash of its `SHA256SUMS`, for a source that is not trusted.
+        name: As `sprites/acting/montero_range`; `tfcomp.list_published()` has
+            the names.
+        source: A folder of such models. The default is `saved_models/published`
+            of the working directory, else of the clone that tfcomp runs from.
 
     Raises:
-        RunError: If there is no such model, or a file is damaged, not the one
-            that was published, or asks for code.
-        ConfigError: If the name cannot be one.
+        RunError: If there is no such model, or a file is damaged.
+
+    Example:
+        >>> run = tfcomp.load_published("bumps/additive/corner_9")
+        >>> run.draw(x=3, y=4).shape
+        (16, 16, 1)
     """
-    return ModelReport(loading.load_published_run(name, source, sha256))
+    return load_run(find_published(name, source))
 
 
 def evaluate(

@@ -7,7 +7,7 @@
     geometry          factors [n, F] -> {stage: metric tensor [n, F, F]},
                       of the ordered factors alone
 
-`card.md` beside them describes the model; on hubs it is `README.md`.
+`README.md` beside them is the card of the model.
 """
 
 import hashlib
@@ -15,27 +15,27 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import keras
 import tensorflow as tf
-import yaml
 
-from tfcomp import __version__
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.notes import describe_copies, format_share
+from tfcomp.datasets.card import CARD_FILE, format_model_card
 from tfcomp.metrics.derivatives import choose_jacobian
 from tfcomp.metrics.jacobians import compute_stage_metrics
-from tfcomp.models.decoders.acting import describe_pose_terms
-from tfcomp.models.loading import LoadedRun
 from tfcomp.models.stages import make_stage_model
 from tfcomp.storage.output_folders import add_version
-from tfcomp.storage.run_folder import select_scores
 
-CARD_FILE = "card.md"
-TEMPLATE = Path(__file__).with_name("templates") / CARD_FILE
 # Hash of the architecture and the weights, in a version's folder.
 FINGERPRINT = Path("assets.extra") / "weights.sha256"
+# Python code of the card.
+CALL = """\
+import tensorflow as tf
+
+model = tf.saved_model.load(".")  # the folder of this file
+image = model.signatures["serving_default"](factors=factors)["image"]
+stages = model.signatures["activations"](factors=factors)
+geometry = model.signatures["geometry"](factors=factors)  # per stage"""
 
 
 def export_scored(
@@ -48,7 +48,7 @@ def export_scored(
 ) -> Path:
     """Exports a model with its card, by default to the run's export folder."""
     jacobian_fn = choose_jacobian(model, dataset, steps)
-    card = format_card(config, dataset, metrics)
+    card = format_model_card(config, dataset, metrics, [CALL])
     return export_model(model, folder or config.export_path, jacobian_fn, card)
 
 
@@ -117,68 +117,3 @@ def write_archive(
         setattr(archive, name, functions[name])
     archive.weights = [function.variables for function in functions.values()]
     tf.saved_model.save(archive, str(folder), functions)
-
-
-def format_card(
-    config: RunConfig,
-    dataset: Dataset,
-    metrics: Mapping[str, Any],
-    calls: Sequence[str] = (),
-) -> str:
-    """Formats the card, with code that calls formats or the SavedModel."""
-    environment = jinja2.Environment(
-        trim_blocks=True, keep_trailing_newline=True
-    )
-    environment.filters |= {"number": _format_number, "percent": _percent}
-    template = environment.from_string(TEMPLATE.read_text("utf-8"))
-    return template.render(
-        config=config,
-        dataset=dataset,
-        num_ood=int(dataset.splits.all.is_ood.sum()),
-        scores=select_scores(metrics),
-        metrics=metrics,
-        copies=describe_copies(metrics.get("copies", {})),
-        channels=describe_pose_terms(metrics.get("channels", {})),
-        version=__version__,
-        calls=calls,
-    )
-
-
-def _format_number(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, int | float) else "–"
-
-
-def _percent(share: object) -> str:
-    known = format_share(share) if isinstance(share, int | float) else "–"
-    return known.replace("%", " %")
-
-
-def format_hub_card(run: LoadedRun, calls: Sequence[str]) -> str:
-    """Formats the card below the header for hubs, which names no license."""
-    data, subsets = run.config.data, select_scores(run.metrics)
-    use = "trained on as a control" if data.train_all else "held out"
-    results = [
-        {
-            "task": {"type": "other", "name": "decoding of factors"},
-            "dataset": {
-                "type": f"tfcomp/{data.dataset}",
-                "name": f"{data.dataset}, {data.region} {use}",
-                "split": subset,
-            },
-            "metrics": [
-                {"type": name, "value": value}
-                for name, value in scores.items()
-                if value is not None
-            ],
-        }
-        for subset, scores in subsets.items()
-    ]
-    header = {
-        "library_name": "tfcomp",
-        "tags": ["tfcomp", "compositional-generalization", "decoder"],
-        "datasets": [f"tfcomp/{data.dataset}"],
-        "metrics": sorted({n for s in subsets.values() for n in s}),
-        "model-index": [{"name": run.name, "results": results}],
-    }
-    card = format_card(run.config, run.dataset, run.metrics, calls)
-    return f"---\n{yaml.safe_dump(header, sort_keys=False)}---\n\n{card}"
