@@ -13,11 +13,12 @@ import pytest
 
 import tfcomp
 from reproduction.groups import group_runs
+from reproduction.packing import write_pack
 from tfcomp import compare
 from tfcomp.storage import files
 from tfcomp.storage.files import DamagedFileError, read_xz
 from tfcomp.tables import read_results
-from tfcomp.tables.packs import KEYS, read_pack, write_pack
+from tfcomp.tables.packs import KEYS, read_pack
 from tfcomp.tables.read import Results
 
 ROOT = Path(__file__).parents[2]

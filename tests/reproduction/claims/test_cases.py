@@ -1,6 +1,10 @@
 """Runs that decide claims, and the code's part that is subtracted."""
 
 import pytest
+
+from reproduction.claims.evidence import Evidence
+from reproduction.claims.own_checks import choose_study, read_shift
+from reproduction.verdicts import Verdict
 from tests.reproduction.claims.planted import (
     DONUT_SEARCH,
     STRIPED,
@@ -15,10 +19,6 @@ from tests.reproduction.claims.planted import (
     set_scores,
     split_runs,
 )
-
-from reproduction.claims.evidence import Evidence
-from reproduction.claims.own_checks import choose_study, read_shift
-from reproduction.verdicts import Verdict
 
 FALLING = [1.0, 0.9, 0.8, 0.7, 0.6]
 OLD = "--epochs=25"

@@ -10,6 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from reproduction.claims import result_text, write_report
+from reproduction.claims.command import main
+from reproduction.claims.evidence import Evidence
 from tests.reproduction.claims.planted import (
     KINDS,
     Planted,
@@ -19,10 +23,6 @@ from tests.reproduction.claims.planted import (
     make_study,
     plant_claim,
 )
-
-from reproduction.claims import result_text, write_report
-from reproduction.claims.command import main
-from reproduction.claims.evidence import Evidence
 from tfcomp.config.errors import ConfigError, RunError
 
 COMMAND = "python -m a.command --runs='logs/*' <and> more"

@@ -1,6 +1,10 @@
 """Every claim gets every verdict from evidence that deserves it."""
 
 import pytest
+
+from reproduction.claims.controls import Kind, read_declarations
+from reproduction.claims.evidence import FIRST_SEED
+from reproduction.verdicts import Verdict
 from tests.reproduction.claims.planted import (
     BY_NAME,
     KINDS,
@@ -12,10 +16,6 @@ from tests.reproduction.claims.planted import (
     set_scores,
     split_runs,
 )
-
-from reproduction.claims.controls import Kind, read_declarations
-from reproduction.claims.evidence import FIRST_SEED
-from reproduction.verdicts import Verdict
 
 NAMES = list(BY_NAME)
 OF_RUNS = [name for name in NAMES if name != "C16"]

@@ -4,16 +4,6 @@ import dataclasses
 import itertools
 
 import pytest
-from tests.reproduction.claims.planted import (
-    BY_NAME,
-    DONUT_SEARCH,
-    Planted,
-    gather,
-    judge_evidence,
-    make_study,
-    plant_claim,
-    set_flags,
-)
 
 from reproduction.claims.cases import make_cnn
 from reproduction.claims.claim import FITTED, Check, Number
@@ -27,6 +17,16 @@ from reproduction.claims.evidence import (
 )
 from reproduction.claims.judgement import Claim
 from reproduction.verdicts import Verdict, above
+from tests.reproduction.claims.planted import (
+    BY_NAME,
+    DONUT_SEARCH,
+    Planted,
+    gather,
+    judge_evidence,
+    make_study,
+    plant_claim,
+    set_flags,
+)
 
 NAMES = list(BY_NAME)
 PLANNED = [n for n in NAMES if BY_NAME[n].fresh and n != "C16"]

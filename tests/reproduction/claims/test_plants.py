@@ -6,6 +6,9 @@ Each says what both columns must give.
 import dataclasses
 
 import pytest
+
+from reproduction.claims.evidence import FIRST_SEED, NEXT_SEED
+from reproduction.verdicts import Verdict
 from tests.reproduction.claims.planted import (
     BY_NAME,
     LOW_RANK,
@@ -23,9 +26,6 @@ from tests.reproduction.claims.planted import (
     set_scores,
     split_runs,
 )
-
-from reproduction.claims.evidence import FIRST_SEED, NEXT_SEED
-from reproduction.verdicts import Verdict
 
 REPRODUCED, REFUTED = Verdict.REPRODUCED, Verdict.REFUTED
 COUNTS = (0, 10, 50, 100)

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.reproduction.decoders.planted import Run, make_table
 
 from reproduction.decoders import cells
 from reproduction.decoders.command import main
+from tests.reproduction.decoders.planted import Run, make_table
 from tests.tables.test_read import write_run
 from tfcomp.config.errors import ConfigError
 

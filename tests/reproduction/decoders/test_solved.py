@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tests.reproduction.decoders.planted import Run, make_table
 
 from reproduction.decoders.report import write_splits
 from reproduction.decoders.splits import list_pairs, list_rows
+from tests.reproduction.decoders.planted import Run, make_table
 
 # Regions to their certified share.
 SHARES = {
