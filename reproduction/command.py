@@ -15,6 +15,7 @@ import functools
 import glob
 import importlib
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ PLAN_FLAGS = {
     "runs": ("", "Evidence with measured times of training."),
     "output": ("", "With --run, the folder for tables and figures."),
 }
-OTHER_FLAGS = {
+OTHER_FLAGS: dict[str, Mapping[str, tuple[Any, str]]] = {
     "With --pack, in place of these:": PACK_FLAGS,
     "With --plan or --run, and those of workers (tfcomp sweep --help):": (
         PLAN_FLAGS
