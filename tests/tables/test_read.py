@@ -179,7 +179,7 @@ def test_a_retired_flag_tells_no_runs_apart(tmp_path: Path) -> None:
     write_run(tmp_path / "old", "--seed=1", "--orthogonal=False")
     write_run(tmp_path / "new", "--seed=2")
     table = read_results([str(tmp_path)])
-    (group,) = table.groups
+    (group,) = group_runs(table.loaded)
     assert group.seeds == [1, 2]
     assert "orthogonal" not in table.runs
     # Else old runs could not be compared with new ones.
