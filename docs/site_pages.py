@@ -22,19 +22,29 @@ ROOT_PAGES = {
     "SECURITY.md": "security.md",
     "saved_models/published/README.md": "published.md",
 }
+# Histories and plans beside the evidence, and their folders in the site.
+EVIDENCE = {
+    "reproduction/evidence": "evidence",
+    "reproduction/decoders/evidence": "decoder_evidence",
+}
 
 
 def main() -> None:
     """Writes all pages to `build/pages`, from which the site is built."""
     if PAGES.exists():
         shutil.rmtree(PAGES)
-    # Evidence is no part of the site, but for its pages.
-    unseen = shutil.ignore_patterns("*.py", "*.xz", "__pycache__", "package_*")
+    unseen = shutil.ignore_patterns("*.py", "__pycache__", "package_*")
     shutil.copytree(ROOT / "docs", PAGES, ignore=unseen)
     for name, page in ROOT_PAGES.items():
         text = (ROOT / name).read_text("utf-8")
         text = re.sub(r"\]\((?:\.\./)*docs/", "](", text)
         (PAGES / page).write_text(text, "utf-8")
+    for folder, place in EVIDENCE.items():
+        (PAGES / place).mkdir()
+        for path in (ROOT / folder).glob("*.md"):
+            text = path.read_text("utf-8")
+            text = re.sub(r"\]\((?:\.\./)*docs/", "](../", text)
+            (PAGES / place / path.name).write_text(text, "utf-8")
     commands = describe_commands()
     (PAGES / "commands.md").write_text(commands, "utf-8")
     for page in PAGES.rglob("*.md"):
@@ -45,6 +55,9 @@ def lead_to_pages(markdown: str) -> str:
     """Leads links to files outside of `docs` to their pages."""
     for name, page in ROOT_PAGES.items():
         markdown = re.sub(rf"\]\((?:\.\./)?{name}", f"]({page}", markdown)
+    for folder, place in EVIDENCE.items():
+        link = rf"\]\((?:\.\./)?{folder}/"
+        markdown = re.sub(link, f"]({place}/", markdown)
     return markdown
 
 

@@ -1,4 +1,4 @@
-"""The flags that the commands of the campaign share.
+"""Judges finished runs, trains missing ones, or packs their evidence.
 
     python -m reproduction.claims --plan --runs=reproduction/evidence
     python -m reproduction.claims --run --workers=2 --output=report
@@ -15,6 +15,7 @@ import functools
 import glob
 import importlib
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,12 @@ PLAN_FLAGS = {
     "log_dir": ("tensorboard_logs", "The folder of its sweeps."),
     "runs": ("", "Evidence with measured times of training."),
     "output": ("", "With --run, the folder for tables and figures."),
+}
+OTHER_FLAGS: dict[str, Mapping[str, tuple[Any, str]]] = {
+    "With --pack, in place of these:": PACK_FLAGS,
+    "With --plan or --run, and those of workers (tfcomp sweep --help):": (
+        PLAN_FLAGS
+    ),
 }
 
 
@@ -57,9 +64,8 @@ def main(name: str, argv: list[str]) -> int:
         return command.Command(__doc__, lambda: values, follow)(program)
     status = _judge(name, program)
     if command.HELP & set(arguments):
-        values = make_flags(PACK_FLAGS | PLAN_FLAGS)
-        title = "\nFlags of every study, in place of these:"
-        print(command.format_help(title, values))
+        for title, table in OTHER_FLAGS.items():
+            print(f"\n{command.format_help(title, make_flags(table))}")
     return status
 
 

@@ -12,7 +12,6 @@ import pytest
 import tensorflow as tf
 
 import tfcomp
-from reproduction.claims.all_claims import CLAIMS
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
@@ -198,15 +197,6 @@ def test_a_run_from_its_description_to_its_scores(working_folder: Path) -> None:
         tfcomp.describe_run("smoke", width=0)
     with pytest.raises(RunError, match="did you mean depth"):
         tfcomp.describe_run("smoke", deptth=2)
-
-
-def test_claims_are_judged() -> None:
-    evidence = PAGES.with_name("evidence") / "hard_given.csv.xz"
-    results = tfcomp.judge_claims(evidence)
-    found = [result.claim.name for result in results]
-    assert found == [claim.name for claim in CLAIMS]
-    with pytest.raises(ConfigError, match="must name run folders"):
-        tfcomp.judge_claims()
 
 
 def test_documented_pytorch_decoder(

@@ -9,6 +9,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from reproduction import FLAGFILES
 from tfcomp import analyze, train
 from tfcomp.config.flagfiles import list_flagfiles
 
@@ -76,7 +77,8 @@ def test_quick_tests_are_of_every_package() -> None:
 def test_every_flagfile_is_listed() -> None:
     """Experiments in one table, those of other commands in their page."""
     pages = "".join(map(read_page, PAGES))
-    for name in list_flagfiles():
+    of_campaign = [path.name for path in FLAGFILES.glob("*.flags")]
+    for name in [*list_flagfiles(), *of_campaign]:
         if name.startswith(("sweep", "threshold")):
             assert f"{name}`" in pages or f"={name} " in pages, name
         else:
@@ -106,9 +108,11 @@ def list_anchors(text: str) -> set[str]:
 @pytest.mark.parametrize("page", PAGES)
 def test_modules_and_files_that_a_page_names_exist(page: str) -> None:
     text = read_page(page)
-    for name in re.findall(r"python -m ((?:tfcomp|pipelines)[\w.]*)", text):
+    modules = r"python -m ((?:tfcomp|pipelines|reproduction)[\w.]*)"
+    for name in re.findall(modules, text):
         assert importlib.util.find_spec(name), name
-    named = r"(?<![\w/])((?:tfcomp|pipelines|tests)/[\w/]+(?:\.\w+|/))"
+    packages = "tfcomp|pipelines|reproduction|tests"
+    named = rf"(?<![\w/])((?:{packages})/[\w/]+(?:(?:\.\w+)+|/))"
     for name in re.findall(named, text):
         assert (ROOT / name).exists(), name
 

@@ -208,7 +208,7 @@ def judge_claims(settings: dict[str, Any]) -> int:
     check_folder("output", settings["output"])
     evidence = read_some_evidence(settings["runs"])
     given = [f"--{name}={settings[name]}" for name in FLAGS]
-    line = shlex.join(["tfcomp", "study", "claims", *given])
+    line = shlex.join(["python", "-m", "reproduction.claims", *given])
     report = write_report(evidence, settings["output"], line)
     print(f"{'':4} {'as the paper':14} {'stricter test':14}")
     for result in report.results:

@@ -108,7 +108,9 @@ def write_figures(
     given = [
         f"--{name}={settings[name]}" for name in FLAGS if settings.get(name)
     ]
-    shown["command"] = shlex.join(["tfcomp", "study", "paper", *given])
+    shown["command"] = shlex.join(
+        ["python", "-m", "reproduction.figures", *given]
+    )
     write_text(output / "index.md", render_markdown(TEMPLATE, shown))
     return entries
 

@@ -22,6 +22,7 @@ import signal
 import sys
 import traceback
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -39,7 +40,6 @@ COMMANDS = {
         "run_missing",
         ["--flagfile=threshold_quick.flags", "--grid_sizes=8"],
     ),
-    "reproduction.prediction.command": ("find_table", [f"--runs={RUN}"]),
     "tfcomp.solvable": ("find_orders", ["--flagfile=smoke.flags"]),
     "tfcomp.materialize": ("", ["--flagfile=smoke", "--examples_dir=ex"]),
     "tfcomp.analyze": ("", [f"--run={RUN}"]),
@@ -51,10 +51,10 @@ COMMANDS = {
     "reproduction.claims.command": ("write_report", [f"--runs={RUN}"]),
     "tfcomp.export": ("", [f"--run={RUN}"]),
     "reproduction.decoders.command": ("", [f"--runs={RUN}"]),
-    # A word after the module only tells two lines of it apart.
-    "tfcomp.study pack": ("", ["claims", "--pack=packed", f"--runs={RUN}"]),
-    "tfcomp.study plan": ("", ["thresholds", "--plan"]),
-    "tfcomp.study run": ("", ["thresholds", "--run"]),
+    # The next word is a part of the campaign; others tell two lines apart.
+    "reproduction.command claims": ("", ["--pack=packed", f"--runs={RUN}"]),
+    "reproduction.command thresholds plan": ("", ["--plan"]),
+    "reproduction.command thresholds run": ("", ["--run"]),
     "tfcomp.__main__ train": ("", ["train", "smoke"]),
     "tfcomp.__main__ compare": ("", ["compare", RUN]),
 }
@@ -137,13 +137,21 @@ def make_bad(flags: dict[str, str], rng: random.Random) -> str:
     return f"--{flag}={value}"
 
 
+def find_main(name: str) -> Callable[[list[str]], int]:
+    """The function of a command, by its name in `COMMANDS`."""
+    module, *words = name.split()
+    main = importlib.import_module(module).main
+    if module == "reproduction.command":
+        return functools.partial(main, words[0])
+    return main
+
+
 @functools.cache
 def list_flags(name: str) -> dict[str, str]:
     """The flags of a command and their defaults, from its help."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        command = importlib.import_module(name.split()[0])
-        command.main(["", *COMMANDS[name][1], "--help"])
+        find_main(name)(["", *COMMANDS[name][1], "--help"])
     lines = printed.getvalue().splitlines()
     pairs = [ln[4:].split("=", 1) for ln in lines if ln.startswith("  --")]
     return {flag: default for flag, default in pairs if flag != "flagfile"}
@@ -209,7 +217,7 @@ def run(line: list[str], folder: Path, output: Path) -> int:
         setattr(command, COMMANDS[name][0], begin)
     sys.argv = [name, *arguments]
     try:
-        exit_on_user_error(command.main)
+        exit_on_user_error(find_main(name))
     except BeginsError:
         return 77
     except SystemExit as end:

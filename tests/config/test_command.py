@@ -11,14 +11,15 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from tfcomp.study import NAMES
 
+from reproduction import command as campaign
+from reproduction.plans import PLANS
 from reproduction.thresholds import command as threshold
 from tfcomp import __main__ as tfcomp
 from tfcomp import __version__, sweep, train
 from tfcomp.config import errors
 from tfcomp.config.command import Command, exit_on_user_error
-from tfcomp.config.flagfiles import list_flagfiles
+from tfcomp.config.flagfiles import expand_flagfiles
 
 TABLE = {
     "name": ("none", "A name."),
@@ -89,7 +90,7 @@ def test_help_imports_nothing_heavy() -> None:
         "heavy = {'tensorflow', 'keras', 'tensorflow_datasets', 'pandas',\n"
         "         'matplotlib', 'scipy', 'sklearn'}\n"
         "for name in sys.argv[1:]:\n"
-        "    main = importlib.import_module(f'tfcomp.{name}').main\n"
+        "    main = importlib.import_module(name).main\n"
         "    assert main([name, '--help']) == 0, name\n"
         "    assert not heavy & set(sys.modules), name\n"
         "from tfcomp.metrics.registry import list_metrics\n"
@@ -99,8 +100,8 @@ def test_help_imports_nothing_heavy() -> None:
         "         'scipy.optimize'}\n"
         "assert not heavy & set(sys.modules)\n"
     )
-    commands = [name for name in tfcomp.COMMANDS if name != "solvable"]
-    commands += [f"studies.{name}.command" for name in NAMES]
+    commands = [f"tfcomp.{n}" for n in tfcomp.COMMANDS if n != "solvable"]
+    commands += [f"reproduction.{name}.command" for name in PLANS]
     result = subprocess.run(
         [sys.executable, "-c", script, *commands],
         capture_output=True,
@@ -115,12 +116,12 @@ def test_nothing_long_starts_without_a_flag(
 ) -> None:
     assert command.main(["command"]) == 0
     printed = capsys.readouterr().out
-    (first,) = re.findall(r"Try first: tfcomp (?:study )?\w+ (\w+)", printed)
-    assert f"{first}.flags" in list_flagfiles()
+    (first,) = re.findall(r"Try first: .* (\w+)(?: --.*)?$", printed, re.M)
+    assert expand_flagfiles([f"--flagfile={first}"])
     assert list(working_folder.iterdir()) == []
 
 
-def test_commands_and_studies_are_listed_and_named(
+def test_commands_are_listed_and_named(
     capsys: pytest.CaptureFixture,
 ) -> None:
     assert tfcomp.main(["tfcomp"]) == 0
@@ -134,11 +135,16 @@ def test_commands_and_studies_are_listed_and_named(
         tfcomp.main(["tfcomp", "trian"])
     assert tfcomp.main(["tfcomp", "--version"]) == 0
     assert capsys.readouterr().out == f"tfcomp {__version__}\n"
-    assert tfcomp.main(["tfcomp", "study"]) == 0
-    listed = capsys.readouterr().out
-    assert all(f"\ntfcomp study {name} " in listed for name in NAMES)
-    with pytest.raises(errors.RunError, match="did you mean claims"):
-        tfcomp.main(["tfcomp", "study", "clams", "--pack=x"])
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_commands_of_the_campaign_show_all_of_their_flags(
+    name: str, capsys: pytest.CaptureFixture
+) -> None:
+    assert campaign.main(name, [name, "--help"]) == 0
+    printed = capsys.readouterr().out
+    for flag in ("runs", "pack", "plan", "run", "log_dir"):
+        assert f"\n  --{flag}=" in printed
 
 
 def test_reader_that_goes_away(talk: subprocess.Popen) -> None:

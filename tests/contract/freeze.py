@@ -9,7 +9,8 @@ gives it, `names.txt` the public names with their signatures, `flags.txt` the
 flags of each command with their defaults, `files.txt` the files and TensorBoard
 tags of a run. `bits.csv` has every number of short trainings to the last bit:
 it depends on the processor, so compare it with another one of the same machine.
-`tests/contract/frozen` has the machine-independent files of the last release.
+`tests/contract/frozen` has the files that do not depend on the machine;
+`test_contract.py` compares this checkout with them.
 """
 
 import argparse
@@ -66,9 +67,14 @@ def list_files(folder: Path) -> Iterator[str]:
     """Yields the files that a run wrote, and the tags of its events."""
     from tensorboard.backend.event_processing import event_accumulator
 
-    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-        name = str(path.relative_to(folder))
-        yield re.sub(r"tfevents\..*", "tfevents.*", name)
+    names = set()
+    for path in folder.rglob("*"):
+        if path.is_file():
+            name = str(path.relative_to(folder))
+            name = re.sub(r"tfevents\..*", "tfevents.*", name)
+            # A slow machine saves more checkpoints.
+            names.add(re.sub(r"ckpt-\d+", "ckpt-*", name))
+    yield from sorted(names)
     for path in sorted(folder.glob("logs/*/")):
         events = event_accumulator.EventAccumulator(str(path))
         events.Reload()

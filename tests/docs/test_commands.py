@@ -1,5 +1,6 @@
 """Commands in pages and flagfiles are parsed, also where none runs them."""
 
+import functools
 import importlib
 import re
 import shlex
@@ -11,6 +12,8 @@ from typing import Any
 import pytest
 from absl import flags
 
+from reproduction import FLAGFILES
+from reproduction import command as campaign
 from tests.docs.page_blocks import ROOT
 from tfcomp.config import command
 from tfcomp.config.errors import ConfigError, RunError
@@ -19,7 +22,10 @@ from tfcomp.config.run_flags import parse_flags
 from tfcomp.sweeps.grid import parse_grid
 
 BLOCK = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-COMMAND = re.compile(r"^\W*(?:\S*/)?(?:tfcomp|python -m tfcomp\.) ?([a-z].*)$")
+COMMAND = re.compile(
+    r"^\W*(?:\S*/)?(?:tfcomp |python -m tfcomp\.|(?=python -m reproduction\.))"
+    r"(?:python -m )?([a-z].*)$"
+)
 # What follows the flags of a command, in a shell.
 ENDS = {"|", "&&", ";", "&", ">", ">/dev/null", "2>&1", "2>/dev/null"}
 # Of plugins and runs that a reader makes; tutorials are executed elsewhere.
@@ -40,7 +46,7 @@ def _asked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def list_commands(source: Path) -> Iterator[list[str]]:
-    """The words after `tfcomp` of each command that stands in a block."""
+    """The words of each command in a block, after `tfcomp` or `python -m`."""
     text = source.read_text("utf-8")
     blocks = [text] if source.suffix == ".flags" else BLOCK.findall(text)
     for line in "\n".join(blocks).replace("\\\n", " ").splitlines():
@@ -55,10 +61,13 @@ def list_commands(source: Path) -> Iterator[list[str]]:
 def find_flags(words: list[str]) -> tuple[flags.FlagValues, list[str]]:
     """The flags of a command, and the words that are to be parsed by them."""
     name, *rest = words
-    with pytest.raises(FlagsAsked) as asked:
+    if name.startswith("reproduction."):
+        main = functools.partial(campaign.main, name.partition(".")[2])
+    else:
         main = importlib.import_module(f"tfcomp.{name}").main
+    with pytest.raises(FlagsAsked) as asked:
         main([*words, "--seed=0"])
-    return asked.value.args[0], rest[name == "study" :]
+    return asked.value.args[0], rest
 
 
 def check_command(words: list[str]) -> dict[str, Any]:
@@ -66,6 +75,10 @@ def check_command(words: list[str]) -> dict[str, Any]:
     if "#" in words:
         raise RunError("zsh takes a comment for words of the command")
     values, rest = find_flags(words)
+    if not words[0].startswith("reproduction."):
+        for word in rest:
+            if (FLAGFILES / f"{word.rpartition('=')[2]}.flags").exists():
+                raise RunError(f"tfcomp needs the path of a flagfile: {word}")
     settings = parse_flags(expand_positionals(rest, values), values)
     if (SHIPPED / f"{settings.get('runs')}.flags").exists():
         raise RunError(f"a flagfile is taken for runs: {rest}")
@@ -73,12 +86,14 @@ def check_command(words: list[str]) -> dict[str, Any]:
     return settings
 
 
-def test_every_command_can_be_typed() -> None:
+def test_every_command_can_be_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)  # of a clone, where readers type them
     count, wrong = 0, []
     sources = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
-    for source in [*sources, *SHIPPED.rglob("*.flags")]:
+    flagfiles = [*SHIPPED.rglob("*.flags"), *FLAGFILES.rglob("*.flags")]
+    for source in [*sources, *flagfiles]:
         for words in list_commands(source):
-            if words == ["study"] or "--help" in words:
+            if "--help" in words:
                 continue
             count += 1
             try:
@@ -87,7 +102,7 @@ def test_every_command_can_be_typed() -> None:
                 wrong.append(f"{source.name}: {shlex.join(words)}: {error}")
     assert wrong == []
     assert count > 100
-    packed = check_command(["study", "claims", "--pack=~"])
+    packed = check_command(["reproduction.claims", "--pack=~"])
     assert packed["pack"] == str(Path.home())
 
 
@@ -96,10 +111,11 @@ def test_every_command_can_be_typed() -> None:
     [
         ("sweep --flagfile=sweep_depth --grid=depth=6", "must vary depth once"),
         ("train donut --dept=2", "is not a flag"),
-        ("study claims --evidence=docs", "is not a flag"),
+        ("reproduction.claims --evidence=docs", "is not a flag"),
         ("analyze --runs=donut", "is not a flag"),
         ("train --flagfile=donutt", "must be an existing file"),
-        ("study claims smoke", "is taken for runs"),
+        ("reproduction.claims smoke", "is taken for runs"),
+        ("sweep decoders_bumps", "needs the path"),
         ("train donut # the donut", "zsh takes a comment"),
     ],
 )

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tfcomp
+from reproduction.figures.command import plot_paper
 from tests.docs.page_blocks import ROOT
 from tfcomp.metrics.registry import list_metrics
 
@@ -75,9 +76,12 @@ def test_notebook_is_that_of_the_page(name: str) -> None:
     "FactorTable describe_run evaluate plot_curves plot_paper plot_scores "
     "read_runs".split(),
 )
-def test_examples_print_what_they_say(name: str) -> None:
-    found = getattr(tfcomp, name)
-    names = {"tfcomp": tfcomp, "np": np}
+def test_examples_print_what_they_say(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    found = plot_paper if name == "plot_paper" else getattr(tfcomp, name)
+    names = {"tfcomp": tfcomp, "np": np, "plot_paper": plot_paper}
     (test,) = (
         test
         for test in doctest.DocTestFinder().find(found, name, globs=names)

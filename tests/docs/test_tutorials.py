@@ -23,7 +23,7 @@ def test_a_page_does_what_it_says(
     page: str, working_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What a clone has and a page refers to.
-    for name in ("docs", "pipelines"):
+    for name in ("docs", "pipelines", "reproduction"):
         (working_folder / name).symlink_to(ROOT / name)
     monkeypatch.syspath_prepend(working_folder)
     path = ROOT / page

@@ -13,43 +13,43 @@ from typing import Any
 import pytest
 
 import tfcomp
+from reproduction import FLAGFILES
 from reproduction.claims import Evidence
+from reproduction.command import main
 from reproduction.groups import Record, group_records
 from reproduction.plans import PLANS, find_in_evidence, list_works
-from tfcomp import study as command
 from tfcomp.config.errors import RunError
-from tfcomp.config.flagfiles import SHIPPED, SUFFIX
+from tfcomp.config.flagfiles import SUFFIX
 
 # The plan of a study is one sweep of two small networks.
 TINY = """
 import sys
-from tfcomp import study
+from reproduction.command import main
 from reproduction.plans import PLANS
 plan = "smoke --run_name=tiny --seeds=2 --epochs=2 --width=8 --measure"
 PLANS["decoders"] = [plan]
 if __name__ == "__main__":
-    sys.exit(study.main(["tfcomp study", *sys.argv[1:]]))
+    sys.exit(main("decoders", sys.argv))
 """
-DOCS = Path(__file__).parents[2] / "docs"
+EVIDENCE = Path(__file__).parents[2] / "reproduction" / "evidence"
 PATIENCE = 400  # seconds, for a machine that is busy
 
 
 def test_every_plan_names_shipped_flagfiles() -> None:
-    assert list(PLANS) == command.NAMES
     patterns = [line.split()[0] for p in PLANS.values() for line in p]
     assert len(patterns) > 15
     for pattern in patterns:
-        assert list(SHIPPED.glob(f"{pattern}{SUFFIX}")), pattern
+        assert list(FLAGFILES.glob(f"{pattern}{SUFFIX}")), pattern
 
 
 def test_packed_campaign_is_found_in_the_plan(
     capsys: pytest.CaptureFixture, tmp_path: Path
 ) -> None:
     found = tmp_path / "threshold_donut"  # searches count by flags, not names
-    shutil.copytree(DOCS / "evidence/threshold_small", found)
-    packed = f"{DOCS}/evidence/hard_given.csv.xz,{found}"
+    shutil.copytree(EVIDENCE / "threshold_small", found)
+    packed = f"{EVIDENCE}/hard_given.csv.xz,{found}"
     flags = ["--plan", f"--log_dir={tmp_path}/no", f"--runs={packed}"]
-    assert command.main(["tfcomp study", "claims", *flags]) == 0
+    assert main("claims", ["claims", *flags]) == 0
     table = capsys.readouterr().out
     (line,) = [x for x in table.splitlines() if "| hard_given |" in x]
     assert "| 20 | 0 | 20 |" in line and "not known" not in line
@@ -78,9 +78,7 @@ def test_evidence_counts_by_flags_and_its_times_are_averaged() -> None:
     assert measure(Record(flags[0])) == (1, -1)
 
 
-def test_plans_that_cannot_be() -> None:
-    with pytest.raises(RunError, match="prediction trains nothing"):
-        command.main(["tfcomp study", "prediction", "--plan"])
+def test_a_plan_of_no_flagfile() -> None:
     with pytest.raises(RunError, match="got 'no_such'"):
         list_works(["no_such"])
 
@@ -88,7 +86,7 @@ def test_plans_that_cannot_be() -> None:
 def start(folder: Path) -> subprocess.Popen:
     flags = ["--run", f"--log_dir={folder}", f"--output={folder}/report"]
     return subprocess.Popen(
-        [sys.executable, "-c", TINY, "decoders", *flags],
+        [sys.executable, "-c", TINY, *flags],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,

@@ -13,11 +13,12 @@ import pytest
 
 import tfcomp
 from reproduction.groups import group_runs
+from reproduction.packing import write_pack
 from tfcomp import compare
 from tfcomp.storage import files
 from tfcomp.storage.files import DamagedFileError, read_xz
 from tfcomp.tables import read_results
-from tfcomp.tables.packs import KEYS, read_pack, write_pack
+from tfcomp.tables.packs import KEYS, read_pack
 from tfcomp.tables.read import Results
 
 ROOT = Path(__file__).parents[2]
@@ -178,7 +179,7 @@ def test_a_retired_flag_tells_no_runs_apart(tmp_path: Path) -> None:
     write_run(tmp_path / "old", "--seed=1", "--orthogonal=False")
     write_run(tmp_path / "new", "--seed=2")
     table = read_results([str(tmp_path)])
-    (group,) = table.groups
+    (group,) = group_runs(table.loaded)
     assert group.seeds == [1, 2]
     assert "orthogonal" not in table.runs
     # Else old runs could not be compared with new ones.

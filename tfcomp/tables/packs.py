@@ -38,9 +38,9 @@ def find_packs(patterns: Sequence[str]) -> list[Path]:
         patterns, lambda names: any(n.endswith(ENDING) for n in names)
     )
     found += [folder / n for folder in folders for n in os.listdir(folder)]
-    packs = {path.resolve() for path in found if path.name.endswith(ENDING)}
-    # A prediction study has a table of networks, which is none of runs.
-    return sorted(path for path in packs if path.name != "networks.csv.xz")
+    return sorted(
+        {path.resolve() for path in found if path.name.endswith(ENDING)}
+    )
 
 
 def read_pack(path: Path) -> list[Run]:

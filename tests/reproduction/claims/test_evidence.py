@@ -14,10 +14,10 @@ from reproduction.claims import read_evidence
 from reproduction.claims.claim_pictures import draw_claims
 from reproduction.claims.command import judge_all, list_rows, make_tables
 from reproduction.claims.evidence import pack_evidence
+from reproduction.command import main
 from reproduction.decoders import command as decoders
 from reproduction.decoders import report
 from tests.reproduction.claims.planted import make_study, plant_claim
-from tfcomp import study
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.storage.files import write_csv
 
@@ -78,7 +78,7 @@ def test_packed_evidence_is_the_same(tmp_path: Path, capsys) -> None:
     write_study(tmp_path / "logs" / "slopes")
     output = tmp_path / "evidence"
     flags = [f"--runs={tmp_path / 'logs'}", f"--pack={output}"]
-    assert study.main(["", "claims", *flags]) == 0
+    assert main("claims", ["", *flags]) == 0
     printed = capsys.readouterr().out
     written = [path for path in output.rglob("*") if path.is_file()]
     assert all(f"{path}\n" in printed for path in written)

@@ -158,7 +158,7 @@ def test_unfitted_networks_are_left_out_and_counted(tmp_path: Path) -> None:
     assert found.groups[label].seeds == [101, 102]
     assert "seeds 101, 102 (1 not fitted)" in index
     drawn = score_pictures.draw_scores(found, ["id/relative_mse"])
-    ((caption, figure),) = drawn.items()  # as `tfcomp.plot_paper` shows them
+    ((caption, figure),) = drawn.items()  # as `plot_paper` shows them
     assert caption.startswith("All seeds that fit ID (where none does, all)")
     assert figure.data["value"].tolist()[:2] == [0.01, 0.02]
     # Where none is fitted, all are shown.
