@@ -17,7 +17,7 @@ from pipelines.profile import PROFILE_FLAGS, Profile, load_profile, make_works
 from tfcomp.config.command import Command, exit_on_user_error
 from tfcomp.config.errors import RunError, explain_failure
 from tfcomp.config.quiet import quiet_startup
-from tfcomp.storage.files import make_folder, read_json, refuse_links
+from tfcomp.storage.files import make_folder, read_json
 from tfcomp.storage.output_folders import check_folder, lock_folder
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 
@@ -63,7 +63,6 @@ def check_and_run(settings: dict[str, Any]) -> int:
     print(f"profile  {profile.name}: {', '.join(works)}", flush=True)
 
     root = make_folder(Path(name).absolute())
-    refuse_links(root)
     with lock_folder(root):
         run_pipeline(profile, root / "work", settings["export_dir"], options)
     return 0

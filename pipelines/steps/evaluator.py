@@ -1,17 +1,16 @@
 """Step `evaluator`: decides whether the candidate may be pushed.
 
-An ID error alone chooses the candidate. A choice by an OOD score would use the
-held-out combinations to select the model, which makes its OOD scores invalid.
+Means over seeds decide. The ID error alone chooses the candidate: a choice by
+an OOD score would use the held-out combinations to select the model, which
+makes its OOD scores invalid.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import json
 import math
-import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,7 @@ from tfcomp.sweeps.sweep_run import Sweep
 
 if TYPE_CHECKING:
     from kfp import dsl
+    from pandas import DataFrame
 
 CHOOSE_BY = "id_relative_mse"
 TOLERANCE = 0.1  # how much worse than the last model, relatively
@@ -34,26 +34,34 @@ EVALUATION = Path("assets.extra") / "evaluation.json"
 
 
 @dataclass(frozen=True)
-class ScoredTrial:
-    """A trial's folder, and its scores as `trials.csv` names them."""
+class Bound:
+    """What a score must be.
 
-    path: Path
-    scores: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class Check:
-    """A score beside its bound; without a value it is missing."""
+    Attributes:
+        score: Its name, as in `trials.csv`.
+        side: `at most` or `at least`.
+        limit: The bound, which itself is accepted.
+        why: Where the limit comes from, if not from the profile.
+    """
 
     score: str
-    value: float | None
-    rule: str
-    passed: bool
+    side: str
+    limit: float
+    why: str = ""
 
-    def __str__(self) -> str:
-        value = "(missing)" if self.value is None else f"{self.value:.4g}"
-        verb = "is" if self.passed else "is not"
-        return f"{self.score} {value} {verb} {self.rule}"
+    def accepts(self, value: float) -> bool:
+        """Compares a value with the bound. NaN, a missing one, never passes."""
+        if self.side == "at most":
+            return value <= self.limit
+        return value >= self.limit
+
+    def describe(self, value: float) -> str:
+        """Formats a comparison, as `id_mse 0.2 is not at most 0.1`."""
+        verb = "is" if self.accepts(value) else "is not"
+        return (
+            f"{self.score} {value:.4g} {verb} {self.side} "
+            f"{self.limit:.4g}{self.why}"
+        )
 
 
 def run(
@@ -70,9 +78,10 @@ def run(
         content = evaluate_candidate(parsed, runs_dir, export_dir)
         file = place(evaluation, work_dir, "evaluation.json")
         write_text(file, json.dumps(content, indent=2) + "\n")
-        for check in content["checks"]:
-            if check["value"] is not None:
-                metrics.log_metric(check["score"], check["value"])
+        for bound in list_thresholds(parsed):
+            if bound.score in content["scores"]:
+                value = content["scores"][bound.score]
+                metrics.log_metric(bound.score, value)
 
         is_blessed: bool = content["blessed"]
         if not is_blessed:
@@ -92,124 +101,98 @@ def evaluate_candidate(
         export_dir: The folder that models are pushed to.
 
     Returns:
-        The content of `evaluation.json`: whether the candidate is `blessed`, a
-        `verdict` in words, its `run` as a path below `runs_dir`, its `scores`
-        and all `checks`.
+        The content of `evaluation.json`: whether the candidate is `blessed`,
+        a `verdict` in words, its `run` as a path below `runs_dir`, the
+        `scores` of its setting, which are means over seeds, and all `checks`.
     """
     sweep = find_sweep(make_works(profile, runs_dir), profile)
     try:
         trials = choose_setting(sweep)
     except RunError as error:
         verdict = f"not blessed: {error}"
-        return {"blessed": False, "verdict": verdict, "checks": []}
+        return {"blessed": False, "verdict": verdict, "scores": {}}
 
-    candidate = min(trials, key=lambda trial: trial.scores[CHOOSE_BY])
-    checks = check_thresholds(profile, trials)
+    bounds = list_thresholds(profile)
     versions = list_versions(Path(export_dir, profile.push_as))
     if versions:
-        checks += compare_with_pushed(profile, candidate, versions[-1])
+        bounds += list_pushed_bounds(bounds, versions[-1])
 
-    failed = [check for check in checks if not check.passed]
-    verdict = f"blessed {candidate.path.name}: {join_checks(checks)}"
+    means = trials.mean(skipna=False).dropna().to_dict()
+    checks = []
+    failed = []
+    for bound in bounds:
+        value = means.get(bound.score, math.nan)
+        line = bound.describe(value)
+        checks.append(line)
+        if not bound.accepts(value):
+            failed.append(line)
+
+    candidate = Path(str(trials[CHOOSE_BY].idxmin()))
+    verdict = f"blessed {candidate.name}: {', '.join(checks)}"
     if failed:
-        verdict = f"not blessed: {join_checks(failed)}"
+        verdict = f"not blessed: {', '.join(failed)}"
     return {
         "blessed": not failed,
         "verdict": verdict,
-        "run": str(candidate.path.relative_to(runs_dir)),
-        "scores": candidate.scores,
-        "checks": [dataclasses.asdict(check) for check in checks],
+        "run": str(candidate.relative_to(runs_dir)),
+        "scores": means,
+        "checks": checks,
     }
 
 
-def join_checks(checks: Sequence[Check]) -> str:
-    """Formats checks on one line."""
-    return ", ".join(map(str, checks))
-
-
-def choose_setting(sweep: Sweep) -> list[ScoredTrial]:
+def choose_setting(sweep: Sweep) -> DataFrame:
     """Chooses the setting with the lowest mean ID error.
+
+    Returns:
+        Its scores, a row for each trial, with the folder of the trial as index.
 
     Raises:
         RunError: If no setting has finished with all of its seeds.
     """
+    import pandas as pd
+
     settings = []
-    by_setting = itertools.groupby(sweep.items, key=lambda item: item.setting)
-    for _, items in by_setting:
-        trials = []
-        for item in items:
-            scores = list_scores(read_result(item))
-            trials.append(ScoredTrial(item.path, drop_nan(scores)))
-        if all(CHOOSE_BY in trial.scores for trial in trials):
-            settings.append(trials)
+    by_setting = itertools.groupby(sweep.items, key=lambda trial: trial.setting)
+    for _, group in by_setting:
+        trials = list(group)
+        rows = [list_scores(read_result(trial)) for trial in trials]
+        scores = pd.DataFrame(rows, index=[str(trial.path) for trial in trials])
+        if CHOOSE_BY in scores and scores[CHOOSE_BY].notna().all():
+            settings.append(scores)
 
     if not settings:
         name = sweep.folder.name
         raise RunError(f"no setting of {name} has finished with all its seeds")
-    means = [compute_mean(trials, CHOOSE_BY) for trials in settings]
-    return settings[means.index(min(means))]
+    return min(settings, key=lambda scores: scores[CHOOSE_BY].mean())
 
 
-def drop_nan(scores: Mapping[str, float]) -> dict[str, float]:
-    """Leaves out scores that are no number, as JSON has none."""
-    return {name: x for name, x in scores.items() if not math.isnan(x)}
+def list_thresholds(profile: Profile) -> list[Bound]:
+    """Lists the bounds of a profile."""
+    bounds = []
+    for score, limit in profile.maxima.items():
+        bounds.append(Bound(score=score, side="at most", limit=limit))
+    for score, limit in profile.minima.items():
+        bounds.append(Bound(score=score, side="at least", limit=limit))
+    return bounds
 
 
-def compute_mean(trials: Sequence[ScoredTrial], score: str) -> float:
-    """Computes the mean over seeds, NaN if one of them lacks the score."""
-    values = [trial.scores.get(score, math.nan) for trial in trials]
-    return statistics.fmean(values)
-
-
-def check_thresholds(
-    profile: Profile, trials: Sequence[ScoredTrial]
-) -> list[Check]:
-    """Compares means over seeds with the thresholds of a profile."""
-    checks = []
-    for score, bound in profile.maxima.items():
-        mean = compute_mean(trials, score)
-        checks.append(make_check(score, mean, "at most", bound))
-    for score, bound in profile.minima.items():
-        mean = compute_mean(trials, score)
-        checks.append(make_check(score, mean, "at least", bound))
-    return checks
-
-
-def make_check(
-    score: str, value: float, side: str, bound: float, why: str = ""
-) -> Check:
-    """Compares a value with a bound; NaN does not pass.
-
-    Args:
-        score: The name of the score.
-        value: Its value.
-        side: `at most` or `at least`.
-        bound: The bound, which itself passes.
-        why: Where the bound comes from.
-    """
-    passed = value <= bound if side == "at most" else value >= bound
-    rule = f"{side} {bound:.4g}{why}"
-    known = None if math.isnan(value) else value
-    return Check(score, known, rule, passed)
-
-
-def compare_with_pushed(
-    profile: Profile, candidate: ScoredTrial, version: Path
-) -> Iterator[Check]:
-    """Compares the candidate's own scores with those of a pushed model."""
+def list_pushed_bounds(
+    thresholds: Sequence[Bound], version: Path
+) -> Iterator[Bound]:
+    """Yields the same bounds with limits from the scores of a pushed model."""
     file = version / EVALUATION
-    pushed: Mapping[str, float] = {}
-    if file.exists():  # a model may also be pushed by hand
-        pushed = read_json(file).get("scores", {})
-
-    for score in (*profile.maxima, *profile.minima):
-        if score not in pushed:
-            continue
-        last = pushed[score]
-        value = candidate.scores.get(score, math.nan)
-        slack = TOLERANCE * abs(last)
-        why = f" (version {version.name} has {last:.4g})"
-        if score in profile.maxima:
-            yield make_check(score, value, "at most", last + slack, why)
-        if score in profile.minima:
-            yield make_check(score, value, "at least", last - slack, why)
+    if not file.exists():  # a model that was copied there by hand
+        return
+    scores = read_json(file).get("scores", {})
+    for bound in thresholds:
+        if bound.score in scores:
+            last = scores[bound.score]
+            slack = TOLERANCE * abs(last)
+            if bound.side == "at least":
+                slack = -slack
+            yield Bound(
+                score=bound.score,
+                side=bound.side,
+                limit=last + slack,
+                why=f" (version {version.name} has {last:.4g})",
+            )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +20,7 @@ from tfcomp.datasets.materialized import (
     load_split,
     materialize,
     name_examples,
+    render_splits,
 )
 from tfcomp.storage.files import write_text
 from tfcomp.sweeps.sweep_run import Sweep
@@ -56,98 +55,73 @@ def list_datasets(profile: Profile) -> list[RunConfig]:
     return list(configs.values())
 
 
-@dataclass(frozen=True)
-class Anomaly:
-    """A check that failed, and the reason on one line."""
-
-    check: str
-    reason: str
-    dataset: str = ""  # the name of its folder
-
-
 def validate(profile: str, examples_dir: str, anomalies: str) -> None:
     """Writes all anomalies to a JSON file; a RunError names the first."""
     with run_step("example_validator") as step:
         configs = list_datasets(Profile.from_json(profile))
         found = []
         for config in configs:
-            found += validate_dataset(config, examples_dir)
-        content = {"anomalies": [dataclasses.asdict(each) for each in found]}
+            for anomaly in find_anomalies(config, examples_dir):
+                found.append(f"{name_examples(config)}: {anomaly}")
+        content = {"anomalies": found}
         write_text(Path(anomalies), json.dumps(content, indent=2) + "\n")
 
         if found:
-            first = found[0]
-            line = f"{first.check}: {first.reason} ({first.dataset})"
-            raise RunError(f"{line}; anomalies: {len(found)}")
+            raise RunError(f"{found[0]}; anomalies: {len(found)}")
         step.note = f"no anomalies, datasets: {len(configs)}"
 
 
-def validate_dataset(
-    config: RunConfig, examples_dir: str | Path
-) -> list[Anomaly]:
-    """Checks the dataset of a run on disk; corrects nothing."""
-    name = name_examples(config)
-    dataset = make_dataset(config)
-    try:
-        train = load_split(config, examples_dir, "train", dataset)
-        held_out = None
-        if dataset.splits.all.is_ood.any():
-            held_out = load_split(config, examples_dir, "ood", dataset)
-    except RunError as error:
-        return [Anomaly("readable", str(error), name)]
-
-    anomalies = find_anomalies(dataset, train, held_out)
-    return [dataclasses.replace(each, dataset=name) for each in anomalies]
-
-
 def find_anomalies(
-    dataset: Dataset, train: Examples, held_out: Examples | None
-) -> Iterator[Anomaly]:
-    """Yields an anomaly for each check of the examples that fails."""
-    splits = dataset.splits
-    region = dataset.region
-    leaks = region.contains(train.factors)
-    # A control (--train_all) trains on what other runs hold out.
-    is_control = region.contains(splits.train).any()
-    if leaks.any() and not is_control:
-        first = train.factors[leaks][0].tolist()
-        yield Anomaly(
-            "leak",
-            f"{leaks.sum()} training examples lie in the region {region.spec}, "
-            f"the first at {first}",
-        )
+    config: RunConfig, examples_dir: str | Path
+) -> Iterator[str]:
+    """Yields what is wrong with the dataset of a run on disk."""
+    dataset = make_dataset(config)
+    for name, expected in render_splits(dataset).items():
+        try:
+            split = load_split(config, examples_dir, name, dataset)
+        except RunError as error:
+            yield str(error)
+            continue
+        if name == "train":
+            yield from find_leak(dataset, split)
+        yield from compare_split(name, split, expected)
 
-    # A combination can have several training images.
-    truth = dataset.render_training(np.arange(len(splits.train)))
-    yield from compare_split("training", train, Examples(splits.train, truth))
-    if held_out is not None:
-        factors = splits.all.factors[splits.all.is_ood]
-        truth = dataset.render_array(factors)
-        yield from compare_split("held-out", held_out, Examples(factors, truth))
+
+def find_leak(dataset: Dataset, train: Examples) -> Iterator[str]:
+    """Yields a line if there are training examples in the held-out region."""
+    region = dataset.region
+    if region.contains(dataset.splits.train).any():
+        return  # a control (--train_all) trains on what other runs hold out
+    leaks = region.contains(train.factors)
+    if leaks.any():
+        first = train.factors[leaks][0].tolist()
+        yield (
+            f"leak: {leaks.sum()} training examples lie in the region "
+            f"{region.spec}, the first at {first}"
+        )
 
 
 def compare_split(
-    name: str, examples: Examples, expected: Examples
-) -> Iterator[Anomaly]:
-    """Yields an anomaly if factors or else images are not the expected ones."""
-    problem = find_difference(examples.factors, expected.factors)
+    name: str, split: Examples, expected: Examples
+) -> Iterator[str]:
+    """Yields a line if factors, or else images, are not the expected ones."""
+    problem = find_difference(split.factors, expected.factors)
     if problem:
-        yield Anomaly("splits", f"factors of {name} examples: {problem}")
+        yield f"factors of {name}: {problem}"
         return
-    problem = find_difference(examples.images, expected.images, TOLERANCE)
+    problem = find_difference(split.images, expected.images, TOLERANCE)
     if problem:
-        yield Anomaly("pixels", f"{name} images: {problem}")
+        yield f"images of {name}: {problem}"
 
 
 def find_difference(
     found: np.ndarray, expected: np.ndarray, tolerance: float = 0.0
 ) -> str:
-    """Describes how rows differ from those that the flags describe."""
+    """Describes the rows that are not as expected; empty if there are none."""
     if found.shape != expected.shape:
-        shapes = f"{list(found.shape)}, the flags describe "
-        return f"their shape is {shapes}{list(expected.shape)}"
+        return f"shape {list(found.shape)} in place of {list(expected.shape)}"
     same = np.isclose(found, expected, rtol=0, atol=tolerance, equal_nan=True)
     wrong = np.flatnonzero(~same.reshape(len(same), -1).all(axis=1))
     if not wrong.size:
         return ""
-    return f"{wrong.size} differ from the flags, the first is {wrong[0]}"
+    return f"{wrong.size} are not as the flags say, the first is {wrong[0]}"

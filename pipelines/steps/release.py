@@ -15,16 +15,15 @@ from pipelines.profile import MODELS, Profile, make_works
 from pipelines.steps import run_step
 from pipelines.steps.evaluator import EVALUATION
 from tfcomp.config.errors import RunError
-from tfcomp.evaluation.loading import load_run
+from tfcomp.evaluation.loading import LoadedRun, load_run
 from tfcomp.storage.files import read_json
-from tfcomp.storage.output_folders import add_version, is_copy, list_versions
+from tfcomp.storage.output_folders import add_version, is_copy
 from tfcomp.training.export import export_scored
 
 if TYPE_CHECKING:
     from kfp import dsl
 
 PROGRAM = Path(__file__).with_name("query.py")
-TIMEOUT = 600  # seconds that a SavedModel may take to answer
 NUM_POINTS = 10
 TOLERANCE = 1e-4  # of the brightest pixel: kernels differ between processes
 
@@ -32,34 +31,30 @@ TOLERANCE = 1e-4  # of the brightest pixel: kernels differ between processes
 def validate(profile: str, runs_dir: str, evaluation: str) -> None:
     """Compares images of the candidate's SavedModel and of its network."""
     with run_step("infra_validator") as step:
-        make_works(Profile.from_json(profile))  # imports plugins of the run
-        run, model = find_candidate(runs_dir, evaluation)
-        loaded = load_run(run)
-        grid = loaded.dataset.splits.grid
+        run, model = export_candidate(profile, runs_dir, evaluation)
+        grid = run.dataset.splits.grid
         rows = np.linspace(0, len(grid) - 1, NUM_POINTS).astype(int)
         factors = grid[rows]
 
         images = query_model(model, factors)
-        compare_images(images, np.asarray(loaded.model(factors)))
+        compare_images(images, np.asarray(run.model(factors)))
         step.note = f"{len(images)} images equal the network's"
 
 
-def find_candidate(runs_dir: str, evaluation: str) -> tuple[Path, Path]:
-    """Finds the run of the candidate and its SavedModel, made if needed."""
-    run = Path(runs_dir, read_json(Path(evaluation))["run"])
-    sweep = run.parents[1]
-    folder = Path(runs_dir, MODELS, sweep.name, run.name)
-    versions = list_versions(folder)
-    if versions:
-        return run, versions[-1]
-
-    loaded = load_run(run)
+def export_candidate(
+    profile: str, runs_dir: str, evaluation: str
+) -> tuple[LoadedRun, Path]:
+    """Loads the candidate; returns it with its SavedModel, made if needed."""
+    make_works(Profile.from_json(profile))  # imports the plugins of the run
+    path = Path(runs_dir, read_json(Path(evaluation))["run"])
+    run = load_run(path)
+    sweep = path.parents[1]
     model = export_scored(
-        model=loaded.model,
-        config=loaded.config,
-        dataset=loaded.dataset,
-        metrics=loaded.metrics,
-        folder=folder,
+        model=run.model,
+        config=run.config,
+        dataset=run.dataset,
+        metrics=run.metrics,
+        folder=Path(runs_dir, MODELS, sweep.name, path.name),
     )
     return run, model
 
@@ -75,20 +70,14 @@ def query_model(model: Path, factors: np.ndarray) -> np.ndarray:
         Images, [n, H, W, C].
 
     Raises:
-        RunError: If it cannot be loaded or called, or does not answer in time.
+        RunError: If it cannot be loaded or called.
     """
-    try:
-        result = subprocess.run(
-            [sys.executable, "-I", str(PROGRAM), str(model)],
-            input=json.dumps(factors.tolist()),
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-        )
-    except subprocess.TimeoutExpired as error:
-        reason = f"the SavedModel did not answer in {TIMEOUT} s"
-        raise RunError(reason) from error
-
+    result = subprocess.run(
+        [sys.executable, "-I", str(PROGRAM), str(model)],
+        input=json.dumps(factors.tolist()),
+        capture_output=True,
+        text=True,
+    )
     if result.returncode:
         print(result.stderr)  # all of it to the log
         last_line = result.stderr.strip().rpartition("\n")[-1]
@@ -121,7 +110,7 @@ def push(
 ) -> None:
     """Pushes the candidate, unless it is the version that was pushed last."""
     with run_step("pusher") as step:
-        _, model = find_candidate(runs_dir, evaluation)
+        _, model = export_candidate(profile, runs_dir, evaluation)
         name = Profile.from_json(profile).push_as
         version, is_new = push_model(
             model, Path(export_dir, name), Path(evaluation)
