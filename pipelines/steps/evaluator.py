@@ -112,10 +112,11 @@ def evaluate_candidate(
         verdict = f"not blessed: {error}"
         return {"blessed": False, "verdict": verdict, "scores": {}}
 
-    bounds = list_thresholds(profile)
+    thresholds = list_thresholds(profile)
+    bounds = list(thresholds)
     versions = list_versions(Path(export_dir, profile.push_as))
     if versions:
-        bounds += list_pushed_bounds(bounds, versions[-1])
+        bounds += list_pushed_bounds(thresholds, versions[-1])
 
     means = trials.mean(skipna=False).dropna().to_dict()
     checks = []
