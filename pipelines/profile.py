@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import reproduction  # noqa: F401  (its flagfiles are found by their names)
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.flagfiles import expand_flagfiles
 from tfcomp.config.plugins import PLUGIN_FLAG
