@@ -8,7 +8,7 @@ The file contains the profile, as the default value of a parameter.
 from pathlib import Path
 from typing import Any
 
-from pipelines.profile import PROFILE_FLAG, load_profile
+from pipelines.profile import PROFILE_FLAGS, load_profile
 from tfcomp.config.command import Command, exit_on_user_error
 from tfcomp.config.errors import ConfigError
 from tfcomp.storage.files import make_folder, write_whole
@@ -16,7 +16,7 @@ from tfcomp.storage.output_folders import check_folder
 
 FLAGS = {
     "output": ("pipeline.yaml", "The file to write."),
-    **PROFILE_FLAG,
+    **PROFILE_FLAGS,
     "base_image": (
         "tfcomp-python:latest",
         "The image of the steps, built from pipelines/Dockerfile.",
@@ -31,12 +31,16 @@ def write_pipeline(settings: dict[str, Any]) -> int:
         raise ConfigError("output", "must end in .yaml", settings["output"])
     check_folder("output", str(output.parent))
     profile = load_profile(settings["profile"], settings["plugins"])
+
     # The SDK is imported after the flags have been checked.
     from kfp import compiler
 
     from pipelines.pipeline import make_pipeline
 
-    pipeline = make_pipeline(profile.to_json(), settings["base_image"])
+    pipeline = make_pipeline(
+        profile=profile.to_json(), base_image=settings["base_image"]
+    )
+
     make_folder(output.parent)
     with write_whole(output) as partial:
         compiler.Compiler().compile(pipeline, str(partial))

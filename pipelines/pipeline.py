@@ -61,7 +61,6 @@ def trainer(
 @component()
 def evaluator(
     profile: str,
-    examples: dsl.Input[dsl.Dataset],
     runs: dsl.Input[dsl.Artifact],
     export_dir: str,
     work_dir: str,
@@ -75,9 +74,8 @@ def evaluator(
     """
     from pipelines.steps import evaluator
 
-    digest = examples.metadata.get("digest", "")
     return evaluator.run(
-        profile, runs.path, export_dir, digest, work_dir, evaluation, metrics
+        profile, runs.path, export_dir, work_dir, evaluation, metrics
     )
 
 
@@ -87,7 +85,7 @@ def infra_validator(
     runs: dsl.Input[dsl.Artifact],
     evaluation: dsl.Input[dsl.Artifact],
 ):
-    """Queries every signature of the candidate; a wrong answer fails."""
+    """Calls the candidate with TensorFlow alone; a wrong image fails."""
     from tfcomp.config.quiet import start_tensorflow
 
     with start_tensorflow():
@@ -99,7 +97,6 @@ def infra_validator(
 @component()
 def pusher(
     profile: str,
-    examples: dsl.Input[dsl.Dataset],
     runs: dsl.Input[dsl.Artifact],
     evaluation: dsl.Input[dsl.Artifact],
     export_dir: str,
@@ -111,10 +108,7 @@ def pusher(
     with start_tensorflow():
         from pipelines.steps import release
 
-    digest = examples.metadata.get("digest", "")
-    release.push(
-        profile, runs.path, evaluation.path, export_dir, digest, pushed
-    )
+    release.push(profile, runs.path, evaluation.path, export_dir, pushed)
 
 
 @component()
@@ -132,7 +126,12 @@ def report(
 
 
 def make_pipeline(profile: str = "", base_image: str = BASE_IMAGE) -> Callable:
-    """Makes the pipeline; its parameter `profile` has this default, as JSON."""
+    """Makes the pipeline.
+
+    Args:
+        profile: The profile as JSON, the default of the parameter `profile`.
+        base_image: The image of all steps.
+    """
 
     @dsl.pipeline(name="tfcomp", description="From examples to a pushed model.")
     def pipeline(
@@ -142,32 +141,48 @@ def make_pipeline(profile: str = "", base_image: str = BASE_IMAGE) -> Callable:
         workers: int = 0,
         scheduler: str = "",
     ):
-        common = {"profile": profile, "work_dir": work_dir}
-        generated = example_gen(**common)
+        generated = example_gen(profile=profile, work_dir=work_dir)
         examples = generated.outputs["examples"]
+
         validated = example_validator(profile=profile, examples=examples)
+
         trained = trainer(
-            **common, examples=examples, workers=workers, scheduler=scheduler
-        ).after(validated)
-        runs = trained.outputs["runs"]
-        evaluated = evaluator(
-            **common, examples=examples, runs=runs, export_dir=export_dir
+            profile=profile,
+            examples=examples,
+            work_dir=work_dir,
+            workers=workers,
+            scheduler=scheduler,
         )
-        steps = [generated, validated, trained, evaluated]
-        steps.append(report(**common, runs=runs))
-        candidate = {
-            "profile": profile,
-            "runs": runs,
-            "evaluation": evaluated.outputs["evaluation"],
-        }
+        trained.after(validated)
+        runs = trained.outputs["runs"]
+
+        evaluated = evaluator(
+            profile=profile,
+            runs=runs,
+            export_dir=export_dir,
+            work_dir=work_dir,
+        )
+        evaluation = evaluated.outputs["evaluation"]
+
         with dsl.If(evaluated.outputs["Output"] == True, "blessed"):  # noqa: E712
-            queried = infra_validator(**candidate)
+            called = infra_validator(
+                profile=profile, runs=runs, evaluation=evaluation
+            )
             pushed = pusher(
-                **candidate, examples=examples, export_dir=export_dir
-            ).after(queried)
-        # The SDK's cache compares inputs alone. Steps also look at datasets,
-        # finished trials and pushed models, and repeat no work.
-        for step in (*steps, queried, pushed):
+                profile=profile,
+                runs=runs,
+                evaluation=evaluation,
+                export_dir=export_dir,
+            )
+            pushed.after(called)
+
+        reported = report(profile=profile, runs=runs, work_dir=work_dir)
+
+        training = [generated, validated, trained, reported]
+        release = [evaluated, called, pushed]
+        for step in training + release:
+            # The SDK's cache compares inputs alone. Steps also look at
+            # datasets, finished trials and pushed models: they repeat no work.
             step.set_caching_options(False)
             step.set_container_image(base_image)
 

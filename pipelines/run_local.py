@@ -13,19 +13,20 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pipelines.profile import PROFILE_FLAG, Profile, load_profile, make_works
+from pipelines.profile import PROFILE_FLAGS, Profile, load_profile, make_works
 from tfcomp.config.command import Command, exit_on_user_error
 from tfcomp.config.errors import RunError, explain_failure
 from tfcomp.config.quiet import quiet_startup
-from tfcomp.storage.files import make_folder, read_json, refuse_links
+from tfcomp.storage.files import make_folder, read_json
 from tfcomp.storage.output_folders import check_folder, lock_folder
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 
 TRAINING = ("example_gen", "example_validator", "trainer")
 RELEASE = ("evaluator", "infra_validator", "pusher")
 STEPS = (*TRAINING, *RELEASE, "report")
+ARTIFACTS = "examples anomalies runs evaluation pushed folder page".split()
 FLAGS = {
-    **PROFILE_FLAG,
+    **PROFILE_FLAGS,
     "export_dir": (
         "saved_models",
         "Where models are pushed to: <export_dir>/<name>/<version>/.",
@@ -50,70 +51,91 @@ class PipelineError(RunError):
 
 def check_and_run(settings: dict[str, Any]) -> int:
     """Checks all settings, then runs the steps."""
-    scheduler = SchedulerOptions.from_flags(settings)
+    options = SchedulerOptions.from_flags(settings)
     check_folder("export_dir", settings["export_dir"])
     profile = load_profile(settings["profile"], settings["plugins"])
     name = settings["pipeline_root"] or f"pipeline_runs/{profile.name}"
     check_folder("pipeline_root", name)
-    root = Path(name).absolute()
-    works = [
-        f"{work.folder.name} ({len(work.items)} {work.noun})"
-        for work in make_works(profile)
-    ]
+
+    works = []
+    for work in make_works(profile):
+        works.append(f"{work.folder.name} ({len(work.items)} {work.noun})")
     print(f"profile  {profile.name}: {', '.join(works)}", flush=True)
-    refuse_links(make_folder(root))
+
+    root = make_folder(Path(name).absolute())
     with lock_folder(root):
-        run_pipeline(profile, root / "work", settings["export_dir"], scheduler)
+        run_pipeline(profile, root / "work", settings["export_dir"], options)
     return 0
 
 
 def run_pipeline(
     profile: Profile, work: Path, export_dir: str, options: SchedulerOptions
 ) -> None:
-    """Runs the steps in this process; a PipelineError names what failed."""
+    """Runs the steps in this process.
+
+    Args:
+        profile: The profile.
+        work: The folder of all outputs but the pushed model.
+        export_dir: The folder of pushed models.
+        options: The workers of the trainer.
+
+    Raises:
+        PipelineError: If a step failed or blessed no candidate. The report is
+            still written if there are runs.
+    """
+    inputs = make_inputs(profile, work, export_dir, options)
+    problems = run_steps(TRAINING, inputs)
+    is_trained = not problems
+    if is_trained:
+        problems = run_steps(RELEASE, inputs)
+    if problems:
+        problems.append("nothing was pushed")
+    if is_trained:
+        problems += run_steps(("report",), inputs)
+
+    if problems:
+        raise PipelineError("; ".join(problems))
+
+
+def make_inputs(
+    profile: Profile, work: Path, export_dir: str, options: SchedulerOptions
+) -> dict[str, Any]:
+    """Makes the values of all parameters of steps, by name."""
     with quiet_startup():
         from kfp import dsl
 
-        from pipelines import pipeline
-
-    artifacts = "examples anomalies runs evaluation metrics pushed folder page"
     inputs: dict[str, Any] = {
-        name: (dsl.Metrics if name == "metrics" else dsl.Artifact)(
-            name=name, uri=str(work / name)
-        )
-        for name in artifacts.split()
-    }
-    inputs |= {
         "profile": profile.to_json(),
         "export_dir": os.path.abspath(export_dir),
         "work_dir": str(work),
         "workers": options.workers,
         "scheduler": options.scheduler,
+        "metrics": dsl.Metrics(name="metrics", uri=str(work / "metrics")),
     }
-    problems: list[str] = []
+    for name in ARTIFACTS:
+        inputs[name] = dsl.Artifact(name=name, uri=str(work / name))
+    return inputs
 
-    def call(step: str) -> bool:
-        """Calls a step; False if it failed, or blessed no candidate."""
+
+def run_steps(steps: tuple[str, ...], inputs: dict[str, Any]) -> list[str]:
+    """Runs steps up to the first one that stops; returns why it did."""
+    with quiet_startup():
+        from pipelines import pipeline
+
+    for step in steps:
         function = getattr(pipeline, step).python_func
         names = inspect.signature(function).parameters
         try:
-            if function(**{name: inputs[name] for name in names}) is not False:
-                return True
-            reasons = read_json(Path(inputs["evaluation"].path))["reasons"]
-            problems.append(f"{step}: not blessed: {'; '.join(reasons)}")
+            result = function(**{name: inputs[name] for name in names})
         except Exception as error:
-            if not (explained := explain_failure(error)):
+            explained = explain_failure(error)
+            if explained is None:
                 raise
-            problems.append(f"{step}: {explained[0]}")
-        return False
-
-    is_trained = all(map(call, TRAINING))
-    is_pushed = is_trained and all(map(call, RELEASE))
-    if is_trained:
-        call("report")
-    if problems:
-        problems += ["nothing was pushed"] * (not is_pushed)
-        raise PipelineError("; ".join(problems))
+            return [f"{step}: {explained[0]}"]
+        if result is False:
+            evaluation = read_json(Path(inputs["evaluation"].path))
+            return [f"{step}: {evaluation['verdict']}"]
+    return []
 
 
 main = Command(__doc__, FLAGS, check_and_run)

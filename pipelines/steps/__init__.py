@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfcomp.config.errors import explain_failure
+from tfcomp.config.errors import explain_failure, first_line
 from tfcomp.storage.files import make_folder
 from tfcomp.sweeps.progress import format_seconds
 
@@ -19,28 +19,30 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class RunningStep:
-    """Result of a step: one line, and whether it stops the pipeline."""
+class Step:
+    """What is printed of a step at its end: one word and one line."""
 
+    state: str = "done"
     note: str = ""
-    is_stopped: bool = False
 
 
 @contextlib.contextmanager
-def run_step(name: str) -> Iterator[RunningStep]:
+def run_step(name: str) -> Iterator[Step]:
     """Prints a line when the block ends: its result, or why it failed."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    step, start, state = RunningStep(), time.monotonic(), "failed"
+    start = time.monotonic()
+    step = Step()
     try:
         yield step
-        state = "stopped" if step.is_stopped else "done"
     except BaseException as error:
-        line, _ = explain_failure(error) or (" ".join(str(error).split()), 1)
-        step.note = line or type(error).__name__
+        step.state = "failed"
+        explained = explain_failure(error)
+        step.note = explained[0] if explained else first_line(error)
         raise
     finally:
         seconds = format_seconds(time.monotonic() - start)
-        print(f"{state:8}{name:17}  {step.note}  ({seconds})", flush=True)
+        line = f"{step.state:8}{name:17}  {step.note}  ({seconds})"
+        print(line, flush=True)
 
 
 def place(artifact: dsl.Artifact, work_dir: str, name: str) -> Path:
@@ -50,9 +52,3 @@ def place(artifact: dsl.Artifact, work_dir: str, name: str) -> Path:
     path = Path(artifact.path)
     make_folder(path.parent)
     return path
-
-
-def list_files(folder: Path) -> list[tuple[str, Path]]:
-    """Lists the files below a folder with their names there, sorted."""
-    files = filter(Path.is_file, sorted(folder.glob("**/*")))
-    return [(path.relative_to(folder).as_posix(), path) for path in files]

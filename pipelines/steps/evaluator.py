@@ -1,176 +1,199 @@
-"""Judges the candidate by thresholds and by the model pushed before.
+"""Step `evaluator`: decides whether the candidate may be pushed.
 
-The mean over seeds decides; its 95 % interval is recorded beside it.
+Means over seeds decide. The ID error alone chooses the candidate: a choice by
+an OOD score would use the held-out combinations to select the model, which
+makes its OOD scores invalid.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pipelines.profile import Rules, choose_setting, parse_profile
+from pipelines.profile import Profile, find_sweep, make_works
 from pipelines.steps import place, run_step
-from pipelines.steps.training import LOGS
-from reproduction.verdicts import above, below
 from tfcomp.config.errors import RunError
-from tfcomp.statistics.seed_statistics import compute_statistics, list_numbers
-from tfcomp.storage import files
+from tfcomp.storage.files import read_json, write_text
 from tfcomp.storage.output_folders import list_versions
+from tfcomp.sweeps.grid import list_scores, read_result
+from tfcomp.sweeps.sweep_run import Sweep
 
 if TYPE_CHECKING:
     from kfp import dsl
     from pandas import DataFrame
 
-LINEAGE = Path("assets.extra") / "lineage.json"  # of a pushed model
+CHOOSE_BY = "id_relative_mse"
 TOLERANCE = 0.1  # how much worse than the last model, relatively
+# The evaluation in a version of a pushed model.
+EVALUATION = Path("assets.extra") / "evaluation.json"
 
 
 @dataclass(frozen=True)
-class Check:
-    """A rule and its result."""
+class Bound:
+    """What a score must be.
+
+    Attributes:
+        score: Its name, as in `trials.csv`.
+        side: `at most` or `at least`.
+        limit: The bound, which itself is accepted.
+        why: Where the limit comes from, if not from the profile.
+    """
 
     score: str
-    rule: str  # in words
-    value: float | None  # the mean over seeds, or the candidate's score
-    half_width: float | None  # of the 95 % interval of a mean
-    count: int
-    passed: bool
+    side: str
+    limit: float
+    why: str = ""
 
-    def __str__(self) -> str:
-        value = "missing" if self.value is None else f"{self.value:.4g}"
-        spread = f" ± {self.half_width:.2g}" if self.half_width else ""
-        word = "is" if self.passed else "must be"
-        return f"{self.score} {value}{spread} {word} {self.rule}"
+    def accepts(self, value: float) -> bool:
+        """Compares a value with the bound. NaN, a missing one, never passes."""
+        if self.side == "at most":
+            return value <= self.limit
+        return value >= self.limit
 
-
-@dataclass(frozen=True)
-class Evaluation:
-    """The content of `evaluation.json`; without a candidate only reasons."""
-
-    candidate: str = ""  # name of the trial
-    run: str = ""  # its folder in the output of the trainer
-    checks: list[Check] = field(default_factory=list)
-    compared: list[Check] = field(default_factory=list)  # with `pushed`
-    pushed: str = ""  # the version that it is compared with, if any
-    reasons: list[str] = field(default_factory=list)  # against it
-
-    @property
-    def blessed(self) -> bool:
-        return not self.reasons
-
-    def describe(self) -> str:
-        """Formats the verdict on one line."""
-        if not self.blessed:
-            return "not blessed: " + "; ".join(self.reasons)
-        scores = ", ".join(map(str, self.checks))
-        compared = f"; not worse than {self.pushed}" if self.pushed else ""
-        return f"blessed {self.candidate}: {scores}{compared}"
+    def describe(self, value: float) -> str:
+        """Formats a comparison, as `id_mse 0.2 is not at most 0.1`."""
+        verb = "is" if self.accepts(value) else "is not"
+        return (
+            f"{self.score} {value:.4g} {verb} {self.side} "
+            f"{self.limit:.4g}{self.why}"
+        )
 
 
 def run(
     profile: str,
     runs_dir: str,
     export_dir: str,
-    digest: str,
     work_dir: str,
     evaluation: dsl.Artifact,
     metrics: dsl.Metrics,
 ) -> bool:
     """Writes the evaluation; returns True if the candidate may be pushed."""
     with run_step("evaluator") as step:
-        rules = parse_profile(profile).rules
-        verdict = judge_candidate(rules, Path(runs_dir), export_dir, digest)
-        content = {"blessed": verdict.blessed, **asdict(verdict)}
+        parsed = Profile.from_json(profile)
+        content = evaluate_candidate(parsed, runs_dir, export_dir)
         file = place(evaluation, work_dir, "evaluation.json")
-        files.write_text(file, json.dumps(content, indent=2) + "\n")
-        evaluation.metadata["candidate"] = verdict.run
-        for check in verdict.checks:
-            if check.value is not None:
-                metrics.log_metric(check.score, check.value)
-        step.note, step.is_stopped = verdict.describe(), not verdict.blessed
-        return verdict.blessed
+        write_text(file, json.dumps(content, indent=2) + "\n")
+        for bound in list_thresholds(parsed):
+            if bound.score in content["scores"]:
+                value = content["scores"][bound.score]
+                metrics.log_metric(bound.score, value)
+
+        is_blessed: bool = content["blessed"]
+        if not is_blessed:
+            step.state = "stopped"
+        step.note = content["verdict"]
+        return is_blessed
 
 
-def judge_candidate(
-    rules: Rules, runs_dir: Path, export_dir: str | Path, digest: str
-) -> Evaluation:
-    """Judges the candidate of a sweep; `digest` is the hash of the examples."""
+def evaluate_candidate(
+    profile: Profile, runs_dir: str | Path, export_dir: str | Path
+) -> dict[str, Any]:
+    """Compares the candidate with the thresholds and the last pushed model.
+
+    Args:
+        profile: The profile, with the sweep and the thresholds.
+        runs_dir: The output of the trainer.
+        export_dir: The folder that models are pushed to.
+
+    Returns:
+        The content of `evaluation.json`: whether the candidate is `blessed`,
+        a `verdict` in words, its `run` as a path below `runs_dir`, the
+        `scores` of its setting, which are means over seeds, and all `checks`.
+    """
+    sweep = find_sweep(make_works(profile, runs_dir), profile)
     try:
-        trials = read_trials(runs_dir / LOGS / rules.sweep / "trials.csv")
-        setting = choose_setting(trials, rules)
+        trials = choose_setting(sweep)
     except RunError as error:
-        return Evaluation(reasons=[str(error)])
-    name = str(setting["trial"].iloc[0])
-    run = f"{LOGS}/{rules.sweep}/trials/{name}"
-    checks, compared, before = check_thresholds(setting, rules), [], ""
-    for version in list_versions(Path(export_dir, rules.push_as))[-1:]:
-        compared = compare_with_pushed(setting, version, digest, rules)
-        before = str(version) if compared else ""
-    reasons = [str(c) for c in [*checks, *compared] if not c.passed]
-    return Evaluation(name, run, checks, compared, before, reasons)
+        verdict = f"not blessed: {error}"
+        return {"blessed": False, "verdict": verdict, "scores": {}}
+
+    thresholds = list_thresholds(profile)
+    bounds = list(thresholds)
+    versions = list_versions(Path(export_dir, profile.push_as))
+    if versions:
+        bounds += list_pushed_bounds(thresholds, versions[-1])
+
+    means = trials.mean(skipna=False).dropna().to_dict()
+    checks = []
+    failed = []
+    for bound in bounds:
+        value = means.get(bound.score, math.nan)
+        line = bound.describe(value)
+        checks.append(line)
+        if not bound.accepts(value):
+            failed.append(line)
+
+    candidate = Path(str(trials[CHOOSE_BY].idxmin()))
+    verdict = f"blessed {candidate.name}: {', '.join(checks)}"
+    if failed:
+        verdict = f"not blessed: {', '.join(failed)}"
+    return {
+        "blessed": not failed,
+        "verdict": verdict,
+        "run": str(candidate.relative_to(runs_dir)),
+        "scores": means,
+        "checks": checks,
+    }
 
 
-def read_trials(path: Path) -> DataFrame:
-    """Reads a `trials.csv`: flags as `setting`, scores as numbers."""
+def choose_setting(sweep: Sweep) -> DataFrame:
+    """Chooses the setting with the lowest mean ID error.
+
+    Returns:
+        Its scores, a row for each trial, with the folder of the trial as index.
+
+    Raises:
+        RunError: If no setting has finished with all of its seeds.
+    """
     import pandas as pd
 
-    try:
-        table = pd.DataFrame(files.read_csv(path))
-    except OSError as error:
-        raise RunError(f"no table of trials: {error}") from error
-    end = table.columns.get_loc("seed")
-    flags, scores = table.columns[3:end], table.columns[end:]
-    table[scores] = table[scores].apply(pd.to_numeric)
-    table["setting"] = pd.Series(table[flags].to_dict("records"))
-    return table[["trial", "status", "reason", "setting", *scores]]
+    settings = []
+    by_setting = itertools.groupby(sweep.items, key=lambda trial: trial.setting)
+    for _, group in by_setting:
+        trials = list(group)
+        rows = [list_scores(read_result(trial)) for trial in trials]
+        scores = pd.DataFrame(rows, index=[str(trial.path) for trial in trials])
+        if CHOOSE_BY in scores and scores[CHOOSE_BY].notna().all():
+            settings.append(scores)
+
+    if not settings:
+        name = sweep.folder.name
+        raise RunError(f"no setting of {name} has finished with all its seeds")
+    return min(settings, key=lambda scores: scores[CHOOSE_BY].mean())
 
 
-def check_thresholds(setting: DataFrame, rules: Rules) -> list[Check]:
-    """Compares means over seeds with the thresholds."""
-    checks = []
-    for score, rule in rules.list_thresholds().items():
-        # None if a seed lacks its score.
-        result = compute_statistics(list(setting.get(score, [None])))
-        mean, _, low, high = list_numbers(result)
-        passed = mean is not None and rule.accepts(mean)
-        spread = None if low is None or high is None else (high - low) / 2
-        row = (score, str(rule), mean, spread, len(setting), passed)
-        checks.append(Check(*row))
-    return checks
+def list_thresholds(profile: Profile) -> list[Bound]:
+    """Lists the bounds of a profile."""
+    bounds = []
+    for score, limit in profile.maxima.items():
+        bounds.append(Bound(score=score, side="at most", limit=limit))
+    for score, limit in profile.minima.items():
+        bounds.append(Bound(score=score, side="at least", limit=limit))
+    return bounds
 
 
-def compare_with_pushed(
-    setting: DataFrame, pushed: Path, digest: str, rules: Rules
-) -> list[Check]:
-    """Compares the candidate with a record of scores on the same examples."""
-    try:
-        lineage = files.read_json(pushed / LINEAGE)
-        scores = {  # named as in `trials.csv`; subsets have underscores, too
-            f"{subset}_{name}": value
-            for subset, values in lineage["metrics"].items()
-            for name, value in values.items()
-        }
-    except (OSError, files.DamagedFileError, LookupError, AttributeError):
-        return []
-    if lineage.get("data") != digest:
-        return []
-    checks = []
-    for name, rule in rules.list_thresholds().items():
-        old = scores.get(name)
-        new = setting[name].iloc[0] if name in setting else math.nan
-        if old is None or new != new:
-            continue  # the thresholds judge missing scores
-        words = (
-            f"not worse than {old:.4g} of {pushed.parent.name}/{pushed.name} "
-            f"by more than {TOLERANCE:.0%}"
-        )
-        slack = TOLERANCE * abs(old)
-        worse = [
-            above(old + slack).accepts(new) and math.isfinite(rule.high),
-            below(old - slack).accepts(new) and math.isfinite(rule.low),
-        ]
-        checks.append(Check(name, words, float(new), None, 1, not any(worse)))
-    return checks
+def list_pushed_bounds(
+    thresholds: Sequence[Bound], version: Path
+) -> Iterator[Bound]:
+    """Yields the same bounds with limits from the scores of a pushed model."""
+    file = version / EVALUATION
+    if not file.exists():  # a model that was copied there by hand
+        return
+    scores = read_json(file).get("scores", {})
+    for bound in thresholds:
+        if bound.score in scores:
+            last = scores[bound.score]
+            slack = TOLERANCE * abs(last)
+            if bound.side == "at least":
+                slack = -slack
+            yield Bound(
+                score=bound.score,
+                side=bound.side,
+                limit=last + slack,
+                why=f" (version {version.name} has {last:.4g})",
+            )

@@ -1,125 +1,104 @@
-"""Steps `infra_validator` and `pusher`: queries a SavedModel, and copies it."""
+"""Steps `infra_validator` and `pusher`: calls a SavedModel, and copies it."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pipelines.profile import check_profile, parse_profile
-from pipelines.steps import list_files, run_step
-from pipelines.steps.evaluator import LINEAGE
-from pipelines.steps.training import find_candidate
+from pipelines.profile import MODELS, Profile, make_works
+from pipelines.steps import run_step
+from pipelines.steps.evaluator import EVALUATION
 from tfcomp.config.errors import RunError
-from tfcomp.datasets import Dataset
-from tfcomp.metrics.derivatives import choose_jacobian
-from tfcomp.metrics.jacobians import compute_stage_metrics
 from tfcomp.models.loading import LoadedRun, load_run
-from tfcomp.models.stages import make_stage_model
-from tfcomp.storage.code_version import hash_files
-from tfcomp.storage.output_folders import add_version, is_copy, list_versions
-from tfcomp.storage.run_folder import FLAGS_FILE, read_metrics, select_scores
+from tfcomp.storage.files import read_json
+from tfcomp.storage.output_folders import add_version, is_copy
+from tfcomp.training.export import export_scored
 
 if TYPE_CHECKING:
     from kfp import dsl
 
-EVIDENCE = Path("assets.extra") / "evaluation.json"
-CANARY = Path(__file__).parent / "canary.py"
-TIMEOUT = 600  # seconds that a SavedModel may take to answer
-NUM_POINTS = 5
-TOLERANCE = 1e-4  # of the largest answer: kernels differ between processes
-Arrays = dict[str, np.ndarray]
+PROGRAM = Path(__file__).with_name("query.py")
+NUM_POINTS = 10
+TOLERANCE = 1e-4  # of the brightest pixel: kernels differ between processes
 
 
 def validate(profile: str, runs_dir: str, evaluation: str) -> None:
-    """Queries the candidate's SavedModel with TensorFlow alone."""
+    """Compares images of the candidate's SavedModel and of its network."""
     with run_step("infra_validator") as step:
-        check_profile(parse_profile(profile))  # imports its plugins
-        path, model = find_candidate(runs_dir, evaluation)
-        loaded = load_run(path)
-        requests = make_requests(loaded.dataset)
-        answers = query_model(model, requests)
-        compare_answers(answers, make_answers(loaded, requests))
-        step.note = f"{len(answers)} answers equal the network's"
+        run, model = export_candidate(profile, runs_dir, evaluation)
+        grid = run.dataset.splits.grid
+        rows = np.linspace(0, len(grid) - 1, NUM_POINTS).astype(int)
+        factors = grid[rows]
+
+        images = query_model(model, factors)
+        compare_images(images, np.asarray(run.model(factors)))
+        step.note = f"{len(images)} images equal the network's"
 
 
-def make_requests(dataset: Dataset) -> Arrays:
-    """Makes tables of factors: one point, and several, ID and OOD."""
-    splits = dataset.splits
-    known, held_out = splits.grid[splits.is_id], splits.grid[splits.is_ood]
-    requests = {"one": known[:1]}
-    for name, points in (("id", known), ("ood", held_out)):
-        if len(points):
-            rows = np.linspace(0, len(points) - 1, min(NUM_POINTS, len(points)))
-            requests[name] = points[rows.astype(int)]
-    return requests
+def export_candidate(
+    profile: str, runs_dir: str, evaluation: str
+) -> tuple[LoadedRun, Path]:
+    """Loads the candidate; returns it with its SavedModel, made if needed."""
+    make_works(Profile.from_json(profile))  # imports the plugins of the run
+    path = Path(runs_dir, read_json(Path(evaluation))["run"])
+    run = load_run(path)
+    sweep = path.parents[1]
+    model = export_scored(
+        model=run.model,
+        config=run.config,
+        dataset=run.dataset,
+        metrics=run.metrics,
+        folder=Path(runs_dir, MODELS, sweep.name, path.name),
+    )
+    return run, model
 
 
-def query_model(version: Path, requests: Arrays) -> Arrays:
-    """Queries a SavedModel in a process of its own; a RunError if it fails."""
-    with tempfile.TemporaryDirectory(prefix="canary-") as folder:
-        names = ("requests.npz", "answers.npz")
-        asked, answers = (os.path.join(folder, name) for name in names)
-        np.savez(asked, **requests)  # type: ignore[arg-type]
-        program = [sys.executable, "-I", str(CANARY)]
-        command = [*program, str(version), asked, answers]
-        try:
-            result = subprocess.run(
-                command, capture_output=True, text=True, timeout=TIMEOUT
-            )
-        except subprocess.TimeoutExpired as error:
-            reason = f"the SavedModel did not answer in {TIMEOUT} s"
-            raise RunError(reason) from error
-        if result.returncode:
-            print(result.stderr)  # all of it to the log
-            rule = "the SavedModel cannot be used with TensorFlow alone"
-            last = (result.stderr.splitlines() or ["no output"])[-1]
-            raise RunError(f"{rule}: {last}")
-        with np.load(answers) as content:
-            return dict(content)
+def query_model(model: Path, factors: np.ndarray) -> np.ndarray:
+    """Calls a SavedModel in a process of its own.
+
+    Args:
+        model: The folder of the SavedModel.
+        factors: Points, [n, F].
+
+    Returns:
+        Images, [n, H, W, C].
+
+    Raises:
+        RunError: If it cannot be loaded or called.
+    """
+    result = subprocess.run(
+        [sys.executable, "-I", str(PROGRAM), str(model)],
+        input=json.dumps(factors.tolist()),
+        capture_output=True,
+        text=True,
+    )
+    if result.returncode:
+        print(result.stderr)  # all of it to the log
+        last_line = result.stderr.strip().rpartition("\n")[-1]
+        rule = "the SavedModel cannot be used with TensorFlow alone"
+        raise RunError(f"{rule}: {last_line}")
+    return np.array(json.loads(result.stdout))
 
 
-def make_answers(run: LoadedRun, requests: Arrays) -> Arrays:
-    """Computes the answers of the trained network, named as the canary's."""
-    stages = make_stage_model(run.model)
-    jacobian_fn = choose_jacobian(run.model, run.dataset)
-    answers = {}
-    for name, factors in requests.items():
-        image = run.model(factors)
-        answers[f"serving_default/{name}/image"] = np.asarray(image)
-        for stage, value in stages(factors).items():
-            answers[f"activations/{name}/{stage}"] = np.asarray(value)
-        metrics = compute_stage_metrics(stages, factors, jacobian_fn)
-        for stage, value in metrics.items():
-            answers[f"geometry/{name}/{stage}"] = np.asarray(value)
-    return answers
-
-
-def compare_answers(answers: Arrays, expected: Arrays) -> None:
-    """Raises a RunError that names the first answer that differs."""
-    for name in expected.keys() | answers.keys():
-        answer, true = answers.get(name), expected.get(name)
-        if answer is None or true is None or answer.shape != true.shape:
-            shapes = [None if a is None else a.shape for a in (answer, true)]
-            raise RunError(
-                f"the SavedModel answers {name} with shape {shapes[0]}, the "
-                f"network with {shapes[1]}"
-            )
-        error = np.abs(answer - true).max(initial=0.0)
-        # NaN is no match, either.
-        if not error <= TOLERANCE * max(np.abs(true).max(initial=0.0), 1e-6):
-            raise RunError(
-                f"the SavedModel's answer {name} differs from the network's "
-                f"by {error:.3g}"
-            )
+def compare_images(images: np.ndarray, expected: np.ndarray) -> None:
+    """Raises a RunError if images are not those of the trained network."""
+    if images.shape != expected.shape:
+        raise RunError(
+            f"the SavedModel's images are {list(images.shape)}, the network's "
+            f"{list(expected.shape)}"
+        )
+    error = np.abs(images - expected).max()
+    # NaN is no match, either.
+    if not error <= TOLERANCE * np.abs(expected).max():
+        raise RunError(
+            f"the SavedModel's images differ from the network's by {error:.3g}"
+        )
 
 
 def push(
@@ -127,40 +106,31 @@ def push(
     runs_dir: str,
     evaluation: str,
     export_dir: str,
-    digest: str,
     pushed: dsl.Model,
 ) -> None:
-    """Pushes the candidate with its lineage."""
+    """Pushes the candidate, unless it is the version that was pushed last."""
     with run_step("pusher") as step:
-        parsed = parse_profile(profile)
-        path, model = find_candidate(runs_dir, evaluation)
-        lineage = {
-            "profile": parsed.name,
-            "code": parsed.code,
-            "data": digest,
-            "flags": (path / FLAGS_FILE).read_text("utf-8").splitlines(),
-            "metrics": select_scores(read_metrics(path)),
-        }
-        folder = Path(export_dir, parsed.rules.push_as)
-        version, is_new = push_model(model, folder, Path(evaluation), lineage)
-        pushed.uri, pushed.metadata["version"] = str(version), version.name
+        _, model = export_candidate(profile, runs_dir, evaluation)
+        name = Profile.from_json(profile).push_as
+        version, is_new = push_model(
+            model, Path(export_dir, name), Path(evaluation)
+        )
+        pushed.uri = str(version)
+        pushed.metadata["version"] = version.name
         word = "pushed" if is_new else "nothing new, the model is"
         step.note = f"{word} {version}"
 
 
 def push_model(
-    model: Path, folder: Path, evaluation: Path, lineage: Mapping[str, Any]
+    model: Path, folder: Path, evaluation: Path
 ) -> tuple[Path, bool]:
     """Copies a SavedModel; returns its version, and True if that is new."""
 
     def write(partial: Path) -> None:
         shutil.copytree(model, partial, dirs_exist_ok=True)
-        shutil.copyfile(evaluation, partial / EVIDENCE)
-        parents = [
-            {"version": last.name, "sha256": hash_files(list_files(last))}
-            for last in list_versions(folder)[-1:]
-        ]
-        text = json.dumps({**lineage, "parents": parents}, indent=1) + "\n"
-        (partial / LINEAGE).write_text(text, "utf-8")
+        shutil.copyfile(evaluation, partial / EVALUATION)
 
-    return add_version(folder, write, lambda last: is_copy(last, model))
+    def is_same(version: Path) -> bool:
+        return is_copy(version, model)
+
+    return add_version(folder, write, is_same)

@@ -8,11 +8,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.profile import make_works, parse_profile
+from pipelines.profile import Profile, make_works
 from pipelines.steps import place, run_step
-from tfcomp.config.quiet import start_tensorflow
-from tfcomp.storage.files import read_json
-from tfcomp.storage.output_folders import list_versions
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.sweep_run import Sweep
 
@@ -20,10 +17,6 @@ if TYPE_CHECKING:
     from kfp import dsl
 
     from reproduction.claims import Report
-
-# Folders of runs and of SavedModels in the output of the trainer.
-LOGS = "logs"
-MODELS = "saved_models"
 
 
 def train(
@@ -39,29 +32,13 @@ def train(
 
     with run_step("trainer") as step:
         folder = place(runs, work_dir, "runs")
+        works = make_works(Profile.from_json(profile), folder, examples_dir)
         options = SchedulerOptions(workers=workers, scheduler=scheduler)
-        places = f"--log_dir={folder / LOGS}", f"--export_dir={folder / MODELS}"
-        works = make_works(parse_profile(profile), *places, data=examples_dir)
         failures = run_all(works, options)
         for failure in failures:
             print(f"failed: {failure}")
         number = sum(len(work.items) for work in works)
         step.note = f"trials: {number}, failed: {len(failures)}, in {folder}"
-
-
-def find_candidate(runs_dir: str, evaluation: str) -> tuple[Path, Path]:
-    """Returns the run of the candidate, and its SavedModel, made if needed."""
-    run = Path(runs_dir, read_json(Path(evaluation))["run"])
-    folder = Path(runs_dir, MODELS, run.parents[1].name, run.name)
-    if versions := list_versions(folder):
-        return run, versions[-1]
-    with start_tensorflow():
-        from tfcomp.models.loading import load_run
-        from tfcomp.training.export import export_scored
-
-    found = load_run(run)
-    scored = found.model, found.config, found.dataset, found.metrics
-    return run, export_scored(*scored, folder)
 
 
 def report(
@@ -70,23 +47,28 @@ def report(
     """Writes the report to a folder, and its page once more."""
     with run_step("report") as step:
         output = place(folder, work_dir, "report")
-        written = report_runs(profile, Path(runs_dir), output)
+        written = report_runs(Profile.from_json(profile), runs_dir, output)
         shutil.copyfile(written.page, page)
         counts = Counter(result.word for result in written.results)
         verdicts = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
         step.note = f"{verdicts}: {written.page}"
 
 
-def report_runs(profile: str, runs_dir: Path, output: Path) -> Report:
-    """Writes the report on the trials of a profile alone."""
+def report_runs(profile: Profile, runs_dir: str | Path, output: Path) -> Report:
+    """Judges the paper's claims by the runs of a profile, and by no others.
+
+    A folder of runs can also have trials of other flags or of other code.
+    """
     from reproduction.claims import Evidence, read_evidence, write_report
 
-    parsed = parse_profile(profile)
     folders: list[Path] = []
-    for work in make_works(parsed, f"--log_dir={runs_dir / LOGS}"):
-        is_sweep = isinstance(work, Sweep)
-        folders += [t.path for t in work.items] if is_sweep else [work.folder]
+    for work in make_works(profile, runs_dir):
+        if isinstance(work, Sweep):
+            folders += [trial.path for trial in work.items]
+        else:
+            folders.append(work.folder)
     patterns = [glob.escape(str(path)) for path in folders if path.exists()]
+
     evidence = read_evidence(patterns) if patterns else Evidence()
-    command = f"python -m pipelines.run_local --profile={parsed.name}"
+    command = f"python -m pipelines.run_local --profile={profile.name}"
     return write_report(evidence, output, command)

@@ -173,7 +173,7 @@ def make_files(folder: Path) -> None:
     (flags / "nul").write_text("--depth=3\n--log_dir=a\0b\n")
     (flags / "loop").write_text("--flagfile=loop\n")
     (flags / "broken_profile").mkdir()
-    (flags / "broken_profile/profile.toml").write_text("a = " + "[" * 9999)
+    (flags / "broken_profile/pipeline.flags").write_text("--max=" * 9999)
 
 
 def answer(line: list[str], folder: Path) -> dict[str, object]:

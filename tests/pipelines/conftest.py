@@ -1,16 +1,16 @@
 """Fixtures of the pipeline's tests: small profiles, and runs without sweeps."""
 
-import json
+import functools
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pipelines.profile import Profile, load_profile
+from pipelines.profile import Profile, load_profile, make_works
 from tfcomp.config.run_config import RunConfig
-from tfcomp.storage.files import write_csv
 
 REPOSITORY = Path(__file__).parents[2]
 SWEEP = "tiny"
@@ -26,13 +26,11 @@ TINY = (
     "--eval_every=0",
     "--layerwise_every=0",
 )
-RULES = """
-push_as = "tiny"
-sweep = "tiny"
-
-[thresholds]
-id_relative_mse = {below = 1000}
-"""
+RULES = (
+    f"--candidate={SWEEP}",
+    "--push_as=tiny",
+    "--max=id_relative_mse=1000",
+)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -44,29 +42,27 @@ def _pipelines_are_found() -> Iterator[None]:
         yield
 
 
-def write_tiny_profile(folder: Path, *flags: str, rules: str = RULES) -> Path:
+def write_tiny_profile(
+    folder: Path, *flags: str, rules: Sequence[str] = RULES
+) -> Path:
     """Writes the folder of a profile with one tiny sweep."""
     folder.mkdir(exist_ok=True)
     (folder / "tiny_sweep.flags").write_text("\n".join([*TINY, *flags]))
-    (folder / "profile.toml").write_text(rules)
+    (folder / "pipeline.flags").write_text("\n".join(rules))
     return folder
 
 
 @pytest.fixture
 def write_profile(tmp_path: Path) -> Callable[..., Path]:
     """Writes a tiny profile among the temporary files of the test."""
-
-    def write(*flags: str, rules: str = RULES, name: str = "own") -> Path:
-        return write_tiny_profile(tmp_path / name, *flags, rules=rules)
-
-    return write
+    return functools.partial(write_tiny_profile, tmp_path / "own")
 
 
 @pytest.fixture
 def make_profile(write_profile: Callable[..., Path]) -> Callable[..., Profile]:
-    """The profile that `write_profile` writes, loaded."""
+    """Writes a tiny profile and loads it."""
 
-    def make(*flags: str, plugins: str = "", **changes: str) -> Profile:
+    def make(*flags: str, plugins: str = "", **changes: Any) -> Profile:
         folder = write_profile(*flags, **changes)
         return load_profile(str(folder), plugins)
 
@@ -80,16 +76,13 @@ def tiny_profile(make_profile: Callable[..., Profile]) -> Profile:
 
 
 @pytest.fixture
-def runs_dir(smoke_run: RunConfig, tmp_path: Path) -> Path:
-    """The output of a trainer: one trial, the smoke run."""
+def runs_dir(
+    tiny_profile: Profile, smoke_run: RunConfig, tmp_path: Path
+) -> Path:
+    """The output of a trainer, whose one trial is the smoke run."""
     folder = tmp_path / "runs"
-    trials = folder / "logs" / SWEEP / "trials"
-    shutil.copytree(smoke_run.run_dir, trials / "smoke")
-    models = folder / "saved_models" / SWEEP / "smoke"
-    shutil.copytree(smoke_run.export_path, models)
-    metrics = json.loads((trials / "smoke" / "metrics.json").read_text())
-    row = {"trial": "smoke", "status": "finished", "reason": "", "seed": 0}
-    for subset in ("id", "ood"):
-        row |= {f"{subset}_{k}": v for k, v in metrics[subset].items()}
-    write_csv(trials.parent / "trials.csv", [row])
+    (sweep,) = make_works(tiny_profile, folder)
+    (trial,) = sweep.items
+    shutil.copytree(smoke_run.run_dir, trial.path)
+    shutil.copytree(smoke_run.export_path, trial.config.export_path)
     return folder

@@ -61,21 +61,18 @@ def test_planted_leak_is_stopped(
     capfd: pytest.CaptureFixture,
 ) -> None:
     call(pipeline.example_gen, inputs)
-    before = inputs["examples"].metadata["digest"]
     call(pipeline.example_validator, inputs)
     content = json.loads(Path(inputs["anomalies"].path).read_text())
     assert content["anomalies"] == []
     shutil.rmtree(inputs["examples"].path)
     monkeypatch.setattr(materialized, "make_dataset", make_leaky)
     call(pipeline.example_gen, inputs)
-    assert inputs["examples"].metadata["digest"] != before
-    reason = "leak: 1 training examples lie in the region corner:5"
-    with pytest.raises(RunError, match=reason):
+    with pytest.raises(RunError, match="leak: 1 training .* corner:5"):
         call(pipeline.example_validator, inputs)
     # The file is written although the step failed.
     content = json.loads(Path(inputs["anomalies"].path).read_text())
-    checks = [anomaly["check"] for anomaly in content["anomalies"]]
-    assert checks == ["leak", "splits"]
+    leak, other = content["anomalies"]
+    assert "leak" in leak and "factors of train" in other
     assert "failed  example_validator" in capfd.readouterr().out
 
 
@@ -104,7 +101,7 @@ def test_trainer_records_failed_trials(
     inputs["work_dir"] = ""
     assert call(pipeline.evaluator, inputs)
     content = json.loads(Path(inputs["evaluation"].path).read_text())
-    assert content["candidate"] == finished.parent.name
+    assert Path(runs.path, content["run"]) == finished.parent
     assert "--learning_rate=0.001" in flags
 
 
@@ -115,39 +112,38 @@ def test_good_model_is_pushed_once(
     inputs: Inputs, runs_dir: Path, tmp_path: Path
 ) -> None:
     inputs["runs"].uri = str(runs_dir)
-    inputs["examples"].metadata["digest"] = "digest of the examples"
+
     assert call(pipeline.evaluator, inputs)
     call(pipeline.infra_validator, inputs)
     for _ in range(2):
         call(pipeline.pusher, inputs)
         assert inputs["pushed"].metadata == {"version": "1"}
+
     version = tmp_path / "out" / "tiny" / "1"
     assert inputs["pushed"].uri == str(version)
     evidence = version / "assets.extra" / "evaluation.json"
-    verdict = json.loads(evidence.read_text())
-    assert verdict["blessed"] is True and verdict["pushed"] == ""
-    assert verdict["candidate"] == "smoke"
-    lineage = json.loads((version / "assets.extra/lineage.json").read_text())
-    profile = json.loads(inputs["profile"])
-    assert lineage["code"] == profile["code"] and lineage["parents"] == []
-    assert lineage["data"] == "digest of the examples"
-    assert "--region=square:4-8" in lineage["flags"]
-    assert set(lineage["metrics"]) == {"id", "ood"}
+    content = json.loads(evidence.read_text())
+    assert content["blessed"] is True
+    (metrics,) = runs_dir.glob("logs/tiny/trials/*/metrics.json")
+    scores = json.loads(metrics.read_text())
+    assert content["scores"]["ood_mse"] == scores["ood"]["mse"]
+    # The next evaluation compares with it, and finds the model as good.
+    assert call(pipeline.evaluator, inputs)
+    again = json.loads(Path(inputs["evaluation"].path).read_text())
+    assert len(again["checks"]) == 2 * len(content["checks"])
 
 
 def test_trials_of_other_flags_or_code_are_left_out(
-    tiny_profile: Profile, smoke_run: RunConfig, tmp_path: Path
+    tiny_profile: Profile, runs_dir: Path, tmp_path: Path
 ) -> None:
-    logs = f"--log_dir={tmp_path / 'runs' / 'logs'}"
-    profile = tiny_profile.to_json()
-    (trial,) = make_works(tiny_profile, logs)[0].items
+    (trial,) = make_works(tiny_profile, runs_dir)[0].items
     stale = trial.path.with_name("0123456789abcdef")
-    for folder in (trial.path, stale):
-        folder.mkdir(parents=True)
-        for name in ("run.flags", "metrics.json"):
-            shutil.copy(Path(smoke_run.run_dir) / name, folder)
-    text = (trial.path / "run.flags").read_text()
-    (stale / "run.flags").write_text(text.replace("--seed=0", "--seed=1"))
-    report_runs(profile, tmp_path / "runs", tmp_path / "report")
+    shutil.copytree(trial.path, stale)
+    flags = (trial.path / "run.flags").read_text()
+    flags = flags.replace("--seed=0", "--seed=1")
+    (stale / "run.flags").write_text(flags)
+
+    report_runs(tiny_profile, runs_dir, tmp_path / "report")
+
     page = (tmp_path / "report" / "report.md").read_text()
     assert "used of 1 found" in page

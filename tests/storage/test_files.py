@@ -177,8 +177,6 @@ ALLOWED = {
     "tfcomp/analysis/manifolds.py",  # np.savez, in memory
     "tfcomp/figures/exhibits.py",  # a figure, where a user saves it
     "tfcomp/evaluation/kept_outputs.py",  # np.savez in a `write_whole`
-    "pipelines/steps/canary.py",  # a new temporary folder
-    "pipelines/steps/release.py",  # a new temporary folder
 }
 
 

@@ -159,15 +159,27 @@ def _name_folder(config: RunConfig, parent: str | Path) -> Path:
     return Path(parent) / config.data.dataset / name_examples(config) / VERSION
 
 
-def _write(config: RunConfig, dataset: Dataset, parent: Path) -> None:
+def render_splits(dataset: Dataset) -> dict[str, Examples]:
+    """Renders the splits of a dataset: `train` and, if held out, `ood`."""
     dataset.prepare()
-    train, every = dataset.splits.train, dataset.splits.all
+    train = dataset.splits.train
+    # A combination can have several training images.
     images = dataset.render_training(np.arange(len(train)))
-    splits = {"train": _list_examples(dataset, train, images)}
-    if every.is_ood.any():
-        table = every.factors[every.is_ood]
-        images = dataset.render_array(table)
-        splits["ood"] = _list_examples(dataset, table, images)
+    splits = {"train": Examples(factors=train, images=images)}
+
+    points = dataset.splits.all
+    if points.is_ood.any():
+        held_out = points.factors[points.is_ood]
+        images = dataset.render_array(held_out)
+        splits["ood"] = Examples(factors=held_out, images=images)
+    return splits
+
+
+def _write(config: RunConfig, dataset: Dataset, parent: Path) -> None:
+    splits = {
+        name: _list_examples(dataset, split.factors, split.images)
+        for name, split in render_splits(dataset).items()
+    }
     # TFDS tells on stdout of a download, and there is none.
     with start_tensorflow(), redirect_stdout(io.StringIO()):
         import tensorflow_datasets as tfds

@@ -5,10 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.steps.examples import find_anomalies, validate_datasets
+from pipelines.steps.examples import (
+    compare_split,
+    find_anomalies,
+    find_leak,
+)
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset
-from tfcomp.datasets.materialized import Examples, materialize
+from tfcomp.datasets.materialized import Examples, materialize, render_splits
 
 SMALL = ("--flagfile=smoke.flags", "--region=corner:7")
 GOOD = {
@@ -29,28 +33,15 @@ GOOD = {
 }
 
 
-def make(*flags: str) -> tuple[Dataset, Examples, Examples]:
-    """A data set and its examples as they should be."""
-    dataset = make_dataset(parse_config(list(flags)))
-    splits = dataset.splits
-    ood = splits.grid[splits.is_ood]
-    return dataset, draw(splits.train, dataset), draw(ood, dataset)
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    return make_dataset(parse_config(list(SMALL)))
 
 
-def draw(factors: np.ndarray, dataset: Dataset) -> Examples:
-    return Examples(factors, dataset.render_array(factors))
-
-
-def append(examples: Examples, factors: list[float], dataset: Dataset):
-    """Examples with one more, drawn as it should be."""
-    return draw(
-        np.append(examples.factors, np.float32([factors]), axis=0), dataset
-    )
-
-
-def find(dataset: Dataset, train: Examples, ood: Examples) -> dict[str, str]:
-    """Reasons by check; the last one of a check."""
-    return dict(find_anomalies(dataset, train, ood))
+@pytest.fixture
+def train(dataset: Dataset) -> Examples:
+    """The training examples as they should be."""
+    return render_splits(dataset)["train"]
 
 
 @pytest.mark.parametrize("kind", GOOD)
@@ -64,46 +55,41 @@ def test_good_data_have_no_anomalies(
     names = ["a", "b", "c"]
     np.savez("own.npz", images=images, classes=classes, names=names)
     config = parse_config(list(GOOD[kind]))
+
     materialize(config, tmp_path)
-    assert validate_datasets([config], tmp_path) == []
+
+    assert list(find_anomalies(config, tmp_path)) == []
 
 
-def test_leaks() -> None:
-    dataset, train, ood = make(*SMALL)
-    found = find(dataset, append(train, [8, 9], dataset), ood)
-    where = "the region corner:7, the first at"
-    assert found["leak"] == f"1 training examples lie in {where} [8.0, 9.0]"
-    line = "training examples: 120, the flags describe 119"
-    assert found["splits"] == line
-    found = find(dataset, train, append(ood, [1, 2], dataset))
-    line = f"1 held-out examples lie outside {where} [1.0, 2.0]"
-    assert found["leak"] == line
+def test_leak(dataset: Dataset, train: Examples) -> None:
+    factors = np.append(train.factors, np.float32([[8, 9]]), axis=0)
+    leaky = Examples(factors, dataset.render_array(factors))
+
+    (leak,) = find_leak(dataset, leaky)
+
+    assert "1 training" in leak and "[8.0, 9.0]" in leak
+    assert list(find_leak(dataset, train)) == []
+    (problem,) = compare_split("train", leaky, train)
+    assert "[120, 2]" in problem and "[119, 2]" in problem
 
 
-def test_moved_example() -> None:
-    dataset, train, ood = make(*SMALL)
+def test_moved_example(train: Examples) -> None:
     factors = train.factors.copy()
     factors[3] += 0.25
-    found = find(dataset, draw(factors, dataset), ood)
-    assert set(found) == {"splits"}
-    assert "the first has index 3: [0.25, 3.25]" in found["splits"]
+    moved = Examples(factors, train.images)
+    (problem,) = compare_split("train", moved, train)
+    assert problem.startswith("factors") and problem.endswith(" 3")
 
 
-@pytest.mark.parametrize(
-    ("image", "fault"),
-    [(np.nan, "do not match their factors"), (1.0, "are blank")],
-)
-def test_odd_pixels(image: float, fault: str) -> None:
-    dataset, train, ood = make(*SMALL)
-    train.images[4] = image
-    found = list(find_anomalies(dataset, train, ood))
-    reason = f"training images: 1 {fault}, the first has index 4"
-    assert ("pixels", reason) in found
+@pytest.mark.parametrize("pixel", [np.nan, 1.0, 0.001])
+def test_wrong_pixels(pixel: float, train: Examples) -> None:
+    images = train.images.copy()
+    images[4, 0, 0] += pixel
+    wrong = Examples(train.factors, images)
+    (problem,) = compare_split("train", wrong, train)
+    assert problem.startswith("images") and problem.endswith(" 4")
 
 
-def test_absent_datasets_are_anomalies(tmp_path: Path) -> None:
-    configs = [parse_config([*SMALL, f"--sigma={s}"]) for s in (1, 2, 3)]
-    materialize(configs[0], tmp_path)
-    found = validate_datasets(configs, tmp_path)
-    assert [anomaly.check for anomaly in found] == ["readable"] * 2
-    assert "sigma=2" in found[0].dataset
+def test_absent_dataset_is_an_anomaly(tmp_path: Path) -> None:
+    config = parse_config(list(SMALL))
+    assert len(list(find_anomalies(config, tmp_path))) == 2  # both splits
