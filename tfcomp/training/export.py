@@ -11,6 +11,7 @@
 """
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ from typing import Any
 import jinja2
 import keras
 import tensorflow as tf
-import yaml
 
 from tfcomp import __version__
 from tfcomp.analysis.jacobians import compute_stage_metrics
@@ -181,4 +181,5 @@ def format_hub_card(run: LoadedRun, calls: Sequence[str]) -> str:
         "model-index": [{"name": run.name, "results": results}],
     }
     card = format_card(run.config, run.dataset, run.metrics, calls)
-    return f"---\n{yaml.safe_dump(header, sort_keys=False)}---\n\n{card}"
+    # JSON is YAML, too.
+    return f"---\n{json.dumps(header, indent=2)}\n---\n\n{card}"
