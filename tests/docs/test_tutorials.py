@@ -45,6 +45,7 @@ def clone(working_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # several runs are trained, by other processes
 def test_the_readme_runs(clone: Path) -> None:
     """What it shows is of the donut in full, so nothing is compared."""
     (clone / "donut.flags").write_text(SMALL_DONUT)
@@ -56,6 +57,7 @@ def test_the_readme_runs(clone: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_does_what_it_says(page: str, clone: Path) -> None:
     path = ROOT / page
