@@ -53,7 +53,7 @@ def test_the_readme_runs(clone: Path) -> None:
     reader = Reader(clone)
     for block in list_blocks(INSTALLATION.sub("", text)):
         reader.read(block)
-    assert (clone / "tensorboard_logs/my_depth/results.csv").exists()
+    assert (clone / "tensorboard_logs/my_depth/trials.csv").exists()
 
 
 @pytest.mark.slow
