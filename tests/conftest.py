@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import gc
 import os
 import signal
 import sys
@@ -29,9 +28,6 @@ TESTS = Path(__file__).parent
 LONG = (
     "pipelines sweeps training test_api.py report reproduction commands".split()
 )
-# The tests of these files are `quick`: some of each package, and one real run,
-# that take a minute together.
-QUICK = TESTS / "quick.txt"
 # Modules with parts that users register and that need no flag.
 OWN_PARTS = (
     "tfcomp.metrics.registry",
@@ -42,8 +38,6 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 # Small networks gain nothing from more, and several tests run at a time.
 os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Its compiler takes half a minute; a test that needs it deletes this.
-sys.modules["umap"] = None  # type: ignore[assignment]
 # A shell lets what it starts in the background ignore Ctrl-C, and so would
 # the programs that tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -66,29 +60,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     folders = {item: item.path.relative_to(TESTS).parts[0] for item in items}
     order = {name: place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: order.get(folders[item], len(LONG)))
-    quick = set(QUICK.read_text().split())
-    for item in items:
-        is_slow = item.get_closest_marker("slow") is not None
-        if str(item.path.relative_to(TESTS)) in quick and not is_slow:
-            item.add_marker("quick")
-    # What is imported by now stays, and need not be searched for garbage.
-    gc.freeze()
-    gc.set_threshold(10_000)
 
 
 @pytest.fixture
 def rng() -> np.random.Generator:
     """A seeded source of random numbers."""
     return np.random.default_rng(0)
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _rough_figures() -> Iterator[None]:
-    """Leaves axes where they are, and PDF files empty: half the time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tfcomp.figures.layout.MAX_LAYOUT_STEPS", 0)
-        patch.setattr("tfcomp.figures.exhibits.figure_to_pdf", lambda _: b"")
-        yield
 
 
 @pytest.fixture(autouse=True)

@@ -66,14 +66,6 @@ def test_own_factors_renderer_region_and_model(
     assert (run / "analysis" / "landscape_rings.png").exists()
 
 
-def test_quick_tests_are_of_every_package() -> None:
-    tests = Path(__file__).parent
-    names = (tests / "quick.txt").read_text().split()
-    assert all((tests / name).is_file() for name in names)
-    packages = {path.parent.name for path in tests.glob("*/test_*.py")}
-    assert packages == {name.partition("/")[0] for name in names}
-
-
 def test_every_flagfile_is_listed() -> None:
     """Experiments in one table, those of other commands in their page."""
     pages = "".join(map(read_page, PAGES))

@@ -1,7 +1,5 @@
 """Runs the code blocks of a page in order and compares their output.
 
-    python page_blocks.py PAGE
-
 In the pages, a block of `bash` is run by a shell and one of `python` in one
 interpreter for the page, all in one folder. With a title, as in
 
@@ -36,8 +34,6 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 TOLERANCE = 0.05
 # The installed command, for the code that is tested.
 SHELL = f'tfcomp() {{ "{sys.executable}" -m tfcomp "$@"; }}\n'
-# A reader has no extras, and the compiler of UMAP takes half a minute.
-WITHOUT_UMAP = 'import sys\nsys.modules["umap"] = None\n'
 
 
 @dataclass(frozen=True)
@@ -61,13 +57,12 @@ def list_blocks(page: str) -> Iterator[Block]:
 
 
 class Reader:
-    """Follows a page in a folder; `paths` are where Python finds modules."""
+    """Follows a page in a folder."""
 
-    def __init__(self, folder: Path, paths: tuple[Path, ...] = (ROOT,)) -> None:
-        self.folder, self.paths = folder, paths
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.names: dict[str, Any] = {"__name__": "__main__"}
         self.printed = ""
-        (folder / "sitecustomize.py").write_text(WITHOUT_UMAP)
 
     def read(self, block: Block) -> None:
         """Runs a block, or writes it to its file."""
@@ -82,16 +77,14 @@ class Reader:
 
     def _run_shell(self, script: str) -> str:
         binaries = str(Path(sys.executable).parent)
+        variables = {
+            "PATH": os.pathsep.join([binaries, os.environ["PATH"]]),
+            "PYTHONPATH": os.pathsep.join([str(ROOT), str(self.folder)]),
+        }
         result = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", SHELL + script],
             cwd=self.folder,
-            env=os.environ
-            | {
-                "PATH": os.pathsep.join([binaries, os.environ["PATH"]]),
-                "PYTHONPATH": os.pathsep.join(
-                    map(str, (*self.paths, self.folder))
-                ),
-            },
+            env=os.environ | variables,
             capture_output=True,
             text=True,
         )
@@ -121,20 +114,3 @@ def find_difference(shown: str, printed: str) -> str:
         if not math.isclose(number, float(text), rel_tol=TOLERANCE)
     ]
     return "; ".join(wrong)
-
-
-def main(page: str) -> None:
-    """Follows a page in the current folder; differences end the process."""
-    reader = Reader(Path.cwd(), paths=())
-    sys.path.insert(0, str(reader.folder))
-    differences = []
-    for block in list_blocks(Path(page).read_text("utf-8")):
-        if block.language != "text":
-            reader.read(block)
-        elif difference := find_difference(block.body, reader.printed):
-            differences.append(difference)
-    sys.exit("\n".join(differences) or 0)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

@@ -1,9 +1,8 @@
-"""Figures are arranged as for users."""
+"""Every figure is arranged anew."""
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
-def _full_layout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfcomp.figures.layout.MAX_LAYOUT_STEPS", 10)
+def _new_layout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tfcomp.figures.layout._known_places", {})

@@ -1,7 +1,6 @@
 """Manifolds: planted components, curves with and without a jump, UMAP."""
 
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -140,7 +139,6 @@ def test_umap_keeps_neighbors_and_is_reproducible(
     without_compiler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its compiler takes half a minute, its Python code some seconds."""
-    monkeypatch.delitem(sys.modules, "umap")
     if not manifolds.has_umap():
         pytest.skip("umap-learn is not installed")
     monkeypatch.setenv("NUMBA_DISABLE_JIT", without_compiler)

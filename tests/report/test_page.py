@@ -238,6 +238,7 @@ def test_every_section_has_a_maker() -> None:
 def test_without_umap_one_line_says_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
+    monkeypatch.setattr(part_section, "has_umap", lambda: False)
     analysis = SimpleNamespace(name="donut", components={})
     analysis.for_pairs = analysis
     section = part_section.make_umap([analysis])

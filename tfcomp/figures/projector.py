@@ -15,7 +15,6 @@ from typing import Any
 
 import matplotlib.image
 import numpy as np
-from google.protobuf import text_format
 from matplotlib import colormaps
 from numpy.typing import ArrayLike
 from tensorboard.plugins.projector import ProjectorConfig
@@ -74,7 +73,7 @@ def write_projector(
         )
         embedding.sprite.image_path = SPRITE_FILE
         embedding.sprite.single_image_dim.extend(size)
-    write_text(folder / CONFIG_FILE, text_format.MessageToString(config))
+    write_text(folder / CONFIG_FILE, str(config))
     return folder / CONFIG_FILE
 
 
