@@ -53,7 +53,7 @@ def test_version_follows_deciding_sources_or_is_chosen(
 ) -> None:
     before = recompute()
     for name in (
-        "analysis/scores.py",
+        "metrics/scores.py",
         "models/decoders/convolutional.py",
         "training/fit.py",
     ):

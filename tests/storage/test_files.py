@@ -174,9 +174,9 @@ WRITERS = ("write_text", "write_bytes", "savez", "savez_compressed", "copytree")
 ALLOWED = {
     "tfcomp/storage/files.py",
     "tfcomp/config/process.py",  # the folders that matplotlib makes
-    "tfcomp/analysis/manifolds.py",  # np.savez, in memory
+    "tfcomp/metrics/manifolds.py",  # np.savez, in memory
     "tfcomp/figures/exhibits.py",  # a figure, where a user saves it
-    "tfcomp/evaluation/kept_outputs.py",  # np.savez in a `write_whole`
+    "tfcomp/figures/kept_outputs.py",  # np.savez in a `write_whole`
 }
 
 
