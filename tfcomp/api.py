@@ -74,7 +74,8 @@ def run_sweep(
         *flagfiles: As in `describe_run`.
         grid: Flags to values, as `{"depth": [2, 3]}`. Flags joined by a slash
             vary together: `{"encoding/epochs": ["bump/50", "ramp/100"]}`.
-        **settings: Flags of runs and of sweeps, as `seeds=3`, `workers=2`.
+        **settings: Flags of runs and of sweeps, as `seeds=3`, `workers=2`,
+            `shard="1/3"`.
 
     Returns:
         The folder with `summary.csv` and the other tables; `trials.csv` has

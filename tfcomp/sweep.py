@@ -7,19 +7,22 @@
 Flags that are joined by a slash vary together. A value that contains a comma
 is quoted, as in --grid='region="box:x:6-22,y:0-9",corner:14'. All other flags
 of a run hold for every trial. Finished trials survive an interruption: the
-same command runs missing trials, also after seeds or values were added.
+same command runs missing trials, also after seeds or values were added. With
+--shard=2/3 it runs a part of them, as one of several jobs.
 """
 
-import csv
 import itertools
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tfcomp.config.command import Command, exit_on_user_error
 from tfcomp.metrics.registry import list_leading
+from tfcomp.storage.files import read_csv
 from tfcomp.storage.output_folders import check_run_folders, list_versions
+from tfcomp.sweeps.grid import Trial
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.sweep_run import define_flags, make_sweep
 from tfcomp.sweeps.workload import run_missing
@@ -27,41 +30,54 @@ from tfcomp.sweeps.workload import run_missing
 
 def run_trials(values: dict[str, Any]) -> int:
     """Runs missing trials; prints scores and failures."""
-    options, sweep = SchedulerOptions.from_flags(values), make_sweep(values)
+    options = SchedulerOptions.from_flags(values)
+    sweep = make_sweep(values)
     check_run_folders(values)
     failures = run_missing(sweep, options)
+
     print(f"\n{format_summary(sweep.folder)}tables  {sweep.folder}")
-    if (page := sweep.folder / "report.html").exists():
+    page = sweep.folder / "report.html"
+    if page.exists():
         print(f"report  {page}")
-    asked = sweep.items if values["export"] else ()
-    # Trials that failed, or ended without.
-    lost = [t for t in asked if not list_versions(t.config.export_path)]
-    if lost:
-        run = shlex.quote(str(lost[0].path))
-        print(f"no SavedModel of {len(lost)}: tfcomp export --run={run}")
+    if values["export"]:
+        _report_models(options.select_shard(sweep.items))
     for line in failures:
         print(f"failed  {line}", file=sys.stderr)
     return 1 if failures else 0
 
 
+def _report_models(trials: Sequence[Trial]) -> None:
+    """Names a command for trials without a SavedModel."""
+    # They failed, or ended before `--export` was asked for.
+    lost = [t for t in trials if not list_versions(t.config.export_path)]
+    if lost:
+        run = shlex.quote(str(lost[0].path))
+        print(f"no SavedModel of {len(lost)}: tfcomp export --run={run}")
+
+
 def format_summary(folder: Path) -> str:
-    """Formats the main scores, mean and deviation, a line a setting."""
+    """Formats the main scores, mean and deviation, a line for each setting."""
     path = folder / "summary.csv"
-    text = path.read_text("utf-8") if path.exists() else ""
+    if not path.exists():
+        return ""
     table: dict[str, dict[str, str]] = {}
-    for row in csv.DictReader(text.splitlines()):  # pandas would take a second
+    for row in read_csv(path):  # pandas would take a second
         flags = itertools.takewhile(lambda name: name != "score", row)
         setting = " ".join(f"{name}={row[name]}" for name in flags)
-        numbers = [float(row[name]) for name in ("mean", "sd") if row[name]]
-        cell = " ± ".join(f"{number:.3g}" for number in numbers)
-        table.setdefault(setting, {})[row["score"]] = cell or "-"
-    shown = list(list_leading("image"))
+        numbers = [f"{float(row[n]):.3g}" for n in ("mean", "sd") if row[n]]
+        cells = table.setdefault(setting, {})
+        cells[row["score"]] = " ± ".join(numbers) or "-"
+
+    scores = list(list_leading("image"))
     width = max(map(len, table), default=0)
+    head = {score: score for score in scores}
     lines = ""
-    for setting, row in [("", {s: s for s in shown}), *table.items()]:
-        cells = (f"{row.get(score, '-'):>24}" for score in shown)
-        lines += f"{setting:{width}}{''.join(cells)}\n"
-    return lines if table else ""
+    for setting, cells in [("", head), *table.items()]:
+        lines += f"{setting:{width}}"
+        for score in scores:
+            lines += f"{cells.get(score, '-'):>24}"
+        lines += "\n"
+    return lines
 
 
 FIRST = "tfcomp sweep sweep_smoke --workers=2"

@@ -3,7 +3,7 @@
 import csv
 import math
 import runpy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -13,8 +13,10 @@ import tfcomp
 from tests.sweeps.pool_here import PoolHere
 from tfcomp import sweep
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.sweeps import workload
+from tfcomp.sweeps import sweep_run, workload
+from tfcomp.sweeps.pool import Outcome
 from tfcomp.sweeps.sweep_run import Sweep
+from tfcomp.sweeps.worker_task import Task
 
 ROOT = Path(__file__).parents[2]
 FAKE_SWEEP = ROOT / "tests" / "sweeps" / "fake_sweep.py"
@@ -215,11 +217,98 @@ def test_flags_that_repeat_a_sweep(start: Start) -> None:
     # The same from Python.
     regions = ["box:x:3-5,y:2-4", "corner:4"]
     axes = {"region": regions, "depth/width": ["2/8", "3/9"]}
-    numbers = {"seeds": 2, "first_seed": 3, "run_name": "s"}
+    numbers = {"seeds": 2, "first_seed": 3, "run_name": "s", "shard": "1/2"}
     POOL.ran.clear()
     folder = tfcomp.run_sweep("smoke", grid=axes, **numbers)
     assert POOL.ran == [] and folder == Path("tensorboard_logs/s")
     assert read("trials.csv") == rows
+
+
+SHARDED = ("--grid=depth=2,3", "--seeds=3")
+TABLES = ("trials.csv", "summary.csv", "paired.csv", "sweep.flags")
+
+
+def read_tables(folder: str = "tensorboard_logs") -> dict[str, bytes]:
+    return {name: Path(folder, "s", name).read_bytes() for name in TABLES}
+
+
+def test_shards_run_all_trials_once_and_write_the_same_tables(
+    draw: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep_run, "MAX_DRAWN", 0)  # no figures, which are slow
+    draw(*SHARDED)
+    trials = list(POOL.ran)
+    tables = read_tables()
+    Path("tensorboard_logs").rename("whole")
+
+    parts = {}
+    for number in (2, 3, 1):
+        assert draw(*SHARDED, f"--shard={number}/3") == 0
+        parts[number] = list(POOL.ran)
+    assert parts == {n: trials[n - 1 :: 3] for n in (1, 2, 3)}
+    assert read_tables() == tables
+
+    for flags in ((), ("--shard=2/3",), ("--shard=5/6",)):
+        assert draw(*SHARDED, *flags) == 0
+        assert POOL.ran == []
+    assert read_tables() == tables
+
+
+def test_tables_of_a_shard_have_what_is_finished(start: Start) -> None:
+    start(*SHARDED, "--shard=2/3")
+    found = [row["status"] for row in read("trials.csv")]
+    assert found == ["missing", "finished", "missing"] * 2
+
+
+class PoolWithAnother(PoolHere):
+    """Before its last trial ends, another shard does all of its work."""
+
+    def __init__(self, other: Callable[[], int]) -> None:
+        super().__init__()
+        self._other = other
+
+    def run(self, tasks: list[Task]) -> Iterator[Outcome]:
+        *first, last = super().run(tasks)
+        yield from first
+        assert self._other() == 0
+        yield last
+
+
+def test_shards_at_the_same_time(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They do not lock each other out; without --shard it would be refused."""
+
+    def start_other() -> int:
+        monkeypatch.setattr(workload, "open_pool", lambda *_: nullcontext(POOL))
+        return start(*SHARDED, "--shard=2/2")
+
+    pool = PoolWithAnother(start_other)
+    monkeypatch.setattr(workload, "open_pool", lambda *_: nullcontext(pool))
+    assert start(*SHARDED, "--shard=1/2") == 0
+    assert len(pool.ran) == len(POOL.ran) == 3
+    assert {row["status"] for row in read("trials.csv")} == {"finished"}
+
+
+def test_failures_of_other_shards_stay_in_the_table(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_FAILURE", "3")
+    assert start("--grid=depth=2,3", "--shard=2/2") == 1
+    assert start("--grid=depth=2,3", "--shard=1/2") == 0
+    rows = read("trials.csv")
+    assert [row["status"] for row in rows] == ["finished", "failed"]
+    assert rows[1]["reason"] == "the loss is not finite"
+    monkeypatch.delenv("FAKE_FAILURE")
+    assert start("--grid=depth=2,3", "--shard=2/2") == 0
+    assert {row["status"] for row in read("trials.csv")} == {"finished"}
+
+
+@pytest.mark.parametrize("shard", ["0/3", "4/3", "a/b", "1/0", "/3", "1/", "2"])
+def test_a_shard_that_does_not_exist(shard: str, start: Start) -> None:
+    with pytest.raises(ConfigError, match="^--shard .*$"):
+        start(f"--shard={shard}")
+    assert list(Path().iterdir()) == []
 
 
 def test_mistakes_write_nothing(

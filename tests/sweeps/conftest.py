@@ -2,17 +2,13 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
-import dask
 import psutil
 import pytest
 
-from tests.sweeps.fake_slurm import FakeSlurm
 from tests.sweeps.fake_sweep import finish, read_starts, read_table, start_sweep
 from tfcomp.storage.output_folders import lock_folder
-from tfcomp.sweeps import jobs, workload
 
 PATIENCE = 200  # seconds, for a machine that is busy
 
@@ -58,18 +54,3 @@ def is_running() -> Callable[[int], bool]:
             return False
 
     return check
-
-
-@pytest.fixture
-def slurm(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[FakeSlurm]:
-    """A cluster that is asked often, and whose jobs are soon given up."""
-    jobs.import_slurm()  # its settings, before those below
-    (tmp_path / "slurm").mkdir()
-    fake = FakeSlurm(tmp_path / "slurm")
-    monkeypatch.setenv("PATH", f"{fake.folder}/bin:{os.environ['PATH']}")
-    monkeypatch.setattr(workload, "_WAIT_SECONDS", 0.2)
-    with dask.config.set({"jobqueue.slurm.interface": "lo"}):
-        yield fake
-    fake.clear()

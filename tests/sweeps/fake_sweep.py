@@ -13,7 +13,6 @@ from tfcomp import sweep
 from tfcomp.config import run_flags
 from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.run_config import RunConfig
-from tfcomp.sweeps import jobs
 from tfcomp.sweeps.grid import Trial
 from tfcomp.sweeps.sweep_run import Sweep
 from tfcomp.sweeps.worker_task import TaskFunction
@@ -64,6 +63,5 @@ def read_table(folder: Path) -> bytes:
 
 if __name__ == "__main__":
     Sweep.make_call = make_call
-    jobs.LOST_SECONDS = 2
     Sweep.write_reports = lambda sweep: None
     exit_on_user_error(sweep.main)

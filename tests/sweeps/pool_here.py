@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 
 from tfcomp.config.errors import RunError
+from tfcomp.sweeps.pool import Outcome
 from tfcomp.sweeps.worker_task import Task
-from tfcomp.sweeps.workload import Outcome
 
 
 class PoolHere:

@@ -7,6 +7,7 @@ runs three endless tasks until it is killed.
 
 import os
 import random
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,9 +20,9 @@ from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.errors import RunError
 from tfcomp.config.process import check_stop
 from tfcomp.models import MODELS
+from tfcomp.sweeps.pool import open_pool
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.worker_task import Task
-from tfcomp.sweeps.workload import open_pool
 
 NAMES = (
     "OMP_NUM_THREADS TF_NUM_INTRAOP_THREADS CUDA_VISIBLE_DEVICES "
@@ -67,6 +68,16 @@ def fail(argv: list[str]) -> None:
         case "crash":
             os.write(2, b"from a library\n")
             raise ZeroDivisionError("division by zero")
+
+
+def die_three_times(argv: list[str]) -> None:
+    """Kills its worker, but not at the fourth start."""
+    with open(argv[1], "a+") as file:
+        file.write("x")
+        file.seek(0)
+        count = len(file.read())
+    if count < 4:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def draw(argv: list[str]) -> None:

@@ -85,3 +85,20 @@ def test_a_sweep_that_is_stopped_and_killed_again_and_again(
     finish(start_sweep(tmp_path, 0, "--workers=1"))
     assert read_table(tmp_path) == undisturbed
     assert len(read_starts(tmp_path)) == len(starts) + 4 - finished
+
+
+def test_shards_of_which_one_is_killed(
+    undisturbed: bytes, tmp_path: Path, wait_for: Wait
+) -> None:
+    """Both run at the same time; the killed one continues by its command."""
+    flags = ("--workers=1", "--shard=1/2")
+    killed = start_sweep(tmp_path, 3, *flags)
+    other = start_sweep(tmp_path, 0.5, "--workers=1", "--shard=2/2")
+    wait_for(lambda: len(read_starts(tmp_path)) >= 2)
+    wait_for(lambda: list(tmp_path.glob("s/trials/*/progress")))
+    os.killpg(killed.pid, signal.SIGKILL)
+    finish(killed, -signal.SIGKILL)
+    assert "2 trials to run" in finish(other)
+    assert read_table(tmp_path).count(b"finished") < 4
+    finish(start_sweep(tmp_path, 0, *flags))
+    assert read_table(tmp_path) == undisturbed

@@ -23,6 +23,7 @@ def run_finished(folder: Path) -> None:
     work = Mock(folder=folder, items=[], flags="--depth=2\n")
     work.flags_name = "sweep.flags"
     work.list_missing.return_value = []
+    work.read_failures.return_value = {}
     run_missing(work, SchedulerOptions(workers=1))
 
 

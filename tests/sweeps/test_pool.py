@@ -16,9 +16,9 @@ from tests.sweeps import tasks
 from tests.sweeps.tasks import make_task, read_pids
 from tfcomp.config.errors import ConfigError
 from tfcomp.sweeps import scheduler_options
+from tfcomp.sweeps.pool import Outcome, Pool, open_pool
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.worker_task import Task
-from tfcomp.sweeps.workload import Outcome, Pool, open_pool
 
 PATIENCE = 200  # seconds, for a machine that is busy
 Wait = Callable[[Callable[[], object]], None]
@@ -82,6 +82,19 @@ def test_a_batch_that_is_left_early_stops(
     (outcome,) = pool.run([quick])  # on a worker that is free again
     assert outcome.reason == ""
     assert len(read_pids(tmp_path)) == 2
+
+
+def test_a_death_counts_for_the_task_that_ran(
+    pool: Pool, tmp_path: Path
+) -> None:
+    """Before, it also counted for tasks that waited on the same worker."""
+    wanted = [
+        make_task(name, tmp_path, tasks.die_three_times, f"{tmp_path}/{name}")
+        for name in "ab"
+    ]
+    assert [outcome.reason for outcome in pool.run(wanted)] == [""] * 2
+    starts = [len((tmp_path / name).read_text()) for name in "ab"]
+    assert starts == [4, 4]
 
 
 @pytest.fixture

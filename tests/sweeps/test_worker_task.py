@@ -9,10 +9,11 @@ import pytest
 
 from tests.sweeps import tasks
 from tests.sweeps.tasks import make_task, read_pids
-from tfcomp.sweeps import scheduler_options, workload
+from tfcomp.sweeps import pool as pool_module
+from tfcomp.sweeps import scheduler_options
+from tfcomp.sweeps.pool import Pool, open_pool
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.worker_task import Task
-from tfcomp.sweeps.workload import Pool, open_pool
 
 PLUGIN = """
 from tfcomp.models import MODELS
@@ -105,7 +106,9 @@ def test_other_code_is_refused(
     pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Scores of other code would stand under the name of this one."""
-    monkeypatch.setattr(workload, "compute_code_version", lambda plugins: "x")
+    monkeypatch.setattr(
+        pool_module, "compute_code_version", lambda plugins: "x"
+    )
     (reason,) = run(pool, make_task("a", tmp_path, tasks.show_process))
     assert reason == "the code of the worker is not the code of the sweep"
 

@@ -36,31 +36,58 @@ MAX_ITEMS = 10**5  # trials, or searches, of one command
 MAX_SEEDS = 10**4
 
 
+@dataclass(frozen=True)
+class _Axis:
+    """Flags that vary together, and their values at each point."""
+
+    names: list[str]
+    points: list[tuple[Any, ...]]
+
+
 def parse_grid(
     specs: Sequence[str], num_seeds: int = 1, plugins: str = ""
 ) -> list[dict[str, Any]]:
-    """Reads axes such as `depth=2,3` and `encoding/epochs=bump/50,ramp/100`.
+    """Reads axes, and combines their points; the last axis varies fastest.
 
-    A value that contains a comma is quoted as in CSV:
-    `region="box:x:6-22,y:0-9",corner:14`. Returns every combination, flag name
-    to value; the last axis varies fastest.
+    Args:
+        specs: Axes such as `depth=2,3` and `encoding/epochs=bump/50,ramp/100`.
+            A value that contains a comma is quoted as in CSV:
+            `region="box:x:6-22,y:0-9",corner:14`.
+        num_seeds: How often each combination is run.
+        plugins: Modules that declare further flags.
+
+    Returns:
+        Every combination, from the name of a flag to its value.
+
+    Raises:
+        ConfigError: An axis cannot be read, or there are too many trials.
+        RunError: A name is not a flag of a run.
     """
     axes = [_parse_axis(spec, plugins) for spec in specs]
-    names = [name for linked, _ in axes for name in linked]
-    if repeated := [name for name in names if names.count(name) > 1]:
-        raise ConfigError("grid", f"must vary {repeated[0]} once", list(specs))
-    count = math.prod([num_seeds, *(len(points) for _, points in axes)])
+    names = [name for axis in axes for name in axis.names]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError("grid", f"must vary {name} once", list(specs))
+
+    count = num_seeds * math.prod(len(axis.points) for axis in axes)
     if count > MAX_ITEMS:
         rule = f"and --seeds must make at most {MAX_ITEMS} trials, not {count}"
         raise ConfigError("grid", rule, list(specs))
-    return [
-        dict(zip(names, itertools.chain(*combination), strict=True))
-        for combination in itertools.product(*(points for _, points in axes))
-    ]
+
+    combinations = []
+    for points in itertools.product(*(axis.points for axis in axes)):
+        values = itertools.chain.from_iterable(points)
+        combinations.append(dict(zip(names, values, strict=True)))
+    return combinations
 
 
 def split_cells(flag: str, text: str) -> list[str]:
-    """Splits a flag's value at commas outside of quotes, as in CSV."""
+    """Splits a flag's value at commas outside of quotes, as in CSV.
+
+    Args:
+        flag: Its name, for errors.
+        text: Its value.
+    """
     try:
         rows = list(csv.reader([text], strict=True, skipinitialspace=True))
     except csv.Error as error:
@@ -69,39 +96,51 @@ def split_cells(flag: str, text: str) -> list[str]:
     return [cell.strip() for row in rows for cell in row]
 
 
-def _parse_axis(
-    spec: str, plugins: str
-) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Returns flags that are varied together, and their values."""
+def _parse_axis(spec: str, plugins: str) -> _Axis:
     left, _, right = spec.partition("=")
     names = [name.strip() for name in left.split("/")]
     if not right or not all(names):
         raise ConfigError("grid", "must look like depth=2,3,4", spec)
-    known = run_flags.define_run_flags(plugins)
-    for name in names:
-        # Absl would also take `nopictures`, and read files named by `flagfile`.
-        if name not in known:
-            raise run_flags.make_unknown_error(name, known)
-        if name in ("seed", *LOCATION_FLAGS):
-            rule = f"must not vary {name} (for seeds there is --seeds)"
-            raise ConfigError("grid", rule, spec)
+    _check_names(names, spec, plugins)
+
     points: list[tuple[Any, ...]] = []
     for cell in split_cells("grid", right):
-        texts = [part.strip() for part in cell.split("/")]
-        if len(names) == 1:
-            texts = [cell]
+        texts = [cell]
+        if len(names) > 1:
+            texts = [part.strip() for part in cell.split("/")]
         if not all(texts) or len(texts) != len(names):
             rule = f"must have a value of {left} at each point"
             raise ConfigError("grid", rule, spec)
-        flags = [f"--{n}={text}" for n, text in zip(names, texts, strict=True)]
-        defined = run_flags.define_run_flags(plugins)
-        values = run_flags.parse_flags(flags, defined)
-        point = tuple(values[name] for name in names)
+        point = _parse_point(names, texts, plugins)
         if point in points:
             shown = "/".join(map(str, point))
             raise ConfigError("grid", f"must have {shown} once", spec)
         points.append(point)
-    return names, points
+    return _Axis(names, points)
+
+
+def _check_names(names: Sequence[str], spec: str, plugins: str) -> None:
+    """Checks that a grid may vary these flags."""
+    run_names = run_flags.define_run_flags(plugins)
+    for name in names:
+        # Absl would also take `nopictures`, and read files named by `flagfile`.
+        if name not in run_names:
+            raise run_flags.make_unknown_error(name, run_names)
+        if name in ("seed", *LOCATION_FLAGS):
+            rule = f"must not vary {name} (for seeds there is --seeds)"
+            raise ConfigError("grid", rule, spec)
+
+
+def _parse_point(
+    names: Sequence[str], texts: Sequence[str], plugins: str
+) -> tuple[Any, ...]:
+    """Parses one value of each flag."""
+    arguments = []
+    for name, text in zip(names, texts, strict=True):
+        arguments.append(f"--{name}={text}")
+    defined = run_flags.define_run_flags(plugins)
+    values = run_flags.parse_flags(arguments, defined)
+    return tuple(values[name] for name in names)
 
 
 @dataclass(frozen=True)
@@ -130,7 +169,15 @@ class Trial:
 
 
 def read_result(trial: Trial, history: bool = False) -> list[Row]:
-    """Reads the numbers of a trial; none if it is unfinished or damaged."""
+    """Reads the numbers of a trial.
+
+    Args:
+        trial: Need not be finished.
+        history: Also read the numbers of each epoch.
+
+    Returns:
+        No rows if the trial is unfinished or damaged.
+    """
     try:
         run = read_run(trial.path, history)
     except (OSError, ValueError, RunError):
@@ -141,12 +188,16 @@ def read_result(trial: Trial, history: bool = False) -> list[Row]:
 
 
 def list_scores(rows: Iterable[Row]) -> dict[str, float]:
-    """Returns scores such as `ood_mse`, and measures that are one number."""
-    return {
-        name if subset == ALL else f"{subset}_{name}": value
-        for when, subset, stage, name, value in rows
-        if when == END and not stage and (subset != ALL or "/" not in name)
-    }
+    """Lists scores such as `ood_mse`, and measures that are one number."""
+    scores = {}
+    for when, subset, stage, name, value in rows:
+        if when != END or stage:
+            continue
+        if subset != ALL:
+            scores[f"{subset}_{name}"] = value
+        elif "/" not in name:
+            scores[name] = value
+    return scores
 
 
 def make_trials(
@@ -154,19 +205,33 @@ def make_trials(
     settings: Sequence[dict[str, Any]],
     seeds: Sequence[int],
 ) -> tuple[list[Trial], list[str]]:
-    """Returns all trials, setting by setting, and lines for the user."""
+    """Makes all trials, setting by setting.
+
+    Args:
+        flags: Parsed flags, which hold for every trial.
+        settings: What varies, as from `parse_grid`.
+        seeds: Of every setting.
+
+    Returns:
+        The trials, and lines for the user.
+
+    Raises:
+        ConfigError: A setting breaks a rule.
+    """
     base = make_config(dict(flags))
-    folder = Path(base.run_dir) / TRIALS
-    exports = os.path.join(base.export_dir, base.run_name)
-    places = {"log_dir": str(folder), "export_dir": exports, "resume": True}
+    places = {
+        "log_dir": str(Path(base.run_dir) / TRIALS),
+        "export_dir": os.path.join(base.export_dir, base.run_name),
+        "resume": True,
+    }
     trials: list[Trial] = []
     notes: dict[str, None] = {}
     if base.training.seed not in (0, *seeds):
         notes["ignored: --seed, seeds begin at --first_seed"] = None
     for varied in settings:
         config = make_config({**flags, **varied, **places, "seed": seeds[0]})
-        here = is_here(flags)
-        notes |= dict.fromkeys(list_notes(check_config(config, here)))
+        dataset = check_config(config, is_here(flags))
+        notes |= dict.fromkeys(list_notes(dataset))
         version = compute_code_version(config.plugins)
         for seed in seeds:
             training = dataclasses.replace(config.training, seed=seed)
@@ -178,7 +243,12 @@ def make_trials(
 
 
 def compute_hash(config: RunConfig, code_version: str) -> str:
-    """Returns the name of a trial: 16 hex digits of its flags and code."""
+    """Computes the name of a trial: 16 hex digits of its flags and code.
+
+    Args:
+        config: The run; its name and its folders do not count.
+        code_version: Of the code that decides its numbers.
+    """
     content = {"flags": config.identity(), "code": code_version}
     text = json.dumps(content, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

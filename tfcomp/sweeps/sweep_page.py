@@ -29,39 +29,58 @@ BAND = "Means over seeds and, of three seeds or more, 95 % intervals"
 def make_page(
     sweep: SweepNumbers, folder: Path
 ) -> tuple[Answer, list[Section]]:
-    """Makes the first screen, and sections of figures and comparisons."""
+    """Makes the first screen, and sections of figures and comparisons.
+
+    Args:
+        sweep: The statistics of a sweep.
+        folder: Its folder, which has the images of trials.
+    """
     scores = sweep.scores[sweep.scores["mean"].notna()]
-    known = list(scores["score"].unique())
-    usual = {s: n for s, n in list_leading("image").items() if s in known}
-    names = usual or {score: score for score in known[:MAX_UNKNOWN]}
+    names = _choose_scores(scores)
     scores = scores[scores["score"].isin(list(names))]
-    by_name = scores.rename(columns={"score": "quantity"})
-    stages = list_leading("stage", "stages")
-    figures = [
-        *draw_lines(sweep, sweep.curves, QUANTITIES, "epoch", "curves"),
-        *draw_lines(sweep, sweep.layers, stages, "stage", "layers"),
-    ]
-    for flag in [flag for flag in sweep.flags if _is_axis(scores[flag])]:
-        figures += draw_lines(sweep, by_name, names, flag, f"by_{flag}")
-    shown = [score_table.make_table(sweep.runs)]
-    shown += draw_samples(folder, sweep.runs)
-    shown += [_draw_scores(sweep, scores, names)] if names else []
+
+    exhibits = [score_table.make_table(sweep.runs)]
+    exhibits += draw_samples(folder, sweep.runs)
+    if names:
+        exhibits.append(_draw_scores(sweep, scores, names))
+    figures = _draw_figures(sweep, scores, names)
     text = "Errors by epoch, numbers of stages, scores by varied numbers."
     sections = [Section("figures", "Figures", text, figures)]
-    pairs, tested = _list_pairs(sweep), ""
-    if held_out := [row for row in pairs if row["score"] == HELD_OUT]:
-        first = {row["a"] for row in held_out}
-        one = first.pop() if len(first) == 1 and len(held_out) > 1 else ""
-        tested = score_table.describe_tests(held_out, one)
-    if pairs:
-        flags = [f"{flag}_{side}" for flag in sweep.flags for side in "ab"]
-        cells = [{k: v for k, v in r.items() if k not in flags} for r in pairs]
-        sections.append(score_table.make_paired(cells, tested))
+
     sentences = [score_table.describe_fits(sweep.runs, sweep.planned)]
-    sentences += [tested] if tested else []
-    if (count := len(sweep.runs)) < (every := len(sweep.planned)):
-        sentences.append(f"{count} of {every} trials have scores.")
-    return Answer(sentences, shown), sections
+    pairs = _list_pairs(sweep)
+    tested = _describe_pairs(pairs)
+    if tested:
+        sentences.append(tested)
+    if pairs:
+        sections.append(score_table.make_paired(pairs, tested))
+    count = len(sweep.runs)
+    if count < len(sweep.planned):
+        total = len(sweep.planned)
+        sentences.append(f"{count} of {total} trials have scores.")
+    return Answer(sentences, exhibits), sections
+
+
+def _choose_scores(scores: pd.DataFrame) -> dict[str, str]:
+    """Chooses the scores that figures show, with their labels."""
+    present = list(scores["score"].unique())
+    leading = list_leading("image")
+    names = {name: leading[name] for name in leading if name in present}
+    return names or {name: name for name in present[:MAX_UNKNOWN]}
+
+
+def _draw_figures(
+    sweep: SweepNumbers, scores: pd.DataFrame, names: Mapping[str, str]
+) -> list[Exhibit]:
+    """Draws lines over epochs, stages, and each varied number."""
+    stages = list_leading("stage", "stages")
+    figures = draw_lines(sweep, sweep.curves, QUANTITIES, "epoch", "curves")
+    figures += draw_lines(sweep, sweep.layers, stages, "stage", "layers")
+    by_name = scores.rename(columns={"score": "quantity"})
+    for flag in sweep.flags:
+        if _is_axis(scores[flag]):
+            figures += draw_lines(sweep, by_name, names, flag, f"by_{flag}")
+    return figures
 
 
 def draw_lines(
@@ -71,86 +90,143 @@ def draw_lines(
     x: str,
     name: str,
 ) -> list[Exhibit]:
-    """Draws each named quantity against x, a line a setting."""
+    """Draws each named quantity against x, a line for each setting.
+
+    Args:
+        sweep: The sweep, for the flags that tell settings apart.
+        table: Rows with `quantity`, the column x, `mean`, `low`, `high`, `n`.
+        names: Labels of the quantities to draw.
+        x: The column that is the horizontal axis.
+        name: The name of the figure.
+
+    Returns:
+        No figure if there is no number, or too many lines to tell apart.
+    """
     flags = [flag for flag in sweep.flags if flag != x]
     if table.empty or _label(table, flags).nunique() > MAX_LINES:
         return []
-    curves, floors = {}, {}
-    for quantity in [n for n in names if n in set(table["quantity"])]:
+
+    curves = {}
+    floors = {}
+    present = set(table["quantity"])
+    for quantity, label in names.items():
+        if quantity not in present:
+            continue
         rows = table[table["quantity"] == quantity].sort_values(x)
-        ends, is_band = ["low", "high"], rows["n"] >= MIN_SEEDS
-        rows = rows.assign(**{end: rows[end].where(is_band) for end in ends})
-        for label, line in rows.groupby(_label(rows, flags), sort=False):
-            place = names[quantity], str(label)
-            curves[place] = line.set_index(x)[["mean", *ends]]
+        rows = _hide_wide_ends(rows)
+        for setting, line in rows.groupby(_label(rows, flags), sort=False):
+            ends = line.set_index(x)[["mean", "low", "high"]]
+            curves[label, str(setting)] = ends
         metric = find_metric(quantity)
         if metric and metric.floor is not None:
-            floors[names[quantity]] = metric.floor
-    log = {label for n, label in names.items() if n.endswith(LOGARITHMIC)}
-    points = join_curves(curves)
-    figure = draw_curve_panels(points, xlabel=x, log=log, floors=floors)
+            floors[label] = metric.floor
+
+    figure = draw_curve_panels(
+        join_curves(curves), xlabel=x, log=_list_errors(names), floors=floors
+    )
     numbers = list_rows(table.drop(columns="sd"))
     return [Exhibit(name, name, f"{BAND}, against: {x}.", figure, numbers)]
+
+
+def _hide_wide_ends(rows: pd.DataFrame) -> pd.DataFrame:
+    """Removes the intervals of a few seeds, which fill a figure."""
+    is_shown = rows["n"] >= MIN_SEEDS
+    low = rows["low"].where(is_shown)
+    high = rows["high"].where(is_shown)
+    return rows.assign(low=low, high=high)
+
+
+def _list_errors(names: Mapping[str, str]) -> list[str]:
+    """Lists the labels of errors, which are drawn on a logarithmic axis."""
+    return [label for n, label in names.items() if n.endswith(LOGARITHMIC)]
 
 
 def _draw_scores(
     sweep: SweepNumbers, table: pd.DataFrame, names: Mapping[str, str]
 ) -> Exhibit:
-    """Draws one row a setting, and one panel a score."""
+    """Draws one row for each setting, and one panel for each score."""
     rows = list_rows(table)
-    labels = _label(sweep.seeds, sweep.flags)
-    seeds = dict(list(sweep.seeds.groupby([labels, "score"])["value"]))
+    settings = _label(sweep.seeds, sweep.flags)
+    groups = sweep.seeds.groupby([settings, "score"])["value"]
+    seeds = {key: values.tolist() for key, values in groups}
     marks = []
     for score, name in names.items():
-        for row in [row for row in rows if row["score"] == score]:
-            label = make_label(row, sweep.flags)
-            ends = row["low"], row["high"]
-            ends = ends if row["n"] >= MIN_SEEDS else (None, None)
-            values = seeds[label, score].tolist()
-            marks += list_marks(name, label, values, row["mean"], ends)
-    log = [name for s, name in names.items() if s.endswith(LOGARITHMIC)]
-    figure = draw_forest(marks, log)
+        for row in rows:
+            if row["score"] != score:
+                continue
+            setting = make_label(row, sweep.flags)
+            ends = (None, None)
+            if row["n"] >= MIN_SEEDS:
+                ends = (row["low"], row["high"])
+            values = seeds[setting, score]
+            marks += list_marks(name, setting, values, row["mean"], ends)
+    figure = draw_forest(marks, _list_errors(names))
     caption = f"Seeds (gray) and means (diamonds). {BAND}."
     return Exhibit("scores", "Scores", caption, figure, rows)
 
 
 def draw_samples(folder: Path, runs: Sequence[ScoredRun]) -> list[Exhibit]:
-    """Draws held-out images above the outputs of each setting's first seed."""
-    first = {run.setting: run for run in reversed(runs)}
+    """Draws held-out images above the outputs of each setting's first seed.
+
+    Args:
+        folder: The folder of the sweep.
+        runs: Its finished trials.
+
+    Returns:
+        A figure for each set of held-out images.
+    """
+    first_runs: dict[str, ScoredRun] = {}
+    for run in runs:
+        first_runs.setdefault(run.setting, run)
+
     groups: dict[tuple, dict[str, np.ndarray]] = {}
-    for setting in dict.fromkeys(run.setting for run in runs):
-        if found := read_preview(folder / first[setting].link):
-            titles, (truth, output) = found
-            key = tuple(titles), truth.shape, truth.tobytes()
-            rows = groups.setdefault(key, {"truth": truth})
-            if len(rows) <= MAX_ROWS:
-                rows[setting] = output
+    for setting, run in first_runs.items():
+        preview = read_preview(folder / run.link)
+        if preview is None:
+            continue
+        titles, (truth, output) = preview
+        key = (tuple(titles), truth.shape, truth.tobytes())
+        rows = groups.setdefault(key, {"truth": truth})
+        if len(rows) <= MAX_ROWS:
+            rows[setting] = output
+
     caption = (
         "True images (first row), and outputs of the first seed of each "
         f"setting, at most {MAX_ROWS}. Pixels are shown from 0 to 1."
     )
-    return [
-        Exhibit(
-            f"samples_{number}",
-            "Held-out images",
-            caption,
-            draw_rows(rows, first_row="top", column_titles=titles),
-        )
-        for number, ((titles, *_), rows) in enumerate(groups.items())
-    ]
+    exhibits = []
+    for number, (key, rows) in enumerate(groups.items()):
+        figure = draw_rows(rows, first_row="top", column_titles=key[0])
+        name = f"samples_{number}"
+        exhibits.append(Exhibit(name, "Held-out images", caption, figure))
+    return exhibits
 
 
 def _list_pairs(sweep: SweepNumbers) -> list[dict[str, Any]]:
-    """Returns all pairs, with the names of their settings first."""
-    paired, flags = sweep.paired.astype(object), sweep.flags
-    return [
-        {
-            side: make_label({f: row[f"{f}_{side}"] for f in flags}, flags)
-            for side in "ab"
-        }
-        | row
-        for row in list_rows(paired.where(paired.notna(), None))
-    ]
+    """Lists all pairs, with the names of their settings in place of flags."""
+    if sweep.paired.empty:
+        return []
+    table = sweep.paired.astype(object)
+    table = table.where(table.notna(), None)
+    for side in ("b", "a"):
+        columns = {f"{flag}_{side}": flag for flag in sweep.flags}
+        settings = table[list(columns)].rename(columns=columns)
+        labels = _label(settings, sweep.flags)
+        table = table.drop(columns=list(columns))
+        table.insert(0, side, labels)
+    return list_rows(table)
+
+
+def _describe_pairs(pairs: Sequence[dict[str, Any]]) -> str:
+    """Says what tests of the leading held-out score found."""
+    held_out = [row for row in pairs if row["score"] == HELD_OUT]
+    if not held_out:
+        return ""
+    baselines = {row["a"] for row in held_out}
+    baseline = ""
+    if len(baselines) == 1 and len(held_out) > 1:
+        baseline = baselines.pop()
+    return score_table.describe_tests(held_out, baseline)
 
 
 def _label(table: pd.DataFrame, flags: Sequence[str]) -> pd.Series:
@@ -159,14 +235,11 @@ def _label(table: pd.DataFrame, flags: Sequence[str]) -> pd.Series:
 
 
 def list_rows(table: pd.DataFrame) -> list[Any]:
-    """Returns the rows of a table, by the names of its columns."""
+    """Lists the rows of a table, by the names of its columns."""
     return table.to_dict("records")
 
 
 def _is_axis(values: pd.Series) -> bool:
-    """Returns True if the values of a flag are at least three numbers."""
-    numbers = values.unique()
-    return len(numbers) >= 3 and all(
-        isinstance(value, int | float) and not isinstance(value, bool)
-        for value in numbers
-    )
+    """Checks whether the values of a flag are at least three numbers."""
+    is_number = pd.api.types.is_numeric_dtype(values.infer_objects())
+    return is_number and values.nunique() >= 3

@@ -5,7 +5,7 @@ The files in the folder of a sweep are listed in docs/sweeps.md.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -32,10 +32,13 @@ if TYPE_CHECKING:
     from tfcomp.sweeps.sweep_numbers import SweepNumbers
 
 PAGE = "report.html"
+TRIALS_TABLE = "trials.csv"
 # Settings that a figure can tell apart, with a row of an inch for each five.
 MAX_DRAWN = 200
 # TensorBoard knows an event file by a part of its name.
 EVENTS_FILE = "events.out.tfevents.0.hparams"
+# TensorBoard shows these first.
+FIRST_TAGS = ("ood/relative_mse", "id/relative_mse")
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class Sweep(Workload):
     settings: grid.SweepSettings
 
     def is_finished(self, trial: grid.Trial) -> bool:
-        """Returns True if all files of a trial are there and undamaged."""
+        """Checks whether all files of a trial are there and undamaged."""
         if not is_finished(trial.path):
             return False
         return not self.settings.measure or is_measured(trial.path)
@@ -58,54 +61,81 @@ class Sweep(Workload):
     def make_call(
         self, trial: grid.Trial
     ) -> tuple[RunConfig, TaskFunction, list[str]]:
-        measure = ["--measure"] if self.settings.measure else []
-        lines = run_flags.list_flag_lines(trial.config)
-        return trial.config, run_trial, lines + measure
+        arguments = run_flags.list_flag_lines(trial.config)
+        if self.settings.measure:
+            arguments.append("--measure")
+        return trial.config, run_trial, arguments
 
     def write_tables(self, failures: Mapping[str, str]) -> None:
         """Writes `trials.csv`: settings, seeds, scores, reasons of failures."""
-        rows: list[dict[str, Any]] = []
-        for trial in self.items:
-            result = grid.read_result(trial)
-            status = "finished" if result else "missing"
-            row = {
-                "trial": trial.name,
-                "status": "failed" if trial.name in failures else status,
-                "reason": failures.get(trial.name, ""),
-                **trial.setting,
-                "seed": trial.seed,
-            }
-            scores = grid.list_scores(result).items()
-            rows.append(row | {n: x for n, x in scores if x == x})  # no NaN
-        files.write_csv(self.folder / "trials.csv", rows)
+        rows = [self._make_row(trial, failures) for trial in self.items]
+        files.write_csv(self.folder / TRIALS_TABLE, rows)
+
+    def _make_row(
+        self, trial: grid.Trial, failures: Mapping[str, str]
+    ) -> dict[str, Any]:
+        numbers = grid.read_result(trial)
+        status = "missing"
+        if trial.name in failures:
+            status = "failed"
+        elif numbers:
+            status = "finished"
+        row = {
+            "trial": trial.name,
+            "status": status,
+            "reason": failures.get(trial.name, ""),
+            **trial.setting,
+            "seed": trial.seed,
+        }
+        for name, score in grid.list_scores(numbers).items():
+            if score == score:  # no NaN
+                row[name] = score
+        return row
+
+    def read_failures(self, names: Set[str]) -> dict[str, str]:
+        """Reads from `trials.csv` why some trials failed."""
+        path = self.folder / TRIALS_TABLE
+        if not names or not path.exists():
+            return {}
+        finished = {t.name for t in self.items if grid.read_result(t)}
+        failures = {}
+        for row in files.read_csv(path):
+            name = row["trial"]
+            if row["status"] == "failed" and name in names - finished:
+                failures[name] = row["reason"]
+        return failures
 
     def write_reports(self) -> None:
         """Writes summary, comparisons, figures and HParams."""
         # A late import: an interrupted command should not wait for it.
         from tfcomp.sweeps.sweep_numbers import compute_numbers
 
-        folder, trials = self.folder, self.items
-        files.refuse_link(folder / "figures")
+        figures = self.folder / "figures"
+        files.refuse_link(figures)
+        numbers = compute_numbers(self.folder.name, self.items, self.settings)
         # Until they are complete, reports can be wrong.
-        tables = [folder / f"{name}.csv" for name in ("summary", "paired")]
-        old = [folder / PAGE, *(folder / "figures").glob("*.*"), *tables]
-        for path in old:
+        for path in (self.folder / PAGE, *figures.glob("*.*")):
             path.unlink(missing_ok=True)
-        sweep = compute_numbers(folder.name, trials, self.settings)
-        found = (sweep.scores, sweep.paired)
-        for path, table in zip(tables, found, strict=True):
+
+        tables = {"summary": numbers.scores, "paired": numbers.paired}
+        for name, table in tables.items():
+            path = self.folder / f"{name}.csv"
             if len(table):
                 files.write_table(path, table)
-        results = [grid.read_result(trial) for trial in trials]
-        write_experiment(folder, trials, list_tags(results))
-        if len({tuple(trial.setting.values()) for trial in trials}) > MAX_DRAWN:
+            else:
+                path.unlink(missing_ok=True)
+
+        results = [grid.read_result(trial) for trial in self.items]
+        write_experiment(self.folder, self.items, list_tags(results))
+        settings = {tuple(trial.setting.values()) for trial in self.items}
+        if len(settings) > MAX_DRAWN:
             print(f"no figures of more than {MAX_DRAWN} settings")
         elif any(results):
-            write_page(folder, sweep)
+            write_page(self.folder, numbers)
 
 
 def define_flags() -> flags.FlagValues:
-    """Returns the flags of a run, of a sweep, and of its workers."""
+    """Defines the flags of a run, of a sweep, and of its workers."""
     values = run_flags.make_flags(grid.GRID, run_flags.define_run_flags())
     # A hundred trials need no pictures and no SavedModels, which take half of
     # the time of a short run outside training.
@@ -117,23 +147,36 @@ def define_flags() -> flags.FlagValues:
 
 
 def make_sweep(values: dict[str, Any]) -> Sweep:
-    """Returns the sweep that the flags describe; writes nothing."""
+    """Makes the sweep that the flags describe; writes nothing.
+
+    Args:
+        values: Parsed flags of `define_flags`.
+
+    Raises:
+        ConfigError: A combination of the grid breaks a rule.
+    """
     settings = grid.SweepSettings.from_flags(values)
     config = make_config(values)
     points = grid.parse_grid(values["grid"], settings.seeds, config.plugins)
     trials, notes = grid.make_trials(values, points, settings.all_seeds)
     for note in notes:
         print(note)
-    version = compute_code_version(config.plugins)
+
+    text = f"# code version: {compute_code_version(config.plugins)}\n"
+    text += run_flags.format_flags(config)
     lines = [f"--grid={spec}" for spec in values["grid"]]
-    lines += run_flags.list_flag_lines(settings)
-    text = f"# code version: {version}\n{run_flags.format_flags(config)}"
-    text += "".join(f"{line}\n" for line in lines)
+    for line in lines + run_flags.list_flag_lines(settings):
+        text += f"{line}\n"
     return Sweep(Path(config.run_dir), trials, text, settings)
 
 
 def write_page(folder: Path, sweep: SweepNumbers) -> None:
-    """Writes `figures/`, and the page that shows them."""
+    """Writes `figures/`, and the page that shows them.
+
+    Args:
+        folder: The folder of the sweep, with `trials/`.
+        sweep: Its statistics.
+    """
     from tfcomp.figures.exhibits import save_exhibit, use_own_style
     from tfcomp.report.page import render_page
     from tfcomp.sweeps.sweep_page import make_page
@@ -141,43 +184,58 @@ def write_page(folder: Path, sweep: SweepNumbers) -> None:
     figures = files.make_subfolder(folder, "figures")
     with use_own_style():
         answer, sections = make_page(sweep, folder)
-        exhibits = [*answer.exhibits]
+        exhibits = list(answer.exhibits)
         for section in sections:
             exhibits += section.exhibits
         for exhibit in exhibits:
             save_exhibit(exhibit, figures)
-    shown = f"Sweep {sweep.title}", sweep.common, answer, sections, figures
-    files.write_text(folder / PAGE, render_page(*shown, place="figures/"))
-
-
-def list_tags(results: Iterable[Sequence[Row]]) -> list[str]:
-    """Returns TensorBoard's names of scores; it shows the first ones."""
-    tags = dict.fromkeys(
-        f"{subset}/{name}"
-        for rows in results
-        for when, subset, _, name, _ in rows
-        if when == END and subset != ALL
+    page = render_page(
+        f"Sweep {sweep.title}",
+        sweep.common,
+        answer,
+        sections,
+        figures,
+        place="figures/",
     )
-    first = ("ood/relative_mse", "id/relative_mse")
-    return sorted(tags, key=lambda t: (t not in first, not t.startswith("ood")))
+    files.write_text(folder / PAGE, page)
+
+
+def list_tags(results: Sequence[Sequence[Row]]) -> list[str]:
+    """Lists TensorBoard's names of scores, as `ood/mse`; OOD scores first."""
+    tags: dict[str, None] = {}  # in the order of the first result
+    for rows in results:
+        for when, subset, _, name, _ in rows:
+            if when == END and subset != ALL:
+                tags[f"{subset}/{name}"] = None
+
+    def rank(tag: str) -> tuple[bool, bool]:
+        return tag not in FIRST_TAGS, not tag.startswith("ood")
+
+    return sorted(tags, key=rank)
 
 
 def write_experiment(
-    folder: Path, trials: Sequence[grid.Trial], tags: Collection[str]
+    folder: Path, trials: Sequence[grid.Trial], tags: Sequence[str]
 ) -> None:
-    """Writes the domains of varied flags, and tags of scores, as `ood/mse`."""
-    settings = [{**trial.setting, "seed": trial.seed} for trial in trials]
-    values = {name: {s[name] for s in settings} for name in settings[0]}
-    domains = [
-        hparams.HParam(name, hparams.Discrete(varied))
-        for name, varied in values.items()
-    ]
+    """Writes what TensorBoard's HParams shows of a sweep.
+
+    Args:
+        folder: The folder of the sweep.
+        trials: All of them: their flags are the domains.
+        tags: The scores to show, as `ood/mse`.
+    """
+    domains = []
+    for name in [*trials[0].setting, "seed"]:
+        values = {{**t.setting, "seed": t.seed}[name] for t in trials}
+        domains.append(hparams.HParam(name, hparams.Discrete(values)))
+    metrics = [hparams.Metric(tag) for tag in tags]
     # Equal sweeps have equal files, so there is no time in it.
-    metrics = map(hparams.Metric, tags)
     summary = hparams.hparams_config_pb(domains, metrics, 0.0)
+
     content = BytesIO()
     writer = RecordWriter(content)
     head = Event(wall_time=0.0, file_version="brain.Event:2")
-    for event in (head, Event(wall_time=0.0, step=0, summary=summary)):
-        writer.write(event.SerializeToString())
+    event = Event(wall_time=0.0, step=0, summary=summary)
+    writer.write(head.SerializeToString())
+    writer.write(event.SerializeToString())
     files.write_bytes(folder / EVENTS_FILE, content.getvalue())

@@ -1,8 +1,7 @@
 """Runs a task, such as a trial, inside of a Dask worker.
 
 Plugins, threads and GPU cannot change in a process: they are its `Setup`. A
-task with another setup, or after a failure, ends the process, and the nanny of
-the worker starts a new one.
+task with another setup, or after a failure, asks for a new process.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import random
 import re
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -35,8 +33,6 @@ if TYPE_CHECKING:
     from distributed import Worker
 
 MAX_BYTES = 3 * 10**9  # of a process; a larger one is replaced
-_RELEASE_SECONDS = 10  # for the command to note that an earlier task ended
-KEY = "task"  # the first part of the key of a task
 _MAX_REASON = 300  # characters
 # Every library that a trial computes with reads one of these.
 THREAD_VARIABLES = (
@@ -74,6 +70,14 @@ class Setup:
     gpus: tuple[str, ...] = ()  # one a worker; else the environment decides
 
 
+class NewProcessNeeded(Exception):
+    """The task was not run: it needs a new process of the worker."""
+
+
+class TaskStopped(Exception):
+    """The worker ends, and the task has stopped at a checkpoint."""
+
+
 class _Process:
     """The state of this process."""
 
@@ -85,18 +89,30 @@ class _Process:
 def run_task(
     function: TaskFunction, arguments: Sequence[str], log: str, setup: Setup
 ) -> None:
-    """Calls a function with its output in a log, until it ends or must stop."""
-    from distributed import Reschedule, get_worker
+    """Calls a function in a Dask worker, with its output in a log.
+
+    Args:
+        function: Gets the name of its module and the arguments.
+        arguments: As of a command line.
+        log: The path of a file, to which the output is appended.
+        setup: What the process must be set up for.
+
+    Raises:
+        RunError: The function failed; the message says why in one line.
+        NewProcessNeeded: This process has another setup, or is spent.
+        TaskStopped: The worker was told to end.
+    """
+    from distributed import get_worker
 
     worker = get_worker()
     is_stopped = _make_stop_check(worker)
     with _Process.lock:
-        _prepare(setup, worker)
+        _prepare_process(setup, worker)
         try:
             with stop_when(is_stopped), _append_output(log):
                 reason = _call(function, arguments, setup)
         except StopRequested as error:
-            raise Reschedule from error
+            raise TaskStopped from error
         except OSError as error:
             reason = f"{log}: {error.strerror}"
         except LinkError as error:
@@ -107,7 +123,7 @@ def run_task(
 
 
 def _make_stop_check(worker: Worker) -> IsStopped:
-    """Returns a check whether the running task is to stop on this worker."""
+    """Makes a check whether the running task is to stop on this worker."""
     from distributed import Status
 
     key = worker.get_current_task()
@@ -122,49 +138,58 @@ def _make_stop_check(worker: Worker) -> IsStopped:
     return is_stopped
 
 
-def _prepare(setup: Setup, worker: Worker) -> None:
-    """Sets this process up, or replaces it."""
+def _prepare_process(setup: Setup, worker: Worker) -> None:
+    """Sets a new process up, and refuses one that cannot run the task."""
     import psutil
-    import threadpoolctl
 
     if _Process.setup is None:
-        os.chdir(setup.folder)
-        if setup.gpus:
-            number = re.search(r"\d+$", str(worker.name))  # on this machine
-            place = int(number[0]) if number else 0
-            gpu = setup.gpus[place % len(setup.gpus)]
-            os.environ["CUDA_VISIBLE_DEVICES"] = gpu
-            if setup.gpus.count(gpu) > 1:  # the first would take all memory
-                os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
-        if setup.threads:
-            limits = dict.fromkeys(THREAD_VARIABLES, str(setup.threads))
-            os.environ.update(limits)
-            import numpy  # noqa: F401  its library must be there to be limited
-
-            threadpoolctl.threadpool_limits(setup.threads)
-        # Keras seeds initial weights from `random`, which threads of Dask use.
-        for name, module in [*sys.modules.items()]:
-            is_dask = name.startswith(("dask.", "distributed.", "tornado."))
-            if is_dask and getattr(module, "random", None) is random:
-                vars(module)["random"] = random.Random()
-        _Process.setup = setup
+        _set_up(setup, worker)
+        return
     is_large = psutil.Process().memory_info().rss > MAX_BYTES
-    if _Process.setup != setup or _Process.is_spent or is_large:
-        _replace_process(worker)
-
-
-def _replace_process(worker: Worker) -> None:
-    """Ends this process, for its nanny to start another that runs the task."""
+    if _Process.setup == setup and not _Process.is_spent and not is_large:
+        return
     if worker.nanny is None:
-        rule = "cannot start a new process: start it with --nanny"
-        raise RunError(f"the worker {rule}")
-    # Dask would run an earlier task again whose result is lost.
-    end = time.monotonic() + _RELEASE_SECONDS
-    while time.monotonic() < end and any(
-        isinstance(key, tuple) and key[0] == KEY for key in [*worker.data]
-    ):
-        time.sleep(0.05)
-    os._exit(0)
+        raise RunError(
+            "the worker cannot start a new process: start it with --nanny"
+        )
+    raise NewProcessNeeded
+
+
+def _set_up(setup: Setup, worker: Worker) -> None:
+    import threadpoolctl
+
+    os.chdir(setup.folder)
+    if setup.gpus:
+        _choose_gpu(setup.gpus, worker)
+    if setup.threads:
+        limits = dict.fromkeys(THREAD_VARIABLES, str(setup.threads))
+        os.environ.update(limits)
+        import numpy  # noqa: F401  its library must be there to be limited
+
+        threadpoolctl.threadpool_limits(setup.threads)
+    _separate_random()
+    _Process.setup = setup
+
+
+def _choose_gpu(gpus: Sequence[str], worker: Worker) -> None:
+    """Shows one GPU to TensorFlow, by the number of the worker."""
+    number = re.search(r"\d+$", str(worker.name))
+    place = int(number[0]) if number else 0
+    gpu = gpus[place % len(gpus)]
+    os.environ["CUDA_VISIBLE_DEVICES"] = gpu
+    if gpus.count(gpu) > 1:  # the first would take all memory
+        os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
+
+
+def _separate_random() -> None:
+    """Gives Dask's threads a generator of their own.
+
+    Keras seeds initial weights from `random`, which they draw from as well.
+    """
+    for name, module in list(sys.modules.items()):
+        is_dask = name.startswith(("dask.", "distributed.", "tornado."))
+        if is_dask and getattr(module, "random", None) is random:
+            vars(module)["random"] = random.Random()
 
 
 @contextlib.contextmanager
@@ -172,17 +197,16 @@ def _append_output(log: str) -> Iterator[None]:
     """Appends output of Python and of libraries to a log."""
     folder = Path(log).parent
     make_subfolder(folder.parent, folder.name)
-    kept = [(number, os.dup(number)) for number in (1, 2)]
+    copies = {number: os.dup(number) for number in (1, 2)}
     try:
         with open_log(Path(log)) as file:
-            os.utime(log)  # the command sees that the task has started
-            for number, _ in kept:
+            for number in copies:
                 os.dup2(file.fileno(), number)
         yield
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        for number, copy in kept:
+        for number, copy in copies.items():
             os.dup2(copy, number)
             os.close(copy)
 
@@ -194,8 +218,9 @@ def _call(
     try:
         import_plugins(setup.plugins)
         if setup.code and compute_code_version(setup.plugins) != setup.code:
-            text = "the code of the worker is not the code of the sweep"
-            raise RunError(text)
+            raise RunError(
+                "the code of the worker is not the code of the sweep"
+            )
         function([function.__module__, *arguments])
     except (Exception, SystemExit) as error:
         explained = explain_failure(error)
@@ -210,10 +235,15 @@ def _call(
 
 
 def run_trial(argv: list[str]) -> None:
-    """Trains and scores a run that is not finished; --measure measures it."""
+    """Trains and scores a run that is not finished.
+
+    Args:
+        argv: A name, then the flags of the run. `--measure` also adds the
+            measures of the claims to `metrics.json`.
+    """
     text = "Also add the measures of the claims to metrics.json."
-    values = make_flags({"measure": (False, text)}, define_run_flags())
-    settings = parse_flags(argv[1:], values)
+    flags = make_flags({"measure": (False, text)}, define_run_flags())
+    settings = parse_flags(argv[1:], flags)
     measure = settings.pop("measure")
     config = make_config(settings | {"resume": True})
     dataset = check_config(config)

@@ -1,44 +1,26 @@
-"""Runs the missing items of sweeps and searches on a Dask cluster."""
+"""Runs the missing items of sweeps and searches, and writes their tables."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import time
-import uuid
 from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
-from tfcomp.config.errors import ConfigError, RunError, first_line
+from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.models.registry import choose_threads
-from tfcomp.storage.code_version import OVERRIDE, compute_code_version
 from tfcomp.storage.files import make_subfolder, refuse_links, write_text
 from tfcomp.storage.output_folders import lock_folder
 from tfcomp.storage.run_folder import FLAGS_FILE
-from tfcomp.sweeps import clusters, jobs, scheduler_options
-from tfcomp.sweeps.progress import Progress
+from tfcomp.sweeps.pool import Pool, open_pool
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.worker_task import KEY, Setup, Task, TaskFunction, run_task
-
-if TYPE_CHECKING:
-    from distributed import Client, Future
+from tfcomp.sweeps.worker_task import Task, TaskFunction
 
 PAUSE = 20  # between writes of the tables, in times of a write
-_WAIT_SECONDS = 5.0  # for a task to end, before workers are counted
-
-
-class Outcome(NamedTuple):
-    """The end of a task."""
-
-    name: str
-    reason: str  # of its failure, in one line; empty if it did not fail
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -54,23 +36,36 @@ class Workload(ABC):
 
     @abstractmethod
     def is_finished(self, item: Any) -> bool:
-        """Returns True if all results of an item are there."""
+        """Checks whether all results of an item are there."""
 
     @abstractmethod
     def make_call(self, item: Any) -> tuple[RunConfig, TaskFunction, list[str]]:
-        """Returns a run of the item's kind, and the call for a worker."""
+        """Makes the call for a worker: a run like the item's, and a function
+        with its arguments."""
 
     @abstractmethod
     def write_tables(self, failures: Mapping[str, str]) -> None:
-        """Writes the results so far; called now and then, and at the end."""
+        """Writes the results so far; called now and then, and at the end.
+
+        Args:
+            failures: Why items failed, by their names.
+        """
 
     @abstractmethod
     def write_reports(self) -> None:
         """Writes the reports on all items, once."""
 
     def list_missing(self) -> list[Any]:
-        """Returns the items that are not finished, in the order to run them."""
+        """Lists the items that are not finished, in the order to run them."""
         return [item for item in self.items if not self.is_finished(item)]
+
+    def read_failures(self, names: Set[str]) -> dict[str, str]:
+        """Reads why items failed from the table that is there.
+
+        Args:
+            names: Of the items to look for.
+        """
+        return {}
 
     def describe_result(self, item: Any) -> str:
         """Describes an item that has ended in one line."""
@@ -78,170 +73,166 @@ class Workload(ABC):
 
 
 def run_missing(work: Workload, options: SchedulerOptions) -> list[str]:
-    """Runs missing items; returns a line for each that failed."""
+    """Runs the missing items of a sweep or a search, and writes its tables.
+
+    Args:
+        work: All items; with `--shard` a part of them is run.
+        options: Where they run.
+
+    Returns:
+        A line for each item that failed.
+
+    Raises:
+        ConfigError: The flags do not fit this machine.
+        RunError: Another command works in the folder, or no worker starts.
+    """
     if (work.folder / FLAGS_FILE).exists():
         rule = f"--run_name must name a sweep, {work.folder} is a single run"
         raise RunError(rule)
     # Tasks write into the folders in it; a trial checks its own.
     refuse_links(work.folder, depth=2)
-    failures: dict[str, str] = {}
-    with contextlib.ExitStack() as stack:
-        is_done = not work.list_missing()
-        pool = None if is_done else open_pool(options, work.folder)
-        # Reports need no workers, for which others may wait.
-        with pool or contextlib.nullcontext() as workers:
-            logs = make_subfolder(work.folder, "logs")
-            stack.enter_context(lock_folder(work.folder))
+
+    batch = _Batch(work, options)
+    opened: contextlib.AbstractContextManager[Pool | None]
+    opened = contextlib.nullcontext()
+    if batch.list_missing():
+        opened = open_pool(options, work.folder)
+    with contextlib.ExitStack() as locks:
+        with opened as pool:
+            make_subfolder(work.folder, "logs")
+            if not options.shard:  # parts run at the same time
+                locks.enter_context(lock_folder(work.folder))
             write_text(work.folder / work.flags_name, work.flags)
             try:
-                if workers is not None:
-                    _run(work, workers, logs, failures)
+                if pool is not None:
+                    batch.run(pool)
             finally:  # also if it is told to stop
-                work.write_tables(failures)
-        work.write_reports()
-    return [
-        f"{item.describe()}: {failures[item.name]}"
-        for item in work.items
-        if item.name in failures
-    ]
+                batch.write_tables()
+        # Without workers, for which others may wait.
+        batch.write_reports()
+    return batch.list_failures()
 
 
-def _run(
-    work: Workload, pool: Pool, logs: Path, failures: dict[str, str]
-) -> None:
-    """Runs the missing items, and adds those that fail to `failures`."""
-    # Looked for again: from now on the folder is locked.
-    missing = {item.name: item for item in work.list_missing()}
-    done = len(work.items) - len(missing)
-    kept = f", {done} are finished already" if done else ""
-    count = f"{len(missing)} {work.noun} to run, {pool.workers} at a time"
-    print(f"{count}{kept}; logs in {logs}", flush=True)
-    tasks = []
-    for name, item in missing.items():
-        config, function, arguments = work.make_call(item)
-        setup = config.plugins, config.training.num_replicas
-        log, most = logs / f"{name}.log", choose_threads(config)
-        tasks.append(Task(name, function, arguments, log, *setup, most))
-    progress, due = Progress(len(missing)), 0.0
-    for name, reason, seconds in pool.run(tasks):
-        item = missing[name]
-        if not reason and not work.is_finished(item):
-            reason = "wrote no results (is the folder shared with workers?)"
+class _Batch:
+    """The items that one command runs: all, or a shard."""
+
+    def __init__(self, work: Workload, options: SchedulerOptions) -> None:
+        selected = options.select_shard(work.items)
+        self._work = work
+        self._names = {item.name for item in selected}
+        self._logs = work.folder / "logs"
+        self._failures: dict[str, str] = {}
+
+    def list_missing(self) -> list[Any]:
+        missing = self._work.list_missing()
+        return [item for item in missing if item.name in self._names]
+
+    def run(self, pool: Pool) -> None:
+        """Runs the missing items, and notes which of them fail."""
+        # Looked for again: from now on the folder is locked.
+        missing = {item.name: item for item in self.list_missing()}
+        line = f"{len(missing)} {self._work.noun} to run"
+        line += f", {pool.workers} at a time"
+        if done := len(self._names) - len(missing):
+            line += f", {done} are finished already"
+        print(f"{line}; logs in {self._logs}", flush=True)
+
+        tasks = [self._make_task(item) for item in missing.values()]
+        progress = Progress(len(missing))
+        due = 0.0  # when tables are written again
+        for name, reason, seconds in pool.run(tasks):
+            item = missing[name]
+            if not reason and not self._work.is_finished(item):
+                reason = "wrote no results (is the folder shared with workers?)"
+            if reason:
+                self._failures[name] = reason
+            progress.report(self._work.describe_result(item), seconds, reason)
+
+            start = time.monotonic()
+            if start >= due:
+                self.write_tables()
+                end = time.monotonic()
+                due = end + PAUSE * (end - start)
+
+    def _make_task(self, item: Any) -> Task:
+        config, function, arguments = self._work.make_call(item)
+        return Task(
+            name=item.name,
+            function=function,
+            arguments=arguments,
+            log=self._logs / f"{item.name}.log",
+            plugins=config.plugins,
+            replicas=config.training.num_replicas,
+            max_threads=choose_threads(config),
+        )
+
+    def write_tables(self) -> None:
+        """Writes what is finished, in turn with other shards.
+
+        A shard reads and writes under one lock, so that the last one to write
+        has the results of all.
+        """
+        work = self._work
+        with lock_folder(self._logs, wait=True):
+            others = {item.name for item in work.items} - self._names
+            work.write_tables(work.read_failures(others) | self._failures)
+
+    def write_reports(self) -> None:
+        """Writes reports on what is finished, in turn with other shards."""
+        with lock_folder(self._logs, wait=True):
+            self._work.write_reports()
+
+    def list_failures(self) -> list[str]:
+        """Describes each item that failed in one line."""
+        return [
+            f"{item.describe()}: {self._failures[item.name]}"
+            for item in self._work.items
+            if item.name in self._failures
+        ]
+
+
+class Progress:
+    """Prints a line for every trial or search that ends.
+
+    Args:
+        total: How many there are to run.
+    """
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._done = 0
+        self._failed = 0
+        self._start = time.monotonic()
+
+    def report(self, name: str, seconds: float, reason: str) -> None:
+        """Prints the item that has ended, and how much is left.
+
+        Args:
+            name: Describes the item and its result.
+            seconds: The time it took.
+            reason: Why it failed; empty if it did not.
+        """
+        self._done += 1
+        place = f"[{self._done:>{len(str(self._total))}}/{self._total}]"
+        line = f"{place} {name}  {format_seconds(seconds)}"
         if reason:
-            failures[name] = reason
-        progress.report(work.describe_result(item), seconds, reason)
-        if (start := time.monotonic()) >= due:
-            work.write_tables(failures)
-            end = time.monotonic()
-            due = end + PAUSE * (end - start)
+            self._failed += 1
+            line += f"  FAILED: {reason}"
+
+        elapsed = time.monotonic() - self._start
+        left = elapsed / self._done * (self._total - self._done)
+        rest = f"all in {format_seconds(elapsed)}"
+        if left:
+            rest = f"about {format_seconds(left)} left"
+        if self._failed:
+            rest = f"{self._failed} failed, {rest}"
+        print(f"{line}  ({rest})", flush=True)
 
 
-@contextlib.contextmanager
-def open_pool(
-    options: SchedulerOptions, folder: Path = Path()
-) -> Iterator[Pool]:
-    """Opens workers for a block; ConfigError or RunError if impossible."""
-    workers, gpus = options.workers, tuple[str, ...]()
-    opened: contextlib.AbstractContextManager[Client]
-    if options.scheduler:
-        opened, threads = clusters.connect(options.scheduler), 0
-    elif options.cluster:
-        opened = jobs.start_job_cluster(options, folder)
-        threads = scheduler_options.describe_jobs(options, folder)["cores"]
-    else:
-        gpus = tuple(scheduler_options.list_gpus())
-        workers = workers or len(gpus) or 1
-        if gpus and workers > len(gpus):
-            rule = f"must be at most {len(gpus)}, one for each GPU "
-            rule += "(CUDA_VISIBLE_DEVICES=0,0 lets two share GPU 0)"
-            raise ConfigError("workers", rule, workers)
-        opened = clusters.start_local_cluster(workers)
-        threads = scheduler_options.count_threads(workers)
-    with opened as client:
-        workers = workers or clusters.count_workers(client)
-        threads = options.threads or threads
-        yield Pool(client, options, folder, workers, threads, gpus)
-
-
-@dataclass
-class Pool:
-    """Workers for batches of tasks."""
-
-    client: Client
-    options: SchedulerOptions
-    folder: Path
-    workers: int  # tasks at a time
-    threads: int  # of a task; 0 if the environment of its worker decides
-    gpus: tuple[str, ...] = ()
-
-    def run(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
-        """Runs tasks, the first ones first; yields outcomes as they end."""
-        from distributed import wait
-
-        watch = None
-        if self.options.cluster:
-            cluster = self.client.cluster
-            watch = jobs.JobWatch(self.options, cluster, self.folder)
-        batch = uuid.uuid4().hex[:8]  # keys of an earlier start may live on
-        waiting = deque(tasks)
-        running: dict[Future, tuple[Task, float]] = {}
-        outcomes: list[Outcome] = []
-        try:
-            while waiting or running or outcomes:
-                # A task for each worker: tasks that wait on a worker would
-                # count its deaths as their own.
-                while waiting and len(running) < max(1, self.workers):
-                    task = waiting.popleft()
-                    running[self._submit(task, batch)] = task, time.monotonic()
-                yield from outcomes  # while tasks run on all workers
-                if running:
-                    with contextlib.suppress(TimeoutError, CancelledError):
-                        wait(list(running), _WAIT_SECONDS, "FIRST_COMPLETED")
-                ended = [future for future in running if future.done()]
-                if watch:
-                    watch.check([task.log for task, _ in running.values()])
-                outcomes = [_end(f, *running.pop(f)) for f in ended]
-                if self.options.scheduler:  # its workers come and go
-                    self.workers = clusters.count_workers(self.client)
-        finally:
-            self.client.cancel(list(running), force=True)
-
-    def _submit(self, task: Task, batch: str) -> Future:
-        threads = self.threads
-        if task.max_threads and not self.options.threads:
-            threads = min(threads or task.max_threads, task.max_threads)
-        is_checked = OVERRIDE not in os.environ
-        setup = Setup(
-            folder=os.getcwd(),
-            code=compute_code_version(task.plugins) if is_checked else "",
-            plugins=task.plugins,
-            replicas=task.replicas,
-            threads=threads,
-            gpus=self.gpus,
-        )
-        return self.client.submit(
-            run_task,
-            task.function,
-            list(task.arguments),
-            str(task.log.absolute()),
-            setup,
-            key=(KEY, task.name, batch),
-            pure=False,
-        )
-
-
-def _end(future: Future, task: Task, start: float) -> Outcome:
-    """Returns how a task has ended, with the reason of a failure."""
-    from distributed import KilledWorker
-
-    reason = ""
-    if future.cancelled():
-        reason = "cancelled, or its scheduler is gone"
-    elif future.status != "finished":
-        error = future.exception()
-        reason = first_line(error)
-        if isinstance(error, KilledWorker):
-            deaths = error.allowed_failures + 1
-            reason = f"its worker died {deaths} times (see its log)"
-    future.release()
-    return Outcome(task.name, reason, time.monotonic() - start)
+def format_seconds(seconds: float) -> str:
+    """Formats a duration as `48 s`, `12 min` or `3.5 h`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 100 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
