@@ -15,14 +15,14 @@ from tfcomp.report.models import load_published as load_published
 from tfcomp.report.models import load_run as load_run
 from tfcomp.report.models import write_report as write_report
 from tfcomp.report.page import register_section as register_section
+from tfcomp.report.representations import (
+    evaluate_embeddings as evaluate_embeddings,
+)
+from tfcomp.report.representations import evaluate_encoder as evaluate_encoder
 from tfcomp.report.table_plots import plot_curves as plot_curves
 from tfcomp.report.table_plots import plot_scores as plot_scores
 from tfcomp.representations.readers import Reader as Reader
 from tfcomp.representations.readers import train_reader as train_reader
-from tfcomp.representations.report import (
-    evaluate_embeddings as evaluate_embeddings,
-)
-from tfcomp.representations.report import evaluate_encoder as evaluate_encoder
 from tfcomp.storage.published_models import list_published as list_published
 from tfcomp.tables import load_sweep as load_sweep
 from tfcomp.tables import read_runs as read_runs

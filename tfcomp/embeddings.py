@@ -35,7 +35,7 @@ def score_file(settings: dict[str, Any]) -> int:
     with explain_damage(path, "embeddings"):
         table, layers = read_embeddings(path)
     with start_tensorflow():
-        from tfcomp.representations.report import evaluate_embeddings
+        from tfcomp.report.representations import evaluate_embeddings
     try:
         result = evaluate_embeddings(layers, table, **settings)
     except ConfigError:

@@ -6,12 +6,12 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
-from tfcomp.datasets.data_card import describe_factor
 
 import tfcomp
 from tests.datasets.test_table_folders import PIXELS, number, write
 from tfcomp import solvable
 from tfcomp.config.errors import RunError
+from tfcomp.datasets.card import describe_factor
 from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.datasets.table_checks import TableError
 from tfcomp.datasets.tables import read_table

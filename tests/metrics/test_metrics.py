@@ -11,6 +11,7 @@ import tfcomp
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
+from tfcomp.metrics.metric import list_registered
 from tfcomp.metrics.registry import (
     adopt_metrics,
     describe_user_metrics,
@@ -22,22 +23,22 @@ from tfcomp.metrics.registry import (
     unregister_all,
 )
 from tfcomp.metrics.run_metrics import compute_metrics, tabulate_stages
-from tfcomp.statistics import metric
+from tfcomp.statistics.limits import POSITIVE, REAL, SHARE, Limits
 
 
 @pytest.mark.parametrize(
     ("name", "limits"),
     [
-        ("factorization", metric.Limits(0.5, 1.0)),
-        ("sharing_far_r2", metric.Limits(high=1.0)),
-        ("loss", metric.REAL),
+        ("factorization", Limits(0.5, 1.0)),
+        ("sharing_far_r2", Limits(high=1.0)),
+        ("loss", REAL),
         # Of a part of a run; a name may be the end of another.
-        ("id_test_relative_mse", metric.POSITIVE),
-        ("ood_composition_hit_rate", metric.SHARE),
-        ("layers/stage_0/cosine_factorization", metric.SHARE),
+        ("id_test_relative_mse", POSITIVE),
+        ("ood_composition_hit_rate", SHARE),
+        ("layers/stage_0/cosine_factorization", SHARE),
     ],
 )
-def test_ranges_by_name(name: str, limits: metric.Limits) -> None:
+def test_ranges_by_name(name: str, limits: Limits) -> None:
     assert find_limits(name) == limits
 
 
@@ -81,14 +82,14 @@ def test_runs_record_what_users_declare() -> None:
     register(compute)
     recorded = describe_user_metrics()
     unregister_all()
-    assert find_limits("layers/image/gain") == metric.REAL
+    assert find_limits("layers/image/gain") == REAL
     adopt_metrics(recorded | {"mse": {}, "broken": {"per": 3}, "other": 3})
-    assert find_limits("layers/image/gain") == metric.POSITIVE
+    assert find_limits("layers/image/gain") == POSITIVE
     assert find_metric("broken") is find_metric("other") is None
-    assert find_limits("mse") == metric.POSITIVE
+    assert find_limits("mse") == POSITIVE
     # Nothing computes it here; the plugin may still be imported.
     assert find_metric("gain").function is None
-    assert not metric.list_registered("stage")
+    assert not list_registered("stage")
     register(compute)
     adopt_metrics(recorded)
     assert find_metric("gain").function is compute

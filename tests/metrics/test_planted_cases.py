@@ -11,7 +11,7 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.splits import Points, Splits
 from tfcomp.metrics import geometry, scores
-from tfcomp.metrics.output_analysis import draw_superposed_inputs
+from tfcomp.metrics.output_analysis import predict_superposed_inputs
 from tfcomp.metrics.schmidt import compute_interaction_r2
 from tfcomp.models.stages import make_model
 
@@ -90,7 +90,7 @@ def test_a_linear_decoder_superposes_outputs_by_superposed_inputs() -> None:
     is_ood = hold_out(grid, 2, 3) | (grid[:, 0] == 5)
     splits = Splits(grid[~is_ood], Points(grid, is_ood, np.zeros(42, bool)), ())
     model = make_decoder()
-    found = draw_superposed_inputs(model, splits)
+    found = predict_superposed_inputs(model, splits)
     outputs = model.predict(grid, verbose=0)
     assert found.shape == (is_ood.sum(), 2, 3, 4, 1)
     for point, images in zip(grid[is_ood], found, strict=True):
@@ -103,8 +103,10 @@ def test_a_linear_decoder_superposes_outputs_by_superposed_inputs() -> None:
                 assert np.isnan(image).all()
     # Others have none: of several inputs, without a code, with an index.
     for changes in ({"skips": True}, {"code": "other"}):
-        assert draw_superposed_inputs(make_decoder(**changes), splits) is None
+        assert (
+            predict_superposed_inputs(make_decoder(**changes), splits) is None
+        )
     config = parse_config(["--flagfile=low_rank.flags"])
     dataset = make_dataset(config)
     model = make_model(config, dataset, "float32")
-    assert draw_superposed_inputs(model, dataset.splits) is None
+    assert predict_superposed_inputs(model, dataset.splits) is None

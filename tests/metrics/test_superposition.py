@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import scipy.optimize
-from tests.analysis import planted
 
+from tests.metrics import planted
 from tests.own_factors import TILES
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.metrics import superposition as sp

@@ -80,9 +80,7 @@ class Monitor(keras.callbacks.Callback):
     ) -> None:
         super().__init__()
         self._config, self._dataset = config, dataset
-        self._observed = models.observed
-        seed = config.training.seed
-        self._analysis = RunAnalysis(models.traced, dataset, seed=seed)
+        self._models, self._observed = models, models.observed
         self._summaries = summaries
         self.history = History(Path(config.run_dir))
         training = config.training
@@ -111,7 +109,7 @@ class Monitor(keras.callbacks.Callback):
             self._observed.set_weights(self.model.get_weights())
             shown = subsample_levels(self._dataset)
             points, folder = shown.splits.grid, Path(self._config.run_dir)
-            images = self._analysis.traced.predict(points)
+            images = self._models.traced.predict(points)
             found = Evaluation(images, shown.grid_images, {})
             errors = compute_error_ratio(shown, found)
             kept_outputs.write_outputs(folder, done, points, images, errors)
@@ -122,10 +120,15 @@ class Monitor(keras.callbacks.Callback):
             logs |= scores  # for user callbacks, which come after
         self.history.add(done, loss | scores)
 
+    def _analyze(self) -> RunAnalysis:
+        """Returns the analysis of the observed model as it is now."""
+        models = self._models
+        return RunAnalysis(models.traced, self._dataset, seed=models.seed)
+
     def score_errors(self, model: keras.Model) -> dict[str, float | None]:
         """Returns the relative errors of a model by subset."""
         self._observed.set_weights(model.get_weights())
-        scores = self._analysis.renew().evaluation.scores
+        scores = self._analyze().evaluation.scores
         return {
             subset: found["relative_mse"] for subset, found in scores.items()
         }
@@ -169,7 +172,7 @@ class Monitor(keras.callbacks.Callback):
     ) -> tuple[dict[str, Any], Evaluation]:
         """Writes scores and embeddings; `with_layers` stages and pictures."""
         self._observed.set_weights(model.get_weights())
-        analysis = self._analysis.renew()
+        analysis = self._analyze()
         evaluation = analysis.evaluation
         every = self._config.eval_every
         self._summaries.write_scalars(epoch, evaluation.tagged, every)

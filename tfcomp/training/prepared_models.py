@@ -59,13 +59,14 @@ def make_strategy(num_replicas: int = 0) -> tf.distribute.MirroredStrategy:
     return tf.distribute.MirroredStrategy([f"{kind}:{n}" for n in range(count)])
 
 
-@dataclass(frozen=True)
+@dataclass
 class PreparedModels:
     """The compiled model of a run, and a traced one that is evaluated."""
 
     trained: keras.Model
     traced: TracedModel
     optimizer_start: list[np.ndarray]  # variables before the first step
+    seed: int  # of the attempt that is trained, and of the folds of probes
 
     @property
     def observed(self) -> keras.Model:
@@ -80,6 +81,7 @@ class PreparedModels:
         values = *fresh.variables, *self.optimizer_start
         for variable, value in zip(variables, values, strict=True):
             variable.assign(value)
+        self.seed = config.training.seed
 
 
 # The models of the last run; at most one entry, since models fill memory.
@@ -108,7 +110,9 @@ def prepare_models(
         reusable = (t for t in others if t.is_compatible(observed, space))
         traced = next(reusable, None) or TracedModel(observed, space)
         start = [variable.numpy() for variable in trained.optimizer.variables]
-        models = PreparedModels(trained, traced, start)
+        models = PreparedModels(
+            trained, traced, start, seed=config.training.seed
+        )
     else:
         models.restart(config, dataset)
     yield models
