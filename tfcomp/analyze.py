@@ -22,7 +22,7 @@ from tfcomp.datasets import make_dataset
 from tfcomp.datasets.views import refine
 from tfcomp.metrics.manifolds import UMAP_HINT, has_umap
 from tfcomp.report.verbalize import is_hash, name_runs, to_file_name
-from tfcomp.storage.files import make_folder, refuse_link, refuse_links
+from tfcomp.storage.files import make_folder
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_folder import check_run
 
@@ -92,10 +92,6 @@ def _choose_folder(paths: list[Path], settings: dict[str, Any]) -> Path:
             digest = hashlib.sha256(text.encode()).hexdigest()[:8]
             text = f"{len(paths)}_runs_{digest}"
         folder = parent / f"analysis_{text}"
-    for path in {*paths, folder}:
-        refuse_links(path)
-    if not settings["output"]:
-        refuse_link(folder)
     folder = Path(settings["output"] or folder)
     check_folder("output", str(folder))
     return folder

@@ -87,7 +87,7 @@ def write_report(
     )
     rows = [row for r in results for row in list_rows(r)]
     try:
-        files.make_subfolder(output, "figures")
+        files.make_folder(output / "figures")
         if picture:
             files.write_bytes(output / "figures" / "verdicts.png", picture)
         files.write_csv(output / "claims.csv", rows)

@@ -211,7 +211,7 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
 
 def copy_text(source: Path, output: Path, study: str) -> list[Path]:
     """Copies a text file without flags of places; returns it if it is new."""
-    target = files.make_subfolder(output, study) / source.name
+    target = files.make_folder(output / study) / source.name
     starts = tuple(f"--{name}=".encode() for name in LOCATION_FLAGS)
     lines = source.read_bytes().splitlines(keepends=True)
     content = b"".join(line for line in lines if not line.startswith(starts))

@@ -71,7 +71,7 @@ class Case:
             return []
 
     def write_rows(self, rows: list[Row]) -> None:
-        files.make_subfolder(self.path.parents[1], self.path.parent.name)
+        files.make_folder(self.path.parent)
         text = json.dumps({"rows": rows}, allow_nan=False)
         files.write_text(self.path, f"{text}\n")
 

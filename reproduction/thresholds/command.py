@@ -29,7 +29,7 @@ from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.datasets.notes import list_notes
 from tfcomp.models.config_checks import check_config
 from tfcomp.statistics import estimates
-from tfcomp.storage.files import make_subfolder, read_text, write_csv
+from tfcomp.storage.files import make_folder, read_text, write_csv
 from tfcomp.storage.output_folders import check_run_folders
 from tfcomp.sweeps.scheduler_options import SchedulerOptions, is_here
 from tfcomp.sweeps.worker_task import TaskFunction
@@ -87,7 +87,7 @@ class ThresholdSearches(Workload):
     def write_reports(self) -> None:
         from tfcomp.figures.exhibits import save_exhibit, use_own_style
 
-        figures = make_subfolder(self.folder, "figures")
+        figures = make_folder(self.folder / "figures")
         with use_own_style():
             for exhibit in make_exhibits(self.list_rows()):
                 save_exhibit(exhibit, figures)

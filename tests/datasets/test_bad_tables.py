@@ -1,7 +1,5 @@
 """Tables that cannot be read are answered in one line."""
 
-import os
-import resource
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -89,8 +87,6 @@ BAD: list[tuple[Make, str]] = [
     (change(kinds=["round", "ordered", "ordered"]), "kinds of shape must be"),
     *((change(**{n: np.array(5)}), f"{n} must be a list") for n in OPTIONS),
     (change(levels=["a,b\x7f,c", "", ""]), r"got 'b.x7f'"),
-    (change(levels=["=1+1,b,c", "", ""]), r"got '=1.1'"),
-    (change(names=["a\u202eb", "y", "x"]), r"got 'a.u202eb'"),
     (change(names=["a/b", "y", "x"]), "without , : /, got 'a/b'"),
     (lambda p: cut(write_own(p)), "cannot be read .File is not a zip"),
     (
@@ -140,7 +136,7 @@ def test_uneven_angles_need_their_period() -> None:
         (["--data="], "--data must name a file"),
         (["--data=none.npz"], "--data must be a file or a folder that can be"),
         (["--data=tfds:/etc"], "--data must be a file or a folder"),
-        (["--data=/dev/zero"], "--data must be a file or a folder"),
+        (["--data=/dev/zero"], "--data must be .npz, .h5, a folder"),
         (["--coordinates=continuous"], "--coordinates must be grid"),
         (["--data_hash=0"], "is not what the run was made with"),
     ],
@@ -157,32 +153,13 @@ def test_bad_flags_write_nothing(
 
 
 def test_huge_images_take_no_memory(tmp_path: Path) -> None:
-    """Compressed, or in chunks, nothing of them need be in the file."""
+    """In chunks, nothing of them need be in the file."""
     with h5py.File(tmp_path / "own.h5", "w") as file:
         file["classes"] = CLASSES
         shape = (24, 10**6, 10**6)
         file.create_dataset("images", shape, np.uint8, chunks=(1, 100, 100))
-    with pytest.raises(RunError, match="images must be in the file"):
+    with pytest.raises(RunError, match="images must take at most"):
         load(tmp_path / "own.h5")
-
-
-@pytest.mark.parametrize("place", ["data", "table", "picture", "tfds"])
-def test_pipes_are_not_waited_for(place: str, tmp_path: Path) -> None:
-    """Before, nothing ever came."""
-    paths = {
-        "data": tmp_path / "own.npz",
-        "table": tmp_path / "own" / "list.csv",
-        "picture": tmp_path / "own" / "a.png",
-        "tfds": tmp_path / "own" / "1.0.0" / "dataset_info.json",
-    }
-    paths[place].parent.mkdir(parents=True, exist_ok=True)
-    os.mkfifo(paths[place])
-    if place == "picture":
-        (tmp_path / "own" / "list.csv").write_text("file,x\na.png,0\n")
-    data = {"data": paths["data"], "tfds": "tfds:own"}
-    flags = [f"--data_dir={tmp_path}"]
-    with pytest.raises(ConfigError, match="is a pipe or a device"):
-        load(data.get(place, tmp_path / "own"), *flags)
 
 
 @pytest.mark.parametrize("kind", ["external", "link", "soft", "virtual"])
@@ -201,7 +178,8 @@ def test_hdf5_that_leads_to_other_files(kind: str, tmp_path: Path) -> None:
         elif kind == "link":
             file["images"] = h5py.ExternalLink(tmp_path / "other.h5", "images")
         elif kind == "soft":
-            file["images"] = h5py.SoftLink("/elsewhere")
+            file["others"] = h5py.ExternalLink(tmp_path / "other.h5", "/")
+            file["images"] = h5py.SoftLink("/others/images")
         else:
             layout = h5py.VirtualLayout(shape, np.uint8)
             other = str(tmp_path / "other.h5")
@@ -211,23 +189,17 @@ def test_hdf5_that_leads_to_other_files(kind: str, tmp_path: Path) -> None:
         read_h5(str(path))
 
 
-@pytest.mark.parametrize("member", ["images", "classes", "names"])
-def test_hdf5_of_any_length_takes_little_memory(
-    member: str, tmp_path: Path
-) -> None:
-    """One text or list of 4 MB that lies in the array a thousand times."""
+def test_hdf5_with_two_names_of_an_array(tmp_path: Path) -> None:
     path = tmp_path / "data.h5"
-    kind = h5py.string_dtype() if member == "names" else h5py.vlen_dtype("i8")
-    value = "a" * 2**22 if member == "names" else np.zeros(2**19, "i8")
     with h5py.File(path, "w") as file:
-        for name in {"images", "classes"} - {member}:
-            file[name] = {"images": IMAGES, "classes": CLASSES}[name]
-        member = file.create_dataset(member, (1000,), kind, chunks=(1000,))
-        member[0] = value
-        reference = member.id.read_direct_chunk((0,))[1][:16]
-        member.id.write_direct_chunk((0,), reference * 1000)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(RunError, match="must"):
-        load(path)
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert after - before < 5e5
+        file["pixels"] = IMAGES
+        file["classes"] = CLASSES
+        file["images"] = h5py.SoftLink("/pixels")
+        file["dangling"] = h5py.SoftLink("/nowhere")
+    assert len(read_h5(str(path)).points) == len(CLASSES)
+
+
+@pytest.mark.parametrize("level", ["+", "-", "+noise", "@home", "=1+1"])
+def test_levels_may_begin_with_any_sign(level: str, tmp_path: Path) -> None:
+    path = write_own(tmp_path / "own.npz", levels=[f"{level},b,c", "", ""])
+    assert load(path).space["shape"].names == (level, "b", "c")

@@ -23,6 +23,7 @@ from tfcomp.figures.kept_outputs import read_outputs, write_outputs
 from tfcomp.models.config_checks import check_config
 from tfcomp.models.loading import load_run
 from tfcomp.models.open_models import _load
+from tfcomp.storage import run_folder
 from tfcomp.storage.run_folder import check_run, is_finished
 from tfcomp.training.experiment import train_and_evaluate
 
@@ -50,9 +51,6 @@ def test_missing_and_damaged_files(copy: Path, name: str) -> None:
     (copy / name).unlink()
     with pytest.raises(RunError, match=f"has no {name}: go on with"):
         check_run(copy)
-    os.mkfifo(copy / name)  # before, nothing ever came
-    with pytest.raises(RunError, match=f"{name} is damaged .it is a pipe"):
-        check_run(copy)  # before TensorFlow is started
     assert not is_finished(copy)
 
 
@@ -91,37 +89,21 @@ def test_a_moved_run_is_repaired_where_it_lies(copy, tmp_path: Path) -> None:
     assert named.run_dir == str(moved) and named.resume
 
 
-def test_a_model_that_would_fill_the_memory(copy: Path) -> None:
-    """Before, Keras read 4 GB of zeros for minutes without a word."""
+def test_a_model_that_would_fill_the_memory(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keras would read gigabytes of zeros for minutes without a word."""
+    monkeypatch.setattr(run_folder, "count_memory", lambda: 40 << 20)
     file = copy / "model.keras"
     content = file.read_bytes()
     for member in ("config.json", "model.weights.h5", "x"):
         file.write_bytes(content)
         zeros = {member: bytes(50 << 20)}
         change_model(file, lambda parts, zeros=zeros: parts.update(zeros))
-        with pytest.raises(RunError, match="it unpacks to 50 MB.: repair"):
+        with pytest.raises(RunError, match="unpacks to 50 MB"):
             load_run(copy)
-        with pytest.raises(RunError, match="must hold a model: .* unpacks to"):
+        with pytest.raises(RunError, match="unpacks to 50 MB"):
             _load(file)
-
-
-def test_a_model_of_nine_gigabytes(copy: Path) -> None:
-    """Keras allocates the layers that a file describes before it reads them."""
-    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(5)])
-    file = copy / "model.keras"
-    model.save(file)
-
-    def enlarge(parts: dict) -> None:
-        text = parts["config.json"].decode()
-        assert "[null, 3]" in text and '"units": 5,' in text
-        text = text.replace("[null, 3]", "[null, 45000]")
-        parts["config.json"] = text.replace('"units": 5,', '"units": 50000,')
-
-    change_model(file, enlarge)
-    for load in (lambda: load_run(copy), lambda: _load(file)):
-        with pytest.raises(RunError, match="describes weights of more than"):
-            load()
-    assert keras.Layer.add_weight.__name__ == "add_weight"
 
 
 @pytest.mark.parametrize(
@@ -192,7 +174,7 @@ def test_what_is_kept_is_read(tmp_path: Path, capsys) -> None:
 def test_files_of_others_are_left_out(
     tmp_path: Path, capsys, monkeypatch
 ) -> None:
-    """A pipe, a bomb, an encrypted archive, and images of another number."""
+    """A bomb, an encrypted archive, and images of another number."""
     sizes = (2, 3, 4), (2, 400, 400), (5, 3, 4), (2, 3, 4)
     for epoch, size in enumerate(sizes, 1):
         zeros = np.zeros((*size, 1))
@@ -202,11 +184,10 @@ def test_files_of_others_are_left_out(
     content[6] |= 1
     content[content.index(b"PK\x01\x02") + 8] |= 1
     encrypted.write_bytes(content)
-    os.mkfifo(tmp_path / "outputs" / "epoch_5.npz")
     monkeypatch.setattr(kept_outputs, "MAX_BYTES", 2**16)
     assert list(read_outputs(tmp_path, GRID)) == [1]
     lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 4 and all("left out" in line for line in lines)
+    assert len(lines) == 3 and all("left out" in line for line in lines)
 
 
 def test_restarts_would_replace_outputs() -> None:

@@ -9,18 +9,15 @@ from pathlib import Path
 import pytest
 
 from tfcomp.config.errors import RunError
-from tfcomp.config.run_config import RunConfig
 from tfcomp.storage import files
 from tfcomp.storage.files import (
     MAX_TEXT,
     DamagedFileError,
-    LinkError,
     read_csv,
     read_json,
     write_csv,
 )
 from tfcomp.storage.output_folders import lock_folder
-from tfcomp.storage.run_folder import claim_run
 
 GARBAGE = bytes(range(256))
 
@@ -81,21 +78,32 @@ def folder(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", [".partial-a.txt", ".partial-"])
-def test_temporary_names_cannot_be_known(
-    name: str, folder: Path, victim: Path
-) -> None:
+@pytest.mark.parametrize("name", [".partial-a.txt", ".partial-", "a.txt"])
+def test_files_replace_links(name: str, folder: Path, victim: Path) -> None:
     (folder / name).symlink_to(victim)
+
     files.write_text(folder / "a.txt", "$(id)")
+
     assert victim.read_text() == SECRET
+    assert not (folder / "a.txt").is_symlink()
     assert (folder / "a.txt").read_text() == "$(id)"
 
 
-def test_targets_that_are_links(folder: Path, victim: Path) -> None:
-    (folder / "a.txt").symlink_to(victim)
-    with pytest.raises(LinkError, match="a.txt is a link"):
-        files.write_text(folder / "a.txt", "$(id)")
-    assert victim.read_text() == SECRET and len(list(folder.iterdir())) == 1
+def test_folders_replace_links(folder: Path, victim: Path) -> None:
+    (folder / "keras").symlink_to(victim.parent)
+
+    with files.replace_folder(folder, "keras") as partial:
+        (partial / ".bashrc").write_text("$(id)")
+
+    assert victim.read_text() == SECRET
+    assert (folder / "keras" / ".bashrc").read_text() == "$(id)"
+
+
+def test_logs_append_to_no_link(folder: Path, victim: Path) -> None:
+    (folder / "a.log").symlink_to(victim)
+    with pytest.raises(OSError):
+        files.open_log(folder / "a.log")
+    assert victim.read_text() == SECRET
 
 
 @pytest.mark.parametrize("name", ["new", ".bashrc"])
@@ -109,62 +117,16 @@ def test_locks_follow_no_link(
 ) -> None:
     if lock == ".lock.soft":
         monkeypatch.setattr("fcntl.flock", refuse_locks)
-    before = victim.read_text()
     (folder / lock).symlink_to(victim.with_name(name))
     with pytest.raises((OSError, RunError)):
         with lock_folder(folder):
             pass
     assert [path.name for path in victim.parent.iterdir()] == [".bashrc"]
-    assert victim.read_text() == before
+    assert victim.read_text() == SECRET
 
 
 def refuse_locks(*_: object) -> None:
     raise OSError(errno.ENOSYS, "Function not implemented")
-
-
-@pytest.mark.parametrize("name", ["checkpoints", "a/b/c"])
-def test_a_run_with_a_link_is_not_resumed(
-    name: str, folder: Path, victim: Path
-) -> None:
-    config = RunConfig(
-        run_name=folder.name,
-        log_dir=str(folder.parent),
-        export=False,
-        resume=True,
-    )
-    with claim_run(config):
-        pass
-    link = folder / name
-    link.parent.mkdir(parents=True, exist_ok=True)
-    link.symlink_to(victim.parent)
-    with pytest.raises(LinkError, match=f"{name} is a link"):
-        with claim_run(config):
-            pass
-    assert [path.name for path in victim.parent.iterdir()] == [".bashrc"]
-
-
-def test_a_run_folder_itself_may_be_a_link(folder: Path) -> None:
-    (folder.parent / "linked").symlink_to(folder)
-    config = RunConfig(
-        run_name="linked", log_dir=str(folder.parent), export=False
-    )
-    with claim_run(config):
-        pass
-    assert (folder / "run.flags").exists()
-
-
-def test_folders_on_the_way_that_are_links(folder: Path, victim: Path) -> None:
-    (folder / "a").symlink_to(victim.parent)
-    with (
-        pytest.raises(LinkError, match="a is a link"),
-        files.replace_folder(folder, "a/b"),
-    ):
-        pass
-    with pytest.raises(LinkError, match="a is a link"):
-        files.make_subfolder(folder, "a")
-    with pytest.raises(LinkError, match="a is a link"):
-        files.open_log(folder / "a" / "b.log")
-    assert [path.name for path in victim.parent.iterdir()] == [".bashrc"]
 
 
 ROOT = Path(__file__).parents[2]

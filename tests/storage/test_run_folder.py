@@ -11,7 +11,14 @@ import pytest
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.storage.output_folders import lock_folder
-from tfcomp.storage.run_folder import check_run, claim_run, is_finished
+from tfcomp.storage.run_folder import (
+    check_run,
+    claim_run,
+    find_runs,
+    is_finished,
+    read_metrics,
+    remove_outputs,
+)
 
 METRICS = {"id": {"mse": 1.0}, "layers": {"image": {}}, "train": {}}
 
@@ -94,3 +101,76 @@ def test_flags_of_earlier_versions_have_a_checksum(
     line = "#= 77 flags, sha256 0123456789abcdef"
     file.write_text(f"{line}\n{file.read_text()}{line}\n")
     claim(dataclasses.replace(config, resume=True))
+
+
+# What data managers and users make of a run folder
+
+
+def test_a_run_of_links_is_read_and_resumed(
+    finished: RunConfig, tmp_path: Path
+) -> None:
+    """DataLad, git-annex and DVC keep files elsewhere."""
+    run = Path(finished.run_dir)
+    store = tmp_path / "store"
+    store.mkdir()
+    for name in ("metrics.json", "model.keras"):
+        (run / name).rename(store / name)
+        (run / name).symlink_to(store / name)
+    (run / "best.keras").symlink_to("model.keras")
+
+    assert check_run(run).run_dir == str(run)
+    assert read_metrics(run) == METRICS
+    claim(dataclasses.replace(finished, resume=True))
+
+
+def test_overwriting_removes_links_and_not_what_they_lead_to(
+    finished: RunConfig, tmp_path: Path
+) -> None:
+    run = Path(finished.run_dir)
+    documents = tmp_path / "Documents"
+    documents.mkdir()
+    for name in ("thesis.pdf", "ckpt-1"):
+        (documents / name).write_text("mine")
+    (run / "checkpoints").mkdir()
+    for name in ("analysis", "checkpoints/restart_1", "checkpoints/ckpt-7"):
+        (run / name).symlink_to(documents)
+
+    remove_outputs(run)
+
+    assert sorted(path.name for path in documents.iterdir()) == [
+        "ckpt-1",
+        "thesis.pdf",
+    ]
+    assert sorted(path.name for path in run.iterdir()) == [
+        ".lock",
+        "run.flags",
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", [".DS_Store", ".nfs0001", ".ipynb_checkpoints", "lost+found"]
+)
+def test_what_systems_leave_in_a_folder_is_no_owner(
+    name: str, make_smoke: Callable[..., RunConfig]
+) -> None:
+    config = make_smoke()
+    Path(config.run_dir, name).mkdir(parents=True)
+    claim(config)
+
+
+def test_flags_with_a_byte_order_mark(finished: RunConfig) -> None:
+    file = Path(finished.run_dir) / "run.flags"
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    assert check_run(file.parent) == finished
+
+
+@pytest.mark.parametrize("name", ["runs [2026]", "runs*"])
+def test_a_path_that_exists_is_no_pattern(
+    name: str, finished: RunConfig, tmp_path: Path
+) -> None:
+    run = Path(finished.run_dir)
+    folder = tmp_path / name
+    folder.mkdir()
+    (folder / "a").symlink_to(run)
+    (folder / "loop").symlink_to(folder)
+    assert find_runs([str(folder)]) == [run.resolve()]

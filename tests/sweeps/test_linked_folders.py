@@ -1,17 +1,11 @@
-"""Folders of others in which a link leads to a folder of the user."""
+"""Sweeps that are reached through links, or have links in their folder."""
 
-from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 
-from reproduction.claims.evidence import copy_text
-from reproduction.thresholds.cases import list_cases
-from reproduction.thresholds.search_settings import SearchSettings
-from tfcomp.config.errors import RunError
-from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets.materialized import materialize, name_examples
+from tfcomp.sweeps import sweep_numbers, sweep_run
 from tfcomp.sweeps.grid import SweepSettings
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.sweep_run import Sweep
@@ -43,23 +37,6 @@ def sweep(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    "name", ["logs", "trials", "figures", "searches", "trials/a", "logs/a.log"]
-)
-def test_a_sweep_with_a_link_is_refused(
-    name: str, sweep: Path, letter: Path
-) -> None:
-    """Before, workers wrote logs and runs into the folder of the user."""
-    link = sweep / name
-    link.parent.mkdir(exist_ok=True)
-    link.symlink_to(letter if link.suffix else letter.parent)
-    with pytest.raises(RunError, match=f"{name} is a link"):
-        run_finished(sweep)
-    assert not (sweep / "sweep.flags").exists()
-    assert [path.name for path in letter.parent.iterdir()] == [letter.name]
-    assert letter.read_text() == "Dear"
-
-
 def test_a_sweep_may_be_reached_through_links(
     sweep: Path, tmp_path: Path
 ) -> None:
@@ -70,32 +47,25 @@ def test_a_sweep_may_be_reached_through_links(
     assert (sweep / "sweep.flags").read_text() == "--depth=2\n"
 
 
-def write_searches(folder: Path) -> None:
-    base = RunConfig(run_name=folder.name, log_dir=str(folder.parent))
-    list_cases(base, SearchSettings())[0].write_rows([])
-
-
-@pytest.mark.parametrize(
-    ("name", "write"),
-    [
-        # Before, a report removed the files that the link leads to.
-        (
-            "figures",
-            lambda f: Sweep(f, [], "", SweepSettings()).write_reports(),
-        ),
-        ("searches", write_searches),
-        ("study", lambda f: copy_text(f / "study" / "letter.txt", f, "study")),
-        # Before, a damaged version was removed through the link.
-        ("gaussian_bumps", lambda f: materialize(RunConfig(), f)),
-    ],
-)
-def test_writers_follow_no_link(
-    name: str, write: Callable, sweep: Path, letter: Path
-) -> None:
-    examples = letter.parent / name_examples(RunConfig())
-    examples.mkdir()
-    (sweep / name).symlink_to(letter.parent)
-    with pytest.raises(RunError, match=f"{name} is a link"):
-        write(sweep)
-    assert {*letter.parent.iterdir()} == {examples, letter}
+def test_flags_replace_a_link(sweep: Path, letter: Path) -> None:
+    (sweep / "sweep.flags").symlink_to(letter)
+    run_finished(sweep)
     assert letter.read_text() == "Dear"
+    assert (sweep / "sweep.flags").read_text() == "--depth=2\n"
+
+
+def test_a_report_removes_nothing_behind_a_link(
+    sweep: Path, letter: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Old figures go before new ones are drawn."""
+    (sweep / "figures").symlink_to(letter.parent)
+    numbers = Mock(return_value=Mock(scores=[], paired=[]))
+    monkeypatch.setattr(sweep_numbers, "compute_numbers", numbers)
+    stop = Mock(side_effect=KeyboardInterrupt)
+    monkeypatch.setattr(sweep_run, "write_experiment", stop)
+
+    with pytest.raises(KeyboardInterrupt):
+        Sweep(sweep, [], "", SweepSettings()).write_reports()
+
+    assert letter.read_text() == "Dear"
+    assert not (sweep / "figures").is_symlink()

@@ -252,12 +252,6 @@ def test_damage_at_any_place(tmp_path: Path) -> None:
                 read_pack(path)
 
 
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "a.csv.xz")
-    with pytest.raises(DamagedFileError, match="it is a pipe or a device"):
-        read_pack(tmp_path / "a.csv.xz")
-
-
 def test_the_command_writes_both_tables(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:

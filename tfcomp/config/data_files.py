@@ -8,7 +8,6 @@ checksum of every array.
 
 import hashlib
 import os
-import stat
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -136,16 +135,8 @@ def find_picture_column(frame: "pd.DataFrame") -> str:
     return next((name for name in PICTURE_HEADS if name in frame), "")
 
 
-def _check_regular(path: str | Path) -> None:
-    """Refuses pipes and devices, which may never end."""
-    mode = os.stat(path).st_mode
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        raise ValueError(f"{path} is a pipe or a device")
-
-
 def _sample_file(path: str | Path) -> Iterator[bytes]:
     """Yields size and samples of a file; a small file is read as a whole."""
-    _check_regular(path)
     size = os.path.getsize(path)
     yield str(size).encode()
     step = max(SAMPLE, (size - SAMPLE) // (NUM_SAMPLES - 1))
@@ -160,7 +151,6 @@ def _read_folder(path: str) -> Iterator[bytes]:
     folder = Path(path)
     tables = list_files(folder, *TABLES)
     for table in tables:
-        _check_regular(table)
         yield table.read_bytes()
         for picture in _list_pictures(table):
             if os.path.exists(picture):  # else the reader names it
@@ -186,7 +176,6 @@ def _list_pictures(table: Path) -> list[Path]:
 def _read_tfds(folder: Path) -> Iterator[bytes]:
     """Yields names and samples of all files."""
     for file in sorted(folder.iterdir()):
-        _check_regular(file)
         if file.is_file():
             yield file.name.encode()
             yield from _sample_file(file)
@@ -199,7 +188,6 @@ def _list_names(path: str) -> Iterator[bytes]:
         # Skip hidden files of the system, such as `.DS_Store`.
         for name in sorted(n for n in files if not n.startswith(".")):
             file = Path(folder, name)
-            _check_regular(file)
             yield f"{file.relative_to(path)}\0{file.stat().st_size}\0".encode()
             if file.suffix.lower() in TABLES:
                 yield file.read_bytes()
@@ -207,6 +195,4 @@ def _list_names(path: str) -> Iterator[bytes]:
 
 def _read_tfds_info(folder: Path) -> Iterator[bytes]:
     """Yields the description of a TFDS dataset, which has no pixels."""
-    for file in folder.iterdir():
-        _check_regular(file)
     yield (folder / "dataset_info.json").read_bytes()

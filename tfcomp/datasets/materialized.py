@@ -29,7 +29,7 @@ from tfcomp.datasets.card import CARD_FILE, format_data_card
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.tfds_tables import check_features
 from tfcomp.storage.code_version import compute_code_version
-from tfcomp.storage.files import make_folder, refuse_links_between, write_text
+from tfcomp.storage.files import make_folder, write_text
 from tfcomp.storage.output_folders import lock_folder
 
 VERSION = "1.2.0"
@@ -56,7 +56,6 @@ def materialize(
     try:
         make_folder(parent)
         with lock_folder(parent, wait=True):
-            refuse_links_between(parent, folder)
             if not (folder / CARD_FILE).exists():
                 dataset = dataset or make_dataset(config)
                 if not (folder / INFO_FILE).is_file():

@@ -7,7 +7,6 @@ optional, and every other array [n, ...] is a layer.
 """
 
 import math
-import os
 import zipfile
 from collections.abc import Callable, Collection
 from typing import Any
@@ -22,9 +21,7 @@ from tfcomp.datasets.table_factors import ROUNDING
 TEXTS = ("names", "kinds", "levels", "units")
 OPTIONS = ("values", "sizes", *TEXTS)
 MAX_BYTES = 2**28  # of an array that is not the images; dSprites has 35 MB
-MAX_TEXTS = 64  # HDF5 can store one long text in many places
 APART = 1e-3  # of a value: rounding changes none of a side of 0 as much
-MAX_RATIO = 1100  # no compression makes images smaller
 Read = Callable[..., np.ndarray]  # of a name, and the most bytes
 
 
@@ -68,15 +65,8 @@ def read_h5(path: str) -> FactorTable:
 
     def read(name: str, most: int | None = MAX_BYTES) -> np.ndarray:
         member = members[name]
-        size, stored = member.nbytes, os.path.getsize(path)
-        if size > MAX_RATIO * stored + 2**20:
-            rule = f"must be in the file, which has {stored / 2**20:,.1f} MB"
-            raise TableError(name, rule, f"{size >> 20:,} MB")
-        check_bytes(name, size, most)
+        check_bytes(name, member.nbytes, most)
         if h5py.check_string_dtype(member.dtype):
-            if member.size > MAX_TEXTS:
-                rule = f"must have at most {MAX_TEXTS} texts"
-                raise TableError(name, rule, member.size)
             return np.asarray(member.asstr()[()], object)
         if member.dtype.kind not in "buif":
             raise TableError(name, "must be numbers or text", member.dtype)
@@ -91,18 +81,24 @@ def read_h5(path: str) -> FactorTable:
 
 
 def _list_arrays(group: Any) -> dict[str, Any]:
-    """Returns the arrays of a group; links could show private files."""
+    """Returns the arrays of a group.
+
+    Raises:
+        TableError: For an array whose numbers lie in another file, which the
+            hash of the data does not cover.
+    """
     import h5py
 
     arrays = {}
     for name in group:
-        is_link = not isinstance(group.get(name, getlink=True), h5py.HardLink)
-        member = None if is_link else group[name]
-        if isinstance(member, h5py.Dataset):
-            is_link = bool(member.external) or member.is_virtual
-            arrays[name] = member
-        if is_link:
+        member = group.get(name)
+        if not isinstance(member, h5py.Dataset):
+            continue
+        is_elsewhere = member.file.filename != group.file.filename
+        if is_elsewhere or member.external or member.is_virtual:
             raise TableError(name, "must lie in the file itself", "a link")
+        arrays[name] = member
+
     return arrays
 
 

@@ -23,7 +23,7 @@ from tfcomp.config.errors import describe_refusal
 from tfcomp.figures.exhibits import arrange_channels, tile_images
 from tfcomp.figures.pictures import title_points
 from tfcomp.metrics.run_analysis import RunAnalysis
-from tfcomp.storage.files import make_subfolder, write_text, write_whole
+from tfcomp.storage.files import make_folder, write_text, write_whole
 
 CONFIG_FILE = "projector_config.pbtxt"  # the name is TensorBoard's
 SUBFOLDER = "projector"
@@ -50,7 +50,7 @@ def write_projector(
     """
     if not any(folder.glob("*tfevents*")):
         raise FileNotFoundError(f"{folder} has no event files")
-    make_subfolder(folder, SUBFOLDER)
+    make_folder(folder / SUBFOLDER)
     lines = [metadata, *zip(*map(np.ravel, metadata.values()), strict=True)]
     cells = ["\t".join(map(_format_cell, line)) + "\n" for line in lines]
     write_text(folder / METADATA_FILE, "".join(cells))

@@ -1,9 +1,6 @@
 """Loads finished runs, within limits on their files."""
 
-import contextlib
 import importlib
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,9 +13,6 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.storage import run_folder
 from tfcomp.storage.files import DamagedFileError
-
-MAX_RATIO = 20  # bytes of all weights over bytes of the file
-MIN_BYTES = 2**26  # of weights that any file may describe
 
 
 @dataclass(frozen=True)
@@ -68,33 +62,6 @@ def load_run(path: str | Path) -> LoadedRun:
 
 
 def load_model(path: Path) -> keras.Model:
-    """Loads a Keras file whose parts and weights are not far too large."""
+    """Loads a Keras file after checking what it unpacks to."""
     run_folder.check_model(path)
-    with _limit_weights(path):
-        return keras.models.load_model(path)
-
-
-@contextlib.contextmanager
-def _limit_weights(path: Path) -> Iterator[None]:
-    """Raises a DamagedFileError for layers with more weights than the file."""
-    # Keras builds layers before it reads weights: 28 kB can describe 9 GB.
-    most = max(MAX_RATIO * path.stat().st_size, MIN_BYTES)
-    total = 0
-    add_weight = keras.Layer.add_weight
-
-    def add_limited(
-        layer: Any, shape: Any = None, *args: Any, **rest: Any
-    ) -> Any:
-        nonlocal total
-        sizes = (shape,) if isinstance(shape, int) else shape or ()
-        total += 4 * math.prod(int(size) for size in sizes)  # float32
-        if total > most:
-            reason = f"it describes weights of more than {most >> 20:,} MB"
-            raise DamagedFileError(path, reason)
-        return add_weight(layer, shape, *args, **rest)
-
-    keras.Layer.add_weight = add_limited
-    try:
-        yield
-    finally:
-        keras.Layer.add_weight = add_weight
+    return keras.models.load_model(path)

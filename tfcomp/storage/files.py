@@ -1,7 +1,8 @@
-"""Reads and writes files that others may have prepared to do harm.
+"""Reads and writes whole files.
 
-Writing goes through `write_whole`, `replace_folder` or `open_log`: a file is
-absent or complete. No link is followed below the folder that the user named.
+Writing goes through `write_whole`, `replace_folder` or `open_log`. A file is
+absent or complete, and a link in its place is replaced: what the link leads to
+stays as it is.
 """
 
 import contextlib
@@ -36,31 +37,21 @@ class DamagedFileError(RunError):
         super().__init__(f"{path} is damaged ({first_line(reason)})")
 
 
-class LinkError(RunError):
-    """A link where tfcomp writes or removes files."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(
-            f"{path} is a link, and tfcomp writes through no links: remove "
-            "it, or copy the folder by `cp -rL`"
-        )
-
-
-def check_file(path: Path, limit: int = 2**62) -> None:
-    """Raises a DamagedFileError for a pipe, a device, or too many bytes."""
-    if not path.exists() or path.is_dir():
-        return
-    if not path.is_file():
-        raise DamagedFileError(path, "it is a pipe or a device")
+def check_size(path: Path, limit: int) -> None:
+    """Raises a DamagedFileError if a file has more than `limit` bytes."""
     if path.stat().st_size > limit:
         raise DamagedFileError(path, f"it has more than {limit >> 20} MB")
 
 
 def read_text(path: Path) -> str:
-    """Reads a text file; DamagedFileError if it is not UTF-8 or too large."""
-    check_file(path, MAX_TEXT)
+    """Reads a text file.
+
+    Raises:
+        DamagedFileError: If it is not UTF-8, or too large.
+    """
+    check_size(path, MAX_TEXT)
     try:
-        return path.read_text("utf-8")
+        return path.read_text("utf-8-sig")  # editors of Windows begin so
     except UnicodeDecodeError as error:
         raise DamagedFileError(path, error) from error
 
@@ -97,7 +88,7 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 
 def read_xz(path: Path) -> bytes:
     """Returns the content of an xz file, `MAX_UNPACKED` bytes at most."""
-    check_file(path, MAX_UNPACKED)
+    check_size(path, MAX_UNPACKED)
     decompressor = lzma.LZMADecompressor(memlimit=MAX_UNPACKED)
     try:
         content = decompressor.decompress(path.read_bytes(), MAX_UNPACKED)
@@ -133,8 +124,10 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def write_whole(path: Path) -> Iterator[Path]:
-    """Yields a new empty file that becomes `path` if the block succeeds."""
-    refuse_link(path)
+    """Yields a new empty file that becomes `path` if the block succeeds.
+
+    Nobody can know its name before, and it replaces a link at `path`.
+    """
     partial = path.with_name(make_partial_name() + path.suffix)
     try:
         how = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
@@ -154,15 +147,14 @@ def write_whole(path: Path) -> Iterator[Path]:
 @contextlib.contextmanager
 def replace_folder(parent: Path, name: str) -> Iterator[Path]:
     """Yields a new folder that replaces `parent / name` if all goes well."""
-    final, is_new = parent / name, not parent.exists()
-    refuse_links_between(parent, final)
+    final = parent / name
+    is_new = not parent.exists()
     make_folder(parent)
     partial = parent / make_partial_name()
     partial.mkdir()
     try:
         yield partial
-        shutil.rmtree(final, ignore_errors=True)
-        make_folder(final.parent)
+        remove(final)
         os.rename(partial, final)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -171,46 +163,23 @@ def replace_folder(parent: Path, name: str) -> Iterator[Path]:
 
 
 def make_folder(folder: Path) -> Path:
-    """Makes a folder that the user named, which may be a link; returns it."""
+    """Makes a folder unless it exists, perhaps as a link; returns it."""
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
-def make_subfolder(parent: Path, name: str | Path) -> Path:
-    """Makes and returns a folder; LinkError if one below `parent` is a link."""
-    folder = parent / name
-    refuse_links_between(parent, folder)
-    return make_folder(folder)
+def remove(path: Path) -> None:
+    """Removes a file, a folder, or a link and not what it leads to."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def open_log(path: Path) -> BinaryIO:
-    """Opens a file to append to; LinkError if it or its folder is a link."""
-    refuse_links_between(path.parent.parent, path)
-    how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
+    """Opens a file to append to. Raises OSError if it is a link."""
+    how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     return open(os.open(path, how, 0o666), "ab")
-
-
-def refuse_link(path: Path) -> None:
-    """Raises a LinkError if a path is a link."""
-    if path.is_symlink():
-        raise LinkError(path)
-
-
-def refuse_links_between(root: Path, path: Path) -> None:
-    """Raises a LinkError if a path below a root leads through a link."""
-    for part in (path, *path.parents):
-        if part == root:
-            break
-        refuse_link(part)
-
-
-def refuse_links(folder: Path, depth: int | None = None) -> None:
-    """Raises a LinkError for a link in a folder: libraries would follow it."""
-    for place, below, names in os.walk(folder):
-        for name in (*below, *names):
-            refuse_link(Path(place, name))
-        if depth and len(Path(place).relative_to(folder).parts) + 1 >= depth:
-            below.clear()
 
 
 def make_partial_name() -> str:

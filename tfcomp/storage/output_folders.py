@@ -8,7 +8,6 @@ import contextlib
 import errno
 import filecmp
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
 
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.storage.files import PARTIAL, make_folder, replace_folder
+from tfcomp.storage.files import PARTIAL, make_folder, remove, replace_folder
 
 LOCK_FILE = ".lock"
 SOFT_LOCK_FILE = f"{LOCK_FILE}.soft"
@@ -108,7 +107,7 @@ def add_version(
     make_folder(folder)
     with lock_folder(folder, wait=True):
         for left in folder.glob(f"{PARTIAL}*"):
-            shutil.rmtree(left)  # of a process that was killed
+            remove(left)  # of a process that was killed
         versions = list_versions(folder)
         if versions and is_same(versions[-1]):
             return versions[-1], False

@@ -8,7 +8,6 @@ import dataclasses
 import glob
 import os
 import shlex
-import shutil
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,11 +16,12 @@ from typing import Any
 
 from tfcomp.config.errors import ConfigError, RunError, describe_refusal
 from tfcomp.config.flagfiles import split_lines
+from tfcomp.config.process import count_memory
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import format_flags, parse_record
 from tfcomp.storage import files
 from tfcomp.storage.files import DamagedFileError
-from tfcomp.storage.output_folders import LOCK_FILE, lock_folder
+from tfcomp.storage.output_folders import lock_folder
 
 FLAGS_FILE = "run.flags"
 HISTORY_FILE = "history.csv"
@@ -59,7 +59,6 @@ OUTPUT_FOLDERS = (
     "projector",
     "analysis",
 )
-MAX_RATIO = 20  # of a model's size over the size of its file
 # Entries of `metrics.json` that have texts; all others have numbers alone.
 WORDS = (
     "reference",
@@ -84,7 +83,6 @@ def claim_run(config: RunConfig, header: str = "") -> Iterator[None]:
     """
     path = Path(config.run_dir)
     _check_owner(path, config)
-    files.refuse_links(path)
     files.make_folder(path)
     if config.export:
         files.make_folder(Path(config.export_path))
@@ -103,12 +101,15 @@ def remove_outputs(folder: Path) -> None:
 
     Files of the user stay: what the patterns do not name, and their folders.
     """
+    # Patterns would lead through a link to files that are not of this run.
+    for pattern in reversed(OUTPUT_FOLDERS):
+        for path in folder.glob(pattern):
+            if path.is_symlink():
+                path.unlink()
+
     for pattern in OUTPUTS:
         for path in folder.glob(pattern):
-            if path.is_dir():  # parts of a checkpoint
-                shutil.rmtree(path)
-            else:
-                path.unlink()
+            files.remove(path)
 
     for pattern in OUTPUT_FOLDERS:
         for path in folder.glob(pattern):
@@ -147,7 +148,6 @@ def check_run(path: str | Path) -> RunConfig:
         rule = f"is of another version of tfcomp ({error})"
         raise RunError(f"--run={path} {rule}") from error
     for name in (METRICS_FILE, MODEL_FILE):
-        files.check_file(path / name)
         if not (path / name).exists():
             state = f"is not finished, it has no {name}: go on with"
             raise RunError(f"--run={path} {state} {describe_resume(path)}")
@@ -269,11 +269,10 @@ def select_scores(metrics: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def check_model(path: Path) -> None:
-    """Raises an error for a `model.keras` that would fill the memory."""
-    files.check_file(path)
+    """Raises a DamagedFileError for a model that would fill the memory."""
     with zipfile.ZipFile(path) as archive:
         size = sum(member.file_size for member in archive.infolist())
-    if size > MAX_RATIO * path.stat().st_size:
+    if size > count_memory():
         raise DamagedFileError(path, f"it unpacks to {size >> 20:,} MB")
 
 
@@ -288,24 +287,54 @@ def find_folders(
     is_wanted: Callable[[set[str]], bool],
     report: Callable[[OSError], None] | None = None,
 ) -> list[Path]:
-    """Returns folders at or below patterns whose file names are wanted."""
+    """Returns folders at or below patterns whose file names are wanted.
+
+    Args:
+        patterns: Paths, with `*` or `**`.
+        is_wanted: Tells from the names in a folder whether it is returned.
+        report: Called for each folder that cannot be read.
+
+    Raises:
+        ConfigError: If there is no pattern, or a pattern matches nothing.
+    """
     if not patterns:
         raise ConfigError("runs", "must name run folders", "")
+
     found = set()
+    visited: set[str] = set()
     for pattern in patterns:
-        matches = glob.glob(os.path.expanduser(pattern), recursive=True)
-        if not matches:
-            raise ConfigError("runs", "must match a folder", pattern)
-        if any(os.path.realpath(match) == "/" for match in matches):
-            rule = "must be a folder of runs, not the root of all folders"
-            raise ConfigError("runs", rule, pattern)
-        for match in matches:
-            for folder, below, names in os.walk(match, onerror=report):
+        for match in match_paths(pattern):
+            walk = os.walk(match, onerror=report, followlinks=True)
+            for folder, below, names in walk:
+                path = os.path.realpath(folder)
+                if path in visited:
+                    below.clear()  # a link can lead back
+                    continue
+
+                visited.add(path)
                 if FLAGS_FILE in names:
                     below.clear()  # nothing but checkpoints in a run
                 if is_wanted(set(names)):
-                    found.add(Path(folder).resolve())
+                    found.add(Path(path))
     return sorted(found)
+
+
+def match_paths(pattern: str, flag: str = "runs") -> list[str]:
+    """Returns the paths that match a pattern; one that exists is a path.
+
+    Raises:
+        ConfigError: If nothing matches, or the root of all folders does.
+    """
+    pattern = os.path.expanduser(pattern)
+    matches = [pattern]
+    if not os.path.lexists(pattern):
+        matches = sorted(glob.glob(pattern, recursive=True))
+    if not matches:
+        raise ConfigError(flag, "must match a folder", pattern)
+    if any(os.path.realpath(match) == "/" for match in matches):
+        rule = "must be a folder of runs, not the root of all folders"
+        raise ConfigError(flag, rule, pattern)
+    return matches
 
 
 def _report_unreadable(error: OSError) -> None:
@@ -318,8 +347,8 @@ def _check_owner(path: Path, config: RunConfig) -> None:
     flags_file = path / FLAGS_FILE
     if not flags_file.exists():
         names = os.listdir(path) if path.exists() else []
-        # Killed processes leave unfinished files.
-        if [n for n in names if not n.startswith((LOCK_FILE, files.PARTIAL))]:
+        # Hidden ones are of systems, or unfinished ones of a killed process.
+        if any(not n.startswith(".") and n != "lost+found" for n in names):
             rule = "must be new or name a run"
             raise RunError(f"--run_name {rule}, {path} holds something else")
         return

@@ -111,11 +111,10 @@ class Sweep(Workload):
         from tfcomp.sweeps.sweep_numbers import compute_numbers
 
         figures = self.folder / "figures"
-        files.refuse_link(figures)
         numbers = compute_numbers(self.folder.name, self.items, self.settings)
         # Until they are complete, reports can be wrong.
-        for path in (self.folder / PAGE, *figures.glob("*.*")):
-            path.unlink(missing_ok=True)
+        files.remove(self.folder / PAGE)
+        files.remove(figures)
 
         tables = {"summary": numbers.scores, "paired": numbers.paired}
         for name, table in tables.items():
@@ -181,7 +180,7 @@ def write_page(folder: Path, sweep: SweepNumbers) -> None:
     from tfcomp.report.page import render_page
     from tfcomp.sweeps.sweep_page import make_page
 
-    figures = files.make_subfolder(folder, "figures")
+    figures = files.make_folder(folder / "figures")
     with use_own_style():
         answer, sections = make_page(sweep, folder)
         exhibits = list(answer.exhibits)

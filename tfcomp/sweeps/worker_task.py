@@ -27,7 +27,7 @@ from tfcomp.config.run_flags import define_run_flags, make_flags, parse_flags
 from tfcomp.datasets.notes import print_notes
 from tfcomp.models.config_checks import check_config
 from tfcomp.storage.code_version import compute_code_version
-from tfcomp.storage.files import LinkError, make_subfolder, open_log
+from tfcomp.storage.files import make_folder, open_log
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -115,8 +115,6 @@ def run_task(
             raise TaskStopped from error
         except OSError as error:
             reason = f"{log}: {error.strerror}"
-        except LinkError as error:
-            reason = str(error)
         _Process.is_spent = bool(reason)
     if reason:
         raise RunError(reason)
@@ -195,8 +193,7 @@ def _separate_random() -> None:
 @contextlib.contextmanager
 def _append_output(log: str) -> Iterator[None]:
     """Appends output of Python and of libraries to a log."""
-    folder = Path(log).parent
-    make_subfolder(folder.parent, folder.name)
+    make_folder(Path(log).parent)
     copies = {number: os.dup(number) for number in (1, 2)}
     try:
         with open_log(Path(log)) as file:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.models.registry import choose_threads
-from tfcomp.storage.files import make_subfolder, refuse_links, write_text
+from tfcomp.storage.files import make_folder, write_text
 from tfcomp.storage.output_folders import lock_folder
 from tfcomp.storage.run_folder import FLAGS_FILE
 from tfcomp.sweeps.pool import Pool, open_pool
@@ -89,9 +89,6 @@ def run_missing(work: Workload, options: SchedulerOptions) -> list[str]:
     if (work.folder / FLAGS_FILE).exists():
         rule = f"--run_name must name a sweep, {work.folder} is a single run"
         raise RunError(rule)
-    # Tasks write into the folders in it; a trial checks its own.
-    refuse_links(work.folder, depth=2)
-
     batch = _Batch(work, options)
     opened: contextlib.AbstractContextManager[Pool | None]
     opened = contextlib.nullcontext()
@@ -99,7 +96,7 @@ def run_missing(work: Workload, options: SchedulerOptions) -> list[str]:
         opened = open_pool(options, work.folder)
     with contextlib.ExitStack() as locks:
         with opened as pool:
-            make_subfolder(work.folder, "logs")
+            make_folder(work.folder / "logs")
             if not options.shard:  # parts run at the same time
                 locks.enter_context(lock_folder(work.folder))
             write_text(work.folder / work.flags_name, work.flags)
