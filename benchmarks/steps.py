@@ -27,7 +27,7 @@ from tfcomp.config.run_flags import parse_config
 if TYPE_CHECKING:
     import torch
 
-    from tfcomp.config.network_config import ModelConfig
+    from tfcomp.config.run_config import ModelConfig
 
 REPEATS = 3
 MODELS = "donut,low_rank,hard_rendering,mlp"

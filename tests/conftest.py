@@ -7,6 +7,7 @@ import functools
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from tfcomp.config.process import use_private_folder
 from tfcomp.config.run_flags import parse_config
 from tfcomp.storage.output_folders import lock_folder
 
@@ -49,7 +49,11 @@ _exits = contextlib.ExitStack()
 def pytest_configure() -> None:
     """Puts all temporary files of the suite into a folder that goes with it."""
     if "PYTEST_XDIST_WORKER" not in os.environ:  # they are told by the first
-        _exits.enter_context(use_private_folder())
+        place = tempfile.TemporaryDirectory(
+            prefix="tfcomp-tests-", ignore_cleanup_errors=True
+        )
+        tempfile.tempdir = _exits.enter_context(place)
+        os.environ["TMPDIR"] = tempfile.tempdir
 
 
 def pytest_unconfigure() -> None:

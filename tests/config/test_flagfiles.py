@@ -5,11 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from tfcomp.config import flagfiles, run_flags
+from tfcomp.config import flagfiles
 from tfcomp.config.command import format_help
 from tfcomp.config.errors import RunError
-from tfcomp.config.flagfiles import SHIPPED, expand_positionals, list_flagfiles
-from tfcomp.config.run_flags import define_run_flags, make_flags, parse_config
+from tfcomp.config.flagfiles import SHIPPED, list_flagfiles
+from tfcomp.config.run_flags import (
+    define_run_flags,
+    make_flags,
+    parse_config,
+    parse_flags,
+)
 from tfcomp.models.config_checks import check_config
 
 
@@ -130,29 +135,28 @@ def test_shipped_flagfile_begins_with_its_command(name: str) -> None:
 def test_flags_override_a_flagfile_wherever_it_stands(
     arguments: tuple[str, ...],
 ) -> None:
-    values = define_run_flags()
-    expanded = expand_positionals(arguments, values)
-    settings = run_flags.parse_flags(expanded, values)
+    settings = parse_flags(arguments, define_run_flags())
     assert (settings["run_name"], settings["depth"]) == ("smoke", 3)
     assert settings["resume"] is False
 
 
 def test_runs_are_the_value_of_their_flag() -> None:
-    values = make_flags({"run": ("", "Runs."), "again": (False, "Again.")})
-    placed = expand_positionals(["logs/a", "--again", "logs/b*"], values)
-    assert placed == ["--again", "--run=logs/a,logs/b*"]
+    table = {"run": ("", "Runs."), "again": (False, "Again.")}
+    settings = parse_flags(["logs/a", "--again", "logs/b*"], make_flags(table))
+    assert settings == {"run": "logs/a,logs/b*", "again": True}
     with pytest.raises(RunError, match="--run says it"):
-        expand_positionals(["--run=logs/b", "logs/a"], values)
+        parse_flags(["--run=logs/b", "logs/a"], make_flags(table))
 
 
 def test_a_word_that_looks_like_a_flag() -> None:
     values = define_run_flags()
     with pytest.raises(RunError, match="did you mean --depth=3"):
-        expand_positionals(["smoke", "depth=3"], values)
-    assert expand_positionals(["my=file"], values) == ["--flagfile=my=file"]
+        parse_flags(["smoke", "depth=3"], values)
+    with pytest.raises(RunError, match="--flagfile must be .* got 'my=file'"):
+        parse_flags(["my=file"], values)
     table = make_flags({"again": (False, "Again.")})
     with pytest.raises(RunError, match="flags start with --"):
-        expand_positionals(["--again", "x"], table)
+        parse_flags(["--again", "x"], table)
 
 
 def test_help_has_every_flag_once() -> None:
@@ -161,6 +165,4 @@ def test_help_has_every_flag_once() -> None:
     flags = [line[4:].partition("=")[0] for line in lines if line[:4] == "  --"]
     assert sorted(flags) == sorted([*values, "flagfile"])
     titles = [line for line in lines if line.endswith(":") and line[0] != " "]
-    assert [title.split()[0].rstrip(":") for title in titles] == (
-        "Flags Data Model Training Output".split()
-    )
+    assert sorted(titles) == ["Data:", "Flags:", "Model:", "Output:", "Training:"]

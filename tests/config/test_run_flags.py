@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from tfcomp.config import run_config
-from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_config import RunConfig, make_config
+from tfcomp.config.run_config import DataConfig, RunConfig, make_config
 from tfcomp.config.run_flags import format_flags, parse_config, parse_record
 from tfcomp.config.settings import Settings, setting
 

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from tfcomp.config.data_config import DataConfig
-from tfcomp.config.network_config import TrainingConfig
-from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_config import DataConfig, RunConfig, TrainingConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset, make_splits
 from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space

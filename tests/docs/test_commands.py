@@ -17,7 +17,7 @@ from reproduction import command as campaign
 from tests.docs.page_blocks import ROOT
 from tfcomp.config import command
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.config.flagfiles import SHIPPED, expand_positionals
+from tfcomp.config.flagfiles import SHIPPED
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.sweeps.grid import parse_grid
 
@@ -79,7 +79,7 @@ def check_command(words: list[str]) -> dict[str, Any]:
         for word in rest:
             if (FLAGFILES / f"{word.rpartition('=')[2]}.flags").exists():
                 raise RunError(f"tfcomp needs the path of a flagfile: {word}")
-    settings = parse_flags(expand_positionals(rest, values), values)
+    settings = parse_flags(rest, values)
     if (SHIPPED / f"{settings.get('runs')}.flags").exists():
         raise RunError(f"a flagfile is taken for runs: {rest}")
     parse_grid(settings.get("grid", []), settings.get("seeds", 1))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.network_config import TrainingConfig
+from tfcomp.config.run_config import TrainingConfig
 from tfcomp.training.callbacks import FinalDecay, PlateauSchedule, make_rate
 from tfcomp.training.fit import compile_model, make_loss
 

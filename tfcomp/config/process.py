@@ -4,14 +4,11 @@ import contextlib
 import ctypes
 import functools
 import os
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 PREFIX = "tfcomp-"
-# What `use_private_folder` sets for this process and its children.
-_FOLDER_VARIABLES = ("TMPDIR", "MPLCONFIGDIR")
 IsStopped = Callable[[], bool]
 _checks: list[IsStopped] = []
 
@@ -60,55 +57,6 @@ def make_private_folder(parent: Path | None = None) -> Iterator[Path]:
         prefix=PREFIX, dir=parent, ignore_cleanup_errors=True
     ) as folder:
         yield Path(folder)
-
-
-@contextlib.contextmanager
-def use_private_folder() -> Iterator[None]:
-    """Puts temporary files of this process and its children into one folder."""
-    with make_private_folder() as folder:
-        before = {name: os.environ.get(name) for name in _FOLDER_VARIABLES}
-        tempdir = tempfile.tempdir
-        os.environ["TMPDIR"] = str(folder)
-        tempfile.tempdir = str(folder)
-        if not can_matplotlib_write():
-            os.environ["MPLCONFIGDIR"] = str(folder / "matplotlib")
-        try:
-            yield
-        finally:
-            tempfile.tempdir = tempdir
-            for name, value in before.items():
-                os.environ.pop(name, None)
-                if value is not None:
-                    os.environ[name] = value
-
-
-def can_matplotlib_write() -> bool:
-    """Checks whether matplotlib can keep its settings and its list of fonts.
-
-    Else it makes a temporary folder in ours, and complains at the end of the
-    process, when it wants to remove the folder after we have done so.
-    """
-    home = os.path.expanduser("~")
-    if home == "~":
-        return False  # a user whom this machine does not know
-    if chosen := os.environ.get("MPLCONFIGDIR"):
-        folders = [chosen]
-    elif sys.platform == "darwin":
-        folders = [f"{home}/.matplotlib"]
-    else:
-        settings = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
-        fonts = os.environ.get("XDG_CACHE_HOME") or f"{home}/.cache"
-        folders = [f"{settings}/matplotlib", f"{fonts}/matplotlib"]
-
-    for folder in folders:
-        try:
-            os.makedirs(folder, exist_ok=True)
-        except OSError:
-            return False
-        if not os.access(folder, os.W_OK):
-            return False
-
-    return True
 
 
 class StopRequested(BaseException):

@@ -8,9 +8,8 @@ import dataclasses
 import os
 from dataclasses import dataclass, field
 
-from tfcomp.config.data_config import DataConfig
+from tfcomp.config.data_files import hash_data
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.network_config import ModelConfig, TrainingConfig
 from tfcomp.config.own_settings import OwnSettings, read_own
 from tfcomp.config.settings import Settings, non_negative, setting
 
@@ -19,6 +18,307 @@ LOCATION_FLAGS = (
     "run_name log_dir export_dir data data_dir examples_dir resume overwrite "
     "pictures export keep_outputs"
 ).split()
+
+
+@dataclass(frozen=True)
+class DataConfig(Settings):
+    """The examples: factors, held-out region (OOD, the rest is ID), images."""
+
+    dataset: str = setting(
+        "gaussian_bumps", "Name of the dataset (see docs/experiments.md)."
+    )
+    region: str = setting(
+        "square:6-22",
+        "Factor combinations that training never sees, bounds inclusive: "
+        "square:6-22, corner:14, cross:11-16, gap:x:10-16, box:x:6-22,y:0-9, "
+        "diagonal:3, shape:heart, random:0.2, file:FILE.csv, montero:element, "
+        "none, A|B, not:A and more.",
+    )
+    train_all: bool = setting(
+        False, "Control: train on the region as well, but score it as held out."
+    )
+    grid_size: int = setting(
+        28,
+        "Pixels along a side, and values of x and y.",
+        minimum=4,
+        maximum=1024,
+    )
+    sigma: float = setting(
+        1.0, "Standard deviation of a bump (px).", minimum=0.001, maximum=1024.0
+    )
+    polarity: str = setting(
+        "dark",
+        "A bump of 1 on a ground of 0 (bright), or of 0 on 1 (dark).",
+        choices=("bright", "dark"),
+    )
+    coordinates: str = setting(
+        "grid",
+        "Training positions: cells of the grid, or uniform outside the region.",
+        choices=("grid", "continuous"),
+    )
+    num_train: int = non_negative(
+        0, "Training examples; 0 takes as many as cells outside the region."
+    )
+    num_bumps: int = non_negative(
+        0, "Number of bumps outside the region that are mixed with the stripes."
+    )
+    num_angles: int = setting(
+        1000,
+        "Rotated digits: images from 0 to 360 degrees, both included.",
+        minimum=4,
+        maximum=10**5,
+    )
+    digit_source: str = setting(
+        "mnist",
+        "Rotated digits: MNIST (through TFDS), or strokes that need no data.",
+        choices=("mnist", "stand_in"),
+    )
+    digit_class: int = non_negative(4, "Rotated digits: the digit.", maximum=9)
+    digit_classes: str = setting(
+        "", "Rotated digits: several, as 0,1,4; the digit is a second factor."
+    )
+    digit_index: int = non_negative(
+        0, "Rotated digits: index of the image in its class, in TFDS's order."
+    )
+    sprite_sizes: str = setting(
+        "3,3,6,8,8",
+        "Sprites: numbers of values of shape, scale, orientation, x, y and, as "
+        "a sixth number, hue. One value leaves a factor out.",
+    )
+    sprite_shapes: str = setting(
+        "square,ellipse,heart",
+        "Sprites: shapes, the first ones of which are used. A square and an "
+        "ellipse look the same after a half turn; heart, triangle and l look "
+        "different at every angle.",
+    )
+    composition: str = setting(
+        "sum",
+        "Composed: how the images of the two objects are put together.",
+        choices=("sum", "product", "occlusion"),
+    )
+    num_positions: int = setting(
+        6, "Composed: places along each axis.", minimum=2, maximum=1024
+    )
+    noise: float = non_negative(
+        0.0,
+        "Standard deviation of Gaussian noise on training images, fixed for "
+        "each; scores refer to images without it.",
+        maximum=1024.0,
+    )
+    balance: bool = setting(
+        False, "Repeat training images of rare values by how rare they are."
+    )
+    data: str = setting(
+        "", "Dataset table: a file, a folder or tfds:NAME (see docs/data.md)."
+    )
+    factors: str = setting(
+        "",
+        "Dataset table: columns that are factors, as shape,x or x:continuous; "
+        "by default all. Images of a combination differ in the other columns.",
+    )
+    correlation: str = setting(
+        "",
+        "Correlate factors in training: a,b:0.4 draws images with a weight of "
+        "exp(-(a - b)^2 / (2 0.4^2)), both scaled to 0..1. Several are "
+        "separated by semicolons.",
+    )
+    data_hash: str = setting(
+        "", "Hash of the content of --data, set by tfcomp."
+    )
+    data_dir: str = setting(
+        "", "Folder of TFDS data; default TFDS_DATA_DIR, else TFDS's default."
+    )
+    examples_dir: str = setting(
+        "", "Read training images that tfcomp materialize wrote to this folder."
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.data and not self.data_hash:
+            digest = hash_data(self.data, self.data_dir)
+            object.__setattr__(self, "data_hash", digest)
+
+
+@dataclass(frozen=True)
+class ModelConfig(Settings):
+    """The decoder, and the code of the factors that it is given."""
+
+    model: str = setting(
+        "cnn", "Name of the decoder (see docs/experiments.md)."
+    )
+    encoding: str = setting(
+        "bump", "Name of the input code of the factors (docs/experiments.md)."
+    )
+    depth: int = setting(
+        4, "Hidden layers after the first stage.", minimum=1, maximum=1000
+    )
+    width: int = setting(
+        64, "Channels or units of a layer.", minimum=1, maximum=2**16
+    )
+    start: str = setting(
+        "default",
+        "Initial weights: the model's own, or the published ones (uniform "
+        "up to 1 / sqrt(fan-in)), as low_rank and hard_rendering always have.",
+        choices=("default", "published"),
+    )
+    code_width: float = non_negative(
+        0.0,
+        "Bump code: standard deviation of the tuning of a unit, in grid steps; "
+        "0 takes the width of the bump (--sigma).",
+        maximum=1e6,
+    )
+    ramp_range: str = setting(
+        "signed",
+        "Ramp code: scale a factor to [-1, 1] (signed) or [0, 1] (unit), or "
+        "keep its value (raw; the published form, which underfits).",
+        choices=("signed", "unit", "raw"),
+    )
+    absent_value: float = setting(
+        0.0, "Ramp code: number in place of an absent factor.", minimum=-1e30
+    )
+    groups: str = setting(
+        "",
+        "Composed models, attention: factors of each object, front to back, as "
+        "in x_a+y_a,x_b+y_b; by default one each. Acting: by default all.",
+    )
+    patch_size: int = non_negative(
+        0,
+        "Transformer: rows and columns of pixels of a token; 0 takes the "
+        "fewest that leave at most 784 tokens.",
+    )
+    interaction_weight: float = non_negative(
+        0.0,
+        "Attention: weight of the penalty that a pixel sees several tokens.",
+    )
+    rank: int = setting(
+        32,
+        "Low-rank model: the largest rank of an embedding matrix. "
+        "Low-rank product: the number of products.",
+        minimum=1,
+    )
+    entropy_weight: float = non_negative(
+        0.1, "Low-rank model: weight alpha of the entropy penalty."
+    )
+    variance_weight: float = non_negative(
+        0.01, "Low-rank model: weight beta of the variance penalty."
+    )
+    penalty_basis: str = setting(
+        "raw",
+        "Low-rank model: take the variance of the raw parameters, as "
+        "published, or of the unit vectors that are in use.",
+        choices=("raw", "unit"),
+    )
+    penalty_reduction: str = setting(
+        "sum",
+        "Low-rank model: sum or average the penalties over the matrices.",
+        choices=("sum", "mean"),
+    )
+    axes: str = setting(
+        "find",
+        "Hard rendering: find the image axis of every factor, or say it, as "
+        "in x:columns,y:rows, where the profile of a value of x has a number "
+        "for every column; find and none (a low-rank matrix) work as well.",
+    )
+    axis_weight: float = non_negative(
+        1e-4, "Hard rendering: weight of the penalty that one axis survives."
+    )
+    channels: str = setting(
+        "all", "Acting: what factors do: x, y, angle, size, template, color."
+    )
+    candidates: int = setting(
+        8,
+        "Acting: trainings side by side; the shortest description is kept.",
+        minimum=1,
+        maximum=1000,
+    )
+    shrink: float = non_negative(
+        0.1,
+        "Acting: how fast a factor loses the channels that it does not need, "
+        "in units of the learning rate.",
+    )
+    channel_price: float = non_negative(
+        0.002, "Acting: training error that a channel of a factor must save."
+    )
+    prune_below: float = non_negative(
+        0.2,
+        "Hard rendering: an axis is pruned, and the penalty of its factor "
+        "ends, if its profiles are shorter than this share of the other ones.",
+        maximum=1.0,
+    )
+
+
+@dataclass(frozen=True)
+class TrainingConfig(Settings):
+    """Optimization."""
+
+    epochs: int = setting(50, "Number of epochs.", minimum=1, maximum=10**6)
+    steps_per_epoch: int = non_negative(
+        0, "Batches in an epoch; 0 means one pass over the training examples."
+    )
+    batch_size: int = setting(
+        32, "Examples in a batch, over all replicas.", minimum=1, maximum=10**5
+    )
+    learning_rate: float = setting(1e-3, "Learning rate of AdamW.", above=0.0)
+    decay: str = setting(
+        "none",
+        "Let the learning rate fall to 0 over the last steps: not at all, "
+        "along a line, or along half a period of a cosine.",
+        choices=("none", "linear", "cosine"),
+    )
+    decay_share: float = setting(
+        0.2, "Share of all steps in which it falls.", above=0.0, maximum=1.0
+    )
+    adam_epsilon: float = setting(
+        1e-7, "Epsilon of AdamW; the published code has 1e-8.", above=0.0
+    )
+    weight_decay: float = non_negative(0.01, "Decoupled weight decay of AdamW.")
+    l1_weight: float = non_negative(
+        0.0, "Weight of the absolute error that is added to the squared error."
+    )
+    clip_norm: float = non_negative(
+        0.0, "Largest norm of the whole gradient; 0 means no limit."
+    )
+    plateau_patience: int = non_negative(
+        0,
+        "Halve the learning rate after more than this number of epochs "
+        "without a lower training loss; 0 means never.",
+    )
+    seed: int = non_negative(
+        0, "Seed of data, initial weights and batches.", maximum=2**31 - 1
+    )
+    id_target: float = non_negative(
+        0.0,
+        "Start a training again, from another seed, if it ends with an ID "
+        "relative MSE above this; 0 means never.",
+    )
+    restarts: int = non_negative(
+        3,
+        "With --id_target: how often. The lowest ID error wins.",
+        maximum=1000,
+    )
+    precision: str = setting(
+        "float32",
+        "Arithmetic of the hidden layers.",
+        choices=("float32", "mixed_bfloat16"),
+    )
+    num_replicas: int = non_negative(
+        0,
+        "Replicas that share a batch; 0 means one on every GPU, or on the CPU.",
+        maximum=1024,
+    )
+    compiled: str = setting(
+        "auto",
+        "Run the steps up to the next evaluation as one program of XLA: "
+        "always, never, or (auto) on one GPU, where the training images fit "
+        "into a quarter of its memory.",
+        choices=("auto", "always", "never"),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.decay != "none" and self.plateau_patience:
+            rule = "must be none with --plateau_patience"
+            raise ConfigError("decay", rule, self.decay)
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,11 @@
 """Converts command-line flags to plain values and `RunConfig`, and back.
 
-absl parses the flags; the flags themselves are the fields of the config, or
-a table of defaults and help texts. No other module reads flags.
+absl holds the flags, which are the fields of the config, or a table of defaults
+and help texts. No other module reads flags.
 """
 
 import dataclasses
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -15,12 +14,13 @@ from absl import flags
 
 from tfcomp.config import plugins, run_config
 from tfcomp.config.errors import ConfigError, RunError, suggest
-from tfcomp.config.flagfiles import expand_flagfiles, find_value, join_values
+from tfcomp.config.flagfiles import expand_flagfiles, find_value, split_flag
 from tfcomp.config.own_settings import list_declared
 from tfcomp.config.run_config import RunConfig, make_config, split_names
 from tfcomp.config.settings import CONTROLS, NO_CONTROLS, NOUNS, Settings
 
-MAX_NAME = 100  # characters of a flag
+# Flags that take positional arguments, separated by commas.
+TARGETS = ("runs", "run", "profile", "search", "embeddings")
 # Flags with a path: shells do not expand `~` in `--log_dir=~/logs`.
 PATHS = (
     "log_dir export_dir data data_dir examples_dir output pipeline_root "
@@ -40,8 +40,14 @@ DEFINE: dict[type, Callable[..., Any]] = {
 def make_flags(
     table: Mapping[str, tuple[Any, str]], values: flags.FlagValues | None = None
 ) -> flags.FlagValues:
-    """Adds flags of a table; a list is the default of one that may repeat."""
-    # By default without the flags of libraries (TFDS, absl.logging).
+    """Adds flags of a table.
+
+    Args:
+        table: Default and help by name. A flag whose default is a list may be
+            given several times.
+        values: Flags to add them to. By default they are the only ones, without
+            the flags of libraries.
+    """
     values = flags.FlagValues() if values is None else values
     for name, (default, text) in table.items():
         DEFINE[type(default)](name, default, text, flag_values=values)
@@ -63,12 +69,35 @@ def define_run_flags(modules: str = "") -> flags.FlagValues:
     return values
 
 
+def add_declared(modules: str, values: flags.FlagValues) -> None:
+    """Adds the flags of imported plugins; RunError if a name is taken."""
+    for field in list_declared(split_names(modules)):
+        if field.name not in values:
+            define_settings([field], values)
+        elif values[field.name].help != field.metadata["help"]:
+            raise RunError(f"--plugins: --{field.name} is a flag already")
+
+
 def parse_flags(
     arguments: Sequence[str], values: flags.FlagValues
 ) -> dict[str, Any]:
-    """Parses arguments and imports the plugins that they name."""
-    expanded = expand_flagfiles(join_values(arguments, values))
-    modules = find_value(expanded, "plugins") if "plugins" in values else ""
+    """Parses arguments and imports the plugins that they name.
+
+    Args:
+        arguments: Flags as `--name=value` or `--name value`. Other words are
+            flagfiles of commands with the flags of a run, else the value of a
+            flag in `TARGETS`.
+        values: The flags of the command, with their default values.
+
+    Returns:
+        The value of every flag.
+
+    Raises:
+        ConfigError: A value has another type than its flag.
+        RunError: There is no such flag or flagfile, or a plugin fails.
+    """
+    expanded = expand_flagfiles(_join_arguments(arguments, values))
+    modules = find_value(expanded, "plugins")
     plugins.import_plugins(modules)
     if "dataset" in values:  # the flags of a run
         add_declared(modules, values)
@@ -81,53 +110,105 @@ def parse_record(lines: Sequence[str]) -> dict[str, Any]:
     modules = find_value(expanded, "plugins")
     values = define_run_flags(modules)
     if not set(split_names(modules)) <= set(sys.modules):
-        pairs = [argument.lstrip("-").partition("=") for argument in expanded]
-        make_flags({n: (v, "") for n, _, v in pairs if n not in values}, values)
+        for argument in expanded:
+            name, value = split_flag(argument)
+            if name not in values:
+                make_flags({name: (value or "", "")}, values)
     return _parse_expanded(expanded, values)
+
+
+def _join_arguments(
+    arguments: Sequence[str], values: flags.FlagValues
+) -> list[str]:
+    """Rewrites `--flag value`, and words without a flag, as `--flag=value`."""
+    given: list[str] = []
+    words: list[str] = []
+    rest = list(arguments)
+    while rest:
+        argument = rest.pop(0)
+        if not argument.startswith("-") or not argument.strip("-"):
+            words.append(argument)
+            continue
+        if rest and _needs_value(argument, rest[0], values):
+            argument = f"{argument}={rest.pop(0)}"
+        given.append(argument)
+    if not words:
+        return given
+
+    for word in words:
+        name, value = split_flag(word)
+        if value is not None and name in values:
+            hint = f"did you mean --{word}?"
+            raise RunError(f"unexpected argument {word!r}, {hint}")
+    if "dataset" in values:
+        # Flags override a flagfile, wherever it stands.
+        return [*(f"--flagfile={word}" for word in words), *given]
+    target = next((name for name in TARGETS if name in values), "")
+    if target and not find_value(given, target):
+        return [*given, f"--{target}={','.join(words)}"]
+    rule = f"--{target} says it already" if target else "flags start with --"
+    raise RunError(f"unexpected argument {words[0]!r}: {rule}")
+
+
+def _needs_value(
+    argument: str, following: str, values: flags.FlagValues
+) -> bool:
+    """Checks whether the following argument is the value of a flag."""
+    name, value = split_flag(argument)
+    if value is not None or _find_switch(name, values):
+        return False
+    # A plugin that is imported later may declare it, as a switch or not.
+    return name in values or not following.startswith("--")
+
+
+def _find_switch(name: str, values: flags.FlagValues) -> str:
+    """Returns the flag that `--name` or `--noname` switches, if any."""
+    for switch in (name, name.removeprefix("no")):
+        if switch in values and values[switch].boolean:
+            return switch
+    return ""
 
 
 def _parse_expanded(
     expanded: Sequence[str], values: flags.FlagValues
 ) -> dict[str, Any]:
-    expanded = [argument for argument in expanded if argument not in RETIRED]
     for argument in expanded:
-        name = argument.lstrip("-").partition("=")[0]
-        is_long = argument.startswith("-") and len(name) > MAX_NAME
-        if name == "undefok" or is_long:  # absl knows it, or recurses too far
-            raise make_unknown_error(name, values)
-    try:
-        rest = values(["tfcomp", *expanded])[1:]
-    except flags.UnrecognizedFlagError as error:
-        raise make_unknown_error(error.flagname, values) from error
-    except flags.IllegalFlagValueError as error:
-        match = re.match(r"flag --(\w+)=(.*?): ", str(error), re.DOTALL)
-        if match is None or match[1] not in values:
-            raise RunError(str(error)) from error
-        noun = NOUNS.get(values[match[1]].flag_type(), "a valid value")
-        raise ConfigError(match[1], f"must be {noun}", match[2]) from error
-    except (flags.Error, ValueError) as error:
-        raise RunError(str(error)) from error
-    if rest:
-        raise RunError(f"unexpected argument {rest[0]!r}: flags start with --")
+        if argument not in RETIRED:
+            _parse_flag(argument, values)
+    values.mark_as_parsed()
+
     settings = values.flag_values_dict()
     for name, value in settings.items():
         for text in value if isinstance(value, list) else [value]:
             if isinstance(text, str) and CONTROLS.search(text):
                 raise ConfigError(name, f"must be {NO_CONTROLS}", text)
-    for name in filter(settings.__contains__, PATHS):
-        if "://" in settings[name]:
-            raise ConfigError(name, "must be on this machine", settings[name])
-        settings[name] = os.path.expanduser(settings[name])
+        if name in PATHS:
+            if "://" in value:
+                raise ConfigError(name, "must be on this machine", value)
+            settings[name] = os.path.expanduser(value)
     return settings
 
 
-def add_declared(modules: str, values: flags.FlagValues) -> None:
-    """Adds the flags of imported plugins; RunError if a name is taken."""
-    for field in list_declared(split_names(modules)):
-        if field.name not in values:
-            define_settings([field], values)
-        elif values[field.name].help != field.metadata["help"]:
-            raise RunError(f"--plugins: --{field.name} is a flag already")
+def _parse_flag(argument: str, values: flags.FlagValues) -> None:
+    """Gives a flag the value of `--name=value`, `--switch` or `--noswitch`."""
+    name, value = split_flag(argument)
+    if value is None:
+        switch = _find_switch(name, values)
+        if switch:
+            value = "true" if name == switch else "false"
+            name = switch
+    if name not in values:
+        raise make_unknown_error(name, values)
+    if value is None:
+        raise RunError(f"Missing value for flag {argument}")
+
+    flag = values[name]
+    try:
+        flag.parse(value)
+    except flags.IllegalFlagValueError as error:
+        noun = NOUNS.get(flag.flag_type(), "a valid value")
+        raise ConfigError(name, f"must be {noun}", value) from error
+    flag.using_default_value = False
 
 
 def make_unknown_error(name: str, values: flags.FlagValues) -> RunError:
@@ -149,7 +230,8 @@ def format_flags(config: RunConfig) -> str:
 
 def list_flag_lines(settings: Settings) -> list[str]:
     """Returns every flag of a run, or of other settings, as an argument."""
-    return [
-        f"--{name}={str(value).lower() if isinstance(value, bool) else value}"
-        for name, value in settings.to_flags().items()
-    ]
+    lines = []
+    for name, value in settings.to_flags().items():
+        text = str(value).lower() if isinstance(value, bool) else value
+        lines.append(f"--{name}={text}")
+    return lines

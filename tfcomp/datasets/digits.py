@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.config.data_config import DataConfig
 from tfcomp.config.data_files import find_data_dir
 from tfcomp.config.errors import ConfigError, RunError, first_line
-from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_config import DataConfig, RunConfig
 from tfcomp.datasets.building import DATASETS, build_dataset
 from tfcomp.datasets.dataset import Dataset, Render
 from tfcomp.datasets.factors import Factor, FactorSpace, make_categories

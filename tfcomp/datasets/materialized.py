@@ -19,11 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.config.data_config import DataConfig
 from tfcomp.config.data_files import TFDS
 from tfcomp.config.errors import RunError, first_line
 from tfcomp.config.quiet import start_tensorflow
-from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_config import DataConfig, RunConfig
 from tfcomp.datasets.building import make_dataset
 from tfcomp.datasets.card import CARD_FILE, format_data_card
 from tfcomp.datasets.dataset import Dataset

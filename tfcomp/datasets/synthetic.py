@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_config import DataConfig, RunConfig
 from tfcomp.datasets.building import DATASETS, build_dataset
 from tfcomp.datasets.dataset import Dataset, Render
 from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_config import DataConfig, RunConfig
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.regions import Region

@@ -19,7 +19,7 @@ import tensorflow as tf
 from keras import ops
 
 from tfcomp.config.errors import RunError, first_line
-from tfcomp.config.network_config import TrainingConfig
+from tfcomp.config.run_config import TrainingConfig
 from tfcomp.datasets import Dataset
 from tfcomp.models.forced_rendering import AxisEmbedding
 

@@ -14,8 +14,8 @@ import numpy as np
 import tensorflow as tf
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.network_config import TrainingConfig
 from tfcomp.config.process import count_device_memory
+from tfcomp.config.run_config import TrainingConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.batches import make_row_batches, make_training_table
 from tfcomp.models.value_embedding import use_products

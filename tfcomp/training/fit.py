@@ -10,10 +10,9 @@ import tensorflow as tf
 from keras import ops
 
 from tfcomp.config.errors import ConfigError, DivergedError
-from tfcomp.config.network_config import TrainingConfig
 from tfcomp.config.process import check_stop
 from tfcomp.config.quiet import show_progress
-from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_config import RunConfig, TrainingConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.batches import make_batches
 from tfcomp.training import callbacks as own
