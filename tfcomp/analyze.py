@@ -9,7 +9,6 @@ Several runs are compared side by side.
 """
 
 import hashlib
-import os
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +16,18 @@ from tfcomp.config.command import Command, exit_on_user_error
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins, import_plugins
 from tfcomp.config.quiet import start_tensorflow
-from tfcomp.config.run_config import split_names
+from tfcomp.config.run_config import RunConfig, split_names, split_paths
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.views import refine
 from tfcomp.metrics.manifolds import UMAP_HINT, has_umap
 from tfcomp.report.verbalize import is_hash, name_runs, to_file_name
 from tfcomp.storage.files import make_folder
 from tfcomp.storage.output_folders import check_folder
-from tfcomp.storage.run_folder import check_run
+from tfcomp.storage.run_folder import check_run, match_paths
 
 MAX_LETTERS = 80  # of all names in the name of a folder
 FLAGS = {
-    "run": ("", "Run folders, separated by commas."),
+    "run": ("", "Run folders, patterns with *, separated by commas."),
     "output": ("", "Default <run>/analysis, or analysis_<runs> beside them."),
     "sections": (
         "",
@@ -52,9 +51,19 @@ def analyze_runs(settings: dict[str, Any]) -> int:
         import_plugins(settings["plugins"])
         print(describe_sections())
         return 0
-    paths = [Path(os.path.expanduser(n)) for n in split_names(settings["run"])]
-    folder = _choose_folder(paths, settings)
+
+    paths = _find_runs(settings["run"])
+    configs = [check_run(path) for path in paths]
+    default = _name_folder(paths, configs)
+    for path, config in zip(paths, configs, strict=True):
+        admit_plugins(path, config.plugins, settings["plugins"])
+        if settings["between"]:  # refuses impossible numbers
+            dataset = make_dataset(config)
+            refine(dataset, config.model.encoding, settings["between"])
+    folder = Path(settings["output"] or default)
+    check_folder("output", str(folder))
     sections = choose_sections(split_names(settings["sections"]))
+
     make_folder(folder)
     with start_tensorflow():
         from tfcomp.metrics.run_analysis import RunAnalysis
@@ -68,36 +77,42 @@ def analyze_runs(settings: dict[str, Any]) -> int:
     return 0
 
 
-def _choose_folder(paths: list[Path], settings: dict[str, Any]) -> Path:
-    """Returns the folder of the report after checking it and all runs."""
-    if not paths:
+def _find_runs(text: str) -> list[Path]:
+    """Returns the folders that `--run` names, which must differ."""
+    if not text:
         raise ConfigError("run", "must name a run folder", "")
-    configs = [check_run(path) for path in paths]
+
+    paths: list[Path] = []
+    for pattern in split_paths(text):
+        if "*" in pattern:
+            paths += map(Path, match_paths(pattern, "run"))
+        else:  # which `check_run` refuses if it does not exist
+            paths.append(Path(pattern).expanduser())
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise ConfigError("run", "must name different runs", text)
+    return paths
+
+
+def _name_folder(paths: list[Path], configs: list[RunConfig]) -> Path:
+    """Returns the folder of a report that no flag names."""
     names = [to_file_name(name) for name, _ in name_runs(configs)]
-    folders = {path.resolve() for path in paths}
-    if min(len(folders), len({*names})) < len(paths):
-        given = ",".join(map(str, paths))
-        raise ConfigError("run", "must name different runs", given)
-    for path, config in zip(paths, configs, strict=True):
-        admit_plugins(path, config.plugins, settings["plugins"])
-        if count := settings["between"]:
-            refine(make_dataset(config), config.model.encoding, count)
-    folder = paths[0] / "analysis"
-    if len(paths) > 1:
-        parent = paths[0].parent
-        if all(is_hash(config.run_name) for config in configs):
-            parent = parent.parent  # beside the trials of a sweep
-        text = "_".join(names)
-        if len(text) > MAX_LETTERS:
-            digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-            text = f"{len(paths)}_runs_{digest}"
-        folder = parent / f"analysis_{text}"
-    folder = Path(settings["output"] or folder)
-    check_folder("output", str(folder))
-    return folder
+    if len({*names}) < len(names):
+        runs = ",".join(map(str, paths))
+        raise ConfigError("run", "must name different runs", runs)
+    if len(paths) == 1:
+        return paths[0] / "analysis"
+
+    parent = paths[0].parent
+    if all(is_hash(config.run_name) for config in configs):
+        parent = parent.parent  # beside the trials of a sweep
+    text = "_".join(names)
+    if len(text) > MAX_LETTERS:
+        digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+        text = f"{len(paths)}_runs_{digest}"
+    return parent / f"analysis_{text}"
 
 
-main = Command(__doc__, FLAGS, analyze_runs)
+main = Command(purpose=__doc__, table=FLAGS, action=analyze_runs)
 
 if __name__ == "__main__":
     exit_on_user_error(main)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import signal
 import subprocess
@@ -83,9 +84,12 @@ def run_sweep(
     """
     arguments = _format_arguments(flagfiles, settings)
     for names, values in (grid or {}).items():
-        cells = (str(value).replace('"', '""') for value in values)
-        quoted = ",".join(f'"{cell}"' for cell in cells)
-        arguments.append(f"--grid={names}={quoted}")
+        row = io.StringIO()
+        csv.writer(row, quoting=csv.QUOTE_ALL, lineterminator="").writerow(
+            values
+        )
+        arguments.append(f"--grid={names}={row.getvalue()}")
+
     flags = parse_flags(arguments, sweep.define_flags())
     with redirect_stdout(io.StringIO()):  # the process prints it again
         folder = sweep.make_sweep(flags).folder
@@ -103,6 +107,7 @@ def run_sweep(
         except BaseException:
             process.send_signal(signal.SIGINT)
             raise
+
     # 1: some trials have failed, which the tables say.
     if process.returncode not in (0, 1):
         raise RunError(line.strip().removeprefix("error: ") or "tfcomp.sweep")
@@ -112,5 +117,7 @@ def run_sweep(
 def _format_arguments(
     flagfiles: Sequence[str], settings: Mapping[str, Any]
 ) -> list[str]:
-    files = [f"--flagfile={name}" for name in flagfiles]
-    return files + [f"--{name}={value}" for name, value in settings.items()]
+    arguments = [f"--flagfile={name}" for name in flagfiles]
+    for name, value in settings.items():
+        arguments.append(f"--{name}={value}")
+    return arguments

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import tfcomp
 from tfcomp.config.command import Command
 from tfcomp.config.errors import ConfigError, suggest
-from tfcomp.config.run_config import split_names
+from tfcomp.config.run_config import split_names, split_paths
 from tfcomp.metrics.registry import adopt_metrics, find_limits
 from tfcomp.statistics import seed_statistics
 from tfcomp.storage.files import make_folder, write_table, write_text
@@ -33,6 +33,7 @@ MAIN_SCORES = (
     "id/mse id/relative_mse ood/mse ood/relative_mse ood/hit_rate "
     "ood/position_accuracy"
 ).split()
+STATISTICS = ("mean", "sd", "low", "high")
 FLAGS = {
     "runs": ("", "Run folders, patterns with *, separated by commas."),
     "scores": (
@@ -47,22 +48,26 @@ FLAGS = {
 
 def compare_runs(settings: dict[str, Any]) -> int:
     """Prints the table; needs no TensorFlow."""
-    output = settings["output"].removesuffix(".csv").removesuffix(".md")
+    patterns = split_paths(settings["runs"])
     if settings["tables"]:
-        return _write_tables(settings["runs"], settings["tables"])
-    results = read_finished(split_names(settings["runs"]), history=False)
+        return _write_tables(patterns, settings["tables"])
+
+    results = read_finished(patterns, history=False)
     adopt_metrics(results.own_metrics)
     numbers = results.scores.dropna(axis=1, how="all")
     scores = split_names(settings["scores"])
     for score in scores:
         if score not in numbers:
-            known = list(numbers.columns)
-            rule = f"must name scores of the runs{suggest(score, known)}"
+            hint = suggest(score, numbers.columns)
+            rule = f"must name scores of the runs{hint}"
             raise ConfigError("scores", rule, score)
-    scores = scores or [score for score in MAIN_SCORES if score in numbers]
+    if not scores:
+        scores = [score for score in MAIN_SCORES if score in numbers]
+
     table = tabulate_settings(results.runs, numbers, scores)
     text = _format_markdown(table, scores)
     print(text, end="")
+    output = settings["output"].removesuffix(".csv").removesuffix(".md")
     if output:
         make_folder(Path(output).parent)
         write_table(Path(f"{output}.csv"), table)
@@ -73,46 +78,60 @@ def compare_runs(settings: dict[str, Any]) -> int:
 def tabulate_settings(
     runs: pd.DataFrame, numbers: pd.DataFrame, scores: Sequence[str]
 ) -> pd.DataFrame:
-    """Returns a row for each setting: flags that vary, seeds, statistics."""
+    """Computes statistics of scores over the seeds of each setting.
+
+    Args:
+        runs: The flags of runs, a row each, as `Results.runs`.
+        numbers: Their scores, with the names of runs as the index.
+        scores: Columns of `numbers`.
+
+    Returns:
+        A row for each setting: flags that vary, the number of seeds, and of
+        each score the mean, standard deviation, and 95 % interval.
+    """
     import pandas as pd
 
     flags = [name for name in runs if name not in NO_FLAGS]
     varied = [name for name in flags if runs[name].nunique(dropna=False) > 1]
     rows = []
-    groups = runs.groupby(varied or ["setting"], dropna=False)
-    for setting, group in groups:
-        row = dict(zip(varied, setting, strict=False)) | {"seeds": len(group)}
+    for setting, group in runs.groupby(varied or ["setting"], dropna=False):
+        row = dict(zip(varied, setting, strict=False))
+        row["seeds"] = len(group)
         for score in scores:
-            limits = find_limits(score)
             values = numbers.loc[group["run"], score].tolist()
+            limits = find_limits(score)
             found = seed_statistics.compute_statistics(values, limits)
-            columns = (f"{score} {n}" for n in ("mean", "sd", "low", "high"))
-            known = seed_statistics.list_numbers(found)
-            row |= zip(columns, known, strict=True)
+            listed = seed_statistics.list_numbers(found)
+            for name, number in zip(STATISTICS, listed, strict=True):
+                row[f"{score} {name}"] = number
         rows.append(row)
     return pd.DataFrame(rows, dtype=object)
 
 
 def _format_markdown(table: pd.DataFrame, scores: Sequence[str]) -> str:
     """Formats a table in Markdown, mean ± standard deviation."""
-    names = list(table.columns[: len(table.columns) - 4 * len(scores)])
-    rows = [
-        [row[name] for name in names]
-        + [_format(row[f"{s} mean"], row[f"{s} sd"]) for s in scores]
-        for row in table.to_dict("records")
-    ]
-    return seed_statistics.format_rows([[*names, *scores], *rows])
+    columns = list(table.columns)
+    flags = columns[: len(columns) - len(STATISTICS) * len(scores)]
+    lines = [[*flags, *scores]]
+    for row in table.to_dict("records"):
+        line = [row[name] for name in flags]
+        for score in scores:
+            line.append(_format(row[f"{score} mean"], row[f"{score} sd"]))
+        lines.append(line)
+    return seed_statistics.format_rows(lines)
 
 
-def _format(mean: float | None, spread: float | None) -> str:
+def _format(mean: float | None, deviation: float | None) -> str:
     if mean is None:
         return "–"
-    return f"{mean:.3g}" + ("" if spread is None else f" ± {spread:.2g}")
+    if deviation is None:
+        return f"{mean:.3g}"
+    return f"{mean:.3g} ± {deviation:.2g}"
 
 
-def _write_tables(pattern: str, output: str) -> int:
+def _write_tables(patterns: Sequence[str], output: str) -> int:
     check_folder("tables", output)
-    tables = tfcomp.read_runs(*split_names(pattern))
+    tables = tfcomp.read_runs(*patterns)
     folder = make_folder(Path(output))
     for name, table in zip(("runs", "numbers"), tables, strict=True):
         write_table(folder / f"{name}.csv", table)
@@ -120,4 +139,4 @@ def _write_tables(pattern: str, output: str) -> int:
     return 0
 
 
-main = Command(__doc__, FLAGS, compare_runs)
+main = Command(purpose=__doc__, table=FLAGS, action=compare_runs)

@@ -29,7 +29,8 @@ FLAGS = {
 
 def score_file(settings: dict[str, Any]) -> int:
     """Reads the file, prints the scores and writes the report."""
-    path, output = settings.pop("embeddings"), settings.pop("output")
+    path = settings.pop("embeddings")
+    output = settings.pop("output")
     if not path.endswith(".npz"):
         raise ConfigError("embeddings", "must name an .npz file", path)
     with explain_damage(path, "embeddings"):
@@ -49,4 +50,4 @@ def score_file(settings: dict[str, Any]) -> int:
     return 0
 
 
-main = Command(__doc__, FLAGS, score_file)
+main = Command(purpose=__doc__, table=FLAGS, action=score_file)

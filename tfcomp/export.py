@@ -57,4 +57,4 @@ def export_formats(settings: dict[str, Any]) -> int:
     return 0
 
 
-main = Command(__doc__, FLAGS, export_formats)
+main = Command(purpose=__doc__, table=FLAGS, action=export_formats)

@@ -29,4 +29,4 @@ def write_examples(settings: dict[str, Any]) -> int:
     return 0
 
 
-main = Command(__doc__, define_run_flags, write_examples)
+main = Command(purpose=__doc__, table=define_run_flags, action=write_examples)

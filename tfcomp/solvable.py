@@ -11,6 +11,8 @@ without a network are scored. Nothing is trained.
 import json
 from typing import Any
 
+from absl import flags
+
 from tfcomp.config.command import Command
 from tfcomp.config.errors import RunError
 from tfcomp.config.plugins import import_plugins
@@ -36,23 +38,25 @@ def solve(settings: dict[str, Any]) -> int:
     dataset = make_dataset(config)
     orders = find_orders(dataset)
     facts, note = _find_facts(dataset)
-    copies = facts.get("copies", {})
     if as_json:
         found = {"orders": orders, **facts}
         print(json.dumps(found, indent=2, allow_nan=False))
         return 0
+
+    for line in notes.list_notes(dataset):
+        print(line)
     splits = dataset.splits
     print(
-        *notes.list_notes(dataset),
         f"{config.data.dataset}, {dataset.region.spec} held out: "
         f"{splits.all.is_ood.sum():,} of {len(splits.all):,} combinations, "
-        f"{len(splits.train):,} training examples",
-        sep="\n",
+        f"{len(splits.train):,} training examples"
     )
     for order, result in orders.items():
         print(_format_order(order, result))
+
     is_known = all(r["certified"] in (None, 1) for r in orders.values())
     is_metric = config.model.encoding in ("ramp", "circle", "positional")
+    copies = facts.get("copies", {})
     lines = {
         "determined": notes.describe_limits(copies),
         "images": notes.describe_order(facts.get("explained", {})),
@@ -78,44 +82,58 @@ def _find_facts(dataset: Dataset) -> tuple[dict[str, Any], str]:
                 "explained": solvable.explain_training(dataset),
                 "references": score_references(dataset, dataset.grid_images),
             }
-            return {name: found for name, found in facts.items() if found}, ""
     except RunError as error:  # such as images that are not on this machine
         return {}, f"not computed ({error})"
+    return {name: fact for name, fact in facts.items() if fact}, ""
 
 
 def find_orders(dataset: Dataset) -> dict[str, dict[str, Any]]:
-    """Returns `certified`, `missing_rank` and `images` (to add) by order."""
+    """Certifies the held-out combinations of a dataset.
+
+    Returns:
+        By order of interactions: `certified`, `missing_rank`, the noise of a
+        determined sum, and `images`, the fewest that determine all.
+    """
     certificates = solvable.certify_dataset(dataset)
-    orders: dict[str, Any] = {}
+    orders: dict[str, dict[str, Any]] = {}
     orders |= solvable.summarize_certificates(dataset, certificates)
-    for order, found in certificates.items():
-        orders[str(order)]["images"] = solvable.list_images(dataset, found)
+    for order, certificate in certificates.items():
+        images = solvable.list_images(dataset, certificate)
+        orders[str(order)]["images"] = images
     return orders
 
 
 def _format_order(order: str, result: dict[str, Any]) -> str:
     """Describes one order, with the first images to add."""
-    if result["missing_rank"] is None:
+    missing = result["missing_rank"]
+    if missing is None:
         return f"order {order}: not computed, it would take too much memory"
-    share, missing = result["certified"], result["missing_rank"]
+
     known = "nothing is held out"
-    if share is not None:
-        known = f"{notes.format_share(share)} determined"
+    if result["certified"] is not None:
+        known = f"{notes.format_share(result['certified'])} determined"
         noise = notes.describe_noise(result)
-        known += f" ({noise})" if noise else ""
+        if noise:
+            known += f" ({noise})"
     if not missing:
         return f"order {order}: {known}, no image is missing"
+
     images = "image determines" if missing == 1 else "images determine"
     lines = [f"order {order}: {known}, {missing:,} more {images} all:"]
     for image in result["images"][:SHOWN]:
-        cells = (
-            f"{name} {value if isinstance(value, str) else f'{value:.4g}'}"
-            for name, value in image.items()
-        )
+        cells = []
+        for name, value in image.items():
+            text = value if isinstance(value, str) else f"{value:.4g}"
+            cells.append(f"{name} {text}")
         lines.append(f"  {', '.join(cells)}")
     if missing > SHOWN:
         lines.append(f"  and {missing - SHOWN:,} more (--json lists them)")
     return "\n".join(lines)
 
 
-main = Command(__doc__, lambda: make_flags(FLAGS, define_run_flags()), solve)
+def define_flags() -> flags.FlagValues:
+    """Returns the flags of a run, and of this command."""
+    return make_flags(FLAGS, define_run_flags())
+
+
+main = Command(purpose=__doc__, table=define_flags, action=solve)

@@ -80,8 +80,12 @@ def format_summary(folder: Path) -> str:
     return lines
 
 
-FIRST = "tfcomp sweep sweep_smoke --workers=2"
-main = Command(__doc__, define_flags, run_trials, FIRST)
+main = Command(
+    purpose=__doc__,
+    table=define_flags,
+    action=run_trials,
+    first="tfcomp sweep sweep_smoke --workers=2",
+)
 
 if __name__ == "__main__":
     exit_on_user_error(main)

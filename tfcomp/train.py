@@ -18,7 +18,8 @@ from tfcomp.report.verbalize import describe_scores, format_references
 from tfcomp.storage.output_folders import check_run_folders, list_versions
 from tfcomp.storage.run_folder import SAMPLES_FILE, find_finished, select_scores
 
-WIDTH, MARGIN = 80, 13  # characters of a line, and before a fact
+WIDTH = 80  # characters of a line
+MARGIN = 13  # characters before a fact
 
 
 def train(settings: dict[str, Any]) -> int:
@@ -29,12 +30,25 @@ def train(settings: dict[str, Any]) -> int:
 
 
 def train_run(config: RunConfig) -> dict[str, Any]:
-    """Trains a decoder unless it is finished; returns its `metrics.json`."""
+    """Trains a decoder unless it is finished.
+
+    Args:
+        config: The run.
+
+    Returns:
+        The content of its `metrics.json`.
+
+    Raises:
+        ConfigError: Settings contradict each other or exceed this machine.
+        RunError: The run folder cannot be used, or training diverges.
+    """
     check_run_folders(config.to_flags())
     dataset = check_config(config)
     notes.print_notes(dataset)
-    if finished := find_finished(config):
+    finished = find_finished(config)
+    if finished:
         return finished
+
     if config.resume and not os.path.exists(config.run_dir):
         note = f"note: nothing to resume at {config.run_dir}, a new run begins"
         print(note, file=sys.stderr)
@@ -46,76 +60,108 @@ def train_run(config: RunConfig) -> dict[str, Any]:
 
 
 def format_report(config: RunConfig, metrics: dict[str, Any]) -> str:
-    """Formats the ID and OOD scores, the facts, and one sentence."""
-    facts = _list_facts(config, metrics).items()
-    lines = "".join(f"{name:{MARGIN}}{fact}\n" for name, fact in facts if fact)
-    sentence = textwrap.fill(describe_scores(metrics), WIDTH)
+    """Formats the ID and OOD scores, the facts, and one sentence.
+
+    Args:
+        config: The run.
+        metrics: The content of its `metrics.json`.
+    """
     scores = _format_scores(select_scores(metrics))
     scores += format_references(metrics.get("references", {}))
-    return f"\n{scores}\n\n{lines}\n{sentence}"
+    lines = []
+    for name, fact in _list_facts(metrics).items():
+        if fact:
+            head = f"{name:{MARGIN}}"
+            indent = " " * MARGIN
+            lines.append(
+                textwrap.fill(
+                    fact, WIDTH, initial_indent=head, subsequent_indent=indent
+                )
+            )
+    for name, place in _list_places(config).items():
+        if place:
+            lines.append(f"{name:{MARGIN}}{place}")
+    facts = "\n".join(lines)
+    sentence = textwrap.fill(describe_scores(metrics), WIDTH)
+    return f"\n{scores}\n\n{facts}\n\n{sentence}"
 
 
-def _list_facts(config: RunConfig, metrics: dict[str, Any]) -> dict[str, str]:
-    """Returns facts about a run by title; some are empty."""
-    coverage, r2 = metrics.get("coverage", {}), metrics.get("r2", {})
-    covered = [f"{notes.format_share(v)} of {n}" for n, v in coverage.items()]
-    certified = notes.describe_certificates(metrics.get("certificate", {}))
+def _list_facts(metrics: dict[str, Any]) -> dict[str, str]:
+    """Returns facts about data and model by title; some are empty."""
+    reference = metrics.get("reference", "")
+    if reference:
+        reference = f"{reference} (its relative_mse is 1)"
+    coverage = []
+    for part, share in metrics.get("coverage", {}).items():
+        coverage.append(f"{notes.format_share(share)} of {part}")
     copies = metrics.get("copies", {})
-    certified = certified and f"{certified}; {notes.describe_limits(copies)}"
-    # If all or none are determined, one of the two is missing.
-    shares = {name: r2.get(name) for name in ("certified", "others")}
-    if None in shares.values():
-        shares = {}
-    picture = os.path.join(config.run_dir, SAMPLES_FILE)
-    reference, run = metrics.get("reference", ""), shlex.quote(config.run_dir)
-    saved = config.export_path
-    if not list_versions(saved):  # of a run that ended without
-        saved = f"none; write one by tfcomp export --run={run}"
+    certified = notes.describe_certificates(metrics.get("certificate", {}))
+    if certified:
+        certified += f"; {notes.describe_limits(copies)}"
+
     return {
-        "reference": reference and f"{reference} (its relative_mse is 1)",
-        "trained on": ", ".join(covered),
-        "copies": _wrap(notes.describe_copies(copies)),
-        "determined": _wrap(certified),
-        "images": _wrap(notes.describe_order(metrics.get("explained", {}))),
-        "R2": ", ".join(
-            f"{name} {value:.2f}" for name, value in shares.items()
-        ),
+        "reference": reference,
+        "trained on": ", ".join(coverage),
+        "copies": notes.describe_copies(copies),
+        "determined": certified,
+        "images": notes.describe_order(metrics.get("explained", {})),
         "axes": _describe_axes(metrics.get("embeddings", {})),
-        "channels": _wrap(describe_pose_terms(metrics.get("channels", {}))),
+        "channels": describe_pose_terms(metrics.get("channels", {})),
+    }
+
+
+def _list_places(config: RunConfig) -> dict[str, str]:
+    """Returns what the run has written by title; some are empty."""
+    saved = ""
+    if config.export:
+        saved = config.export_path
+        if not list_versions(saved):  # of a run that ended without
+            run = shlex.quote(config.run_dir)
+            saved = f"none; write one by tfcomp export --run={run}"
+    picture = os.path.join(config.run_dir, SAMPLES_FILE)
+    return {
         "run": config.run_dir,
-        "saved model": saved if config.export else "",
+        "saved model": saved,
         "samples": picture if os.path.exists(picture) else "",
         "look": f"tensorboard --logdir {shlex.quote(config.log_dir)}",
     }
 
 
-def _wrap(text: str) -> str:
-    lines = textwrap.fill(text, WIDTH - MARGIN)
-    return lines.replace("\n", "\n" + " " * MARGIN)
-
-
 def _describe_axes(embeddings: dict[str, dict[str, float | None]]) -> str:
     """Describes the axes of hard rendering; empty for other models."""
-    lines = []
+    axes = []
     for factor, numbers in embeddings.items():
-        if (ratio := numbers.get("ratio")) is not None:
+        ratio = numbers.get("ratio")
+        if ratio is not None:
             axis = numbers["axis"]
             name = "not decided" if axis is None else AXES[int(axis)]
-            lines.append(f"{factor}: {name} ({ratio:.3g} times the other)")
-    return ", ".join(lines)
+            axes.append(f"{factor}: {name} ({ratio:.3g} times the other)")
+    return ", ".join(axes)
 
 
 def _format_scores(subsets: dict[str, dict[str, float | None]]) -> str:
-    names = ["new" if name == "ood_new" else name.upper() for name in subsets]
-    table = f"{'':20}" + "".join(f"{name:>12}" for name in names)
+    """Formats a table with a row for each score, a column for each subset."""
+    head = f"{'':20}"
+    for subset in subsets:
+        name = "new" if subset == "ood_new" else subset.upper()
+        head += f"{name:>12}"
+
+    lines = [head]
     for score in next(iter(subsets.values())):
-        values = (scores[score] for scores in subsets.values())
-        cells = (f"{'-':>12}" if v is None else f"{v:12.4g}" for v in values)
-        table += f"\n{score:20}{''.join(cells)}"
-    return table
+        line = f"{score:20}"
+        for scores in subsets.values():
+            value = scores[score]
+            line += f"{'-':>12}" if value is None else f"{value:12.4g}"
+        lines.append(line)
+    return "\n".join(lines)
 
 
-main = Command(__doc__, define_run_flags, train, "tfcomp train smoke")
+main = Command(
+    purpose=__doc__,
+    table=define_run_flags,
+    action=train,
+    first="tfcomp train smoke",
+)
 
 if __name__ == "__main__":
     exit_on_user_error(main)

@@ -130,6 +130,29 @@ def test_scores_between_positions(report: Path, smoke_run: RunConfig) -> None:
         assert mse == pytest.approx(np.mean(each), rel=1e-4)
 
 
+def test_patterns_and_links(
+    smoke_run: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs of data managers are links; a name may have a comma or brackets."""
+    reported: list[Path] = []
+
+    def build_report(runs: list[RunAnalysis], *_: object) -> None:
+        reported.extend(run.run.path for run in runs)
+
+    name = "tfcomp.report.report_build.build_report"
+    monkeypatch.setattr(name, build_report)
+    folder = tmp_path / "runs, a [2026]"
+    run = Path(shutil.copytree(smoke_run.run_dir, folder / "smoke"))
+    (run / "model.keras").rename(tmp_path / "object")
+    (run / "model.keras").symlink_to(tmp_path / "object")
+    (run / "best.keras").symlink_to("model.keras")
+    (tmp_path / "logs").symlink_to(folder)
+
+    for text in (str(run), f"{tmp_path}/logs/*"):
+        assert analyze.main(["analyze", f"--run={text}"]) == 0
+    assert [path.resolve() for path in reported] == [run, run]
+
+
 def test_bad_input(smoke_run: RunConfig, tmp_path: Path) -> None:
     run = f"--run={smoke_run.run_dir}"
     output = [f"--output={tmp_path / 'nothing'}"]

@@ -15,6 +15,7 @@ from tfcomp.config import flagfiles, run_flags
 from tfcomp.config.errors import RefusedError, describe_refusal, explain_failure
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.run_config import PARTS, RunConfig
+from tfcomp.config.settings import Settings
 from tfcomp.config.termination import STATUS, Terminated, end_on_sigterm
 
 HELP = {"--help", "-help", "-h", "--helpfull", "--helpshort"}
@@ -128,21 +129,22 @@ def format_help(purpose: str, values: flags.FlagValues) -> str:
             lines += [f"  --{name}={default}", f"        {flag.help}"]
 
     lines += ["  --flagfile=FILE", "        Read flags from a file."]
-    if shipped := flagfiles.list_flagfiles(values):
+    if shipped := flagfiles.list_flagfiles(set(values)):
         lines.append(f"        Shipped with tfcomp: {', '.join(shipped)}.")
     return "\n".join(lines)
 
 
 def _group_flags(values: flags.FlagValues) -> dict[str, list[str]]:
     """Groups flags by the part of a run that they describe."""
-    title_of = {}
-    for title, part in {**PARTS, "output": RunConfig}.items():
-        for field in part.list_settings():
-            title_of[field.name] = title.capitalize()
+    groups: dict[str, list[str]] = {"Flags": []}
+    titles = {}
+    if "dataset" in values:  # the flags of a run
+        parts: dict[str, type[Settings]] = {**PARTS, "output": RunConfig}
+        for name, part in parts.items():
+            groups[name.capitalize()] = []
+            for field in part.list_settings():
+                titles[field.name] = name.capitalize()
 
-    groups: dict[str, list[str]] = {}
-    is_run = "dataset" in values
     for name in values:
-        title = title_of.get(name, "Flags") if is_run else "Flags"
-        groups.setdefault(title, []).append(name)
-    return groups
+        groups[titles.get(name, "Flags")].append(name)
+    return {title: names for title, names in groups.items() if names}

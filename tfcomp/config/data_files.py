@@ -9,7 +9,7 @@ checksum of every array.
 import hashlib
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,33 +39,32 @@ def hash_data(data: str, data_dir: str = "") -> str:
     Raises:
         ConfigError: If there is nothing of this name, or it cannot be read.
     """
-    return _hash_parts(data, data_dir, _read_folder, _read_tfds)
+    if data.startswith(TFDS):
+        parts = _read_tfds(data, data_dir)
+    elif os.path.isdir(data):
+        parts = _read_folder(Path(data))
+    else:
+        parts = _sample_file(data)
+    return _digest(data, parts)
 
 
 def hash_names(data: str, data_dir: str = "") -> str:
     """Hashes data as tfcomp 0.4 did: of pictures, only their names and sizes.
 
-    Runs of 0.4 have recorded this hash.
+    Runs of 0.4 have recorded this hash. Arguments are those of `hash_data`.
     """
-    return _hash_parts(data, data_dir, _list_names, _read_tfds_info)
+    if data.startswith(TFDS):
+        parts = _read_tfds_info(data, data_dir)
+    elif os.path.isdir(data):
+        parts = _list_names(data)
+    else:
+        parts = _sample_file(data)
+    return _digest(data, parts)
 
 
-def _hash_parts(
-    data: str,
-    data_dir: str,
-    read_folder: Callable[[str], Iterator[bytes]],
-    read_tfds: Callable[[Path], Iterator[bytes]],
-) -> str:
+def _digest(data: str, parts: Iterable[bytes]) -> str:
     digest = hashlib.sha256()
     try:
-        if data.startswith(TFDS):
-            name = data.removeprefix(TFDS)
-            parts = read_tfds(find_prepared(name, data_dir))
-        elif os.path.isdir(data):
-            parts = read_folder(data)
-        else:
-            parts = _sample_file(data)
-
         for part in parts:
             digest.update(part)
     except (OSError, ValueError) as error:
@@ -78,14 +77,20 @@ def _hash_parts(
 def find_prepared(name: str, data_dir: str) -> Path:
     """Returns the newest version of a TFDS dataset (or of `name/config`)."""
     root = find_data_dir(data_dir)
-    versions: list[Path] = []
+    folders: list[Path] = []
     if name and not os.path.isabs(name):
-        versions += root.glob(f"{name}/*/dataset_info.json")
-        versions += root.glob(f"{name}/dataset_info.json")
-    if not versions:
+        for pattern in (
+            f"{name}/*/dataset_info.json",
+            f"{name}/dataset_info.json",
+        ):
+            folders += [path.parent for path in root.glob(pattern)]
+    if not folders:
         raise FileNotFoundError(0, f"no dataset {name!r} in {root}")
-    folders = [path.parent for path in versions]
-    return max(folders, key=lambda p: [int(n) for n in p.name.split(".")])
+
+    def parse_version(folder: Path) -> list[int]:
+        return [int(number) for number in folder.name.split(".")]
+
+    return max(folders, key=parse_version)
 
 
 def find_data_dir(data_dir: str = "") -> Path:
@@ -146,9 +151,8 @@ def _sample_file(path: str | Path) -> Iterator[bytes]:
             yield file.read(SAMPLE)
 
 
-def _read_folder(path: str) -> Iterator[bytes]:
+def _read_folder(folder: Path) -> Iterator[bytes]:
     """Yields the content of tables and of their pictures, or of `.mat`."""
-    folder = Path(path)
     tables = list_files(folder, *TABLES)
     for table in tables:
         yield table.read_bytes()
@@ -173,8 +177,9 @@ def _list_pictures(table: Path) -> list[Path]:
     return [table.parent / name for name in names]
 
 
-def _read_tfds(folder: Path) -> Iterator[bytes]:
+def _read_tfds(data: str, data_dir: str) -> Iterator[bytes]:
     """Yields names and samples of all files."""
+    folder = find_prepared(data.removeprefix(TFDS), data_dir)
     for file in sorted(folder.iterdir()):
         if file.is_file():
             yield file.name.encode()
@@ -193,6 +198,7 @@ def _list_names(path: str) -> Iterator[bytes]:
                 yield file.read_bytes()
 
 
-def _read_tfds_info(folder: Path) -> Iterator[bytes]:
+def _read_tfds_info(data: str, data_dir: str) -> Iterator[bytes]:
     """Yields the description of a TFDS dataset, which has no pixels."""
+    folder = find_prepared(data.removeprefix(TFDS), data_dir)
     yield (folder / "dataset_info.json").read_bytes()

@@ -36,7 +36,9 @@ class ConfigError(ValueError):
     """
 
     def __init__(self, name: str, rule: str, value: object) -> None:
-        self.name, self.rule, self.value = name, rule, value
+        self.name = name
+        self.rule = rule
+        self.value = value
         text = repr(value)
         if len(text) > MAX_SHOWN:
             text = f"{text[:MAX_SHOWN]}... ({len(text)} characters)"
@@ -79,16 +81,29 @@ def name_arguments(
 
 
 def suggest(name: str, known: Iterable[str], dashes: str = "") -> str:
-    """Returns a hint at the closest known name, empty if none is close."""
+    """Returns a hint at the closest known name, empty if none is close.
+
+    Args:
+        name: What was given.
+        known: All names.
+        dashes: What stands before a name in the hint.
+    """
     close = difflib.get_close_matches(name, list(known), n=1)
     return f", did you mean {dashes}{close[0]}?" if close else ""
 
 
 def explain_failure(error: BaseException) -> tuple[str, int] | None:
-    """Returns the line to print and the exit status; None for our own bugs."""
+    """Explains an error to the user of a command.
+
+    Returns:
+        The line to print and the exit status; None for our own bugs.
+    """
     if isinstance(error, ConfigError | RunError):
-        is_refused = is_exhausted(error.__cause__)
-        return _join(error), 1 if is_refused else getattr(error, "status", 2)
+        status = getattr(error, "status", 2)
+        if is_exhausted(error.__cause__):
+            status = 1
+        return _join(error), status
+
     refusal = describe_refusal(error)
     return (refusal, 1) if refusal else None
 
@@ -103,16 +118,21 @@ def describe_refusal(error: BaseException) -> str:
     """Returns the system's refusal, such as of memory; else an empty text."""
     if isinstance(error, BrokenPipeError):
         return ""  # the reader has gone; it wants no message
+
     text = _join(error)
     if isinstance(error, MemoryError):
         return f"out of memory: {text[:MAX_SHOWN]}".removesuffix(": ")
     if isinstance(error, OSError):
-        text = os.strerror(error.errno) if error.errno else text[:MAX_SHOWN]
-        return f"{error.filename}: {text}" if error.filename else text
-    if not type(error).__module__.startswith("tensorflow"):
-        return ""
-    found = _REFUSED.search(text)
-    return found[0].replace("; ", ": ") if found else ""
+        reason = text[:MAX_SHOWN]
+        if error.errno:
+            reason = os.strerror(error.errno)
+        return f"{error.filename}: {reason}" if error.filename else reason
+
+    if type(error).__module__.startswith("tensorflow"):
+        quoted = _REFUSED.search(text)
+        if quoted:
+            return quoted[0].replace("; ", ": ")
+    return ""
 
 
 def describe_plugin_error(error: BaseException) -> str:
@@ -126,7 +146,9 @@ def describe_plugin_error(error: BaseException) -> str:
 
 def first_line(error: object, text: str | None = None) -> str:
     """Returns the first line of the message or `text`, else the class name."""
-    lines = (str(error) if text is None else text).strip().splitlines()
+    if text is None:
+        text = str(error)
+    lines = text.strip().splitlines()
     return lines[0].strip() if lines else type(error).__name__
 
 

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from tfcomp.config.settings import check_value, list_broken_rules, setting
+from tfcomp.config.settings import check_value, find_broken_rule, setting
 
 # Columns that tables of runs and sweeps have beside those of settings.
 COLUMNS = (
@@ -43,11 +43,13 @@ def declare_setting(name: str, default: Any, help: str, **rules: Any) -> None:
     """
     field = setting(default, help, **rules)
     field.name = name
-    problems = [*list_broken_rules(field, default)]
+    rule = find_broken_rule(field, default)
     if not name.isidentifier() or name in COLUMNS:
-        problems = ["named as a Python variable, and as no column of tables"]
-    if problems:
-        raise ValueError(f"the setting {name} must be {problems[0]}")
+        rule = "named as a Python variable, and as no column of tables"
+    if rule:
+        raise ValueError(f"the setting {name} must be {rule}")
+
+    # A plugin that is imported twice declares twice.
     known, plugin = _DECLARED.get(name, (field, IMPORTING[-1]))
     if (known.default, known.metadata) != (field.default, field.metadata):
         raise ValueError(f"the setting {name} is declared already")
@@ -56,13 +58,18 @@ def declare_setting(name: str, default: Any, help: str, **rules: Any) -> None:
 
 def list_declared(plugins: Collection[str]) -> list[dataclasses.Field]:
     """Returns the settings of these plugins, and of code outside of plugins."""
-    return [f for f, owner in _DECLARED.values() if owner in {"", *plugins}]
+    fields = []
+    for field, plugin in _DECLARED.values():
+        if not plugin or plugin in plugins:
+            fields.append(field)
+    return fields
 
 
 def read_own(flags: Mapping[str, Any], plugins: Collection[str]) -> OwnSettings:
     """Returns the settings of plugins, as `Settings.from_flags` does."""
     values = OwnSettings()
     for field in list_declared(plugins):
-        values[field.name] = flags.get(field.name, field.default)
-        check_value(field, values[field.name])
+        value = flags.get(field.name, field.default)
+        check_value(field, value)
+        values[field.name] = value
     return values

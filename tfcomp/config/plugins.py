@@ -16,7 +16,15 @@ PLUGIN_FLAG = {"plugins": ("", "Modules with parts of your own; as in train.")}
 
 
 def import_plugins(modules: str) -> None:
-    """Imports comma-separated modules, which register their own parts."""
+    """Imports modules, which register their own parts.
+
+    Args:
+        modules: Names of modules, separated by commas.
+
+    Raises:
+        ConfigError: There is no module of this name.
+        RunError: A module raises an error.
+    """
     for name in split_names(modules):
         # Like `python -m`, look in the current folder, but after all others.
         if "" not in sys.path:

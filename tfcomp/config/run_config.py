@@ -374,7 +374,7 @@ class RunConfig(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        name, batch = self.run_name, self.training.batch_size
+        name = self.run_name
         # A shell runs files in hidden folders, such as ~/.bashrc.d.
         if not name or name.startswith(".") or set(name) & set("/\\\0,"):
             rule = (
@@ -385,6 +385,7 @@ class RunConfig(Settings):
         if self.overwrite and self.resume:
             rule = "must not be combined with --resume, which sweeps add"
             raise ConfigError("overwrite", rule, True)
+        batch = self.training.batch_size
         replicas = max(self.training.num_replicas, 1)
         if batch % replicas:
             rule = f"must be a multiple of --num_replicas={replicas}"
@@ -431,6 +432,12 @@ def make_config(flags: dict[str, object]) -> RunConfig:
 def split_names(text: str) -> list[str]:
     """Splits names or patterns at commas, as in `logs/donut*,logs/depth`."""
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def split_paths(text: str) -> list[str]:
+    """Splits paths or patterns at commas; a path that exists is one."""
+    is_path = os.path.lexists(os.path.expanduser(text))
+    return [text] if is_path else split_names(text)
 
 
 def all_fields() -> list[dataclasses.Field]:

@@ -3,15 +3,18 @@
 import dataclasses
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from tfcomp.config.errors import ConfigError
 
 # Names of types in errors.
-NOUNS = dict(
-    int="an integer", float="a number", bool="true or false", str="a string"
-)
+NOUNS = {
+    "int": "an integer",
+    "float": "a number",
+    "bool": "true or false",
+    "str": "a string",
+}
 # Control characters and line ends, which would break the lines of a flagfile or
 # move a terminal's cursor; surrogates, which no file in UTF-8 can hold.
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -29,11 +32,26 @@ def setting(
     above: float | None = None,
     choices: Sequence[str] | None = None,
 ) -> Any:
-    """Declares a dataclass field that is also a flag, of its default's type."""
+    """Declares a dataclass field that is also a flag.
+
+    Args:
+        default: The default value, which also gives the flag its type.
+        help: One sentence for `--help`.
+        minimum: The least value.
+        maximum: The largest value; by default a generous one.
+        above: A number that the value must exceed.
+        choices: All values that are allowed.
+    """
     if maximum is None:
         maximum = LARGEST.get(type(default))
-    rules = dict(minimum=minimum, maximum=maximum, above=above, choices=choices)
-    return dataclasses.field(default=default, metadata={"help": help, **rules})
+    metadata = {
+        "help": help,
+        "minimum": minimum,
+        "maximum": maximum,
+        "above": above,
+        "choices": choices,
+    }
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 def non_negative(default: float, help: str, **rules: Any) -> Any:
@@ -67,31 +85,42 @@ class Settings:
 
 
 def check_value(field: dataclasses.Field, value: Any) -> None:
-    """Raises a `ConfigError` if a value breaks a rule of its setting."""
-    for rule in list_broken_rules(field, value):
+    """Checks the value of a setting.
+
+    Args:
+        field: The setting, as `setting` declares it.
+        value: Its value.
+
+    Raises:
+        ConfigError: If the value breaks a rule of its setting.
+    """
+    rule = find_broken_rule(field, value)
+    if rule:
         raise ConfigError(field.name, f"must be {rule}", value)
 
 
-def list_broken_rules(field: dataclasses.Field, value: Any) -> Iterator[str]:
-    """Yields the rules that a value breaks; later ones need earlier ones."""
-    rules = field.metadata
+def find_broken_rule(field: dataclasses.Field, value: Any) -> str:
+    """Returns the first rule that a value breaks, or an empty text."""
     expected = type(field.default)
-    accepted = (int, float) if expected is float else expected
-    is_truth = isinstance(value, bool)
-    if not isinstance(value, accepted) or is_truth != (expected is bool):
-        yield NOUNS[expected.__name__]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    has_type = is_number if expected is float else type(value) is expected
+    if not has_type:
+        return NOUNS[expected.__name__]
     # Not `math.isfinite`, which raises for an integer of 400 digits.
     if expected is float and not -math.inf < value < math.inf:
-        yield "a finite number"
+        return "a finite number"
     if expected is str and value != value.strip():
-        yield "one line without spaces around it"
+        return "one line without spaces around it"
     if expected is str and CONTROLS.search(value):
-        yield NO_CONTROLS
+        return NO_CONTROLS
+
+    rules = field.metadata
     if rules["minimum"] is not None and value < rules["minimum"]:
-        yield f"at least {rules['minimum']}"
+        return f"at least {rules['minimum']}"
     if rules["maximum"] is not None and value > rules["maximum"]:
-        yield f"at most {rules['maximum']}"
+        return f"at most {rules['maximum']}"
     if rules["above"] is not None and value <= rules["above"]:
-        yield f"greater than {rules['above']}"
+        return f"greater than {rules['above']}"
     if rules["choices"] is not None and value not in rules["choices"]:
-        yield f"one of: {', '.join(rules['choices'])}"
+        return f"one of: {', '.join(rules['choices'])}"
+    return ""
