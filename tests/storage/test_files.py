@@ -135,7 +135,6 @@ WRITERS = ("write_text", "write_bytes", "savez", "savez_compressed", "copytree")
 # Modules that write into folders which they have made, or in memory.
 ALLOWED = {
     "tfcomp/storage/files.py",
-    "tfcomp/config/process.py",  # the folders that matplotlib makes
     "tfcomp/metrics/manifolds.py",  # np.savez, in memory
     "tfcomp/figures/exhibits.py",  # a figure, where a user saves it
     "tfcomp/figures/kept_outputs.py",  # np.savez in a `write_whole`
