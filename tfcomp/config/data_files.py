@@ -11,7 +11,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfcomp.config.errors import ConfigError
 
@@ -122,10 +122,14 @@ def read_cells(table: Path) -> "pd.DataFrame":
     with table.open(encoding="utf-8-sig") as file:
         separator = max(SEPARATORS, key=file.readline().count)
 
-    options: Any = {"sep": separator, "encoding": "utf-8-sig", "dtype": str}
     with warnings.catch_warnings(action="error"):  # of cells that are lost
         frame = pd.read_csv(
-            table, keep_default_na=False, index_col=False, **options
+            table,
+            sep=separator,
+            encoding="utf-8-sig",
+            dtype=str,
+            keep_default_na=False,
+            index_col=False,
         )
 
     frame = frame.fillna("").apply(lambda cells: cells.str.strip())
