@@ -11,7 +11,7 @@ of a pixel that the object covers, and objects (`--groups`, from front to back)
 are laid over the background.
 
 Poses have many poor optima: initial ones are measured (`acting_starts`), and
-`--candidates` trainings run side by side (`tfcomp.models.acting`).
+`--candidates` trainings run side by side (`tfcomp.contrib.acting.acting_model`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import Factor, parse_groups
-from tfcomp.models import acting_starts, registry
+from tfcomp.contrib.acting import starts, registry
 from tfcomp.models.registry import MODELS, keras, layers
 
 _VERBS = {
@@ -50,7 +50,7 @@ def _check_acting(config: RunConfig, dataset: Dataset) -> None:
 def parse_pose_terms(spec: str, colors: int) -> tuple[str, ...]:
     """Returns the terms of a spec, in order; ConfigError for invalid ones."""
     # One channel has no color.
-    every = acting_starts.POSE_TERMS
+    every = starts.POSE_TERMS
     possible = every if colors > 1 else every[:-1]
     names = list(possible) if spec == "all" else spec.split(",")
     if len({*names} & {*possible}) < len(names):
@@ -71,9 +71,9 @@ def describe_pose_terms(factors: Mapping[str, Mapping[str, float]]) -> str:
 @MODELS.register("acting", check=_check_acting)
 def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
     """Returns the decoder in which values of factors act on a template."""
-    from tfcomp.models.acting import ActingModel
-    from tfcomp.models.canvas import Draw
-    from tfcomp.models.factor_transforms import FactorTransforms
+    from tfcomp.contrib.acting.acting_model import ActingModel
+    from tfcomp.contrib.acting.canvas import Draw
+    from tfcomp.contrib.acting.transforms import FactorTransforms
 
     model, training, space = config.model, config.training, dataset.space
     colors = dataset.image_shape[2]
@@ -82,10 +82,10 @@ def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
     factors = registry.make_input(dataset)
     encoding = registry.make_encoding(config, space)
     codes = encoding.split(encoding(factors))
-    background = acting_starts.find_background(dataset)
+    background = starts.find_background(dataset)
     is_single, starts = len(groups) == 1, None
     if is_single:
-        starts = acting_starts.find_starts(dataset, encoding, background, terms)
+        starts = starts.find_starts(dataset, encoding, background, terms)
     parts = []
     for number, group in enumerate(groups):
         code = layers.Concatenate(dtype="float32", name=f"units_{number}")

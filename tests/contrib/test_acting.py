@@ -11,9 +11,9 @@ import tensorflow as tf
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets.batches import make_batches
 from tfcomp.models import MODELS, canvas
-from tfcomp.models.acting import measure_pose_terms
+from tfcomp.contrib.acting.acting_model import measure_pose_terms
 from tfcomp.models.config_checks import check_config
-from tfcomp.models.factor_transforms import RATES, SHRINK, FactorTransforms
+from tfcomp.contrib.acting.transforms import RATES, SHRINK, FactorTransforms
 from tfcomp.models.stages import list_stages
 from tfcomp.training.fit import compile_model
 

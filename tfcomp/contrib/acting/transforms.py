@@ -6,8 +6,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.models import acting_starts
-from tfcomp.models.acting_starts import CANVAS, POSE_TERMS
+from tfcomp.contrib.acting import starts
+from tfcomp.contrib.acting.starts import CANVAS, POSE_TERMS
 
 # Learning rates relative to `--learning_rate`; else 1.
 RATES = {"template": 2.5, "angle": 0.25}
@@ -15,7 +15,7 @@ RATES = {"template": 2.5, "angle": 0.25}
 SHRINK = {"template": 3.0, "angle": 0.5}
 SPREAD = {"template": 0.05}  # smallest of a term in use; else .01
 LEFT = 4  # one in four candidates is trained to the end
-ORDER = (*acting_starts.POSE, "color", "template")  # of outputs
+ORDER = (*starts.POSE, "color", "template")  # of outputs
 
 
 @keras.saving.register_keras_serializable(package="tfcomp", name="Acts")
@@ -35,7 +35,7 @@ class FactorTransforms(keras.layers.Layer):
         candidates: int,
         colors: int,
         seed: Sequence[int] = (0,),
-        starts: Mapping[str, acting_starts.Start] | None = None,
+        starts: Mapping[str, starts.Start] | None = None,
         **kwargs,
     ) -> None:
         super().__init__(**kwargs)
@@ -53,7 +53,7 @@ class FactorTransforms(keras.layers.Layer):
         self.base, self.moves, self.kept = {}, {}, {}
         depths = {"template": CANVAS**2, "color": self.colors}
         for term in POSE_TERMS:
-            base, moves = acting_starts.draw_numbers(
+            base, moves = starts.draw_numbers(
                 term,
                 depths.get(term, 1),
                 self.factors,

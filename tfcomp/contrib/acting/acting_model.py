@@ -14,8 +14,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.models import canvas
-from tfcomp.models.factor_transforms import FactorTransforms
+from tfcomp.contrib.acting import canvas
+from tfcomp.contrib.acting.transforms import FactorTransforms
 
 BLUR = 2.5 / 16  # first width, in sides of the image
 SHARP = 0.35  # share of training after which nothing is blurred
