@@ -12,7 +12,6 @@ from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import define_run_flags
 from tfcomp.datasets import notes
 from tfcomp.models.config_checks import check_config
-from tfcomp.models.decoders.acting import describe_pose_terms
 from tfcomp.models.registry import AXES, limit_threads
 from tfcomp.report.verbalize import describe_scores, format_references
 from tfcomp.storage.output_folders import check_run_folders, list_versions
@@ -81,7 +80,7 @@ def _list_facts(config: RunConfig, metrics: dict[str, Any]) -> dict[str, str]:
             f"{name} {value:.2f}" for name, value in shares.items()
         ),
         "axes": _describe_axes(metrics.get("embeddings", {})),
-        "channels": _wrap(describe_pose_terms(metrics.get("channels", {}))),
+        "channels": _wrap(_describe_channels(metrics.get("channels", {}))),
         "run": config.run_dir,
         "saved model": saved if config.export else "",
         "samples": picture if os.path.exists(picture) else "",
@@ -103,6 +102,14 @@ def _describe_axes(embeddings: dict[str, dict[str, float | None]]) -> str:
             name = "not decided" if axis is None else AXES[int(axis)]
             lines.append(f"{factor}: {name} ({ratio:.3g} times the other)")
     return ", ".join(lines)
+
+
+def _describe_channels(channels: dict[str, dict[str, float]]) -> str:
+    """Describes what factors do, as `shape: size, template; x: x`."""
+    lines = []
+    for factor, terms in channels.items():
+        lines.append(f"{factor}: {', '.join(terms) or 'nothing'}")
+    return "; ".join(lines)
 
 
 def _format_scores(subsets: dict[str, dict[str, float | None]]) -> str:

@@ -1,4 +1,4 @@
-"""Trains the candidates of the acting decoder (see `decoders.acting`).
+"""Trains the candidates of the acting decoder (see `tfcomp.contrib.acting`).
 
 After `HALVING` of the steps, a quarter of them goes on, and one is kept: the
 lowest training error plus `--channel_price` for each pose term that a factor
@@ -26,14 +26,8 @@ MEMORY = 0.98  # of the running training error
 
 
 def list_transforms(model: keras.Model) -> tuple[FactorTransforms, ...]:
-    """Returns the layer of each object; none of another decoder."""
+    """Returns the layer of each object, from front to back."""
     return tuple(x for x in model.layers if isinstance(x, FactorTransforms))
-
-
-def measure_pose_terms(model: keras.Model) -> dict[str, dict[str, float]]:
-    """Returns the pose terms in use, with their root mean square, by factor."""
-    layers = list_transforms(model)
-    return {n: c for layer in layers for n, c in layer.measure().items()}
 
 
 class Plan(NamedTuple):

@@ -12,7 +12,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.contrib.acting.starts import CANVAS, FIRST_SIZE
+from tfcomp.contrib.acting.first_poses import CANVAS, FIRST_SIZE
 
 FINE = 32  # pixels along a side, up to which an image has subpixels
 EMPTY = -12.0  # logit outside of a canvas

@@ -6,8 +6,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.contrib.acting import starts
-from tfcomp.contrib.acting.starts import CANVAS, POSE_TERMS
+from tfcomp.contrib.acting import first_poses
+from tfcomp.contrib.acting.first_poses import CANVAS, POSE_TERMS
 
 # Learning rates relative to `--learning_rate`; else 1.
 RATES = {"template": 2.5, "angle": 0.25}
@@ -15,7 +15,7 @@ RATES = {"template": 2.5, "angle": 0.25}
 SHRINK = {"template": 3.0, "angle": 0.5}
 SPREAD = {"template": 0.05}  # smallest of a term in use; else .01
 LEFT = 4  # one in four candidates is trained to the end
-ORDER = (*starts.POSE, "color", "template")  # of outputs
+ORDER = (*first_poses.POSE, "color", "template")  # of outputs
 
 
 @keras.saving.register_keras_serializable(package="tfcomp", name="Acts")
@@ -35,7 +35,7 @@ class FactorTransforms(keras.layers.Layer):
         candidates: int,
         colors: int,
         seed: Sequence[int] = (0,),
-        starts: Mapping[str, starts.Start] | None = None,
+        starts: Mapping[str, first_poses.Start] | None = None,
         **kwargs,
     ) -> None:
         super().__init__(**kwargs)
@@ -53,7 +53,7 @@ class FactorTransforms(keras.layers.Layer):
         self.base, self.moves, self.kept = {}, {}, {}
         depths = {"template": CANVAS**2, "color": self.colors}
         for term in POSE_TERMS:
-            base, moves = starts.draw_numbers(
+            base, moves = first_poses.draw_numbers(
                 term,
                 depths.get(term, 1),
                 self.factors,
@@ -117,7 +117,7 @@ class FactorTransforms(keras.layers.Layer):
         kept = map(tf.convert_to_tensor, self.kept.values())
         return tf.add_n([tf.reduce_sum(k * share, axis=(1, 2)) for k in kept])
 
-    def measure(self) -> dict[str, dict[str, float]]:
+    def measure_factors(self) -> dict[str, dict[str, float]]:
         """Returns the spread of each term in use, by factor."""
         chosen = int(self.chosen.numpy())
         spreads = {c: self.spreads(c)[2][chosen, :, 0] for c in self.moves}
