@@ -1,19 +1,19 @@
 """Factor tables from prepared TFDS datasets."""
 
-import contextlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tfcomp.config.data_files import find_prepared
+from tfcomp.config.data_files import TFDS
 from tfcomp.config.quiet import quiet_startup
+from tfcomp.contrib.matlab_folders import drop_absent
 from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.datasets.published import describe_published
 from tfcomp.datasets.table_checks import TableError, allocate
-from tfcomp.datasets.table_files import describe_published, drop_absent
-from tfcomp.storage.files import read_json
+from tfcomp.datasets.table_formats import READERS
+from tfcomp.datasets.tfds_features import check_features
 
 LABEL, VALUE = "label_", "value_"
 PUBLISHED_NAMES = {
@@ -23,14 +23,11 @@ PUBLISHED_NAMES = {
 }
 SYNONYMS = {"posX": "x_position", "posY": "y_position"}
 BATCH = 1024  # examples that are read at a time
-TFDS_CODE = "tensorflow_datasets."
-# Keys of a class or message: of TFDS, Protocol Buffers, and older versions.
-CLASS_KEYS = ("pythonClassName", "python_class_name", "type", "proto_cls")
 
 
-def read_tfds(name: str, data_dir: str) -> FactorTable:
-    """Returns the table of a dataset with `image`, `label_*` and `value_*`."""
-    folder = find_prepared(name, data_dir)
+@READERS.register(TFDS)
+def read_tfds(folder: Path) -> FactorTable:
+    """Reads a prepared dataset with `image`, `label_*` and `value_*`."""
     check_features(folder)
     with quiet_startup():
         import tensorflow_datasets as tfds
@@ -99,23 +96,3 @@ def _describe(name: str, factors: list[str]) -> dict[str, Any]:
         return {"names": factors}
     places = [i for i, n in enumerate(known["names"]) if n in factors]
     return {key: [column[i] for i in places] for key, column in known.items()}
-
-
-def check_features(folder: Path) -> None:
-    """Refuses classes of others, also in texts: TFDS imports named classes."""
-    file = folder / "features.json"
-    nodes: list[object] = [read_json(file)] if file.exists() else []
-    while nodes:
-        node = nodes.pop()
-        if isinstance(node, str):
-            with contextlib.suppress(ValueError, RecursionError):
-                nodes.append(json.loads(node))
-        elif isinstance(node, list):
-            nodes += node
-        elif isinstance(node, dict):
-            nodes += node.values()
-            for name in filter(None, map(node.get, CLASS_KEYS)):
-                # Elsewhere "type" is a word such as "int64".
-                if "." in str(name) and not str(name).startswith(TFDS_CODE):
-                    rule = f"must be classes of {TFDS_CODE[:-1]}"
-                    raise TableError("features", rule, name)
