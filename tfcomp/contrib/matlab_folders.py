@@ -42,16 +42,18 @@ def read_matlab(folder: Path) -> FactorTable:
 def _read_cars(files: list[Path]) -> FactorTable:
     """Reads Cars3D: a file has `im`, [H, W, C, azimuth, elevation]."""
     first = _load_car(files[0])
-    sizes = (*first.shape[:2], len(files))  # elevation, azimuth, type
-    images = allocate((*sizes, *first.shape[2:]), first.dtype)
+    elevations, azimuths, *image_shape = first.shape
+    sizes = (elevations, azimuths, len(files))
+    images = allocate((*sizes, *image_shape), first.dtype)
     for number, file in enumerate(files):
         car = _load_car(file)
         if car.shape != first.shape:
             rule = f"must have one shape in all files, as {files[0].name}"
             raise TableError("im", rule, f"another in {file.name}")
         images[:, :, number] = car
+
     return FactorTable(
-        images.reshape(-1, *first.shape[2:]),
+        images.reshape(-1, *image_shape),
         np.indices(sizes).reshape(3, -1).T,
         names=["elevation", "azimuth", "type"],
         kinds=["ordered", "periodic", "categorical"],
@@ -70,6 +72,7 @@ def _load_car(file: Path) -> np.ndarray:
         raise TableError("im", "must have 5 dimensions", file.name)
     if math.prod(shape) > CAR_BYTES // 8:  # in the largest type
         raise TableError("im", TOO_LARGE, f"{list(shape)} in {file.name}")
+
     content.seek(0)
     images = scipy.io.loadmat(content, variable_names=["im"])["im"]
     return images.transpose(4, 3, 0, 1, 2)
@@ -77,13 +80,16 @@ def _load_car(file: Path) -> np.ndarray:
 
 def _unpack(file: Path) -> bytes:
     """Returns a MATLAB 5 file with its variables unpacked, up to a limit."""
-    content = file.read_bytes() if file.stat().st_size <= CAR_BYTES else b""
-    if len(content) < MAT_HEAD:
+    stored = file.stat().st_size
+    if not MAT_HEAD <= stored <= CAR_BYTES:
         rule = f"must be a MATLAB 5 file of at most {CAR_BYTES >> 20} MB"
-        raise TableError(file.name, rule, f"{file.stat().st_size:,} bytes")
+        raise TableError(file.name, rule, f"{stored:,} bytes")
+    content = file.read_bytes()
     order: Literal["big", "little"]
     order = "big" if content[126:128] == b"MI" else "little"
-    unpacked, start = content[:MAT_HEAD], MAT_HEAD
+
+    unpacked = content[:MAT_HEAD]
+    start = MAT_HEAD
     while content[start : start + 8]:
         kind = int.from_bytes(content[start : start + 4], order)
         size = int.from_bytes(content[start + 4 : start + 8], order)
@@ -108,11 +114,15 @@ def _read_norb(files: list[Path]) -> FactorTable:
         if absent := {*NORB_KINDS} - {*part}:
             rule = "must lie beside the others of its part"
             raise TableError(f"{prefix}-{min(absent)}.mat", rule, "no file")
-    classes = np.concatenate(
-        [np.column_stack([p["cat"], p["info"]]) for p in parts.values()]
-    )
+
+    rows = []
+    pictures = []
+    for part in parts.values():
+        rows.append(np.column_stack([part["cat"], part["info"]]))
+        pictures.append(part["dat"][:, 0])
+    classes = np.concatenate(rows)
     classes[:, 3] //= 2  # azimuths are 0, 2, 4 ... 34
-    images = np.concatenate([part["dat"][:, 0] for part in parts.values()])
+    images = np.concatenate(pictures)
     known = describe_published("smallNORB")
     drop_absent(classes, known)
     return FactorTable(images, classes, **known)

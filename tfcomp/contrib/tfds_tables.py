@@ -15,7 +15,8 @@ from tfcomp.datasets.table_checks import TableError, allocate
 from tfcomp.datasets.table_formats import READERS
 from tfcomp.datasets.tfds_features import check_features
 
-LABEL, VALUE = "label_", "value_"
+LABEL = "label_"
+VALUE = "value_"
 PUBLISHED_NAMES = {
     "dsprites": "dSprites",
     "shapes3d": "3DShapes",
@@ -33,32 +34,43 @@ def read_tfds(folder: Path) -> FactorTable:
         import tensorflow_datasets as tfds
 
         builder = tfds.builder_from_directory(folder)
-        is_class = tfds.features.ClassLabel
+        class_type = tfds.features.ClassLabel
     features = builder.info.features or {}
-    labels = _find_labels(features, is_class)
-    known = _describe(builder.name, list(labels))
-    factors = known["names"]
+    labels = _find_labels(features, class_type)
+
+    columns = _describe(builder.name, list(labels))
+    factors = columns["names"]
     classes = _read_columns(builder, [labels[factor] for factor in factors])
-    if "instance" in factors and "levels" in known:  # a part of smallNORB
-        drop_absent(classes, known)
+    if "instance" in factors and "levels" in columns:  # a part of smallNORB
+        drop_absent(classes, columns)
     values = [f"{VALUE}{factor}" for factor in factors]
     if {*values} <= {*features}:
-        known["values"] = _read_columns(builder, values)
-    pixels = features["image"]
+        columns["values"] = _read_columns(builder, values)
+
+    images = _read_images(builder, len(classes))
+    return FactorTable(images, classes, **columns)
+
+
+def _read_images(builder: Any, count: int) -> np.ndarray:
+    """Reads all images [n, H, W, C], which must have one size."""
+    pixels = builder.info.features["image"]
     if None in pixels.shape:
         raise TableError("image", "must have one size", list(pixels.shape))
-    dtype = np.dtype(pixels.np_dtype)
-    images = allocate((len(classes), *pixels.shape), dtype)
-    for number, batch in enumerate(_read_batches(builder, ["image"])):
-        images[BATCH * number :][: len(batch["image"])] = batch["image"]
-    return FactorTable(images, classes, **known)
+    images = allocate((count, *pixels.shape), np.dtype(pixels.np_dtype))
+    start = 0
+    for batch in _read_batches(builder, ["image"]):
+        end = start + len(batch["image"])
+        images[start:end] = batch["image"]
+        start = end
+    return images
 
 
 def _read_columns(builder: Any, keys: list[str]) -> np.ndarray:
-    batches = _read_batches(builder, keys)
-    return np.concatenate(
-        [np.stack([batch[key] for key in keys], axis=1) for batch in batches]
-    )
+    """Reads features of one number for each example, [n, keys]."""
+    rows = []
+    for batch in _read_batches(builder, keys):
+        rows.append(np.stack([batch[key] for key in keys], axis=1))
+    return np.concatenate(rows)
 
 
 def _read_batches(builder: Any, keys: list[str]) -> Iterator[Any]:
@@ -75,24 +87,36 @@ def _read_batches(builder: Any, keys: list[str]) -> Iterator[Any]:
     return examples.batch(BATCH).as_numpy_iterator()
 
 
-def _find_labels(features: dict[str, Any], is_class: type) -> dict[str, str]:
+def _find_labels(features: dict[str, Any], class_type: type) -> dict[str, str]:
     """Returns the feature of each factor: `label_*`, and other classes."""
     labels = sorted(key for key in features if key.startswith(LABEL))
     if not labels or "image" not in features:
         rule = "must be image, label_<factor> and value_<factor>"
         raise TableError("features", rule, ", ".join(features))
-    others = [key for key in features if isinstance(features[key], is_class)]
-    named = {key.removeprefix(LABEL): key for key in labels}
-    return named | {key: key for key in others if key not in labels}
+    factors = {key.removeprefix(LABEL): key for key in labels}
+    for key, feature in features.items():
+        if isinstance(feature, class_type) and key not in labels:
+            factors[key] = key
+    return factors
 
 
 def _describe(name: str, factors: list[str]) -> dict[str, Any]:
-    """Returns names of the factors in order, and published facts of them."""
+    """Returns names of the factors in order, and published facts of them.
+
+    Args:
+        name: The name of the TFDS dataset.
+        factors: Names of its factors.
+    """
     if name not in PUBLISHED_NAMES:
         return {"names": factors}
-    known = describe_published(PUBLISHED_NAMES[name])
-    known["names"] = [SYNONYMS.get(n, n) for n in known["names"]]
-    if not {*factors} <= {*known["names"]}:
+    published = describe_published(PUBLISHED_NAMES[name])
+    names = [SYNONYMS.get(n, n) for n in published["names"]]
+    published["names"] = names
+    if not {*factors} <= {*names}:
         return {"names": factors}
-    places = [i for i, n in enumerate(known["names"]) if n in factors]
-    return {key: [column[i] for i in places] for key, column in known.items()}
+
+    places = [place for place, name in enumerate(names) if name in factors]
+    columns = {}
+    for key, column in published.items():
+        columns[key] = [column[place] for place in places]
+    return columns
