@@ -22,7 +22,7 @@ from tfcomp.training.formats import FORMATS, check_formats, write_format
 
 FLAGS = {
     "run": ("", "The folder of a finished run."),
-    "format": ("saved_model", f"Formats: {', '.join(FORMATS)}."),
+    "format": ("saved_model", f"Formats: {', '.join(FORMATS.names())}."),
     "output": ("exports", "Models go to <output>/<run>/<format>/."),
     **PLUGIN_FLAG,
 }
@@ -49,8 +49,11 @@ def export_formats(settings: dict[str, Any]) -> int:
             print(f"{name:12}{write_format(run, name, folder)}")
 
         # Formats of earlier calls stay in the folder, and in the card.
-        written = [name for name in FORMATS if (folder / name).exists()]
-        calls = [FORMATS[name]["call"] for name in written]
+        calls = [
+            FORMATS.get(name).load().call
+            for name in FORMATS.names()
+            if (folder / name).exists()
+        ]
         card = format_model_card(run.config, run.dataset, run.metrics, calls)
         write_text(folder / CARD_FILE, card)
     print(f"{'card':12}{folder / CARD_FILE}")

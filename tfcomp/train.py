@@ -12,7 +12,6 @@ from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import define_run_flags
 from tfcomp.datasets import notes
 from tfcomp.models.config_checks import check_config
-from tfcomp.models.decoders.acting import describe_pose_terms
 from tfcomp.models.registry import AXES, limit_threads
 from tfcomp.report.verbalize import describe_scores, format_references
 from tfcomp.storage.output_folders import check_run_folders, list_versions
@@ -106,7 +105,7 @@ def _list_facts(metrics: dict[str, Any]) -> dict[str, str]:
         "determined": certified,
         "images": notes.describe_order(metrics.get("explained", {})),
         "axes": _describe_axes(metrics.get("embeddings", {})),
-        "channels": describe_pose_terms(metrics.get("channels", {})),
+        "channels": _describe_channels(metrics.get("channels", {})),
     }
 
 
@@ -137,6 +136,14 @@ def _describe_axes(embeddings: dict[str, dict[str, float | None]]) -> str:
             name = "not decided" if axis is None else AXES[int(axis)]
             axes.append(f"{factor}: {name} ({ratio:.3g} times the other)")
     return ", ".join(axes)
+
+
+def _describe_channels(channels: dict[str, dict[str, float]]) -> str:
+    """Describes what factors do, as `shape: size, template; x: x`."""
+    lines = []
+    for factor, terms in channels.items():
+        lines.append(f"{factor}: {', '.join(terms) or 'nothing'}")
+    return "; ".join(lines)
 
 
 def _format_scores(subsets: dict[str, dict[str, float | None]]) -> str:

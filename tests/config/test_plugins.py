@@ -3,6 +3,7 @@
 import functools
 import importlib
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.config.plugins import Registry, import_plugins
+from tfcomp.config.plugins import Registry, import_modules, import_plugins
 from tfcomp.config.run_flags import make_flags, parse_flags
 from tfcomp.sweeps.sweep_run import define_flags
 
@@ -186,11 +187,32 @@ def test_a_name_has_one_builder(builder: Callable) -> None:
 
 
 def test_module_that_is_added_to_a_package_is_imported(plugins: Path) -> None:
-    from tfcomp.models.decoders import import_all
-
     package = plugins / "families"
     package.mkdir()
     (package / "__init__.py").touch()
     (package / "added.py").write_text("NAME = 5\n")
-    import_all(importlib.import_module("families"))
+    import_modules("families")
     assert sys.modules["families.added"].NAME == 5
+
+
+LAZY = """
+import sys
+from tfcomp.models.registry import MODELS
+
+def count_contrib():
+    return sum(name.startswith("tfcomp.contrib.") for name in sys.modules)
+
+MODELS.get("cnn")
+print(count_contrib())
+MODELS.get("acting")
+print(count_contrib() > 0)
+print({"keras", "tensorflow", "torch"} & {*sys.modules})
+"""
+
+
+def test_plugins_of_tfcomp_are_imported_when_a_name_is_unknown() -> None:
+    """And without TensorFlow."""
+    result = subprocess.run(
+        [sys.executable, "-c", LAZY], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split("\n") == ["0", "True", "set()", ""]

@@ -65,7 +65,7 @@ NAN_PIXEL = np.where(IMAGES == 99, np.nan, IMAGES)
 OBJECTS = np.array(own_tables.NAMES, object)
 # What a file has, and words of the line that refuses it.
 BAD: list[tuple[Make, str]] = [
-    (change(classes=None), "images must come with classes, unless MPI3D"),
+    (change(classes=None), "members must have images and classes"),
     (change(images=None), "members must have images and classes"),
     (
         change(sizes=[3, 2, 3]),

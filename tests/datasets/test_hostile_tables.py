@@ -23,8 +23,8 @@ import numpy as np
 import pytest
 import scipy.io
 
+from tests.contrib.test_matlab_folders import write_norb
 from tests.datasets.own_tables import CLASSES, IMAGES, NAMES, load, write_folder
-from tests.datasets.test_table_folders import write_norb
 from tfcomp.config.errors import ConfigError, RunError
 
 ROOT, MODULE = Path(__file__).parents[2], "tests.datasets.test_hostile_tables"

@@ -9,7 +9,7 @@ import pytest
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space
-from tfcomp.datasets.region_kinds import PUBLISHED
+from tfcomp.datasets.published import PUBLISHED
 from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.views import read_points
 
@@ -153,7 +153,7 @@ def test_a_random_box_hides_no_value(seed: int) -> None:
 
 
 def make_space(name: str, **sizes: int) -> FactorSpace:
-    factors = {**PUBLISHED[name]["classes"], **sizes}
+    factors = {**PUBLISHED.get(name).load().classes, **sizes}
     return FactorSpace(
         tuple(Factor(n, k, 0.0, float(k)) for n, k in factors.items())
     )
@@ -168,9 +168,6 @@ def make_space(name: str, **sizes: int) -> FactorSpace:
         ("3DShapes", "montero:element", 72),
         ("3DShapes", "montero:range", 60_000),
         ("3DShapes", "montero:extrapolation", 240_000),
-        ("MPI3D", "montero:range", 86_400),
-        ("MPI3D", "montero:range_color", 86_400),
-        ("MPI3D", "montero:element", 16),
     ],
 )
 def test_montero_holds_out_as_many_as_published(
@@ -231,7 +228,6 @@ def test_wiedemer_supports() -> None:
     ("spec", "data", "rule"),
     [
         ("montero:none", "dSprites", "element, range, extrapolation"),
-        ("orthotopic:0", "MPI3D", "another region for MPI3D"),
         ("wiedemer:diagonal:2", "dSprites", "diagonal:WIDTH"),
     ],
 )

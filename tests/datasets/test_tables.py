@@ -6,7 +6,6 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-import scipy.io
 
 import tfcomp
 from tests.datasets.own_tables import (
@@ -108,28 +107,6 @@ def test_3dshapes(tmp_path: Path) -> None:
     assert table.space["floor_hue"].periodic
     assert table.space["shape"].categorical
     assert_draws(table, images, 255)
-
-
-def test_complex_mpi3d(tmp_path: Path) -> None:
-    count = 460_800
-    images = np.zeros((count, 1, 1, 3), np.uint8)
-    images[-1] = 255
-    np.savez(tmp_path / "mpi3d.npz", images=images)
-    table = read_table(str(tmp_path / "mpi3d.npz"))
-    assert table.space.shape == (4, 4, 2, 3, 3, 40, 40)
-    last = np.array([[f.values()[-1] for f in table.space]])
-    assert table.draw(last).tolist() == [[[[1.0, 1.0, 1.0]]]]
-    assert not table.space["shape"].names
-
-
-def test_cars3d(tmp_path: Path, rng) -> None:
-    cars = rng.integers(0, 256, (2, 3, 4, 3, 5, 4), np.uint8)
-    for number, car in enumerate(cars):
-        scipy.io.savemat(tmp_path / f"car_{number}.mat", {"im": car})
-    table = read_table(str(tmp_path))
-    assert table.space.names == ("elevation", "azimuth", "type")
-    stacked = cars.transpose(5, 4, 0, 1, 2, 3)  # as the field has it
-    assert_draws(table, stacked.reshape(-1, 3, 4, 3), 255)
 
 
 @pytest.mark.parametrize("color", [False, True])

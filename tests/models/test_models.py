@@ -16,7 +16,6 @@ SMALL = ["--flagfile=smoke.flags"]
 MLP = ["--model=mlp", "--width=256"]
 LOW_RANK = ["--flagfile=low_rank.flags"]
 HARD = ["--flagfile=hard_rendering.flags"]
-ACTING = ["--flagfile=acting.flags"]
 ROTATION = ["--flagfile=rotated_mnist.flags"]
 ODD = ["--dataset=odd", "--region=none"]
 FACTORS = np.array([[2, 3], [4.5, 6.25], [11, 0]], np.float32)
@@ -94,13 +93,6 @@ def test_output_is_float32_under_mixed_precision() -> None:
         (["--model=transformer", "--patch_size=5"], "--patch_size must be 0,"),
         (["--model=attention", "--groups=x"], "--groups must name each factor"),
         (["--model=slots", "--groups=x+x,y"], "as in x_a[+]y_a,x_b[+]y_b"),
-        ([*ACTING, "--encoding=bump"], "--encoding must be one_hot"),
-        ([*ACTING, "--precision=mixed_bfloat16"], "--precision must be float"),
-        ([*ACTING, "--l1_weight=0.1"], "--l1_weight must be 0.0 for the model"),
-        ([*ACTING, "--channels=x,x"], "--channels must be all, or some of"),
-        ([*ACTING, "--channels=x,color"], "--channels must be all, or some"),
-        ([*ACTING, "--groups=x+y"], "--groups must name each factor once"),
-        ([*ACTING, "--num_replicas=2"], "--num_replicas must be at most 1"),
     ],
 )
 def test_rules_of_the_models(flags: list[str], message: str) -> None:

@@ -21,7 +21,6 @@ from tests.representations.several_images import (
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.solvable import explain_training
 from tfcomp.metrics.reference_scores import draw_references
-from tfcomp.models.acting_starts import find_background
 
 IS_OOD = (CLASSES >= (1, 1)).all(axis=1)  # of `REGION`
 IS_TRAINED = (CLASSES != (1, 1)).any(axis=1)  # of `dataset`
@@ -167,16 +166,3 @@ def test_additive_images_fit_the_training_images(dataset: Dataset) -> None:
     np.testing.assert_allclose(additive, fitted, atol=1e-6)
     mean = drawn["mean_image"][0].ravel()
     np.testing.assert_allclose(mean, images.mean(axis=0), atol=1e-6)
-
-
-def test_the_ground_is_one_of_single_images() -> None:
-    """Objects at random places leave no pixel of a mean untouched."""
-    rng = np.random.default_rng(0)
-    images = np.full((6 * 40, 8, 8), 0.25, np.float32)
-    for image in images:
-        row, column = rng.integers(0, 5, 2)
-        image[row : row + 4, column : column + 4] = 1
-    classes = np.repeat(COMBINATIONS, 40, axis=0)
-    table = tfcomp.FactorTable(images, classes)
-    moving = tfcomp.evaluate(table.draw, table).dataset
-    assert find_background(moving).tolist() == [0.25]

@@ -13,11 +13,10 @@ import pytest
 from tests.conftest import make_smoke_config
 from tfcomp.config.plugins import Entry
 from tfcomp.config.run_config import RunConfig
-from tfcomp.config.run_flags import list_flag_lines, parse_config
+from tfcomp.config.run_flags import list_flag_lines
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.metrics.run_metrics import make_analysis, measure_run
 from tfcomp.models import MODELS
-from tfcomp.models.acting_starts import find_background
 from tfcomp.models.loading import load_run
 from tfcomp.sweeps.worker_task import run_trial
 from tfcomp.training import callbacks, prepared_models
@@ -76,7 +75,7 @@ def test_what_observes_is_kept_for_the_same_network(
         model = build(config, dataset)
         return keras.Model(model.input, keras.layers.Dropout(0.5)(model.output))
 
-    monkeypatch.setitem(MODELS._entries, "own", Entry(build_own, None, None))
+    monkeypatch.setitem(MODELS._entries, "own", Entry(build_own))
 
     def prepare(*flags: str) -> prepared_models.PreparedModels:
         keras.backend.clear_session()  # names count from 1, as in a trial
@@ -103,31 +102,6 @@ def test_what_observes_is_kept_for_the_same_network(
             m.restart(own, data)
         np.testing.assert_equal([v.numpy() for v in m.trained.variables], start)
         assert not prepared_models._kept
-
-
-def test_models_of_another_background_are_not_taken_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of `acting` it is of the training images, which the seed chooses."""
-    monkeypatch.setattr(prepared_models, "_kept", {})
-    images = np.random.default_rng(0).random((12, 8, 8))
-    classes = np.argwhere(np.ones((3, 4)))
-    np.savez(tmp_path / "own.npz", images=images, classes=classes)
-    flags = f"--dataset=table --data={tmp_path / 'own.npz'} --num_train=4"
-    flags += " --region=factor_0:2,factor_1:3 --model=acting --candidates=1"
-    grounds = []
-    for seed in (0, 1):
-        config = parse_config(
-            [*flags.split(), "--encoding=one_hot", f"--seed={seed}"]
-        )
-        dataset = make_dataset(config)
-        with prepared_models.prepare_models(
-            config, dataset, prepared_models.make_strategy()
-        ) as models:
-            draw = models.trained.get_layer("image")
-        assert draw.background == find_background(dataset).tolist()
-        grounds.append(draw.background)
-    assert grounds[0] != grounds[1]
 
 
 @pytest.mark.slow

@@ -1,6 +1,8 @@
 """Plugins: modules of users that register their own parts, and registries."""
 
+import functools
 import importlib
+import pkgutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +13,8 @@ from tfcomp.config.own_settings import IMPORTING
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import split_names
 
+# Plugins that come with tfcomp.
+CONTRIB = "tfcomp.contrib"
 # Flag of the commands that load runs.
 PLUGIN_FLAG = {"plugins": ("", "Modules with parts of your own; as in train.")}
 
@@ -64,20 +68,44 @@ def admit_plugins(run: Path, modules: str, given: str = "") -> None:
         )
 
 
+def import_modules(package: str, nested: bool = False) -> None:
+    """Imports the modules of a package, which register their parts.
+
+    Args:
+        package: Its name, as `tfcomp.contrib`.
+        nested: Imports the modules of packages inside of it, too.
+    """
+    path = importlib.import_module(package).__path__
+    list_modules = pkgutil.walk_packages if nested else pkgutil.iter_modules
+    for module in list_modules(path, f"{package}."):
+        importlib.import_module(module.name)
+
+
+@functools.cache
+def import_contrib() -> None:
+    """Imports the plugins that come with tfcomp, once."""
+    import_modules(CONTRIB)
+
+
 class Entry(NamedTuple):
-    """A registered builder and its rules for configurations."""
+    """A registered part and its rules for configurations."""
 
-    target: Callable
-    check: Callable | None
-    cost: Callable | None
+    target: Any
+    check: Callable | None = None
+    cost: Callable | None = None
+    constants: Callable | None = None
 
-    def load(self) -> Callable:
-        """Returns the builder."""
+    def load(self) -> Any:
+        """Returns the part."""
         return self.target
 
 
 class Registry:
-    """A table of builders; errors name the flag that chooses among them."""
+    """A table of parts; errors name the flag that chooses among them.
+
+    Parts of `tfcomp.contrib` are imported when a name is unknown without them,
+    or when names are listed.
+    """
 
     def __init__(self, flag: str) -> None:
         self.flag = flag
@@ -87,46 +115,56 @@ class Registry:
     def register(
         self,
         name: str,
-        target: Callable | None = None,
+        target: Any = None,
         check: Callable | None = None,
         cost: Callable | None = None,
+        constants: Callable | None = None,
     ) -> Any:
-        """Adds a builder; without `target` it is a decorator.
+        """Adds a part; without `target` it is a decorator.
 
         Args:
             name: The value of the flag.
-            target: The builder.
+            target: The part, in most registries a function that builds it.
             check: `check(config, dataset)` of a model raises `ConfigError` if
                 the builder cannot work; called before anything is built.
             cost: `cost(config)` of a model returns the multiplications of its
                 widest layer for an image.
+            constants: `constants(dataset)` of a model returns the list of
+                numbers that its network takes from training images and does
+                not learn, as a background. Only runs that agree in them share
+                a traced network.
 
         Raises:
-            ValueError: The name is taken by another builder.
+            ValueError: The name is taken by another part.
         """
         if target is None:
-            return lambda function: self.register(name, function, check, cost)
+            return lambda function: self.register(
+                name, function, check, cost, constants
+            )
         known = self._entries.get(name)
         # A plugin that is imported twice registers twice.
         if known is not None and locate(known.target) != locate(target):
             raise ValueError(f"the {self.flag} {name!r} is registered already")
-        self._entries[name] = Entry(target, check, cost)
+        self._entries[name] = Entry(target, check, cost, constants)
         return target
 
     def names(self) -> list[str]:
-        """Returns all registered names, sorted."""
+        """Returns all names, sorted."""
+        import_contrib()
         return sorted(self._entries)
 
     def get(self, name: str) -> Entry:
         """Returns the entry of `name`; a ConfigError lists the names."""
+        if name not in self._entries:
+            import_contrib()
         if name not in self._entries:
             known = ", ".join(self.names())
             raise ConfigError(self.flag, f"must be one of: {known}", name)
         return self._entries[name]
 
 
-def locate(target: Callable) -> str:
-    """Returns the path of a builder, as `package.module:function`."""
+def locate(target: Any) -> str:
+    """Returns the path of a part, as `package.module:function`."""
     # A `functools.partial` has no path.
     name = getattr(target, "__qualname__", repr(target))
     return f"{target.__module__}:{name}"

@@ -26,7 +26,7 @@ from tfcomp.config.run_config import DataConfig, RunConfig
 from tfcomp.datasets.building import make_dataset
 from tfcomp.datasets.card import CARD_FILE, format_data_card
 from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.tfds_tables import check_features
+from tfcomp.datasets.tfds_features import check_features
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.files import make_folder, write_text
 from tfcomp.storage.output_folders import lock_folder

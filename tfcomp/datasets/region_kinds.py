@@ -6,7 +6,6 @@ scaled. docs/experiments.md has examples and references.
 
 import math
 import re
-import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -19,12 +18,10 @@ from tfcomp.datasets.factors import (
     make_keys,
     parse_groups,
 )
+from tfcomp.datasets.published import PUBLISHED, SYNONYMS
 from tfcomp.datasets.regions import REGIONS, Predicate
 
 MAX_COMBINATIONS = 10**8
-_FILE = Path(__file__).with_name("published.toml")
-PUBLISHED = tomllib.loads(_FILE.read_text("utf-8"))
-SYNONYMS = PUBLISHED.pop("synonyms")
 
 
 @REGIONS.register("random")
@@ -236,18 +233,25 @@ def _find_split(
     plain = [name.lower().removeprefix("label_") for name in space.names]
     plain = [name.replace(" ", "_") for name in plain]
     names = [SYNONYMS.get(name, name) for name in plain]
-    known = {name: data["classes"] for name, data in PUBLISHED.items()}
-    data = next((d for d, f in known.items() if {*names} >= {*f}), "")
+    classes = {
+        data: PUBLISHED.get(data).load().classes for data in PUBLISHED.names()
+    }
+    data = next((d for d, f in classes.items() if {*names} >= {*f}), "")
     if not data:
+        listed = [f"{', '.join(f)} ({d})" for d, f in classes.items()]
         raise ValueError(
             "of this kind needs the factors of a published data set: "
-            + "; ".join(f"{', '.join(f)} ({d})" for d, f in known.items())
+            + "; ".join(listed)
         )
-    splits = PUBLISHED[data].get(kind, {})
+
+    published = PUBLISHED.get(data).load()
+    splits = getattr(published, kind)
     if arguments not in splits:
         rule = f"one of {', '.join(splits)}" if splits else "another region"
         raise ValueError(f"must be {rule} for {data}")
-    chosen = splits[arguments]
-    columns = [names.index(factor) for factor in chosen]
-    scales = np.array(space.shape)[columns] / [known[data][f] for f in chosen]
-    return columns, scales, np.array([*chosen.values()])
+
+    numbers = splits[arguments]
+    columns = [names.index(factor) for factor in numbers]
+    sizes = [classes[data][factor] for factor in numbers]
+    scales = np.array(space.shape)[columns] / sizes
+    return columns, scales, np.array([*numbers.values()])

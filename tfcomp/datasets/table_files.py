@@ -1,37 +1,37 @@
 """Factor tables from one file: `.npz` and `.h5`, our layout and published ones.
 
-docs/data.md has our layout, the arguments of `FactorTable`. dSprites, 3DShapes
-and MPI3D are recognized by their members. No pickle is ever opened.
+docs/data.md has our layout, the arguments of `FactorTable`. dSprites and
+3DShapes are recognized by their members. No pickle is ever opened.
 Embeddings (`.npz`) have `classes` or a column [n] for each factor; `images` are
 optional, and every other array [n, ...] is a layer.
 """
 
-import math
 import zipfile
-from collections.abc import Callable, Collection
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tfcomp.datasets.factor_table import FactorTable
-from tfcomp.datasets.region_kinds import PUBLISHED
+from tfcomp.datasets.published import describe_published
 from tfcomp.datasets.table_checks import TableError, check_bytes
 from tfcomp.datasets.table_factors import ROUNDING
+from tfcomp.datasets.table_formats import LAYOUTS, READERS, Arrays
 
 TEXTS = ("names", "kinds", "levels", "units")
 OPTIONS = ("values", "sizes", *TEXTS)
 MAX_BYTES = 2**28  # of an array that is not the images; dSprites has 35 MB
 APART = 1e-3  # of a value: rounding changes none of a side of 0 as much
-Read = Callable[..., np.ndarray]  # of a name, and the most bytes
 
 
-def read_npz(path: str) -> FactorTable:
+@READERS.register(".npz")
+def read_npz(path: str | Path) -> FactorTable:
     """Returns the table of an `.npz` file."""
-    return _make_table(*_open_npz(path))
+    return _make_table(_open_npz(path))
 
 
-def _open_npz(path: str) -> tuple[list[str], Read]:
-    """Returns the names of the members, and a function that reads one."""
+def _open_npz(path: str | Path) -> Arrays:
+    """Returns the members of an `.npz` file."""
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
     sizes = {m.filename.removesuffix(".npy"): m.file_size for m in members}
@@ -41,25 +41,32 @@ def _open_npz(path: str) -> tuple[list[str], Read]:
         with np.load(path) as arrays:
             return arrays[name]
 
-    return list(sizes), read
+    return Arrays(list(sizes), read)
 
 
 def read_embeddings(path: str) -> tuple[FactorTable, dict[str, np.ndarray]]:
     """Reads the table and the layers of an `.npz` file."""
-    members, read = _open_npz(path)
-    options = OPTIONS if "classes" in members else ()  # else a factor's name
-    arrays = {name: read(name, None) for name in members if name not in options}
+    members = _open_npz(path)
+    # Without classes, the name of an option may be the name of a factor.
+    options = OPTIONS if "classes" in members.names else ()
+    arrays = {
+        name: members.read(name, None)
+        for name in members.names
+        if name not in options
+    }
     images = arrays.pop("images", None)
     columns = {n: array for n, array in arrays.items() if array.ndim == 1}
     if "classes" in arrays:
-        given = _read_options(members, read)
+        given = _read_options(members)
         table = FactorTable(images, arrays.pop("classes"), **given)
     else:
         table = tabulate(columns, images)
     return table, {n: a for n, a in arrays.items() if n not in columns}
 
 
-def read_h5(path: str) -> FactorTable:
+@READERS.register(".h5")
+@READERS.register(".hdf5")
+def read_h5(path: str | Path) -> FactorTable:
     """Returns the table of an HDF5 file."""
     import h5py
 
@@ -77,7 +84,7 @@ def read_h5(path: str) -> FactorTable:
         if isinstance(file.get("latents"), h5py.Group):
             latents = _list_arrays(file["latents"])
             members |= {f"latents/{name}": a for name, a in latents.items()}
-        return _make_table(members, read)
+        return _make_table(Arrays(members, read))
 
 
 def _list_arrays(group: Any) -> dict[str, Any]:
@@ -102,50 +109,54 @@ def _list_arrays(group: Any) -> dict[str, Any]:
     return arrays
 
 
-def _make_table(names: Collection[str], read: Read) -> FactorTable:
+def _make_table(arrays: Arrays) -> FactorTable:
+    """Returns the table of arrays in our layout or a registered one."""
+    if {"images", "classes"} <= {*arrays.names}:
+        options = _read_options(arrays)
+        images = arrays.read("images", None)
+        return FactorTable(images, arrays.read("classes"), **options)
+
+    for name in LAYOUTS.names():
+        table = LAYOUTS.get(name).load()(arrays)
+        if table is not None:
+            return table
+    rule = "must have images and classes (docs/data.md has all layouts)"
+    raise TableError("members", rule, ", ".join(sorted(arrays.names)) or "none")
+
+
+@LAYOUTS.register("dSprites")
+def read_dsprites(arrays: Arrays) -> FactorTable | None:
+    """Recognizes dSprites, as `.npz` or HDF5, by the names of its members."""
     for latents in ("latents_", "latents/"):
-        if "imgs" in names and f"{latents}classes" in names:
+        if {"imgs", f"{latents}classes"} <= {*arrays.names}:
             known = describe_published("dSprites")
-            if f"{latents}values" in names:
-                known["values"] = read(f"{latents}values")
-            images = read("imgs", None)
-            return FactorTable(images, read(f"{latents}classes"), **known)
-    if "images" not in names:
-        rule = "must have images and classes (docs/data.md has all layouts)"
-        raise TableError("members", rule, ", ".join(sorted(names)) or "none")
-    images = read("images", None)
-    if "classes" in names:
-        options = _read_options(names, read)
-        return FactorTable(images, read("classes"), **options)
-    if "labels" not in names:
-        return _make_mpi3d(images)
-    labels, known = read("labels"), describe_published("3DShapes")
-    if labels.ndim != 2 or labels.shape[1] != len(known["names"]):
+            if f"{latents}values" in arrays.names:
+                known["values"] = arrays.read(f"{latents}values")
+            images = arrays.read("imgs", None)
+            classes = arrays.read(f"{latents}classes")
+            return FactorTable(images, classes, **known)
+    return None
+
+
+@LAYOUTS.register("3DShapes")
+def read_3dshapes(arrays: Arrays) -> FactorTable | None:
+    """Recognizes 3DShapes, whose labels are the values of six factors."""
+    if not {"images", "labels"} <= {*arrays.names}:
+        return None
+    labels = arrays.read("labels")
+    known = describe_published("3DShapes")
+    names = known.pop("names")
+    if labels.ndim != 2 or labels.shape[1] != len(names):
         raise TableError("labels", "must be [n, 6]", list(labels.shape))
-    columns = dict(zip(known.pop("names"), labels.T, strict=True))
-    return tabulate(columns, images, **known)
+    columns = dict(zip(names, labels.T, strict=True))
+    return tabulate(columns, arrays.read("images", None), **known)
 
 
-def _make_mpi3d(images: np.ndarray) -> FactorTable:
-    """Recognizes MPI3D by the number of images, all that its file has."""
-    count = images.shape[0] if images.shape else 0
-    data, known = PUBLISHED["MPI3D"], describe_published("MPI3D")
-    plain = data["classes"]
-    kinds = {math.prod(k.values()): k for k in (plain, plain | data["complex"])}
-    if count not in kinds:
-        counts = " or ".join(f"{n:,}" for n in kinds)
-        rule = f"must come with classes, unless MPI3D ({counts} images)"
-        raise TableError("images", rule, f"{count:,}")
-    if kinds[count] != plain:
-        del known["levels"]
-    sizes = (*kinds[count].values(),)
-    classes = np.stack(np.unravel_index(np.arange(count), sizes), axis=1)
-    return FactorTable(images, classes, sizes=sizes, **known)
-
-
-def _read_options(names: Collection[str], read: Read) -> dict[str, Any]:
+def _read_options(arrays: Arrays) -> dict[str, Any]:
     """Returns the optional members, as arguments of `FactorTable`."""
-    options: dict[str, Any] = {n: read(n) for n in OPTIONS if n in names}
+    options: dict[str, Any] = {
+        name: arrays.read(name) for name in OPTIONS if name in arrays.names
+    }
     for name in {*options} & {*TEXTS}:
         option = options[name]
         if option.dtype.kind not in "SUO" or option.ndim != 1:
@@ -188,24 +199,3 @@ def _classify(name: str, column: np.ndarray) -> tuple[np.ndarray, Any, Any]:
     is_next |= (low * high > 0) & (gaps > APART * np.abs(high))
     classes = np.cumsum([0, *is_next])[index.reshape(-1)]
     return classes, values[np.flatnonzero([1, *is_next])], None
-
-
-def drop_absent(classes: np.ndarray, known: dict[str, Any]) -> None:
-    """Numbers the instances that occur; their own numbers become names."""
-    column = known["names"].index("instance")
-    present, index = np.unique(classes[:, column], return_inverse=True)
-    classes[:, column] = index.reshape(-1)
-    known["levels"][column] = [f"{number:g}" for number in present]
-
-
-def describe_published(name: str) -> dict[str, Any]:
-    """Returns the published facts of a data set's factors for `FactorTable`."""
-    factors = PUBLISHED[name]["factors"]
-    values = [factor.get("values") for factor in factors]
-    return {
-        **({"values": values} if any(values) else {}),
-        "names": [factor["name"] for factor in factors],
-        "kinds": [factor.get("kind", "ordered") for factor in factors],
-        "levels": [factor.get("levels") for factor in factors],
-        "units": [factor.get("unit", "") for factor in factors],
-    }

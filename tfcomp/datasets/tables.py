@@ -10,7 +10,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tfcomp.config.data_files import TFDS, hash_data, hash_names
+from tfcomp.config.data_files import (
+    TFDS,
+    find_prepared,
+    hash_data,
+    hash_names,
+)
 from tfcomp.config.errors import ConfigError, RunError, first_line
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.settings import CONTROLS
@@ -21,9 +26,8 @@ from tfcomp.datasets.factor_table import SAMPLE, FactorTable
 from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import draw_cells
 from tfcomp.datasets.table_checks import TableError
-from tfcomp.datasets.table_files import read_h5, read_npz
 from tfcomp.datasets.table_folders import read_folder
-from tfcomp.datasets.tfds_tables import read_tfds
+from tfcomp.datasets.table_formats import READERS
 
 _read: dict[str, FactorTable] = {}  # the last table, by its hash
 
@@ -153,15 +157,17 @@ def find_polarity(table: FactorTable) -> str:
 def read_table(data: str, data_dir: str = "") -> FactorTable:
     """Reads the table that `--data` names; `TableError` if it breaks a rule."""
     if data.startswith(TFDS):
-        return read_tfds(data.removeprefix(TFDS), data_dir)
+        path = find_prepared(data.removeprefix(TFDS), data_dir)
+        return READERS.get(TFDS).load()(path)
+
     path = Path(data)
     if path.is_dir():
         return read_folder(path)
-    if path.suffix.lower() == ".npz":
-        return read_npz(data)
-    if path.suffix.lower() in (".h5", ".hdf5"):
-        return read_h5(data)
-    raise ConfigError("data", "must be .npz, .h5, a folder or tfds:NAME", data)
+    ending = path.suffix.lower()
+    if ending not in READERS.names():
+        known = ", ".join(READERS.names())
+        raise ConfigError("data", f"must be a folder, or one of {known}", data)
+    return READERS.get(ending).load()(path)
 
 
 @contextlib.contextmanager

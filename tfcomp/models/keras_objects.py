@@ -1,6 +1,6 @@
 """Imports all modules of models: saved ones have classes of any."""
 
-import tfcomp.models
-from tfcomp.models.decoders import import_all
+from tfcomp.config.plugins import CONTRIB, import_modules
 
-import_all(tfcomp.models)
+import_modules("tfcomp.models")
+import_modules(CONTRIB, nested=True)

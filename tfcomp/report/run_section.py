@@ -14,8 +14,6 @@ from tfcomp.figures.image_rows import draw_rows
 from tfcomp.metrics.distances import measure_border
 from tfcomp.metrics.registry import list_metrics
 from tfcomp.metrics.run_analysis import RunAnalysis
-from tfcomp.models.acting_starts import POSE_TERMS
-from tfcomp.models.decoders.acting import describe_pose_terms
 from tfcomp.report import run_exhibits
 from tfcomp.report.page import Section, make_exhibit, make_section
 from tfcomp.report.run_exhibits import Row
@@ -32,23 +30,26 @@ OF_VECTORS = (
 def make_runs(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows settings, coverage and flags."""
     settings = _list_settings(analyses)
-    channels = [
-        {
-            "run": analysis.name,
-            "factor": factor,
-            "transform": describe_pose_terms({"": terms}).strip(),
-            **{name: terms.get(name) for name in POSE_TERMS},
-        }
-        for analysis in analyses
-        for factor, terms in analysis.run.metrics.get("channels", {}).items()
-    ]
     tables = [
         make_exhibit("settings", rows=settings),
         make_exhibit("coverage", rows=_list_coverage(analyses)),
-        make_exhibit("channels", rows=channels),
+        make_exhibit("channels", rows=_list_channels(analyses)),
     ]
     texts = {a.name: a.run.description for a in analyses}
     return make_section("runs", tables, describe_common(settings), texts)
+
+
+def _list_channels(analyses: Sequence[RunAnalysis]) -> list[Row]:
+    """Returns what decoders found factors to do: a column for each term."""
+    rows: list[Row] = []
+    terms: dict[str, None] = {}  # of all factors, in the order of the first
+    for analysis in analyses:
+        channels = analysis.run.metrics.get("channels", {})
+        for factor, numbers in channels.items():
+            rows.append({"run": analysis.name, "factor": factor, **numbers})
+            terms |= dict.fromkeys(numbers)
+    columns = dict.fromkeys(["run", "factor", *terms])
+    return [columns | row for row in rows]
 
 
 def _list_settings(analyses: Sequence[RunAnalysis]) -> list[Row]:

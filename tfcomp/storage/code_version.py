@@ -17,7 +17,7 @@ from tfcomp.config.run_config import split_names
 OVERRIDE = "TFCOMP_CODE_VERSION"
 # The packages that decide the numbers of a run: all that a training imports,
 # except `figures`, which only draws them.
-_USED = "config statistics storage datasets models metrics training"
+_USED = "config statistics storage datasets models metrics training contrib"
 DECIDING = tuple(f"tfcomp.{name}" for name in _USED.split())
 
 

@@ -16,7 +16,6 @@ from tfcomp.metrics.derivatives import WATCHED_POINTS
 from tfcomp.metrics.point_scores import Evaluation, compute_error_ratio
 from tfcomp.metrics.reference_scores import score_certified, score_references
 from tfcomp.metrics.run_analysis import RunAnalysis
-from tfcomp.models.acting import measure_pose_terms
 from tfcomp.storage.files import DamagedFileError, open_log, write_csv
 from tfcomp.storage.run_folder import HISTORY_FILE, read_history
 from tfcomp.training.fit import count_steps
@@ -147,7 +146,7 @@ class Monitor(keras.callbacks.Callback):
         )
         metrics["explained"] = solvable.explain_training(dataset)
         metrics["r2"] = score_certified(dataset, found, certificates[1])
-        if channels := measure_pose_terms(model):
+        if channels := measure_factors(model):
             metrics["channels"] = channels
         return metrics
 
@@ -193,6 +192,20 @@ class Monitor(keras.callbacks.Callback):
                 n: e.summary for n, e in embeddings.items()
             }
         return metrics, evaluation
+
+
+def measure_factors(model: keras.Model) -> dict[str, dict[str, float]]:
+    """Returns what layers with a method `measure_factors` say of factors.
+
+    Args:
+        model: A model, of which any layers may have the method
+            `measure_factors()`: a dictionary of numbers by factor.
+    """
+    numbers: dict[str, dict[str, float]] = {}
+    for layer in model.layers:
+        if hasattr(layer, "measure_factors"):
+            numbers |= layer.measure_factors()
+    return numbers
 
 
 def _is_due(done: int, every: int) -> bool:

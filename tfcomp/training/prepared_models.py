@@ -29,7 +29,6 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import DATASETS, Dataset
 from tfcomp.metrics.traced_model import TracedModel
 from tfcomp.models import ENCODINGS, MODELS
-from tfcomp.models.acting_starts import find_background
 from tfcomp.models.stages import make_model
 from tfcomp.storage.run_folder import MODEL_FILE
 from tfcomp.training.fit import compile_model, count_steps
@@ -93,10 +92,10 @@ def prepare_models(
     config: RunConfig, dataset: Dataset, strategy: tf.distribute.Strategy
 ) -> Iterator[PreparedModels]:
     """Yields the models of a run, and caches them if the block succeeds."""
-    # Of the training images, which another seed may choose.
-    is_acting = config.model.model == "acting"
-    ground = find_background(dataset).tolist() if is_acting else None
-    key = json.dumps(config.identity() | {"seed": None, "ground": ground})
+    # They depend on the training images, which another seed may choose.
+    find_constants = MODELS.get(config.model.model).constants
+    constants = find_constants(dataset) if find_constants else None
+    key = json.dumps(config.identity() | {"seed": None, "constants": constants})
     # Taken out while in use, so that no other thread finds them.
     models = _kept.pop(key, None)
     # Parts of users may change under their names, as in a notebook.

@@ -4,18 +4,6 @@ A module that is added here is found. It has Keras from `registry` and imports
 layers in its builders, because bad flags are answered without TensorFlow.
 """
 
-import importlib
-import pkgutil
-import sys
-from types import ModuleType
+from tfcomp.config.plugins import import_modules
 
-
-def import_all(package: ModuleType) -> None:
-    """Imports all modules of a package."""
-    for module in pkgutil.iter_modules(
-        package.__path__, f"{package.__name__}."
-    ):
-        importlib.import_module(module.name)
-
-
-import_all(sys.modules[__name__])
+import_modules(__name__)

@@ -6,16 +6,18 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.models import acting_starts
-from tfcomp.models.acting_starts import CANVAS, POSE_TERMS
+from tfcomp.contrib.acting import first_poses
+from tfcomp.contrib.acting.first_poses import CANVAS, POSE_TERMS
 
 # Learning rates relative to `--learning_rate`; else 1.
 RATES = {"template": 2.5, "angle": 0.25}
 # Speed of shrinking, relative to positions.
 SHRINK = {"template": 3.0, "angle": 0.5}
-SPREAD = {"template": 0.05}  # smallest of a term in use; else .01
+# The smallest spread of a term in use.
+SPREAD = {"template": 0.05}
+SMALLEST = 0.01  # of other terms
 LEFT = 4  # one in four candidates is trained to the end
-ORDER = (*acting_starts.POSE, "color", "template")  # of outputs
+ORDER = (*first_poses.POSE, "color", "template")  # of outputs
 
 
 @keras.saving.register_keras_serializable(package="tfcomp", name="Acts")
@@ -35,14 +37,18 @@ class FactorTransforms(keras.layers.Layer):
         candidates: int,
         colors: int,
         seed: Sequence[int] = (0,),
-        starts: Mapping[str, acting_starts.Start] | None = None,
+        starts: Mapping[str, first_poses.Start] | None = None,
         **kwargs,
     ) -> None:
         super().__init__(**kwargs)
         self.factors = [tuple(factor) for factor in factors]
-        self.channels, self.candidates = tuple(channels), candidates
-        self.colors, self.seed = colors, list(seed)
+        self.channels = tuple(channels)
+        self.candidates = candidates
+        self.colors = colors
+        self.seed = list(seed)
         self._starts = starts or {}
+
+        # The matrix that takes means over the values of each factor.
         sizes = [factor[1] for factor in self.factors]
         owner = np.repeat(np.arange(len(sizes)), sizes)
         same = owner[:, None] == owner
@@ -50,10 +56,12 @@ class FactorTransforms(keras.layers.Layer):
 
     def build(self, input_shape: tuple) -> None:
         rng = np.random.default_rng(self.seed)
-        self.base, self.moves, self.kept = {}, {}, {}
+        self.base: dict[str, keras.Variable] = {}
+        self.moves: dict[str, keras.Variable] = {}
+        self.kept: dict[str, keras.Variable] = {}
         depths = {"template": CANVAS**2, "color": self.colors}
         for term in POSE_TERMS:
-            base, moves = acting_starts.draw_numbers(
+            base, moves = first_poses.draw_numbers(
                 term,
                 depths.get(term, 1),
                 self.factors,
@@ -67,6 +75,7 @@ class FactorTransforms(keras.layers.Layer):
                 kept = np.ones((*moves.shape[:2], 1))
                 self.moves[term] = self._add(term, moves / rate)
                 self.kept[term] = self._add(f"{term}_kept", kept, False)
+
         self.chosen = self._add("chosen", np.zeros(()), False)
         self.errors = self._add("errors", np.ones(self.candidates), False)
         left = np.arange(-(-self.candidates // LEFT))
@@ -89,7 +98,13 @@ class FactorTransforms(keras.layers.Layer):
         return tf.concat(parts, axis=-1)
 
     def spreads(self, term: str) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Returns means [R, U, D] of factors, differences, and spreads."""
+        """Returns how far the values of a factor are apart in a term.
+
+        Returns:
+            The mean over the values of a factor, [R, U, D], the difference of
+            each value from it, [R, U, D], and the spread, [R, U, 1]: the root
+            mean square of these differences.
+        """
         moves = tf.convert_to_tensor(self.moves[term])
         mean = tf.matmul(self.mean, moves)
         rest = moves - mean
@@ -98,16 +113,22 @@ class FactorTransforms(keras.layers.Layer):
         return mean, rest, spread * RATES.get(term, 1.0)
 
     def shrink(self, amount: tf.Tensor, is_over: tf.Tensor) -> None:
-        """Shrinks differences by an amount; prunes when that `is_over`."""
+        """Shrinks differences between the values of a factor.
+
+        Args:
+            amount: How far the spread shrinks, before `SHRINK`.
+            is_over: True after the last shrinking: what is pruned stays so.
+        """
         for term, moves in self.moves.items():
             mean, rest, spread = self.spreads(term)
             less = amount * SHRINK.get(term, 1.0)
             factor = tf.nn.relu(1.0 - less / tf.maximum(spread, 1e-9))
             kept = tf.convert_to_tensor(self.kept[term])
             is_used = tf.cast(
-                spread * factor > SPREAD.get(term, 0.01), kept.dtype
+                spread * factor > SPREAD.get(term, SMALLEST), kept.dtype
             )
             kept = tf.where(is_over, kept, is_used)
+
             self.kept[term].assign(kept)
             moves.assign(mean + rest * tf.where(is_over, kept, factor))
 
@@ -117,20 +138,22 @@ class FactorTransforms(keras.layers.Layer):
         kept = map(tf.convert_to_tensor, self.kept.values())
         return tf.add_n([tf.reduce_sum(k * share, axis=(1, 2)) for k in kept])
 
-    def measure(self) -> dict[str, dict[str, float]]:
+    def measure_factors(self) -> dict[str, dict[str, float]]:
         """Returns the spread of each term in use, by factor."""
         chosen = int(self.chosen.numpy())
-        spreads = {c: self.spreads(c)[2][chosen, :, 0] for c in self.moves}
-        found, start = {}, 0
+        spreads = {t: self.spreads(t)[2][chosen, :, 0] for t in self.moves}
+
+        factors: dict[str, dict[str, float]] = {}
+        unit = 0  # the first one of the factor
         for name, size, *_ in self.factors:
-            found[name] = {
-                term: float(spread[start])
-                for term, spread in spreads.items()
-                if self.kept[term][chosen, start, 0] > 0
-                and float(spread[start]) > SPREAD.get(term, 0.01)
-            }
-            start += size
-        return found
+            factors[name] = {}
+            for term, spread in spreads.items():
+                is_kept = self.kept[term][chosen, unit, 0] > 0
+                is_wide = float(spread[unit]) > SPREAD.get(term, SMALLEST)
+                if is_kept and is_wide:
+                    factors[name][term] = float(spread[unit])
+            unit += size
+        return factors
 
     def get_config(self) -> dict:
         return {

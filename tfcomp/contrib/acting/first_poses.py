@@ -22,6 +22,7 @@ MAX_MEASURED = 4096  # images with measured moments
 RAMPS = {"x": 0.7, "y": 0.7, "angle": 0.15, "size": 0.3}
 # Turns of a periodic factor, by candidate: either way, or, as for a hue, none.
 WAYS = (1, -1, 1, -1, 1, -1, 0, 0)
+FEW_WAYS = (0, 1, -1, 1)  # of fewer candidates
 NOISE = 0.02
 DISC = 0.61  # radius of the first template in half sides of its canvas
 FLOOR = 0.02  # deviations of moments that need no further factor
@@ -41,20 +42,31 @@ def find_starts(
     background: np.ndarray,
     terms: Sequence[str],
 ) -> dict[str, Start]:
-    """Returns first poses, by the center and the mass of training images."""
+    """Returns first poses, by the center and the mass of training images.
+
+    Args:
+        dataset: The dataset; only its training images are read.
+        encoding: The layer that encodes factors as units.
+        background: The background of each channel, [C].
+        terms: The pose terms that the decoder has.
+    """
     train = dataset.splits.train
     rows = choose_rows(len(train), MAX_MEASURED)
     images = dataset.render_training(rows)
-    codes = [np.asarray(x) for x in encoding.split(encoding(train[rows]))]
-    return {
-        term: fit_moment(codes, moment)
-        for term, moment in measure_moments(images, background).items()
-        if term in terms
-    }
+    codes = [np.asarray(code) for code in encoding.split(encoding(train[rows]))]
+
+    starts = {}
+    for term, moment in measure_moments(images, background).items():
+        if term in terms:
+            starts[term] = fit_moment(codes, moment)
+    return starts
 
 
 def find_background(dataset: Dataset) -> np.ndarray:
-    """Returns the ground of each channel, or the median of training images."""
+    """Returns the ground of each channel [C], or the median of training images.
+
+    Objects at random places leave the median of a pixel's color alone.
+    """
     colors = dataset.image_shape[2]
     if dataset.ground is not None:
         return np.full(colors, dataset.ground)
@@ -67,34 +79,60 @@ def find_background(dataset: Dataset) -> np.ndarray:
 def measure_moments(
     images: np.ndarray, background: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Returns center and log size of an equally large disc, each [n]."""
+    """Returns the center and the log size of a disc of the same mass.
+
+    Args:
+        images: Images [n, H, W, C].
+        background: The background of each channel, [C].
+
+    Returns:
+        `x`, `y` in halves of the shorter side from the middle of the image, and
+        `size`, each [n].
+    """
     drawn = np.abs(images - background).sum(axis=-1)
     drawn = drawn / max(drawn.max(), 1e-9)
     mass = np.maximum(drawn.sum(axis=(1, 2)), 1e-6)
-    side = min(drawn.shape[1:])
-    y, x = (
-        drawn.sum(axis=other) @ ((np.arange(n) + 0.5 - n / 2) * 2 / side) / mass
-        for n, other in ((drawn.shape[1], 2), (drawn.shape[2], 1))
-    )
+
+    rows, columns = drawn.shape[1:]
+    side = min(rows, columns)
+    x = drawn.sum(axis=1) @ _list_places(columns, side) / mass
+    y = drawn.sum(axis=2) @ _list_places(rows, side) / mass
+
     full = np.pi * (DISC * side / 2) ** 2  # pixels of a disc of size 1
-    return {"x": x, "y": y, "size": 0.5 * np.log(mass / full)}
+    size = 0.5 * np.log(mass / full)
+    return {"x": x, "y": y, "size": size}
+
+
+def _list_places(count: int, side: int) -> np.ndarray:
+    """Returns the middles of pixels along an axis; -1 to 1 is a `side`."""
+    return (np.arange(count) + 0.5 - count / 2) * 2 / side
 
 
 def fit_moment(codes: Sequence[np.ndarray], moment: np.ndarray) -> Start:
-    """Fits a moment [n] by the codes [n, V] of factors with the lowest BIC."""
-    count, mean = len(moment), float(moment.mean())
+    """Fits a moment by the subset of factors with the lowest BIC.
+
+    Args:
+        codes: The code of each factor, [n, V].
+        moment: A number for each image, [n].
+    """
+    count = len(moment)
+    mean = float(moment.mean())
     numbers = range(min(len(codes), MAX_FACTORS))
-    best, lowest = Start(0.0, np.zeros(0)), np.inf
+    best = Start(0.0, np.zeros(0))
+    lowest = np.inf
     for size in range(len(numbers) + 1):
         for subset in itertools.combinations(numbers, size):
             parts = [np.ones((count, 1)), *(codes[i] for i in subset)]
             table = np.concatenate(parts, axis=1)
             fit = np.linalg.lstsq(table, moment - mean, rcond=1e-6)
-            weights, rank = fit[0], int(fit[2])
+            weights = fit[0]
+            rank = int(fit[2])
+
             left = float(np.mean((table @ weights - moment + mean) ** 2))
             bits = count * np.log(left + FLOOR**2) + rank * np.log(count)
             if bits < lowest - 1e-9:
-                best, lowest = _center(codes, subset, weights, mean), bits
+                best = _center(codes, subset, weights, mean)
+                lowest = bits
     return best
 
 
@@ -104,14 +142,14 @@ def _center(
     weights: np.ndarray,
     mean: float,
 ) -> Start:
+    """Moves the mean over the values of each factor to the common pose."""
     ends = np.cumsum([codes[i].shape[1] for i in subset])[:-1]
     parts = dict(zip(subset, np.split(weights[1:], ends), strict=False))
-    means = (part.mean() for part in parts.values())
-    base = sum(means, mean + float(weights[0]))
-    moves = [
-        parts[i] - parts[i].mean() if i in parts else np.zeros(code.shape[1])
-        for i, code in enumerate(codes)
-    ]
+    base = mean + float(weights[0])
+    moves = [np.zeros(code.shape[1]) for code in codes]
+    for i, part in parts.items():
+        base = base + part.mean()
+        moves[i] = part - part.mean()
     return Start(base, np.concatenate(moves))
 
 
@@ -123,10 +161,23 @@ def draw_numbers(
     start: Start | None,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draws initial numbers of a term of R candidates: [R, 1, D], [R, U, D]."""
+    """Draws initial numbers of a term of R candidates.
+
+    Args:
+        term: One of `POSE_TERMS`.
+        depth: Numbers D of the term.
+        factors: Factors as `FactorTransforms` has them, with U values in all.
+        count: Number R of candidates.
+        start: A measured pose, if there is one.
+        rng: The random state.
+
+    Returns:
+        Common numbers [R, 1, D], and numbers of all values [R, U, D].
+    """
     units = sum(factor[1] for factor in factors)
     base = np.zeros((count, 1, depth))
     moves = NOISE * rng.normal(size=(count, units, depth))
+
     if term == "template":
         place = np.linspace(-1, 1, CANVAS) ** 2
         base = base + (3 - 8 * (place[:, None] + place)).ravel()
@@ -135,21 +186,28 @@ def draw_numbers(
     if term == "color":
         return base + 1.0, moves
     if start is not None:
-        base = base + start.base
-        return base, moves + start.moves[:, None]
+        return base + start.base, moves + start.moves[:, None]
+
     if term == "size":
         base = base + np.log(FIRST_SIZE)
-    ramps = []
-    for _, size, kind, *cycle in factors:
-        line = np.linspace(-1, 1, size) * (kind != "categorical")
-        slopes = rng.normal(size=(count, 1, 1))
-        ramp = RAMPS.get(term, 0.0) * slopes * line[:, None]
-        if (term, kind) == ("angle", "periodic"):
-            # More steps than values, if these leave a part of the period out.
-            steps = cycle[0] if cycle else size
-            turn = 2 * np.pi * np.arange(size) / steps
-            known = (0, 1, -1, 1) if count < len(WAYS) else WAYS
-            ways = rng.permutation(np.resize(known, count))[:, None, None]
-            ramp = np.where(ways == 0, ramp, ways * turn[:, None])
-        ramps.append(ramp)  # [R, V, 1]
+    ramps = [_draw_ramp(term, factor, count, rng) for factor in factors]
     return base, moves + np.concatenate(ramps, axis=1)
+
+
+def _draw_ramp(
+    term: str, factor: Sequence, count: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Draws a pose of the V values of a factor for R candidates, [R, V, 1]."""
+    _, size, kind, *cycle = factor
+    line = np.linspace(-1, 1, size) * (kind != "categorical")
+    slopes = rng.normal(size=(count, 1, 1))
+    ramp = RAMPS.get(term, 0.0) * slopes * line[:, None]
+    if term != "angle" or kind != "periodic":
+        return ramp
+
+    # More steps than values, if these leave a part of the period out.
+    steps = cycle[0] if cycle else size
+    turn = 2 * np.pi * np.arange(size) / steps
+    known = FEW_WAYS if count < len(WAYS) else WAYS
+    ways = rng.permutation(np.resize(known, count))[:, None, None]
+    return np.where(ways == 0, ramp, ways * turn[:, None])

@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config
+from tfcomp.contrib.acting import canvas
+from tfcomp.contrib.acting.transforms import RATES, SHRINK, FactorTransforms
 from tfcomp.datasets.batches import make_batches
-from tfcomp.models import MODELS, canvas
-from tfcomp.models.acting import measure_pose_terms
+from tfcomp.models import MODELS
 from tfcomp.models.config_checks import check_config
-from tfcomp.models.factor_transforms import RATES, SHRINK, FactorTransforms
 from tfcomp.models.stages import list_stages
 from tfcomp.training.fit import compile_model
+from tfcomp.training.monitor import measure_factors
 
 FLAGS = (
     "--flagfile=acting.flags --grid_size=8 --sprite_sizes=2,2,2,3,3 "
@@ -223,7 +225,7 @@ def test_all_kinds_of_data(flags: list[str], tmp_path: Path) -> None:
     image = model(points).numpy()
     assert image.shape == (7, *dataset.image_shape)
     assert np.isfinite(image).all() and 0 <= image.min() <= image.max() <= 1
-    assert set(measure_pose_terms(model)) == set(dataset.space.names)
+    assert set(measure_factors(model)) == set(dataset.space.names)
     assert {"stage_0", "image"} <= set(list_stages(model))
     model.save(tmp_path / "model.keras")
     again = keras.models.load_model(tmp_path / "model.keras")
@@ -241,11 +243,30 @@ def test_other_candidates_draw_nothing() -> None:
         model, _, _ = make()
         acts = next(x for x in model.layers if isinstance(x, FactorTransforms))
         acts.chosen.assign(float(chosen))
-        drawn, channels = model(grid), measure_pose_terms(model)
+        drawn, channels = model(grid), measure_factors(model)
         for part in (acts.base, acts.moves, acts.kept):
             for weight in part.values():
                 values = np.zeros(weight.shape, np.float32)
                 values[chosen] = weight[chosen]
                 weight.assign(values)
         np.testing.assert_array_equal(model(grid), drawn)
-        assert measure_pose_terms(model) == channels
+        assert measure_factors(model) == channels
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--encoding=bump", "--encoding must be one_hot"),
+        ("--precision=mixed_bfloat16", "--precision must be float"),
+        ("--l1_weight=0.1", "--l1_weight must be 0.0 for the model"),
+        ("--channels=x,x", "--channels must be all, or some of"),
+        ("--channels=x,color", "--channels must be all, or some"),
+        ("--groups=x+y", "--groups must name each factor once"),
+        ("--num_replicas=2", "--num_replicas must be at most 1"),
+    ],
+)
+def test_rules(flag: str, message: str) -> None:
+    flags = ["--flagfile=acting.flags", flag]
+    with pytest.raises(ConfigError, match=message):
+        check_config(parse_config(flags))
+    check_config(parse_config([*flags, "--model=mlp"]))

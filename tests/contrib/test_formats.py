@@ -1,4 +1,4 @@
-"""Exports: SavedModels, and other formats by their own runtimes."""
+"""Formats of `tfcomp export`, read by their own runtimes."""
 
 import dataclasses
 import importlib
@@ -8,7 +8,6 @@ import shutil
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import keras
@@ -16,17 +15,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.conftest import make_smoke_config
 from tfcomp import export
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import make_dataset
-from tfcomp.metrics.jacobians import compute_stage_jacobians
 from tfcomp.models.loading import LoadedRun, load_run
-from tfcomp.models.stages import make_model, make_stage_model
-from tfcomp.storage.output_folders import list_versions
 from tfcomp.training import formats
-from tfcomp.training.export import export_model
 from tfcomp.training.formats import FORMATS, write_format
 
 
@@ -37,7 +30,7 @@ def run(smoke_run: RunConfig) -> LoadedRun:
 
 def list_writable() -> list[str]:
     """The formats whose packages are installed."""
-    modules = {n: row.get("packages", {}) for n, row in FORMATS.items()}
+    modules = {n: FORMATS.get(n).load().packages for n in FORMATS.names()}
     if sys.version_info >= (3, 13):  # OpenVINO 2026.4 converts on 3.12
         del modules["openvino"]
     return [n for n in modules if all(map(find_spec, modules[n]))]
@@ -58,7 +51,7 @@ def exports(smoke_run: RunConfig, tmp_path_factory) -> Path:
     return folder / smoke_run.run_name
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", FORMATS.names())
 def test_runtimes_draw_as_the_network(
     run: LoadedRun, exports: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,7 +63,7 @@ def test_runtimes_draw_as_the_network(
         factors = np.random.default_rng(count).uniform(0, 11, (count, 2))
         factors = factors.astype(np.float32)  # between the grid points
         names = {"factors": factors}
-        exec(FORMATS[name]["call"], names)
+        exec(FORMATS.get(name).load().call, names)
         truth = run.model.predict(factors, verbose=0)
         np.testing.assert_allclose(names["image"], truth, atol=1e-5)
 
@@ -87,27 +80,14 @@ def test_a_renamed_run_replaces_no_export_of_another(
 
 def test_the_card_calls_all_formats_in_the_folder(exports: Path) -> None:
     card = (exports / "README.md").read_text()
-    assert all(FORMATS[name]["call"] in card for name in list_writable())
-
-
-def test_the_card_of_a_saved_model_calls_its_signatures(
-    smoke_run: RunConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    version = list_versions(smoke_run.export_path)[-1]
-    monkeypatch.chdir(version)
-    names: dict[str, Any] = {}
-    card = (version / "README.md").read_text()
-    for block in re.findall(r"```python\n(.*?)```", card, re.DOTALL):
-        exec(block, names)
-    assert names["image"].shape == (1, 12, 12, 1)
-    assert set(names["geometry"]) == set(names["stages"])
+    for name in list_writable():
+        assert FORMATS.get(name).load().call in card
 
 
 def test_unknown_formats_and_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    form = {"packages": {"no_such_module": "no-such-package"}}
-    monkeypatch.setitem(FORMATS, "odd", form)
-    with pytest.raises(ConfigError, match="pip install no-such-package"):
-        formats.check_formats(["keras", "odd"])
+    monkeypatch.setattr(formats, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match="pip install ai-edge-litert"):
+        formats.check_formats(["keras", "litert"])
     for names in (["onx"], []):
         with pytest.raises(ConfigError, match="--format must"):
             formats.check_formats(names)
@@ -164,42 +144,3 @@ def test_an_error_of_a_converter_is_one_line(
     monkeypatch.setattr(keras.Model, "export", fail)
     with pytest.raises(RunError, match=r"onnx: Keras cannot .*\(two\)$"):
         write_format(run, "onnx", tmp_path)
-
-
-@pytest.fixture(scope="module")
-def saved(smoke_run: RunConfig):
-    return tf.saved_model.load(list_versions(smoke_run.export_path)[-1])
-
-
-@pytest.mark.parametrize("name", ["serving_default", "activations", "geometry"])
-def test_signatures_take_their_columns_and_empty_batches(
-    saved: Any, name: str
-) -> None:
-    found = saved.signatures[name](factors=tf.zeros((0, 2)))
-    assert {len(value) for value in found.values()} == {0}
-    for width in (1, 3):
-        with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[n, 2\]"):
-            saved.signatures[name](factors=tf.zeros((4, width)))
-
-
-def test_geometry_is_semidefinite(smoke_run, saved, run) -> None:
-    grid = make_dataset(smoke_run).splits.grid
-    geometry = saved.signatures["geometry"](factors=grid)
-    jacobians = compute_stage_jacobians(make_stage_model(run.model), grid)
-    for stage, metric in geometry.items():
-        values = np.linalg.eigvalsh(metric.numpy().astype(np.float64))
-        assert values.min() >= -1e-6 * values.max()
-        slow = np.einsum("bki,bkj->bij", jacobians[stage], jacobians[stage])
-        np.testing.assert_allclose(metric, slow, rtol=1e-4, atol=1e-6)
-
-
-def test_versions_are_numbered_and_not_repeated(tmp_path: Path) -> None:
-    config = make_smoke_config(tmp_path, "--model=mlp", "--depth=1")
-    model = make_model(config, make_dataset(config), "float32")
-    changed = keras.models.clone_model(model)
-    versions = [
-        export_model(exported, tmp_path, compute_stage_jacobians)
-        for exported in (model, model, changed)
-    ]
-    assert [version.name for version in versions] == ["1", "1", "2"]
-    assert list_versions(tmp_path) == versions[1:]

@@ -2,7 +2,7 @@
 
 Every value of a factor f has a pose p_f = (x, y, angle, log size), a template
 T_f of logits on a small canvas, and, where images have several channels, a
-color c_f. These sum over the factors of an object (`factor_transforms`):
+color c_f. These sum over the factors of an object (`transforms`):
 
     p = p_0 + sum_f p_f,   T = T_0 + sum_f T_f,   c = sigmoid(c_0 + sum_f c_f)
 
@@ -10,86 +10,91 @@ The canvas is turned, scaled and then moved (`canvas`), its sigmoid is the share
 of a pixel that the object covers, and objects (`--groups`, from front to back)
 are laid over the background.
 
-Poses have many poor optima: initial ones are measured (`acting_starts`), and
-`--candidates` trainings run side by side (`tfcomp.models.acting`).
+Poses have many poor optima: initial ones are measured (`first_poses`), and
+`--candidates` trainings run side by side (`acting_model`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
+from tfcomp.contrib.acting import first_poses
+from tfcomp.contrib.acting.first_poses import POSE_TERMS
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import Factor, parse_groups
-from tfcomp.models import acting_starts, registry
+from tfcomp.models import registry
 from tfcomp.models.registry import MODELS, keras, layers
 
-_VERBS = {
-    "x": "moves along x",
-    "y": "moves along y",
-    "angle": "turns",
-    "size": "scales",
-    "template": "changes the template",
-    "color": "changes the color",
-}
 
-
-def _check_acting(config: RunConfig, dataset: Dataset) -> None:
+def check_acting(config: RunConfig, dataset: Dataset) -> None:
+    """Refuses settings that the acting decoder cannot take."""
     if config.training.num_replicas > 1:
         raise registry.refuse(config, "num_replicas", "must be at most 1")
+
     needed = {"encoding": "one_hot", "precision": "float32", "l1_weight": 0.0}
+    flags = config.to_flags()
     for flag, value in needed.items():
-        if config.to_flags()[flag] != value:
+        if flags[flag] != value:
             raise registry.refuse(config, flag, f"must be {value}")
+
     if config.model.groups:
         registry.check_groups(config, dataset)
-    parse_pose_terms(config.model.channels, dataset.image_shape[2])
+    parse_pose_terms(config.model.channels, colors=dataset.image_shape[2])
 
 
 def parse_pose_terms(spec: str, colors: int) -> tuple[str, ...]:
-    """Returns the terms of a spec, in order; ConfigError for invalid ones."""
-    # One channel has no color.
-    every = acting_starts.POSE_TERMS
-    possible = every if colors > 1 else every[:-1]
-    names = list(possible) if spec == "all" else spec.split(",")
-    if len({*names} & {*possible}) < len(names):
+    """Returns the terms that `--channels` names, in the order of `POSE_TERMS`.
+
+    Args:
+        spec: `all`, or terms separated by commas.
+        colors: Channels of an image; a single one has no term `color`.
+
+    Raises:
+        ConfigError: A term is unknown or named twice.
+    """
+    possible = [term for term in POSE_TERMS if term != "color" or colors > 1]
+    names = possible if spec == "all" else spec.split(",")
+    unique = set(names)
+    if len(unique) < len(names) or not unique <= set(possible):
         rule = f"must be all, or some of {', '.join(possible)}"
         raise ConfigError("channels", rule, spec)
-    return tuple(term for term in possible if term in names)
+    return tuple(term for term in possible if term in unique)
 
 
-def describe_pose_terms(factors: Mapping[str, Mapping[str, float]]) -> str:
-    """Describes factors, as `x moves along x; hue changes the color`."""
-    verbs = {
-        factor: " and ".join(_VERBS.get(term, term) for term in terms)
-        for factor, terms in factors.items()
-    }
-    return "; ".join(f"{f} {v or 'does nothing'}" for f, v in verbs.items())
+def list_background(dataset: Dataset) -> list[float]:
+    """Returns the background, which the network has as a constant."""
+    return first_poses.find_background(dataset).tolist()
 
 
-@MODELS.register("acting", check=_check_acting)
+@MODELS.register("acting", check=check_acting, constants=list_background)
 def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
     """Returns the decoder in which values of factors act on a template."""
-    from tfcomp.models.acting import ActingModel
-    from tfcomp.models.canvas import Draw
-    from tfcomp.models.factor_transforms import FactorTransforms
+    from tfcomp.contrib.acting.acting_model import ActingModel
+    from tfcomp.contrib.acting.canvas import Draw
+    from tfcomp.contrib.acting.transforms import FactorTransforms
 
-    model, training, space = config.model, config.training, dataset.space
+    model = config.model
+    training = config.training
+    space = dataset.space
     colors = dataset.image_shape[2]
     groups = parse_groups(model.groups or "+".join(space.names), space)
     terms = parse_pose_terms(model.channels, colors)
+
     factors = registry.make_input(dataset)
     encoding = registry.make_encoding(config, space)
     codes = encoding.split(encoding(factors))
-    background = acting_starts.find_background(dataset)
-    is_single, starts = len(groups) == 1, None
+
+    # Moments of an image tell the pose of its object if it has a single one.
+    is_single = len(groups) == 1
+    background = first_poses.find_background(dataset)
+    starts = None
     if is_single:
-        starts = acting_starts.find_starts(dataset, encoding, background, terms)
+        starts = first_poses.find_starts(dataset, encoding, background, terms)
+
     parts = []
     for number, group in enumerate(groups):
         code = layers.Concatenate(dtype="float32", name=f"units_{number}")
-        acts = FactorTransforms(
+        transforms = FactorTransforms(
             [_describe(space.factors[column]) for column in group],
             terms,
             model.candidates,
@@ -99,12 +104,20 @@ def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
             dtype="float32",
             name=f"acts_{number}",
         )
-        parts.append(acts(code([codes[column] for column in group])))
+        parts.append(transforms(code([codes[column] for column in group])))
+
     # White on gray could be gray: there, brightness is learned as a color.
     is_white = is_single and colors == 1 and dataset.ground is not None
-    shown = background.tolist(), is_white
-    draw = Draw(dataset.image_shape, *shown, dtype="float32", name="image")
-    acting = ActingModel(factors, draw(registry.stack_groups(parts, "stage_0")))
+    draw = Draw(
+        dataset.image_shape,
+        background.tolist(),
+        is_white,
+        dtype="float32",
+        name="image",
+    )
+    image = draw(registry.stack_groups(parts, "stage_0"))
+    acting = ActingModel(factors, image)
+
     passes = -(-len(dataset.splits.train) // training.batch_size)
     steps = training.epochs * (training.steps_per_epoch or passes)
     acting.plan(steps, model.shrink, model.channel_price)
@@ -112,7 +125,11 @@ def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
 
 
 def _describe(factor: Factor) -> list:
-    kind = "periodic" if factor.periodic else "ordered"
-    kind = "categorical" if factor.categorical else kind
+    """Returns a factor as `FactorTransforms` and saved models have it."""
+    kind = "ordered"
+    if factor.categorical:
+        kind = "categorical"
+    elif factor.periodic:
+        kind = "periodic"
     steps = [factor.cycle] if factor.cycle > factor.size else []
     return [factor.name, factor.size, kind, *steps]

@@ -12,7 +12,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.models.acting_starts import CANVAS, FIRST_SIZE
+from tfcomp.contrib.acting.first_poses import CANVAS, FIRST_SIZE
 
 FINE = 32  # pixels along a side, up to which an image has subpixels
 EMPTY = -12.0  # logit outside of a canvas
@@ -22,10 +22,13 @@ EMPTY = -12.0  # logit outside of a canvas
 def make_pixels(rows: int, columns: int, subpixels: int) -> np.ndarray:
     """Returns x and y of samples [n, 2]; the shorter side is -1 to 1."""
     side = min(rows, columns)
-    y, x = (
-        ((np.arange(n * subpixels) + 0.5) / subpixels - n / 2) * 2 / side
-        for n in (rows, columns)
-    )
+
+    def list_places(count: int) -> np.ndarray:
+        middles = (np.arange(count * subpixels) + 0.5) / subpixels
+        return (middles - count / 2) * 2 / side
+
+    x = list_places(columns)
+    y = list_places(rows)
     grid = np.stack(np.meshgrid(x, y), axis=-1)
     return grid.reshape(-1, 2).astype(np.float32)
 
@@ -42,8 +45,10 @@ def draw_shares(
     pixels = tf.constant(make_pixels(rows, columns, subpixels))
     x = pixels[:, 0] - pose[:, :1]  # [n, samples]
     y = pixels[:, 1] - pose[:, 1:2]
-    turn, small = pose[:, 2:3], tf.exp(-pose[:, 3:])
-    cos, sin = tf.cos(turn) * small, tf.sin(turn) * small
+    turn = pose[:, 2:3]
+    shrink = tf.exp(-pose[:, 3:])
+    cos = tf.cos(turn) * shrink
+    sin = tf.sin(turn) * shrink
     logits = sample(canvas, cos * x + sin * y, cos * y - sin * x)
     # Logits count pixels to an outline, so that edges of large objects are not
     # wider than edges of small ones.
@@ -56,6 +61,7 @@ def sample(canvas: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     """Reads canvases [n, K, K] at places [n, m], -1 to 1; else `EMPTY`."""
     side = canvas.shape[-1]
     padded = tf.pad(canvas - EMPTY, ((0, 0), (1, 2), (1, 2)))
+
     # The four neighbors of a place lie side by side: one lookup, and one sum
     # in its gradient.
     last = side + 2
@@ -63,18 +69,21 @@ def sample(canvas: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         padded[:, i : last + i, j : last + j] for i in (0, 1) for j in (0, 1)
     ]
     corners = tf.stack(neighbors, axis=-1)  # [n, K + 2, K + 2, 4]
+
     right, column = _split((x + 1) * ((side - 1) / 2) + 1, side)
     up, row = _split((y + 1) * ((side - 1) / 2) + 1, side)
     start = tf.range(tf.shape(canvas)[0])[:, None] * last**2
     place = start + row * last + column
-    found = tf.gather(tf.reshape(corners, (-1, 4)), place)
-    weights = tf.stack(
-        [v * h for v in (1 - up, up) for h in (1 - right, right)], axis=-1
-    )
-    return tf.reduce_sum(found * weights, axis=-1) + EMPTY
+    logits = tf.gather(tf.reshape(corners, (-1, 4)), place)
+
+    # A tensor for 1 - right would change the last bits of gradients.
+    down = 1 - up
+    weights = [down * (1 - right), down * right, up * (1 - right), up * right]
+    return tf.reduce_sum(logits * tf.stack(weights, axis=-1), axis=-1) + EMPTY
 
 
 def _split(place: tf.Tensor, side: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns the part behind the comma, and the cell in a padded canvas."""
     place = tf.clip_by_value(place, 0.0, side + 1.0)
     whole = tf.floor(place)
     return place - tf.stop_gradient(whole), tf.cast(whole, tf.int32)
@@ -116,7 +125,8 @@ class Draw(keras.layers.Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.image_shape = tuple(image_shape)
-        self.background, self.is_white = list(background), is_white
+        self.background = list(background)
+        self.is_white = is_white
 
     def call(
         self, inputs: tf.Tensor, subpixels: int | None = None
@@ -124,13 +134,16 @@ class Draw(keras.layers.Layer):
         rows, columns, colors = self.image_shape
         groups, depth = inputs.shape[1:]
         flat = tf.reshape(inputs, (-1, depth))
+        if subpixels is None:
+            subpixels = 2 if max(rows, columns) <= FINE else 1
         shares = draw_shares(
             flat[:, :4],
             tf.reshape(flat[:, 4 + colors :], (-1, CANVAS, CANVAS)),
             (rows, columns),
-            subpixels or (2 if max(rows, columns) <= FINE else 1),
+            subpixels,
         )
         shares = tf.reshape(shares, (-1, groups, rows, columns))
+
         background = tf.constant(self.background, tf.float32)
         shown = tf.sigmoid(inputs[:, :, 4 : 4 + colors])
         if self.is_white:

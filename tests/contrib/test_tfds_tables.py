@@ -10,7 +10,8 @@ import pytest
 
 from tests.datasets.own_tables import CLASSES, IMAGES, NAMES, SIZES, load
 from tfcomp.datasets.table_checks import TableError
-from tfcomp.datasets.tfds_tables import check_features, read_tfds
+from tfcomp.datasets.tables import read_table
+from tfcomp.datasets.tfds_features import check_features
 
 GOOD = "tensorflow_datasets.core.features.image_feature.Image"
 EVIL = "evil_features.Image"
@@ -56,7 +57,7 @@ def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_classes_of_others(features: dict, evil: Path, tmp_path: Path) -> None:
     write(tmp_path / "data" / "ex" / "1.0.0", features)
     with pytest.raises(TableError, match="classes of tensorflow_datasets"):
-        read_tfds("ex", str(tmp_path / "data"))
+        read_table("tfds:ex", str(tmp_path / "data"))
     assert not evil.exists()
 
 
@@ -99,7 +100,7 @@ def test_small_norb(tmp_path: Path) -> None:
     columns |= {"image": images, "image2": images[::-1]}
     columns |= {"id": np.array([f"train_{i}" for i in range(80)])}
     store("smallnorb", tmp_path, features, columns)
-    table = read_tfds("smallnorb", str(tmp_path))
+    table = read_table("tfds:smallnorb", str(tmp_path))
     assert table.space.names == (*names,)
     assert table.space["instance"].names == ("4", "6")
     assert table.space["azimuth"].describe(340) == "340"

@@ -7,9 +7,9 @@ import pytest
 
 from tfcomp import load_run
 from tfcomp.config.run_flags import parse_config
-from tfcomp.models import acting_starts
-from tfcomp.models.acting_starts import draw_numbers, fit_moment
-from tfcomp.models.canvas import FIRST_SIZE
+from tfcomp.contrib.acting import first_poses
+from tfcomp.contrib.acting.canvas import FIRST_SIZE
+from tfcomp.contrib.acting.first_poses import draw_numbers, fit_moment
 from tfcomp.train import train_run
 
 
@@ -48,12 +48,12 @@ def draw_disc(x: float, y: float, radius: float) -> np.ndarray:
 
 def test_moments_are_the_middle_and_the_size_of_a_disc() -> None:
     images = np.stack([draw_disc(15, 10, 4), draw_disc(20, 6, 2)])
-    found = acting_starts.measure_moments(images, np.ones(1))
+    found = first_poses.measure_moments(images, np.ones(1))
     # In halves of the shorter side, from the middle of the image.
     np.testing.assert_allclose(found["x"], [0, 0.5], atol=0.01)
     np.testing.assert_allclose(found["y"], [0, -0.4], atol=0.01)
     # A first template at this size covers as much.
-    radii = acting_starts.DISC * np.exp(found["size"]) * 10
+    radii = first_poses.DISC * np.exp(found["size"]) * 10
     np.testing.assert_allclose(radii, [4, 2], rtol=0.03)
 
 
