@@ -114,7 +114,12 @@ class Factor:
         """Returns the name of a value, or a number that a region accepts."""
         if self.names:
             return self.names[int(self.to_index(np.array(value)))]
-        return f"{value:.{self._digits}g}"
+        index = self.find_value(value)
+        for digits in range(4, 9):
+            text = f"{value:.{digits}g}"
+            if self.find_value(float(text)) == index:
+                return text
+        return f"{value:.9g}"  # which tells apart all numbers of 32 bits
 
     def describe_period(self) -> str:
         """Describes which value equals the first one, as `360 = 0 degrees`."""
@@ -138,16 +143,6 @@ class Factor:
         magnitude = np.floor(np.log10(np.maximum(np.abs(values), 1e-300)))
         half_digit = 0.5001 * 10 ** (magnitude - 3)
         return np.clip(half_digit, 1e-3 * gap, 1e-2 * gap)
-
-    @cached_property
-    def _digits(self) -> int:
-        """Number of significant digits, at least 4, that identify a value."""
-        values = self.values().tolist()
-        for digits in range(4, 9):
-            rounded = np.array([float(f"{v:.{digits}g}") for v in values])
-            if (np.abs(rounded - values) <= self._tolerances).all():
-                return digits
-        return 9  # which tell apart all numbers of 32 bits
 
     @cached_property
     def named(self) -> np.ndarray:

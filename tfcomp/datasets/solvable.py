@@ -131,9 +131,7 @@ def measure_noise(
         The variance in units of an image's, [n]; None for a large design.
     """
     table = np.concatenate([train, points])
-    if math.comb(table.shape[1], order) > MAX_COLUMNS:
-        return None
-    codes, num_columns = number_effects(table, order)
+    codes, num_columns = _number_few_effects(table, order)
     if num_columns > MAX_COLUMNS:
         return None
 
@@ -145,6 +143,16 @@ def measure_noise(
     for first, second in itertools.product(codes.T, repeat=2):
         variance += inverse[first, second]
     return variance
+
+
+def _number_few_effects(
+    table: np.ndarray, order: int
+) -> tuple[np.ndarray, int]:
+    """Numbers effects, unless even the groups of factors are too many."""
+    num_groups = math.comb(table.shape[1], order)
+    if num_groups > MAX_COLUMNS:
+        return np.empty((len(table), 0), int), num_groups
+    return number_effects(table, order)
 
 
 def explain_training(dataset: Dataset) -> dict[str, float]:
@@ -219,9 +227,7 @@ def explain_images(
     Returns:
         None for a large design, or if the others leave most images open.
     """
-    if math.comb(train.shape[1], order) > MAX_COLUMNS:
-        return None
-    codes, num_columns = number_effects(train, order)
+    codes, num_columns = _number_few_effects(train, order)
     if num_columns > MAX_COLUMNS:
         return None
 
