@@ -31,11 +31,21 @@ def make_batches(
     first_step: int = 0,
     num_steps: int | None = None,
 ) -> tf.data.Dataset:
-    """Batches of (factors [B, F], images [B, *image_shape]), with noise."""
+    """Makes batches of factors [B, F] and images [B, *image_shape].
+
+    Args:
+        dataset: Has the training table, the renderer and the noise.
+        batch_size: Examples of a batch, B.
+        seed: The seed of the run, which shuffles.
+        first_step: The number of batches that are left out, where a run goes
+            on.
+        num_steps: The number of batches; by default they do not end.
+    """
     table = tf.constant(dataset.splits.train)
     num_bytes = 4 * len(table) * math.prod(dataset.image_shape)
-    is_stored = num_bytes <= MAX_STORED
-    stored = tf.constant(_render_all(dataset)) if is_stored else None
+    stored = None
+    if num_bytes <= MAX_STORED:
+        stored = tf.constant(_render_all(dataset))
 
     def make_batch(rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         factors = tf.gather(table, rows)
@@ -48,9 +58,9 @@ def make_batches(
             images = dataset.render(factors)
         return factors, _add_noise(images, rows, dataset.noise)
 
-    rows = make_row_batches(dataset, batch_size, seed, first_step, num_steps)
     if stored is not None:  # a renderer of users may need it
         make_batch = skip_autograph(make_batch)
+    rows = make_row_batches(dataset, batch_size, seed, first_step, num_steps)
     batches = rows.map(make_batch, num_parallel_calls=1, deterministic=True)
     return batches.prefetch(4)
 
@@ -63,15 +73,20 @@ def make_row_batches(
     num_steps: int | None = None,
     together: int = 1,
 ) -> tf.data.Dataset:
-    """Batches of rows [B] of the training table, or [K B] of K steps each."""
-    shown, size = _list_shown(dataset), batch_size * together
+    """Makes batches of rows of the training table, as `make_batches` does.
+
+    With `together` K, an element has the rows of K steps, [K B].
+    """
+    pass_rows = _list_rows(dataset)
+    size = batch_size * together
     end = tf.int64.max - size
     if num_steps is not None:
         end = (first_step + num_steps) * batch_size
 
     def choose(first: tf.Tensor) -> tf.Tensor:
         numbers = first + tf.range(size, dtype=tf.int64)
-        return tf.gather(shown, shuffle_numbers(numbers, len(shown), seed))
+        places = shuffle_numbers(numbers, len(pass_rows), seed)
+        return tf.gather(pass_rows, places)
 
     starts = tf.data.Dataset.range(first_step * batch_size, end, size)
     rows = starts.map(
@@ -105,8 +120,8 @@ def _add_noise(images: tf.Tensor, rows: tf.Tensor, noise: float) -> tf.Tensor:
         # The seed 0 is independent of the seed of a run.
         return tf.random.stateless_normal(images.shape[1:], [0, row])
 
-    drawn = tf.map_fn(draw, rows, fn_output_signature=tf.float32)
-    return images + noise * drawn
+    normal = tf.map_fn(draw, rows, fn_output_signature=tf.float32)
+    return images + noise * normal
 
 
 def shuffle_numbers(numbers: tf.Tensor, size: int, seed: int) -> tf.Tensor:
@@ -124,8 +139,8 @@ def shuffle_numbers(numbers: tf.Tensor, size: int, seed: int) -> tf.Tensor:
     )
 
 
-def _list_shown(dataset: Dataset) -> np.ndarray:
-    """Returns the training rows of a pass, some of them repeatedly."""
+def _list_rows(dataset: Dataset) -> np.ndarray:
+    """Lists the training rows of a pass, some of them repeatedly."""
     if dataset.weights is not None:
         return repeat_rows(dataset.weights)
     if dataset.balance:

@@ -31,39 +31,59 @@ ROWS = 512  # combinations that are added at a time
 
 @dataclass(frozen=True)
 class Certificate:
-    """Combinations that training determines at an order."""
+    """What training determines at an order.
 
-    certified: np.ndarray  # mask of all combinations, [n]
-    images: np.ndarray  # rows of the fewest more with which all are determined
+    Attributes:
+        certified: Mask of the combinations that are determined, [n].
+        images: Rows of the fewest further combinations with which all are
+            determined.
+    """
+
+    certified: np.ndarray
+    images: np.ndarray
 
 
 def certify(
     train: np.ndarray, every: np.ndarray, order: int
 ) -> Certificate | None:
-    """Returns the certificate of the rows of `every`; None if too many.
+    """Finds the combinations that training determines.
 
-    Both tables are classes, int [n, F]; an absent factor (-1) is a value.
+    Args:
+        train: Classes of the training combinations, int [t, F]. An absent
+            factor, -1, counts as a value.
+        every: Classes of the combinations that are judged, int [n, F].
+        order: The number of factors that may interact, at least 1.
+
+    Returns:
+        None if the design has too many columns.
     """
     points = np.concatenate([train, every])
     points = points[:, np.ptp(points, axis=0) > 0]
-    if order >= points.shape[1]:  # only known combinations are determined
-        rows = number_rows(points)
-        certified = np.isin(rows[len(train) :], rows[: len(train)])
-        first = np.unique(rows[len(train) :], return_index=True)[1]
-        return Certificate(certified, first[~certified[first]])
+    if order >= points.shape[1]:
+        return _certify_known(points, len(train))
+
     points -= points.min(axis=0)
     sizes = points.max(axis=0) + 1
     if exceeds_columns(sizes.tolist(), order, MAX_COLUMNS):
         return None
-    codes, count = number_effects(points, order)
-    null = _find_null(codes[: len(train)], count)
-    asked = codes[len(train) :]
-    certified = ~_leave(asked, null)
-    return Certificate(certified, _complete(asked, null))
+    codes, num_columns = number_effects(points, order)
+    train_codes, codes = np.split(codes, [len(train)])
+    null = _find_null(train_codes, num_columns)
+    return Certificate(
+        certified=~_is_open(codes, null), images=_complete(codes, null)
+    )
+
+
+def _certify_known(points: np.ndarray, num_train: int) -> Certificate:
+    """Certifies training combinations alone: all factors may interact."""
+    train, rows = np.split(number_rows(points), [num_train])
+    certified = np.isin(rows, train)
+    _, first = np.unique(rows, return_index=True)
+    return Certificate(certified, images=first[~certified[first]])
 
 
 def exceeds_columns(sizes: Sequence[int], order: int, most: int) -> bool:
-    """Returns True if a design may have more than `most` columns.
+    """Tells whether a design may have more than `most` columns.
 
     It stops counting there: 312 factors have five million triples.
     """
@@ -76,51 +96,66 @@ def exceeds_columns(sizes: Sequence[int], order: int, most: int) -> bool:
 
 
 def number_effects(table: np.ndarray, order: int) -> tuple[np.ndarray, int]:
-    """Returns columns of effects of `order` factors, [n, S]; -1 if absent."""
-    factors = table.shape[1]
-    most = min(order, factors)
-    columns, count = [], 0
-    # Of fewer factors where some factor is absent.
-    for size in range(1 if (table < 0).any() else most, most + 1):
-        for subset in itertools.combinations(range(factors), size):
+    """Numbers the effects of `order` factors, the columns of the design.
+
+    Where a factor can be absent, there are effects of fewer factors, too.
+
+    Args:
+        table: Classes, int [n, F]; -1 where a factor is absent.
+        order: The number of factors that interact.
+
+    Returns:
+        The columns in which a row of the design has a 1, int [n, S], -1 if a
+        factor is absent; and the number of columns.
+    """
+    num_factors = table.shape[1]
+    largest = min(order, num_factors)
+    smallest = 1 if (table < 0).any() else largest
+
+    columns = []
+    num_columns = 0
+    for size in range(smallest, largest + 1):
+        for subset in itertools.combinations(range(num_factors), size):
             part = table[:, subset]
             shape = part.max(axis=0, initial=0) + 1
             is_absent = (part < 0).any(axis=1)
-            place = number(np.ravel_multi_index(np.maximum(part, 0).T, shape))
-            columns.append(np.where(is_absent, -1, place + count))
-            count += int(place.max(initial=-1)) + 1
-    return np.stack(columns, axis=1), count
+            flat = np.ravel_multi_index(np.maximum(part, 0).T, shape)
+            places = number(flat)
+            columns.append(np.where(is_absent, -1, places + num_columns))
+            num_columns += int(places.max(initial=-1)) + 1
+    return np.stack(columns, axis=1), num_columns
 
 
-def make_products(codes: np.ndarray, count: int) -> np.ndarray:
-    """Returns the normal equations of one-hot rows, [columns, columns]."""
+def make_products(codes: np.ndarray, num_columns: int) -> np.ndarray:
+    """Makes the normal equations of one-hot rows, [columns, columns]."""
     from scipy import sparse
 
     rows, subsets = np.nonzero(codes >= 0)
-    ones = np.ones(len(rows)), (rows, codes[rows, subsets])
-    design = sparse.csr_array(ones, shape=(len(codes), count))
+    entries = np.ones(len(rows)), (rows, codes[rows, subsets])
+    design = sparse.csr_array(entries, shape=(len(codes), num_columns))
     return (design.T @ design).toarray()
 
 
-def _find_null(codes: np.ndarray, count: int) -> np.ndarray:
-    """Returns an orthonormal basis of the null space, [columns, d]."""
+def _find_null(codes: np.ndarray, num_columns: int) -> np.ndarray:
+    """Finds an orthonormal basis of the null space, [columns, d]."""
     from scipy.linalg import lapack, solve_triangular
 
-    products = make_products(codes, count)
+    products = make_products(codes, num_columns)
     scales = 1 / np.sqrt(np.maximum(products.diagonal(), 1))
     scaled = scales * products * scales[:, None]
     lower, pivots, rank, _ = lapack.dpstrf(scaled, tol=RANK, lower=1)
-    known, free = np.split(pivots - 1, [rank])
-    null = np.zeros((count, len(free)))
+    determined, free = np.split(pivots - 1, [rank])
+
+    null = np.zeros((num_columns, len(free)))
     null[free] = np.eye(len(free))
-    null[known] = -solve_triangular(
+    null[determined] = -solve_triangular(
         lower[:rank, :rank], lower[rank:, :rank].T, trans=1, lower=True
     )
     return np.linalg.qr(scales[:, None] * null)[0]
 
 
-def _leave(codes: np.ndarray, null: np.ndarray) -> np.ndarray:
-    """Returns rows [n] that are not in the row space."""
+def _is_open(codes: np.ndarray, null: np.ndarray) -> np.ndarray:
+    """Marks rows [n] that are not in the row space."""
     rng = np.random.default_rng(0)
     vectors = null @ rng.normal(size=(null.shape[1], TESTS))
     totals = np.sum([vectors[column] for column in codes.T], axis=0)
@@ -128,17 +163,21 @@ def _leave(codes: np.ndarray, null: np.ndarray) -> np.ndarray:
 
 
 def _complete(codes: np.ndarray, null: np.ndarray) -> np.ndarray:
-    """Returns the fewest rows that complete the row space."""
+    """Chooses the fewest rows that complete the row space."""
     from scipy.linalg import qr
 
-    rng, images = np.random.default_rng(1), [np.empty(0, int)]
-    while (rows := np.flatnonzero(_leave(codes, null))).size:
+    rng = np.random.default_rng(1)
+    images = [np.empty(0, int)]
+    while True:
+        rows = np.flatnonzero(_is_open(codes, null))
+        if not rows.size:
+            return np.concatenate(images)
         if len(rows) > ROWS:
             rows = np.sort(rng.choice(rows, ROWS, replace=False))
+
         block = np.sum([null[c] for c in codes[rows].T], axis=0)  # [rows, d]
         basis, upper, pivots = qr(block.T, mode="economic", pivoting=True)
         sizes = np.abs(upper.diagonal())
         basis = basis[:, sizes > RANK * sizes[0]]
         images.append(rows[pivots[: basis.shape[1]]])
         null = null - (null @ basis) @ basis.T
-    return np.concatenate(images)

@@ -22,41 +22,58 @@ from tfcomp.datasets.factors import (
 from tfcomp.datasets.splits import Splits
 
 Render = Callable[[np.ndarray], Iterable[np.ndarray]]
+# Groups of values of a factor, an array each, by the factor's name.
 Aliases = dict[str, list[np.ndarray]]
 
 
 @dataclass(frozen=True)
 class Copies:
-    """Equal images of a split."""
+    """Equal images of a split.
 
-    is_copy: np.ndarray  # of all combinations: held out, has a training image
-    # The entry of `metrics.json`, empty without equal images. `num_repeated`
-    # training combinations have the image of another one; `partial_aliases`
-    # are values, but `aliases`, with equal images somewhere.
+    Attributes:
+        is_copy: Mask of all combinations, [n]: held out, although training has
+            an equal image.
+        summary: The entry `copies` of `metrics.json`, empty without equal
+            images. `num_repeated` counts training combinations whose image
+            another one has, too; `partial_aliases` are values with equal
+            images in some places only.
+        aliases: Values with equal training images wherever all other factors
+            are equal, by factor.
+    """
+
+    is_copy: np.ndarray
     summary: dict[str, Any]
-    # Values with equal training images wherever all other factors are equal.
     aliases: Mapping[str, list[np.ndarray]] = field(default_factory=dict)
 
 
 def find_copies(render: Render, space: FactorSpace, splits: Splits) -> Copies:
-    """Compares all held-out and training images, by hashes of their pixels."""
-    every = splits.all
-    distinct = np.unique(number_rows(splits.train), return_index=True)[1]
-    train, is_copy = splits.train[distinct], every.is_ood.copy()
-    compared = np.concatenate([train, every.factors[is_copy]])
-    images = _number_images(render, compared)
-    images, held_out = images[: len(train)], images[len(train) :]
-    is_copy[is_copy] = np.isin(held_out, images)
-    is_repeated = np.bincount(images)[images] > 1
+    """Compares all held-out and training images, by hashes of their pixels.
+
+    Args:
+        render: From factor values [n, F] to parts of the n images, in order.
+        space: The factors.
+        splits: Training examples, and all combinations that exist.
+    """
+    is_ood = splits.all.is_ood
+    _, first = np.unique(number_rows(splits.train), return_index=True)
+    train = splits.train[first]
+    held_out = splits.all.factors[is_ood]
+
+    images = _number_images(render, np.concatenate([train, held_out]))
+    train_images, held_out_images = np.split(images, [len(train)])
+    is_copy = is_ood.copy()
+    is_copy[is_ood] = np.isin(held_out_images, train_images)
+    is_repeated = np.bincount(train_images)[train_images] > 1
     if not is_copy.any() and not is_repeated.any():
-        return Copies(is_copy, {})
-    aliases, partial = _list_aliases(space, train, images)
+        return Copies(is_copy, summary={})
+
+    aliases, partial_aliases = _list_aliases(space, train, train_images)
     summary = {
         "num_copies": int(is_copy.sum()),
-        "num_held_out": int(every.is_ood.sum()),
+        "num_held_out": int(is_ood.sum()),
         "num_repeated": int(is_repeated.sum()),
         "aliases": _name_values(space, aliases),
-        "partial_aliases": _name_values(space, partial),
+        "partial_aliases": _name_values(space, partial_aliases),
     }
     return Copies(is_copy, summary, aliases)
 
@@ -65,12 +82,12 @@ def _number_images(render: Render, table: np.ndarray) -> np.ndarray:
     """Returns equal numbers for equal images, [n], by hashes of 64 bits."""
     hashes: list[int] = []
     for images in render(table):
-        # Adding 1 rounds away the last bits of pixels near 0.
         for image in images:
-            shown = image.astype(np.float32) + np.float32(1)
-            if shown.ndim == 4:  # all of a combination, in any order
-                shown = np.unique(shown, axis=0)
-            digest = hashlib.blake2b(shown.data, digest_size=8).digest()
+            # Adding 1 rounds away the last bits of pixels near 0.
+            pixels = image.astype(np.float32) + np.float32(1)
+            if pixels.ndim == 4:  # all images of a combination, in any order
+                pixels = np.unique(pixels, axis=0)
+            digest = hashlib.blake2b(pixels.data, digest_size=8).digest()
             hashes.append(int.from_bytes(digest, "little"))
     return number(np.array(hashes, np.uint64))
 
@@ -78,32 +95,67 @@ def _number_images(render: Render, table: np.ndarray) -> np.ndarray:
 def _list_aliases(
     space: FactorSpace, train: np.ndarray, images: np.ndarray
 ) -> tuple[Aliases, Aliases]:
-    """Returns `aliases` and `partial_aliases` from the numbers of images."""
+    """Returns `aliases` and `partial_aliases`.
+
+    Args:
+        space: The factors.
+        train: Distinct training combinations, [n, F].
+        images: Equal numbers for equal images, [n].
+    """
     aliases: Aliases = {}
-    partial: Aliases = {}
+    partial_aliases: Aliases = {}
     places = number_columns(train)
-    for place, factor in enumerate(space):
-        context = number(make_keys(np.delete(places, place, axis=1)))
-        same = number_rows(np.stack([context, images], axis=1))
-        is_equal = np.bincount(same)[same] > 1
-        values = np.unique(train[is_equal, place])
-        rows = np.isin(train[:, place], values)
-        if not rows.any():
-            continue
-        levels = np.searchsorted(values, train[rows, place])
-        equal = _count_pairs(same[rows], levels)
-        is_apart = _count_pairs(context[rows], levels) > equal
-        groups = _connect((equal > 0) & ~is_apart)
-        groups = [g for g in groups if not is_apart[np.ix_(g, g)].any()]
-        others = [g for g in _connect(equal > 0) if g not in groups]
-        for named, found in ((aliases, groups), (partial, others)):
-            if found:
-                named[factor.name] = [values[group] for group in found]
-    return aliases, partial
+    for column, factor in enumerate(space):
+        context = number(make_keys(np.delete(places, column, axis=1)))
+        groups, partial_groups = _group_values(
+            values=train[:, column], context=context, images=images
+        )
+        if groups:
+            aliases[factor.name] = groups
+        if partial_groups:
+            partial_aliases[factor.name] = partial_groups
+    return aliases, partial_aliases
+
+
+def _group_values(
+    values: np.ndarray, context: np.ndarray, images: np.ndarray
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Groups the values of one factor by equal images.
+
+    Args:
+        values: The value in each training combination, [n].
+        context: Equal numbers where all other factors are equal, [n].
+        images: Equal numbers for equal images, [n].
+
+    Returns:
+        Groups whose images are equal in all contexts that have both values,
+        and groups whose images are equal in some.
+    """
+    context_images = number_rows(np.stack([context, images], axis=1))
+    is_equal = np.bincount(context_images)[context_images] > 1
+    levels = np.unique(values[is_equal])
+    rows = np.isin(values, levels)
+    if not rows.any():
+        return [], []
+
+    places = np.searchsorted(levels, values[rows])
+    num_equal = _count_pairs(context_images[rows], places)
+    num_shared = _count_pairs(context[rows], places)
+    is_apart = num_shared > num_equal
+
+    groups = []
+    for group in _connect((num_equal > 0) & ~is_apart):
+        if not is_apart[np.ix_(group, group)].any():
+            groups.append(group)
+    partial_groups = [g for g in _connect(num_equal > 0) if g not in groups]
+    return (
+        [levels[group] for group in groups],
+        [levels[group] for group in partial_groups],
+    )
 
 
 def _count_pairs(groups: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """Returns the number of groups that contain both levels, [V, V]."""
+    """Counts the groups that contain both levels, [V, V]."""
     from scipy import sparse
 
     ones = np.ones(len(levels), np.int64)
@@ -111,17 +163,19 @@ def _count_pairs(groups: np.ndarray, levels: np.ndarray) -> np.ndarray:
     return (table.T @ table).toarray()
 
 
-def _connect(related: np.ndarray) -> list[list[int]]:
-    """Returns the connected levels, of more than one each."""
+def _connect(is_related: np.ndarray) -> list[list[int]]:
+    """Returns the groups of connected levels that have two or more."""
     from scipy.sparse import csgraph
 
-    count, labels = csgraph.connected_components(related, directed=False)
+    count, labels = csgraph.connected_components(is_related, directed=False)
     groups = [np.flatnonzero(labels == n).tolist() for n in range(count)]
     return [group for group in groups if len(group) > 1]
 
 
 def _name_values(space: FactorSpace, aliases: Aliases) -> dict[str, list[str]]:
-    return {
-        name: [" = ".join(map(space[name].describe, g)) for g in groups]
-        for name, groups in aliases.items()
-    }
+    """Returns the groups in words, as `0 = 180`."""
+    named: dict[str, list[str]] = {}
+    for name, groups in aliases.items():
+        describe = space[name].describe
+        named[name] = [" = ".join(map(describe, group)) for group in groups]
+    return named

@@ -91,14 +91,19 @@ class Dataset:
 
     def __post_init__(self) -> None:
         if self.has_position is None:
-            sides = zip(self.space, self.image_shape[1::-1], strict=False)
-            is_place = self.space.names == ("x", "y") and all(
-                f.unit in ("", "px")
-                and not (f.periodic or f.categorical)
-                and 0 <= f.low < f.high < side
-                for f, side in sides
-            )
-            object.__setattr__(self, "has_position", is_place)
+            object.__setattr__(self, "has_position", self._find_position())
+
+    def _find_position(self) -> bool:
+        """Tells whether the factors are a position in pixels."""
+        if self.space.names != ("x", "y"):
+            return False
+        height, width, _ = self.image_shape
+        for factor, side in zip(self.space, (width, height), strict=True):
+            is_distance = not (factor.periodic or factor.categorical)
+            is_inside = 0 <= factor.low and factor.high < side
+            if factor.unit not in ("", "px") or not (is_distance and is_inside):
+                return False
+        return True
 
     @cached_property
     def ground(self) -> float | None:
@@ -131,8 +136,9 @@ class Dataset:
     @property
     def reference_name(self) -> str:
         """The reference within a sentence."""
-        blank, mean = "a blank image", "the mean training image"
-        return blank if self.has_background else mean
+        if self.has_background:
+            return "a blank image"
+        return "the mean training image"
 
     @property
     def reference_label(self) -> str:
@@ -162,23 +168,27 @@ class Dataset:
         """Mask of ID combinations, [*sizes]; None for a large space."""
         if not self.is_mapped:
             return None
-        every = self.splits.all
-        return grid_maps.spread(self.space, every.factors, ~every.is_ood, False)
+        points = self.splits.all
+        return grid_maps.spread(
+            self.space, points.factors, values=~points.is_ood, empty=False
+        )
 
     @property
     def held_out(self) -> np.ndarray:
         """Mask of held-out combinations, [*sizes], where `is_mapped`."""
-        every = self.splits.all
-        return grid_maps.spread(self.space, every.factors, every.is_ood, False)
+        points = self.splits.all
+        return grid_maps.spread(
+            self.space, points.factors, values=points.is_ood, empty=False
+        )
 
     @cached_property
     def planes(self) -> list[grid_maps.Plane]:
         """Planes for maps; none without two ordered factors or if large."""
         if not self.is_mapped:
             return []
-        every = self.splits.all
-        index = self.space.to_index(every.factors)
-        return grid_maps.list_planes(self.space.factors, index, every.is_ood)
+        points = self.splits.all
+        index = self.space.to_index(points.factors)
+        return grid_maps.list_planes(self.space.factors, index, points.is_ood)
 
     @cached_property
     def vertical(self) -> dict[str, int]:
@@ -188,32 +198,42 @@ class Dataset:
         of all, has to correlate with the factor by more than 1/2.
         """
         up = 1 if self.first_row == "bottom" else -1
+        if self.has_position:
+            return {"y": up}
         # A vector has a picture of its item, or none.
         render = self.render if self.is_pixels else vars(self)["pictures"]
-        if self.has_position or render is None:
-            return {"y": up} if self.has_position else {}
-        every = self.splits.all.factors
-        points = every[choose_rows(len(every), MAX_VERTICAL)]
+        if render is None:
+            return {}
+
+        points = self.splits.all.factors
+        points = points[choose_rows(len(points), MAX_VERTICAL)]
         images = self.render_array(points, render)
         mass = np.abs(images - np.median(images, axis=0)).sum(axis=(2, 3))
         with np.errstate(all="ignore"):  # NaN for constant values
-            weights = mass / mass.sum(axis=1, keepdims=True).clip(1e-9)
-            heights = up * weights @ np.arange(mass.shape[1])
-            found = np.corrcoef(points.T, heights)[-1, :-1]
-        return {
-            factor.name: int(np.sign(r))
-            for factor, r in zip(self.space, found, strict=True)
-            if abs(r) > 0.5 and not (factor.categorical or factor.periodic)
-        }
+            shares = mass / mass.sum(axis=1, keepdims=True).clip(1e-9)
+            heights = up * shares @ np.arange(mass.shape[1])
+            correlations = np.corrcoef(points.T, heights)[-1, :-1]
+
+        directions = {}
+        for factor, r in zip(self.space, correlations, strict=True):
+            is_distance = not (factor.categorical or factor.periodic)
+            if is_distance and abs(r) > 0.5:
+                directions[factor.name] = int(np.sign(r))
+        return directions
 
     def at_points(self, points: Points) -> "Dataset":
         """Returns the dataset with these points as its grid."""
-        old = self.splits
-        splits = Splits(old.train, points, old.hidden, False, old.all)
-        other = dataclasses.replace(self, splits=splits)
+        splits = dataclasses.replace(
+            self.splits,
+            points=points,
+            existing=self.splits.all,
+            is_complete=False,
+            is_streamed=False,
+        )
+        dataset = dataclasses.replace(self, splits=splits)
         if "copies" in vars(self):  # of all combinations, which stay
-            vars(other)["copies"] = self.copies
-        return other
+            vars(dataset)["copies"] = self.copies
+        return dataset
 
     @cached_property
     def copies(self) -> Copies:
@@ -221,10 +241,11 @@ class Dataset:
         return find_copies(self._draw_compared, self.space, self.splits)
 
     def _draw_compared(self, factors: np.ndarray) -> Iterator[Any]:
-        if self.draw_all is None:
+        draw_all = self.draw_all
+        if draw_all is None:
             return self.render_parts(factors)
         # All images as one: different images may have equal means.
-        return ([self.draw_all(row)] for row in factors[:, None])
+        return ([draw_all(row)] for row in factors[:, None])
 
     @cached_property
     def subsets(self) -> dict[str, np.ndarray]:
@@ -233,14 +254,16 @@ class Dataset:
         `ood_new` has the held-out points whose images training lacks, where
         it contains others.
         """
-        splits = self.splits
-        known, held_out, *test = splits.scored.subsets.items()
+        scored = self.splits.scored
         is_copy = self.copies.is_copy
-        if not splits.is_streamed:
+        if not self.splits.is_streamed:
             is_copy = self.select_points(is_copy)
-        is_new = splits.scored.is_ood & ~is_copy
-        new = [("ood_new", is_new)] if is_copy.any() and is_new.any() else []
-        return dict([known, held_out, *new, *test])
+        is_new = scored.is_ood & ~is_copy
+
+        masks = {"id": ~scored.is_ood, "ood": scored.is_ood}
+        if is_copy.any() and is_new.any():
+            masks["ood_new"] = is_new
+        return masks | scored.subsets
 
     def select_points(self, values: np.ndarray) -> np.ndarray:
         """Selects the values at grid points from values at all combinations."""
@@ -248,9 +271,10 @@ class Dataset:
         if splits.existing is None:
             return values
         every = splits.all.factors
-        numbers = number_rows(np.concatenate([every, splits.grid]))
-        rows = np.argsort(numbers[: len(every)])
-        return values[rows[numbers[len(every) :]]]
+        places = number_rows(np.concatenate([every, splits.grid]))
+        places, grid_places = np.split(places, [len(every)])
+        rows = np.argsort(places)
+        return values[rows[grid_places]]
 
     @cached_property
     def grid_images(self) -> np.ndarray:
@@ -301,16 +325,17 @@ class Dataset:
 
         Where a combination has several images, this is their mean.
         """
-        return np.concatenate([*self.render_parts(factors, render)])
+        return np.concatenate(list(self.render_parts(factors, render)))
 
     def render_parts(
         self, factors: np.ndarray, render: Render | None = None
     ) -> Iterator[np.ndarray]:
         """Yields images by parts that stay in a cache of the processor."""
+        render = render or self.render
         size = max(1, MAX_PIXELS // math.prod(self.image_shape))
         for part in np.array_split(factors, len(factors) // size + 1):
             # Renderers of plugins may transpose their images.
-            yield np.ascontiguousarray((render or self.render)(part))
+            yield np.ascontiguousarray(render(part))
 
     def to_pictures(self, images: np.ndarray) -> np.ndarray:
         """Returns images as they are shown, [n, H, W, C]."""

@@ -19,7 +19,7 @@ from tfcomp.config.run_config import DataConfig, RunConfig
 from tfcomp.datasets.building import DATASETS, build_dataset
 from tfcomp.datasets.dataset import Dataset, Render
 from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
-from tfcomp.datasets.regions import parse_region
+from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import draw_training_table
 
 SIZE = 28
@@ -28,8 +28,12 @@ NOTE = (
     "the paper's (--digit_source=mnist does)"
 )
 
-# Ends of the segments, and which of them each digit lights.
-_TOP, _MIDDLE, _BOTTOM, _LEFT, _RIGHT = 6.0, 13.5, 21.0, 9.5, 17.5
+# Ends of the segments (row, column), and which of them each digit lights.
+_TOP = 6.0
+_MIDDLE = 13.5
+_BOTTOM = 21.0
+_LEFT = 9.5
+_RIGHT = 17.5
 _SEGMENTS = {
     "a": ((_TOP, _LEFT), (_TOP, _RIGHT)),
     "b": ((_TOP, _RIGHT), (_MIDDLE, _RIGHT)),
@@ -49,35 +53,32 @@ def make_digits(config: RunConfig) -> Dataset:
     if data.grid_size != SIZE:
         rule = f"must be {SIZE} for the dataset rotated_digits"
         raise ConfigError("grid_size", rule, data.grid_size)
-    classes = _parse_classes(data)
     is_stand_in = data.digit_source == "stand_in"
     if is_stand_in and data.digit_index:
         rule = "must be 0, a stand-in digit has one example"
         raise ConfigError("digit_index", rule, data.digit_index)
+    classes = _parse_classes(data)
 
     def load() -> np.ndarray:
         if is_stand_in:
             return np.stack([draw_stand_in(digit) for digit in classes])
-        folder, index = find_data_dir(data.data_dir), data.digit_index
+        folder = find_data_dir(data.data_dir)
+        index = data.digit_index
         return np.stack([load_digit(folder, c, index) for c in classes])
 
-    # The published angles are `num_angles` from 0 to 360 degrees inclusive;
-    # the last is the first again, so the grid has one less.
-    count = data.num_angles - 1
-    angle = Factor("angle", count, 0.0, 360.0, "degrees", periodic=True)
-    several = (make_categories("digit", classes),) if len(classes) > 1 else ()
-    space = FactorSpace((*several, angle))
+    space = _make_space(data.num_angles, classes)
     region = parse_region(data.region, space)
-    train = draw_training_table(config, space, region)
-    if not data.num_train and data.coordinates == "grid":
-        # All of ID has the upright image twice, at 0 and at 360 degrees, as
-        # published: 888 images of 1000 angles without 160 to 200 degrees.
-        train = np.concatenate([train, train[train[:, -1] == 0.0]])
+    if is_stand_in:
+        notes: tuple[str, ...] = (NOTE,)
+        about = "Digits, drawn by code, turned about their middle"
+    else:
+        notes = ()
+        about = "Training images of MNIST (LeCun and Cortes), turned by code"
     return build_dataset(
         config,
         space,
         region=region,
-        train=train,
+        train=_draw_train(config, space, region),
         render=_make_renderer(load, space),
         image_shape=(SIZE, SIZE, 1),
         has_background=True,
@@ -85,12 +86,31 @@ def make_digits(config: RunConfig) -> Dataset:
         size_flag="num_angles",
         first_row="top",
         prepare=load,
-        notes=(NOTE,) if is_stand_in else (),
-        about="Digits, drawn by code, turned about their middle"
-        if is_stand_in
-        else "Training images of MNIST (LeCun and Cortes), turned by code",
+        notes=notes,
+        about=about,
         license="mit" if is_stand_in else "cc-by-sa-3.0",
     )
+
+
+def _make_space(num_angles: int, classes: list[int]) -> FactorSpace:
+    # The published angles are `num_angles` from 0 to 360 degrees inclusive;
+    # the last is the first again, so the grid has one less.
+    size = num_angles - 1
+    angle = Factor("angle", size, 0.0, 360.0, "degrees", periodic=True)
+    if len(classes) == 1:
+        return FactorSpace((angle,))
+    return FactorSpace((make_categories("digit", classes), angle))
+
+
+def _draw_train(
+    config: RunConfig, space: FactorSpace, region: Region
+) -> np.ndarray:
+    train = draw_training_table(config, space, region)
+    if config.data.num_train or config.data.coordinates != "grid":
+        return train
+    # All of ID has the upright image twice, at 0 and at 360 degrees, as
+    # published: 888 images of 1000 angles without 160 to 200 degrees.
+    return np.concatenate([train, train[train[:, -1] == 0.0]])
 
 
 def _parse_classes(data: DataConfig) -> list[int]:
@@ -116,8 +136,8 @@ def _make_renderer(load: Callable[[], Any], space: FactorSpace) -> Render:
         if len(space) > 1:
             distance = tf.abs(factors[:, :1] - space["digit"].values())
             rows = tf.argmin(distance, axis=1, output_type=tf.int32)
-        chosen = tf.gather(tf.constant(digits), rows)
-        return rotate_images(chosen, factors[:, -1])
+        images = tf.gather(tf.constant(digits), rows)
+        return rotate_images(images, factors[:, -1])
 
     return render
 
@@ -126,7 +146,8 @@ def draw_stand_in(digit: int) -> np.ndarray:
     """Draws a digit, float32 [28, 28] in [0, 1], row 0 at the top."""
     pixels = np.moveaxis(np.mgrid[:SIZE, :SIZE], 0, -1).astype(float)
     distances = []
-    for start, end in (_SEGMENTS[name] for name in _LIT[digit]):
+    for name in _LIT[digit]:
+        start, end = _SEGMENTS[name]
         along = np.subtract(end, start)
         place = (pixels - start) @ along / (along @ along)
         nearest = start + np.clip(place, 0.0, 1.0)[..., None] * along
@@ -137,7 +158,17 @@ def draw_stand_in(digit: int) -> np.ndarray:
 
 @functools.lru_cache(maxsize=32)
 def load_digit(folder: Path, digit: int, index: int) -> np.ndarray:
-    """Returns a training image of MNIST, counted within its class."""
+    """Loads a training image of MNIST, float32 [28, 28] in [0, 1].
+
+    Args:
+        folder: The data folder of TensorFlow Datasets.
+        digit: The class.
+        index: The number of the image within its class.
+
+    Raises:
+        ConfigError: If the class has fewer images.
+        RunError: If MNIST is absent or damaged.
+    """
     # Checked first, without the time that importing TFDS takes.
     if not [*folder.glob("mnist/*/dataset_info.json")]:
         raise RunError(

@@ -21,7 +21,11 @@ from tfcomp.datasets.factors import (
     number_rows,
 )
 from tfcomp.datasets.table_checks import TableError, to_array
-from tfcomp.datasets.table_factors import CONTINUOUS, make_factors, set_kinds
+from tfcomp.datasets.table_factors import (
+    FactorColumn,
+    make_factors,
+    set_kinds,
+)
 
 SAMPLE = 256  # number of images whose brightness is measured
 SAME = 1e-4  # of a bin: points that are closer are one
@@ -83,48 +87,70 @@ class FactorTable:
         factors: Sequence[str] | None = None,
         bins: int = 8,
     ) -> None:
-        self._images = (
-            None if images is None else table_checks.check_images(images)
-        )
-        shape = (0, 0) if self._images is None else self._images.shape
-        self.image_shape: tuple[int, int, int] = (*shape[1:], 1, 0)[:3]
+        self._images = None
+        if images is not None:
+            self._images = table_checks.check_images(images)
+        self.image_shape = self._find_image_shape()
         if names is None and hasattr(classes, "columns"):
             names = [str(column) for column in classes.columns]
-        values = to_array(values) if hasattr(values, "shape") else values
-        options: dict[str, Any] = {"values": values, "names": names}
-        options |= {"sizes": sizes, "kinds": kinds}
-        options |= {"levels": levels, "units": units}
         classes = to_array(classes)
-        self._given = classes, dict(options)
+        options: dict[str, Any] = {
+            "values": to_array(values) if hasattr(values, "shape") else values,
+            "names": names,
+            "sizes": sizes,
+            "kinds": kinds,
+            "levels": levels,
+            "units": units,
+        }
+        self._given = (classes, dict(options))
+
         if factors is not None:
             options["kinds"] = set_kinds(names, kinds, factors)
-        count = len(classes) if images is None else shape[0]
-        made, index, exact = make_factors(classes, count, options, bins)
-        varies = np.flatnonzero(np.ptp(index, axis=0) > 0)
-        named = {name.partition(":")[0] for name in factors or options["names"]}
-        keep = [i for i in varies if made[i].name in named]
-        if not keep:
-            raise TableError("classes", "must vary", index[0].tolist())
-        self.space = FactorSpace(tuple(made[i] for i in keep))
-        kinds = options["kinds"] or [""] * len(made)
-        chosen = [str(kinds[i]) for i in keep]
-        self.is_continuous = any(k.startswith(CONTINUOUS) for k in chosen)
-        self.notes: tuple[str, ...] = tuple(
-            f"left out: {factor.name}, which has a single value"
-            for i, factor in enumerate(made)
-            if i not in varies
-        )
-        self.notes += tuple(
-            f"{factor.name}: periodic, {factor.describe_period()}"
-            for factor in self.space
-            if factor.periodic
-        )
-        others = [made[i] for i in varies if i not in keep]
+        num_images = len(classes if self._images is None else self._images)
+        columns = make_factors(classes, num_images, options, bins)
+        varied = [column for column in columns if np.ptp(column.index) > 0]
+        chosen = varied
+        if factors:
+            asked = {name.partition(":")[0] for name in factors}
+            chosen = [c for c in varied if c.factor.name in asked]
+        if not chosen:
+            first = [int(column.index[0]) for column in columns]
+            raise TableError("classes", "must vary", first)
+
+        self.space = FactorSpace(tuple(column.factor for column in chosen))
+        self.is_continuous = any(column.is_continuous for column in chosen)
+        values = np.stack([column.values for column in chosen], axis=1)
+        self._sort(values.astype(np.float32))
+        self.notes = self._list_notes(columns, varied)
+
+    def _find_image_shape(self) -> tuple[int, int, int]:
+        if self._images is None:
+            return (0, 0, 1)
+        _, height, width, *channels = self._images.shape
+        return height, width, channels[0] if channels else 1
+
+    def _list_notes(
+        self, columns: Sequence[FactorColumn], varied: Sequence[FactorColumn]
+    ) -> tuple[str, ...]:
+        notes = []
+        for column in columns:
+            if column not in varied:
+                name = column.factor.name
+                notes.append(f"left out: {name}, which has a single value")
+        for factor in self.space:
+            if factor.periodic:
+                period = factor.describe_period()
+                notes.append(f"{factor.name}: periodic, {period}")
+        others = [c.factor for c in varied if c.factor not in self.space]
         if others:
-            nuisance = (f"{factor.name} ({factor.size})" for factor in others)
-            self.notes += (f"nuisance: {', '.join(nuisance)}",)
-        self.rows = number_rows(exact[:, keep])
-        self._sort(exact[:, keep])
+            sizes = ", ".join(f"{f.name} ({f.size})" for f in others)
+            notes.append(f"nuisance: {sizes}")
+        if self.is_repeated:
+            notes.append(
+                f"{len(self.rows):,} images of {len(self.points):,} "
+                "combinations: scores are means over the images of each"
+            )
+        return tuple(notes)
 
     def select(self, factors: Sequence[str]) -> "FactorTable":
         """Returns the table with these columns as factors, all others not."""
@@ -132,16 +158,13 @@ class FactorTable:
         return FactorTable(self._images, classes, **options, factors=factors)
 
     def _sort(self, values: np.ndarray) -> None:
-        # Rows of images, sorted, and the first one of each combination.
+        """Sorts images by their factor values, [n, F]."""
+        self.rows = number_rows(values)
+        # Images, sorted, and the first one of each combination.
         self._order = np.argsort(self.rows, kind="stable")
         self.counts = np.bincount(self.rows)
         self._starts = np.cumsum(self.counts) - self.counts
         self.points = values[self._order[self._starts]]
-        if self.is_repeated:
-            self.notes += (
-                f"{len(self.rows):,} images of {len(self.points):,} "
-                "combinations: scores are means over the images of each",
-            )
 
     @property
     def is_repeated(self) -> bool:
@@ -167,23 +190,23 @@ class FactorTable:
         return table_checks.note_darkness(self.images, self.scale)
 
     def __repr__(self) -> str:
-        factors = ", ".join(f"{f.name} ({f.size})" for f in self.space)
-        kind = "rows"
+        items = "rows"
         if self._images is not None:
-            kind = f"images of {' x '.join(map(str, self.image_shape))}"
-        count = f"FactorTable of {len(self._order):,} {kind}"
+            items = f"images of {' x '.join(map(str, self.image_shape))}"
+        count = f"FactorTable of {len(self.rows):,} {items}"
+        factors = ", ".join(f"{f.name} ({f.size})" for f in self.space)
         return "; ".join([count, factors, *self.notes])
 
     def find_points(self, factors: np.ndarray) -> np.ndarray:
-        """Returns rows of `points` for factor values [n, F]; -1 for none."""
+        """Finds rows of `points` for factor values [n, F]; -1 for none."""
         if self.is_continuous:
             steps = np.array([factor.step for factor in self.space])
-            asked = np.asarray(factors, float) / steps
-            _, rows = self._tree.query(asked, distance_upper_bound=SAME)
+            scaled = np.asarray(factors, float) / steps
+            _, rows = self._tree.query(scaled, distance_upper_bound=SAME)
             return np.where(rows < len(self.points), rows, -1)
-        asked = make_keys(self.space.to_index(np.asarray(factors)))
         order, keys = self._keys
-        places = find_keys(asked, keys)
+        index = self.space.to_index(np.asarray(factors))
+        places = find_keys(make_keys(index), keys)
         return np.where(places < 0, -1, order[places])
 
     @cached_property
@@ -200,7 +223,13 @@ class FactorTable:
         return order, keys[order]
 
     def draw(self, factors: np.ndarray) -> np.ndarray:
-        """Returns the images of factor values in float32, means of several.
+        """Returns the image of each combination, the mean of several.
+
+        Args:
+            factors: Factor values, [n, F].
+
+        Returns:
+            Images from 0 to 1, float32 [n, *image_shape].
 
         Raises:
             TableError: If a combination has no image.
@@ -215,17 +244,26 @@ class FactorTable:
     def compare(
         self, factors: np.ndarray, images: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Returns mean and deviation of the MSE to images of a combination."""
-        means, spreads = np.zeros((2, len(factors)))
+        """Compares images with all images of their combinations.
+
+        Args:
+            factors: Factor values, [n, F].
+            images: An image of each combination, [n, *image_shape].
+
+        Returns:
+            The mean and the standard deviation of the MSE, [n] each.
+        """
+        means = np.zeros(len(factors))
+        spreads = np.zeros(len(factors))
         for start in range(0, len(factors), SAMPLE):
             rows = slice(start, start + SAMPLE)
             truth, starts = self._take(factors[rows])
             counts = np.diff([*starts, len(truth)])
-            wrong = np.repeat(images[rows].astype(float), counts, 0) - truth
-            errors = np.square(wrong).mean(axis=(1, 2, 3))
+            outputs = np.repeat(images[rows].astype(float), counts, axis=0)
+            errors = np.square(outputs - truth).mean(axis=(1, 2, 3))
             means[rows] = np.add.reduceat(errors, starts) / counts
-            around = np.square(errors - np.repeat(means[rows], counts))
-            spreads[rows] = np.sqrt(np.add.reduceat(around, starts) / counts)
+            squares = np.square(errors - np.repeat(means[rows], counts))
+            spreads[rows] = np.sqrt(np.add.reduceat(squares, starts) / counts)
         return means, spreads
 
     def draw_images(self, numbers: np.ndarray) -> np.ndarray:
@@ -247,5 +285,7 @@ class FactorTable:
             raise TableError("images", "must contain the combination", point)
         counts = self.counts[rows]
         starts = np.cumsum(counts) - counts
+        # Images of a combination are neighbors in `_order`.
         first = np.repeat(self._starts[rows] - starts, counts)
-        return self.draw_images(first + np.arange(counts.sum())), starts
+        numbers = first + np.arange(counts.sum())
+        return self.draw_images(numbers), starts

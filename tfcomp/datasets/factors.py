@@ -19,14 +19,24 @@ class Factor:
 
     Attributes:
         name: Name used in regions and plots.
+        size: The number of values, at least 1.
         low: First value.
         high: Last value; for a periodic factor the value that equals `low`
             again, `low` plus the period. It is not on the grid, unless
             `levels` end there.
+        unit: Unit of the values, as `px`; "" if there is none.
+        periodic: True if `high` is the same as `low`.
         categorical: True if the values are only names: no order, no
             derivative.
         levels: The values, rising, where they are not equally spaced.
         names: Names of the values, as `heart`, or none.
+
+    Raises:
+        ValueError: If sizes do not fit, or values do not rise.
+
+    Example:
+        >>> Factor("angle", 4, 0.0, 360.0, periodic=True).values().tolist()
+        [0.0, 90.0, 180.0, 270.0]
     """
 
     name: str
@@ -40,26 +50,32 @@ class Factor:
     names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("levels", "names"):  # lists where it comes from JSON
-            entries = tuple(getattr(self, name))
-            object.__setattr__(self, name, entries)
-            if len(entries) not in (0, self.size):
-                rule = f"must have {self.size} {name}, or none, got {entries}"
-                raise ValueError(f"the factor {self.name} {rule}")
+        # Lists where they come from JSON.
+        object.__setattr__(self, "levels", tuple(self.levels))
+        object.__setattr__(self, "names", tuple(self.names))
+        self._check_count("levels", self.levels)
+        self._check_count("names", self.names)
         if any(np.diff(self.levels) <= 0):
             raise ValueError(f"levels of {self.name} must rise")
         if self.size < 1 or not self.low < self.high:
-            got = f"{self.size}, {self.low}, {self.high}"
-            rule = f"must have a size of at least 1 and low < high, got {got}"
+            raise ValueError(
+                f"the factor {self.name} must have a size of at least 1 and "
+                f"low < high, got {self.size}, {self.low}, {self.high}"
+            )
+
+    def _check_count(self, field: str, entries: tuple) -> None:
+        if len(entries) not in (0, self.size):
+            rule = f"must have {self.size} {field}, or none, got {entries}"
             raise ValueError(f"the factor {self.name} {rule}")
 
     def values(self) -> np.ndarray:
         """All grid values, float32 [size]."""
         if self.levels:
             return np.array(self.levels, np.float32)
-        ends = self.low, self.high
-        points = np.linspace(*ends, self.size, endpoint=not self.periodic)
-        return points.astype(np.float32)
+        values = np.linspace(
+            self.low, self.high, self.size, endpoint=not self.periodic
+        )
+        return values.astype(np.float32)
 
     @property
     def step(self) -> float:
@@ -90,13 +106,20 @@ class Factor:
     @property
     def label(self) -> str:
         """Axis label, as `x (px)`."""
-        return f"{self.name} ({self.unit})" if self.unit else self.name
+        if not self.unit:
+            return self.name
+        return f"{self.name} ({self.unit})"
 
     def describe(self, value: float) -> str:
         """Returns the name of a value, or a number that a region accepts."""
         if self.names:
             return self.names[int(self.to_index(np.array(value)))]
-        return f"{value:.{self._digits}g}"
+        index = self.find_value(value)
+        for digits in range(4, 9):
+            text = f"{value:.{digits}g}"
+            if self.find_value(float(text)) == index:
+                return text
+        return f"{value:.9g}"  # which tells apart all numbers of 32 bits
 
     def describe_period(self) -> str:
         """Describes which value equals the first one, as `360 = 0 degrees`."""
@@ -110,22 +133,16 @@ class Factor:
     def _tolerances(self) -> np.ndarray:
         """Distance within which a number counts as each grid value, [size]."""
         values = self.values().astype(np.float64)
-        steps = np.diff(values) if self.size > 1 else np.array([self.step])
-        before, after = [steps[0], *steps], [*steps, steps[-1]]
-        step = np.minimum(before, after)[: self.size]
-        scale = np.floor(np.log10(np.maximum(np.abs(values), 1e-300)))
+        gaps = [self.step]
+        if self.size > 1:
+            gaps = np.diff(values).tolist()
+        gap_before = np.array([gaps[0], *gaps])[: self.size]
+        gap_after = np.array([*gaps, gaps[-1]])[: self.size]
+        gap = np.minimum(gap_before, gap_after)
         # Half of the fourth digit, within parts of the distance to a neighbor.
-        return np.clip(0.5001 * 10 ** (scale - 3), 1e-3 * step, 1e-2 * step)
-
-    @cached_property
-    def _digits(self) -> int:
-        """Number of significant digits, at least 4, that identify a value."""
-        values = self.values().tolist()
-        for digits in range(4, 9):
-            rounded = np.array([float(f"{v:.{digits}g}") for v in values])
-            if (np.abs(rounded - values) <= self._tolerances).all():
-                return digits
-        return 9  # which tell apart all numbers of 32 bits
+        magnitude = np.floor(np.log10(np.maximum(np.abs(values), 1e-300)))
+        half_digit = 0.5001 * 10 ** (magnitude - 3)
+        return np.clip(half_digit, 1e-3 * gap, 1e-2 * gap)
 
     @cached_property
     def named(self) -> np.ndarray:
@@ -137,28 +154,39 @@ class Factor:
         return numbers if np.isfinite(numbers).any() else numbers[:0]
 
     def find_value(self, value: float) -> int:
-        """Returns the index of the grid value that this is, rounded, or -1.
+        """Finds the grid value that a rounded number is meant to be.
 
-        Where names are numbers, it is that of a name.
+        Where names are numbers, it is looked up among the names.
+
+        Returns:
+            The index of the value, or -1.
         """
         if np.isnan(value):
             return -1
         if len(self.named):
             indices = np.flatnonzero(self.named == value)
-            return int(indices[0]) if len(indices) == 1 else -1
+            if len(indices) != 1:
+                return -1
+            return int(indices[0])
         distances = np.abs(self.values().astype(np.float64) - value)
         index = int(distances.argmin())
         return index if distances[index] <= self._tolerances[index] else -1
 
     def to_index(self, values: np.ndarray) -> np.ndarray:
-        """Nearest grid index of each value; -1 where the factor is absent."""
+        """Finds the nearest grid index of each value, int [n].
+
+        Args:
+            values: Values [n]; NaN where the factor is absent, whose index
+                is -1.
+        """
         values = np.asarray(values)
         if self.levels:
             levels = self.values().astype(np.float64)
+            middles = (levels[1:] + levels[:-1]) / 2
             if self.periodic:
                 values = self._wrap(values)
             # A table of values by levels would be large.
-            index = np.searchsorted((levels[1:] + levels[:-1]) / 2, values)
+            index = np.searchsorted(middles, values)
         else:
             index = np.round((values - self.low) / self.step)
             if self.periodic:
@@ -183,7 +211,11 @@ class Factor:
 
 @dataclass(frozen=True)
 class FactorSpace:
-    """The product of several factors; its points are factor combinations."""
+    """The product of several factors; its points are factor combinations.
+
+    Attributes:
+        factors: The factors, in the order of the columns of a factor table.
+    """
 
     factors: tuple[Factor, ...]
 
@@ -223,12 +255,12 @@ class FactorSpace:
 
     def name_values(self, table: np.ndarray) -> dict[str, np.ndarray]:
         """Returns columns of a factor table, with names of levels."""
-        return {
-            factor.name: np.array(list(map(factor.describe, values)))
-            if factor.names
-            else values
-            for factor, values in zip(self, table.T, strict=True)
-        }
+        columns = {}
+        for factor, values in zip(self, table.T, strict=True):
+            if factor.names:
+                values = np.array([factor.describe(v) for v in values])
+            columns[factor.name] = values
+        return columns
 
     def name_point(self, index: Sequence[int]) -> str:
         """Returns a combination in words, as `shape heart, x 3`."""
@@ -246,7 +278,8 @@ class FactorSpace:
 
     def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Uniform points, float32 [count, F]; categories on the grid only."""
-        low, high = np.transpose([(f.low, f.high) for f in self])
+        low = [factor.low for factor in self]
+        high = [factor.high for factor in self]
         points = rng.uniform(low, high, size=(count, len(self)))
         for column, factor in enumerate(self):
             if factor.categorical:
@@ -264,21 +297,29 @@ class FactorSpace:
 
 
 def number(values: np.ndarray) -> np.ndarray:
-    """Returns the place of each value among the sorted ones, [n]."""
+    """Numbers values by their place among the sorted, distinct ones, [n]."""
     return np.unique(values, return_inverse=True)[1]
 
 
+def number_columns(table: np.ndarray) -> np.ndarray:
+    """Numbers the values of each column, [n, F]."""
+    return np.stack([number(column) for column in table.T], axis=1)
+
+
 def number_rows(table: np.ndarray) -> np.ndarray:
-    """Returns the place of each row [n, F] among the sorted, distinct ones."""
-    numbers = np.zeros(len(table), np.int64)
+    """Numbers the rows of [n, F] by their place among the sorted ones, [n].
+
+    NaN equals NaN, unlike in `np.unique` over rows.
+    """
+    rows = np.zeros(len(table), np.int64)
     for column in table.T:
-        place = number(column)
-        numbers = number(numbers * (place.max(initial=0) + 1) + place)
-    return numbers
+        places = number(column)
+        rows = number(rows * (places.max(initial=0) + 1) + places)
+    return rows
 
 
 def make_keys(index: np.ndarray) -> np.ndarray:
-    """Returns one value for each row of integers [n, F], equal for equal rows.
+    """Makes a key of each row of integers [n, F], equal for equal rows.
 
     Keys can be sorted and searched. Unlike the place of a row in the grid, they
     exist for any number of factors: a grid of 40 binary ones has 10^12 places.
@@ -288,33 +329,44 @@ def make_keys(index: np.ndarray) -> np.ndarray:
     return rows.view(np.dtype((np.void, size))).reshape(len(rows))
 
 
-def find_keys(asked: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Returns places of keys among sorted ones, -1 where they are absent."""
-    places = np.searchsorted(known, asked)
-    places = np.minimum(places, len(known) - 1)
-    return np.where(known[places] == asked, places, -1)
-
-
-def number_columns(table: np.ndarray) -> np.ndarray:
-    """Returns the place of each value among those of its column, [n, F]."""
-    return np.stack([number(column) for column in table.T], axis=1)
+def find_keys(asked: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Finds places of keys among sorted ones, -1 where they are absent."""
+    places = np.searchsorted(keys, asked)
+    places = np.minimum(places, len(keys) - 1)
+    return np.where(keys[places] == asked, places, -1)
 
 
 def make_categories(name: str, levels: Sequence[float]) -> Factor:
-    """Returns a categorical factor with the given values, at least two."""
-    low, *_, high = rising = tuple(sorted(map(float, levels)))
-    return Factor(name, len(rising), low, high, categorical=True, levels=rising)
+    """Makes a categorical factor of at least two values."""
+    rising = sorted(map(float, levels))
+    return Factor(
+        name,
+        size=len(rising),
+        low=rising[0],
+        high=rising[-1],
+        categorical=True,
+        levels=tuple(rising),
+    )
 
 
 def make_pixel_space(grid_size: int) -> FactorSpace:
-    """Returns positions: `x` and `y` from 0 to `grid_size` - 1 px."""
+    """Makes positions: `x` and `y` from 0 to `grid_size` - 1 px."""
     last = float(grid_size - 1)
-    x, y = (Factor(name, grid_size, 0.0, last, unit="px") for name in "xy")
+    x = Factor("x", grid_size, 0.0, last, unit="px")
+    y = Factor("y", grid_size, 0.0, last, unit="px")
     return FactorSpace((x, y))
 
 
 def parse_groups(spec: str, space: FactorSpace) -> list[list[int]]:
-    """Returns columns of groups, as `x_a+y_a,x_b+y_b`; of one each if empty."""
+    """Parses groups of factors into their columns.
+
+    Args:
+        spec: As `x_a+y_a,x_b+y_b`; if empty, each factor is a group.
+        space: The factors.
+
+    Raises:
+        ValueError: If a factor is not named once.
+    """
     if not spec:
         return [[column] for column in range(len(space))]
     groups = [group.split("+") for group in spec.split(",")]

@@ -21,30 +21,47 @@ class GridMap:
 
     def cut(self, plane: "Plane") -> "GridMap":
         """Returns the map of two factors in a plane."""
-        mask = None if self.mask is None else self.mask[plane.index]
-        values = self.values[plane.index]
-        return GridMap(values, plane.factors, mask, self.downward)
+        return GridMap(
+            values=self.values[plane.index],
+            factors=plane.factors,
+            mask=None if self.mask is None else self.mask[plane.index],
+            downward=self.downward,
+        )
 
     def average(self, axis: int) -> "GridMap":
         """Averages over all other factors; a value with a held-out point is."""
         others = tuple(a for a in range(len(self.factors)) if a != axis)
-        mask = None if self.mask is None else np.any(self.mask, axis=others)
-        means = self.values.mean(axis=others)
-        return GridMap(means, (self.factors[axis],), mask)
+        return GridMap(
+            values=self.values.mean(axis=others),
+            factors=(self.factors[axis],),
+            mask=None if self.mask is None else np.any(self.mask, axis=others),
+        )
 
 
 def spread(
     space: FactorSpace, points: np.ndarray, values: np.ndarray, empty: Any
 ) -> np.ndarray:
-    """Returns values on the grid, [*sizes]; means of points of one bin."""
-    grid = np.full(space.shape, empty, np.result_type(values, empty))
+    """Puts values on the grid.
+
+    Args:
+        space: The factors of the grid.
+        points: Factor values of distinct combinations, [n, F].
+        values: Numbers or booleans, [n]. Of several in one bin, numbers are
+            averaged, and booleans true if any is.
+        empty: The value where no point is.
+
+    Returns:
+        An array [*sizes].
+    """
     index = space.to_index(points)
     bins = number_rows(index)
     counts = np.bincount(bins)
     if len(counts) < len(points):
         means = np.bincount(bins, values) / counts
-        index = index[np.unique(bins, return_index=True)[1]]
+        _, first = np.unique(bins, return_index=True)
+        index = index[first]
         values = means > 0 if values.dtype == bool else means
+    grid = np.full(space.shape, empty, np.result_type(values, empty))
     grid[tuple(index.T)] = values
     return grid
 
@@ -73,17 +90,21 @@ def list_planes(
         index: Grid indices of the combinations that exist, int [n, F].
         is_ood: Which of them are held out, [n].
     """
-    ordered = [
-        i for i, f in enumerate(factors) if f.size > 1 and not f.categorical
-    ]
-    pairs = itertools.combinations(ordered, 2)
     held_out = _list_distinct(factors, index[is_ood])
     known = _list_distinct(factors, index[~is_ood])
-    return [_choose_plane(factors, held_out, known, pair) for pair in pairs]
+    ordered = []
+    for column, factor in enumerate(factors):
+        if factor.size > 1 and not factor.categorical:
+            ordered.append(column)
+
+    planes = []
+    for pair in itertools.combinations(ordered, 2):
+        planes.append(_choose_plane(factors, held_out, known, pair))
+    return planes
 
 
 def _list_distinct(factors: Sequence[Factor], index: np.ndarray) -> np.ndarray:
-    """Returns distinct rows of grid indices, in the order of the grid."""
+    """Lists distinct rows of grid indices, in the order of the grid."""
     sizes = [factor.size for factor in factors]
     places = np.unique(np.ravel_multi_index(index.T, sizes))
     return np.stack(np.unravel_index(places, sizes), axis=1)
@@ -97,13 +118,16 @@ def _choose_plane(
 ) -> Plane:
     """Fixes the others at most held-out and known points, near the middle."""
     others = [i for i in range(len(factors)) if i not in pair]
-    place: dict[int, int] = {}
+    levels: dict[int, int] = {}
     if others:
-        best = _find_fullest(factors, held_out, known, others)
-        place = dict(zip(others, best, strict=True))
-    index = tuple(place.get(i, slice(None)) for i in range(len(factors)))
-    held = ", ".join(factors[i].name_level(at) for i, at in place.items())
-    return Plane((factors[pair[0]], factors[pair[1]]), index, held)
+        fullest = _find_fullest(factors, held_out, known, others)
+        levels = dict(zip(others, fullest, strict=True))
+    first, second = pair
+    return Plane(
+        factors=(factors[first], factors[second]),
+        index=tuple(levels.get(i, slice(None)) for i in range(len(factors))),
+        held=", ".join(factors[i].name_level(levels[i]) for i in others),
+    )
 
 
 def _find_fullest(
@@ -112,22 +136,22 @@ def _find_fullest(
     known: np.ndarray,
     columns: list[int],
 ) -> list[int]:
-    """Returns the values of some factors at which most points exist.
+    """Finds the levels of some factors at which most points exist.
 
-    Only values that occur together are counted, never all of the grid.
+    Only levels that occur together are counted, never all of the grid.
     """
-    sizes = [factors[i].size for i in columns]
+    sizes = [factors[column].size for column in columns]
     points = np.concatenate([held_out, known])[:, columns]
     flat = np.ravel_multi_index(points.T, sizes)
     places, number = np.unique(flat, return_inverse=True)
     num_ood = np.bincount(number[: len(held_out)], minlength=len(places))
     num_id = np.bincount(number[len(held_out) :], minlength=len(places))
 
-    values = np.stack(np.unravel_index(places, sizes), axis=1)
+    levels = np.stack(np.unravel_index(places, sizes), axis=1)
     middle = [(size - 1) // 2 for size in sizes]
-    steps = np.abs(values - middle).sum(axis=1)
+    steps = np.abs(levels - middle).sum(axis=1)
     order = np.lexsort([steps, -num_ood, -np.minimum(num_ood, num_id)])
-    return values[order[0]].tolist()
+    return levels[order[0]].tolist()
 
 
 @dataclass(frozen=True)
@@ -143,21 +167,28 @@ def list_curves(space: FactorSpace) -> list[Curve]:
     """Returns all curves; none unless exactly one factor is ordered."""
     if len(space.ordered) != 1:
         return []
-    column = space.ordered[0]
+    (column,) = space.ordered
     factor = space.factors[column]
     others = FactorSpace(tuple(f for f in space if f.categorical))
     rows = np.arange(np.prod(space.shape)).reshape(space.shape)
     lines = np.moveaxis(rows, column, -1).reshape(-1, factor.size)
-    return [
-        Curve(others.name_point(levels) or factor.name, factor, line)
-        for levels, line in zip(np.ndindex(others.shape), lines, strict=True)
-    ]
+
+    curves = []
+    for levels, line in zip(np.ndindex(others.shape), lines, strict=True):
+        label = others.name_point(levels) or factor.name
+        curves.append(Curve(label, factor, rows=line))
+    return curves
 
 
-def find_interval(curve: Curve, is_ood: np.ndarray) -> tuple | None:
-    """Returns the first and last held-out value, None if in pieces."""
-    held = np.flatnonzero(np.asarray(is_ood, bool)[curve.rows])
-    if len(held) < 2 or held[-1] - held[0] + 1 != len(held):
+def find_interval(
+    curve: Curve, is_ood: np.ndarray
+) -> tuple[float, float] | None:
+    """Finds the first and last held-out value; None if it is in pieces."""
+    held_out = np.flatnonzero(np.asarray(is_ood, bool)[curve.rows])
+    if len(held_out) < 2:
+        return None
+    first, last = held_out[[0, -1]]
+    if last - first + 1 != len(held_out):
         return None
     values = curve.factor.values()
-    return float(values[held[0]]), float(values[held[-1]])
+    return float(values[first]), float(values[last])

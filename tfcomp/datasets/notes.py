@@ -17,47 +17,58 @@ SUM = 0.99  # R^2 from which training images count as sums
 
 def list_notes(dataset: Dataset) -> list[str]:
     """Returns notes to read before scores of this split, a line each."""
-    spec, hidden = dataset.region.spec, " and ".join(dataset.splits.hidden)
-    lines = [*dataset.notes, describe_sample(dataset)]
+    lines = [*dataset.notes]
+    sample = describe_sample(dataset)
+    if sample:
+        lines.append(sample)
+    hidden = " and ".join(dataset.splits.hidden)
     if hidden:
         lines.append(
             f"not compositional: training lacks values of {hidden} that "
-            f"--region={spec} holds out"
+            f"--region={dataset.region.spec} holds out"
         )
     if dataset.region.contains(dataset.splits.train).any():
         lines.append("control: trained on the region as well (--train_all)")
-    return [line for line in lines if line]
+    return lines
 
 
 def print_notes(dataset: Dataset) -> None:
     """Prints the notes and the held-out values."""
-    lines = [*list_notes(dataset), describe_held_out(dataset)]
-    for line in filter(None, lines):
+    for line in list_notes(dataset):
         print(line)
+    held_out = describe_held_out(dataset)
+    if held_out:
+        print(held_out)
 
 
 def describe_sample(dataset: Dataset) -> str:
     """Describes coverage of the results, if they leave out combinations."""
-    splits, size = dataset.splits, math.prod(dataset.space.shape)
+    splits = dataset.splits
     if splits.is_complete:
         return ""
     missing = "tuning, which needs a complete grid, is left out"
     if not dataset.is_mapped:
         missing = f"{missing}, and so are maps of so large a grid"
-    possible = _format_size(size)
-    count = len(splits.grid)
     if splits.existing is None:
-        bins = number_rows(dataset.space.to_index(splits.grid)).max() + 1
-        exist = f"{bins:,} of {possible} combinations exist"
-        if bins < count or bins == size:
-            exist = f"{count:,} points lie in {bins:,} of {possible} bins"
-        return f"{exist}; {missing}"
+        return f"{_describe_existing(dataset)}; {missing}"
     subject = "analyses look" if splits.is_streamed else "evaluation looks"
     return (
-        f"{subject} at a sample of {count:,} of the {len(splits.all):,} "
-        f"combinations, {splits.is_ood.sum():,} of them held out "
-        f"(--eval_points); {missing}"
+        f"{subject} at a sample of {len(splits.points):,} of the "
+        f"{len(splits.all):,} combinations, {splits.is_ood.sum():,} of them "
+        f"held out (--eval_points); {missing}"
     )
+
+
+def _describe_existing(dataset: Dataset) -> str:
+    """Says how much of the grid exists."""
+    space = dataset.space
+    size = math.prod(space.shape)
+    num_points = len(dataset.splits.points)
+    num_bins = number_rows(space.to_index(dataset.splits.grid)).max() + 1
+    if num_bins < num_points or num_bins == size:
+        bins = f"{num_bins:,} of {_format_size(size)} bins"
+        return f"{num_points:,} points lie in {bins}"
+    return f"{num_bins:,} of {_format_size(size)} combinations exist"
 
 
 def _format_size(size: int) -> str:
@@ -69,20 +80,21 @@ def _format_size(size: int) -> str:
 
 def describe_held_out(dataset: Dataset) -> str:
     """Counts the held-out values of each factor that the region limits."""
-    every = dataset.splits.all
+    points = dataset.splits.all
+    if not points.is_ood.any():
+        return ""
     named = set(re.split("[:,|&]", dataset.region.spec))
     parts = []
-    index = dataset.space.to_index(every.factors)
+    index = dataset.space.to_index(points.factors)
     for factor, column in zip(dataset.space, index.T, strict=True):
-        held_out = np.unique(column[every.is_ood])
-        known = np.intersect1d(held_out, column[~every.is_ood])
+        held_out = np.unique(column[points.is_ood])
+        known = np.intersect1d(held_out, column[~points.is_ood])
         if factor.name in named or len(known) < factor.size:
             parts.append(
                 f"{factor.name}: {len(known)} of {factor.size} values in "
                 f"part, {len(held_out) - len(known)} altogether"
             )
-    is_limited = parts and every.is_ood.any()
-    return f"held out of {'; '.join(parts)}" if is_limited else ""
+    return f"held out of {'; '.join(parts)}" if parts else ""
 
 
 def describe_copies(summary: Mapping[str, Any]) -> str:
@@ -95,11 +107,10 @@ def describe_copies(summary: Mapping[str, Any]) -> str:
             f"{copies:,} of {held_out:,} held-out images are equal to a "
             f"training image{nothing}"
         )
-    for kind, where in (("aliases", ""), ("partial_aliases", "some ")):
-        parts += [
-            f"{name}: {_show(groups)} in {where}training images"
-            for name, groups in summary.get(kind, {}).items()
-        ]
+    for name, groups in summary.get("aliases", {}).items():
+        parts.append(f"{name}: {_list_groups(groups)} in training images")
+    for name, groups in summary.get("partial_aliases", {}).items():
+        parts.append(f"{name}: {_list_groups(groups)} in some training images")
     return "; ".join(parts)
 
 
@@ -109,55 +120,72 @@ def describe_limits(summary: Mapping[str, Any]) -> str:
     limits = "if what adds up can be read off an image"
     if not aliases:
         return limits
-    values = "; ".join(f"{name} {_show(g)}" for name, g in aliases.items())
+    values = [f"{name} {_list_groups(g)}" for name, g in aliases.items()]
     return (
-        f"{limits}; training images do not tell {values} apart where all else "
-        "is equal"
+        f"{limits}; training images do not tell {'; '.join(values)} apart "
+        "where all else is equal"
     )
 
 
-def _show(groups: list[str]) -> str:
+def _list_groups(groups: list[str]) -> str:
+    """Lists the first groups of values."""
+    listed = groups[:MAX_SHOWN]
     more = len(groups) - MAX_SHOWN
-    return ", ".join(groups[:MAX_SHOWN] + [f"{more:,} more"] * (more > 0))
+    if more > 0:
+        listed = [*listed, f"{more:,} more"]
+    return ", ".join(listed)
 
 
 def format_share(share: float) -> str:
     """Formats a share: only all of it is 100.0%, and only nothing is 0.0%."""
     text = f"{share:.1%}"
-    words = {"100.0%": "over 99.9%", "0.0%": "under 0.1%"}
-    return text if share in (0.0, 1.0) else words.get(text, text)
+    if text == "100.0%" and share < 1:
+        return "over 99.9%"
+    if text == "0.0%" and share > 0:
+        return "under 0.1%"
+    return text
 
 
 def describe_certificates(summary: Mapping[str, Numbers]) -> str:
     """Formats the shares, as `100.0% at order 1, 0.0% at order 2`."""
     parts = []
     for order, numbers in summary.items():
-        if (share := numbers["certified"]) is not None:
-            missing, noise = numbers["missing_rank"], describe_noise(numbers)
-            more = f"images missing: {missing:,}" if missing else ""
-            note = "; ".join(filter(None, (more, noise)))
-            note = f" ({note})" if note else ""
-            parts.append(f"{format_share(share)} at order {order}{note}")
+        share = numbers["certified"]
+        if share is None:
+            continue
+        notes = []
+        if numbers["missing_rank"]:
+            notes.append(f"images missing: {numbers['missing_rank']:,}")
+        noise = describe_noise(numbers)
+        if noise:
+            notes.append(noise)
+        part = f"{format_share(share)} at order {order}"
+        if notes:
+            part += f" ({'; '.join(notes)})"
+        parts.append(part)
     return ", ".join(parts)
 
 
 def describe_noise(numbers: Numbers) -> str:
     """Formats the variance of determined sums; empty if it is unknown."""
-    mean, most = numbers.get("noise_mean"), numbers.get("noise_max")
-    if mean is None or most is None:
+    mean, largest = numbers.get("noise_mean"), numbers.get("noise_max")
+    if mean is None or largest is None:
         return ""
     text = f"variance {mean:.2g} times an image's"
-    is_even = f"{mean:.2g}" == f"{most:.2g}"
-    return text if is_even else f"{text}, at most {most:.2g}"
+    if f"{mean:.2g}" == f"{largest:.2g}":
+        return text
+    return f"{text}, at most {largest:.2g}"
 
 
 def describe_order(explained: Mapping[str, float]) -> str:
     """Says at which order training images are sums of effects."""
     if not explained:
         return ""
-    is_sum = [order for order, r2 in explained.items() if r2 >= SUM]
-    none = f"no sums of effects up to order {list(explained)[-1]}"
-    verdict = f"sums of effects of order {is_sum[0]}" if is_sum else none
+    orders = [order for order, r2 in explained.items() if r2 >= SUM]
+    if orders:
+        verdict = f"sums of effects of order {orders[0]}"
+    else:
+        verdict = f"no sums of effects up to order {list(explained)[-1]}"
     shares = [f"{r2:.2g} at order {order}" for order, r2 in explained.items()]
     numbers = f"R2 of training images from the others: {', '.join(shares)}"
     return f"{verdict} ({numbers})"

@@ -7,6 +7,7 @@ scaled. docs/experiments.md has examples and references.
 import math
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from tfcomp.datasets.factors import (
 from tfcomp.datasets.published import PUBLISHED, SYNONYMS
 from tfcomp.datasets.regions import REGIONS, Predicate
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 MAX_COMBINATIONS = 10**8
 
 
@@ -28,9 +32,13 @@ MAX_COMBINATIONS = 10**8
 def make_random(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out a random share of all combinations, as `0.2` or `0.2:7`."""
     share, seed = _parse_share("random", arguments)
-    size = _count(space)
-    chosen = np.random.default_rng([seed, size]).permutation(size)
-    return _contain(chosen[: max(1, round(share * size))], space)
+    size = math.prod(space.shape)
+    if size > MAX_COMBINATIONS:
+        raise ValueError(f"must have at most {MAX_COMBINATIONS} combinations")
+    places = np.random.default_rng([seed, size]).permutation(size)
+    is_held_out = np.zeros(size + 1, bool)  # the last one where one is absent
+    is_held_out[places[: max(1, round(share * size))]] = True
+    return lambda values: is_held_out[space.to_place(values)]
 
 
 @REGIONS.register("random_box")
@@ -41,24 +49,26 @@ def make_random_box(arguments: str, space: FactorSpace) -> Predicate:
     varied = np.flatnonzero(sizes > 1)
     if len(varied) < 2:
         raise ValueError("of this kind needs two factors")
+
     rng = np.random.default_rng([seed, *sizes])
     count = rng.integers(2, len(varied) + 1)
     columns = np.sort(rng.choice(varied, count, replace=False))
     sizes = sizes[columns]
-    width = np.round(sizes * share ** (1 / count)).astype(int)
-    width = np.clip(width, 1, sizes - 1)
-    wraps = np.array([space.factors[column].periodic for column in columns])
-    first = rng.integers(0, np.where(wraps, sizes, sizes - width + 1))
+    widths = np.round(sizes * share ** (1 / count)).astype(int)
+    widths = np.clip(widths, 1, sizes - 1)
+    is_round = np.array([space.factors[column].periodic for column in columns])
+    starts = rng.integers(0, np.where(is_round, sizes, sizes - widths + 1))
 
     def contains(values: np.ndarray) -> np.ndarray:
         index = space.to_index(values)[:, columns]
-        is_inside = ((index - first) % sizes < width) & (index >= 0)
-        return is_inside.all(axis=1)
+        is_inside = (index - starts) % sizes < widths
+        return (is_inside & (index >= 0)).all(axis=1)
 
     return contains
 
 
 def _parse_share(kind: str, arguments: str) -> tuple[float, int]:
+    """Parses `SHARE` or `SHARE:SEED`."""
     match = re.fullmatch(r"(\d*\.?\d+(?:e-\d+)?)(?::(\d+))?", arguments)
     if match is None or not 0 < float(match[1]) < 1:
         raise ValueError(f"must be {kind}:SHARE or {kind}:SHARE:SEED, 0 to 1")
@@ -68,38 +78,48 @@ def _parse_share(kind: str, arguments: str) -> tuple[float, int]:
 @REGIONS.register("file")
 def make_file(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out the combinations in the rows of a CSV file: values or names."""
-    import pandas as pd
-
-    path = Path(arguments).expanduser()
-    try:
-        if not path.is_file():  # a device would be read for ever
-            raise OSError(f"{path} is no file")
-        frame = pd.read_csv(
-            path, dtype=str, keep_default_na=False, index_col=False
-        )
-    except (OSError, ValueError) as error:
-        rule = f"must name a readable CSV file with a header ({error})"
-        raise ConfigError("region", rule, f"file:{arguments}") from error
+    frame = _read_rows(arguments)
     names = [str(name).strip() for name in frame]
     if frame.empty or not {*names} <= {*space.names}:
         rule = "must name a file with rows, whose columns are factors among"
         raise ValueError(f"{rule}: {', '.join(space.names)}")
-    columns = [space.names.index(name) for name in names]
-    partial = FactorSpace(tuple(space[name] for name in names))
-    listed = [
-        [*map(_parse_cell, row, partial, [line] * len(names))]
-        for line, row in enumerate(frame.to_numpy().tolist(), start=2)
-    ]
+
+    listed = []
+    for line, cells in enumerate(frame.to_numpy().tolist(), start=2):
+        index = []
+        for name, cell in zip(names, cells, strict=True):
+            index.append(_parse_cell(cell, space[name], line))
+        listed.append(index)
     keys = np.unique(make_keys(np.array(listed)))
 
+    partial_space = FactorSpace(tuple(space[name] for name in names))
+    columns = [space.names.index(name) for name in names]
+
     def contains(values: np.ndarray) -> np.ndarray:
-        asked = make_keys(partial.to_index(values[:, columns]))
-        return find_keys(asked, keys) >= 0
+        index = partial_space.to_index(values[:, columns])
+        return find_keys(make_keys(index), keys) >= 0
 
     return contains
 
 
-def _parse_cell(cell: str | float, factor: Factor, line: int) -> int:
+def _read_rows(file: str) -> "pd.DataFrame":
+    """Reads the cells of a CSV file as text."""
+    import pandas as pd
+
+    path = Path(file).expanduser()
+    try:
+        if not path.is_file():  # a device would be read for ever
+            raise OSError(f"{path} is no file")
+        return pd.read_csv(
+            path, dtype=str, keep_default_na=False, index_col=False
+        )
+    except (OSError, ValueError) as error:
+        rule = f"must name a readable CSV file with a header ({error})"
+        raise ConfigError("region", rule, f"file:{file}") from error
+
+
+def _parse_cell(cell: str, factor: Factor, line: int) -> int:
+    """Finds the level of a cell: a name or a value."""
     text = str(cell).strip()
     if text in factor.names:
         return factor.names.index(text)
@@ -113,29 +133,11 @@ def _parse_cell(cell: str | float, factor: Factor, line: int) -> int:
     return index
 
 
-def _contain(flat: np.ndarray, space: FactorSpace) -> Predicate:
-    is_listed = np.zeros(_count(space), bool)
-    is_listed[flat] = True
-
-    def contains(values: np.ndarray) -> np.ndarray:
-        places = space.to_place(values)
-        return is_listed[places] & (places >= 0)
-
-    return contains
-
-
-def _count(space: FactorSpace) -> int:
-    size = math.prod(space.shape)
-    if size > MAX_COMBINATIONS:
-        raise ValueError(f"must have at most {MAX_COMBINATIONS} combinations")
-    return size
-
-
 @REGIONS.register("wiedemer")
 def make_wiedemer(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out points off the axes, or off the diagonal (`diagonal:.1`).
 
-    On the axes, at most one group of factors leaves its middle class. On the
+    On the axes, at most one group of factors leaves its middle level. On the
     diagonal, groups are at most the width apart, each factor scaled to 0..1.
     """
     match = re.fullmatch(
@@ -143,29 +145,43 @@ def make_wiedemer(arguments: str, space: FactorSpace) -> Predicate:
     )
     if match is None:
         raise ValueError("must be orthogonal, or diagonal:WIDTH as diagonal:.1")
-    width, groups = match[1], parse_groups(match[2] or "", space)
-    sizes = np.array(space.shape)
+    width, text = match.groups()
+    groups = parse_groups(text or "", space)
     if len(groups) < 2 or math.prod(space.shape) == max(space.shape):
         raise ValueError("of this kind needs two factors")
 
-    def leave_axes(values: np.ndarray) -> np.ndarray:
-        index = space.to_index(values)
-        is_off = (index != sizes // 2) & (index >= 0)
-        moved = [is_off[:, group].any(axis=1) for group in groups]
-        return np.sum(moved, axis=0) > 1
-
-    def leave_diagonal(values: np.ndarray) -> np.ndarray:
-        index = space.to_index(values)
-        unit = index / np.maximum(sizes - 1, 1)  # [n, F], 0 to 1
-        apart = np.ptp(unit[:, groups], axis=1)  # [n, factors of a group]
-        is_apart = (apart > float(width) + 1e-9).any(axis=1)
-        return is_apart & (index >= 0).all(axis=1)
-
     if width is None:
-        return leave_axes
+        return _leave_axes(space, groups)
     if len({len(group) for group in groups}) > 1:
         raise ValueError("must have groups of as many factors each")
-    return leave_diagonal
+    return _leave_diagonal(space, groups, float(width))
+
+
+def _leave_axes(space: FactorSpace, groups: list[list[int]]) -> Predicate:
+    middle = np.array(space.shape) // 2
+
+    def contains(values: np.ndarray) -> np.ndarray:
+        index = space.to_index(values)
+        is_off = (index != middle) & (index >= 0)
+        num_off = sum(is_off[:, group].any(axis=1) for group in groups)
+        return np.greater(num_off, 1)
+
+    return contains
+
+
+def _leave_diagonal(
+    space: FactorSpace, groups: list[list[int]], width: float
+) -> Predicate:
+    last = np.maximum(np.array(space.shape) - 1, 1)
+
+    def contains(values: np.ndarray) -> np.ndarray:
+        index = space.to_index(values)
+        unit = index / last  # [n, F], 0 to 1
+        distances = np.ptp(unit[:, groups], axis=1)  # [n, factors of a group]
+        is_apart = (distances > width + 1e-9).any(axis=1)
+        return is_apart & (index >= 0).all(axis=1)
+
+    return contains
 
 
 @REGIONS.register("uselis")
@@ -177,23 +193,27 @@ def make_uselis(arguments: str, space: FactorSpace) -> Predicate:
     other one. By default the factors are all with n values or more.
     """
     match = re.fullmatch(r"(\d{1,6}):(\d{1,6})(?::(.+))?", arguments)
-    count, most = (int(match[1]), int(match[2])) if match else (0, 0)
-    if match is None or not 0 < most < count:
+    if match is None or not 0 < int(match[2]) < int(match[1]):
         raise ValueError("must be uselis:N:K, N above K above 0")
-    large = [factor.name for factor in space if factor.size >= count]
+    num_blocks, num_trained = int(match[1]), int(match[2])
+
+    large = [factor.name for factor in space if factor.size >= num_blocks]
     names = match[3].split(",") if match[3] else large
-    if not 1 < len({*names} & {*large}) == len(names):
-        rule = f"must have two factors or more with {count} values or more"
-        known = ", ".join(large) or "none"
-        raise ValueError(f"{rule}, among which are: {known}")
+    is_large = len({*names} & {*large}) == len(names)
+    if len(names) < 2 or not is_large:
+        raise ValueError(
+            f"must have two factors or more with {num_blocks} values or more, "
+            f"among which are: {', '.join(large) or 'none'}"
+        )
     columns = [space.names.index(name) for name in names]
     sizes = np.array(space.shape)[columns]
 
     def contains(values: np.ndarray) -> np.ndarray:
         index = space.to_index(values)[:, columns]
-        blocks = index * count // sizes
-        is_far = (blocks[:, 1:] - blocks[:, :1]) % count >= most
-        return is_far.any(axis=1) & (index >= 0).all(axis=1)
+        blocks = index * num_blocks // sizes
+        steps = (blocks[:, 1:] - blocks[:, :1]) % num_blocks
+        is_far = (steps >= num_trained).any(axis=1)
+        return is_far & (index >= 0).all(axis=1)
 
     return contains
 
@@ -202,14 +222,13 @@ def make_uselis(arguments: str, space: FactorSpace) -> Predicate:
 def make_montero(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out a split of Montero et al., as `element`."""
     columns, scales, classes = _find_split("montero", arguments, space)
-    # Of each factor the first and last held-out class; all must hold.
-    low, high = classes.T
+    # The first and last held-out class of each factor; all must hold.
+    low = classes[:, 0] * scales
+    end = (classes[:, 1] + 1) * scales
 
     def contains(values: np.ndarray) -> np.ndarray:
         index = space.to_index(values)[:, columns]
-        # The values below high + 1, as scaled.
-        inside = (index >= low * scales) & (index < (high + 1) * scales)
-        return inside.all(axis=1)
+        return ((index >= low) & (index < end)).all(axis=1)
 
     return contains
 
@@ -217,10 +236,11 @@ def make_montero(arguments: str, space: FactorSpace) -> Predicate:
 @REGIONS.register("orthotopic")
 def make_orthotopic(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out points with more than n factors beyond their thresholds."""
-    columns, scales, thresholds = _find_split("orthotopic", arguments, space)
+    columns, scales, classes = _find_split("orthotopic", arguments, space)
+    thresholds = classes * scales
 
     def contains(values: np.ndarray) -> np.ndarray:
-        is_high = space.to_index(values)[:, columns] >= thresholds * scales
+        is_high = space.to_index(values)[:, columns] >= thresholds
         return is_high.sum(axis=1) > int(arguments)
 
     return contains

@@ -35,14 +35,19 @@ _CLASSES = re.compile(r"#(\d+)(?:(-)(\d+)?)?")
 
 @dataclass(frozen=True)
 class Region:
-    """A parsed spec; `contains` maps factor values [n, F] to booleans [n]."""
+    """A held-out region.
+
+    Attributes:
+        spec: The text that was parsed.
+        contains: From factor values [n, F] to booleans [n].
+    """
 
     spec: str
     contains: Predicate
 
 
 def split_region(spec: str) -> tuple[str, str]:
-    """Returns the kind of a region and its bounds: `square`, `6-22`."""
+    """Splits a region into its kind and its bounds: `square`, `6-22`."""
     kind, _, bounds = spec.partition(":")
     return kind, bounds
 
@@ -52,17 +57,28 @@ def parse_region(
 ) -> Region:
     """Makes a region of `space` from its spec.
 
-    Hulls enclose the points [n, F] that exist, by default the grid.
+    Args:
+        spec: The text of `--region`.
+        space: The factors.
+        points: Factor values of the combinations that exist [n, F], which
+            hulls enclose; by default the grid.
 
     Raises:
         ConfigError: If the spec is malformed or does not fit the space.
+
+    Example:
+        >>> from tfcomp.datasets.factors import make_pixel_space
+        >>> region = parse_region("square:6-22", make_pixel_space(28))
+        >>> region.contains(np.array([[6, 22], [5, 22]]))
+        array([ True, False])
     """
     try:
         if not spec.startswith("hull:"):
             return Region(spec, _parse(spec, space))
-        every = space.grid() if points is None else points
         inner = _parse(spec.removeprefix("hull:"), space)
-        return Region(spec, _leave_hull(inner, every, space))
+        if points is None:
+            points = space.grid()
+        return Region(spec, _leave_hull(inner, points, space))
     except ConfigError:
         raise
     except ValueError as error:
@@ -71,13 +87,11 @@ def parse_region(
 
 def _parse(spec: str, space: FactorSpace) -> Predicate:
     if "&" in spec:
-        parts = [_parse(part, space) for part in spec.split("&")]
-        return _combine(np.all, parts)
+        return _combine(np.all, [_parse(p, space) for p in spec.split("&")])
     if spec.startswith("not:"):
         inner = _parse(spec.removeprefix("not:"), space)
         return lambda values: ~inner(values) & ~np.isnan(values).any(axis=1)
-    parts = [_parse_kind(part, space) for part in spec.split("|")]
-    return _combine(np.any, parts)
+    return _combine(np.any, [_parse_kind(p, space) for p in spec.split("|")])
 
 
 def _leave_hull(
@@ -89,16 +103,19 @@ def _leave_hull(
     columns = _ordered(space)
     if not 2 <= len(columns) <= MAX_HULL:
         raise ValueError(f"of kind hull needs 2 to {MAX_HULL} ordered factors")
-    scales = np.array([space.factors[c].step for c in columns])
-    known = np.unique(points[~inner(points)][:, columns], axis=0) / scales
+    steps = np.array([space.factors[column].step for column in columns])
+    others = np.unique(points[~inner(points)][:, columns], axis=0)
     try:
-        planes = ConvexHull(known).equations
+        planes = ConvexHull(others / steps).equations
     except (QhullError, ValueError, IndexError):
         raise ValueError("must leave more than a plane of points") from None
 
+    normals = planes[:, :-1]
+    offsets = planes[:, -1]
+
     def contains(values: np.ndarray) -> np.ndarray:
-        apart = values[:, columns] / scales @ planes[:, :-1].T + planes[:, -1]
-        return inner(values) & (apart.max(axis=1) > 1e-6)
+        distances = values[:, columns] / steps @ normals.T + offsets
+        return inner(values) & (distances.max(axis=1) > 1e-6)
 
     return contains
 
@@ -110,10 +127,11 @@ def _combine(join: Callable, tests: list[Predicate]) -> Predicate:
 def _parse_kind(spec: str, space: FactorSpace) -> Predicate:
     kind, arguments = split_region(spec)
     if kind in space.names:
-        kind, arguments = "box", spec
+        return make_box(spec, space)
     if kind not in REGIONS.names():
         hint = suggest(kind, [*REGIONS.names(), *space.names])
-        kinds, names = ", ".join(REGIONS.names()), ", ".join(space.names)
+        kinds = ", ".join(REGIONS.names())
+        names = ", ".join(space.names)
         raise ValueError(f"must be one of: {kinds}, or of {names}{hint}")
     return REGIONS.get(kind).load()(arguments, space)
 
@@ -171,14 +189,16 @@ def make_box(arguments: str, space: FactorSpace) -> Predicate:
         raise ValueError("must name each factor once")
     if not {*names} <= {*space.names}:
         raise ValueError(f"must name factors among: {', '.join(space.names)}")
-    tests = [
-        _interval_test(space.names.index(name), interval, space)
-        for name, _, interval in parts
-    ]
+
+    tests = []
+    for name, _, interval in parts:
+        column = space.names.index(name)
+        tests.append(_interval_test(column, interval, space))
     return _combine(np.all, tests)
 
 
 def _interval_tests(text: str, space: FactorSpace) -> list[Predicate]:
+    """Tests each ordered factor for an interval `LOW-HIGH`."""
     match = _BOUNDS.fullmatch(text)
     if match is None or not match[2]:
         raise ValueError("must have bounds of the form LOW-HIGH")
@@ -186,46 +206,74 @@ def _interval_tests(text: str, space: FactorSpace) -> list[Predicate]:
 
 
 def _interval_test(column: int, text: str, space: FactorSpace) -> Predicate:
+    """Tests a factor for values, numbers of levels as `#1-3`, or a name."""
     factor = space.factors[column]
     if text in factor.names:
         text = f"#{factor.names.index(text)}"
-    is_class = text.startswith("#")
-    match = (_CLASSES if is_class else _BOUNDS).fullmatch(text)
-    if match is None:
-        names = f", or one of {', '.join(factor.names)}" if factor.names else ""
-        raise ValueError(f"must have bounds of the form LOW-HIGH{names}")
-    first, dash, last = match.groups()
-    last = (last or "max") if dash else first
-    if len(factor.named) and not is_class:
+    if text.startswith("#"):
+        first, last = _split_interval(_CLASSES, text, factor)
+        low, high = _read_class(first, factor), _read_class(last, factor)
+        numbers = np.arange(factor.size)
+    elif len(factor.named):
+        first, last = _split_interval(_BOUNDS, text, factor)
         ends = {"min": -np.inf, "max": np.inf}
-        low, high = (ends.get(end) or float(end) for end in (first, last))
-        is_wrapped = factor.periodic and low > high
-        join = np.logical_or if is_wrapped else np.logical_and
-        is_in = join(factor.named >= low, factor.named <= high)
-        if not is_in.any():
-            raise ValueError(f"must hold one of {', '.join(factor.names)}")
-        return lambda values: np.append(is_in, False)[
-            factor.to_index(values[:, column])
-        ]
-    read = _read_class if is_class else _read_value
-    low, high = read(first, factor), read(last, factor)
-    wraps = low > high
-    if wraps and not factor.periodic:
-        raise ValueError("must have its lower bound first")
+        low = float(ends.get(first, first))
+        high = float(ends.get(last, last))
+        numbers = factor.named
+    else:
+        first, last = _split_interval(_BOUNDS, text, factor)
+        test = _test_values(first, last, factor)
+        return lambda values: test(values[:, column])
+
+    _check_order(low, high, factor)
+    is_level = _lie_between(numbers, low, high)
+    if not is_level.any():
+        raise ValueError(f"must hold one of {', '.join(factor.names)}")
+    is_level = np.append(is_level, False)  # at -1, where the factor is absent
+    return lambda values: is_level[factor.to_index(values[:, column])]
+
+
+def _split_interval(
+    pattern: re.Pattern, text: str, factor: Factor
+) -> tuple[str, str]:
+    """Splits an interval, as `6-22`, `6-` or `6`, into two bounds."""
+    match = pattern.fullmatch(text)
+    if match is None:
+        rule = "must have bounds of the form LOW-HIGH"
+        if factor.names:
+            rule += f", or one of {', '.join(factor.names)}"
+        raise ValueError(rule)
+    first, dash, last = match.groups()
+    if not dash:
+        return first, first
+    return first, last or "max"
+
+
+def _test_values(first: str, last: str, factor: Factor) -> Predicate:
+    """Tests values [n] of a factor for an interval."""
+    low = _read_value(first, factor)
+    high = _read_value(last, factor)
     # The end of a period is its start; an open interval ends before.
-    is_number = last != "max" and not is_class
-    is_round = factor.periodic and is_number and high == factor.high
+    is_round = factor.periodic and last != "max" and high == factor.high
+    _check_order(low, high, factor)
 
     def test(values: np.ndarray) -> np.ndarray:
-        given = values[:, column]
-        if is_class:
-            index = factor.to_index(given)
-            given = np.where(index < 0, np.nan, index)
-        above, below = given >= low, given <= high
-        inside = above | below if wraps else above & below
-        return inside | (given == factor.low) if is_round else inside
+        is_inside = _lie_between(values, low, high)
+        return is_inside | (is_round & (values == factor.low))
 
     return test
+
+
+def _check_order(low: float, high: float, factor: Factor) -> None:
+    if low > high and not factor.periodic:
+        raise ValueError("must have its lower bound first")
+
+
+def _lie_between(numbers: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Marks the numbers in an interval, round the period if `low` is above."""
+    if low <= high:
+        return (numbers >= low) & (numbers <= high)
+    return (numbers >= low) | (numbers <= high)
 
 
 def _read_class(text: str, factor: Factor) -> float:
@@ -238,15 +286,21 @@ def _read_class(text: str, factor: Factor) -> float:
 
 
 def _read_value(text: str, factor: Factor) -> float:
-    low, high = factor.low, factor.high
-    bound = {"min": low, "max": high}.get(text)
-    bound = float(text) if bound is None else bound
-    if (index := factor.find_value(bound)) >= 0:
+    """Reads a bound; one close to a grid value is that value."""
+    if text == "min":
+        bound = factor.low
+    elif text == "max":
+        bound = factor.high
+    else:
+        bound = float(text)
+    index = factor.find_value(bound)
+    if index >= 0:
         return float(factor.values()[index])
-    end = float(np.clip(bound, low, high))
+
+    end = float(np.clip(bound, factor.low, factor.high))
     slack = 0.0 if factor.periodic else factor.step / 2
     if bound != end and abs(bound - end) >= slack:
-        ends = f"{low:g} to {high:g}"
+        ends = f"{factor.low:g} to {factor.high:g}"
         raise ValueError(f"must lie in the range of {factor.name}, {ends}")
     return end
 

@@ -22,7 +22,8 @@ REACH = 1.5  # of the heart, the farthest, in half sides of the square
 TINY = 1e-12
 RADIUS = 0.25  # of the disk, and half a side of the square, in image sides
 EDGE = 0.5  # px: an object fades out along this distance
-LEVELS = (0.7, 0.9)  # brightness of the disk and of the square
+DISK_LEVEL = 0.7  # brightness
+SQUARE_LEVEL = 0.9
 
 
 def render_gaussians(
@@ -75,22 +76,45 @@ def rotate_images(images: tf.Tensor, degrees: tf.Tensor) -> tf.Tensor:
     """
     images = tf.cast(images, tf.float64)
     height, width = images.shape[1:]
-    # Row and column that each pixel of the result is taken from, [n, H, W].
+    rows, columns = _turn_pixels(height, width, degrees)
+    is_inside = (rows >= -SLACK) & (rows <= height - 1 + SLACK)
+    is_inside &= (columns >= -SLACK) & (columns <= width - 1 + SLACK)
+    pixels = _interpolate(
+        images,
+        rows=tf.clip_by_value(rows, 0.0, height - 1.0),
+        columns=tf.clip_by_value(columns, 0.0, width - 1.0),
+    )
+    pixels = tf.where(is_inside, pixels, tf.zeros_like(pixels))
+    return tf.cast(pixels, tf.float32)[..., tf.newaxis]
+
+
+def _turn_pixels(
+    height: int, width: int, degrees: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns row and column that each pixel is taken from, [n, H, W]."""
     radians = tf.cast(degrees, tf.float64)[:, tf.newaxis, tf.newaxis]
     radians *= math.pi / 180.0
-    cos, sin = (tf.round(f(radians) / GRAIN) * GRAIN for f in (tf.cos, tf.sin))
-    middle, center = (height - 1) / 2, (width - 1) / 2
+    cos = tf.round(tf.cos(radians) / GRAIN) * GRAIN
+    sin = tf.round(tf.sin(radians) / GRAIN) * GRAIN
+
+    middle = (height - 1) / 2
+    center = (width - 1) / 2
     row = tf.range(height, dtype=tf.float64)[:, tf.newaxis] - middle
     column = tf.range(width, dtype=tf.float64)[tf.newaxis] - center
     rows = cos * row + sin * column + middle
     columns = -sin * row + cos * column + center
-    inside = (rows >= -SLACK) & (rows <= height - 1 + SLACK)
-    inside &= (columns >= -SLACK) & (columns <= width - 1 + SLACK)
-    rows = tf.clip_by_value(rows, 0.0, height - 1.0)
-    columns = tf.clip_by_value(columns, 0.0, width - 1.0)
-    top, left = tf.floor(rows), tf.floor(columns)
-    pixels = tf.reshape(images, [-1, height * width])
-    value = tf.zeros_like(rows)
+    return rows, columns
+
+
+def _interpolate(
+    images: tf.Tensor, rows: tf.Tensor, columns: tf.Tensor
+) -> tf.Tensor:
+    """Interpolates images [n, H, W] between their pixels, [n, H, W]."""
+    height, width = images.shape[1:]
+    flat = tf.reshape(images, [-1, height * width])
+    top = tf.floor(rows)
+    left = tf.floor(columns)
+    pixels = tf.zeros_like(rows)
     for down, right in np.ndindex(2, 2):
         weight = 1.0 - tf.abs(rows - top - down)
         weight *= 1.0 - tf.abs(columns - left - right)
@@ -98,9 +122,8 @@ def rotate_images(images: tf.Tensor, degrees: tf.Tensor) -> tf.Tensor:
         place = tf.minimum(top + down, height - 1.0) * width
         place += tf.minimum(left + right, width - 1.0)
         place = tf.cast(place, tf.int64)
-        value += weight * tf.gather(pixels, place, batch_dims=1)
-    value = tf.where(inside, value, tf.zeros_like(value))
-    return tf.cast(value, tf.float32)[..., tf.newaxis]
+        pixels += weight * tf.gather(flat, place, batch_dims=1)
+    return pixels
 
 
 def render_sprites(
@@ -108,60 +131,97 @@ def render_sprites(
 ) -> tf.Tensor:
     """Draws one sprite per combination, on a background of 0.
 
-    Values are `shape` (a number of one of `shapes`), `scale`, `orientation`
-    (degrees), `x`, `y` (of the center) and, for colors, `hue` (degrees):
-    numbers or tensors [n], used in float64. A pixel has the share of it that
-    the sprite covers, to first order: 1/2 less the signed distance, 0 to 1.
+    A pixel has the share of it that the sprite covers, to first order: 1/2
+    less the signed distance, 0 to 1. All is computed in float64.
+
+    Args:
+        values: Numbers or tensors [n]: `shape` (a number of one of `shapes`),
+            `scale`, `orientation` (degrees), `x` and `y` (of the center, px)
+            and, for colors, `hue` (degrees).
+        grid_size: Rows and columns of the image, N.
+        shapes: Keys of `DISTANCES`.
+
+    Returns:
+        Images [n, N, N, 1], or [n, N, N, 3] with a hue.
     """
-    columns = {
-        name: tf.reshape(tf.cast(value, tf.float64), (-1, 1, 1))
-        for name, value in values.items()
-    }
-    zeros = sum(0.0 * column for column in columns.values())  # [n, 1, 1]
-    columns = {name: column + zeros for name, column in columns.items()}
-    unit = HALF_SIDE * grid_size * columns["scale"]  # px
+    columns = _broadcast_values(values)
     # Only the W pixels around the center, which hold all of the sprite.
     reach = math.ceil(REACH * HALF_SIDE * grid_size) + 1
-    near = tf.range(-reach, reach + 1, dtype=tf.float64)  # [W]
-    x, y = tf.round(columns["x"]), tf.round(columns["y"])
-    right = near[tf.newaxis, :] + (x - columns["x"])  # [n, 1, W]
-    above = near[:, tf.newaxis] + (y - columns["y"])  # [n, W, 1]
-    angle = columns["orientation"] * (np.pi / 180)
-    cos, sin = tf.cos(angle), tf.sin(angle)
-    # The offsets along the axes of the sprite, in half sides of the square.
-    offsets = (
-        (cos * right + sin * above) / unit,
-        (cos * above - sin * right) / unit,
-    )
-    *others, distance = [DISTANCES[name](*offsets) for name in shapes]
-    for number in reversed(range(len(others))):
-        is_shape = columns["shape"] < number + 0.5
-        distance = tf.where(is_shape, others[number], distance)
-    distance *= unit
+    window = tf.range(-reach, reach + 1, dtype=tf.float64)  # [W]
+    x = tf.round(columns["x"])
+    y = tf.round(columns["y"])
+    right = window[tf.newaxis, :] + (x - columns["x"])  # [n, 1, W]
+    above = window[:, tf.newaxis] + (y - columns["y"])  # [n, W, 1]
+    distance = _measure_sprites(columns, right, above, grid_size, shapes)
     covered = tf.cast(tf.clip_by_value(0.5 - distance, 0.0, 1.0), tf.float32)
+
     # Rows and columns of the window in the image, [n, W, N].
-    rows, places = (
-        tf.one_hot(tf.cast(middle[:, 0] + near, tf.int32), grid_size)
-        for middle in (y, x)
-    )
+    row = tf.cast(y[:, 0] + window, tf.int32)
+    column = tf.cast(x[:, 0] + window, tf.int32)
+    rows = tf.one_hot(row, grid_size)
+    places = tf.one_hot(column, grid_size)
     # Sums of zeros and one pixel: exact.
     images = tf.einsum("nvw,nvr,nwc->nrc", covered, rows, places)
     images = images[..., tf.newaxis]
     if "hue" in columns:
-        # Fully saturated colors: red at 0, green at 120 degrees.
-        shifts = tf.constant([0.0, 240.0, 120.0], tf.float64)
-        hues = columns["hue"][..., tf.newaxis] + shifts
-        angle = tf.math.floormod(hues, 360.0)
-        rgb = tf.clip_by_value(tf.abs(angle / 60.0 - 3.0) - 1.0, 0.0, 1.0)
-        images = images * tf.cast(rgb, tf.float32)
+        images = images * _make_colors(columns["hue"])
     return images
+
+
+def _broadcast_values(values: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+    """Makes all values float64, [n, 1, 1]."""
+    columns = {}
+    for name, value in values.items():
+        columns[name] = tf.reshape(tf.cast(value, tf.float64), (-1, 1, 1))
+    zeros = sum(0.0 * column for column in columns.values())  # [n, 1, 1]
+    return {name: column + zeros for name, column in columns.items()}
+
+
+def _measure_sprites(
+    columns: Mapping[str, tf.Tensor],
+    right: tf.Tensor,
+    above: tf.Tensor,
+    grid_size: int,
+    shapes: Sequence[str],
+) -> tf.Tensor:
+    """Measures the distance (px) of pixels to their sprite, [n, W, W].
+
+    Args:
+        columns: The values of each sprite, [n, 1, 1].
+        right: How far pixels lie right of the center (px), [n, 1, W].
+        above: How far they lie above it (px), [n, W, 1].
+        grid_size: Rows and columns of the image.
+        shapes: Keys of `DISTANCES`.
+    """
+    unit = HALF_SIDE * grid_size * columns["scale"]  # px
+    angle = columns["orientation"] * (np.pi / 180)
+    cos = tf.cos(angle)
+    sin = tf.sin(angle)
+    # The offsets along the axes of the sprite, in half sides of the square.
+    along = (cos * right + sin * above) / unit
+    across = (cos * above - sin * right) / unit
+
+    *others, distance = [DISTANCES[name](along, across) for name in shapes]
+    for number in reversed(range(len(others))):
+        is_shape = columns["shape"] < number + 0.5
+        distance = tf.where(is_shape, others[number], distance)
+    return distance * unit
+
+
+def _make_colors(hue: tf.Tensor) -> tf.Tensor:
+    """Makes saturated colors: red at 0, green at 120 degrees, [n, 1, 1, 3]."""
+    shifts = tf.constant([0.0, 240.0, 120.0], tf.float64)
+    angle = tf.math.floormod(hue[..., tf.newaxis] + shifts, 360.0)
+    rgb = tf.clip_by_value(tf.abs(angle / 60.0 - 3.0) - 1.0, 0.0, 1.0)
+    return tf.cast(rgb, tf.float32)
 
 
 def _measure_box(
     x: tf.Tensor, y: tf.Tensor, half_width: float = 1, half_height: float = 1
 ) -> tf.Tensor:
     """Returns the distance to a rectangle around 0, negative inside."""
-    right, above = tf.abs(x) - half_width, tf.abs(y) - half_height
+    right = tf.abs(x) - half_width
+    above = tf.abs(y) - half_height
     outside = tf.sqrt(tf.nn.relu(right) ** 2 + tf.nn.relu(above) ** 2)
     return outside + tf.minimum(tf.maximum(right, above), 0.0)
 
@@ -176,7 +236,8 @@ def _measure_heart(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     disk = x**2 + y**2 - 1.0
     slope = 6 * disk**2
     f = disk**3 - x**2 * y**3
-    fx, fy = slope * x - 2 * x * y**3, slope * y - 3 * x**2 * y**2
+    fx = slope * x - 2 * x * y**3
+    fy = slope * y - 3 * x**2 * y**2
     return _measure_curve(f, fx, fy)
 
 
@@ -227,13 +288,12 @@ def render_composed(
     above = tf.transpose(above, (0, 2, 1, 3))  # [n, N, 1, 2]
     disk = tf.sqrt(right[..., 0] ** 2 + above[..., 0] ** 2)
     square = tf.maximum(right[..., 1], above[..., 1])
-    a, b = (
-        level * tf.sigmoid((RADIUS * grid_size - distance) / EDGE)
-        for level, distance in zip(LEVELS, (disk, square), strict=True)
-    )
-    images = {
-        "sum": a + b,
-        "product": (1.0 - a) * (1.0 - b),
-        "occlusion": a + (1.0 - a / LEVELS[0]) * b,
-    }[composition]
+    a = DISK_LEVEL * tf.sigmoid((RADIUS * grid_size - disk) / EDGE)
+    b = SQUARE_LEVEL * tf.sigmoid((RADIUS * grid_size - square) / EDGE)
+    if composition == "sum":
+        images = a + b
+    elif composition == "product":
+        images = (1.0 - a) * (1.0 - b)
+    else:
+        images = a + (1.0 - a / DISK_LEVEL) * b
     return tf.cast(images[..., tf.newaxis], tf.float32)

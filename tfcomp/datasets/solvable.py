@@ -37,51 +37,64 @@ MAX_IMAGES = 4096  # of training and of the grid, whose pixels are compared
 RENDERED = 64  # combinations at a time
 RANGE_SHARE = 0.5  # of a pixel's range over the data: training covers it
 CHANGE = 1 / 255  # pixels with a smaller range, or share of the largest
+NUMBERS = ("certified", "missing_rank", "noise_mean", "noise_max")
 
 
 def certify_dataset(
     dataset: Dataset, points: np.ndarray | None = None
 ) -> dict[int, Certificate | None]:
-    """Returns certificates of points, by default all, by order from 1 to 3."""
+    """Certifies combinations at the orders 1 to 3, or up to F.
+
+    Args:
+        dataset: Its training examples are what determines.
+        points: The combinations that are judged, factor values [n, F]; by
+            default all that exist.
+    """
     space = dataset.space
-    every = dataset.splits.all.factors if points is None else points
-    train, rows = _list_training(dataset), space.to_index(every)
-    if (train < 0).any():  # nothing at all is known without an image
+    if points is None:
+        points = dataset.splits.all.factors
+    train = _list_training(dataset)
+    if (train < 0).any():
+        # An image of no factor is blank.
         train = np.vstack([train, np.full(len(space), -1)])
+
+    classes = space.to_index(points)
     orders = range(1, min(MAX_ORDER, len(space)) + 1)
-    return {order: certify(train, rows, order) for order in orders}
+    return {order: certify(train, classes, order) for order in orders}
 
 
 def _list_training(dataset: Dataset) -> np.ndarray:
-    """Returns distinct training combinations as classes, int [n, F]."""
+    """Lists distinct training combinations as classes, int [n, F]."""
     return np.unique(dataset.space.to_index(dataset.splits.train), axis=0)
 
 
 def summarize_certificates(
     dataset: Dataset, certificates: Mapping[int, Certificate | None]
 ) -> dict[str, dict[str, float | None]]:
-    """Returns the numbers of `metrics.json` (docs/solvable.md), by order.
+    """Makes the entry of `metrics.json` (docs/solvable.md), by order.
 
     `missing_rank` is the number of further images that certify all.
     """
     is_ood = dataset.splits.all.is_ood
     train = _list_training(dataset)
-    rows = dataset.space.to_index(dataset.splits.all.factors)
+    classes = dataset.space.to_index(dataset.splits.all.factors)
+
     summary: dict[str, dict[str, float | None]] = {}
-    for order, found in certificates.items():
-        share = missing = noise = None
-        if found is not None:
-            missing = len(found.images)
+    for order, certificate in certificates.items():
+        numbers: dict[str, float | None] = dict.fromkeys(NUMBERS)
+        if certificate is not None:
+            numbers["missing_rank"] = len(certificate.images)
             if is_ood.any():
-                share = float(found.certified[is_ood].mean())
-            asked = rows[found.certified & is_ood]
-            noise = measure_noise(train, asked, order) if len(asked) else None
-        summary[str(order)] = {
-            "certified": share,
-            "missing_rank": missing,
-            "noise_mean": None if noise is None else float(noise.mean()),
-            "noise_max": None if noise is None else float(noise.max()),
-        }
+                share = certificate.certified[is_ood].mean()
+                numbers["certified"] = float(share)
+            determined = classes[certificate.certified & is_ood]
+            noise = None
+            if len(determined):
+                noise = measure_noise(train, determined, order)
+            if noise is not None:
+                numbers["noise_mean"] = float(noise.mean())
+                numbers["noise_max"] = float(noise.max())
+        summary[str(order)] = numbers
     return summary
 
 
@@ -107,23 +120,39 @@ def mark_certified(dataset: Dataset, certificate: Certificate) -> np.ndarray:
 def measure_noise(
     train: np.ndarray, points: np.ndarray, order: int
 ) -> np.ndarray | None:
-    """Returns the variance of determined sums, [n]; None for a large design.
+    """Computes the variance of determined sums of effects.
 
-    Tables are classes, int [t, F] and [n, F], all of whose rows differ.
+    Args:
+        train: Classes of distinct training combinations, int [t, F].
+        points: Classes of determined combinations, int [n, F].
+        order: The number of factors that interact.
+
+    Returns:
+        The variance in units of an image's, [n]; None for a large design.
     """
     table = np.concatenate([train, points])
-    if math.comb(table.shape[1], order) > MAX_COLUMNS:
+    codes, num_columns = _number_few_effects(table, order)
+    if num_columns > MAX_COLUMNS:
         return None
-    codes, count = number_effects(table, order)
-    if count > MAX_COLUMNS:
-        return None
-    products = make_products(codes[: len(train)], count)
+
+    train_codes, codes = np.split(codes, [len(train)])
+    products = make_products(train_codes, num_columns)
     inverse = np.linalg.pinv(products, rcond=RANK, hermitian=True)
     inverse = np.pad(inverse, (0, 1))  # the place of absent effects, -1
     variance = np.zeros(len(points))
-    for first, second in itertools.product(codes[len(train) :].T, repeat=2):
+    for first, second in itertools.product(codes.T, repeat=2):
         variance += inverse[first, second]
     return variance
+
+
+def _number_few_effects(
+    table: np.ndarray, order: int
+) -> tuple[np.ndarray, int]:
+    """Numbers effects, unless even the groups of factors are too many."""
+    num_groups = math.comb(table.shape[1], order)
+    if num_groups > MAX_COLUMNS:
+        return np.empty((len(table), 0), int), num_groups
+    return number_effects(table, order)
 
 
 def explain_training(dataset: Dataset) -> dict[str, float]:
@@ -137,20 +166,19 @@ def explain_training(dataset: Dataset) -> dict[str, float]:
         index, axis=0, return_index=True, return_inverse=True
     )
     limit = max(1, MAX_NUMBERS // math.prod(dataset.image_shape))
-    chosen = choose_rows(len(rows), min(MAX_EXPLAINED, limit))
-    combinations, rows = combinations[chosen], rows[chosen]
+    sample = choose_rows(len(rows), min(MAX_EXPLAINED, limit))
 
     if dataset.draw_all is None:
-        images = dataset.render_array(dataset.splits.train[rows])
+        images = dataset.render_array(dataset.splits.train[rows[sample]])
         around = np.zeros(len(images))
     else:
-        share = max(1, limit // len(chosen))
-        groups = [np.flatnonzero(numbers == number) for number in chosen]
+        groups = [np.flatnonzero(numbers == number) for number in sample]
+        share = max(1, limit // len(sample))
         images, around = _average_training(dataset, groups, share)
 
     explained: dict[str, float] = {}
     for order in range(1, min(MAX_ORDER, len(dataset.space)) + 1):
-        r2 = explain_images(combinations, images, order, around)
+        r2 = explain_images(combinations[sample], images, order, around)
         if r2 is None:
             break
         explained[str(order)] = r2
@@ -199,25 +227,28 @@ def explain_images(
     Returns:
         None for a large design, or if the others leave most images open.
     """
-    if math.comb(train.shape[1], order) > MAX_COLUMNS:
+    codes, num_columns = _number_few_effects(train, order)
+    if num_columns > MAX_COLUMNS:
         return None
-    codes, count = number_effects(train, order)
-    if count > MAX_COLUMNS:
-        return None
-    design = np.zeros((len(train), count + 1))
+
+    design = np.zeros((len(train), num_columns + 1))
     design[np.arange(len(train))[:, None], codes] = 1
     design[:, -1] = 1  # a constant, in the place of absent effects
     basis, values, _ = np.linalg.svd(design, full_matrices=False)
     basis = basis[:, values > RANK * values.max(initial=0)]
+
+    # An image's error from the others is its residual / (1 - leverage).
     left = 1 - np.sum(basis**2, axis=1)
     is_open = left > OPEN
     if 2 * is_open.sum() <= len(train):
         return None
     flat = images.reshape(len(images), -1).astype(np.float64)
-    errors = flat - basis @ (basis.T @ flat)
-    errors = errors[is_open] / left[is_open, None]
+    residuals = flat - basis @ (basis.T @ flat)
+    errors = residuals[is_open] / left[is_open, None]
+    deviations = (flat - flat.mean(axis=0))[is_open]
+
     error = np.sum(errors**2)
-    spread = np.sum((flat - flat.mean(axis=0))[is_open] ** 2)
+    spread = np.sum(deviations**2)
     if around is not None:
         error += around[is_open].sum()
         spread += around[is_open].sum()
@@ -225,39 +256,56 @@ def explain_images(
 
 
 def measure_coverage(dataset: Dataset) -> dict[str, float]:
-    """Returns the shares that training covers, each 0 to 1.
+    """Measures the shares that training covers, each 0 to 1.
 
-    `combinations` of all existing ones; `values` of a factor, averaged over
-    factors; `pixels` that change over the data and reach half of their range
-    in training, measured on a random part of large data.
+    Returns:
+        `combinations` of all existing ones; `values` of a factor, averaged
+        over factors; `pixels` that change over the data and reach half of
+        their range in training, measured on a random part of large data.
     """
+    return {
+        "combinations": _cover_combinations(dataset),
+        "values": _cover_values(dataset),
+        "pixels": _cover_pixels(dataset),
+    }
+
+
+def _cover_combinations(dataset: Dataset) -> float:
     space, splits = dataset.space, dataset.splits
-    columns = space.to_index(splits.train).T
-    values = [
-        len(np.unique(column[column >= 0])) / factor.size
-        for column, factor in zip(columns, space, strict=True)
-    ]
-    every = splits.all.factors
-    share = max(1, MAX_IMAGES // len(every))  # images of a combination
+    every = splits.all
+    # Training has held-out combinations with --train_all.
+    inside = splits.train[dataset.region.contains(splits.train)]
+    rows = number_rows(space.to_index(np.concatenate([every.factors, inside])))
+    rows, inside_rows = np.split(rows, [len(every)])
+    is_trained = np.where(
+        every.is_ood, np.isin(rows, inside_rows), ~every.is_test
+    )
+    return float(np.mean(is_trained))
+
+
+def _cover_values(dataset: Dataset) -> float:
+    index = dataset.space.to_index(dataset.splits.train)
+    shares = []
+    for column, factor in zip(index.T, dataset.space, strict=True):
+        present = np.unique(column[column >= 0])
+        shares.append(len(present) / factor.size)
+    return float(np.mean(shares))
+
+
+def _cover_pixels(dataset: Dataset) -> float:
+    points = dataset.splits.all.factors
+    share = max(1, MAX_IMAGES // len(points))  # images of a combination
 
     def render(rows: np.ndarray) -> np.ndarray:
-        return dataset.render_all(every[rows], share * len(rows))[0]
+        return dataset.render_all(points[rows], share * len(rows))[0]
 
-    low, high = _find_range(dataset.render_training, len(splits.train))
-    other_low, other_high = _find_range(render, len(every))
-    whole = np.maximum(high, other_high) - np.minimum(low, other_low)
+    num_train = len(dataset.splits.train)
+    train_low, train_high = _find_range(dataset.render_training, num_train)
+    low, high = _find_range(render, len(points))
+    whole = np.maximum(train_high, high) - np.minimum(train_low, low)
     varies = whole > CHANGE * min(1, whole.max())
-    is_seen = varies & (high - low >= RANGE_SHARE * whole)
-    is_ood = splits.all.is_ood
-    trained = splits.train[dataset.region.contains(splits.train)]  # train_all
-    both = np.concatenate([splits.all.factors, trained])
-    rows, inside = np.split(number_rows(space.to_index(both)), [len(is_ood)])
-    seen = np.where(is_ood, np.isin(rows, inside), ~splits.all.is_test)
-    return {
-        "combinations": float(np.mean(seen)),
-        "values": float(np.mean(values)),
-        "pixels": float(is_seen.sum() / max(varies.sum(), 1)),
-    }
+    is_covered = train_high - train_low >= RANGE_SHARE * whole
+    return float((varies & is_covered).sum() / max(varies.sum(), 1))
 
 
 def _find_range(

@@ -21,7 +21,13 @@ MAX_ANALYZED = 4096  # points, where scores are over all (--eval_points=0)
 
 @dataclass(frozen=True)
 class Points:
-    """Factor combinations [n, F], and masks [n]: held out, ID but untrained."""
+    """Combinations of factors, of which some are held out.
+
+    Attributes:
+        factors: Factor values, float32 [n, F].
+        is_ood: Mask of the held-out ones, [n].
+        is_test: Mask of ID combinations that training lacks, [n].
+    """
 
     factors: np.ndarray
     is_ood: np.ndarray
@@ -31,27 +37,41 @@ class Points:
         return len(self.factors)
 
     def __getitem__(self, rows: np.ndarray) -> "Points":
-        return Points(self.factors[rows], self.is_ood[rows], self.is_test[rows])
+        return Points(
+            factors=self.factors[rows],
+            is_ood=self.is_ood[rows],
+            is_test=self.is_test[rows],
+        )
 
     @property
     def subsets(self) -> dict[str, np.ndarray]:
         """Masks of `id`, `ood`, and `id_test` if there are such points."""
-        test = {"id_test": self.is_test} if self.is_test.any() else {}
-        return {"id": ~self.is_ood, "ood": self.is_ood, **test}
+        masks = {"id": ~self.is_ood, "ood": self.is_ood}
+        if self.is_test.any():
+            masks["id_test"] = self.is_test
+        return masks
 
 
 @dataclass(frozen=True)
 class Splits:
-    """Factor tables of one dataset, float32 values, columns as the space."""
+    """Training examples and evaluation points of a dataset.
 
-    train: np.ndarray  # examples, [n, F]
-    points: Points  # of analyses: all existing combinations, or a sample
-    # Factors with a value that occurs in the region but never in training.
-    # With any, the split does not test composition.
+    Attributes:
+        train: Factor values of the training examples, float32 [n, F].
+        points: What analyses look at: all existing combinations, or a sample.
+        hidden: Factors with a value that occurs in the region but never in
+            training. With any, the split does not test composition.
+        is_complete: True if numbers of points can be reshaped to the grid.
+        existing: All combinations that exist; None if the points are these.
+        is_streamed: True if scores are over all existing combinations.
+    """
+
+    train: np.ndarray
+    points: Points
     hidden: tuple[str, ...]
-    is_complete: bool = True  # numbers of points can be reshaped to the space
-    existing: Points | None = None  # all combinations; None if the points are
-    is_streamed: bool = False  # scores are over all existing combinations
+    is_complete: bool = True
+    existing: Points | None = None
+    is_streamed: bool = False
 
     @property
     def grid(self) -> np.ndarray:
@@ -84,12 +104,16 @@ def make_splits(
     cells: np.ndarray | None = None,
     train_all: bool = False,
 ) -> Splits:
-    """Checks the invariants and derives the evaluation masks.
+    """Derives the evaluation points of a training table.
 
     Args:
-        train: Training table [n, F]; NaN where a factor is absent.
-        eval_points: The most points that are evaluated, as the flag has it;
-            None is no limit.
+        space: The factors.
+        region: What is held out.
+        train: Factor values of the training examples [n, F]; NaN where a
+            factor is absent.
+        eval_points: The largest number of points that analyses look at. With
+            0 that is `MAX_ANALYZED`, and scores are over all. None is no
+            limit.
         cells: The combinations that exist [n, F], in the order of the grid;
             by default all.
         train_all: True if training may contain combinations of the region.
@@ -106,27 +130,50 @@ def make_splits(
             f"{leaks.size} training examples lie in the region "
             f"{region.spec}, the first is {train[leaks[0]].tolist()}"
         )
-    trained, index = space.to_index(train), space.to_index(every)
-    columns = zip(space.names, trained.T, index[is_ood].T, strict=True)
-    hidden = tuple(n for n, old, new in columns if np.setdiff1d(new, old).size)
-    # Of a table, values as they are: several may be nearest to one of the grid.
-    pair = (trained, index) if cells is None else (train, every)
-    numbers = number_rows(np.concatenate(pair))
-    is_known = np.isin(numbers[len(train) :], numbers[: len(train)])
-    points = Points(every, is_ood, ~is_ood & ~is_known)
-    is_whole = len(points) == math.prod(space.shape)
-    if is_whole and cells is not None:
-        is_whole = np.array_equal(space.to_place(every), range(len(points)))
+
+    train_index = space.to_index(train)
+    index = space.to_index(every)
+    hidden = []
+    for column, name in enumerate(space.names):
+        held_out = index[is_ood, column]
+        if np.setdiff1d(held_out, train_index[:, column]).size:
+            hidden.append(name)
+
+    if cells is None:
+        rows = number_rows(np.concatenate([train_index, index]))
+    else:
+        # Several combinations of a table may be nearest to one of the grid.
+        rows = number_rows(np.concatenate([train, every]))
+    train_rows, rows = np.split(rows, [len(train)])
+    is_test = ~is_ood & ~np.isin(rows, train_rows)
+    points = Points(every, is_ood=is_ood, is_test=is_test)
+
     limit = MAX_ANALYZED if eval_points == 0 else eval_points or len(points)
     if len(points) <= limit:
-        return Splits(train, points, hidden, is_whole)
-    shown, is_streamed = points[sample_rows(is_ood, limit)], eval_points == 0
-    return Splits(train, shown, hidden, False, points, is_streamed)
+        is_complete = cells is None or _is_grid(space, every)
+        return Splits(train, points, tuple(hidden), is_complete)
+    return Splits(
+        train=train,
+        points=points[sample_rows(is_ood, limit)],
+        hidden=tuple(hidden),
+        is_complete=False,
+        existing=points,
+        is_streamed=eval_points == 0,
+    )
+
+
+def _is_grid(space: FactorSpace, table: np.ndarray) -> bool:
+    """Tells whether a table has every combination of the grid, in order."""
+    size = math.prod(space.shape)
+    return len(table) == size and np.array_equal(
+        space.to_place(table), np.arange(size)
+    )
 
 
 def _apply(
     region: Region, space: FactorSpace, cells: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the existing combinations, and the mask of the region's."""
     every = space.grid() if cells is None else cells
     is_ood = region.contains(every)
     if is_ood.all():
@@ -139,19 +186,25 @@ def _apply(
 
 
 def sample_rows(is_ood: np.ndarray, count: int) -> np.ndarray:
-    """Returns sorted rows of a fixed random sample, half OOD if possible."""
+    """Samples rows, the same in every call, sorted.
+
+    Args:
+        is_ood: Mask of the held-out rows, [n].
+        count: The number of rows; half of them are held out, if possible.
+    """
     rng = np.random.default_rng(0)
-    ood, known = np.flatnonzero(is_ood), np.flatnonzero(~is_ood)
+    ood = np.flatnonzero(is_ood)
+    known = np.flatnonzero(~is_ood)
     num_ood = min(len(ood), max(count // 2, count - len(known)))
-    chosen = [
-        rng.choice(rows, min(size, len(rows)), replace=False)
-        for rows, size in ((ood, num_ood), (known, max(count - num_ood, 1)))
-    ]
-    return np.sort(np.concatenate(chosen))
+    num_known = min(len(known), max(count - num_ood, 1))
+
+    ood = rng.choice(ood, num_ood, replace=False)
+    known = rng.choice(known, num_known, replace=False)
+    return np.sort(np.concatenate([ood, known]))
 
 
 def choose_rows(count: int, limit: int) -> np.ndarray:
-    """Returns at most `limit` sorted row numbers, always the same ones."""
+    """Samples at most `limit` of `count` rows, the same ones in every call."""
     if count <= limit:
         return np.arange(count)
     return np.sort(np.random.default_rng(0).choice(count, limit, replace=False))
@@ -163,7 +216,20 @@ def draw_training_table(
     region: Region,
     cells: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Draws the training positions of a run, [n, F], by its seed."""
+    """Samples the training examples of a run by its seed.
+
+    Args:
+        config: Has the seed, `num_train`, `coordinates` and `train_all`.
+        space: The factors.
+        region: What is held out.
+        cells: The combinations that exist [n, F]; by default the grid.
+
+    Returns:
+        Factor values, float32 [n, F].
+
+    Raises:
+        ConfigError: If there are too few combinations outside the region.
+    """
     if config.data.train_all:
         region = parse_region("none", space)
     every, is_ood = _apply(region, space, cells)
@@ -172,13 +238,14 @@ def draw_training_table(
     rng = np.random.default_rng([config.training.seed, 0])
     if config.data.coordinates == "grid":
         return draw_cells(cells, count, "num_train", rng)
-    kept = np.empty((0, len(space)), np.float32)
+
+    train = np.empty((0, len(space)), np.float32)
     # The region leaves a grid cell free, but its free volume can be nothing.
     for _ in range(MAX_DRAWS):
         points = space.sample(max(count, MAX_DRAWS), rng)
-        kept = np.concatenate([kept, points[~region.contains(points)]])
-        if len(kept) >= count:
-            return kept[:count]
+        train = np.concatenate([train, points[~region.contains(points)]])
+        if len(train) >= count:
+            return train[:count]
     rule = "must leave room between grid cells for continuous coordinates"
     raise ConfigError("region", rule, region.spec)
 
@@ -186,7 +253,11 @@ def draw_training_table(
 def draw_cells(
     cells: np.ndarray, count: int, flag: str, rng: np.random.Generator
 ) -> np.ndarray:
-    """Draws rows of `cells` [n, F], each at most once, in their order."""
+    """Samples rows of `cells` [n, F], each at most once, in their order.
+
+    Raises:
+        ConfigError: If there are fewer than `count`, which `flag` sets.
+    """
     if count > len(cells):
         rule = f"must be at most the {len(cells)} ID cells"
         raise ConfigError(flag, rule, count)
@@ -194,26 +265,45 @@ def draw_cells(
 
 
 def weigh(table: np.ndarray, space: FactorSpace, pairs: str) -> np.ndarray:
-    """Returns weights of rows of factor values, [n], the largest is 1.
+    """Weighs training examples so that factors correlate.
 
     A pair `a,b:s` gives exp(-(a - b)^2 / (2 s^2)), of values that are scaled
     to 0..1; several pairs (`a,b:.4;a,c:.2`) are multiplied. Absent values
     (NaN) count as equal to any.
+
+    Args:
+        table: Factor values, [n, F].
+        space: The factors.
+        pairs: The text of `--correlation`.
+
+    Returns:
+        Weights [n], of which the largest is 1.
+
+    Raises:
+        ConfigError: If the text is not a list of pairs of factors.
     """
-    scales = np.array([max(f.high - f.low, 1e-30) for f in space])
-    unit = (table - [f.low for f in space]) / scales
+    low = np.array([factor.low for factor in space])
+    high = np.array([factor.high for factor in space])
+    unit = (table - low) / (high - low)
     logs = np.zeros(len(table))  # of inverse weights, which may underflow
     for pair in pairs.split(";"):
-        match = re.fullmatch(r"([^,:]+),([^,:]+):(\d*\.?\d+)", pair.strip())
-        names = match.groups()[:2] if match else ()
-        width = float(match[3]) if match else 0.0
-        if not {*names} <= {*space.names} or len({*names}) < 2 or not width:
-            rule = f"must be a,b:0.4 for two of {', '.join(space.names)}"
-            raise ConfigError("correlation", rule, pair)
-        first, second = (unit[:, space.names.index(name)] for name in names)
-        apart = np.nan_to_num(first - second)
+        first, second, width = _parse_pair(pair, space)
+        apart = np.nan_to_num(unit[:, first] - unit[:, second])
         logs += np.square(apart) / (2 * width**2)
     return np.exp(logs.min() - logs)
+
+
+def _parse_pair(pair: str, space: FactorSpace) -> tuple[int, int, float]:
+    """Parses `a,b:s` into two columns and the width s."""
+    match = re.fullmatch(r"([^,:]+),([^,:]+):(\d*\.?\d+)", pair.strip())
+    if match is not None:
+        first, second, width = match.groups()
+        is_pair = first != second and {first, second} <= {*space.names}
+        if is_pair and float(width) > 0:
+            columns = space.names.index(first), space.names.index(second)
+            return *columns, float(width)
+    rule = f"must be a,b:0.4 for two of {', '.join(space.names)}"
+    raise ConfigError("correlation", rule, pair)
 
 
 def repeat_rows(weights: np.ndarray) -> np.ndarray:

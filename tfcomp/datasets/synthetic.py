@@ -15,7 +15,7 @@ from tfcomp.config.run_config import DataConfig, RunConfig
 from tfcomp.datasets.building import DATASETS, build_dataset
 from tfcomp.datasets.dataset import Dataset, Render
 from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space
-from tfcomp.datasets.regions import parse_region
+from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import draw_cells
 
 # The last three look different at every angle.
@@ -31,8 +31,11 @@ def make_bumps(config: RunConfig) -> Dataset:
     if config.data.num_bumps:
         rule = "must be 0 for the dataset gaussian_bumps (see --num_train)"
         raise ConfigError("num_bumps", rule, config.data.num_bumps)
-    about = "A Gaussian bump at a position, drawn by code"
-    return _build(config, make_pixel_space(config.data.grid_size), about=about)
+    return _build(
+        config,
+        make_pixel_space(config.data.grid_size),
+        about="A Gaussian bump at a position, drawn by code",
+    )
 
 
 @DATASETS.register("stripes")
@@ -41,46 +44,70 @@ def make_stripes(config: RunConfig) -> Dataset:
     data = config.data
     space = make_pixel_space(data.grid_size)
     region = parse_region(data.region, space)
-    untrained = parse_region("none", space) if data.train_all else region
-    # A row per value of each factor, the others absent (NaN).
-    values = np.concatenate([factor.values() for factor in space])
-    is_shown = np.repeat(np.eye(len(space), dtype=bool), space.shape, axis=0)
-    stripes = np.where(is_shown, values[:, None], np.float32(np.nan))
-    cells = space.grid()[~untrained.contains(space.grid())]
-    rng = np.random.default_rng([config.training.seed, 0])
-    bumps = draw_cells(cells, data.num_bumps, "num_bumps", rng)
     notes: tuple[str, ...] = ()
-    if (data.num_train, data.coordinates) != (0, "grid"):
+    if data.num_train or data.coordinates != "grid":
         notes = (
             "ignored: --num_train and --coordinates, the dataset stripes has "
             "all stripes, and --num_bumps bumps on the grid",
         )
-    settings = (data.grid_size, data.sigma, data.polarity)
     return _build(
         config,
         space,
         region=region,
-        # A cross or a gap holds back stripes, too.
-        train=np.concatenate([stripes[~untrained.contains(stripes)], bumps]),
-        other_truths={"plus": _call("render_plus", *settings)},
+        train=_list_stripes(config, space, region),
+        other_truths={
+            "plus": _make_renderer(
+                "render_plus", data.grid_size, data.sigma, data.polarity
+            )
+        },
         notes=notes,
         about="Gaussian stripes for training, a bump for every combination, "
         "drawn by code",
     )
 
 
-def _build(config: RunConfig, space: FactorSpace, **others: Any) -> Dataset:
-    data, size = config.data, config.data.grid_size
-    gaussians = _call("render_gaussians", size, data.sigma, data.polarity)
-    usual: dict[str, Any] = {"render": gaussians, "polarity": data.polarity}
-    usual |= {"image_shape": (size, size, 1), "has_background": True}
-    usual |= {"is_continuous": True, "sigma": data.sigma}
-    usual |= {"size_flag": "grid_size", "license": "mit"}
-    return build_dataset(config, space, **usual | others)
+def _list_stripes(
+    config: RunConfig, space: FactorSpace, region: Region
+) -> np.ndarray:
+    """Lists all stripes, then bumps, outside of the region, [n, F]."""
+    data = config.data
+    if data.train_all:
+        region = parse_region("none", space)
+    # A row per value of each factor, the others absent (NaN).
+    values = np.concatenate([factor.values() for factor in space])
+    is_shown = np.repeat(np.eye(len(space), dtype=bool), space.shape, axis=0)
+    stripes = np.where(is_shown, values[:, None], np.float32(np.nan))
+    # A cross or a gap holds back stripes, too.
+    stripes = stripes[~region.contains(stripes)]
+
+    cells = space.grid()
+    cells = cells[~region.contains(cells)]
+    rng = np.random.default_rng([config.training.seed, 0])
+    bumps = draw_cells(cells, data.num_bumps, "num_bumps", rng)
+    return np.concatenate([stripes, bumps])
 
 
-def _call(name: str, *settings: Any) -> Render:
-    """Returns a renderer, imported with TensorFlow when it first draws."""
+def _build(config: RunConfig, space: FactorSpace, **fields: Any) -> Dataset:
+    """Builds a dataset; by default its images are Gaussian bumps."""
+    data = config.data
+    size = data.grid_size
+    defaults: dict[str, Any] = {
+        "render": _make_renderer(
+            "render_gaussians", size, data.sigma, data.polarity
+        ),
+        "polarity": data.polarity,
+        "image_shape": (size, size, 1),
+        "has_background": True,
+        "is_continuous": True,
+        "sigma": data.sigma,
+        "size_flag": "grid_size",
+        "license": "mit",
+    }
+    return build_dataset(config, space, **defaults | fields)
+
+
+def _make_renderer(name: str, *settings: Any) -> Render:
+    """Makes a renderer that imports TensorFlow when it first draws."""
     path = f"tfcomp.datasets.renderers:{name}"
     return lambda factors: pkgutil.resolve_name(path)(factors, *settings)
 
@@ -88,14 +115,23 @@ def _call(name: str, *settings: Any) -> Render:
 @DATASETS.register("sprites")
 def make_sprites(config: RunConfig) -> Dataset:
     """Returns sprites outside the region."""
-    data, size = config.data, config.data.grid_size
+    data = config.data
+    size = data.grid_size
     shapes, sizes = _parse_sprites(data)
     space = _make_space(data, sizes, shapes)
+    has_hue = len(sizes) == 6
+    draw = _make_renderer("render_sprites", size, shapes)
     # Values of factors that do not vary.
-    fixed = {"shape": 0.0, "scale": 1.0, "orientation": 0.0}
-    fixed |= dict.fromkeys("xy", (size - 1) / 2)
-    fixed |= {"hue": 0.0} if len(sizes) == 6 else {}
-    draw = _call("render_sprites", size, shapes)
+    middle = (size - 1) / 2
+    fixed = {
+        "shape": 0.0,
+        "scale": 1.0,
+        "orientation": 0.0,
+        "x": middle,
+        "y": middle,
+    }
+    if has_hue:
+        fixed["hue"] = 0.0
 
     def render(factors: Any) -> Any:
         columns = {n: factors[:, i] for i, n in enumerate(space.names)}
@@ -105,9 +141,9 @@ def make_sprites(config: RunConfig) -> Dataset:
         config,
         space,
         render=render,
-        image_shape=(size, size, 3 if len(sizes) == 6 else 1),
+        image_shape=(size, size, 3 if has_hue else 1),
         polarity="bright",
-        has_background=len(sizes) < 6,
+        has_background=not has_hue,
         has_position=False,
         about="A shape of some size, turned and moved, drawn by code",
     )
@@ -116,7 +152,8 @@ def make_sprites(config: RunConfig) -> Dataset:
 def _make_space(
     data: DataConfig, sizes: list[int], shapes: tuple[str, ...]
 ) -> FactorSpace:
-    low, high = MARGIN * data.grid_size, (1 - MARGIN) * data.grid_size - 1
+    low = MARGIN * data.grid_size
+    high = (1 - MARGIN) * data.grid_size - 1
     last = max(sizes[0] - 1.0, 1.0)
     factors = [
         Factor("shape", sizes[0], 0.0, last, categorical=True, names=shapes),
@@ -156,14 +193,18 @@ def _parse_sprites(data: DataConfig) -> tuple[tuple[str, ...], list[int]]:
 @DATASETS.register("composed")
 def make_composed(config: RunConfig) -> Dataset:
     """Returns a disk a and a square b at `--num_positions` places per axis."""
-    data, size = config.data, config.data.grid_size
-    low, high = CENTER_MARGIN * (size - 1), (1 - CENTER_MARGIN) * (size - 1)
-    names, count = ("x_a", "y_a", "x_b", "y_b"), data.num_positions
-    factors = [Factor(name, count, low, high, "px") for name in names]
+    data = config.data
+    low = CENTER_MARGIN * (data.grid_size - 1)
+    high = (1 - CENTER_MARGIN) * (data.grid_size - 1)
+    factors = []
+    for name in ("x_a", "y_a", "x_b", "y_b"):
+        factors.append(Factor(name, data.num_positions, low, high, "px"))
     return _build(
         config,
         FactorSpace(tuple(factors)),
-        render=_call("render_composed", size, data.composition),
+        render=_make_renderer(
+            "render_composed", data.grid_size, data.composition
+        ),
         polarity="dark" if data.composition == "product" else "bright",
         has_position=False,
         about="A disk and a square, put together by a known rule, drawn by "

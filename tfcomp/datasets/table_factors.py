@@ -1,6 +1,7 @@
 """Columns of classes, made into factors."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,36 +16,65 @@ UNEVEN = 0.1  # of the least step: steps that differ more tell no period
 ROUNDING = 1e-7  # of the range: closer values differ by rounding alone
 
 
+@dataclass(frozen=True, eq=False)
+class FactorColumn:
+    """A factor, and what it is in each image.
+
+    Attributes:
+        factor: The factor.
+        index: Its level in each image, int [n]; of a continuous factor the
+            nearest one.
+        values: Its value in each image, [n].
+        is_continuous: True if values lie between levels.
+    """
+
+    factor: Factor
+    index: np.ndarray
+    values: np.ndarray
+    is_continuous: bool
+
+
 def make_factors(
-    classes: np.ndarray, num_images: int, columns: dict[str, Any], bins: int
-) -> tuple[list[Factor], np.ndarray, np.ndarray]:
-    """Returns factors, their classes [n, F], and values [n, F], float32."""
+    classes: np.ndarray, num_images: int, options: dict[str, Any], bins: int
+) -> list[FactorColumn]:
+    """Makes a factor of each column of classes.
+
+    Args:
+        classes: The classes of images, [n, F].
+        num_images: The number of images, n.
+        options: `values`, `names`, `sizes`, `kinds`, `levels` and `units` as
+            `FactorTable` takes them, each may be None.
+        bins: The default number of bins of a continuous factor.
+
+    Raises:
+        TableError: If classes or options break a rule.
+    """
     table_checks.check_shape(classes, num_images)
-    if columns["names"] is None:
-        columns["names"] = [f"factor_{i}" for i in range(classes.shape[1])]
-    is_by_image = getattr(columns["values"], "shape", None) == classes.shape
+    num_factors = classes.shape[1]
+    options = dict(options)
+    if options["names"] is None:
+        options["names"] = [f"factor_{i}" for i in range(num_factors)]
+    is_by_image = getattr(options["values"], "shape", None) == classes.shape
     if is_by_image:
-        columns["values"] = columns["values"].T
-    rows = _transpose(columns, classes.shape[1])
+        options["values"] = options["values"].T
+    rows = _transpose(options, num_factors)
     names = [str(row["names"]) for row in rows]
     table_checks.check_names(names)
     table_checks.check_texts("units", [str(row["units"] or "") for row in rows])
-    made: list[tuple[Factor, np.ndarray, np.ndarray]] = []
-    for number, (column, row) in enumerate(zip(classes.T, rows, strict=True)):
+
+    columns = []
+    for number, row in enumerate(rows):
+        numbers = classes[:, number]
         kind, _, size = str(row["kinds"]).partition(":")
         if kind == CONTINUOUS:
             size = size or str(bins)
-            factor, values = _make_continuous(column, row, is_by_image, size)
-            index = factor.to_index(values)
+            columns.append(_make_continuous(numbers, row, is_by_image, size))
         else:
-            index = table_checks.check_classes(column, number)
-            factor = _make_factor(index, row, is_by_image)
-            values = factor.values()[index]
-        made.append((factor, index, values))
-    factors, numbers, exact = zip(*made, strict=True)
-    table = np.stack(numbers, axis=1)
-    table_checks.check_one_hot(names, table)
-    return [*factors], table, np.stack(exact, axis=1).astype(np.float32)
+            index = table_checks.check_classes(numbers, number)
+            columns.append(_make_ordered(index, row, is_by_image))
+    index = np.stack([column.index for column in columns], axis=1)
+    table_checks.check_one_hot(names, index)
+    return columns
 
 
 def set_kinds(
@@ -52,23 +82,31 @@ def set_kinds(
     kinds: Sequence[str] | None,
     factors: Sequence[str],
 ) -> list[str | None]:
-    """Returns the kinds of all columns, with kinds as in `x:continuous`."""
+    """Lists the kinds of all columns; `factors` may set some.
+
+    Args:
+        names: The names of all columns.
+        kinds: Their kinds, or None.
+        factors: Names of some columns, also with a kind as `x:continuous`.
+    """
     if names is None:
         raise TableError("names", "must be given to name factors", None)
-    known: dict[str, str | None] = dict.fromkeys(names)
-    known |= dict(zip(names, kinds or (), strict=False))
+    by_name: dict[str, str | None] = dict.fromkeys(names)
+    by_name |= dict(zip(names, kinds or (), strict=False))
     for factor in factors:
         name, _, kind = factor.partition(":")
-        if name not in known:
+        if name not in by_name:
             rule = f"must be among {', '.join(map(str, names)) or 'none'}"
             raise TableError("factors", rule, name)
-        known[name] = kind or known[name]
-    return list(known.values())
+        if kind:
+            by_name[name] = kind
+    return list(by_name.values())
 
 
-def _transpose(columns: dict[str, Any], count: int) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = [dict.fromkeys(columns) for _ in range(count)]
-    for field, given in columns.items():
+def _transpose(options: dict[str, Any], count: int) -> list[dict[str, Any]]:
+    """Turns lists by option into a dictionary of options for each factor."""
+    rows: list[dict[str, Any]] = [dict.fromkeys(options) for _ in range(count)]
+    for field, given in options.items():
         if given is None:
             continue
         table_checks.check_list(field, "must be a list", given)
@@ -81,75 +119,121 @@ def _transpose(columns: dict[str, Any], count: int) -> list[dict[str, Any]]:
 
 
 def _make_continuous(
-    column: np.ndarray, row: dict[str, Any], is_by_image: bool, size: str
-) -> tuple[Factor, np.ndarray]:
-    """Returns a factor with evenly spaced bins, and its numbers by image."""
-    given, name = row["values"], str(row["names"])
+    numbers: np.ndarray, row: dict[str, Any], is_by_image: bool, size: str
+) -> FactorColumn:
+    """Makes a factor with evenly spaced bins."""
+    name = str(row["names"])
     if row["levels"] is not None:  # classes in the order of the file
         rule = f"of {name} must be numbers where kinds has continuous"
         raise TableError("values", rule, str(row["levels"])[:100])
-    numbers = np.asarray(column if given is None else given, float)
-    if given is not None and not is_by_image:
-        numbers = numbers[table_checks.check_classes(column, 0)]
-    if not np.isfinite(numbers).all() or np.ptp(numbers) == 0:
-        got = "NaN" if np.isnan(numbers).any() else numbers[0]
+
+    values = np.asarray(numbers, float)
+    if row["values"] is not None:
+        values = np.asarray(row["values"], float)
+        if not is_by_image:
+            values = values[table_checks.check_classes(numbers, 0)]
+    if not np.isfinite(values).all() or np.ptp(values) == 0:
+        got = "NaN" if np.isnan(values).any() else values[0]
         raise TableError("values", f"of {name} must be finite and differ", got)
     if not size.isdecimal() or not 2 <= int(size) <= SPARSE:
         raise TableError("bins", f"of {name} must be 2 to {SPARSE}", size)
-    low, high = (float(np.float32(f(numbers))) for f in (np.min, np.max))
-    return Factor(name, int(size), low, high, str(row["units"] or "")), numbers
+
+    factor = Factor(
+        name,
+        size=int(size),
+        low=float(np.float32(values.min())),
+        high=float(np.float32(values.max())),
+        unit=str(row["units"] or ""),
+    )
+    index = factor.to_index(values)
+    return FactorColumn(factor, index, values, is_continuous=True)
 
 
-def _make_factor(
-    classes: np.ndarray, row: dict[str, Any], is_by_image: bool
-) -> Factor:
-    name, unit = str(row["names"]), str(row["units"] or "")
-    size = _read_size(classes, row)
+def _make_ordered(
+    index: np.ndarray, row: dict[str, Any], is_by_image: bool
+) -> FactorColumn:
+    """Makes a factor of classes: an ordered, periodic or categorical one."""
+    name = str(row["names"])
+    size = _read_size(index, row)
     names = _read_levels(size, row)
-    values = _read_values(size, row, classes if is_by_image else None)
+    values = _read_values(size, row, index if is_by_image else None)
     default = "categorical" if names and values is None else "ordered"
     kind, _, text = str(row["kinds"] or default).partition(":")
     if kind not in KINDS:
         raise TableError("kinds", f"of {name} must be one of {KINDS}", kind)
-    is_periodic, period = kind == "periodic", _read_period(name, text)
-    if kind == "categorical" and values is not None:
+    is_categorical = kind == "categorical"
+    is_periodic = kind == "periodic"
+    period = _read_period(name, text)
+
+    if is_categorical and values is not None:
         # Names that happen to be numbers, or are too long for float32.
         if not (np.diff(values.astype(np.float32)) > 0).all():
-            names, values = names or tuple(f"{v:.15g}" for v in values), None
+            names = names or tuple(f"{value:.15g}" for value in values)
+            values = None
     if values is None:
         # A period is divided among the classes.
-        is_divided = is_periodic and period
-        values = np.arange(size) * (period / size if is_divided else 1.0)
-    # In float32 as well, in which models get them.
-    steps = np.diff(values.astype(np.float32))
-    falls = np.flatnonzero(~(np.isfinite(steps) & (steps > 0)))
-    if falls.size:
-        rule = f"of {name} must be finite and rise with its classes"
-        pair = f"{values[falls[0]]:g}, then {values[falls[0] + 1]:g}"
-        raise TableError("values", rule, pair)
+        step = period / size if is_periodic and period else 1.0
+        values = np.arange(size) * step
+    _check_rising(name, values)
+
     low = float(values[0])
     if size == 1:  # `FactorTable` leaves it out
-        return Factor(name, 1, low, low + 1, unit)
-    high, step = float(values[-1]), np.diff(values).min()
-    if is_periodic and not period and np.ptp(steps) > UNEVEN * step:
-        rule = f"of {name} must have the period of its uneven values"
-        raise TableError("kinds", f"{rule} (periodic:360)", "periodic")
-    if is_periodic:  # the value that equals the first one
-        end = low + period if period else high + (high - low) / (size - 1)
-        if end < high - 1e-6 * abs(high):
-            rule = f"of {name} must have a period of at least {high - low:g}"
-            rule += ", the range of its values"
-            raise TableError("kinds", rule, f"{period:g}")
-        high = end
+        factor = Factor(name, 1, low, high=low + 1)
+        return FactorColumn(factor, index, values[index], is_continuous=False)
+    high = float(values[-1])
+    if is_periodic:
+        high = _find_period_end(name, values, period)
     even = np.linspace(low, high, size, endpoint=not is_periodic)
-    is_even = np.allclose(values, even, rtol=0, atol=1e-4 * step)
-    given = () if is_even else tuple(values.tolist())
-    kinds = is_periodic, kind == "categorical"
-    return Factor(name, size, low, high, unit, *kinds, given, names)
+    is_even = np.allclose(
+        values, even, rtol=0, atol=1e-4 * np.diff(values).min()
+    )
+    factor = Factor(
+        name,
+        size,
+        low,
+        high,
+        unit=str(row["units"] or ""),
+        periodic=is_periodic,
+        categorical=is_categorical,
+        levels=() if is_even else tuple(values.tolist()),
+        names=names,
+    )
+    return FactorColumn(
+        factor, index, values=factor.values()[index], is_continuous=False
+    )
 
 
-def _read_size(classes: np.ndarray, row: dict[str, Any]) -> int:
-    size, least = row["sizes"], int(classes.max()) + 1
+def _check_rising(name: str, values: np.ndarray) -> None:
+    """Refuses values that do not rise in float32, in which models get them."""
+    steps = np.diff(values.astype(np.float32))
+    wrong = np.flatnonzero(~(np.isfinite(steps) & (steps > 0)))
+    if wrong.size:
+        rule = f"of {name} must be finite and rise with its classes"
+        pair = f"{values[wrong[0]]:g}, then {values[wrong[0] + 1]:g}"
+        raise TableError("values", rule, pair)
+
+
+def _find_period_end(name: str, values: np.ndarray, period: float) -> float:
+    """Finds the value that equals the first one; `period` is 0 if unknown."""
+    low, high = float(values[0]), float(values[-1])
+    if period:
+        end = low + period
+    else:
+        steps = np.diff(values.astype(np.float32))
+        if np.ptp(steps) > UNEVEN * np.diff(values).min():
+            rule = f"of {name} must have the period of its uneven values"
+            raise TableError("kinds", f"{rule} (periodic:360)", "periodic")
+        end = high + (high - low) / (len(values) - 1)
+    if end < high - 1e-6 * abs(high):
+        rule = f"of {name} must have a period of at least {high - low:g}"
+        rule += ", the range of its values"
+        raise TableError("kinds", rule, f"{period:g}")
+    return end
+
+
+def _read_size(index: np.ndarray, row: dict[str, Any]) -> int:
+    size = row["sizes"]
+    least = int(index.max()) + 1
     if size is None:
         return least
     most = max(SPARSE, 2 * least)
@@ -174,17 +258,17 @@ def _read_levels(size: int, row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _read_values(
-    size: int, row: dict[str, Any], classes: np.ndarray | None
+    size: int, row: dict[str, Any], index: np.ndarray | None
 ) -> np.ndarray | None:
-    """Returns the value of each class; with classes, they are by image."""
+    """Reads the value of each class; with an index, they are by image."""
     if row["values"] is None:
         return None
     values = np.asarray(row["values"])
     if values.dtype.kind not in "buif":
         raise TableError("values", "must be numbers", values.dtype)
     values = values.astype(float)
-    if classes is not None:
-        return _find_values(values, classes, row["names"], size)
+    if index is not None:
+        return _find_values(values, index, row["names"], size)
     if values.ndim == 1 and np.isnan(values[size:]).all():  # padded
         values = values[:size]
     if values.shape != (size,):
@@ -194,34 +278,37 @@ def _read_values(
 
 
 def _find_values(
-    values: np.ndarray, classes: np.ndarray, name: str, size: int
+    values: np.ndarray, index: np.ndarray, name: str, size: int
 ) -> np.ndarray:
-    """Returns the value of each class from the values of images."""
-    present, first, place = np.unique(
-        classes, return_index=True, return_inverse=True
+    """Finds the value of each class, [size], in the values of images, [n]."""
+    present, first, places = np.unique(
+        index, return_index=True, return_inverse=True
     )
-    found = values[first]
+    class_values = values[first]
+    expected = class_values[places]
     finite = np.nan_to_num(values, posinf=0.0, neginf=0.0)
     rounding = ROUNDING * np.ptp(finite)
-    differs = ~(np.abs(values - found[place]) <= rounding)  # NaN differs
+    differs = ~(np.abs(values - expected) <= rounding)  # NaN differs
     if differs.any():
         row = int(differs.argmax())
-        rule = f"of {name} must be one for class {classes[row]}"
-        got = f"{found[place][row]} and {values[row]} (image {row})"
+        rule = f"of {name} must be one for class {index[row]}"
+        got = f"{expected[row]} and {values[row]} (image {row})"
         raise TableError("values", rule, got)
     if len(present) < size:
         rule = f"of {name} must be given for all {size} classes"
         raise TableError("values", rule, f"{len(present)} in the images")
-    return found
+    return class_values
 
 
 def _read_period(name: str, text: str) -> float:
-    """Returns the number behind `periodic:`, 0 if there is none."""
+    """Reads the number behind `periodic:`, 0 if there is none."""
+    if not text:
+        return 0.0
     try:
-        period = float(text or 0)
+        period = float(text)
     except ValueError:
         period = np.nan
-    if text and not 0 < period < np.inf:
+    if not 0 < period < np.inf:
         rule = f"of {name} must have a positive number as its period"
         raise TableError("kinds", rule, text)
     return period

@@ -58,38 +58,51 @@ def make_table(config: RunConfig) -> Dataset:
 
 
 def make_listed_region(table: FactorTable, images: Any) -> Region:
-    """Returns a region of images: a mask, numbers, or a function of factors."""
-    chosen, rows = np.zeros(len(table.points), bool), table.rows
+    """Makes a region that holds out some images of a table.
+
+    Args:
+        table: Has the images.
+        images: A mask of all images, numbers of images, or a function from
+            factor values [n, F] to bools [n]. Of several images of a
+            combination, one is enough.
+
+    Raises:
+        TableError: If it is none of these, or holds nothing out.
+    """
     if callable(images):
-        chosen = np.asarray(images(table.points.copy()))
-        if chosen.dtype != bool or chosen.shape != (len(table.points),):
+        is_held_out = np.asarray(images(table.points.copy()))
+        if is_held_out.dtype != bool or is_held_out.shape != table.counts.shape:
             rule = f"must return {len(table.points)} bools, one for each row"
-            raise TableError("region", rule, f"{chosen.dtype} {chosen.shape}")
+            got = f"{is_held_out.dtype} {is_held_out.shape}"
+            raise TableError("region", rule, got)
     else:
+        is_held_out = np.zeros(len(table.points), bool)
         try:
-            # Of several images of a combination, one is enough.
-            chosen[rows[np.asarray(images)]] = True
+            is_held_out[table.rows[np.asarray(images)]] = True
         except IndexError:
-            each = f"a bool for each of the {len(rows)} images"
+            each = f"a bool for each of the {len(table.rows)} images"
             rule = f"must be text, a function, {each}, or their numbers"
             raise TableError("region", rule, repr(images)) from None
-    if not chosen.any():
+    if not is_held_out.any():
         raise TableError("region", "must hold something out", "no image")
 
     def contains(values: np.ndarray) -> np.ndarray:
         rows = table.find_points(values)
-        return chosen[rows] & (rows >= 0)
+        return is_held_out[rows] & (rows >= 0)
 
-    count = table.counts[chosen].sum()
+    count = table.counts[is_held_out].sum()
     return Region(f"{count:,} images of a list", contains)
 
 
 def make_table_dataset(
     config: RunConfig, table: FactorTable, region: Region | None = None
 ) -> Dataset:
-    """Returns the dataset of a table, for plugins.
+    """Makes the dataset of a table, for plugins.
 
-    The configuration sets the region by default.
+    Args:
+        config: The settings of a run.
+        table: Images and their factors.
+        region: What is held out; by default `--region`.
 
     Raises:
         ConfigError: For an impossible region or number of examples.
@@ -98,6 +111,8 @@ def make_table_dataset(
     if data.coordinates != "grid":
         rule = "must be grid for a table, which has no images in between"
         raise ConfigError("coordinates", rule, data.coordinates)
+    if region is None:
+        region = parse_region(data.region, table.space, table.points)
 
     def render(factors: Any) -> Any:
         if isinstance(factors, np.ndarray):
@@ -111,25 +126,15 @@ def make_table_dataset(
         with explain_damage(data.data):
             return table.inspect()
 
-    others: dict[str, Any] = {}
-    region = region or parse_region(data.region, table.space, table.points)
+    fields: dict[str, Any] = {}
     if table.is_repeated:
-        is_known = ~region.contains(table.points) | data.train_all
-        # Of images, sorted by points.
-        numbers = np.flatnonzero(np.repeat(is_known, table.counts))
-        rng = np.random.default_rng([config.training.seed, 0])
-        count = data.num_train or len(numbers)
-        numbers = draw_cells(numbers, count, "num_train", rng)
-        others = {
-            "train": np.repeat(table.points, table.counts, axis=0)[numbers],
-            "draw_train": lambda rows: table.draw_images(numbers[rows]),
-            "compare": table.compare,
-            "draw_all": table.draw_all,
-        }
+        fields = _train_on_images(config, table, region)
     has_pixels = {factor.unit for factor in table.space} == {"px"}
-    with explain_damage(data.data):
+    polarity = "bright"
+    if has_pixels:
         # Only peaks depend on it: without positions no image is read.
-        polarity = find_polarity(table) if has_pixels else "bright"
+        with explain_damage(data.data):
+            polarity = find_polarity(table)
     return build_dataset(
         config,
         table.space,
@@ -143,8 +148,27 @@ def make_table_dataset(
         prepare=prepare,
         notes=table.notes,
         size_flag="eval_points",
-        **others,
+        **fields,
     )
+
+
+def _train_on_images(
+    config: RunConfig, table: FactorTable, region: Region
+) -> dict[str, Any]:
+    """Returns fields of a dataset whose combinations have several images."""
+    is_known = ~region.contains(table.points) | config.data.train_all
+    # Numbers of images, sorted by points.
+    numbers = np.flatnonzero(np.repeat(is_known, table.counts))
+    count = config.data.num_train or len(numbers)
+    rng = np.random.default_rng([config.training.seed, 0])
+    numbers = draw_cells(numbers, count, "num_train", rng)
+    points = np.repeat(table.points, table.counts, axis=0)
+    return {
+        "train": points[numbers],
+        "draw_train": lambda rows: table.draw_images(numbers[rows]),
+        "compare": table.compare,
+        "draw_all": table.draw_all,
+    }
 
 
 def find_polarity(table: FactorTable) -> str:
@@ -178,10 +202,11 @@ def explain_damage(data: str, flag: str = "data") -> Iterator[None]:
     except (ConfigError, RunError):
         raise
     except Exception as error:  # whatever a damaged file leads to
-        is_ours, damage = isinstance(error, TableError), first_line(error)
-        reason = str(error) if is_ours else f"cannot be read ({damage})"
-        shown = CONTROLS.sub(lambda match: ascii(match[0])[1:-1], reason)
-        raise RunError(f"--{flag}={data}: {shown}") from error
+        reason = f"cannot be read ({first_line(error)})"
+        if isinstance(error, TableError):
+            reason = str(error)
+        reason = CONTROLS.sub(lambda match: ascii(match[0])[1:-1], reason)
+        raise RunError(f"--{flag}={data}: {reason}") from error
 
 
 @dataclass(frozen=True)
@@ -214,11 +239,15 @@ class VectorDataset(Dataset):
         if self.pictures is not None:
             items = self.splits.grid[self.find_items(vectors)]
             return self.render_array(items, self.pictures)
-        low, high = np.percentile(self._vectors, (1, 99))
+        return self._shade(vectors)
+
+    def _shade(self, vectors: np.ndarray) -> np.ndarray:
+        """Returns vectors as rows of gray pixels, almost square."""
         flat = vectors.reshape(len(vectors), -1)
+        units = flat.shape[1]
+        width = math.isqrt(units - 1) + 1
+        height = math.ceil(units / width)
+        low, high = np.percentile(self._vectors, (1, 99))
         shades = ((flat - low) / (high - low or 1.0)).clip(0, 1)
-        width = math.isqrt(flat.shape[1] - 1) + 1
-        height = -(-flat.shape[1] // width)
-        missing = height * width - flat.shape[1]
-        padded = np.pad(shades, ((0, 0), (0, missing)))
+        padded = np.pad(shades, ((0, 0), (0, height * width - units)))
         return padded.reshape(-1, height, width, 1)

@@ -22,26 +22,27 @@ MAX_BETWEEN = 10**5  # combinations
 
 
 def to_contrast(dataset: Dataset, images: np.ndarray) -> np.ndarray:
-    """Returns images as contrast to the background or the mean, [n, pixels]."""
+    """Subtracts the background or the mean from images, [n, pixels]."""
     sign, reference = _find_origin(dataset)
     return sign * (images.reshape(len(images), -1) - reference)
 
 
 def from_contrast(dataset: Dataset, bright: np.ndarray) -> np.ndarray:
-    """Returns images [n, H, W, C], the inverse of `to_contrast`."""
+    """Restores images [n, H, W, C]: the inverse of `to_contrast`."""
     sign, reference = _find_origin(dataset)
     return (sign * bright + reference).reshape(-1, *dataset.image_shape)
 
 
 def _find_origin(dataset: Dataset) -> tuple[float, float | np.ndarray]:
-    ground = dataset.ground
-    if ground is not None:
-        return -1.0 if ground else 1.0, ground
-    return 1.0, dataset.reference.ravel().astype(np.float32)
+    """Returns the sign of contrast, and the image whose contrast is 0."""
+    if dataset.ground is None:
+        return 1.0, dataset.reference.ravel().astype(np.float32)
+    sign = -1.0 if dataset.ground else 1.0
+    return sign, dataset.ground
 
 
 def restore(dataset: Dataset, bright: np.ndarray) -> np.ndarray:
-    """Returns visible images: scaled to the maximum, or plus the mean image."""
+    """Makes contrast visible: scaled to the maximum, or plus the mean image."""
     images = bright.reshape(-1, *dataset.image_shape)
     if dataset.ground is None:
         return images + dataset.reference
@@ -50,25 +51,40 @@ def restore(dataset: Dataset, bright: np.ndarray) -> np.ndarray:
 
 
 def refine(dataset: Dataset, encoding: str, count: int) -> Dataset:
-    """Returns the dataset at `count` even values of each ordered factor.
+    """Moves the dataset to a finer grid.
 
-    They go from the first value of the grid to the last one, as the 50 x 50
-    positions of the published code on a grid of 28 x 28.
+    Values are even from the first value of the grid to the last one, as the
+    50 x 50 positions of the published code on a grid of 28 x 28.
+
+    Args:
+        dataset: Can draw images between the values of its grid.
+        encoding: The code of the model.
+        count: The number of values of each ordered factor.
+
+    Raises:
+        ConfigError: If images or codes are undefined between the values, or
+            the grid is too small or too large.
     """
     rule = "needs {} between the values of the grid, which {} lacks"
     if encoding == "one_hot":
         raise ConfigError("between", rule.format("codes", encoding), count)
     if not dataset.is_continuous:
         raise ConfigError("between", rule.format("images", dataset.name), count)
-    even: dict[str, Any] = {"size": max(count, 1), "levels": (), "names": ()}
-    finer = (
-        f if f.categorical else dataclasses.replace(f, **even)
-        for f in dataset.space
-    )
-    space = FactorSpace(tuple(finer))
-    if count < 2 or math.prod(space.shape) > MAX_BETWEEN:
-        rule = "must be at least 2, and make at most "
-        raise ConfigError("between", f"{rule}{MAX_BETWEEN:,} points", count)
+    if count < 2:
+        raise ConfigError("between", "must be at least 2", count)
+
+    factors = []
+    for factor in dataset.space:
+        if not factor.categorical:
+            factor = dataclasses.replace(
+                factor, size=count, levels=(), names=()
+            )
+        factors.append(factor)
+    space = FactorSpace(tuple(factors))
+    if math.prod(space.shape) > MAX_BETWEEN:
+        rule = f"must make at most {MAX_BETWEEN:,} points"
+        raise ConfigError("between", rule, count)
+
     try:
         splits = make_splits(
             space, dataset.region, dataset.splits.train, train_all=True
@@ -80,27 +96,32 @@ def refine(dataset: Dataset, encoding: str, count: int) -> Dataset:
 
 
 def make_map(dataset: Dataset, values: np.ndarray) -> GridMap:
-    """Returns numbers per grid point [n] as a map; NaN at all other points."""
+    """Makes a map of numbers per grid point [n]; NaN at all other points."""
     numbers = spread(dataset.space, dataset.splits.grid, values, np.nan)
-    mask = dataset.held_out if dataset.held_out.any() else None
+    held_out = dataset.held_out
     downward = {name for name, up in dataset.vertical.items() if up < 0}
-    return GridMap(numbers, dataset.space.factors, mask, frozenset(downward))
+    return GridMap(
+        values=numbers,
+        factors=dataset.space.factors,
+        mask=held_out if held_out.any() else None,
+        downward=frozenset(downward),
+    )
 
 
 def subsample_maps(dataset: Dataset) -> Dataset:
-    """Returns an incomplete dataset at the points of all its maps."""
+    """Moves an incomplete dataset to the points of all its maps."""
     if dataset.splits.is_complete or not dataset.planes:
         return dataset
-    every, space = dataset.splits.all, dataset.space
-    is_shown = np.zeros(space.shape, bool)
+    points = dataset.splits.all
+    is_mapped = np.zeros(dataset.space.shape, bool)
     for plane in dataset.planes:
-        is_shown[plane.index] = True
-    rows = is_shown[tuple(space.to_index(every.factors).T)]
-    return dataset.at_points(every[rows])
+        is_mapped[plane.index] = True
+    index = dataset.space.to_index(points.factors)
+    return dataset.at_points(points[is_mapped[tuple(index.T)]])
 
 
 def subsample_points(dataset: Dataset, limit: int) -> Dataset:
-    """Returns an incomplete dataset at `limit` of its points at most."""
+    """Moves an incomplete dataset to a sample of at most `limit` points."""
     splits = dataset.splits
     if splits.is_complete or len(splits.points) <= limit:
         return dataset
@@ -108,92 +129,144 @@ def subsample_points(dataset: Dataset, limit: int) -> Dataset:
 
 
 def subsample_levels(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
-    """Returns the dataset at even levels, or at a sample if few exist."""
-    every, is_all = dataset.splits.all, dataset.splits.existing is None
-    if len(every) <= limit:
-        return dataset if is_all else dataset.at_points(every)
-    index = dataset.space.to_index(every.factors)
-    known = [np.unique(column) for column in index.T]
-    counts = [1] * len(known)
-    for most in range(1, max(map(len, known)) + 1):
-        more = [min(len(column), most) for column in known]
-        counts = more if math.prod(more) <= limit else counts
-    levels = [
-        column[np.linspace(0, len(column) - 1, count).round().astype(int)]
-        for column, count in zip(known, counts, strict=True)
-    ]
+    """Moves a dataset to all combinations of even levels of its factors.
+
+    Some of them are held out, if any combination is. Where few combinations
+    of levels exist, it is a random sample.
+
+    Args:
+        dataset: A dataset of any size.
+        limit: The largest number of combinations.
+    """
+    points = dataset.splits.all
+    if len(points) <= limit:
+        if dataset.splits.existing is None:
+            return dataset
+        return dataset.at_points(points)
+
+    index = dataset.space.to_index(points.factors)
+    levels = _choose_levels(index, limit)
     rows = _find_rows(index, levels)
-    held_out = index[every.is_ood]
-    if len(held_out) and not every.is_ood[rows].any():
+    held_out = index[points.is_ood]
+    if len(held_out) and not points.is_ood[rows].any():
         # Levels give way to the levels of a held-out combination.
         middle = held_out[len(held_out) // 2]
-        for chosen, level in zip(levels, middle, strict=True):
-            chosen[np.abs(chosen - level).argmin()] = level
+        for column, level in zip(levels, middle, strict=True):
+            column[np.abs(column - level).argmin()] = level
         rows = _find_rows(index, levels)
-    if not math.prod(counts) / 4 <= len(rows) <= limit:  # few of them exist
-        rows = sample_rows(every.is_ood, limit)
-    return dataset.at_points(every[rows])
+
+    num_combinations = math.prod(len(column) for column in levels)
+    if not num_combinations / 4 <= len(rows) <= limit:
+        rows = sample_rows(points.is_ood, limit)
+    return dataset.at_points(points[rows])
+
+
+def _choose_levels(index: np.ndarray, limit: int) -> list[np.ndarray]:
+    """Chooses even levels of each column of [n, F].
+
+    Every factor has all of its levels, or as many as the others that have
+    not: the largest number with at most `limit` combinations.
+    """
+    occurring = [np.unique(column) for column in index.T]
+    sizes = np.array([len(column) for column in occurring])
+    count = 1
+    while count < sizes.max():
+        if math.prod(np.minimum(sizes, count + 1).tolist()) > limit:
+            break
+        count += 1
+
+    levels = []
+    for column in occurring:
+        places = np.linspace(0, len(column) - 1, min(len(column), count))
+        levels.append(column[places.round().astype(int)])
+    return levels
 
 
 def _find_rows(index: np.ndarray, levels: Sequence[np.ndarray]) -> np.ndarray:
-    return np.flatnonzero(np.all([*map(np.isin, index.T, levels)], axis=0))
+    """Finds the rows of [n, F] all of whose levels are listed."""
+    is_listed = np.ones(len(index), bool)
+    for column, listed in zip(index.T, levels, strict=True):
+        is_listed &= np.isin(column, listed)
+    return np.flatnonzero(is_listed)
 
 
 def read_points(
     space: FactorSpace, factors: Any = None, by_name: Mapping[str, Any] = {}
 ) -> np.ndarray:
-    """Returns a table of factor values, float32 [n, F].
+    """Reads combinations that a user names.
 
-    Factors are values [n, F] or [F], or a mapping or pandas table by name: a
-    number, the name of a level, or a list of them. Single values go with all.
+    Args:
+        space: The factors.
+        factors: Values [n, F] or [F], or a mapping or pandas table by name of
+            values or names of levels, single ones or lists. Single ones go
+            with all the others.
+        by_name: The same by name, in place of `factors` or beside a mapping.
+
+    Returns:
+        Factor values, float32 [n, F].
+
+    Raises:
+        ConfigError: If factors are missing, unknown or have other levels.
     """
-    names = ", ".join(space.names)
-    if factors is None or hasattr(factors, "keys"):
-        by_name = {**dict(() if factors is None else factors), **by_name}
-    elif by_name:
-        rule = "must be given once, as an array or by name"
-        raise ConfigError("factors", rule, sorted(by_name))
-    else:
+    if factors is not None and not hasattr(factors, "keys"):
+        if by_name:
+            rule = "must be given once, as an array or by name"
+            raise ConfigError("factors", rule, sorted(by_name))
         table = np.atleast_2d(np.asarray(factors, np.float32))
         if table.ndim != 2 or table.shape[1] != len(space):
-            rule = f"must be [n, {len(space)}] ({names})"
+            rule = f"must be [n, {len(space)}] ({', '.join(space.names)})"
             raise ConfigError("factors", rule, list(np.shape(factors)))
-        return _check_points(space, table)
+    else:
+        columns = {} if factors is None else dict(factors)
+        table = _join_columns(space, columns | dict(by_name))
+    _check_points(space, table)
+    return table
+
+
+def _join_columns(space: FactorSpace, by_name: Mapping[str, Any]) -> np.ndarray:
+    """Joins values or names of levels by factor into a table, [n, F]."""
     unknown = [name for name in by_name if name not in space.names]
     if unknown or len(by_name) < len(space):
         hint = suggest(unknown[0], space.names) if unknown else ""
-        rule = f"must be all of {names}{hint}"
+        rule = f"must be all of {', '.join(space.names)}{hint}"
         raise ConfigError("factors", rule, sorted(by_name))
     columns = [_to_values(factor, by_name[factor.name]) for factor in space]
     try:
-        table = np.stack(np.broadcast_arrays(*columns), axis=1)
+        return np.stack(np.broadcast_arrays(*columns), axis=1)
     except ValueError:
         rule = "must have one length, or be single values"
-        raise ConfigError("factors", rule, [*map(len, columns)]) from None
-    return _check_points(space, table)
+        lengths = [len(column) for column in columns]
+        raise ConfigError("factors", rule, lengths) from None
 
 
-def _check_points(space: FactorSpace, table: np.ndarray) -> np.ndarray:
+def _check_points(space: FactorSpace, table: np.ndarray) -> None:
+    """Refuses an empty table, and values that are no levels of categories."""
     if not len(table):
         rule = "must have at least one combination"
         raise ConfigError("factors", rule, list(table.shape))
     for factor, values in zip(space, table.T, strict=True):
+        if not factor.categorical:
+            continue
+        # Models take the nearest level.
         nearest = factor.values()[factor.to_index(values)]
         is_level = np.isclose(values, nearest, 1e-4) | np.isnan(values)
-        if factor.categorical and not is_level.all():  # models take the nearest
-            known = factor.names or factor.values().tolist()
-            rule = f"must be among {', '.join(map(str, known))}"
+        if not is_level.all():
+            levels = factor.names or factor.values().tolist()
+            rule = f"must be among {', '.join(map(str, levels))}"
             raise ConfigError(factor.name, rule, values[~is_level][0].item())
-    return table
 
 
 def _to_values(factor: Factor, given: Any) -> np.ndarray:
-    names = [*factor.names, *factor.named.tolist()]  # "1", and 1
-    levels = dict(zip(names, 2 * factor.values().tolist(), strict=False))
+    """Converts names of levels and numbers to values, float32 [n]."""
+    levels = factor.values().tolist()
+    by_name: dict[Any, float] = dict(zip(factor.names, levels, strict=False))
+    # A level with the name "1" is also known as 1.
+    by_name |= dict(zip(factor.named.tolist(), levels, strict=False))
     items = np.atleast_1d(np.asarray(given)).tolist()
-    known = levels if len(factor.named) else {x: x for x in items} | levels
+    if not len(factor.named):
+        by_name = {item: item for item in items} | by_name
     try:
-        return np.array([known[item] for item in items], np.float32)
+        return np.array([by_name[item] for item in items], np.float32)
     except (KeyError, TypeError, ValueError):
         rule = f"must be among {', '.join(factor.names) or 'numbers'}"
         raise ConfigError(factor.name, rule, given) from None
