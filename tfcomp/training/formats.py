@@ -46,7 +46,7 @@ def check_formats(names: Sequence[str]) -> None:
 
 def write_format(run: LoadedRun, name: str, folder: Path) -> Path:
     """Writes `folder / name`, and returns the file; RunError if Keras fails."""
-    from tfcomp.metrics.derivatives import choose_jacobian
+    from tfcomp.metrics.jacobians import choose_jacobian
     from tfcomp.models.stages import make_stage_model
     from tfcomp.training.export import write_archive
 
