@@ -26,9 +26,9 @@ from tfcomp.metrics.point_scores import (
     evaluate_images,
 )
 from tfcomp.metrics.reference_scores import References, score_references
-from tfcomp.metrics.sharing import compute_sharing
 from tfcomp.metrics.superposition import (
     SuperpositionScores,
+    compute_sharing,
     compute_superposition,
 )
 from tfcomp.metrics.traced_model import TracedModel
@@ -289,7 +289,6 @@ class OutputAnalysis:
             is_ood=self.splits.is_ood[curve.rows],
             cycle=curve.factor.cycle,
         )
-
 
 
 def predict_superposed_inputs(
