@@ -30,7 +30,9 @@ _BLOCK = 64  # points whose distances are held at a time
 
 
 def compute_offsets(
-    points: Array, point: Array, space: Iterable[Factor]
+    points: Array,
+    point: Array,
+    space: Iterable[Factor],
 ) -> Array:
     """Counts grid steps from one index to others, by factor.
 
@@ -51,7 +53,11 @@ def compute_offsets(
     return offsets
 
 
-def find_nearest(index: Array, known: Array, space: FactorSpace) -> Array:
+def find_nearest(
+    index: Array,
+    known: Array,
+    space: FactorSpace,
+) -> Array:
     """Finds the nearest of the known points, as in `nearest_id`.
 
     Args:
@@ -80,7 +86,11 @@ def find_nearest(index: Array, known: Array, space: FactorSpace) -> Array:
 
 
 @single_threaded
-def fit_effects(index: Array, sizes: Sequence[int], images: Array) -> Array:
+def fit_effects(
+    index: Array,
+    sizes: Sequence[int],
+    images: Array,
+) -> Array:
     """Fits the additive predictor: the mean image, and effects of values.
 
     Args:
@@ -180,7 +190,12 @@ def correlate_with_distance(error: Array, distance: Array) -> float | None:
 
 
 @computes("run", CORRELATION, "border_rank_correlation")
-@computes("run", POSITIVE, "border_relative_mse", better="low")
+@computes(
+    "run",
+    POSITIVE,
+    "border_relative_mse",
+    better="low",
+)
 def measure_border(analysis: RunAnalysis) -> dict[str, Any]:
     """Relates the OOD error to the distance to ID (section 3.2)."""
     if not analysis.splits.is_ood.any():

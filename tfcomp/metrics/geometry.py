@@ -149,7 +149,9 @@ def compute_ratio_factorization(g: Array) -> float:
 
 
 def compute_gradient_metrics(
-    activations: Array, shape: Sequence[int], axes: Sequence[int]
+    activations: Array,
+    shape: Sequence[int],
+    axes: Sequence[int],
 ) -> Array:
     """Computes metric tensors by differences, as the published code.
 
@@ -253,7 +255,9 @@ def _list_pairs(g: Array) -> list[tuple[Array, Array, Array]]:
 
 
 def _average_pairs(
-    g: Array, combine: Callable[[Array, Array], Array], worst: float
+    g: Array,
+    combine: Callable[[Array, Array], Array],
+    worst: float,
 ) -> Array:
     """Averages 1 - |g_xy| / combine(g_xx, g_yy) over pairs, [n].
 
@@ -285,7 +289,12 @@ def _average_pairs(
     "stages",
     names="log_volume_median_id log_volume_median_ood log_volume_difference",
 )
-@computes("stages", SHARE, "floor_fraction_id floor_fraction_ood", better="low")
+@computes(
+    "stages",
+    SHARE,
+    "floor_fraction_id floor_fraction_ood",
+    better="low",
+)
 def measure_volume_spread(analysis: RunAnalysis) -> Rows:
     """Tests how evenly a stage spreads the factors (section 3.4, figure 2e)."""
     is_id = analysis.splits.is_id
@@ -314,7 +323,11 @@ def measure_volume_spread(analysis: RunAnalysis) -> Rows:
     return rows
 
 
-def _spread(name: str, volume: Array, analysis: RunAnalysis) -> Scores:
+def _spread(
+    name: str,
+    volume: Array,
+    analysis: RunAnalysis,
+) -> Scores:
     """Measures how much log-volumes [n] vary, and how far from the ID median.
 
     Args:
@@ -339,8 +352,18 @@ def _spread(name: str, volume: Array, analysis: RunAnalysis) -> Scores:
     "published code computes it, for comparison: it divides the mean of |g_xy| "
     "by the mean of g_xx + g_yy, so that points with long directions dominate",
 )
-@computes("stages", Limits(0.5, 1), "scaled_factorization", better="high")
-@computes("stages", SHARE, "worst_pair_factorization", better="high")
+@computes(
+    "stages",
+    Limits(0.5, 1),
+    "scaled_factorization",
+    better="high",
+)
+@computes(
+    "stages",
+    SHARE,
+    "worst_pair_factorization",
+    better="high",
+)
 @computes("stages", SHARE, "chance_factorization")
 def measure_orthogonality(analysis: RunAnalysis) -> Rows:
     """Scores the angles between directions of factors (figures 2a to 2d)."""

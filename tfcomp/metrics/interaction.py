@@ -195,7 +195,9 @@ class Interaction:
 
 
 def make_interaction_fn(
-    model: keras.Model, space: FactorSpace, num_units: int
+    model: keras.Model,
+    space: FactorSpace,
+    num_units: int,
 ) -> Callable[[np.ndarray], Interactions]:
     """Makes a function from points [n, F] to the interactions of stages.
 

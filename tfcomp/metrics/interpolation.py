@@ -79,7 +79,10 @@ def find_edges(is_ood: Array, cycle: int = 0) -> tuple[Array, Array, Array]:
 
 
 def compute_interpolation(
-    outputs: Array, truth: Array, is_ood: Array, cycle: int = 0
+    outputs: Array,
+    truth: Array,
+    is_ood: Array,
+    cycle: int = 0,
 ) -> Interpolation:
     """Compares outputs between known points with the images at the edges.
 
@@ -118,7 +121,11 @@ def compute_interpolation(
     )
 
 
-def interpolate_edges(truth: Array, is_ood: Array, cycle: int = 0) -> Array:
+def interpolate_edges(
+    truth: Array,
+    is_ood: Array,
+    cycle: int = 0,
+) -> Array:
     """Interpolates images between two known ones; arguments as above.
 
     Returns:
@@ -173,7 +180,12 @@ def measure_interpolation(analysis: RunAnalysis) -> Scores:
 
 
 @computes("run", names="curve_values")
-@computes("run", POSITIVE, "curve_mse", better="low")
+@computes(
+    "run",
+    POSITIVE,
+    "curve_mse",
+    better="low",
+)
 def measure_error_curve(analysis: RunAnalysis) -> dict[str, list[float]]:
     """Lists the error along the one curve with a gap (figure 9a)."""
     if len(analysis.gaps) != 1:

@@ -75,7 +75,9 @@ def compute_stage_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
 
 
 def compute_difference_jacobians(
-    stage_fn: StageFn, factors: tf.Tensor, values: Sequence[Array]
+    stage_fn: StageFn,
+    factors: tf.Tensor,
+    values: Sequence[Array],
 ) -> StageDict:
     """Computes Jacobians of stages that are steps, as of a one-hot code.
 
@@ -169,7 +171,9 @@ def _flatten(values: tf.Tensor) -> tf.Tensor:
 
 
 def choose_jacobian(
-    model: keras.Model, dataset: Dataset, steps: Sequence[str] | None = None
+    model: keras.Model,
+    dataset: Dataset,
+    steps: Sequence[str] | None = None,
 ) -> JacobianFn:
     """Chooses Jacobians: exact ones, or differences in stages that need them.
 

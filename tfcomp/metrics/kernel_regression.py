@@ -63,7 +63,10 @@ class Choice(NamedTuple):
 
 
 def make_kernel(
-    kernel: str, rows: Array, columns: Array, scales: Sequence[float]
+    kernel: str,
+    rows: Array,
+    columns: Array,
+    scales: Sequence[float],
 ) -> Array:
     """Makes a kernel of coordinates (appendix A.4).
 
@@ -97,7 +100,9 @@ def make_kernel(
 
 @single_threaded
 def fit_kernels(
-    factors: Array, outputs: Mapping[str, Array], is_ood: Array
+    factors: Array,
+    outputs: Mapping[str, Array],
+    is_ood: Array,
 ) -> dict[str, dict[str, KernelFit]]:
     """Fits every kernel to ID outputs, and predicts OOD outputs.
 
@@ -177,7 +182,9 @@ def _convert_to_steps(factors: Array) -> Array:
 
 
 def _choose(
-    kernel: str, known: Array, targets: Mapping[str, Array]
+    kernel: str,
+    known: Array,
+    targets: Mapping[str, Array],
 ) -> dict[str, Choice]:
     """Chooses scales and ridge of the least leave-one-out error, by target.
 
@@ -222,7 +229,9 @@ def _rotate(values: Array) -> Array:
 
 
 def _solve(
-    parts: tuple[Array, Array], targets: Array, ridges: Sequence[float]
+    parts: tuple[Array, Array],
+    targets: Array,
+    ridges: Sequence[float],
 ) -> Iterator[tuple[Array, Array, Array]]:
     """Solves (K + ridge) a + b = Y, sum a = 0, with K = U diag(w) U^T.
 
@@ -247,7 +256,9 @@ def _solve(
 
 
 def _compute_r2(
-    squared_error: float, deviations: Array, values: Array
+    squared_error: float,
+    deviations: Array,
+    values: Array,
 ) -> float | None:
     """Computes R^2; None for outputs that do not vary.
 

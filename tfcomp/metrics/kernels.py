@@ -59,7 +59,12 @@ def compute_cosine_gram(outputs: Array) -> Array:
     flat = _scale_rows(flatten_outputs(outputs))
     unit = flat.astype(np.float32)  # for a product that is twice as fast
     gram = (unit @ unit.T).astype(np.float64)
-    return np.clip(gram, -1, 1, out=gram)
+    return np.clip(
+        gram,
+        -1,
+        1,
+        out=gram,
+    )
 
 
 def compute_neighbor_cosines(outputs: Array, periodic: bool = False) -> Array:
@@ -138,7 +143,11 @@ def flatten_outputs(outputs: Array) -> Array:
 def _scale_rows(flat: Array) -> Array:
     """Scales rows to length one, in place; blank ones stay."""
     # By the largest entry first, since squares of 1e-200 underflow.
-    largest = np.abs(flat).max(axis=1, keepdims=True, initial=0)
+    largest = np.abs(flat).max(
+        axis=1,
+        keepdims=True,
+        initial=0,
+    )
     flat /= _one_if_zero(largest)
     lengths = np.linalg.norm(flat, axis=1, keepdims=True)
     flat /= _one_if_zero(lengths)
@@ -209,7 +218,10 @@ def compute_alignment(gram: Array, kernel: Array) -> float:
 
 
 def summarize_alignment(
-    gram: Array, factors: Array, rows: Array, width: float = 0.0
+    gram: Array,
+    factors: Array,
+    rows: Array,
+    width: float = 0.0,
 ) -> Scores:
     """Computes the alignment with each ideal kernel (figure 1e).
 
@@ -232,7 +244,9 @@ def summarize_alignment(
 
 
 def summarize_best_alignment(
-    gram: Array, factors: Array, rows: Array
+    gram: Array,
+    factors: Array,
+    rows: Array,
 ) -> Scores:
     """Computes the alignment with kernels of the best width of `WIDTHS`.
 

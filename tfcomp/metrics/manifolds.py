@@ -212,7 +212,9 @@ def compute_steps(
 
 
 def compute_gap_statistics(
-    activations: Array, is_ood: Array, periodic: bool = False
+    activations: Array,
+    is_ood: Array,
+    periodic: bool = False,
 ) -> Scores:
     """Compares a curve in a held-out region with the rest of it (F.2).
 
@@ -238,7 +240,9 @@ def compute_gap_statistics(
 
 
 def _compare(
-    values: Array, is_inside: Array, reduce: Callable[[Array], float]
+    values: Array,
+    is_inside: Array,
+    reduce: Callable[[Array], float],
 ) -> float | None:
     """Divides values inside, reduced to one number, by values outside.
 

@@ -253,7 +253,12 @@ class OutputAnalysis:
         # Also with overlaps of bumps in place of deltas.
         sigma = self.dataset.sigma
         if self.is_plane and sigma:
-            smooth = summarize_alignment(gram, self.index, is_ood, width=sigma)
+            smooth = summarize_alignment(
+                gram,
+                self.index,
+                is_ood,
+                width=sigma,
+            )
             additive = smooth["alignment_factorized"]
             numbers["alignment_factorized_smooth"] = additive
             numbers["alignment_radial"] = smooth["alignment_conjunctive"]

@@ -92,7 +92,9 @@ def score_points(
 
 
 def evaluate_images(
-    dataset: Dataset, predict: Predict, images: np.ndarray | None = None
+    dataset: Dataset,
+    predict: Predict,
+    images: np.ndarray | None = None,
 ) -> Evaluation:
     """Scores all scored points.
 
@@ -113,7 +115,13 @@ def evaluate_images(
     scores = _score(dataset, predict, subsets, known_images, known_truth)
     for name, render in dataset.other_truths.items():
         named = {f"{key}_{name}": subsets[key] for key in ("id", "ood")}
-        scores |= _score(dataset, predict, named, known_images, render=render)
+        scores |= _score(
+            dataset,
+            predict,
+            named,
+            known_images,
+            render=render,
+        )
     return Evaluation(images, truth, scores)
 
 
@@ -181,7 +189,10 @@ def _score(
 
 
 def compute_mse(
-    dataset: Dataset, factors: np.ndarray, images: np.ndarray, truth: np.ndarray
+    dataset: Dataset,
+    factors: np.ndarray,
+    images: np.ndarray,
+    truth: np.ndarray,
 ) -> np.ndarray:
     """Computes the MSE at points, [n]; a mean over images of a combination.
 
@@ -350,7 +361,11 @@ def _compute(metric: Metric, view: StageView | ImageView) -> Any:
     return values
 
 
-def _attempt(metric: Metric, view: StageView | ImageView, place: str) -> Any:
+def _attempt(
+    metric: Metric,
+    view: StageView | ImageView,
+    place: str,
+) -> Any:
     """Calls a metric of a user; prints a note and goes on if it fails.
 
     Args:

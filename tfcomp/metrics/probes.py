@@ -64,7 +64,10 @@ PROBES = Chart(
 )
 @single_threaded
 def probe_rows(
-    rows: Array, targets: Array, is_ood: Array, seed: int = 0
+    rows: Array,
+    targets: Array,
+    is_ood: Array,
+    seed: int = 0,
 ) -> Scores:
     """Scores a linear probe out of fold in ID, and from ID to OOD.
 
@@ -107,7 +110,12 @@ def probe_rows(
     }
 
 
-def _predict(rows: Array, truth: Array, seen: Array, unseen: Array) -> Array:
+def _predict(
+    rows: Array,
+    truth: Array,
+    seen: Array,
+    unseen: Array,
+) -> Array:
     """Predicts targets of unseen points by ridge regression on seen ones.
 
     Args:
@@ -139,7 +147,9 @@ def _predict(rows: Array, truth: Array, seen: Array, unseen: Array) -> Array:
 
 
 def _decompose(
-    rows: Array, seen: Array, unseen: Array
+    rows: Array,
+    seen: Array,
+    unseen: Array,
 ) -> tuple[Array, Array, Array]:
     """Rotates points to the principal axes of the seen ones.
 
@@ -203,7 +213,12 @@ def _score(truth: Array, errors: Array) -> float | None:
     return float(np.mean(1 - squared_error / total))
 
 
-@computes("stages", AT_MOST_ONE, "probe_r2_grid", better="high")
+@computes(
+    "stages",
+    AT_MOST_ONE,
+    "probe_r2_grid",
+    better="high",
+)
 @computes("stages", SHARE, "probe_r2_fitted")
 def measure_grid_probes(analysis: RunAnalysis) -> Rows:
     """Scores linear probes of the factors (figures 2, 11 to 14)."""

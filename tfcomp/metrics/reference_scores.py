@@ -184,7 +184,9 @@ def _score(
 
 
 def score_certified(
-    dataset: Dataset, evaluation: Evaluation, certificate: Certificate | None
+    dataset: Dataset,
+    evaluation: Evaluation,
+    certificate: Certificate | None,
 ) -> dict[str, float | None]:
     """Computes R^2 over ID, OOD, and OOD certified at order 1 or not.
 

@@ -185,7 +185,12 @@ def register_metric(
         ...     return (stage.activations == 0).all(axis=0).mean()
     """
     metric = _make_user_metric(
-        name, per=per, label=label, range=range, unit=unit, better=better
+        name,
+        per=per,
+        label=label,
+        range=range,
+        unit=unit,
+        better=better,
     )
 
     def register(function: Function) -> Function:
@@ -268,7 +273,11 @@ def _make_user_metric(
     )
     if per == "image":
         return metric
-    chart = Chart(name=name, title=metric.label, axis=metric.axis)
+    chart = Chart(
+        name=name,
+        title=metric.label,
+        axis=metric.axis,
+    )
     return dataclasses.replace(metric, chart=chart)
 
 

@@ -158,7 +158,12 @@ class RunAnalysis(OutputAnalysis):
         run = self._run
         if run is not None:
             run = dataclasses.replace(run, dataset=dataset, **changes)
-        analysis = RunAnalysis(self.traced, dataset, seed=self.seed, run=run)
+        analysis = RunAnalysis(
+            self.traced,
+            dataset,
+            seed=self.seed,
+            run=run,
+        )
         analysis.name = self.name
         analysis.setting = self.setting
         return analysis

@@ -136,7 +136,11 @@ def center_kernel(gram: Array) -> Array:
     return centered * largest
 
 
-def _summarize(gram: Array, factors: Array, name: str) -> Scores:
+def _summarize(
+    gram: Array,
+    factors: Array,
+    name: str,
+) -> Scores:
     """Computes effective rank and shares; their names begin with `name`."""
     values = compute_schmidt_values(gram, factors)
     explained = compute_explained_fraction(values)
@@ -308,7 +312,12 @@ def _average_channels(images: Array) -> Array:
     return maps.mean(axis=-1) if maps.ndim == 4 else maps
 
 
-@computes("run", SHARE, "interaction_r2_id interaction_r2_ood", better="high")
+@computes(
+    "run",
+    SHARE,
+    "interaction_r2_id interaction_r2_ood",
+    better="high",
+)
 @computes("run", POSITIVE, "interaction_amplitude_id interaction_amplitude_ood")
 @computes(
     "run",

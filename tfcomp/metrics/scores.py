@@ -215,7 +215,7 @@ def score_images(
     if reference is None:
         reference = BACKGROUNDS[polarity]
     blank = np.broadcast_to(reference, np.shape(truth))
-    scores = {
+    scores: dict[str, NDArray[Any]] = {
         "mse": compute_mse_per_image(images, truth),
         "blank_mse": compute_mse_per_image(blank, truth),
     }
@@ -236,7 +236,9 @@ def score_images(
 
 
 def _measure_offsets(
-    images: ArrayLike, positions: FloatArray, polarity: str
+    images: ArrayLike,
+    positions: FloatArray,
+    polarity: str,
 ) -> FloatArray:
     """Measures how far peaks are from true positions, `[n, 2]`, in pixels."""
     peaks = compute_peaks(images, polarity)
@@ -325,7 +327,12 @@ def _to_bright(images: ArrayLike, polarity: str) -> FloatArray:
     return sign * (stack - BACKGROUNDS[polarity])
 
 
-@computes("run", Limits(0, 2), "ssim_error_id ssim_error_ood", better="low")
+@computes(
+    "run",
+    Limits(0, 2),
+    "ssim_error_id ssim_error_ood",
+    better="low",
+)
 def measure_ssim(analysis: RunAnalysis) -> Scores:
     """Averages 1 - SSIM, which the published code reports beside the MSE."""
     if analysis.ssim_error is None:

@@ -93,7 +93,9 @@ def make_shape(gram: Array) -> Shape:
 
 
 def compare_shapes(
-    first: Shape, second: Shape, order: Array | slice = slice(None)
+    first: Shape,
+    second: Shape,
+    order: Array | slice = slice(None),
 ) -> dict[str, float]:
     """Computes the three metrics.
 

@@ -154,7 +154,9 @@ def compute_superposition(
 
 
 def _make_predictors(
-    known: Array, shares: Array, distances: Array
+    known: Array,
+    shares: Array,
+    distances: Array,
 ) -> dict[str, Explain]:
     """Makes the functions that explain an output at one OOD point.
 
@@ -243,7 +245,9 @@ def normalize_outputs(rows: Array) -> Array:
 
 @single_threaded
 def superpose(
-    index: Array, outputs: Array, is_ood: Array
+    index: Array,
+    outputs: Array,
+    is_ood: Array,
 ) -> tuple[Array, Array]:
     """Predicts every output by `superposition`; an ID output from the others.
 
@@ -322,7 +326,9 @@ def choose_memories(shares: Array, distances: Array) -> Array:
 
 @single_threaded
 def score_combinations(
-    outputs: Array, regressors: Array, known: Array
+    outputs: Array,
+    regressors: Array,
+    known: Array,
 ) -> Array:
     """Explains OOD outputs by images of their own, [n_ood].
 
@@ -361,7 +367,11 @@ def summarize_superposition(
     return summary
 
 
-def find_blank(unseen: Array, known: Array, share: float = BLANK) -> Array:
+def find_blank(
+    unseen: Array,
+    known: Array,
+    share: float = BLANK,
+) -> Array:
     """Marks outputs that are blank, or faint, beside known ones.
 
     Args:
@@ -468,7 +478,9 @@ def find_faint(outputs: Array, is_ood: Array) -> Array:
 
 
 def summarize_sharing(
-    r2: dict[str, Array], distance: Array, is_faint: Array | None = None
+    r2: dict[str, Array],
+    distance: Array,
+    is_faint: Array | None = None,
 ) -> Scores:
     """Averages near ID and far from it, as `<set>_far_r2`.
 
@@ -491,7 +503,11 @@ def summarize_sharing(
     return numbers
 
 
-def _explain(target: Array, memories: Array, centered: bool) -> float:
+def _explain(
+    target: Array,
+    memories: Array,
+    centered: bool,
+) -> float:
     """Computes R^2 about the target's mean, with nonnegative weights.
 
     Args:
@@ -525,7 +541,12 @@ def _explain(target: Array, memories: Array, centered: bool) -> float:
     "sharing_near_r2_centered rival_near_r2_centered single_near_r2_centered "
     "sharing_truth_r2",
 )
-@computes("run", SHARE, "faint_far_share faint_near_share", better="low")
+@computes(
+    "run",
+    SHARE,
+    "faint_far_share faint_near_share",
+    better="low",
+)
 def measure_sharing(analysis: RunAnalysis) -> Scores:
     """Explains OOD outputs by memories that share a factor (figure 1d)."""
     if not analysis.has_hole:

@@ -150,7 +150,11 @@ def summarize_tuning(tuning: Tuning) -> Scores:
     return {name: finite_or_none(score) for name, score in scores.items()}
 
 
-def _count_types(sums: Array, products: Array, weights: Array) -> Scores:
+def _count_types(
+    sums: Array,
+    products: Array,
+    weights: Array,
+) -> Scores:
     """Computes the shares of units that are products, and sums.
 
     Args:
@@ -173,7 +177,11 @@ def _count_types(sums: Array, products: Array, weights: Array) -> Scores:
 
 
 @features.single_threaded
-def select_units(activations: Array, variance: Array, count: int) -> Array:
+def select_units(
+    activations: Array,
+    variance: Array,
+    count: int,
+) -> Array:
     """Chooses the units that vary most and differ most.
 
     Args:
