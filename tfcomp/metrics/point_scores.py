@@ -147,15 +147,11 @@ def _score(
         Means by subset and name.
     """
     scored = dataset.splits.scored
-    starts: Iterable[int] = range(0, len(scored.factors), BLOCK)
-    if dataset.splits.is_streamed:
-        num_blocks = len(list(starts))
-        starts = show_progress(starts, "scores", "block", num_blocks)
-
+    reference = np.asarray(dataset.reference)
     parts = []
     # Of true images less the reference.
     sums = {name: np.zeros(dataset.image_shape) for name in subsets}
-    for start in starts:
+    for start in _list_starts(dataset):
         rows = slice(start, start + BLOCK)
         points = scored.factors[rows]
         if images is None:
@@ -170,22 +166,44 @@ def _score(
 
         is_ood = scored.is_ood[rows]
         parts.append(score_points(dataset, outputs, targets, points, is_ood))
-        for name, is_in in subsets.items():
-            blank = is_in[rows].sum() * np.asarray(dataset.reference)
-            total = targets[is_in[rows]].sum(axis=0, dtype=np.float64)
-            sums[name] += total - blank
+        for name, mask in subsets.items():
+            is_in = mask[rows]
+            total = targets[is_in].sum(axis=0, dtype=np.float64)
+            sums[name] += total - is_in.sum() * reference
 
     each = {}
     for name in parts[0]:
         each[name] = np.concatenate([part[name] for part in parts])
-    means = {}
-    for subset, is_in in subsets.items():
-        deviation = sums[subset] / max(is_in.sum(), 1)
-        means[subset] = average_scores(
-            {name: values[is_in] for name, values in each.items()},
-            offset=float(np.mean(deviation**2)),
-        )
-    return means
+    return {
+        name: _average(each, mask, sums[name]) for name, mask in subsets.items()
+    }
+
+
+def _list_starts(dataset: Dataset) -> Iterable[int]:
+    """Lists the first rows of blocks; with a progress bar if they take long."""
+    starts = range(0, len(dataset.splits.scored.factors), BLOCK)
+    if not dataset.splits.is_streamed:
+        return starts
+    return show_progress(starts, "scores", "block", len(starts))
+
+
+def _average(
+    each: Mapping[str, np.ndarray],
+    mask: np.ndarray,
+    total: np.ndarray,
+) -> dict[str, float | None]:
+    """Averages scores over a subset of points.
+
+    Args:
+        each: Scores of all points by name, [n].
+        mask: The points of the subset, [n].
+        total: Sum of its true images, less the reference, [H, W, C].
+    """
+    mean = total / max(mask.sum(), 1)
+    return average_scores(
+        {name: values[mask] for name, values in each.items()},
+        offset=float(np.mean(mean**2)),
+    )
 
 
 def compute_mse(

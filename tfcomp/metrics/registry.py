@@ -243,24 +243,22 @@ def _make_user_metric(
     Raises:
         ValueError: If an argument is invalid.
     """
-    is_word = name.isascii() and name.isidentifier() and name == name.lower()
     limits = _parse_range(range)
-    rules = {
-        "its name must be small letters, digits and underscores": is_word,
-        "its name must be no name of another entry": name not in RESERVED,
-        f"per must be stage or image, got {per!r}": per in ("stage", "image"),
-        f"better must be low, high or None, got {better!r}": (
-            better in (None, "low", "high")
-        ),
-        f"range must be (low, high), low < high, got {range!r}": (
-            limits is not None
-        ),
-    }
-    for rule, is_valid in rules.items():
-        if not is_valid:
-            raise ValueError(f"the metric {name!r}: {rule}")
+    is_word = name.isascii() and name.isidentifier() and name == name.lower()
+    rule = ""
+    if not is_word:
+        rule = "its name must be small letters, digits and underscores"
+    elif name in RESERVED:
+        rule = "its name must be no name of another entry"
+    elif per not in ("stage", "image"):
+        rule = f"per must be stage or image, got {per!r}"
+    elif better not in (None, "low", "high"):
+        rule = f"better must be low, high or None, got {better!r}"
+    elif limits is None:
+        rule = f"range must be (low, high), low < high, got {range!r}"
+    if rule or limits is None:
+        raise ValueError(f"the metric {name!r}: {rule}")
 
-    assert limits is not None
     metric = Metric(
         name=name,
         label=label or name,
@@ -273,11 +271,7 @@ def _make_user_metric(
     )
     if per == "image":
         return metric
-    chart = Chart(
-        name=name,
-        title=metric.label,
-        axis=metric.axis,
-    )
+    chart = Chart(name=name, title=metric.label, axis=metric.axis)
     return dataclasses.replace(metric, chart=chart)
 
 

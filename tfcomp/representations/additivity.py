@@ -27,7 +27,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import ndarray as Array
@@ -230,28 +230,71 @@ def _summarize(layer: Layer, moments: Sequence[Moments]) -> Additivity:
     whole = moments[ID] + moments[ID_TEST] + moments[OOD]
     whole = whole.about(whole.mean)
     parts = whole.fit()
-    squares = whole.squares
     # The rest is orthogonal to the codes.
-    rest = squares - parts.T @ whole.design @ parts
+    rest = whole.squares - parts.T @ whole.design @ parts
+    scores: Scores = {
+        "additive_r2": _explain(rest, whole.squares),
+        "additive_r2_whitened": _explain_whitened(rest, whole),
+    }
 
     weights, accuracy = _probe(layer, moments)
     axes, lengths, _ = np.linalg.svd(weights, full_matrices=False)
-    axes = axes[:, lengths > 1e-6 * lengths.max(initial=0.0)]
+    is_kept = lengths > 1e-6 * lengths.max(initial=0.0)
+    axes = axes[:, is_kept]
     rest_inside = axes.T @ rest @ axes
-    squares_inside = axes.T @ squares @ axes
-    scores: Scores = {
-        "additive_r2": _explain(rest, squares),
-        "additive_r2_whitened": _explain_whitened(rest, whole),
-        "additive_r2_probes": _explain(rest_inside, squares_inside),
-        **_compose(moments),
-    }
+    squares_inside = axes.T @ whole.squares @ axes
+    scores["additive_r2_probes"] = _explain(rest_inside, squares_inside)
+    scores |= _compose(moments)
 
-    factors, pairs = _compare_parts(layer, whole, parts)
+    described = []
+    for columns in layer.slices:
+        counts = whole.counts[columns]
+        described.append(_describe_part(parts[columns], counts))
+    total = max(np.trace(whole.squares), 1e-300)
+    factors = [_summarize_part(part, total) for part in described]
+    pairs = []
+    for first, second in itertools.combinations(described, 2):
+        pairs.append(_compare_parts(first, second, total))
+
     for name, hits in accuracy.items():
         scores[name] = finite_or_none(float(hits.mean()))
         for row, share in zip(factors, hits, strict=True):
             row[name] = finite_or_none(share)
     return Additivity(scores, factors, pairs)
+
+
+class Part(NamedTuple):
+    """The part of one factor, less its mean."""
+
+    matrix: Array  # a row for each value, by the root of its count, [size, d]
+    squares: Array  # of its singular values
+    basis: Array  # directions of `KEPT` of its variance, [k, d]
+
+
+def _describe_part(part: Array, counts: Array) -> Part:
+    """Finds the principal directions of a part.
+
+    Args:
+        part: By `Moments.fit`, [size, d].
+        counts: Rows of each value, [size].
+    """
+    mean = counts @ part / counts.sum()
+    centered = part - mean
+    matrix = centered * np.sqrt(counts)[:, None]
+    _, lengths, axes = np.linalg.svd(matrix, full_matrices=False)
+
+    squares = lengths**2
+    total = squares.sum() or 1.0
+    share = np.cumsum(squares) / total
+    num_kept = np.searchsorted(share, KEPT) + 1
+    return Part(matrix, squares, axes[:num_kept])
+
+
+def _summarize_part(part: Part, total: float) -> Scores:
+    """Computes the share of a part in the variance of all, and its rank."""
+    rank = features.compute_effective_rank(part.squares)
+    share = part.squares.sum() / total
+    return {"share": float(share), "rank": float(rank)}
 
 
 def _explain(rest: Array, squares: Array) -> float | None:
@@ -285,8 +328,9 @@ def _compose(moments: Sequence[Moments]) -> Scores:
     """Computes errors of composed embeddings over errors of the ID mean."""
     known = moments[ID] + moments[ID_TEST]
     parts = known.about(known.mean).fit()
+    subsets = {"id": known, "ood": moments[OOD]}
     numbers: Scores = {}
-    for name, subset in {"id": known, "ood": moments[OOD]}.items():
+    for name, subset in subsets.items():
         centered = subset.about(known.mean)
         total = np.trace(centered.squares)
         error = total - 2 * np.vdot(parts, centered.cross)
@@ -308,20 +352,27 @@ def _probe(
     """
     mean = moments[ID].mean
     known = moments[ID].about(mean)
-    fits = [_fit_discriminant(known, part) for part in layer.slices]
-    weights = np.hstack([weight for weight, _ in fits])
-    offsets = np.concatenate([offset for _, offset in fits])
+    weights = []
+    offsets = []
+    for part in layer.slices:
+        weight, offset = _fit_discriminant(known, part)
+        weights.append(weight)
+        offsets.append(offset)
+    all_weights = np.hstack(weights)  # [d, K]
+    all_offsets = np.concatenate(offsets)  # [K]
 
     accuracy = {}
     for name, number in {"id": ID_TEST, "ood": OOD}.items():
         hits = np.zeros(len(layer.sizes))
         for index, _, values in layer.iterate(number):
-            votes = (values - mean) @ weights + offsets  # [b, K]
+            votes = (values - mean) @ all_weights + all_offsets  # [b, K]
             for factor, part in enumerate(layer.slices):
                 best = votes[:, part].argmax(axis=1)
-                hits[factor] += (best == index[:, factor]).sum()
-        accuracy[f"accuracy_{name}"] = hits / (moments[number].count or np.nan)
-    return weights, accuracy
+                is_right = best == index[:, factor]
+                hits[factor] += is_right.sum()
+        count = moments[number].count or np.nan
+        accuracy[f"accuracy_{name}"] = hits / count
+    return all_weights, accuracy
 
 
 def _fit_discriminant(moments: Moments, part: slice) -> tuple[Array, Array]:
@@ -346,45 +397,24 @@ def _fit_discriminant(moments: Moments, part: slice) -> tuple[Array, Array]:
     return weights, np.where(counts > 0, offsets, -np.inf)
 
 
-def _compare_parts(
-    layer: Layer,
-    whole: Moments,
-    parts: Array,
-) -> tuple[list[Scores], list[Scores]]:
-    """Computes share and rank of each part, and the angles of all pairs.
+def _compare_parts(first: Part, second: Part, total: float) -> Scores:
+    """Computes overlap and least angle, in degrees, of two parts.
 
     Args:
-        layer: The embeddings.
-        whole: Moments of all rows, about their mean.
-        parts: By `Moments.fit`, [K, d].
+        first: The part of one factor.
+        second: The part of another one.
+        total: Variance of all rows, over which two parts may be rounding.
     """
-    total = max(np.trace(whole.squares), 1e-300)
-    matrices = []
-    bases = []
-    rows: list[Scores] = []
-    for columns in layer.slices:
-        counts = whole.counts[columns]
-        part = parts[columns]
-        part = part - counts @ part / counts.sum()
-        matrix = part * np.sqrt(counts)[:, None]
-        _, lengths, axes = np.linalg.svd(matrix, full_matrices=False)
-        squares = lengths**2
-        share = np.cumsum(squares) / (squares.sum() or 1.0)
-        rank = float(features.compute_effective_rank(squares))
-        matrices.append(matrix)
-        bases.append(axes[: np.searchsorted(share, KEPT) + 1])
-        rows.append(
-            {"share": float(squares.sum() / total), "rank": float(rank)}
-        )
+    first_norm = np.linalg.norm(first.matrix)
+    second_norm = np.linalg.norm(second.matrix)
+    scale = first_norm * second_norm
+    if scale <= FLOOR * total:
+        return {"cosine": None, "angle": None}
 
-    pairs: list[Scores] = []
-    for a, b in itertools.combinations(range(len(rows)), 2):
-        scale = np.linalg.norm(matrices[a]) * np.linalg.norm(matrices[b])
-        if scale <= FLOOR * total:
-            pairs.append({"cosine": None, "angle": None})
-            continue
-        overlap = np.linalg.norm(matrices[a] @ matrices[b].T) / scale
-        cosines = np.linalg.svd(bases[a] @ bases[b].T, compute_uv=False)
-        angle = np.degrees(np.arccos(cosines.max().clip(0, 1)))
-        pairs.append({"cosine": float(overlap), "angle": float(angle)})
-    return rows, pairs
+    product = first.matrix @ second.matrix.T
+    overlap = np.linalg.norm(product) / scale
+    between = first.basis @ second.basis.T
+    cosines = np.linalg.svd(between, compute_uv=False)
+    largest = cosines.max().clip(0, 1)
+    angle = np.degrees(np.arccos(largest))
+    return {"cosine": float(overlap), "angle": float(angle)}
