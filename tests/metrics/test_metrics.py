@@ -1,6 +1,7 @@
 """Metrics: declarations, and those that users register."""
 
 import importlib
+import inspect
 import math
 import pkgutil
 from collections.abc import Callable
@@ -224,6 +225,6 @@ def test_every_declaration_is_found() -> None:
     declared = set()
     for info in pkgutil.iter_modules(metrics.__path__):
         module = importlib.import_module(f"{metrics.__name__}.{info.name}")
-        for function in vars(module).values():
+        for _, function in inspect.getmembers(module, inspect.isfunction):
             declared.update(m.name for m in list_declared(function))
     assert declared == {metric.name for metric in list_metrics()}

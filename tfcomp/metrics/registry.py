@@ -202,7 +202,7 @@ def register_metric(
     return register
 
 
-# The name until 0.x; it goes with the next release.
+# The name up to tfcomp 0.4; it goes with the next release.
 register_measure = register_metric
 
 
