@@ -17,8 +17,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.metrics.jacobians import BATCH_SIZE, compute_stage_metrics
-from tfcomp.models.stages import evaluate_in_batches
+from tfcomp.metrics.jacobians import compute_stage_metrics
+from tfcomp.models.stages import BATCH_SIZE, evaluate_in_batches
 
 GRID_SIZE = 28
 WIDTH = 64

@@ -15,8 +15,8 @@ import tfcomp
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.metrics.derivatives import choose_jacobian
 from tfcomp.metrics.geometry import compute_factorization
+from tfcomp.metrics.jacobians import choose_jacobian
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.stages import make_model
 from tfcomp.training.export import export_model

@@ -27,7 +27,7 @@ _LAZY = {
     "report.page": "register_section",
     "report.table_plots": "plot_curves plot_scores",
     "representations.readers": "Reader train_reader",
-    "metrics.registry": "register_measure",
+    "metrics.registry": "register_measure register_metric",
     "storage.published_models": "list_published",
     "tables": "load_sweep read_runs",
 }

@@ -9,6 +9,7 @@ from tfcomp.config.run_config import RunConfig as RunConfig
 from tfcomp.datasets.factor_table import FactorTable as FactorTable
 from tfcomp.figures.exhibits import Exhibit as Exhibit
 from tfcomp.metrics.registry import register_measure as register_measure
+from tfcomp.metrics.registry import register_metric as register_metric
 from tfcomp.report.model_report import ModelReport as ModelReport
 from tfcomp.report.models import evaluate as evaluate
 from tfcomp.report.models import load_published as load_published

@@ -11,8 +11,8 @@ import tfcomp
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.factor_table import FactorTable
-from tfcomp.metrics import derivatives, similarity, tuning
-from tfcomp.metrics.derivatives import choose_jacobian
+from tfcomp.metrics import interaction, jacobians, similarity, tuning
+from tfcomp.metrics.jacobians import choose_jacobian
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.stages import make_model
 from tfcomp.report.stage_section import make_interactions, make_layers
@@ -64,7 +64,7 @@ def test_units_that_are_off_at_few_points_are_not_differenced() -> None:
     analysis = RunAnalysis(model, dataset)
     expected, points = analysis.metrics, dataset.splits.grid
     assert not analysis.nondifferentiable
-    assert not derivatives.find_nondifferentiable(model, dataset)
+    assert not jacobians.find_nondifferentiable(model, dataset)
     result = tfcomp.evaluate(model, dataset, stages=["stage_1"])
     found = result.geometry("stage_1", points)
     np.testing.assert_allclose(found, expected["stage_1"], 1e-4, 1e-8)
@@ -135,11 +135,11 @@ def test_measures_and_report_of_known_stages(study: RunAnalysis) -> None:
 
 
 def test_tracing_and_batches_change_nothing(study: RunAnalysis) -> None:
-    points = derivatives.choose_points(study.splits.grid, 20)
+    points = interaction.choose_points(study.splits.grid, 20)
     model, space = study.run.model, study.dataset.space
     expected, found = (
-        derivatives.make_interaction_fn(model, space, num_units)(points)
-        for num_units in (1, derivatives.MAX_NUMBERS // 50)
+        interaction.make_interaction_fn(model, space, num_units)(points)
+        for num_units in (1, interaction.MAX_NUMBERS // 50)
     )
     for stage in ("code", "stage_2"):
         same = pytest.approx(expected[stage], rel=1e-4, abs=1e-6)

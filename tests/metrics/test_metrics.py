@@ -1,6 +1,9 @@
 """Metrics: declarations, and those that users register."""
 
+import importlib
+import inspect
 import math
+import pkgutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,10 +11,11 @@ import numpy as np
 import pytest
 
 import tfcomp
+from tfcomp import metrics
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.metrics.metric import list_registered
+from tfcomp.metrics.metric import list_declared, list_registered
 from tfcomp.metrics.registry import (
     adopt_metrics,
     describe_user_metrics,
@@ -19,7 +23,7 @@ from tfcomp.metrics.registry import (
     find_metric,
     list_charts,
     list_metrics,
-    register_measure,
+    register_metric,
     unregister_all,
 )
 from tfcomp.metrics.run_metrics import compute_metrics, tabulate_stages
@@ -56,7 +60,7 @@ def test_every_declaration_is_whole() -> None:
 
 
 def test_a_metric_of_ones_own() -> None:
-    @register_measure("sparsity", label="Sparsity", range=(0, 1), unit="%")
+    @register_metric("sparsity", label="Sparsity", range=(0, 1), unit="%")
     def measure_sparsity(stage) -> float:
         """Share of units
         that are zero.
@@ -78,7 +82,7 @@ def test_runs_record_what_users_declare() -> None:
     def compute(stage) -> float:
         return 1.0
 
-    register = register_measure("gain", range=(0, math.inf), better="high")
+    register = register_metric("gain", range=(0, math.inf), better="high")
     register(compute)
     recorded = describe_user_metrics()
     unregister_all()
@@ -109,7 +113,7 @@ def test_runs_record_what_users_declare() -> None:
 )
 def test_mistakes_of_registration(name, settings: dict, words: str) -> None:
     with pytest.raises(ValueError, match=words) as caught:
-        register_measure(name, **settings)(lambda stage: 0.0)
+        register_metric(name, **settings)(lambda stage: 0.0)
     assert "\n" not in str(caught.value) and find_metric("new") is None
 
 
@@ -124,7 +128,7 @@ def dataset():
 def test_a_number_of_every_stage(make_study: Callable) -> None:
     seen = {}
 
-    @tfcomp.register_measure("largest")
+    @tfcomp.register_metric("largest")
     def find_largest(stage) -> float | None:
         seen[stage.name] = stage
         return None if stage.name == "image" else stage.activations.max()
@@ -143,7 +147,7 @@ def test_a_number_of_every_stage(make_study: Callable) -> None:
 
 
 def test_a_number_of_every_image(dataset) -> None:
-    @tfcomp.register_measure("mean_value", per="image")
+    @tfcomp.register_metric("mean_value", per="image")
     def average(data) -> np.ndarray:
         assert data.images.shape == data.truth.shape
         assert len(data.factors) == len(data.is_ood) == len(data.images)
@@ -181,12 +185,12 @@ def test_a_mistake_is_one_line_before_the_training_and_after(
     capsys,
 ) -> None:
     """A late one, on real activations alone, costs only the number."""
-    tfcomp.register_measure("mine", per=per)(function)
+    tfcomp.register_metric("mine", per=per)(function)
     for run in (
         lambda: tfcomp.train_run(SMOKE),
         lambda: tfcomp.evaluate(dataset.render_array, dataset),
     ):
-        with pytest.raises(RunError, match="the measure 'mine': ") as caught:
+        with pytest.raises(RunError, match="the metric 'mine': ") as caught:
             run()
         assert words in str(caught.value) and "\n" not in str(caught.value)
     assert not list(working_folder.iterdir())
@@ -196,13 +200,13 @@ def test_a_mistake_is_one_line_before_the_training_and_after(
         found, other = study.layers.summary["image"], "cosine_factorization"
     assert found["mine"] is None and found[other] is not None
     lines = capsys.readouterr().err.splitlines()
-    notes = [line for line in lines if "the measure 'mine'" in line]
+    notes = [line for line in lines if "the metric 'mine'" in line]
     assert notes and all(words in line for line in notes)
 
 
 def test_numbers_outside_of_the_range_are_noted(make_study, capsys) -> None:
     value = np.nan
-    tfcomp.register_measure("mine", range=(0, 1))(lambda stage: value)
+    tfcomp.register_metric("mine", range=(0, 1))(lambda stage: value)
     found = make_study("truth").layers.summary
     assert {row["mine"] for row in found.values()} == {None}
     assert "is not finite" in capsys.readouterr().err
@@ -210,3 +214,17 @@ def test_numbers_outside_of_the_range_are_noted(make_study, capsys) -> None:
     found = make_study("truth").layers.summary
     assert {row["mine"] for row in found.values()} == {1.5}
     assert "leaves its range [0, 1]" in capsys.readouterr().err
+
+
+def test_the_old_name_of_the_decorator() -> None:
+    tfcomp.register_measure("mine")(lambda stage: 0.0)
+    assert "mine" in describe_user_metrics()
+
+
+def test_every_declaration_is_found() -> None:
+    declared = set()
+    for info in pkgutil.iter_modules(metrics.__path__):
+        module = importlib.import_module(f"{metrics.__name__}.{info.name}")
+        for _, function in inspect.getmembers(module, inspect.isfunction):
+            declared.update(m.name for m in list_declared(function))
+    assert declared == {metric.name for metric in list_metrics()}

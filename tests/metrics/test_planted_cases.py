@@ -103,9 +103,8 @@ def test_a_linear_decoder_superposes_outputs_by_superposed_inputs() -> None:
                 assert np.isnan(image).all()
     # Others have none: of several inputs, without a code, with an index.
     for changes in ({"skips": True}, {"code": "other"}):
-        assert (
-            predict_superposed_inputs(make_decoder(**changes), splits) is None
-        )
+        model = make_decoder(**changes)
+        assert predict_superposed_inputs(model, splits) is None
     config = parse_config(["--flagfile=low_rank.flags"])
     dataset = make_dataset(config)
     model = make_model(config, dataset, "float32")

@@ -24,7 +24,11 @@ from tests.metrics.planted import (
 )
 from tfcomp.metrics import kernels
 from tfcomp.metrics.scores import count_own_peaks
-from tfcomp.metrics.sharing import SETS, compute_sharing, summarize_sharing
+from tfcomp.metrics.superposition import (
+    SETS,
+    compute_sharing,
+    summarize_sharing,
+)
 
 SIZE = 28
 SPACE, FULL_GRID = make_space(SIZE, SIZE), make_grid(SIZE, SIZE)

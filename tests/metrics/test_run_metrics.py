@@ -15,7 +15,7 @@ from tfcomp.metrics import (
     interpolation,
     manifolds,
     scores,
-    sharing,
+    superposition,
 )
 from tfcomp.metrics.registry import find_limits, list_metrics
 from tfcomp.metrics.run_analysis import RunAnalysis
@@ -140,16 +140,16 @@ def test_sharing_and_peaks(make_study) -> None:
     two, truth = (
         make_study(name, *flags) for name in ("two memories", "truth")
     )
-    found = sharing.measure_sharing(two)
+    found = superposition.measure_sharing(two)
     assert found["sharing_far_r2"] == pytest.approx(1)
     assert found["sharing_far_r2_centered"] == pytest.approx(1)
     assert found["rival_far_r2"] < 0 < found["single_far_r2"] < 0.7
     bright = two.bright_outputs
     is_ood = two.splits.is_ood[:, None]
     vars(two)["bright_outputs"] = np.where(is_ood, 2e-3 * bright, bright)
-    faint = sharing.measure_sharing(two)
+    faint = superposition.measure_sharing(two)
     assert faint["sharing_far_r2"] is None and faint["faint_far_share"] == 1
-    assert sharing.measure_sharing(truth)["sharing_far_r2"] < 0
+    assert superposition.measure_sharing(truth)["sharing_far_r2"] < 0
     peaks = scores.measure_peaks(two)
     assert peaks["multiple_peaks_ood"] > 0.8 and peaks["multiple_peaks_id"] == 0
     assert scores.measure_peaks(truth)["multiple_peaks_ood"] == 0

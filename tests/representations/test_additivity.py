@@ -6,7 +6,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import OneHotEncoder
 
-from tfcomp.representations import additivity, moments
+from tfcomp.representations import additivity
 from tfcomp.representations.additivity import Additivity, measure_additivity
 
 SIZES = (5, 6, 4)
@@ -130,7 +130,7 @@ def test_blocks_and_rotations_change_nothing(
 ) -> None:
     values = (SUM + RANDOM).astype(np.float32)
     whole, _ = measure(values)
-    monkeypatch.setattr(moments, "BLOCK_BYTES", 8 * UNITS * 7)
+    monkeypatch.setattr(additivity, "BLOCK_BYTES", 8 * UNITS * 7)
     parts, _ = measure(values)
     assert parts.scores == pytest.approx(whole.scores, abs=1e-9)
     # More units than rows: the same by the span of the rows.

@@ -111,7 +111,7 @@ def test_lost_files_are_made_again(
 
 def test_too_many_replicas(make_smoke: Smoke, tmp_path: Path) -> None:
     """Devices are divided first, before measures are tried on images."""
-    tfcomp.register_measure("mine", per="image")(lambda data: None)
+    tfcomp.register_metric("mine", per="image")(lambda data: None)
     config = make_smoke("--num_replicas=1024", "--batch_size=1024")
     with pytest.raises(ConfigError, match="--num_replicas must be at most"):
         train_and_evaluate(config)

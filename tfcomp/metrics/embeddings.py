@@ -20,6 +20,7 @@ from tfcomp.statistics.limits import CORRELATION, Limits
 
 if TYPE_CHECKING:
     from tfcomp.metrics.run_analysis import RunAnalysis
+    from tfcomp.models.forced_rendering import AxisEmbedding
     from tfcomp.models.value_embedding import ValueEmbedding
 
 
@@ -39,28 +40,50 @@ class EmbeddingAnalysis:
 
 
 def analyze_embedding(layer: ValueEmbedding) -> EmbeddingAnalysis:
-    """Computes the numbers of one embedding layer."""
+    """Computes the numbers of one embedding layer (section 4.1)."""
     # Here, since metrics are listed without TensorFlow.
     from tfcomp.models import forced_rendering
-    from tfcomp.models.registry import AXES
 
     spectrum = np.asarray(layer.spectrum())
     rank = compute_effective_rank(np.square(spectrum, dtype=np.float64))
     summary: dict[str, float | None] = {"effective_rank": float(rank.mean())}
     profiles = {}
     if isinstance(layer, forced_rendering.AxisEmbedding):
-        axis, profiles = layer.find_axis(), layer.profiles()
-        summary["ratio"] = layer.measure_ratio()
-        summary["axis"] = None if axis is None else AXES.index(axis)
+        profiles = layer.profiles()
+        summary |= _summarize_axes(layer)
     else:
-        entropy = forced_rendering.EntropyRegularizer(1.0, "mean")
-        summary["entropy"] = float(entropy(layer.coefficients))
-        for basis in ("raw", "unit"):
-            variance = forced_rendering.VarianceRegularizer(1.0, basis, "mean")
-            both = variance(layer.left) + variance(layer.right)
-            summary[f"variance_{basis}"] = float(both) / 2
-    matrices = np.asarray(layer.matrices())
-    return EmbeddingAnalysis(matrices, spectrum, rank, summary, profiles)
+        summary |= _summarize_penalties(layer)
+    return EmbeddingAnalysis(
+        matrices=np.asarray(layer.matrices()),
+        spectrum=spectrum,
+        effective_rank=rank,
+        summary=summary,
+        profiles=profiles,
+    )
+
+
+def _summarize_axes(layer: AxisEmbedding) -> Scores:
+    """Tells the axis of an embedding, and how clearly it stands out."""
+    from tfcomp.models.registry import AXES
+
+    axis = layer.find_axis()
+    number = None
+    if axis is not None:
+        number = AXES.index(axis)
+    return {"ratio": layer.measure_ratio(), "axis": number}
+
+
+def _summarize_penalties(layer: ValueEmbedding) -> Scores:
+    """Computes the means of penalties over values (equations 10 and 11)."""
+    from tfcomp.models import forced_rendering
+
+    entropy = forced_rendering.EntropyRegularizer(1.0, "mean")
+    summary: Scores = {"entropy": float(entropy(layer.coefficients))}
+    for basis in ("raw", "unit"):
+        variance = forced_rendering.VarianceRegularizer(1.0, basis, "mean")
+        both = variance(layer.left) + variance(layer.right)
+        summary[f"variance_{basis}"] = float(both) / 2
+    return summary
 
 
 @computes("run", CORRELATION, "neighbor_cosine")
@@ -69,15 +92,22 @@ def measure_neighbors(analysis: RunAnalysis) -> Scores:
     means = []
     for factor in analysis.dataset.space:
         if factor.name in analysis.embeddings and not factor.categorical:
-            outputs = analysis.embeddings[factor.name].matrices
-            cosines = compute_neighbor_cosines(outputs, factor.is_closed)
+            matrices = analysis.embeddings[factor.name].matrices
+            cosines = compute_neighbor_cosines(matrices, factor.is_closed)
             means.append(mean_or_none(cosines))
-    return {"neighbor_cosine": average(means)} if means else {}
+    if not means:
+        return {}
+    return {"neighbor_cosine": average(means)}
 
 
 @computes("run", Limits(1), "axis_ratio")
 def measure_axis_ratio(analysis: RunAnalysis) -> Scores:
     """Tests how clearly hard rendering separates axes, by ID alone."""
-    summaries = (e.summary for e in analysis.embeddings.values())
-    ratios = [r for s in summaries if (r := s.get("ratio")) is not None]
-    return {"axis_ratio": min(ratios)} if ratios else {}
+    ratios = []
+    for embedding in analysis.embeddings.values():
+        ratio = embedding.summary.get("ratio")
+        if ratio is not None:
+            ratios.append(ratio)
+    if not ratios:
+        return {}
+    return {"axis_ratio": min(ratios)}

@@ -34,24 +34,28 @@ Result = TypeVar("Result")
 
 
 def finite_or_none(value: float | None) -> float | None:
-    """Returns a plain float, or None for a number that does not exist."""
+    """Converts to a plain float; None for a number that does not exist."""
     if value is None or not np.isfinite(value):
         return None
     return float(value)
 
 
 def mean_or_none(values: Array) -> float | None:
-    """Returns the mean; None without values or if one is not finite."""
-    return finite_or_none(np.mean(values)) if np.size(values) else None
+    """Computes the mean; None without values or if one is not finite."""
+    if not np.size(values):
+        return None
+    return finite_or_none(np.mean(values))
 
 
 def median_or_none(values: Array) -> float | None:
-    """Returns the median; None without values or if it is not finite."""
-    return finite_or_none(np.median(values)) if np.size(values) else None
+    """Computes the median; None without values or if it is not finite."""
+    if not np.size(values):
+        return None
+    return finite_or_none(np.median(values))
 
 
 def average(values: Iterable[float | None]) -> float | None:
-    """Returns the mean; None if one of the values does not exist."""
+    """Computes the mean; None if one of the values does not exist."""
     return mean_or_none(np.array(list(values), float))
 
 
@@ -63,27 +67,44 @@ def single_threaded(
 
 
 def compute_rows(flat: Array, is_ood: Array) -> Array:
-    """Normalizes a stage [n, units] by its ID points alone.
+    """Normalizes a stage by its ID points alone.
 
-    Returns units [n, units] if they are fewer than ID points, else inner
-    products, the Gram matrix [n, n], float64.
+    Args:
+        flat: Activations, [n, units].
+        is_ood: Which points are held out, [n].
+
+    Returns:
+        Units [n, units] if they are fewer than ID points, else inner products,
+        the Gram matrix [n, n]; float64.
     """
-    if flat.shape[1] < np.count_nonzero(~is_ood):
+    num_id = np.count_nonzero(~is_ood)
+    if flat.shape[1] < num_id:
         return normalize_rows(flat, is_ood)
     return compute_gram(flat, is_ood)
 
 
 @np.errstate(invalid="ignore", over="ignore")
 def normalize_rows(flat: Array, is_ood: Array) -> Array:
-    """Returns normalized activations [n, units], float64."""
+    """Normalizes activations; arguments as in `compute_rows`.
+
+    Returns:
+        Units, [n, units], float64.
+    """
     features = _center(flat, is_ood).astype(np.float64)
-    scale = np.sqrt((features[~is_ood] ** 2).sum(axis=1).mean())
-    return features / scale if scale > 0 else features
+    squared_lengths = (features[~is_ood] ** 2).sum(axis=1)
+    scale = np.sqrt(squared_lengths.mean())
+    if scale > 0:
+        features = features / scale
+    return features
 
 
 @np.errstate(invalid="ignore", over="ignore")
 def compute_gram(flat: Array, is_ood: Array) -> Array:
-    """Returns inner products of normalized rows, [n, n]; NaN if not finite."""
+    """Computes inner products of normalized rows, as in `compute_rows`.
+
+    Returns:
+        The Gram matrix, [n, n], float64; NaN if not finite.
+    """
     gram = np.zeros((len(is_ood), len(is_ood)))
     for part in iterate_units(flat):
         # Products in float32 for speed, their sum in float64.
@@ -91,16 +112,25 @@ def compute_gram(flat: Array, is_ood: Array) -> Array:
         centered = _center(part.astype(kind, copy=False), is_ood)
         gram += centered @ centered.T
     scale = np.diagonal(gram)[~is_ood].mean()
-    return gram / scale if scale > 0 else gram
+    if scale > 0:
+        gram = gram / scale
+    return gram
 
 
 def iterate_units(flat: Array, count: int = BLOCK_UNITS) -> Iterator[Array]:
-    """Yields parts of a stage [n, units], so that copies are small."""
-    for start in range(0, flat.shape[1], count) or [0]:
+    """Yields parts of a stage, so that copies are small.
+
+    Args:
+        flat: Activations, [n, units].
+        count: Units of a part; a stage without units is one part.
+    """
+    num_units = max(flat.shape[1], 1)
+    for start in range(0, num_units, count):
         yield flat[:, start : start + count]
 
 
 def _center(block: Array, is_ood: Array) -> Array:
+    """Takes the mean over ID points off activations [n, units]."""
     # A row is taken off first, so that a constant unit is exactly zero and not
     # a rounding error to be scaled up.
     shifted = block - block[0]
@@ -110,7 +140,7 @@ def _center(block: Array, is_ood: Array) -> Array:
 
 
 def compute_effective_rank(weights: Array) -> Array:
-    """Returns effective ranks [...] of weights [..., m]; 0 for zeros."""
+    """Computes effective ranks [...] of weights [..., m]; 0 for zeros."""
     from scipy.special import entr  # here: the help of a command needs none
 
     weights = np.asarray(weights, np.float64)
@@ -121,12 +151,24 @@ def compute_effective_rank(weights: Array) -> Array:
 
 
 @single_threaded
-def compute_participation(rows: Array, chosen: Array) -> float | None:
-    """Returns the ratio of chosen rows; None if equal or not finite."""
-    if chosen.sum() < 2 or not np.isfinite(rows).all():
+def compute_participation(rows: Array, points: Array) -> float | None:
+    """Computes the participation ratio of a stage over some points.
+
+    Args:
+        rows: A stage by `compute_rows`.
+        points: A mask, [n].
+
+    Returns:
+        The ratio; None if the points are equal or not finite.
+    """
+    if points.sum() < 2 or not np.isfinite(rows).all():
         return None
+
     is_gram = rows.shape[1] >= len(rows)
-    part = rows[np.ix_(chosen, chosen)] if is_gram else rows[chosen]
+    if is_gram:
+        part = rows[np.ix_(points, points)]
+    else:
+        part = rows[points]
     product = part - part.mean(axis=0)
     if is_gram:
         product = product - product.mean(axis=1, keepdims=True)
@@ -134,6 +176,7 @@ def compute_participation(rows: Array, chosen: Array) -> float | None:
         product = product @ product.T
     else:
         product = product.T @ product
+
     # Rows have a mean square length of one.
     trace = np.trace(product)
     if trace <= SPREAD_FLOOR * len(part):

@@ -59,24 +59,36 @@ VOLUME = Chart(
 
 
 def is_dead(g: Array) -> Array:
-    """Returns where some length sqrt(g_ii) is at most `FLOOR`, bool [n]."""
+    """Marks points where some length sqrt(g_ii) is at most `FLOOR`, [n]."""
     squared_lengths = np.diagonal(_finite(g), axis1=1, axis2=2)  # [n, F]
-    return np.asarray((squared_lengths <= FLOOR**2).any(axis=1))
+    is_short = squared_lengths <= FLOOR**2
+    return np.asarray(is_short.any(axis=1))
 
 
 def find_floored(g: Array) -> Array:
-    """Returns where a singular value of J is at most `FLOOR`, bool [n]."""
+    """Marks points where a singular value of J is at most `FLOOR`, [n]."""
     g = np.nan_to_num(_finite(g))
     if not g.shape[1]:
         return np.zeros(len(g), bool)
-    return np.linalg.eigvalsh(g)[:, 0] <= FLOOR**2
+
+    smallest = np.linalg.eigvalsh(g)[:, 0]
+    return smallest <= FLOOR**2
 
 
 def compute_log_volume(g: Array) -> Array:
-    """Returns log sqrt(det g), [n]; singular values are at least `FLOOR`."""
+    """Computes log sqrt(det g) (section 3.4).
+
+    Args:
+        g: Metric tensors, [n, F, F].
+
+    Returns:
+        The log-volume of each point, [n]; singular values count as `FLOOR` at
+        least. NaN without factors, or where the tensor is not finite.
+    """
     g = _finite(g)
     if not g.shape[1]:
         return np.full(len(g), np.nan)
+
     # By eigenvalues, since a determinant would underflow. LAPACK may refuse
     # NaN: it is given zeros instead.
     eigenvalues = np.linalg.eigvalsh(np.nan_to_num(g))  # [n, F]
@@ -86,62 +98,85 @@ def compute_log_volume(g: Array) -> Array:
 
 
 def compute_factorization(g: Array) -> Array:
-    """Returns the paper's factorization score (eq. 7), [n] in [1/2, 1]."""
+    """Computes the paper's factorization score (eq. 7), [n] in [1/2, 1]."""
     return _average_pairs(g, np.add, worst=0.5)
 
 
 def compute_cosine_factorization(g: Array) -> Array:
-    """Returns 1 less the absolute cosine of directions, [n] in [0, 1]."""
-    return _average_pairs(g, lambda x, y: np.sqrt(x) * np.sqrt(y), worst=0.0)
+    """Computes 1 less the absolute cosine of directions, [n] in [0, 1]."""
+
+    def multiply_lengths(xx: Array, yy: Array) -> Array:
+        return np.sqrt(xx) * np.sqrt(yy)
+
+    return _average_pairs(g, multiply_lengths, worst=0.0)
 
 
 def compute_pair_scores(g: Array) -> dict[tuple[int, int], float]:
-    """Returns the mean cosine form over points, by pair of directions."""
-    return {
-        pair: float(compute_cosine_factorization(g[:, pair][:, :, pair]).mean())
-        for pair in itertools.combinations(range(g.shape[1]), 2)
-    }
+    """Averages the cosine form over points, by pair of directions."""
+    scores = {}
+    for pair in itertools.combinations(range(g.shape[1]), 2):
+        part = g[:, pair][:, :, pair]  # [n, 2, 2]
+        scores[pair] = float(compute_cosine_factorization(part).mean())
+    return scores
 
 
 def compute_chance(num_units: int) -> float:
-    """Returns the mean cosine form of random directions in d units.
+    """Computes the mean cosine form of random directions in d units.
 
     1 - Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2)).
     """
-    ratio = math.lgamma(num_units / 2) - math.lgamma((num_units + 1) / 2)
-    return max(1 - math.exp(ratio) / math.sqrt(math.pi), 0.0)  # of 1 unit
+    log_ratio = math.lgamma(num_units / 2) - math.lgamma((num_units + 1) / 2)
+    cosine = math.exp(log_ratio) / math.sqrt(math.pi)
+    return max(1 - cosine, 0.0)  # rounding, of 1 unit
 
 
 def compute_ratio_factorization(g: Array) -> float:
-    """Returns 1 - mean |g_xy| / mean (g_xx + g_yy), as the published code.
+    """Computes 1 - mean |g_xy| / mean (g_xx + g_yy), as the published code.
 
     1/2 if all points are dead, where the published code has 1.
     """
     scores = []
-    for xx, yy, xy in _pairs(g):
+    for xx, yy, xy in _list_pairs(g):
         total = np.mean(xx + yy)
-        dead = total <= FLOOR**2
-        scores.append(0.5 if dead else 1 - np.mean(np.abs(xy)) / total)
-    return float(np.mean(scores)) if scores else float("nan")
+        if total <= FLOOR**2:
+            scores.append(0.5)
+        else:
+            scores.append(1 - np.mean(np.abs(xy)) / total)
+
+    if not scores:
+        return float("nan")
+    return float(np.mean(scores))
 
 
 def compute_gradient_metrics(
-    activations: Array, shape: Sequence[int], axes: Sequence[int]
+    activations: Array,
+    shape: Sequence[int],
+    axes: Sequence[int],
 ) -> Array:
-    """Returns metric tensors [n, F, F] by differences, as the published code.
+    """Computes metric tensors by differences, as the published code.
 
     Differences per step on the grid are central, one-sided at the border: for
     bumps of sigma 1, .63 of the squared length of a derivative, and 1.24 there.
-    Activations [n, units] are over a complete grid, the last factor fastest; F
-    counts the axes, the ordered factors. A factor with one value has zeros.
+
+    Args:
+        activations: One stage over a complete grid, the last factor fastest,
+            [n, units].
+        shape: Numbers of values of all factors.
+        axes: Which factors are ordered, F of them.
+
+    Returns:
+        Metric tensors [n, F, F]; zeros for a factor with one value.
     """
     g = np.zeros((len(activations), len(axes), len(axes)))
     for part in iterate_units(activations, _BLOCK_UNITS):
         maps = part.reshape(*shape, -1).astype(np.float64)
-        slopes = [
-            np.gradient(maps, axis=a) if shape[a] > 1 else np.zeros_like(maps)
-            for a in axes
-        ]
+        slopes = []
+        for axis in axes:
+            if shape[axis] > 1:
+                slopes.append(np.gradient(maps, axis=axis))
+            else:
+                slopes.append(np.zeros_like(maps))
+
         for i, j in itertools.product(range(len(axes)), repeat=2):
             product = np.einsum("...u,...u->...", slopes[i], slopes[j])
             g[:, i, j] += product.ravel()
@@ -180,38 +215,64 @@ def compute_gradient_metrics(
     "factor moves nothing, or at most 1e-6 per unit",
 )
 def summarize_geometry(g: Array, is_ood: Array) -> Scores:
-    """Returns means of the scores of a layer; None where one is not finite."""
+    """Averages the scores of a stage over points (section 3.4).
+
+    Args:
+        g: Metric tensors of the stage, [n, F, F].
+        is_ood: Which points are held out, [n].
+
+    Returns:
+        Numbers by name; None where one is not finite.
+    """
     is_ood = np.asarray(is_ood, bool)
     log_volume = compute_log_volume(g)
+
+    dead_fraction = None
+    if g.shape[1]:
+        dead_fraction = mean_or_none(is_dead(g))
+
     return {
         "factorization": mean_or_none(compute_factorization(g)),
         "cosine_factorization": mean_or_none(compute_cosine_factorization(g)),
         "log_volume_id": mean_or_none(log_volume[~is_ood]),
         "log_volume_ood": mean_or_none(log_volume[is_ood]),
-        "dead_fraction": mean_or_none(is_dead(g)) if g.shape[1] else None,
+        "dead_fraction": dead_fraction,
     }
 
 
 def _finite(g: Array) -> Array:
+    """Makes tensors that are not finite NaN as a whole."""
     g = np.asarray(g, np.float64)
     is_finite = np.isfinite(g).all(axis=(1, 2), keepdims=True)  # [n, 1, 1]
     return np.where(is_finite, g, np.nan)
 
 
-def _pairs(g: Array) -> list[tuple[Array, Array, Array]]:
-    """Returns g_xx, g_yy and g_xy, each [n], of every pair of factors."""
+def _list_pairs(g: Array) -> list[tuple[Array, Array, Array]]:
+    """Lists g_xx, g_yy and g_xy, each [n], of every pair of factors."""
     g = _finite(g)
     pairs = itertools.combinations(range(g.shape[1]), 2)
     return [(g[:, i, i], g[:, j, j], g[:, i, j]) for i, j in pairs]
 
 
-def _average_pairs(g: Array, combine: Callable, worst: float) -> Array:
-    scores = [
-        1 - np.abs(xy) / np.maximum(combine(xx, yy), _TINY)
-        for xx, yy, xy in _pairs(g)
-    ]
+def _average_pairs(
+    g: Array,
+    combine: Callable[[Array, Array], Array],
+    worst: float,
+) -> Array:
+    """Averages 1 - |g_xy| / combine(g_xx, g_yy) over pairs, [n].
+
+    Args:
+        g: Metric tensors, [n, F, F].
+        combine: From squared lengths of two directions to the divisor.
+        worst: The least score, which dead points have.
+    """
+    scores = []
+    for xx, yy, xy in _list_pairs(g):
+        divisor = np.maximum(combine(xx, yy), _TINY)
+        scores.append(1 - np.abs(xy) / divisor)
     if not scores:
         return np.full(len(g), np.nan)
+
     # Rounding may leave the interval by an ulp: |cosine| of 1 + 2e-16.
     mean = np.clip(np.mean(scores, axis=0), worst, 1.0)
     return np.where(is_dead(g), worst, mean)
@@ -228,34 +289,58 @@ def _average_pairs(g: Array, combine: Callable, worst: float) -> Array:
     "stages",
     names="log_volume_median_id log_volume_median_ood log_volume_difference",
 )
-@computes("stages", SHARE, "floor_fraction_id floor_fraction_ood", better="low")
+@computes(
+    "stages",
+    SHARE,
+    "floor_fraction_id floor_fraction_ood",
+    better="low",
+)
 def measure_volume_spread(analysis: RunAnalysis) -> Rows:
     """Tests how evenly a stage spreads the factors (section 3.4, figure 2e)."""
-    is_id, is_ood = analysis.splits.is_id, analysis.splits.is_ood
-    both = is_id.any() and is_ood.any()
+    is_id = analysis.splits.is_id
+    is_ood = analysis.splits.is_ood
+
     rows: Rows = {}
-    for stage, v in analysis.log_volume.items():
-        row = rows[stage] = _spread("log_volume", v, analysis)
-        difference = v[is_ood].mean() - v[is_id].mean() if both else None
-        row["log_volume_difference"] = difference
-        distance, g = np.abs(v - np.median(v[is_id])), analysis.metrics[stage]
-        for name, chosen in analysis.subsets.items():
-            sd = float(v[chosen].std()) if chosen.any() else None
-            far, floored = distance[chosen], find_floored(g[chosen])
-            row[f"log_volume_sd_{name}"] = sd
-            row[f"log_volume_deviation_{name}"] = mean_or_none(far)
-            row[f"log_volume_median_{name}"] = median_or_none(v[chosen])
+    for stage, volume in analysis.log_volume.items():
+        row = _spread("log_volume", volume, analysis)
+        row["log_volume_difference"] = None
+        if is_id.any() and is_ood.any():
+            difference = volume[is_ood].mean() - volume[is_id].mean()
+            row["log_volume_difference"] = difference
+
+        distance = np.abs(volume - np.median(volume[is_id]))
+        g = analysis.metrics[stage]
+        for name, points in analysis.subsets.items():
+            deviation = None
+            if points.any():
+                deviation = float(volume[points].std())
+            row[f"log_volume_sd_{name}"] = deviation
+            row[f"log_volume_deviation_{name}"] = mean_or_none(distance[points])
+            row[f"log_volume_median_{name}"] = median_or_none(volume[points])
+            floored = find_floored(g[points])
             row[f"floor_fraction_{name}"] = mean_or_none(floored)
+        rows[stage] = row
     return rows
 
 
-def _spread(name: str, volume: np.ndarray, analysis: RunAnalysis) -> Scores:
-    """Returns the standard deviation, and the deviations from the ID median."""
+def _spread(
+    name: str,
+    volume: Array,
+    analysis: RunAnalysis,
+) -> Scores:
+    """Measures how much log-volumes [n] vary, and how far from the ID median.
+
+    Args:
+        name: Begins the names of the numbers.
+        volume: Log-volume at every grid point, [n].
+        analysis: Has the split.
+    """
     distance = np.abs(volume - np.median(volume[analysis.splits.is_id]))
-    return {f"{name}_sd": float(volume.std())} | {
-        f"{name}_median_deviation_{subset}": median_or_none(distance[chosen])
-        for subset, chosen in analysis.subsets.items()
-    }
+    numbers: Scores = {f"{name}_sd": float(volume.std())}
+    for subset, points in analysis.subsets.items():
+        deviation = median_or_none(distance[points])
+        numbers[f"{name}_median_deviation_{subset}"] = deviation
+    return numbers
 
 
 @computes(
@@ -267,26 +352,36 @@ def _spread(name: str, volume: np.ndarray, analysis: RunAnalysis) -> Scores:
     "published code computes it, for comparison: it divides the mean of |g_xy| "
     "by the mean of g_xx + g_yy, so that points with long directions dominate",
 )
-@computes("stages", Limits(0.5, 1), "scaled_factorization", better="high")
-@computes("stages", SHARE, "worst_pair_factorization", better="high")
+@computes(
+    "stages",
+    Limits(0.5, 1),
+    "scaled_factorization",
+    better="high",
+)
+@computes(
+    "stages",
+    SHARE,
+    "worst_pair_factorization",
+    better="high",
+)
 @computes("stages", SHARE, "chance_factorization")
 def measure_orthogonality(analysis: RunAnalysis) -> Rows:
     """Scores the angles between directions of factors (figures 2a to 2d)."""
     factors = [f for f in analysis.dataset.space if not f.categorical]
     if len(factors) < 2:
         return {}  # of one direction there is nothing to factorize
+
     ranges = np.array([factor.high - factor.low for factor in factors])
     rows: Rows = {}
     for stage, g in analysis.metrics.items():
         scaled = compute_factorization(g * ranges[:, None] * ranges)
-        chance = compute_chance(analysis.stage_sizes[stage])
-        pairs = compute_pair_scores(g).values()
+        pair_scores = compute_pair_scores(g)
         rows[stage] = {
             "factorization": mean_or_none(compute_factorization(g)),
             "ratio_factorization": compute_ratio_factorization(g),
             "scaled_factorization": mean_or_none(scaled),
-            "worst_pair_factorization": min(pairs),
-            "chance_factorization": chance,
+            "worst_pair_factorization": min(pair_scores.values()),
+            "chance_factorization": compute_chance(analysis.stage_sizes[stage]),
         }
     return rows
 
@@ -306,15 +401,18 @@ def measure_orthogonality(analysis: RunAnalysis) -> Rows:
 )
 def measure_gradient_geometry(analysis: RunAnalysis) -> Rows:
     """Scores a geometry without derivatives, to compare with published ones."""
+    has_angles = len(analysis.dataset.space.ordered) > 1
     rows: Rows = {}
     for stage, g in analysis.gradient_metrics.items():  # of a complete grid
         volume = compute_log_volume(g)
-        row = rows[stage] = _spread("log_volume_gradient", volume, analysis)
-        for name, chosen in analysis.subsets.items():
-            row[f"log_volume_gradient_{name}"] = mean_or_none(volume[chosen])
-        if len(analysis.dataset.space.ordered) > 1:
+        row = _spread("log_volume_gradient", volume, analysis)
+        for name, points in analysis.subsets.items():
+            row[f"log_volume_gradient_{name}"] = mean_or_none(volume[points])
+
+        if has_angles:
             scores = compute_factorization(g)
             ratio = compute_ratio_factorization(g)
             row["factorization_gradient"] = mean_or_none(scores)
             row["factorization_gradient_ratio_of_means"] = ratio
+        rows[stage] = row
     return rows

@@ -15,16 +15,34 @@ surface of two factors (Gauss): g_ij = <h_i, h_j> is its metric, II_ij what h_ij
 has at right angles to h_1 and h_2.
 """
 
+import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+import keras
 import numpy as np
 import tensorflow as tf
 from numpy import ndarray as Array
 
+from tfcomp.datasets.factors import FactorSpace
 from tfcomp.metrics import jacobians
 from tfcomp.metrics.features import Scores, finite_or_none, mean_or_none
 from tfcomp.metrics.geometry import is_dead
+from tfcomp.models.stages import (
+    StageDict,
+    choose_batch_size,
+    evaluate_in_batches,
+    make_stage_model,
+)
+
+Interactions = dict[str, Scores]  # by stage
+# In reports and metrics, and in summaries during training.
+MEASURED_POINTS = 128
+WATCHED_POINTS = 64
+# Numbers of derivatives at once, of all stages together.
+MAX_NUMBERS = 2**26
+# With fewer units, tracing takes longer than all that it saves in a run.
+TRACED_UNITS = 2**15
 
 # Second derivatives over first ones up to which a stage is linear.
 FLOOR = 1e-6
@@ -33,54 +51,74 @@ MIN_SQUARED_SINE = 1e-6
 
 
 def list_pairs(num_factors: int) -> list[tuple[int, int]]:
-    """Returns pairs i <= j of factors: (0, 0), (0, 1), ..., (1, 1), ..."""
-    return [*itertools.combinations_with_replacement(range(num_factors), 2)]
+    """Lists pairs i <= j of factors: (0, 0), (0, 1), ..., (1, 1), ..."""
+    factors = range(num_factors)
+    return list(itertools.combinations_with_replacement(factors, 2))
 
 
 def compute_jet_products(
     stage_fn: jacobians.StageFn,
     factors: tf.Tensor,
     jacobian_fn: jacobians.JacobianFn = jacobians.compute_stage_jacobians,
-) -> jacobians.StageDict:
-    """Returns inner products of all derivatives of stages, float64 [n, K, K].
+) -> StageDict:
+    """Computes inner products of all derivatives of stages, float64.
 
-    K counts F first ones, F (F + 1) / 2 second ones (pairs as in `list_pairs`)
-    and F absolute first ones. `jacobian_fn` must be exact.
+    Args:
+        stage_fn: From factors to stages.
+        factors: Points, [n, F].
+        jacobian_fn: Computes exact Jacobians.
+
+    Returns:
+        Products [n, K, K] by stage, where K counts F first derivatives,
+        F (F + 1) / 2 second ones (pairs as in `list_pairs`) and F absolute
+        first ones.
     """
     columns: dict[str, list[tf.Tensor]] = {}
 
     # Each column by itself: columns of pairs i > j are then never computed.
-    def differentiate(values: tf.Tensor) -> jacobians.StageDict:
-        for name, j in jacobian_fn(stage_fn, values).items():
-            columns[name] = [j[:, :, i] for i in range(j.shape[-1])]
-        return {
-            f"{name}/{i}": column
-            for name, slopes in columns.items()
-            for i, column in enumerate(slopes)
-        }
+    def differentiate(values: tf.Tensor) -> StageDict:
+        slopes = {}
+        for stage, jacobian in jacobian_fn(stage_fn, values).items():
+            count = jacobian.shape[-1]
+            columns[stage] = [jacobian[:, :, i] for i in range(count)]
+            for i, column in enumerate(columns[stage]):
+                slopes[f"{stage}/{i}"] = column
+        return slopes
 
     second = jacobian_fn(differentiate, factors)
-    found = {}
-    for name, slopes in columns.items():
-        pairs = list_pairs(len(slopes))
-        bends = [second[f"{name}/{i}"][:, :, j] for i, j in pairs]
-        jet = tf.stack([*slopes, *bends, *map(tf.abs, slopes)], axis=1)
+    products = {}
+    for stage, slopes in columns.items():
+        bends = []
+        for i, j in list_pairs(len(slopes)):
+            bends.append(second[f"{stage}/{i}"][:, :, j])
+        absolute = [tf.abs(slope) for slope in slopes]
+        jet = tf.stack(slopes + bends + absolute, axis=1)
         jet = tf.cast(jet, tf.float64)  # [n, K, units]
-        found[name] = tf.matmul(jet, jet, transpose_b=True)
-    return found
+        products[stage] = tf.matmul(jet, jet, transpose_b=True)
+    return products
 
 
 class Interaction:
     """Numbers of a stage at n points; derivatives per range of a factor."""
 
     def __init__(self, products: Array, ranges: Sequence[float]) -> None:
-        count, scale = len(ranges), np.asarray(ranges, float)
-        both = [scale[i] * scale[j] for i, j in list_pairs(count)]
-        scales = np.concatenate([scale, both, scale])
+        """Takes the products of a stage apart.
+
+        Args:
+            products: By `compute_jet_products`, [n, K, K].
+            ranges: Range of each factor.
+        """
+        count = len(ranges)
+        scale = np.asarray(ranges, float)
+        pair_scale = [scale[i] * scale[j] for i, j in list_pairs(count)]
+        scales = np.concatenate([scale, pair_scale, scale])  # [K]
+
         is_finite = np.isfinite(products).all(axis=(1, 2), keepdims=True)
         products = np.where(is_finite, products, np.nan)
         products = products * scales[:, None] * scales
-        first, second = slice(count), slice(count, -count)
+
+        first = slice(count)
+        second = slice(count, -count)
         self.count = count
         self.first = products[:, first, first]
         self.cross = products[:, first, second]
@@ -88,33 +126,42 @@ class Interaction:
         self.absolute = products[:, -count:, -count:]
 
     def mixed_share(self) -> float:
-        """Returns the mixed share; NaN for a stage that does not move."""
+        """Computes the mixed share; NaN for a stage that does not move."""
         squares = np.diagonal(self.second, axis1=1, axis2=2)  # [n, pairs]
-        is_mixed = [i < j for i, j in list_pairs(self.count)]
         slopes = np.trace(self.first, axis1=1, axis2=2).sum()
         total = slopes + squares.sum()
         if not total > 0:  # or NaN
             return float("nan")
+
+        is_mixed = [i < j for i, j in list_pairs(self.count)]
         mixed = squares[:, is_mixed].sum()
-        return float(mixed / total) if mixed > FLOOR**2 * slopes else 0.0
+        if mixed <= FLOOR**2 * slopes:
+            return 0.0
+        return float(mixed / total)
 
     def contrast(self) -> tuple[Array, Array]:
-        """Returns contrast and relative contrast, [n]; 1 at a dead point."""
+        """Computes contrast and relative contrast, [n]; 1 at a dead point."""
         i, j = np.triu_indices(self.count, 1)
-        lengths = np.sqrt(np.diagonal(self.first, axis1=1, axis2=2))
         contrast = self.absolute[:, i, j].sum(axis=1)
+
+        squares = np.diagonal(self.first, axis1=1, axis2=2)
+        lengths = np.sqrt(squares)  # [n, F]
         largest = (lengths[:, i] * lengths[:, j]).sum(axis=1)
-        relative = contrast / np.where(largest > 0, largest, 1.0)
+        divisor = np.where(largest > 0, largest, 1.0)
+        relative = contrast / divisor
         is_worst = is_dead(self.first) | (relative > 1)  # by an ulp
         return contrast, np.where(is_worst, 1.0, relative)
 
     def curvature(self) -> tuple[Array, Array]:
-        """Returns K, NaN without a surface, and sqrt(det g), [n] each."""
+        """Computes K, NaN without a surface, and sqrt(det g), [n] each."""
         g = self.first
         squares = g[:, 0, 0] * g[:, 1, 1]
         det = squares - g[:, 0, 1] ** 2
-        is_flat = is_dead(g) | ~(det > MIN_SQUARED_SINE * squares)
-        inverse = np.linalg.inv(np.where(is_flat[:, None, None], np.eye(2), g))
+        is_surface = det > MIN_SQUARED_SINE * squares
+        is_flat = is_dead(g) | ~is_surface
+
+        regular = np.where(is_flat[:, None, None], np.eye(2), g)
+        inverse = np.linalg.inv(regular)
         tangent = np.swapaxes(self.cross, 1, 2) @ inverse @ self.cross
         normal = self.second - tangent  # <II_ij, II_kl>, [n, 3, 3]
         bend = normal[:, 0, 2] - normal[:, 1, 1]
@@ -122,7 +169,7 @@ class Interaction:
         return bend / det, np.sqrt(det)
 
     def summarize(self) -> Scores:
-        """Returns shares and means, with median and integral of K."""
+        """Averages over points, with median and integral of K."""
         contrast, relative = self.contrast()
         numbers = {
             "mixed_share": self.mixed_share(),
@@ -130,11 +177,67 @@ class Interaction:
             "relative_contrast": mean_or_none(relative),
         }
         if self.count == 2:
-            curvature, area = self.curvature()
-            known = np.isfinite(curvature)
-            median = np.median(curvature[known]) if known.any() else None
-            numbers["gaussian_curvature"] = median
-            total = mean_or_none((curvature * area)[known])
-            # The other points have no area.
-            numbers["total_curvature"] = total and total * known.mean()
+            numbers |= self._summarize_curvature()
         return {name: finite_or_none(value) for name, value in numbers.items()}
+
+    def _summarize_curvature(self) -> Scores:
+        curvature, area = self.curvature()
+        has_surface = np.isfinite(curvature)
+        if not has_surface.any():
+            return {"gaussian_curvature": None, "total_curvature": None}
+
+        total = mean_or_none((curvature * area)[has_surface])
+        if total is not None:
+            # The other points have no area.
+            total *= has_surface.mean()
+        median = np.median(curvature[has_surface])
+        return {"gaussian_curvature": median, "total_curvature": total}
+
+
+def make_interaction_fn(
+    model: keras.Model,
+    space: FactorSpace,
+    num_units: int,
+) -> Callable[[np.ndarray], Interactions]:
+    """Makes a function from points [n, F] to the interactions of stages.
+
+    Args:
+        model: From factors to images.
+        space: The factors.
+        num_units: Units of all stages together.
+    """
+    exact, fallback = jacobians.list_jacobians(model, space)
+    ranges = [f.high - f.low for f in space if not f.categorical]
+    has_second = exact is not fallback
+    is_outside = jacobians.find_outside_jacobians(model) is not None
+    if len(ranges) < 2 or is_outside or not has_second:
+        return lambda points: {}
+
+    compute: Callable[[tf.Tensor], StageDict] = functools.partial(
+        compute_jet_products, make_stage_model(model), jacobian_fn=exact
+    )
+    is_traced = num_units > TRACED_UNITS
+    if is_traced:
+        compute = tf.function(compute, autograph=False)
+    columns = len(ranges) * (len(ranges) + 5) // 2
+    most_points = max(1, MAX_NUMBERS // (num_units * columns))
+
+    def measure(points: np.ndarray) -> Interactions:
+        size = choose_batch_size(num_units, len(points))
+        size = min(most_points, size)
+        try:
+            products = evaluate_in_batches(compute, points, size, is_traced)
+        except LookupError:  # an operation without a further gradient
+            return {}
+        return {
+            stage: Interaction(product, ranges).summarize()
+            for stage, product in products.items()
+        }
+
+    return measure
+
+
+def choose_points(grid: np.ndarray, count: int) -> np.ndarray:
+    """Draws a fixed random sample of the rows of a grid, in its order."""
+    rows = np.random.default_rng(0).permutation(len(grid))[:count]
+    return grid[np.sort(rows)]

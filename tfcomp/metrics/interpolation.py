@@ -66,63 +66,99 @@ def find_edges(is_ood: Array, cycle: int = 0) -> tuple[Array, Array, Array]:
     rows = np.flatnonzero(is_ood)
     if cycle:
         known = np.add.outer([-cycle, 0, cycle], known).ravel()
-    after = np.searchsorted(known, rows)
-    inside = (after > 0) & (after < len(known))
-    rows, after = rows[inside], after[inside]
-    edges = np.stack([known[after - 1], known[after]], axis=1)  # [m, 2]
-    fraction = (rows - edges[:, 0]) / (edges[:, 1] - edges[:, 0])
+
+    following = np.searchsorted(known, rows)
+    is_inside = (following > 0) & (following < len(known))
+    rows = rows[is_inside]
+    following = following[is_inside]
+    before = known[following - 1]
+    after = known[following]
+    fraction = (rows - before) / (after - before)
+    edges = np.stack([before, after], axis=1)  # [m, 2]
     return rows, edges % (cycle or len(is_ood)), fraction
 
 
 def compute_interpolation(
-    outputs: Array, truth: Array, is_ood: Array, cycle: int = 0
+    outputs: Array,
+    truth: Array,
+    is_ood: Array,
+    cycle: int = 0,
 ) -> Interpolation:
-    """Compares outputs [n, ...] between known points with the true images."""
+    """Compares outputs between known points with the images at the edges.
+
+    Args:
+        outputs: Bright outputs along a curve, [n, ...].
+        truth: Bright true images along it, [n, ...].
+        is_ood: Which points are held out, [n].
+        cycle: Steps once around a closed curve; 0 if open.
+    """
     outputs = np.reshape(outputs, (len(outputs), -1)).astype(np.float64)
     truth = np.reshape(truth, (len(truth), -1)).astype(np.float64)
     rows, edges, fraction = find_edges(is_ood, cycle)
-    results = []
-    for row, pair, t in zip(rows, edges, fraction, strict=True):
-        output, image, ends = outputs[row], truth[row], truth[pair]
-        weights = np.linalg.lstsq(ends.T, output, rcond=None)[0]
-        ideal = np.linalg.lstsq(ends.T, image, rcond=None)[0]
-        scores = (
-            _compute_r2(output, weights @ ends),
-            _compute_r2(output, np.array([1 - t, t]) @ ends),
-            _compute_r2(image, ideal @ ends),
-        )
-        results.append((*weights, *scores))
-    table = np.array(results).reshape(len(rows), 5)
-    return Interpolation(rows, edges, fraction, table[:, :2], *table[:, 2:].T)
+    weights = np.zeros((len(rows), 2))
+    r2 = np.zeros(len(rows))
+    linear_r2 = np.zeros(len(rows))
+    truth_r2 = np.zeros(len(rows))
+    for i, row in enumerate(rows):
+        output = outputs[row]
+        image = truth[row]
+        ends = truth[edges[i]]
+        best, *_ = np.linalg.lstsq(ends.T, output, rcond=None)
+        true_weights, *_ = np.linalg.lstsq(ends.T, image, rcond=None)
+        linear = np.array([1 - fraction[i], fraction[i]])
+        weights[i] = best
+        r2[i] = _compute_r2(output, best @ ends)
+        linear_r2[i] = _compute_r2(output, linear @ ends)
+        truth_r2[i] = _compute_r2(image, true_weights @ ends)
+    return Interpolation(
+        rows=rows,
+        edges=edges,
+        fraction=fraction,
+        weights=weights,
+        r2=r2,
+        linear_r2=linear_r2,
+        truth_r2=truth_r2,
+    )
 
 
-def interpolate_edges(truth: Array, is_ood: Array, cycle: int = 0) -> Array:
-    """Interpolates the images [n, ...] between two known ones."""
+def interpolate_edges(
+    truth: Array,
+    is_ood: Array,
+    cycle: int = 0,
+) -> Array:
+    """Interpolates images between two known ones; arguments as above.
+
+    Returns:
+        Images, [n, ...], with those of a gap replaced.
+    """
     rows, edges, fraction = find_edges(is_ood, cycle)
     images = np.array(truth, np.float64)
-    weight = fraction.reshape(-1, *[1] * (images.ndim - 1))
-    before, after = images[edges[:, 0]], images[edges[:, 1]]
+    before = images[edges[:, 0]]
+    after = images[edges[:, 1]]
+    ones = [1] * (images.ndim - 1)
+    weight = fraction.reshape(-1, *ones)
     images[rows] = (1 - weight) * before + weight * after
     return images
 
 
 def summarize_interpolation(scores: Interpolation) -> Scores:
-    """Returns means and the least R^2; None if not finite."""
+    """Averages over held-out points, with the least R^2."""
     linear = np.stack([1 - scores.fraction, scores.fraction], axis=1)
-    spread = np.sum((linear - 0.5) ** 2) or np.nan
-    weight_r2 = 1 - np.sum((scores.weights - linear) ** 2) / spread
+    variation = np.sum((linear - 0.5) ** 2) or np.nan
+    error = np.sum((scores.weights - linear) ** 2)
     return {
         "interpolation_r2": mean_or_none(scores.r2),
         "interpolation_r2_min": finite_or_none(scores.r2.min(initial=np.inf)),
         "linear_r2": mean_or_none(scores.linear_r2),
-        "weight_r2": finite_or_none(weight_r2),
+        "weight_r2": finite_or_none(1 - error / variation),
         "truth_r2": mean_or_none(scores.truth_r2),
     }
 
 
 def _compute_r2(target: Array, prediction: Array) -> float:
     total = np.sum(target**2) or np.nan
-    return float(1 - np.sum((target - prediction) ** 2) / total)
+    error = np.sum((target - prediction) ** 2)
+    return float(1 - error / total)
 
 
 @computes("run", AT_MOST_ONE, "edge_weight_r2 edge_linear_r2")
@@ -131,23 +167,30 @@ def measure_interpolation(analysis: RunAnalysis) -> Scores:
     """Explains outputs in a gap by its edges; R^2 is about 0 (figure 9a-d)."""
     if not analysis.gaps:
         return {}
-    scores = [analysis.score_gap(curve) for curve in analysis.gaps]
-    summaries = [summarize_interpolation(score) for score in scores]
-    return {
-        f"edge_{key.removeprefix('interpolation_')}": average(
-            summary[key] for summary in summaries
-        )
-        for key in summaries[0]
-    }
+
+    summaries = []
+    for curve in analysis.gaps:
+        scores = analysis.score_gap(curve)
+        summaries.append(summarize_interpolation(scores))
+    numbers: Scores = {}
+    for key in summaries[0]:
+        name = key.removeprefix("interpolation_")
+        numbers[f"edge_{name}"] = average(s[key] for s in summaries)
+    return numbers
 
 
 @computes("run", names="curve_values")
-@computes("run", POSITIVE, "curve_mse", better="low")
+@computes(
+    "run",
+    POSITIVE,
+    "curve_mse",
+    better="low",
+)
 def measure_error_curve(analysis: RunAnalysis) -> dict[str, list[float]]:
     """Lists the error along the one curve with a gap (figure 9a)."""
     if len(analysis.gaps) != 1:
         return {}
-    (curve,) = analysis.gaps
+    curve = analysis.gaps[0]
     return {
         "curve_values": curve.factor.values().tolist(),
         "curve_mse": analysis.error[curve.rows].tolist(),

@@ -1,5 +1,8 @@
 """Jacobians and metric tensors of every stage of a decoder, in one pass.
 
+They are exact, or differences over the grid where a stage is not
+differentiable, as behind a one-hot code.
+
 For a stage h, mapping factors f to activations (flattened), the Jacobian is
 J = dh/df [units, factors] and the metric that the stage pulls back to the
 factors is g = J^T J (paper section 3.4, appendix B), per unit of the factor.
@@ -9,64 +12,106 @@ A `stage_fn` maps a float tensor of factors [n, F] to a dictionary
 Row i of every output may depend on row i of the factors only.
 """
 
+import functools
 from collections.abc import Sequence
 
+import keras
+import numpy as np
 import tensorflow as tf
 from numpy import ndarray as Array
 
-from tfcomp.models.stages import JacobianFn, StageDict, StageFn
+from tfcomp.datasets import Dataset
+from tfcomp.datasets.factors import FactorSpace
+from tfcomp.models.stages import (
+    JacobianFn,
+    StageDict,
+    StageFn,
+    evaluate_in_batches,
+    make_stage_model,
+)
+
+# Points at which exact derivatives are compared with differences.
+NUM_CHECKED = 16
 
 
 def compute_stage_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
-    """Returns exact Jacobians [n, units, F] of all stages, in their order.
+    """Computes exact Jacobians of all stages.
 
     One pass per factor, where `tape.batch_jacobian` takes one per unit.
+
+    Args:
+        stage_fn: From factors to stages.
+        factors: Points, [n, F].
+
+    Returns:
+        Jacobians [n, units, F] by stage, in the order of the stages.
     """
     # The inner gradient of sum <u, h> over stages is linear in the cotangents
     # u, so its own gradient with respect to u is a column of the Jacobian.
     factors = tf.convert_to_tensor(factors)
-    zero = {"unconnected_gradients": tf.UnconnectedGradients.ZERO}
+    zero = tf.UnconnectedGradients.ZERO
     with tf.GradientTape(persistent=True) as outer:
         with tf.GradientTape() as inner:
             inner.watch(factors)
             stages = stage_fn(factors)
         cotangents = {name: tf.zeros_like(h) for name, h in stages.items()}
         outer.watch(cotangents)
-        given = list(cotangents.values())
         pulled = inner.gradient(
-            list(stages.values()), factors, output_gradients=given, **zero
+            list(stages.values()),
+            factors,
+            output_gradients=list(cotangents.values()),
+            unconnected_gradients=zero,
         )  # [n, F]
         # A gradient sums over rows, of which each depends on its own alone.
         pulled_columns = tf.unstack(pulled, axis=1)
-    columns = [outer.gradient(c, cotangents, **zero) for c in pulled_columns]
+
+    columns = []
+    for pulled_column in pulled_columns:
+        column = outer.gradient(
+            pulled_column, cotangents, unconnected_gradients=zero
+        )
+        columns.append(column)
     return _stack_columns(columns)
 
 
 def compute_difference_jacobians(
-    stage_fn: StageFn, factors: tf.Tensor, values: Sequence[Array]
+    stage_fn: StageFn,
+    factors: tf.Tensor,
+    values: Sequence[Array],
 ) -> StageDict:
-    """Returns Jacobians [n, units, F] of stages that are steps, as one-hot.
+    """Computes Jacobians of stages that are steps, as of a one-hot code.
 
-    Differences are between the neighbors of the nearest of the `values` of each
-    factor, one-sided at the border; zeros for a factor with one value.
+    Differences are between the neighbors of the nearest value of each factor,
+    one-sided at the border; zeros for a factor with one value.
+
+    Args:
+        stage_fn: From factors to stages.
+        factors: Points, [n, F].
+        values: The values of each factor, in order.
+
+    Returns:
+        Jacobians [n, units, F] by stage.
     """
     factors = tf.convert_to_tensor(factors)
     columns = []
-    for i, known in enumerate(values):
-        levels, value = tf.constant(known, factors.dtype), factors[:, i]
+    for i, factor_values in enumerate(values):
+        levels = tf.constant(factor_values, factors.dtype)
+        value = factors[:, i]
         nearest = tf.argmin(tf.abs(value[:, None] - levels), axis=1)
+        last = len(factor_values) - 1
         low = tf.gather(levels, tf.maximum(nearest - 1, 0))
-        high = tf.gather(levels, tf.minimum(nearest + 1, len(known) - 1))
+        high = tf.gather(levels, tf.minimum(nearest + 1, last))
         before = tf.maximum(value - low, 0.0)[:, None]  # [n, 1]
-        after = tf.maximum(high - value, 0.0)[:, None]
+        after = tf.maximum(high - value, 0.0)[:, None]  # [n, 1]
+
         shift = tf.one_hot(i, len(values), dtype=factors.dtype)  # [F]
         above = stage_fn(factors + after * shift)
         below = stage_fn(factors - before * shift)
         column = {}
         for name in above:
-            flat = _flatten(above[name] - below[name])  # [n, units]
-            width = tf.cast(after + before, flat.dtype)
-            column[name] = tf.math.divide_no_nan(flat, width)
+            difference = _flatten(above[name] - below[name])  # [n, units]
+            width = tf.cast(after + before, difference.dtype)
+            column[name] = tf.math.divide_no_nan(difference, width)
         columns.append(column)
     return _stack_columns(columns)
 
@@ -76,29 +121,45 @@ def compute_stage_metrics(
     factors: tf.Tensor,
     jacobian_fn: JacobianFn = compute_stage_jacobians,
 ) -> StageDict:
-    """Returns metric tensors g = J^T J [n, F, F] of all stages, float64."""
+    """Computes metric tensors g = J^T J of all stages, float64.
+
+    Args:
+        stage_fn: From factors to stages.
+        factors: Points, [n, F].
+        jacobian_fn: Computes the Jacobians.
+
+    Returns:
+        Metric tensors [n, F, F] by stage.
+    """
     jacobians = jacobian_fn(stage_fn, factors)
-    return {name: _compute_metric(j) for name, j in jacobians.items()}
+    return {stage: _compute_metric(j) for stage, j in jacobians.items()}
 
 
 def _compute_metric(jacobian: tf.Tensor) -> tf.Tensor:
-    if not jacobian.shape[-1]:  # no factor that has derivatives
+    """Computes g = J^T J [n, F, F] of one stage, [n, units, F]."""
+    count = jacobian.shape[-1]
+    if not count:  # no factor that has derivatives
         return tf.zeros((tf.shape(jacobian)[0], 0, 0), tf.float64)
+
     # In float64: a ratio of 1e-4 between directions, which a float32 Jacobian
     # resolves well, is one of 1e-8 between eigenvalues of g.
     # Sliced as [:, :, i], which the graph optimizer cancels against the stack
     # that made the Jacobian ([..., i] and unstack cost a third more).
-    count = jacobian.shape[-1]
     columns = [tf.cast(jacobian[:, :, i], tf.float64) for i in range(count)]
-    g = [[tf.reduce_sum(x * y, axis=1) for y in columns] for x in columns]
-    return tf.stack([tf.stack(row, axis=1) for row in g], axis=1)  # [n, F, F]
+    rows = []
+    for first in columns:
+        products = [tf.reduce_sum(first * second, axis=1) for second in columns]
+        rows.append(tf.stack(products, axis=1))
+    return tf.stack(rows, axis=1)  # [n, F, F]
 
 
 def _stack_columns(columns: list[StageDict]) -> StageDict:
-    return {
-        name: tf.stack([_flatten(c[name]) for c in columns], axis=-1)
-        for name in columns[0]
-    }
+    """Makes Jacobians [n, units, F] of F columns, which have any shape."""
+    jacobians = {}
+    for stage in columns[0]:
+        flat = [_flatten(column[stage]) for column in columns]
+        jacobians[stage] = tf.stack(flat, axis=-1)
+    return jacobians
 
 
 def _flatten(values: tf.Tensor) -> tf.Tensor:
@@ -107,3 +168,158 @@ def _flatten(values: tf.Tensor) -> tf.Tensor:
     if units is None:  # not -1, which an empty batch leaves open
         units = tf.reduce_prod(tf.shape(values)[1:])
     return tf.reshape(values, [tf.shape(values)[0], units])
+
+
+def choose_jacobian(
+    model: keras.Model,
+    dataset: Dataset,
+    steps: Sequence[str] | None = None,
+) -> JacobianFn:
+    """Chooses Jacobians: exact ones, or differences in stages that need them.
+
+    Args:
+        model: From factors to images.
+        dataset: Has the factors and the grid.
+        steps: Stages that are steps; by default they are found.
+    """
+    exact, fallback = list_jacobians(model, dataset.space)
+    if steps is None:
+        steps = find_nondifferentiable(model, dataset)
+    if not steps:
+        return exact
+
+    def combine(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
+        differences = fallback(stage_fn, factors)
+        jacobians = exact(stage_fn, factors)
+        for stage in differences:
+            if stage in steps:
+                jacobians[stage] = differences[stage]
+        return jacobians
+
+    return combine
+
+
+def list_jacobians(
+    model: keras.Model, space: FactorSpace
+) -> tuple[JacobianFn, JacobianFn]:
+    """Makes two functions: exact Jacobians, and differences.
+
+    Their columns are the *ordered* factors.
+
+    Args:
+        model: From factors to images.
+        space: The factors.
+    """
+    differences = functools.partial(
+        compute_difference_jacobians,
+        values=[f.values() for f in space if not f.categorical],
+    )
+    fallback = _fix_classes(differences, space)
+    layers = {layer.name: layer for layer in model.layers}
+    if not getattr(layers.get("code"), "differentiable", True):
+        return fallback, fallback
+
+    outside = find_outside_jacobians(model)
+    if outside is None:
+        return _fix_classes(compute_stage_jacobians, space), fallback
+    ordered = list(space.ordered)
+
+    def choose_columns(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
+        jacobians = outside(stage_fn, factors)
+        return {
+            stage: tf.gather(jacobian, ordered, axis=2)
+            for stage, jacobian in jacobians.items()
+        }
+
+    return choose_columns, fallback
+
+
+def find_outside_jacobians(model: keras.Model) -> JacobianFn | None:
+    """Finds the Jacobians that a model of other software brings along."""
+    for layer in model.layers:
+        jacobian_fn = getattr(layer, "jacobian_fn", None)
+        if jacobian_fn is not None:
+            return jacobian_fn
+    return None
+
+
+def find_nondifferentiable(model: keras.Model, dataset: Dataset) -> list[str]:
+    """Finds stages that move with a factor although the derivative is 0.
+
+    Args:
+        model: From factors to images.
+        dataset: Has the factors and the grid.
+    """
+    space = dataset.space
+    stages = make_stage_model(model)
+    exact, differences = [
+        functools.partial(
+            compute_stage_metrics, stages, jacobian_fn=jacobian_fn
+        )
+        for jacobian_fn in list_jacobians(model, space)
+    ]
+    points = space.draw(NUM_CHECKED, np.random.default_rng(0))
+    factors = tf.constant(points, tf.float32)
+    moved = differences(factors)
+    suspects = _list_steps(exact(factors), moved)
+    if not suspects:
+        return []
+
+    # Units of a narrow stage may be off at these few points alone.
+    on_grid = evaluate_in_batches(exact, dataset.splits.grid)
+    return _list_steps(on_grid, moved)
+
+
+def _list_steps(exact: StageDict, moved: StageDict) -> list[str]:
+    """Lists stages whose exact metrics alone are zero along a factor."""
+    stages = []
+    for stage, g in exact.items():
+        is_step = is_flat(g) & ~is_flat(moved[stage])
+        if is_step.any():
+            stages.append(stage)
+    return stages
+
+
+def is_flat(g: np.ndarray | tf.Tensor) -> np.ndarray:
+    """Marks the factors [F] along which metric tensors [n, F, F] are zero."""
+    lengths = np.diagonal(np.asarray(g), axis1=1, axis2=2)  # [n, F]
+    return np.asarray(~lengths.any(axis=0))
+
+
+def describe_nondifferentiable(stages: Sequence[str]) -> str:
+    """Formats a line that marks results of differences."""
+    return (
+        f"{', '.join(stages)}: not differentiable (exact derivatives are 0); "
+        "the geometry there comes from differences over the grid"
+    )
+
+
+def _fix_classes(jacobian_fn: JacobianFn, space: FactorSpace) -> JacobianFn:
+    """Makes Jacobians over ordered factors, with categorical ones fixed."""
+    ordered = list(space.ordered)
+    if not ordered:
+        return _make_empty_jacobians
+    if len(ordered) == len(space):
+        return jacobian_fn
+
+    def compute(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
+        factors = tf.convert_to_tensor(factors)
+
+        def vary(values: tf.Tensor) -> StageDict:
+            columns = tf.unstack(factors, axis=1)
+            for number, column in enumerate(ordered):
+                columns[column] = values[:, number]
+            return stage_fn(tf.stack(columns, axis=1))
+
+        return jacobian_fn(vary, tf.gather(factors, ordered, axis=1))
+
+    return compute
+
+
+def _make_empty_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
+    """Makes Jacobians [n, 1, 0] of categorical factors alone."""
+    jacobians = {}
+    for stage, activations in stage_fn(factors).items():
+        count = tf.shape(activations)[0]
+        jacobians[stage] = tf.zeros((count, 1, 0))
+    return jacobians

@@ -19,6 +19,7 @@ Scales and ridge have the smallest leave-one-out error over ID points. R^2 is
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy import ndarray as Array
@@ -53,20 +54,44 @@ class KernelFit:
     r2_ood: float | None
 
 
+class Choice(NamedTuple):
+    """The parameters of a kernel with the least leave-one-out error."""
+
+    error: float  # sum of squares over points and pixels
+    scales: tuple[float, ...]
+    ridge: float
+
+
 def make_kernel(
-    kernel: str, rows: Array, columns: Array, scales: Sequence[float]
+    kernel: str,
+    rows: Array,
+    columns: Array,
+    scales: Sequence[float],
 ) -> Array:
-    """Returns a kernel [n, m] of coordinates [n, F] and [m, F]."""
-    factors = rows.shape[1]
+    """Makes a kernel of coordinates (appendix A.4).
+
+    Args:
+        kernel: One of `KERNELS`.
+        rows: Points, [n, F].
+        columns: Points, [m, F].
+        scales: A length scale for each factor, or one for all.
+
+    Returns:
+        The kernel, [n, m].
+    """
+    num_factors = rows.shape[1]
     total = np.zeros((len(rows), len(columns)))
     # Factor by factor: an array of all would take gigabytes.
-    for column, scale in enumerate(np.broadcast_to(scales, factors)):
+    for column, scale in enumerate(np.broadcast_to(scales, num_factors)):
         difference = rows[:, None, column] - columns[None, :, column]
         squares = (difference / scale) ** 2
-        total += np.exp(-squares / 2) if kernel == "additive" else squares
+        if kernel == "additive":
+            total += np.exp(-squares / 2)
+        else:
+            total += squares
 
     if kernel == "additive":
-        return total / factors
+        return total / num_factors
     if kernel == "product":
         return np.exp(-total / 2)
     distance = np.sqrt(3 * total)
@@ -75,43 +100,79 @@ def make_kernel(
 
 @single_threaded
 def fit_kernels(
-    factors: Array, outputs: Mapping[str, Array], is_ood: Array
+    factors: Array,
+    outputs: Mapping[str, Array],
+    is_ood: Array,
 ) -> dict[str, dict[str, KernelFit]]:
-    """Fits every kernel to outputs [n, ...] by name, at factor values [n, F].
+    """Fits every kernel to ID outputs, and predicts OOD outputs.
 
-    Returns ridge regressions with a free intercept, by output and by kernel.
+    Args:
+        factors: Values of the factors, [n, F].
+        outputs: Outputs by name, [n, ...] each.
+        is_ood: Which points are held out, [n].
+
+    Returns:
+        Ridge regressions with a free intercept, by output and by kernel.
     """
     is_ood = np.asarray(is_ood, bool)
     points = _convert_to_steps(factors)
     rows = np.flatnonzero(~is_ood)
     rows = rows[choose_rows(len(rows), MAX_POINTS)]
-    known, unseen = points[rows], points[is_ood]  # [n_id, F], [n_ood, F]
-    flat = {
-        name: np.reshape(values, (len(values), -1)).astype(np.float64)
-        for name, values in outputs.items()
-    }
-    targets = {
-        name: values[rows]
-        for name, values in flat.items()
-        if len(rows) >= MIN_POINTS and np.isfinite(values[rows]).all()
-    }
+    known = points[rows]  # [n_id, F]
+    unseen = points[is_ood]  # [n_ood, F]
+
+    targets = {}
+    held_out = {}
+    for name, values in outputs.items():
+        flat = np.reshape(values, (len(values), -1)).astype(np.float64)
+        held_out[name] = flat[is_ood]
+        if len(rows) >= MIN_POINTS and np.isfinite(flat[rows]).all():
+            targets[name] = flat[rows]
+
     nothing = KernelFit((), float("nan"), None, None)
     fits = {name: dict.fromkeys(KERNELS, nothing) for name in outputs}
     for kernel in KERNELS:
-        best = _choose(kernel, known, targets)
-        for name, (error, scales, ridge) in best.items():
-            target, ood = targets[name], flat[name][is_ood]
-            parts = np.linalg.eigh(make_kernel(kernel, known, known, scales))
-            ((weights, intercept, _),) = _solve(parts, target, [ridge])
-            predicted = make_kernel(kernel, unseen, known, scales) @ weights
-            left, mean = ood - predicted - intercept, target.mean(axis=0)
-            r2_id = _compute_r2(error, target - mean, target)
-            r2_ood = _compute_r2(np.sum(left**2), ood - mean, ood)
-            fits[name][kernel] = KernelFit(scales, ridge, r2_id, r2_ood)
+        choices = _choose(kernel, known, targets)
+        for name, choice in choices.items():
+            fits[name][kernel] = _fit_kernel(
+                kernel, choice, known, unseen, targets[name], held_out[name]
+            )
     return fits
 
 
+def _fit_kernel(
+    kernel: str,
+    choice: Choice,
+    known: Array,
+    unseen: Array,
+    target: Array,
+    held_out: Array,
+) -> KernelFit:
+    """Fits one kernel, and scores it in ID and OOD.
+
+    Args:
+        kernel: One of `KERNELS`.
+        choice: Its scales and its ridge.
+        known: Coordinates of ID points, [n_id, F].
+        unseen: Coordinates of OOD points, [n_ood, F].
+        target: ID outputs, [n_id, pixels].
+        held_out: OOD outputs, [n_ood, pixels].
+    """
+    parts = np.linalg.eigh(make_kernel(kernel, known, known, choice.scales))
+    ((weights, intercept, _),) = _solve(parts, target, [choice.ridge])
+    predicted = make_kernel(kernel, unseen, known, choice.scales) @ weights
+    residual = held_out - predicted - intercept
+    mean = target.mean(axis=0)
+    return KernelFit(
+        scales=choice.scales,
+        ridge=choice.ridge,
+        r2_id=_compute_r2(choice.error, target - mean, target),
+        r2_ood=_compute_r2(np.sum(residual**2), held_out - mean, held_out),
+    )
+
+
 def _convert_to_steps(factors: Array) -> Array:
+    """Converts values of factors [n, F] to grid steps from the least one."""
     columns = []
     for values in np.asarray(factors, np.float64).T:
         distinct = np.unique(values)
@@ -121,37 +182,56 @@ def _convert_to_steps(factors: Array) -> Array:
 
 
 def _choose(
-    kernel: str, known: Array, targets: Mapping[str, Array]
-) -> dict[str, tuple[float, tuple[float, ...], float]]:
-    """Returns the least leave-one-out error, its scales and its ridge."""
-    rotated = dict(targets)
-    for name, values in targets.items():
-        # Squared errors do not change under a rotation of pixel space, of which
-        # n targets span n dimensions: the rest would be multiplied for nothing.
-        if values.shape[1] > len(values):
-            rotated[name] = np.asarray(np.linalg.qr(values.T, mode="r")).T
+    kernel: str,
+    known: Array,
+    targets: Mapping[str, Array],
+) -> dict[str, Choice]:
+    """Chooses scales and ridge of the least leave-one-out error, by target.
+
+    Args:
+        kernel: One of `KERNELS`.
+        known: Coordinates of ID points, [n, F].
+        targets: ID outputs by name, [n, pixels] each.
+    """
+    if not targets:
+        return {}
+
+    rotated = {name: _rotate(values) for name, values in targets.items()}
     # A radial kernel has one scale for all factors, and any kernel of so many
     # factors that a search for the scale of each would not end.
     count = known.shape[1]
     if kernel == "radial" or count > MAX_SCALES:
         count = 1
-    best: dict[str, tuple[float, tuple[float, ...], float]] = {}
-    for scales in itertools.product(SCALES, repeat=count) if targets else ():
+
+    best: dict[str, Choice] = {}
+    for scales in itertools.product(SCALES, repeat=count):
         parts = np.linalg.eigh(make_kernel(kernel, known, known, scales))
         for name, values in rotated.items():
             solutions = _solve(parts, values, RIDGES)
             for ridge, solution in zip(RIDGES, solutions, strict=True):
+                weights, _, diagonal = solution
                 # Exact: the residual of the full fit is ridge * a_i and the
                 # share of a point in its own prediction is 1 - ridge * M_ii.
-                errors = solution[0] / solution[2][:, None]
+                errors = weights / diagonal[:, None]
                 error = float(np.vdot(errors, errors))
-                if name not in best or error < best[name][0]:
-                    best[name] = error, scales, ridge
+                if name not in best or error < best[name].error:
+                    best[name] = Choice(error, scales, ridge)
     return best
 
 
+def _rotate(values: Array) -> Array:
+    """Rotates pixel space, so that targets [n, pixels] have n dimensions."""
+    # Squared errors do not change under a rotation of pixel space, of which
+    # n targets span n dimensions: the rest would be multiplied for nothing.
+    if values.shape[1] <= len(values):
+        return values
+    return np.asarray(np.linalg.qr(values.T, mode="r")).T
+
+
 def _solve(
-    parts: tuple[Array, Array], targets: Array, ridges: Sequence[float]
+    parts: tuple[Array, Array],
+    targets: Array,
+    ridges: Sequence[float],
 ) -> Iterator[tuple[Array, Array, Array]]:
     """Solves (K + ridge) a + b = Y, sum a = 0, with K = U diag(w) U^T.
 
@@ -176,8 +256,17 @@ def _solve(
 
 
 def _compute_r2(
-    squared_error: float, deviations: Array, values: Array
+    squared_error: float,
+    deviations: Array,
+    values: Array,
 ) -> float | None:
+    """Computes R^2; None for outputs that do not vary.
+
+    Args:
+        squared_error: Sum over points and pixels.
+        deviations: Outputs less the mean ID output, [n, pixels].
+        values: Outputs, [n, pixels].
+    """
     total = np.vdot(deviations, deviations)
     # Outputs that only differ by the rounding of their mean do not vary.
     if not total > 1e-24 * np.vdot(values, values):

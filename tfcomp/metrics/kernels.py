@@ -41,54 +41,91 @@ if TYPE_CHECKING:
 THRESHOLD = 0.5
 # Relative norm below which a centered kernel is the rounding of a constant one.
 FLOOR = 1e-6
-# Widths among which the best one is chosen, in grid steps.
 MAX_KERNEL = 2500  # points whose Schmidt values take a second
+# Widths among which the best one is chosen, in grid steps.
 WIDTHS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 
 
 @single_threaded
 def compute_cosine_gram(outputs: Array) -> Array:
-    """Returns cosine similarities of all pairs, in [-1, 1], to about 1e-6."""
+    """Computes cosine similarities of all pairs of outputs.
+
+    Args:
+        outputs: Bright images or activations, [n, ...].
+
+    Returns:
+        Cosines in [-1, 1], to about 1e-6, [n, n].
+    """
     flat = _scale_rows(flatten_outputs(outputs))
     unit = flat.astype(np.float32)  # for a product that is twice as fast
     gram = (unit @ unit.T).astype(np.float64)
-    return np.clip(gram, -1, 1, out=gram)
+    return np.clip(
+        gram,
+        -1,
+        1,
+        out=gram,
+    )
 
 
 def compute_neighbor_cosines(outputs: Array, periodic: bool = False) -> Array:
-    """Returns cosines of outputs with the next, [n - 1]; [n] if periodic."""
+    """Computes cosines of outputs with the next ones.
+
+    Args:
+        outputs: Along a curve, [n, ...].
+        periodic: True if the first follows the last.
+
+    Returns:
+        Cosines, [n - 1], or [n] if periodic.
+    """
     flat = _scale_rows(flatten_outputs(outputs))
-    cosines = np.einsum("ij,ij->i", flat, np.roll(flat, -1, axis=0))
-    return np.clip(cosines if periodic else cosines[:-1], -1, 1)
+    following = np.roll(flat, -1, axis=0)
+    cosines = np.einsum("ij,ij->i", flat, following)
+    if not periodic:
+        cosines = cosines[:-1]
+    return np.clip(cosines, -1, 1)
 
 
 @single_threaded
 def compute_distance_gram(outputs: Array) -> Array:
-    """Returns L2 distances of all pairs over all pixels, 0 to itself."""
+    """Computes L2 distances of all pairs over all pixels, [n, n].
+
+    Args:
+        outputs: Images or activations, [n, ...].
+    """
     flat = flatten_outputs(outputs)
     is_finite = np.isfinite(flat).all(axis=1)
     # |a|^2 + |b|^2 - 2 ab cancels: hence without the common part, in float64.
     if is_finite.any():
         flat -= flat[is_finite].mean(axis=0)
+
     gram = flat @ flat.T
     squared_lengths = np.diagonal(gram).copy()
     gram *= -2
     gram += squared_lengths[:, None]
     gram += squared_lengths
-    gram[is_finite, is_finite] = 0
-    return np.sqrt(np.maximum(gram, 0, out=gram), out=gram)
+    gram[is_finite, is_finite] = 0  # of each to itself
+    np.maximum(gram, 0, out=gram)
+    return np.sqrt(gram, out=gram)
 
 
 @single_threaded
 def compute_overlap_gram(outputs: Array) -> Array:
-    """Returns intersection over union of bright pixels, of all pairs."""
+    """Computes intersection over union of bright pixels, of all pairs.
+
+    Args:
+        outputs: Bright images, [n, ...].
+
+    Returns:
+        Overlaps in [0, 1], [n, n].
+    """
     flat = flatten_outputs(outputs)
     is_finite = np.isfinite(flat).all(axis=1)
-    bright = (flat > THRESHOLD).astype(np.float32)
+    is_bright = (flat > THRESHOLD).astype(np.float32)
     # Counts of pixels, which float32 holds exactly up to 2^24.
-    intersection = (bright @ bright.T).astype(np.float64)
+    intersection = (is_bright @ is_bright.T).astype(np.float64)
     counts = np.diagonal(intersection).copy()
     union = counts[:, None] + counts - intersection
+
     overlap = np.divide(intersection, _one_if_zero(union), out=intersection)
     overlap[~is_finite] = np.nan
     overlap[:, ~is_finite] = np.nan
@@ -96,16 +133,24 @@ def compute_overlap_gram(outputs: Array) -> Array:
 
 
 def flatten_outputs(outputs: Array) -> Array:
-    """Returns a float64 copy [n, pixels]; rows that are not finite are NaN."""
+    """Makes a float64 copy [n, pixels]; rows that are not finite are NaN."""
     flat = np.array(outputs, np.float64).reshape(len(outputs), -1)
-    flat[~np.isfinite(flat).all(axis=1)] = np.nan
+    is_finite = np.isfinite(flat).all(axis=1)
+    flat[~is_finite] = np.nan
     return flat
 
 
 def _scale_rows(flat: Array) -> Array:
-    # In place; by the largest entry first, since squares of 1e-200 underflow.
-    flat /= _one_if_zero(np.abs(flat).max(axis=1, keepdims=True, initial=0))
-    flat /= _one_if_zero(np.linalg.norm(flat, axis=1, keepdims=True))
+    """Scales rows to length one, in place; blank ones stay."""
+    # By the largest entry first, since squares of 1e-200 underflow.
+    largest = np.abs(flat).max(
+        axis=1,
+        keepdims=True,
+        initial=0,
+    )
+    flat /= _one_if_zero(largest)
+    lengths = np.linalg.norm(flat, axis=1, keepdims=True)
+    flat /= _one_if_zero(lengths)
     return flat
 
 
@@ -114,46 +159,83 @@ def _one_if_zero(values: Array) -> Array:
 
 
 def make_factorized_kernel(factors: Array, width: float = 0.0) -> Array:
-    """Returns the binary factorized kernel of values [n, F], [n, n].
+    """Makes the binary factorized kernel (eq. 3, 4).
 
-    An absent value (NaN) agrees with none. With a width, in units of factors,
-    the overlap of two bumps, exp(-distance^2 / 4 width^2), replaces deltas.
+    An absent value (NaN) agrees with none.
+
+    Args:
+        factors: Values of the factors, [n, F].
+        width: In units of factors; above 0, the overlap of two bumps,
+            exp(-distance^2 / 4 width^2), replaces deltas.
+
+    Returns:
+        The kernel, [n, n].
     """
-    return np.mean(list(_similarities(factors, width)), axis=0)
+    similarities = list(_compute_similarities(factors, width))
+    return np.mean(similarities, axis=0)
 
 
 def make_conjunctive_kernel(factors: Array, width: float = 0.0) -> Array:
-    """Returns the conjunctive kernel: 1 where all factors agree, else 0."""
-    return np.prod(list(_similarities(factors, width)), axis=0)
+    """Makes the kernel that is 1 where all factors agree; arguments as above.
+
+    Returns:
+        The kernel, [n, n].
+    """
+    similarities = list(_compute_similarities(factors, width))
+    return np.prod(similarities, axis=0)
+
+
+def make_constant_kernel(factors: Array, width: float = 0.0) -> Array:
+    """Makes a kernel of ones, [n, n]; arguments as above."""
+    count = len(factors)
+    return np.ones((count, count))
 
 
 IDEAL_KERNELS: dict[str, Callable[..., Array]] = {
     "factorized": make_factorized_kernel,
     "conjunctive": make_conjunctive_kernel,
-    "constant": lambda factors, width=0.0: np.ones((len(factors),) * 2),
+    "constant": make_constant_kernel,
 }
 
 
 def compute_alignment(gram: Array, kernel: Array) -> float:
-    """Returns the centered alignment of two kernels [n, n], from -1 to 1.
+    """Computes the centered alignment of two kernels (appendix F.1).
 
-    0 for equal rows or columns; NaN for fewer than three points, of which two
-    have 1 with any kernel, or if not finite.
+    Args:
+        gram: One kernel, [n, n].
+        kernel: The other, [n, n].
+
+    Returns:
+        From -1 to 1; 0 for equal rows or columns; NaN for fewer than three
+        points, of which two have 1 with any kernel, or if not finite.
     """
     is_finite = np.isfinite(gram).all() and np.isfinite(kernel).all()
     if len(gram) < 3 or not is_finite:
         return float("nan")
-    return float(np.clip(np.vdot(_center(gram), _center(kernel)), -1, 1))
+
+    product = np.vdot(_center(gram), _center(kernel))
+    return float(np.clip(product, -1, 1))
 
 
 def summarize_alignment(
-    gram: Array, factors: Array, rows: Array, width: float = 0.0
+    gram: Array,
+    factors: Array,
+    rows: Array,
+    width: float = 0.0,
 ) -> Scores:
-    """Returns the alignment with each ideal kernel, as `alignment_factorized`.
+    """Computes the alignment with each ideal kernel (figure 1e).
 
-    Only some rows of [n, n] count: OOD points in the paper's fig. 1e.
+    Args:
+        gram: Similarity of all pairs of points, [n, n].
+        factors: Values of the factors, [n, F].
+        rows: The points that count, as OOD points: mask or numbers.
+        width: Of the kernels (`make_factorized_kernel`).
+
+    Returns:
+        Alignments by name, as `alignment_factorized`.
     """
-    block, points = gram[np.ix_(rows, rows)], factors[rows]
+    block = gram[np.ix_(rows, rows)]
+    points = factors[rows]
     numbers = {}
     for name, make_kernel in IDEAL_KERNELS.items():
         alignment = compute_alignment(block, make_kernel(points, width))
@@ -162,31 +244,44 @@ def summarize_alignment(
 
 
 def summarize_best_alignment(
-    gram: Array, factors: Array, rows: Array
+    gram: Array,
+    factors: Array,
+    rows: Array,
 ) -> Scores:
-    """Returns the alignment with kernels of the best width of `WIDTHS`.
+    """Computes the alignment with kernels of the best width of `WIDTHS`.
 
     `alignment_additive_best` refers to k(x, x') + k(y, y'), with k the overlap
     of two bumps, `alignment_radial_best` to the product, a Gaussian.
+
+    Args:
+        gram: Similarity of all pairs of points, [n, n].
+        factors: Values of the factors, [n, F].
+        rows: The points that count: mask or numbers.
     """
-    block, points = gram[np.ix_(rows, rows)], factors[rows]
+    block = gram[np.ix_(rows, rows)]
+    points = factors[rows]
+    kernels = {
+        "additive": make_factorized_kernel,
+        "radial": make_conjunctive_kernel,
+    }
     numbers: Scores = {}
-    for name, make_kernel in (
-        ("additive", make_factorized_kernel),
-        ("radial", make_conjunctive_kernel),
-    ):
-        alignments = [
-            compute_alignment(block, make_kernel(points, w)) for w in WIDTHS
-        ]
+    for name, make_kernel in kernels.items():
+        alignments = []
+        for width in WIDTHS:
+            kernel = make_kernel(points, width)
+            alignments.append(compute_alignment(block, kernel))
+
         best = int(np.argmax(alignments))
-        value = finite_or_none(alignments[best])
-        width = None if value is None else WIDTHS[best]
-        numbers[f"alignment_{name}_best"] = value
-        numbers[f"alignment_{name}_width"] = width
+        alignment = finite_or_none(alignments[best])
+        numbers[f"alignment_{name}_best"] = alignment
+        numbers[f"alignment_{name}_width"] = None
+        if alignment is not None:
+            numbers[f"alignment_{name}_width"] = WIDTHS[best]
     return numbers
 
 
-def _similarities(factors: Array, width: float) -> Iterator[Array]:
+def _compute_similarities(factors: Array, width: float) -> Iterator[Array]:
+    """Yields the similarity of all pairs of points in each factor, [n, n]."""
     for values in factors.T:
         difference = np.subtract.outer(values, values)
         if width > 0:
@@ -197,12 +292,15 @@ def _similarities(factors: Array, width: float) -> Iterator[Array]:
 
 
 def _center(matrix: Array) -> Array:
+    """Centers rows and columns, and scales to norm one; zeros if constant."""
     matrix = matrix.astype(np.float64)
     floor = FLOOR * np.linalg.norm(matrix)
     matrix -= matrix.mean(axis=0)
     matrix -= matrix.mean(axis=1, keepdims=True)
     norm = np.linalg.norm(matrix)
-    return matrix / norm if norm > floor else np.zeros_like(matrix)
+    if norm > floor:
+        return matrix / norm
+    return np.zeros_like(matrix)
 
 
 @computes(
@@ -230,13 +328,15 @@ def measure_alignment(analysis: RunAnalysis) -> Scores:
     """Compares outputs with ideal kernels (figure 1e, equations 3, 4)."""
     if not analysis.has_hole:
         return {}
+
     gram = compute_cosine_gram(analysis.bright_outputs)
-    splits, index = analysis.splits, analysis.index
     numbers = analysis.align(gram)
+    index = analysis.index
     if analysis.is_plane:
-        numbers |= summarize_best_alignment(gram, index, splits.is_ood)
+        is_ood = analysis.splits.is_ood
+        numbers |= summarize_best_alignment(gram, index, is_ood)
         if len(gram) <= MAX_KERNEL:
             numbers |= schmidt.summarize_centered_schmidt(gram, index)
-    elif splits.is_complete:
+    elif analysis.splits.is_complete:
         numbers |= schmidt.summarize_anova(gram, index)
     return numbers

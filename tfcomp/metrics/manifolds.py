@@ -68,7 +68,12 @@ class Components:
 def compute_components(
     rows: Array, num_components: int | None = None
 ) -> Components:
-    """Returns components of `compute_rows`, whose largest entry is positive."""
+    """Computes principal components, whose largest entry is positive.
+
+    Args:
+        rows: A stage by `compute_rows`, [n, units] or [n, n].
+        num_components: How many; by default all.
+    """
     import scipy.linalg  # here: the help of a command needs none
 
     centered = rows - rows.mean(axis=0)
@@ -77,20 +82,29 @@ def compute_components(
         product = centered - centered.mean(axis=1, keepdims=True)
     else:
         product = centered.T @ centered
-    size = len(product)
+
     # A few axes take a third of the time of all.
+    size = len(product)
     first = max(0, size - (num_components or size))
     variances, axes = scipy.linalg.eigh(
-        product, subset_by_index=(first, size - 1), check_finite=False
+        product,
+        subset_by_index=(first, size - 1),
+        check_finite=False,
     )
-    explained, axes = np.maximum(variances[::-1], 0), axes[:, ::-1]
-    features = axes * np.sqrt(explained) if is_gram else centered @ axes
+    explained = np.maximum(variances[::-1], 0)
+    axes = axes[:, ::-1]
+    if is_gram:
+        features = axes * np.sqrt(explained)
+    else:
+        features = centered @ axes
+
     total = np.trace(product)
     if total > 0:
         features = features * np.sqrt(len(rows) / total)
         explained = explained / total
     largest = np.argmax(np.abs(features), axis=0)
-    signs = np.sign(features[largest, np.arange(features.shape[1])])
+    columns = np.arange(features.shape[1])
+    signs = np.sign(features[largest, columns])
     return Components(features * signs, explained)
 
 
@@ -108,19 +122,30 @@ def compute_umaps(stages: Mapping[str, Components]) -> dict[str, Array]:
         ValueError: If there are fewer than 5 points.
         OSError: If the process of UMAP fails, as without umap-learn.
     """
-    features = {s: c.features.astype(np.float32) for s, c in stages.items()}
+    features = {}
+    for stage, components in stages.items():
+        features[stage] = components.features.astype(np.float32)
     if min(map(len, features.values())) < MIN_POINTS:
         raise ValueError(f"UMAP takes at least {MIN_POINTS} points")
-    differ = {stage: f for stage, f in features.items() if f.any()}
-    embedded = embed_elsewhere(list(differ.values())) if differ else []
-    nothing = {
-        s: np.full((len(f), 2), np.nan, f.dtype) for s, f in features.items()
+
+    maps = {}
+    for stage, points in features.items():
+        maps[stage] = np.full((len(points), 2), np.nan, points.dtype)
+    varied = {
+        stage: points for stage, points in features.items() if points.any()
     }
-    return nothing | dict(zip(differ, embedded, strict=True))
+    if varied:
+        embedded = embed_elsewhere(list(varied.values()))
+        maps.update(zip(varied, embedded, strict=True))
+    return maps
 
 
 def embed_elsewhere(features: Sequence[Array]) -> list[Array]:
-    """Returns UMAP embeddings [n, 2] of points [n, k], by another process."""
+    """Computes UMAP embeddings [n, 2] of points [n, k], by another process.
+
+    Raises:
+        OSError: If the process fails.
+    """
     with tempfile.TemporaryDirectory() as folder:
         file = str(Path(folder, "points.npz"))
         np.savez(file, *features)
@@ -131,10 +156,11 @@ def embed_elsewhere(features: Sequence[Array]) -> list[Array]:
             env=os.environ | {"PYTHONPATH": path},
         )
         if process.returncode:
-            lines = process.stderr.decode(errors="replace").split("\n")
-            reason = [line for line in lines if line.strip()][-1:]
-            status = f"status {process.returncode}"
-            raise OSError(f"its process has ended: {(*reason, status)[0]}")
+            reason = f"status {process.returncode}"
+            for line in process.stderr.decode(errors="replace").split("\n"):
+                if line.strip():
+                    reason = line  # the last one
+            raise OSError(f"its process has ended: {reason}")
         with np.load(file) as arrays:
             return list(arrays.values())
 
@@ -154,21 +180,31 @@ def _embed(features: Array) -> Array:
 def compute_steps(
     activations: Array, periodic: bool = False
 ) -> tuple[Array, Array]:
-    """Returns speeds [n] and angles [n], in degrees, along a curve [n, ...].
+    """Computes speeds and angles along a curve (appendix F.2).
 
-    NaN at the ends unless periodic, and beside a step without length.
+    Args:
+        activations: The curve, [n, ...].
+        periodic: True if the first point follows the last.
+
+    Returns:
+        Speeds [n], and angles [n] in degrees; NaN at the ends unless periodic,
+        and beside a step without length.
     """
     flat = np.reshape(activations, (len(activations), -1))
     flat = flat.astype(np.result_type(flat, np.float32), copy=False)
     steps = np.roll(flat, -1, axis=0) - flat
     floor = RELATIVE_FLOOR * np.linalg.norm(flat, axis=1).max()
-    steps[np.linalg.norm(steps, axis=1) <= floor] = 0
+    is_rounding = np.linalg.norm(steps, axis=1) <= floor
+    steps[is_rounding] = 0
+
     speed = np.linalg.norm(steps, axis=1)
-    after = steps / np.where(speed > 0, speed, np.nan)[:, None]  # unit vectors
+    lengths = np.where(speed > 0, speed, np.nan)
+    after = steps / lengths[:, None]  # unit vectors
     before = np.roll(after, 1, axis=0)
     # The arc cosine of their product would lose angles below 0.03 degrees.
     difference = np.linalg.norm(after - before, axis=1)
-    angle = 2 * np.arctan2(difference, np.linalg.norm(after + before, axis=1))
+    total = np.linalg.norm(after + before, axis=1)
+    angle = 2 * np.arctan2(difference, total)
     if not periodic:  # the last step leads back to the first point
         speed = np.append(speed[:-1], np.nan)
         angle = np.concatenate([[np.nan], angle[1:-1], [np.nan]])
@@ -176,12 +212,20 @@ def compute_steps(
 
 
 def compute_gap_statistics(
-    activations: Array, is_ood: Array, periodic: bool = False
+    activations: Array,
+    is_ood: Array,
+    periodic: bool = False,
 ) -> Scores:
-    """Compares a curve [n, ...] in a held-out region with the rest of it.
+    """Compares a curve in a held-out region with the rest of it (F.2).
 
-    `speed_ratio` and `turning_ratio` are medians, inside over outside,
-    `max_...` maxima; None where one side does not move.
+    Args:
+        activations: The curve, [n, ...].
+        is_ood: Which points are held out, [n].
+        periodic: True if the first point follows the last.
+
+    Returns:
+        `speed_ratio` and `turning_ratio`, medians inside over outside, and
+        `max_...`, maxima; None where one side does not move.
     """
     is_ood = np.asarray(is_ood, bool)
     step_inside = is_ood | np.roll(is_ood, -1)
@@ -195,12 +239,28 @@ def compute_gap_statistics(
     }
 
 
-def _compare(values: Array, is_inside: Array, reduce: Callable) -> float | None:
+def _compare(
+    values: Array,
+    is_inside: Array,
+    reduce: Callable[[Array], float],
+) -> float | None:
+    """Divides values inside, reduced to one number, by values outside.
+
+    Args:
+        values: Along a curve, [n]; NaN where there is none.
+        is_inside: Which of them are inside of the gap, [n].
+        reduce: As `np.median`.
+    """
     exists = ~np.isnan(values)
-    inside, outside = values[exists & is_inside], values[exists & ~is_inside]
-    if not (inside.size and outside.size and reduce(outside) > 0):
+    inside = values[exists & is_inside]
+    outside = values[exists & ~is_inside]
+    if not inside.size or not outside.size:
         return None
-    return finite_or_none(reduce(inside) / reduce(outside))
+
+    divisor = reduce(outside)
+    if not divisor > 0:
+        return None
+    return finite_or_none(reduce(inside) / divisor)
 
 
 if __name__ == "__main__":
@@ -209,8 +269,8 @@ if __name__ == "__main__":
     # UMAP imports TensorFlow for a class that is not used here.
     sys.modules["tensorflow"] = None  # type: ignore[assignment]
     with np.load(sys.argv[1]) as points:
-        found = [_embed(values) for values in points.values()]
-    np.savez(sys.argv[1], *found)
+        maps = [_embed(features) for features in points.values()]
+    np.savez(sys.argv[1], *maps)
 
 
 @computes(
@@ -220,11 +280,12 @@ def measure_gap(analysis: RunAnalysis) -> Rows:
     """Looks for jumps of the curve of a stage in the gap, far above 1 (9b)."""
     if not analysis.gaps:
         return {}
-    curves = [analysis.compare_gap(curve) for curve in analysis.gaps]
-    return {
-        stage: {
-            f"gap_{key}": average(row[stage][f"{key}_ratio"] for row in curves)
-            for key in ("speed", "max_speed", "turning", "max_turning")
-        }
-        for stage in analysis.stages
-    }
+
+    ratios = [analysis.compare_gap(curve) for curve in analysis.gaps]
+    rows: Rows = {}
+    for stage in analysis.stages:
+        rows[stage] = {}
+        for key in ("speed", "max_speed", "turning", "max_turning"):
+            values = [by_stage[stage][f"{key}_ratio"] for by_stage in ratios]
+            rows[stage][f"gap_{key}"] = average(values)
+    return rows

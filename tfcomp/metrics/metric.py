@@ -1,11 +1,26 @@
 """Declares metrics, at the functions that compute them.
 
-    @computes("image", POSITIVE, better="low", mse="MSE: the squared error")
-    def score_images(images, truth): ...
+A new metric is one file: a module in the folder `tfcomp/metrics`, say
+`worst_error.py`, with a function below its declaration.
 
-The files of a run, charts in TensorBoard, lines of the report, figures and
-intervals of sweeps, `tfcomp compare` and the table in the docs follow from the
-declaration. `tfcomp.metrics.registry` lists all metrics.
+    @computes("run", POSITIVE, better="low", worst_error="worst error: ...")
+    def measure_worst_error(analysis: RunAnalysis) -> Scores:
+        return {"worst_error": finite_or_none(analysis.error.max())}
+
+`registry.list_shipped` finds the module. From the declaration follow the files
+of a run, charts in TensorBoard, lines of the report, figures and intervals of
+sweeps and `tfcomp compare`; docs/outputs.md defines it in words. What the
+function is given and returns depends on the first argument:
+
+    run      a `RunAnalysis`; numbers by name
+    stages   a `RunAnalysis`; numbers by stage and name
+    stage    metric tensors or activations of one stage; its numbers by name
+    image    images and true images; a value for each by name
+
+`stage` and `image` are computed during training (`summarize_geometry`,
+`probe_rows`, `score_images`), the others by `tfcomp measure`. The module must
+not import TensorFlow, and SciPy only as `import scipy`. For a metric outside of
+tfcomp, use `tfcomp.register_metric`.
 """
 
 from collections.abc import Callable
@@ -14,8 +29,6 @@ from typing import Any, Literal, TypeVar
 
 from tfcomp.statistics.limits import REAL, Limits
 
-# Arguments and results of a function: images, and a value for each; one stage,
-# and its numbers; a run, and numbers by stage and name (`stages`), or by name.
 Of = Literal["image", "stage", "stages", "run"]
 Better = Literal["low", "high"]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -52,7 +65,9 @@ class Metric:
     @property
     def axis(self) -> str:
         """The label with the unit, for an axis."""
-        return f"{self.label} ({self.unit})" if self.unit else self.label
+        if not self.unit:
+            return self.label
+        return f"{self.label} ({self.unit})"
 
 
 def computes(
@@ -69,33 +84,54 @@ def computes(
 ) -> Callable[[Function], Function]:
     """Declares metrics of a function that returns them by name.
 
-    Several declarations of one function stand above each other. docs/outputs.md
-    defines `names`, separated by spaces; `texts` are `<label>: <definition>` of
-    metrics that pages show, by name.
+    Several declarations of one function stand above each other.
+
+    Args:
+        of: What the function is given (see the module).
+        limits: Range of the numbers; intervals stay inside.
+        names: Names of metrics that no page shows, separated by spaces.
+        better: `low` or `high`, if one of them is better.
+        chart: The figure that compares stages by them.
+        unit: Of the numbers, as `px`.
+        is_leading: True to show them in figures of sweeps.
+        floor: Lower end of the axis in these figures.
+        **texts: By name `<label>: <definition>` of metrics that pages show.
     """
 
-    def add(function: Function) -> Function:
-        made = []
+    def declare(function: Function) -> Function:
+        metrics = []
         for name, text in (dict.fromkeys(names.split(), "") | texts).items():
             label, _, about = text.partition(": ")
-            shown = limits, unit, better, chart, is_leading, floor
-            label = label or name.replace("_", " ")
-            made.append(Metric(name, label, about, *shown, of, function))
-        vars(function)["metrics"] = made + list_declared(function)
+            metric = Metric(
+                name=name,
+                label=label or name.replace("_", " "),
+                about=about,
+                limits=limits,
+                unit=unit,
+                better=better,
+                chart=chart,
+                is_leading=is_leading,
+                floor=floor,
+                of=of,
+                function=function,
+            )
+            metrics.append(metric)
+        # The uppermost declaration comes first.
+        vars(function)["metrics"] = metrics + list_declared(function)
         return function
 
-    return add
+    return declare
 
 
 def list_declared(function: object) -> list[Metric]:
-    """Returns the metrics that `computes` has declared, in order."""
+    """Lists the metrics that `computes` has declared, in order."""
     return list(getattr(function, "metrics", ()))
 
 
-# Metrics that users have registered (`tfcomp.register_measure`), by name.
+# Metrics that users have registered (`tfcomp.register_metric`), by name.
 REGISTERED: dict[str, Metric] = {}
 
 
 def list_registered(of: Of) -> list[Metric]:
-    """Returns the metrics of users that can be computed in this process."""
+    """Lists the metrics of users that can be computed in this process."""
     return [m for m in REGISTERED.values() if m.of == of and m.function]

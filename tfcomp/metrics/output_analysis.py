@@ -26,9 +26,9 @@ from tfcomp.metrics.point_scores import (
     evaluate_images,
 )
 from tfcomp.metrics.reference_scores import References, score_references
-from tfcomp.metrics.sharing import compute_sharing
 from tfcomp.metrics.superposition import (
     SuperpositionScores,
+    compute_sharing,
     compute_superposition,
 )
 from tfcomp.metrics.traced_model import TracedModel
@@ -89,7 +89,9 @@ class OutputAnalysis:
     @property
     def recorded(self) -> dict[str, Any]:
         """What `metrics.json` records of the run; empty without a run."""
-        return self._run.metrics if self._run else {}
+        if self._run is None:
+            return {}
+        return self._run.metrics
 
     @property
     def subsets(self) -> dict[str, np.ndarray]:
@@ -114,9 +116,10 @@ class OutputAnalysis:
     @property
     def is_plane(self) -> bool:
         """True if the grid is complete, of two ordered factors without wrap."""
-        is_open = not any(factor.periodic for factor in self.dataset.space)
-        is_pair = self.has_map and len(self.dataset.space) == 2
-        return is_open and is_pair and self.splits.is_complete
+        space = self.dataset.space
+        if any(factor.periodic for factor in space):
+            return False
+        return self.has_map and len(space) == 2 and self.splits.is_complete
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -139,18 +142,23 @@ class OutputAnalysis:
     @cached_property
     def error(self) -> np.ndarray:
         """MSE over pixels at every grid point, [n]."""
-        images, truth = self.evaluation.images, self.evaluation.truth
-        return compute_mse(self.dataset, self.splits.grid, images, truth)
+        return compute_mse(
+            self.dataset,
+            self.splits.grid,
+            self.evaluation.images,
+            self.evaluation.truth,
+        )
 
     @cached_property
     def ssim_error(self) -> np.ndarray | None:
         """1 - SSIM at every grid point [n]; None where images have none."""
-        images, truth = self.evaluation.images, self.evaluation.truth
-        is_large = min(truth.shape[1:3]) >= WINDOW
         # Where a combination has several images, none of them is the truth.
-        if self.dataset.compare is not None or not is_large:
+        if self.dataset.compare is not None:
             return None
-        return compute_ssim_error(images, truth)
+        truth = self.evaluation.truth
+        if min(truth.shape[1:3]) < WINDOW:
+            return None
+        return compute_ssim_error(self.evaluation.images, truth)
 
     @cached_property
     def error_ratio(self) -> np.ndarray:
@@ -165,9 +173,11 @@ class OutputAnalysis:
     @cached_property
     def border_distance(self) -> np.ndarray:
         """Grid steps from every grid point to the nearest ID point, [n]."""
-        space, known = self.dataset.space, self.dataset.known
+        space = self.dataset.space
+        known = self.dataset.known
         if known is None:
             return np.full(len(self.splits.grid), np.inf)
+
         # Combinations that do not exist are not known either.
         distance = compute_border_distance(~known.ravel(), space)
         return distance[space.to_place(self.splits.grid)]
@@ -184,12 +194,18 @@ class OutputAnalysis:
 
     @cached_property
     def _superposed(self) -> list[SuperpositionScores]:
-        grid, is_ood = self.splits.grid, self.splits.is_ood
-        outputs, space = self.bright_outputs, self.dataset.space
-        targets = [outputs[is_ood], self.bright_truth[is_ood]]
-        scores = compute_superposition(grid, outputs, targets, is_ood, space)
+        is_ood = self.splits.is_ood
+        outputs = self.bright_outputs
+        scores = compute_superposition(
+            factors=self.splits.grid,
+            outputs=outputs,
+            targets=[outputs[is_ood], self.bright_truth[is_ood]],
+            is_ood=is_ood,
+            space=self.dataset.space,
+        )
         if self.splits.existing is None:
             return scores
+
         # A sample lacks ID points, which are nearer.
         distance = np.minimum(scores[0].distance, self.border_distance[is_ood])
         return [dataclasses.replace(s, distance=distance) for s in scores]
@@ -200,19 +216,26 @@ class OutputAnalysis:
         images = predict_superposed_inputs(self.model, self.splits)
         if images is None:
             return None
-        flat = to_contrast(self.dataset, images.reshape(-1, *images.shape[2:]))
-        return flat.reshape(*images.shape[:2], -1)
+        count, num_factors, *shape = images.shape
+        bright = to_contrast(self.dataset, images.reshape(-1, *shape))
+        return bright.reshape(count, num_factors, -1)
 
     @cached_property
     def truth_sharing(self) -> float | None:
         """R² of a sample of true OOD images on images that share a factor."""
-        splits, rows = self.splits, np.flatnonzero(self.splits.is_ood)
-        is_used = splits.is_id.copy()
-        is_used[rows[choose_rows(len(rows), TRUTH_POINTS)]] = True
-        grid, is_ood = splits.grid[is_used], splits.is_ood[is_used]
-        truth, space = self.bright_truth[is_used], self.dataset.space
-        r2 = compute_sharing(grid, truth, is_ood, space)["sharing"]
-        return mean_or_none(r2[np.isfinite(r2)])
+        ood_rows = np.flatnonzero(self.splits.is_ood)
+        sample = choose_rows(len(ood_rows), TRUTH_POINTS)
+        is_used = self.splits.is_id.copy()
+        is_used[ood_rows[sample]] = True
+
+        r2 = compute_sharing(
+            factors=self.splits.grid[is_used],
+            outputs=self.bright_truth[is_used],
+            is_ood=self.splits.is_ood[is_used],
+            space=self.dataset.space,
+        )
+        sharing = r2["sharing"]
+        return mean_or_none(sharing[np.isfinite(sharing)])
 
     @cached_property
     def kernel_fits(self) -> dict[str, dict[str, KernelFit]]:
@@ -225,51 +248,69 @@ class OutputAnalysis:
 
     def align(self, gram: np.ndarray) -> dict[str, float | None]:
         """Compares similarities [n, n] with ideal kernels, over OOD points."""
-        points = (gram, self.index, self.splits.is_ood)
-        numbers = summarize_alignment(*points)
+        is_ood = self.splits.is_ood
+        numbers = summarize_alignment(gram, self.index, is_ood)
         # Also with overlaps of bumps in place of deltas.
-        if self.is_plane and (sigma := self.dataset.sigma):
-            additive, radial, _ = summarize_alignment(*points, sigma).values()
+        sigma = self.dataset.sigma
+        if self.is_plane and sigma:
+            smooth = summarize_alignment(
+                gram,
+                self.index,
+                is_ood,
+                width=sigma,
+            )
+            additive = smooth["alignment_factorized"]
             numbers["alignment_factorized_smooth"] = additive
-            numbers["alignment_radial"] = radial
+            numbers["alignment_radial"] = smooth["alignment_conjunctive"]
         return numbers
 
     @property
     def curves(self) -> list[Curve]:
         """Lines through a complete grid that has one ordered factor."""
-        is_complete = self.splits.is_complete
-        return list_curves(self.dataset.space) if is_complete else []
+        if not self.splits.is_complete:
+            return []
+        return list_curves(self.dataset.space)
 
     @cached_property
     def gaps(self) -> list[Curve]:
         """The curves with a held-out point between two known ones."""
-        return [
-            curve
-            for curve in self.curves
-            if len(interpolation.find_edges(*self.describe_curve(curve))[0])
-        ]
+        gaps = []
+        for curve in self.curves:
+            is_ood = self.splits.is_ood[curve.rows]
+            rows, _, _ = interpolation.find_edges(is_ood, curve.factor.cycle)
+            if len(rows):
+                gaps.append(curve)
+        return gaps
 
     def score_gap(self, curve: Curve) -> interpolation.Interpolation:
-        """Scores interpolation at the held-out points of a curve."""
-        return interpolation.compute_interpolation(
-            self.bright_outputs[curve.rows],
-            self.bright_truth[curve.rows],
-            *self.describe_curve(curve),
-        )
+        """Scores interpolation at the held-out points of a curve.
 
-    def describe_curve(self, curve: Curve) -> tuple[np.ndarray, int]:
-        """Returns which points are held out, and the steps around a period."""
-        return self.splits.is_ood[curve.rows], curve.factor.cycle
+        Args:
+            curve: A line through the grid with a gap.
+        """
+        return interpolation.compute_interpolation(
+            outputs=self.bright_outputs[curve.rows],
+            truth=self.bright_truth[curve.rows],
+            is_ood=self.splits.is_ood[curve.rows],
+            cycle=curve.factor.cycle,
+        )
 
 
 def predict_superposed_inputs(
     model: keras.Model, splits: Splits
 ) -> np.ndarray | None:
-    """Returns images for mean codes of ID points that share a factor (fig. 1d).
+    """Predicts images for mean codes of ID points that share a factor.
 
     At an OOD point (x, y), for codes g, they are f(g(x), mean g(y')) and
-    f(mean g(x'), g(y)): [n_ood, F, H, W, C], NaN where no ID point shares the
-    value. None for an index, a model with other inputs, or too large images.
+    f(mean g(x'), g(y)) (figure 1d).
+
+    Args:
+        model: From factors to images.
+        splits: Has the grid.
+
+    Returns:
+        Images, [n_ood, F, H, W, C]; NaN where no ID point shares the value.
+        None for an index, a model with other inputs, or too large images.
     """
     try:
         code = model.get_layer("code")
@@ -280,16 +321,19 @@ def predict_superposed_inputs(
     size *= math.prod(model.output_shape[1:])
     if isinstance(code, FactorIndex) or size > MAX_SIZE:
         return None
-    grid, is_id = splits.grid, splits.is_id
+
     encoder = make_stage_model(model, ["code"])
-    codes = encoder.predict(grid, verbose=0)["code"]  # [n, code]
+    codes = encoder.predict(splits.grid, verbose=0)["code"]  # [n, code]
     images = []
-    for column in grid.T:
+    for column in splits.grid.T:
         values, place = np.unique(column, return_inverse=True)
-        shared = [codes[is_id & (column == v)] for v in values]
-        means = [
-            c.mean(axis=0) if len(c) else c.sum(axis=0) * np.nan for c in shared
-        ]
-        drawn = decoder.predict(np.stack(means), verbose=0)
-        images.append(drawn[place[splits.is_ood]])
+        means = []
+        for value in values:
+            shared = codes[splits.is_id & (column == value)]
+            if len(shared):
+                means.append(shared.mean(axis=0))
+            else:
+                means.append(np.full_like(codes[0], np.nan))
+        superposed = decoder.predict(np.stack(means), verbose=0)
+        images.append(superposed[place[splits.is_ood]])
     return np.stack(images, axis=1)

@@ -31,7 +31,7 @@ WINDOW = 11  # px, of SSIM
 TRIAL_POINTS, TRIAL_UNITS = 64, 5
 
 # From factors [n, F] to {"image": [n, H, W, C]}.
-Draw = Callable[[tf.Tensor], dict[str, tf.Tensor]]
+Predict = Callable[[tf.Tensor], dict[str, tf.Tensor]]
 
 
 @dataclass(frozen=True)
@@ -59,109 +59,201 @@ def score_points(
     factors: np.ndarray,
     is_ood: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
-    """Scores images at points [n] by name; metrics of users need `is_ood`."""
+    """Scores images at points, [n] by name.
+
+    Args:
+        dataset: Has the reference image.
+        images: Outputs of a model, [n, H, W, C].
+        truth: True images, [n, H, W, C].
+        factors: The points, [n, F].
+        is_ood: Which are held out, [n]; None leaves metrics of users out.
+    """
     scores = score_images(
         images,
         truth,
-        factors if dataset.has_position else None,
-        dataset.polarity,
-        dataset.reference,
+        positions=factors if dataset.has_position else None,
+        polarity=dataset.polarity,
+        reference=dataset.reference,
     )
     if dataset.compare is not None:  # several images for a combination
         blank = np.broadcast_to(dataset.reference, truth.shape)
         scores["mse"], scores["mse_sd"] = dataset.compare(factors, images)
         scores["floor_mse"], _ = dataset.compare(factors, truth)
         scores["blank_mse"], _ = dataset.compare(factors, blank)
+
     if is_ood is not None:
         view = ImageView(images, truth, factors, is_ood)
-        nothing = np.full(len(images), np.nan)
         for metric in list_registered("image"):
             values = _attempt(metric, view, "images")
-            scores[metric.name] = nothing if values is None else values
+            if values is None:
+                values = np.full(len(images), np.nan)
+            scores[metric.name] = values
     return scores
 
 
 def evaluate_images(
-    dataset: Dataset, draw: Draw, images: np.ndarray | None = None
+    dataset: Dataset,
+    predict: Predict,
+    images: np.ndarray | None = None,
 ) -> Evaluation:
-    """Scores all scored points; computes the images if they are not given."""
-    splits, subsets = dataset.splits, dataset.subsets
+    """Scores all scored points.
+
+    Args:
+        dataset: Has the points and true images.
+        predict: The model.
+        images: Its images over the grid, [n, H, W, C], if known.
+    """
+    splits = dataset.splits
     if images is None:
-        images = evaluate_in_batches(draw, splits.grid)["image"]
+        images = evaluate_in_batches(predict, splits.grid)["image"]
     truth = dataset.grid_images
-    known = (None, None) if splits.is_streamed else (images, truth)
-    scores = _score(dataset, draw, subsets, *known)
+
+    # A streamed split scores more points than the grid has.
+    known_images = None if splits.is_streamed else images
+    known_truth = None if splits.is_streamed else truth
+    subsets = dataset.subsets
+    scores = _score(dataset, predict, subsets, known_images, known_truth)
     for name, render in dataset.other_truths.items():
         named = {f"{key}_{name}": subsets[key] for key in ("id", "ood")}
-        scores |= _score(dataset, draw, named, known[0], render=render)
+        scores |= _score(
+            dataset,
+            predict,
+            named,
+            known_images,
+            render=render,
+        )
     return Evaluation(images, truth, scores)
 
 
 def _score(
     dataset: Dataset,
-    draw: Draw,
+    predict: Predict,
     subsets: Mapping[str, np.ndarray],
     images: np.ndarray | None = None,
     truth: np.ndarray | None = None,
     render: Render | None = None,
 ) -> dict[str, dict[str, float | None]]:
-    scored, parts = dataset.splits.scored, []
-    starts: Iterable[int] = range(0, len(scored.factors), BLOCK)
-    if dataset.splits.is_streamed:
-        starts = show_progress(starts, "scores", "block", len([*starts]))
+    """Scores the points of a split, block by block, and averages.
+
+    Args:
+        dataset: Has the scored points.
+        predict: The model.
+        subsets: Masks of scored points by name.
+        images: Outputs at all scored points; None computes them.
+        truth: True images at all scored points; None renders them.
+        render: Renders other true images.
+
+    Returns:
+        Means by subset and name.
+    """
+    scored = dataset.splits.scored
+    reference = np.asarray(dataset.reference)
+    parts = []
     # Of true images less the reference.
     sums = {name: np.zeros(dataset.image_shape) for name in subsets}
-    for start in starts:
+    for start in _list_starts(dataset):
         rows = slice(start, start + BLOCK)
-        points, is_ood = scored.factors[rows], scored.is_ood[rows]
+        points = scored.factors[rows]
         if images is None:
-            drawn = evaluate_in_batches(draw, points, STREAMED_BATCH)["image"]
+            batches = evaluate_in_batches(predict, points, STREAMED_BATCH)
+            outputs = batches["image"]
         else:
-            drawn = images[rows]
+            outputs = images[rows]
         if truth is None:
-            true = dataset.render_array(points, render)
+            targets = dataset.render_array(points, render)
         else:
-            true = truth[rows]
-        parts.append(score_points(dataset, drawn, true, points, is_ood))
-        for name, is_in in subsets.items():
-            blank = is_in[rows].sum() * np.asarray(dataset.reference)
-            total = true[is_in[rows]].sum(axis=0, dtype=np.float64)
-            sums[name] += total - blank
-    each = {
-        name: np.concatenate([part[name] for part in parts])
-        for name in parts[0]
-    }
+            targets = truth[rows]
+
+        is_ood = scored.is_ood[rows]
+        parts.append(score_points(dataset, outputs, targets, points, is_ood))
+        for name, mask in subsets.items():
+            is_in = mask[rows]
+            total = targets[is_in].sum(axis=0, dtype=np.float64)
+            sums[name] += total - is_in.sum() * reference
+
+    each = {}
+    for name in parts[0]:
+        each[name] = np.concatenate([part[name] for part in parts])
     return {
-        subset: average_scores(
-            {name: values[rows] for name, values in each.items()},
-            float(np.mean((sums[subset] / max(rows.sum(), 1)) ** 2)),
-        )
-        for subset, rows in subsets.items()
+        name: _average(each, mask, sums[name]) for name, mask in subsets.items()
     }
+
+
+def _list_starts(dataset: Dataset) -> Iterable[int]:
+    """Lists the first rows of blocks; with a progress bar if they take long."""
+    starts = range(0, len(dataset.splits.scored.factors), BLOCK)
+    if not dataset.splits.is_streamed:
+        return starts
+    return show_progress(starts, "scores", "block", len(starts))
+
+
+def _average(
+    each: Mapping[str, np.ndarray],
+    mask: np.ndarray,
+    total: np.ndarray,
+) -> dict[str, float | None]:
+    """Averages scores over a subset of points.
+
+    Args:
+        each: Scores of all points by name, [n].
+        mask: The points of the subset, [n].
+        total: Sum of its true images, less the reference, [H, W, C].
+    """
+    mean = total / max(mask.sum(), 1)
+    return average_scores(
+        {name: values[mask] for name, values in each.items()},
+        offset=float(np.mean(mean**2)),
+    )
 
 
 def compute_mse(
-    dataset: Dataset, factors: np.ndarray, images: np.ndarray, truth: np.ndarray
+    dataset: Dataset,
+    factors: np.ndarray,
+    images: np.ndarray,
+    truth: np.ndarray,
 ) -> np.ndarray:
-    """Returns the MSE at points [n]: a mean over images of a combination."""
+    """Computes the MSE at points, [n]; a mean over images of a combination.
+
+    Args:
+        dataset: Knows if a combination has several images.
+        factors: The points, [n, F].
+        images: Outputs, [n, H, W, C].
+        truth: True images, [n, H, W, C].
+    """
     if dataset.compare is not None:
-        return dataset.compare(factors, images)[0]
+        error, _ = dataset.compare(factors, images)
+        return error
     return compute_mse_per_image(images, truth)
 
 
 def compute_ssim_error(images: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Returns 1 - SSIM, [n], of images [n, H, W, C]; NaN if not finite."""
-    blocks = [slice(k, k + BLOCK) for k in range(0, len(images), BLOCK)]
-    parts = [tf.image.ssim(images[b], truth[b], 1.0).numpy() for b in blocks]
+    """Computes 1 - SSIM, [n]; NaN if not finite.
+
+    Args:
+        images: Outputs, [n, H, W, C], in units where 1 is the range.
+        truth: True images, [n, H, W, C].
+    """
+    parts = []
+    for start in range(0, len(images), BLOCK):
+        block = slice(start, start + BLOCK)
+        similarity = tf.image.ssim(images[block], truth[block], max_val=1.0)
+        parts.append(similarity.numpy())
     return 1.0 - np.concatenate(parts, dtype=np.float64)
 
 
 def compute_error_ratio(dataset: Dataset, evaluation: Evaluation) -> np.ndarray:
-    """Returns MSE over the MSE of `Dataset.reference` at grid points, [n]."""
-    truth, points = evaluation.truth, dataset.splits.grid
-    blank = np.broadcast_to(dataset.reference, truth.shape)
+    """Divides MSE by the MSE of `Dataset.reference`, at grid points, [n].
+
+    Args:
+        dataset: Has the reference.
+        evaluation: Outputs and truth over its grid.
+    """
+    points = dataset.splits.grid
+    truth = evaluation.truth
+    reference = np.broadcast_to(dataset.reference, truth.shape)
     error = compute_mse(dataset, points, evaluation.images, truth)
-    return divide(error, compute_mse(dataset, points, blank, truth))
+    blank = compute_mse(dataset, points, reference, truth)
+    return divide(error, blank)
 
 
 def divide(values: np.ndarray, by: np.ndarray) -> np.ndarray:
@@ -195,47 +287,83 @@ def compute_stage_metrics(
     factors: np.ndarray,
     is_ood: np.ndarray,
 ) -> dict[str, dict[str, float | None]]:
-    """Computes the registered metrics of every stage; None where one fails."""
+    """Computes the registered metrics of every stage; None where one fails.
+
+    Args:
+        read_stages: Yields stages and their activations, [n, units].
+        factors: The points, [n, F].
+        is_ood: Which are held out, [n].
+    """
     metrics = list_registered("stage")
+    if not metrics:
+        return {}
+
     numbers = {}
-    for name, activations in read_stages() if metrics else ():
-        view = StageView(name, activations, factors, is_ood)
-        found = {m.name: _attempt(m, view, name) for m in metrics}
-        numbers[name] = {n: finite_or_none(value) for n, value in found.items()}
+    for stage, activations in read_stages():
+        view = StageView(stage, activations, factors, is_ood)
+        numbers[stage] = {
+            metric.name: finite_or_none(_attempt(metric, view, stage))
+            for metric in metrics
+        }
     return numbers
 
 
 def try_metrics(dataset: Dataset) -> None:
-    """Calls the registered metrics on true images and random stages."""
-    of_stages, of_images = list_registered("stage"), list_registered("image")
-    if not of_stages and not of_images:
+    """Calls the registered metrics on true images and random stages.
+
+    Raises:
+        RunError: If one of them fails.
+    """
+    stage_metrics = list_registered("stage")
+    image_metrics = list_registered("image")
+    if not stage_metrics and not image_metrics:
         return
+
     splits = dataset.splits
-    subsets = map(np.flatnonzero, (splits.is_id, splits.is_ood))
-    chosen = [part[choose_rows(len(part), TRIAL_POINTS)] for part in subsets]
-    rows = np.concatenate(chosen)
-    points = splits.grid[rows], splits.is_ood[rows]
-    shape = len(rows), TRIAL_UNITS
-    units = np.random.default_rng(0).normal(size=shape).astype(np.float32)
-    truth = dataset.render_array(points[0])
-    for metric in of_stages:
-        _compute(metric, StageView("stage_0", units, *points))
-    for metric in of_images:
-        _compute(metric, ImageView(truth, truth, *points))
+    samples = []
+    for mask in (splits.is_id, splits.is_ood):
+        subset = np.flatnonzero(mask)
+        samples.append(subset[choose_rows(len(subset), TRIAL_POINTS)])
+    rows = np.concatenate(samples)
+    points = splits.grid[rows]
+    is_ood = splits.is_ood[rows]
+
+    rng = np.random.default_rng(0)
+    units = rng.normal(size=(len(rows), TRIAL_UNITS)).astype(np.float32)
+    stage_view = StageView("stage_0", units, points, is_ood)
+    for metric in stage_metrics:
+        _compute(metric, stage_view)
+    truth = dataset.render_array(points)
+    image_view = ImageView(truth, truth, points, is_ood)
+    for metric in image_metrics:
+        _compute(metric, image_view)
 
 
 def _compute(metric: Metric, view: StageView | ImageView) -> Any:
-    """Calls a metric; a number (or None) of a stage, or [n] of images."""
-    name = f"the measure {metric.name!r}"
+    """Calls a metric of a user.
+
+    Args:
+        metric: The metric.
+        view: Its argument.
+
+    Returns:
+        A number (or None) of a stage, or [n] of images.
+
+    Raises:
+        RunError: If it fails, or returns something else.
+    """
+    name = f"the metric {metric.name!r}"
     assert metric.function is not None
     try:
         value = metric.function(view)
     except Exception as error:
         raise RunError(f"{name}: {describe_plugin_error(error)}") from error
-    rule, shape = "must return one number", ()
+
+    shape: tuple[int, ...] = ()
+    rule = "must return one number"
     if isinstance(view, ImageView):
-        rule = f"must return a number for each of {len(view.images)} images"
         shape = view.images.shape[:1]
+        rule = f"must return a number for each of {len(view.images)} images"
     elif value is None:
         return None
     try:
@@ -244,22 +372,39 @@ def _compute(metric: Metric, view: StageView | ImageView) -> Any:
         kind = type(value).__name__
         raise RunError(f"{name}: must return numbers, got {kind}") from error
     if values.shape != shape:
-        got = f"got numbers {list(values.shape)}"
-        raise RunError(f"{name}: {rule}, {got}")
-    return values if shape else float(values)
+        sizes = list(values.shape)
+        raise RunError(f"{name}: {rule}, got numbers {sizes}")
+    if not shape:
+        return float(values)
+    return values
 
 
-def _attempt(metric: Metric, view: StageView | ImageView, place: str) -> Any:
-    low, high = metric.limits.low, metric.limits.high
-    note, name, value = "", f"the measure {metric.name!r}", None
+def _attempt(
+    metric: Metric,
+    view: StageView | ImageView,
+    place: str,
+) -> Any:
+    """Calls a metric of a user; prints a note and goes on if it fails.
+
+    Args:
+        metric: The metric.
+        view: Its argument.
+        place: The stage, or `images`.
+    """
+    low = metric.limits.low
+    high = metric.limits.high
     try:
         value = _compute(metric, view)
     except RunError as error:
-        note = f"{error}; it has no value there"
-    found = np.array([] if value is None else value)
-    if not np.isfinite(found).all():
+        print(f"note: {place}: {error}; it has no value there", file=sys.stderr)
+        return None
+
+    values = np.array([] if value is None else value)
+    name = f"the metric {metric.name!r}"
+    note = ""
+    if not np.isfinite(values).all():
         note = f"{name} is not finite, and has no value there"
-    elif ((found < low) | (found > high)).any():
+    elif ((values < low) | (values > high)).any():
         note = f"{name} leaves its range [{low:g}, {high:g}]"
     if note:
         print(f"note: {place}: {note}", file=sys.stderr)

@@ -64,92 +64,161 @@ PROBES = Chart(
 )
 @single_threaded
 def probe_rows(
-    rows: Array, targets: Array, is_ood: Array, seed: int = 0
+    rows: Array,
+    targets: Array,
+    is_ood: Array,
+    seed: int = 0,
 ) -> Scores:
-    """Returns cross-validated and transferred R^2 of a linear probe.
+    """Scores a linear probe out of fold in ID, and from ID to OOD.
 
-    It goes from the rows of `compute_rows` to factor values [n, T]; the seed
-    deals ID points into folds. None for fewer than 10 ID or 2 OOD points, if no
-    target varies, or activations are not finite.
+    Args:
+        rows: A stage by `compute_rows`, [n, units] or [n, n].
+        targets: Values of the factors, [n, T].
+        is_ood: Which points are held out, [n].
+        seed: Deals ID points into folds.
+
+    Returns:
+        R^2 by name. None for fewer than 10 ID or 2 OOD points, if no target
+        varies, or activations are not finite.
     """
-    known, unseen = np.flatnonzero(~is_ood), np.flatnonzero(is_ood)
-    enough = len(known) >= MIN_POINTS and targets.size
-    if not enough or not np.isfinite(rows).all():
+    known = np.flatnonzero(~is_ood)
+    unseen = np.flatnonzero(is_ood)
+    is_enough = len(known) >= MIN_POINTS and targets.size
+    if not is_enough or not np.isfinite(rows).all():
         return dict(NO_SCORES)
-    truth = np.asarray(targets, np.float64)
-    errors = truth.copy()
+
     order = known[np.random.RandomState(seed).permutation(len(known))]
     folds = np.array_split(order, NUM_FOLDS)
     fits = [(np.setdiff1d(known, fold), fold) for fold in folds]
     fits.append((known, unseen))
+
+    truth = np.asarray(targets, np.float64)
+    errors = truth.copy()
+
+    def predict(fit: tuple[Array, Array]) -> Array:
+        seen, others = fit
+        return _predict(rows, truth, seen, others)
+
     most = max(1, MAX_BYTES // (rows.nbytes + 1))
     with ThreadPoolExecutor(min(count_cores(), most)) as pool:
-        found = pool.map(lambda fit: _predict(rows, truth, *fit), fits)
-        for (_, points), predicted in zip(fits, found, strict=True):
-            errors[points] -= predicted
+        predictions = pool.map(predict, fits)
+        for (_, points), prediction in zip(fits, predictions, strict=True):
+            errors[points] -= prediction
     return {
         "probe_r2_id": _score(truth[known], errors[known]),
         "probe_r2_ood": _score(truth[unseen], errors[unseen]),
     }
 
 
-def _predict(rows: Array, truth: Array, seen: Array, unseen: Array) -> Array:
+def _predict(
+    rows: Array,
+    truth: Array,
+    seen: Array,
+    unseen: Array,
+) -> Array:
+    """Predicts targets of unseen points by ridge regression on seen ones.
+
+    Args:
+        rows: A stage by `compute_rows`.
+        truth: Targets of all points, [n, T].
+        seen: Rows that are fitted.
+        unseen: Rows that are predicted.
+
+    Returns:
+        Predictions, [unseen, T].
+    """
     mean = truth[seen].mean(axis=0)
     basis, squares, others = _decompose(rows, seen, unseen)
     onto = basis.T @ (truth[seen] - mean)  # [k, T]
     sizes = np.ptp(truth, axis=0)  # of whatever units
     sizes[sizes == 0] = 1.0
-    fits = []
+
+    losses = []
     for penalty in PENALTIES:
         shrunk = basis / (squares + penalty)
-        left = truth[seen] - mean - shrunk @ onto
+        residual = truth[seen] - mean - shrunk @ onto
         leverage = 1 / len(seen) + np.einsum("nk,nk->n", shrunk, basis)
-        loss = np.mean((left / (1 - leverage)[:, None] / sizes) ** 2)
-        fits.append((loss, penalty))
-    penalty = min(fits)[1]
-    return mean + others @ (onto / (squares + penalty)[:, None])
+        left_out = residual / (1 - leverage)[:, None]
+        losses.append((np.mean((left_out / sizes) ** 2), penalty))
+
+    _, penalty = min(losses)
+    weights = onto / (squares + penalty)[:, None]
+    return mean + others @ weights
 
 
 def _decompose(
-    rows: Array, seen: Array, unseen: Array
+    rows: Array,
+    seen: Array,
+    unseen: Array,
 ) -> tuple[Array, Array, Array]:
-    """Returns seen points on axes [n, k], squares [k] and unseen [m, k]."""
+    """Rotates points to the principal axes of the seen ones.
+
+    Args:
+        rows: A stage by `compute_rows`, [n, units] or [n, n].
+        seen: Rows that are fitted, numbers [n].
+        unseen: Rows that are predicted, numbers [m].
+
+    Returns:
+        Seen points [n, k], squares of the axes [k], and unseen points [m, k].
+    """
     if rows.shape[1] < len(rows):  # units
         points = rows - rows[seen].mean(axis=0)
         squares, axes = np.linalg.eigh(points[seen].T @ points[seen])
         points = points @ axes
         return points[seen], np.maximum(squares, 0), points[unseen]
+
     products = rows[:, seen] - rows[np.ix_(seen, seen)].mean(axis=0)
     products = products - products.mean(axis=1, keepdims=True)
     squares, axes = np.linalg.eigh(products[seen])
-    kept = squares > TINY * squares.max(initial=0.0)
-    lengths, axes = np.sqrt(squares[kept]), axes[:, kept]
-    return axes * lengths, squares[kept], products[unseen] @ axes / lengths
+    is_kept = squares > TINY * squares.max(initial=0.0)
+    squares = squares[is_kept]
+    lengths = np.sqrt(squares)
+    axes = axes[:, is_kept]
+    return axes * lengths, squares, products[unseen] @ axes / lengths
 
 
 @single_threaded
 def score_fitted(rows: Array, targets: Array) -> float | None:
-    """Returns R^2 of targets [n, T] where rows of `compute_rows` are fitted."""
+    """Computes R^2 of targets where all points are fitted, without penalty.
+
+    Args:
+        rows: A stage by `compute_rows`.
+        targets: Values of the factors, [n, T].
+    """
     if not targets.size or not np.isfinite(rows).all():
         return None
+
     every = np.arange(len(rows))
-    axes, squares, _ = _decompose(rows, every, every[:0])
-    kept = squares > RANK * squares.max(initial=0.0)
-    axes = axes[:, kept] / np.sqrt(squares[kept])
+    axes, squares, _ = _decompose(rows, seen=every, unseen=every[:0])
+    is_kept = squares > RANK * squares.max(initial=0.0)
+    unit = axes[:, is_kept] / np.sqrt(squares[is_kept])
     truth = np.asarray(targets, np.float64) - targets.mean(axis=0)
-    return _score(truth, truth - axes @ (axes.T @ truth))
+    return _score(truth, truth - unit @ (unit.T @ truth))
 
 
 def _score(truth: Array, errors: Array) -> float | None:
+    """Averages R^2 over the targets that vary; None if none does.
+
+    Args:
+        truth: Targets, [n, T].
+        errors: Targets less their predictions, [n, T].
+    """
     # A factor that is constant over these points has no variance to explain.
     varies = len(truth) > 1 and np.ptp(truth, axis=0) > 0  # [T]
     if not np.any(varies):
         return None
+
     total = np.square(truth - truth.mean(axis=0)).sum(axis=0)[varies]
-    return float(np.mean(1 - np.square(errors).sum(axis=0)[varies] / total))
+    squared_error = np.square(errors).sum(axis=0)[varies]
+    return float(np.mean(1 - squared_error / total))
 
 
-@computes("stages", AT_MOST_ONE, "probe_r2_grid", better="high")
+@computes(
+    "stages",
+    AT_MOST_ONE,
+    "probe_r2_grid",
+    better="high",
+)
 @computes("stages", SHARE, "probe_r2_fitted")
 def measure_grid_probes(analysis: RunAnalysis) -> Rows:
     """Scores linear probes of the factors (figures 2, 11 to 14)."""

@@ -1,7 +1,7 @@
 """Lists all metrics, of the modules here and of users, and records them.
 
-A new metric is one decorated function in a module of `list_shipped`. Neither
-these modules nor this one import TensorFlow.
+`tfcomp.metrics.metric` says how to add one. Neither this module nor those that
+declare metrics import TensorFlow.
 """
 
 import contextlib
@@ -10,6 +10,7 @@ import functools
 import importlib
 import json
 import math
+import pkgutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -32,11 +33,13 @@ from tfcomp.storage.run_folder import METRICS_FILE, find_metrics, read_metrics
 USER_METRICS = "own_measures"
 # Entries of the files of a run that are no metrics.
 RESERVED = ("stages", "start", "version", "name", "run", "stage")
-# Modules with declared metrics, in the order in which these are shown.
-MODULES = (
-    "scores geometry probes distances sharing schmidt kernels interpolation "
-    "embeddings tuning similarity manifolds"
-).split()
+# Modules of this package that import TensorFlow, and declare no metrics.
+WITH_TENSORFLOW = frozenset(
+    "interaction jacobians output_analysis point_scores reference_scores "
+    "run_analysis run_metrics traced_model".split()
+)
+# Metrics of these modules are shown first.
+FIRST = ["scores", "geometry", "probes"]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 unregister_all = REGISTERED.clear
@@ -44,37 +47,53 @@ unregister_all = REGISTERED.clear
 
 @functools.cache
 def list_shipped() -> dict[str, Metric]:
-    """Returns the metrics of tfcomp by name, as they are computed and shown."""
+    """Lists the metrics of tfcomp by name, in the order of pages."""
     # These modules import SciPy, which is too slow for `--help`.
-    names = [f"tfcomp.metrics.{name}" for name in MODULES]
-    modules = [importlib.import_module(name) for name in names]
-    return {
-        metric.name: metric
-        for module in modules
-        for function in vars(module).values()
-        if getattr(function, "__module__", "") == module.__name__
-        for metric in list_declared(function)
-    }
+    metrics = {}
+    for module_name in _list_modules():
+        module = importlib.import_module(module_name)
+        for function in vars(module).values():
+            is_own = getattr(function, "__module__", "") == module_name
+            for metric in list_declared(function) if is_own else ():
+                metrics[metric.name] = metric
+    return metrics
+
+
+def _list_modules() -> list[str]:
+    """Lists the modules that may declare metrics."""
+    folder = str(Path(__file__).parent)
+    found = {module.name for module in pkgutil.iter_modules([folder])}
+    others = sorted(found.difference(FIRST, WITH_TENSORFLOW))
+    return [f"tfcomp.metrics.{name}" for name in FIRST + others]
 
 
 def list_metrics(*of: Of) -> list[Metric]:
-    """Returns all metrics in order, or those that have values of `of`."""
-    metrics = (*list_shipped().values(), *REGISTERED.values())
+    """Lists all metrics in order, or those that have values of `of`."""
+    metrics = [*list_shipped().values(), *REGISTERED.values()]
     return [metric for metric in metrics if not of or metric.of in of]
 
 
 def list_leading(*of: Of) -> dict[str, str]:
-    """Returns labels of the metrics in figures of sweeps, by name."""
-    leading = {m.name: m.label for m in list_metrics(*of) if m.is_leading}
+    """Lists labels of the metrics in figures of sweeps, by name."""
+    leading = {}
+    for metric in list_metrics(*of):
+        if metric.is_leading:
+            leading[metric.name] = metric.label
     if of != ("image",):
         return leading
-    return {"id_relative_mse": "ID relative MSE"} | {
-        f"ood_{name}": f"OOD {label}" for name, label in leading.items()
-    }
+
+    labels = {"id_relative_mse": "ID relative MSE"}
+    for name, label in leading.items():
+        labels[f"ood_{name}"] = f"OOD {label}"
+    return labels
 
 
 def list_charts(section: str = "") -> dict[Chart, list[Metric]]:
-    """Returns charts and the metrics that they show, in order."""
+    """Lists charts and the metrics that they show, in order.
+
+    Args:
+        section: Of the report; by default all.
+    """
     charts: dict[Chart, list[Metric]] = {}
     for metric in list_metrics("stage", "stages"):
         if metric.chart and section in ("", metric.chart.section):
@@ -88,34 +107,47 @@ def find_metric(path: str) -> Metric | None:
     last = path.rpartition("/")[2]
     if last in metrics:
         return metrics[last]
-    if last.partition("_")[0] not in ("id", "ood"):
+
+    # A part of a run may have several words, as in `ood_new_mse`.
+    words = last.split("_")
+    if words[0] not in ("id", "ood"):
         return None
-    ends = [last[at + 1 :] for at, c in enumerate(last) if c == "_"]
-    named = (metrics[end] for end in ends if end in metrics)
-    return next((m for m in named if m.of == "image"), None)
+    for number in range(1, len(words)):
+        metric = metrics.get("_".join(words[number:]))
+        if metric is not None and metric.of == "image":
+            return metric
+    return None
 
 
 def find_limits(path: str) -> Limits:
     """Finds the range of a metric by its name; all numbers if unknown."""
     metric = find_metric(path)
-    return metric.limits if metric else REAL
+    if metric is None:
+        return REAL
+    return metric.limits
 
 
 def is_measured(path: Path) -> bool:
     """Returns True if a run has the metrics of this version of the code."""
-    entry = (find_metrics(path) or {}).get("measures", {})
+    content = find_metrics(path) or {}
+    entry = content.get("measures", {})
     return entry.get("version") == compute_code_version()
 
 
 def write_run_metrics(path: Path, metrics: Mapping[str, Any]) -> None:
-    """Writes metrics into a run folder, with the version of the code."""
-    entry = {"version": compute_code_version(), **metrics}
-    content = read_metrics(path) | {"measures": entry}
+    """Writes metrics into a run folder, with the version of the code.
+
+    Args:
+        path: The folder.
+        metrics: By `compute_metrics`.
+    """
+    content = read_metrics(path)
+    content["measures"] = {"version": compute_code_version(), **metrics}
     text = json.dumps(content, indent=2, allow_nan=False)
     write_text(path / METRICS_FILE, f"{text}\n")
 
 
-def register_measure(
+def register_metric(
     name: str,
     *,
     per: str = "stage",
@@ -144,33 +176,50 @@ def register_measure(
 
     Raises:
         ValueError: If the name is taken, or an argument is invalid.
-    """
-    metric = _make_user_metric(name, per, label, range, unit, better)
 
-    def add(function: Function) -> Function:
+    Example:
+        The share of units that are silent at all points:
+
+        >>> @tfcomp.register_metric("silent", range=(0, 1))
+        ... def measure_silent(stage):
+        ...     return (stage.activations == 0).all(axis=0).mean()
+    """
+    metric = _make_user_metric(
+        name,
+        per=per,
+        label=label,
+        range=range,
+        unit=unit,
+        better=better,
+    )
+
+    def register(function: Function) -> Function:
         text = (function.__doc__ or "").strip().split("\n\n")[0]
         about = " ".join(text.split())
         _add(dataclasses.replace(metric, function=function, about=about))
         return function
 
-    return add
+    return register
+
+
+# The name up to tfcomp 0.4; it goes with the next release.
+register_measure = register_metric
 
 
 def describe_user_metrics() -> dict[str, dict[str, Any]]:
     """Describes the metrics of users as `metrics.json` records them."""
-    return {
-        m.name: {
-            "per": m.of,
-            "label": m.label,
-            "range": [
-                end if math.isfinite(end) else None
-                for end in (m.limits.low, m.limits.high)
-            ],
-            "unit": m.unit,
-            "better": m.better,
+    entries = {}
+    for metric in REGISTERED.values():
+        ends = [metric.limits.low, metric.limits.high]
+        entries[metric.name] = {
+            "per": metric.of,
+            "label": metric.label,
+            # JSON has no infinity.
+            "range": [end if math.isfinite(end) else None for end in ends],
+            "unit": metric.unit,
+            "better": metric.better,
         }
-        for m in REGISTERED.values()
-    }
+    return entries
 
 
 def adopt_metrics(recorded: Mapping[str, Mapping[str, Any]]) -> None:
@@ -182,31 +231,37 @@ def adopt_metrics(recorded: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def _make_user_metric(
-    name: str, per: str, label: str, range: Any, unit: str, better: str | None
+    name: str,
+    per: str,
+    label: str,
+    range: Any,
+    unit: str,
+    better: str | None,
 ) -> Metric:
+    """Makes a metric without a function; arguments as in `register_metric`.
+
+    Raises:
+        ValueError: If an argument is invalid.
+    """
+    limits = _parse_range(range)
     is_word = name.isascii() and name.isidentifier() and name == name.lower()
-    limits = Limits(math.nan)  # in no order
-    with contextlib.suppress(TypeError, ValueError):
-        low, high = range  # None in files, which have no infinity
-        low = -math.inf if low is None else float(low)
-        limits = Limits(low, math.inf if high is None else float(high))
-    rules = {
-        "its name must be small letters, digits and underscores": is_word,
-        "its name must be no name of another entry": name not in RESERVED,
-        f"per must be stage or image, got {per!r}": per in ("stage", "image"),
-        f"better must be low, high or None, got {better!r}": (
-            better in (None, "low", "high")
-        ),
-        f"range must be (low, high), low < high, got {range!r}": (
-            limits.low < limits.high
-        ),
-    }
-    for rule, is_valid in rules.items():
-        if not is_valid:
-            raise ValueError(f"the measure {name!r}: {rule}")
+    rule = ""
+    if not is_word:
+        rule = "its name must be small letters, digits and underscores"
+    elif name in RESERVED:
+        rule = "its name must be no name of another entry"
+    elif per not in ("stage", "image"):
+        rule = f"per must be stage or image, got {per!r}"
+    elif better not in (None, "low", "high"):
+        rule = f"better must be low, high or None, got {better!r}"
+    elif limits is None:
+        rule = f"range must be (low, high), low < high, got {range!r}"
+    if rule or limits is None:
+        raise ValueError(f"the metric {name!r}: {rule}")
+
     metric = Metric(
-        name,
-        label or name,
+        name=name,
+        label=label or name,
         limits=limits,
         unit=unit,
         better=cast(Better | None, better),
@@ -216,15 +271,33 @@ def _make_user_metric(
     )
     if per == "image":
         return metric
-    chart = Chart(name, metric.label, metric.axis)
+    chart = Chart(name=name, title=metric.label, axis=metric.axis)
     return dataclasses.replace(metric, chart=chart)
 
 
+def _parse_range(range: Any) -> Limits | None:
+    """Reads a range, in which None is infinite; None if it is invalid."""
+    try:
+        low, high = range
+        limits = Limits(
+            low=-math.inf if low is None else float(low),
+            high=math.inf if high is None else float(high),
+        )
+    except (TypeError, ValueError):
+        return None
+    return limits if limits.low < limits.high else None
+
+
 def _add(metric: Metric) -> None:
-    """Adds a metric of a user, unless another function has its name."""
-    known = REGISTERED.get(metric.name)
-    pair: Any = (known or metric).function, metric.function
-    is_same = None in pair or locate(pair[0]) == locate(pair[1])
-    if metric.name in list_shipped() or not is_same:
-        raise ValueError(f"the measure {metric.name!r} is registered already")
+    """Adds a metric of a user.
+
+    Raises:
+        ValueError: If another function has its name.
+    """
+    old = REGISTERED.get(metric.name)
+    is_taken = metric.name in list_shipped()
+    if old is not None and old.function and metric.function:
+        is_taken |= locate(old.function) != locate(metric.function)
+    if is_taken:
+        raise ValueError(f"the metric {metric.name!r} is registered already")
     REGISTERED[metric.name] = metric

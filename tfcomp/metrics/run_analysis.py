@@ -18,15 +18,17 @@ from tfcomp.datasets import views
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.grid_maps import Curve
 from tfcomp.metrics import (
-    derivatives,
     features,
     geometry,
+    interaction,
+    jacobians,
     manifolds,
     point_scores,
     similarity,
 )
 from tfcomp.metrics.embeddings import EmbeddingAnalysis, analyze_embedding
 from tfcomp.metrics.features import Scores
+from tfcomp.metrics.interaction import Interactions
 from tfcomp.metrics.output_analysis import OutputAnalysis
 from tfcomp.metrics.probes import NO_SCORES, probe_rows, score_fitted
 from tfcomp.metrics.tuning import Tuning, compute_tuning, select_units
@@ -73,18 +75,34 @@ class RunAnalysis(OutputAnalysis):
     def of_run(
         cls, run: LoadedRun, outputs: np.ndarray | None = None
     ) -> RunAnalysis:
-        """Makes the analysis of a loaded run."""
-        seed = run.config.training.seed
-        return cls(run.model, run.dataset, seed=seed, outputs=outputs, run=run)
+        """Makes the analysis of a loaded run.
+
+        Args:
+            run: The run.
+            outputs: Its images over the grid, [n, H, W, C], if known.
+        """
+        return cls(
+            run.model,
+            run.dataset,
+            seed=run.config.training.seed,
+            outputs=outputs,
+            run=run,
+        )
 
     def renew(self) -> RunAnalysis:
-        """Returns the analysis of the same model with its present weights."""
+        """Makes the analysis of the same model with its present weights."""
         return RunAnalysis(self.traced, self.dataset, seed=self.seed)
 
     def rename(self, name: str, setting: str) -> RunAnalysis:
-        """Returns the same analysis by another name."""
+        """Makes the same analysis by another name.
+
+        Args:
+            name: Of the run.
+            setting: What the run is a seed of.
+        """
         other = copy.copy(self)
-        other.name, other.setting = name, setting
+        other.name = name
+        other.setting = setting
         for part in ("for_maps", "for_pairs"):  # have the old name
             vars(other).pop(part, None)
         return other
@@ -118,25 +136,37 @@ class RunAnalysis(OutputAnalysis):
         return self._at_points(views.subsample_points(self.dataset, FEW_POINTS))
 
     def for_explorer(self, limit: int) -> RunAnalysis:
-        """Returns the run at the combinations that an explorer shows."""
-        shown = views.subsample_levels(self.dataset, limit)
-        return self._at_points(shown, metrics={})
+        """Analyzes the run at the combinations that an explorer shows."""
+        subset = views.subsample_levels(self.dataset, limit)
+        return self._at_points(subset, metrics={})
 
     def refine(self, count: int) -> RunAnalysis:
-        """Returns the run at `count` even values of each ordered factor."""
+        """Analyzes the run at `count` even values of each ordered factor."""
         encoding = self.run.config.model.encoding
         finer = views.refine(self.dataset, encoding, count)
         return self._at_points(finer, metrics={})
 
     def _at_points(self, dataset: Dataset, **changes: Any) -> RunAnalysis:
+        """Makes the analysis at the points of another dataset.
+
+        Args:
+            dataset: A view of the dataset of the run.
+            **changes: Fields of the run that do not hold at these points.
+        """
         if dataset is self.dataset:
             return self
-        run = self._run and dataclasses.replace(
-            self._run, dataset=dataset, **changes
+        run = self._run
+        if run is not None:
+            run = dataclasses.replace(run, dataset=dataset, **changes)
+        analysis = RunAnalysis(
+            self.traced,
+            dataset,
+            seed=self.seed,
+            run=run,
         )
-        found = RunAnalysis(self.traced, dataset, seed=self.seed, run=run)
-        found.name, found.setting = self.name, self.setting
-        return found
+        analysis.name = self.name
+        analysis.setting = self.setting
+        return analysis
 
     def read_stages(self) -> Iterable[tuple[str, np.ndarray]]:
         """Yields stages [n, units] over the grid, with a progress bar."""
@@ -151,13 +181,13 @@ class RunAnalysis(OutputAnalysis):
     def nondifferentiable(self) -> list[str]:
         """Stages whose metric tensors come from differences, with a note."""
         tensors = self._exact_metrics.values()
-        if not any(derivatives.is_flat(g).any() for g in tensors):
+        if not any(jacobians.is_flat(g).any() for g in tensors):
             return []
-        steps = derivatives.find_nondifferentiable(self.model, self.dataset)
-        if steps:
-            note = derivatives.describe_nondifferentiable(steps)
+        stages = jacobians.find_nondifferentiable(self.model, self.dataset)
+        if stages:
+            note = jacobians.describe_nondifferentiable(stages)
             print(f"note: {note}", file=sys.stderr)
-        return steps
+        return stages
 
     @cached_property
     def metrics(self) -> dict[str, np.ndarray]:
@@ -165,54 +195,56 @@ class RunAnalysis(OutputAnalysis):
         if not self.nondifferentiable:
             return self._exact_metrics
         differences = self.traced.measure_steps(self.splits.grid)
-        chosen = {stage: differences[stage] for stage in self.nondifferentiable}
-        return self._exact_metrics | chosen
+        metrics = dict(self._exact_metrics)
+        for stage in self.nondifferentiable:
+            metrics[stage] = differences[stage]
+        return metrics
 
     @cached_property
     def log_volume(self) -> dict[str, np.ndarray]:
         """Log-volume of every stage at every grid point, [n]."""
         return {
-            s: geometry.compute_log_volume(g) for s, g in self.metrics.items()
+            stage: geometry.compute_log_volume(g)
+            for stage, g in self.metrics.items()
         }
 
     @cached_property
     def layers(self) -> LayerAnalysis:
         """Geometry and probes of every stage; recorded probes are used."""
         is_ood = self.splits.is_ood
-        probes = self._find_recorded_probes() or self._fit_probes()
+        probes = self._find_recorded_probes()
+        if not probes:
+            probes = self._fit_probes()
         user_metrics = point_scores.compute_stage_metrics(
             self.read_stages, self.splits.grid, is_ood
         )
-        summary = {
-            stage: {
-                **geometry.summarize_geometry(g, is_ood),
-                **probes[stage],
-                **user_metrics.get(stage, {}),
-            }
-            for stage, g in self.metrics.items()
-        }
+
+        summary = {}
+        for stage, g in self.metrics.items():
+            scores = geometry.summarize_geometry(g, is_ood)
+            scores |= probes[stage]
+            scores |= user_metrics.get(stage, {})
+            summary[stage] = scores
         return LayerAnalysis(summary, self.log_volume)
 
     def _find_recorded_probes(self) -> dict[str, Scores]:
-        """Returns the probes of all stages that the run records, if it does."""
+        """Finds the probes of all stages that the run records, if it does."""
         recorded = self.recorded.get("layers") or {}
-        probes = {
-            stage: {name: row[name] for name in NO_SCORES}
-            for stage, row in recorded.items()
-            if row and NO_SCORES.keys() <= row.keys()
-        }
-        return probes if probes.keys() >= {*self.stages} else {}
+        probes = {}
+        for stage, row in recorded.items():
+            if row and NO_SCORES.keys() <= row.keys():
+                probes[stage] = {name: row[name] for name in NO_SCORES}
+        if not set(self.stages) <= probes.keys():
+            return {}
+        return probes
 
     def _fit_probes(self) -> dict[str, Scores]:
         is_ood = self.splits.is_ood
-        return {
-            stage: self._probe(features.compute_rows(activations, is_ood))
-            for stage, activations in self.read_stages()
-        }
-
-    def _probe(self, rows: np.ndarray) -> Scores:
-        held_out = self.splits.is_ood
-        return probe_rows(rows, self._targets, held_out, self.seed)
+        probes = {}
+        for stage, activations in self.read_stages():
+            rows = features.compute_rows(activations, is_ood)
+            probes[stage] = probe_rows(rows, self._targets, is_ood, self.seed)
+        return probes
 
     @cached_property
     def _targets(self) -> np.ndarray:
@@ -222,49 +254,56 @@ class RunAnalysis(OutputAnalysis):
         for column in self.dataset.space.ordered:
             factor = self.dataset.space.factors[column]
             values = grid[:, column]
-            if not factor.periodic:
+            if factor.periodic:
+                unit = (values - factor.low) / (factor.high - factor.low)
+                targets.append(np.cos(2 * np.pi * unit))
+                targets.append(np.sin(2 * np.pi * unit))
+            else:
                 targets.append(values)
-                continue
-            unit = (values - factor.low) / (factor.high - factor.low)
-            targets += [np.cos(2 * np.pi * unit), np.sin(2 * np.pi * unit)]
         return np.column_stack(targets)
 
     @cached_property
-    def interactions(self) -> derivatives.Interactions:
+    def interactions(self) -> Interactions:
         """Interactions of factors in every stage that has derivatives."""
-        return self.measure_interactions(derivatives.MEASURED_POINTS)
+        return self.measure_interactions(interaction.MEASURED_POINTS)
 
-    def measure_interactions(self, num_points: int) -> derivatives.Interactions:
-        """Returns the interactions of factors at a sample of the grid."""
-        points = derivatives.choose_points(self.splits.grid, num_points)
+    def measure_interactions(self, num_points: int) -> Interactions:
+        """Measures the interactions of factors at a sample of the grid."""
+        points = interaction.choose_points(self.splits.grid, num_points)
         numbers = self.traced.measure_interactions(points)
-        steps = self.nondifferentiable if numbers else ()
-        return numbers | {s: dict.fromkeys(numbers[s]) for s in steps}
+        if numbers:
+            for stage in self.nondifferentiable:
+                numbers[stage] = dict.fromkeys(numbers[stage])
+        return numbers
 
     @property
     def compared_points(self) -> np.ndarray:
         """Points at which stages are compared with each other, [n, F]."""
-        grid = self.splits.grid
-        return derivatives.choose_points(grid, similarity.MAX_POINTS)
+        return interaction.choose_points(
+            self.splits.grid, similarity.MAX_POINTS
+        )
 
     @cached_property
     def shapes(self) -> dict[str, similarity.Shape]:
         """Every stage at `compared_points`, to be compared."""
         points = self.compared_points
         nothing = np.zeros(len(points), bool)
-        return {
-            stage: similarity.make_shape(features.compute_gram(values, nothing))
-            for stage, values in self.traced.read_stages(points)
-        }
+        shapes = {}
+        for stage, activations in self.traced.read_stages(points):
+            gram = features.compute_gram(activations, nothing)
+            shapes[stage] = similarity.make_shape(gram)
+        return shapes
 
     @cached_property
     def similarities(self) -> list[dict[str, Any]]:
         """Similarity of any two stages, the upstream stage first."""
-        summarize, shapes = similarity.summarize_similarity, self.shapes
-        return [
-            {"stage": a, "other": b, **summarize(shapes[a], shapes[b])}
-            for a, b in itertools.combinations(self.stages, 2)
-        ]
+        rows = []
+        for first, second in itertools.combinations(self.stages, 2):
+            numbers = similarity.summarize_similarity(
+                self.shapes[first], self.shapes[second]
+            )
+            rows.append({"stage": first, "other": second, **numbers})
+        return rows
 
     @cached_property
     def embeddings(self) -> dict[str, EmbeddingAnalysis]:
@@ -274,25 +313,29 @@ class RunAnalysis(OutputAnalysis):
             return {name: analyze_embedding(layer) for name, layer in layers}
 
     def _reduce_stages(
-        self, reduce: Callable[[np.ndarray], Result], needs_grid: bool = False
+        self, reduce: Callable[[np.ndarray], Result]
     ) -> dict[str, Result]:
-        if needs_grid and not self.splits.is_complete:
-            return {}
+        """Reduces the activations [n, units] of every stage to a result."""
         return {stage: reduce(values) for stage, values in self.read_stages()}
 
     @cached_property
     def tuning(self) -> dict[str, Tuning]:
         """Tuning of the units of every stage; empty without a whole grid."""
+        if not self.splits.is_complete:
+            return {}
         shape = self.dataset.space.shape
-        return self._reduce_stages(lambda x: compute_tuning(x, shape), True)
+        return self._reduce_stages(lambda x: compute_tuning(x, shape))
 
     @cached_property
     def gradient_metrics(self) -> dict[str, np.ndarray]:
         """Metric tensors by differences; empty without a whole grid."""
+        if not self.splits.is_complete:
+            return {}
         space = self.dataset.space
-        points = space.shape, space.ordered
         return self._reduce_stages(
-            lambda x: geometry.compute_gradient_metrics(x, *points), True
+            lambda x: geometry.compute_gradient_metrics(
+                x, space.shape, space.ordered
+            )
         )
 
     @cached_property
@@ -326,13 +369,13 @@ class RunAnalysis(OutputAnalysis):
     @cached_property
     def ranks(self) -> dict[str, dict[str, float | None]]:
         """Participation ratios of every stage over ID and OOD."""
-        return {
-            stage: {
-                name: features.compute_participation(rows, chosen)
-                for name, chosen in self.subsets.items()
+        ranks = {}
+        for stage, rows in self._rows.items():
+            ranks[stage] = {
+                subset: features.compute_participation(rows, points)
+                for subset, points in self.subsets.items()
             }
-            for stage, rows in self._rows.items()
-        }
+        return ranks
 
     @cached_property
     def shown_units(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -345,14 +388,18 @@ class RunAnalysis(OutputAnalysis):
         return self._reduce_stages(select)
 
     def compare_gap(self, curve: Curve) -> dict[str, dict[str, float | None]]:
-        """Divides steps and angles in a gap by those outside, by stage."""
-        stages = {
-            **dict(self.traced.read_stages(self.splits.grid[curve.rows])),
-            TRUTH: self.bright_truth[curve.rows],
-        }
+        """Divides steps and angles in a gap by those outside, by stage.
+
+        Args:
+            curve: A line through the grid with a gap.
+        """
+        points = self.splits.grid[curve.rows]
+        stages = dict(self.traced.read_stages(points))
+        stages[TRUTH] = self.bright_truth[curve.rows]
         is_ood = self.splits.is_ood[curve.rows]
-        is_closed = curve.factor.is_closed
         return {
-            stage: manifolds.compute_gap_statistics(values, is_ood, is_closed)
+            stage: manifolds.compute_gap_statistics(
+                values, is_ood, periodic=curve.factor.is_closed
+            )
             for stage, values in stages.items()
         }

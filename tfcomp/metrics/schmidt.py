@@ -70,58 +70,83 @@ PART_ROUNDING = 1e-10
 
 @features.single_threaded
 def compute_schmidt_values(gram: Array, factors: Array) -> Array:
-    """Returns singular values of a Gram matrix [n, n] between two factors.
+    """Computes the singular values of a kernel between two factors (eq. 30).
 
-    Over a full grid of factors [n, 2]: [min(Nx^2, Ny^2)], largest first.
+    Args:
+        gram: Similarity of all pairs of points, [n, n].
+        factors: Values of two factors over a full grid, [n, 2].
+
+    Returns:
+        min(Nx^2, Ny^2) values, largest first; NaN if not finite.
     """
-    blocks = arrange_grid(gram, factors)
+    blocks = arrange_grid(gram, factors)  # [x, y, x', y']
     nx, ny = blocks.shape[:2]
     if not np.isfinite(blocks).all():
         return np.full(min(nx**2, ny**2), np.nan)
+
     realigned = blocks.transpose(0, 2, 1, 3).reshape(nx**2, ny**2)
     return scipy.linalg.svdvals(realigned, check_finite=False)
 
 
 def compute_explained_fraction(values: Array) -> Array:
-    """Returns shares of the first 1, 2, ... terms; NaN without any."""
+    """Computes shares of the first 1, 2, ... terms (eq. 33).
+
+    Args:
+        values: Singular values, largest first.
+    """
     squares = _square(values)
     return np.cumsum(squares / squares.sum())
 
 
 def summarize_schmidt(gram: Array, factors: Array) -> Scores:
-    """Returns `schmidt_effective_rank`, and shares of the first terms.
+    """Summarizes the terms of a kernel, and of the centered kernel (eq. 31).
 
     `schmidt_explained_1` is the share of the best product kernel,
     `schmidt_explained_2` of the best two terms, `schmidt_centered_...` the same
     of the centered kernel. None for a kernel that is zero or not finite.
+
+    Args:
+        gram: Similarity of all pairs of points, [n, n].
+        factors: Values of two factors over a full grid, [n, 2].
     """
-    centered = summarize_centered_schmidt(gram, factors)
-    return _summarize(gram, factors, "schmidt") | centered
+    numbers = _summarize(gram, factors, "schmidt")
+    return numbers | summarize_centered_schmidt(gram, factors)
 
 
 def summarize_centered_schmidt(gram: Array, factors: Array) -> Scores:
-    """Returns the numbers of the centered kernel alone."""
+    """Summarizes the centered kernel alone; arguments as above."""
     return _summarize(center_kernel(gram), factors, "schmidt_centered")
 
 
 def center_kernel(gram: Array) -> Array:
-    """Returns a kernel [n, n] less its means; zero if only rounding is left."""
+    """Takes the means off a kernel [n, n]; zero if only rounding is left."""
     gram = np.asarray(gram, np.float64)
     largest = np.abs(gram).max(initial=0.0)
     if not np.isfinite(largest):
         return np.full_like(gram, np.nan)
-    unit = gram / (largest if largest > 0 else 1.0)
-    rows, columns = unit.mean(axis=1)[:, None], unit.mean(axis=0)
+
+    scale = largest if largest > 0 else 1.0
+    unit = gram / scale
+    rows = unit.mean(axis=1)[:, None]
+    columns = unit.mean(axis=0)
     centered = unit - rows - columns + columns.mean()
-    return centered * largest * (np.abs(centered).max(initial=0.0) > ROUNDING)
+    is_constant = np.abs(centered).max(initial=0.0) <= ROUNDING
+    if is_constant:
+        return np.zeros_like(centered)
+    return centered * largest
 
 
-def _summarize(gram: Array, factors: Array, name: str) -> Scores:
+def _summarize(
+    gram: Array,
+    factors: Array,
+    name: str,
+) -> Scores:
+    """Computes effective rank and shares; their names begin with `name`."""
     values = compute_schmidt_values(gram, factors)
     explained = compute_explained_fraction(values)
-    rank = float(features.compute_effective_rank(_square(values)))
+    rank = features.compute_effective_rank(_square(values))
     return {
-        f"{name}_effective_rank": finite_or_none(rank),
+        f"{name}_effective_rank": finite_or_none(float(rank)),
         f"{name}_explained_1": finite_or_none(explained[0]),
         # A factor with one value leaves a single term, which is all.
         f"{name}_explained_2": finite_or_none(explained[:2][-1]),
@@ -129,57 +154,82 @@ def _summarize(gram: Array, factors: Array, name: str) -> Scores:
 
 
 def arrange_grid(gram: Array, factors: Array) -> Array:
-    """Reshapes a Gram matrix [n, n] over a grid to [x, y, ..., x', y', ...].
+    """Reshapes a Gram matrix over a grid to [x, y, ..., x', y', ...].
+
+    Args:
+        gram: Similarity of all pairs of points, [n, n].
+        factors: Values of the factors, [n, F].
 
     Raises:
-        ValueError: Unless the factors [n, F] have every combination of the
-            values that occur, once each, in any order.
+        ValueError: Unless the factors have every combination of the values
+            that occur, once each, in any order.
     """
-    columns = np.transpose(factors)
-    places = [np.unique(f, return_inverse=True)[1] for f in columns]
+    places = []
+    for column in np.transpose(factors):
+        _, place = np.unique(column, return_inverse=True)
+        places.append(place)
     shape = tuple(int(place.max()) + 1 for place in places)
+
     cells = np.ravel_multi_index(places, shape)
     if not np.array_equal(np.sort(cells), np.arange(np.prod(shape))):
+        sizes = " x ".join(map(str, shape))
         raise ValueError(
-            f"factors must hold each of {' x '.join(map(str, shape))} "
-            f"combinations once; received {len(factors)} points"
+            f"factors must hold each of {sizes} combinations once; "
+            f"received {len(factors)} points"
         )
+
     order = np.argsort(cells)  # the last factor runs fastest
-    return np.asarray(gram, np.float64)[np.ix_(order, order)].reshape(shape * 2)
+    ordered = np.asarray(gram, np.float64)[np.ix_(order, order)]
+    return ordered.reshape(shape * 2)
 
 
 def _square(values: Array) -> Array:
     # Scaled first, or a faint kernel would underflow; NaN of none.
     values = np.asarray(values, np.float64)
     largest = values.max(initial=0.0)
-    return (values / (largest if largest > 0 else np.nan)) ** 2
+    scale = largest if largest > 0 else np.nan
+    return (values / scale) ** 2
 
 
 def summarize_anova(gram: Array, factors: Array) -> Scores:
-    """Returns the shares of a kernel's terms [n, n] in its variance, by order.
+    """Splits the variance of a kernel by the order of its terms (A.5).
 
-    `anova_first`, `anova_second` and `anova_pairwise` of two factors, else
-    `anova_single`, `anova_pairwise` and `anova_higher`, of factors [n, F]. None
-    for a kernel that does not vary or is not finite.
+    Args:
+        gram: Similarity of all pairs of points, [n, n].
+        factors: Values of the factors over a full grid, [n, F].
+
+    Returns:
+        `factorization_ratio`, and shares: `anova_first`, `anova_second` and
+        `anova_pairwise` of two factors, else `anova_single`, `anova_pairwise`
+        and `anova_higher`. None for a kernel that does not vary or is not
+        finite.
     """
     blocks = arrange_grid(gram, factors)  # [x, y, ..., x', y', ...]
-    mean, count = blocks.mean(), blocks.ndim // 2
+    count = blocks.ndim // 2
+    mean = blocks.mean()
     total = np.mean((blocks - mean) ** 2)
-    scale = total if total > ANOVA_FLOOR * np.mean(blocks**2) else np.nan
+    if not total > ANOVA_FLOOR * np.mean(blocks**2):
+        total = np.nan
+
     single = [_keep(blocks, [i]) - mean for i in range(count)]
-    shares = np.array([np.mean(term**2) for term in single]) / scale
+    shares = np.array([np.mean(term**2) for term in single]) / total
     ratio = min(shares.sum(), 1.0)  # but for an ulp
     if count == 2:
-        names = ("anova_first", "anova_second", "anova_pairwise")
-        orders = (*shares, 1 - ratio)
+        numbers = {
+            "anova_first": shares[0],
+            "anova_second": shares[1],
+            "anova_pairwise": 1 - ratio,
+        }
     else:
-        pairs = sum(
-            np.mean((_keep(blocks, [i, j]) - mean - single[i] - single[j]) ** 2)
-            for i, j in itertools.combinations(range(count), 2)
-        )
-        names = ("anova_single", "anova_pairwise", "anova_higher")
-        orders = (ratio, pairs / scale, max(1 - ratio - pairs / scale, 0.0))
-    numbers = dict(zip(names, orders, strict=True))
+        pairs = 0.0
+        for i, j in itertools.combinations(range(count), 2):
+            both = _keep(blocks, [i, j]) - mean - single[i] - single[j]
+            pairs += np.mean(both**2)
+        numbers = {
+            "anova_single": ratio,
+            "anova_pairwise": pairs / total,
+            "anova_higher": max(1 - ratio - pairs / total, 0.0),
+        }
     numbers["factorization_ratio"] = ratio
     return {name: finite_or_none(value) for name, value in numbers.items()}
 
@@ -188,8 +238,8 @@ def _keep(blocks: Array, factors: list[int]) -> Array:
     """Averages over both arguments of all other factors; keeps the axes."""
     count = blocks.ndim // 2
     others = [i for i in range(count) if i not in factors]
-    axes = (*others, *(count + i for i in others))
-    return blocks.mean(axis=axes, keepdims=True)
+    second = [count + i for i in others]
+    return blocks.mean(axis=tuple(others + second), keepdims=True)
 
 
 def remove_marginals(images: Array) -> Array:
@@ -201,37 +251,60 @@ def remove_marginals(images: Array) -> Array:
 
 
 def compute_interaction_r2(images: Array, truth: Array) -> float | None:
-    """Returns R^2 of the interaction part of images on the true part."""
-    drawn, true = remove_marginals(images), remove_marginals(truth)
-    energy, total = float(np.sum(drawn**2)), float(np.sum(true**2))
+    """Computes R^2 of the interaction part of images on the true part.
+
+    Args:
+        images: Outputs of a model, [n, H, W] or [n, H, W, C].
+        truth: True images of the same shape.
+
+    Returns:
+        R^2 in [0, 1]; None if the truth has no interaction part.
+    """
+    output_part = remove_marginals(images)
+    true_part = remove_marginals(truth)
+    energy = float(np.sum(output_part**2))
+    total = float(np.sum(true_part**2))
     if not (np.isfinite(energy) and total > PART_ROUNDING * np.size(truth)):
         return None
-    whole = np.asarray(images, np.float64)
-    if energy <= PART_ROUNDING * np.sum((whole - whole.mean()) ** 2):
+
+    outputs = np.asarray(images, np.float64)
+    if energy <= PART_ROUNDING * np.sum((outputs - outputs.mean()) ** 2):
         return 0.0
-    product = max(float(np.vdot(drawn, true)), 0.0)  # or a negative image
+
+    product = float(np.vdot(output_part, true_part))
+    product = max(product, 0.0)  # of a negative image
     return finite_or_none(min(product**2 / (energy * total), 1.0))
 
 
 def compute_interaction_size(images: Array, truth: Array) -> Scores:
-    """Returns norm over true norm, and shares of variance over pixels."""
-    drawn, within = _sum_squares(images)
-    true, true_within = _sum_squares(truth)
-    if not (np.isfinite(drawn) and true > PART_ROUNDING * np.size(truth)):
+    """Measures the interaction part of images; arguments as above.
+
+    Returns:
+        `amplitude`, its norm over the true norm, and its share of the variance
+        over pixels: `variance` of outputs, `truth_variance` of true images.
+    """
+    part, within = _sum_squares(images)
+    true_part, true_within = _sum_squares(truth)
+    has_part = true_part > PART_ROUNDING * np.size(truth)
+    if not (np.isfinite(part) and has_part):
         return dict.fromkeys(("amplitude", "variance", "truth_variance"))
+
     return {
-        "amplitude": float(np.sqrt(drawn / true)),
-        "variance": drawn / within if drawn else 0.0,
-        "truth_variance": true / true_within,
+        "amplitude": float(np.sqrt(part / true_part)),
+        "variance": part / within if part else 0.0,
+        "truth_variance": true_part / true_within,
     }
 
 
 def _sum_squares(images: Array) -> tuple[float, float]:
+    """Sums squares of the interaction part, and of the variation in images."""
     maps = _average_channels(images)
     part = float(np.sum(remove_marginals(maps) ** 2))
-    within = np.sum((maps - maps.mean((1, 2), keepdims=True)) ** 2)
-    is_rounding = part <= PART_ROUNDING * np.sum(maps**2)
-    return 0.0 if is_rounding else part, float(within)
+    if part <= PART_ROUNDING * np.sum(maps**2):
+        part = 0.0
+
+    deviations = maps - maps.mean((1, 2), keepdims=True)
+    return part, float(np.sum(deviations**2))
 
 
 def _average_channels(images: Array) -> Array:
@@ -239,7 +312,12 @@ def _average_channels(images: Array) -> Array:
     return maps.mean(axis=-1) if maps.ndim == 4 else maps
 
 
-@computes("run", SHARE, "interaction_r2_id interaction_r2_ood", better="high")
+@computes(
+    "run",
+    SHARE,
+    "interaction_r2_id interaction_r2_ood",
+    better="high",
+)
 @computes("run", POSITIVE, "interaction_amplitude_id interaction_amplitude_ood")
 @computes(
     "run",
@@ -251,11 +329,15 @@ def measure_image_interaction(analysis: RunAnalysis) -> Scores:
     """Tests whether images are sums over rows and columns (section 4.2)."""
     if not analysis.dataset.has_position:
         return {}
+
+    evaluation = analysis.evaluation
     numbers: Scores = {}
-    found = analysis.evaluation
-    for name, rows in analysis.subsets.items():
-        pair = found.images[rows], found.truth[rows]
-        kinds = compute_interaction_size(*pair)
-        kinds["r2"] = compute_interaction_r2(*pair)
-        numbers |= {f"interaction_{k}_{name}": x for k, x in kinds.items()}
+    for subset, rows in analysis.subsets.items():
+        images = evaluation.images[rows]
+        truth = evaluation.truth[rows]
+        sizes = compute_interaction_size(images, truth)
+        for kind, value in sizes.items():
+            numbers[f"interaction_{kind}_{subset}"] = value
+        r2 = compute_interaction_r2(images, truth)
+        numbers[f"interaction_r2_{subset}"] = r2
     return numbers

@@ -44,27 +44,52 @@ _CONNECTED[1] = True
 
 
 def compute_mse_per_image(images: ArrayLike, truth: ArrayLike) -> FloatArray:
-    """Returns the squared error, mean over pixels and channels, `[n]`."""
-    images, truth = _drop_channel(images), _drop_channel(truth)
+    """Computes the squared error of each image, `[n]`.
+
+    Args:
+        images: Outputs of a model, `[n, H, W, C]` or `[n, H, W]`.
+        truth: True images of the same size.
+
+    Returns:
+        Means over pixels and channels.
+
+    Raises:
+        ValueError: If the sizes differ.
+    """
+    images = _drop_channel(images)
+    truth = _drop_channel(truth)
     if images.shape != truth.shape:
         sizes = f"{images.shape} and {truth.shape}"
         raise ValueError(f"images and truth must have the same size: {sizes}")
-    error, axes = np.zeros(len(images)), tuple(range(1, images.ndim))
+
+    error = np.zeros(len(images))
+    pixels = tuple(range(1, images.ndim))
     # In blocks: double copies of all images would fill memory.
     for start in range(0, len(images), _BLOCK):
         block = slice(start, start + _BLOCK)
-        left = np.asarray(images[block], float) - truth[block]
-        error[block] = np.mean(left**2, axis=axes)
+        difference = np.asarray(images[block], float) - truth[block]
+        error[block] = np.mean(difference**2, axis=pixels)
     return error
 
 
 def compute_peaks(images: ArrayLike, polarity: str) -> FloatArray:
-    """Returns the first extreme pixels, `[n, 2]`; NaN if one is not finite."""
+    """Finds the first extreme pixel of each image.
+
+    Args:
+        images: `[n, H, W, C]` or `[n, H, W]`.
+        polarity: `bright` or `dark`.
+
+    Returns:
+        Places (x, y) in pixels, `[n, 2]`; NaN for an image that is not finite.
+    """
     bright = _to_bright(images, polarity)
-    flat = bright.reshape(len(bright), bright.shape[1] * bright.shape[2])
-    row, column = np.divmod(flat.argmax(axis=1), bright.shape[2])
-    peaks = np.stack([column, row], axis=1).astype(float)  # [n, 2], (x, y)
-    peaks[~np.isfinite(flat).all(axis=1)] = np.nan
+    count, height, width = bright.shape
+    flat = bright.reshape(count, height * width)
+    row, column = np.divmod(flat.argmax(axis=1), width)
+    peaks = np.stack([column, row], axis=1).astype(float)  # [n, 2]
+
+    is_finite = np.isfinite(flat).all(axis=1)
+    peaks[~is_finite] = np.nan
     return peaks
 
 
@@ -72,35 +97,51 @@ def count_peaks(images: ArrayLike, polarity: str) -> NDArray[np.int64]:
     """Counts the local extrema above half of the height of a bump, `[n]`.
 
     Extrema have eight neighbors; a plateau of equal pixels counts once.
+
+    Args:
+        images: `[n, H, W, C]` or `[n, H, W]`.
+        polarity: `bright` or `dark`.
     """
     bright = _to_bright(images, polarity)
-    peaks = _find_peaks(bright, np.full(len(bright), PEAK_THRESHOLD))
+    threshold = np.full(len(bright), PEAK_THRESHOLD)
+    peaks = _find_peaks(bright, threshold)
     image, *_ = np.unravel_index(peaks, bright.shape)
     return np.bincount(image, minlength=len(bright))
 
 
 def count_own_peaks(images: ArrayLike, polarity: str) -> FloatArray:
-    """Counts peaks relative to each image; NaN for one that is not finite.
+    """Counts peaks relative to each image, `[n]`.
 
     Local extrema above half of the image's largest value and above `FAINT` of a
     bump, the highest first, each at least `PEAK_DISTANCE` from those before it.
+
+    Args:
+        images: `[n, H, W, C]` or `[n, H, W]`.
+        polarity: `bright` or `dark`.
+
+    Returns:
+        Counts; NaN for an image that is not finite.
     """
     bright = _to_bright(images, polarity)
     is_finite = np.isfinite(bright).all(axis=(1, 2))
     highest = bright.max(axis=(1, 2), initial=0.0)
     threshold = np.maximum(PEAK_THRESHOLD * highest, FAINT)
     peaks = _find_peaks(bright, threshold)
+
     # The highest of an image first, which are stable in the order of pixels.
-    peaks = peaks[np.argsort(-bright.reshape(-1)[peaks], kind="stable")]
-    image, *axes = np.unravel_index(peaks, bright.shape)
-    place = np.stack(axes, axis=1)  # [peaks, 2]
+    heights = bright.reshape(-1)[peaks]
+    peaks = peaks[np.argsort(-heights, kind="stable")]
+    image, row, column = np.unravel_index(peaks, bright.shape)
+    place = np.stack([row, column], axis=1)  # [peaks, 2]
+
     counts = np.zeros(len(bright), np.int64)
     while len(image):
-        shown, first = np.unique(image, return_index=True)
-        counts[shown] += 1
-        top = place[first[np.searchsorted(shown, image)]]
+        left, first = np.unique(image, return_index=True)
+        counts[left] += 1
+        top = place[first[np.searchsorted(left, image)]]
         is_apart = np.linalg.norm(place - top, axis=1) >= PEAK_DISTANCE
-        image, place = image[is_apart], place[is_apart]
+        image = image[is_apart]
+        place = place[is_apart]
     return np.where(is_finite, counts, np.nan)
 
 
@@ -171,44 +212,69 @@ def score_images(
         reference: The image that relative errors refer to, `[H, W, C]`, or
             the value of all its pixels; by default the background.
     """
-    blank = BACKGROUNDS[polarity] if reference is None else reference
-    blank = np.broadcast_to(blank, np.shape(truth))
-    scores = {
+    if reference is None:
+        reference = BACKGROUNDS[polarity]
+    blank = np.broadcast_to(reference, np.shape(truth))
+    scores: dict[str, NDArray[Any]] = {
         "mse": compute_mse_per_image(images, truth),
         "blank_mse": compute_mse_per_image(blank, truth),
     }
     if positions is None:
         return scores
-    peaks, positions = compute_peaks(images, polarity), np.asarray(positions)
-    is_absent = np.isnan(positions) & ~np.isnan(peaks)
-    is_absent &= ~is_absent.all(axis=1, keepdims=True)
-    offsets = np.where(is_absent, 0.0, peaks - positions)
+
+    offsets = _measure_offsets(images, np.asarray(positions), polarity)
     is_close = (np.abs(offsets) <= POSITION_TOLERANCE).all(axis=1)
     # All pixels of a constant image tie, so that its "peak" is pixel (0, 0).
-    is_right = is_close & (np.ptp(_to_bright(images, polarity), (1, 2)) > 0)
+    varies = np.ptp(_to_bright(images, polarity), (1, 2)) > 0
+    is_right = is_close & varies
     is_near = scores["mse"] < HIT_ERROR * scores["blank_mse"]
-    return scores | {
-        "hit_rate": is_right & is_near,
-        "position_accuracy": is_right,
-        "position_error": np.hypot(offsets[:, 0], offsets[:, 1]),
-        "num_peaks": count_peaks(images, polarity),
-    }
+    scores["hit_rate"] = is_right & is_near
+    scores["position_accuracy"] = is_right
+    scores["position_error"] = np.hypot(offsets[:, 0], offsets[:, 1])
+    scores["num_peaks"] = count_peaks(images, polarity)
+    return scores
+
+
+def _measure_offsets(
+    images: ArrayLike,
+    positions: FloatArray,
+    polarity: str,
+) -> FloatArray:
+    """Measures how far peaks are from true positions, `[n, 2]`, in pixels."""
+    peaks = compute_peaks(images, polarity)
+    # The truth may have one coordinate alone, as a stripe has.
+    is_absent = np.isnan(positions) & ~np.isnan(peaks)
+    is_absent &= ~is_absent.all(axis=1, keepdims=True)
+    return np.where(is_absent, 0.0, peaks - positions)
 
 
 def average_scores(
     each: Mapping[str, ArrayLike], offset: float | None = None
 ) -> Scores:
-    """Averages `score_images` over images, [n] by name.
+    """Averages scores over images (`score_images`).
 
-    `r2` takes the offset: MSE between the mean true image and the reference.
+    Args:
+        each: Scores of every image by name, [n].
+        offset: MSE between the mean true image and the reference; None leaves
+            `r2` without a value.
+
+    Returns:
+        Means by name, with `relative_mse` and `r2`; None for a number that
+        does not exist.
     """
-    means = {n: mean_or_none(np.asarray(v, float)) for n, v in each.items()}
-    error, blank = means["mse"], means.pop("blank_mse")
-    scores = {"mse": error, "relative_mse": None, "r2": None}
+    means = {}
+    for name, values in each.items():
+        means[name] = mean_or_none(np.asarray(values, float))
+    error = means["mse"]
+    blank = means.pop("blank_mse")
+
+    scores: Scores = {"mse": error, "relative_mse": None, "r2": None}
     if error is not None and blank:
         scores["relative_mse"] = finite_or_none(error / blank)
         # The mean squared distance from the reference, less the mean's own.
-        variance = 0.0 if offset is None else blank - offset
+        variance = 0.0
+        if offset is not None:
+            variance = blank - offset
         if variance > TINY * blank:
             scores["r2"] = finite_or_none(1 - error / variance)
     names = ("hit_rate", "position_accuracy", "position_error", "num_peaks")
@@ -216,45 +282,67 @@ def average_scores(
 
 
 def _find_peaks(bright: FloatArray, threshold: FloatArray) -> NDArray:
-    """Returns first pixels of maxima above thresholds, in flattened images."""
+    """Finds the first pixels of maxima above thresholds.
+
+    Args:
+        bright: Images `[n, H, W]`; one that is not finite is set to zero.
+        threshold: Least height of a peak of each image, `[n]`.
+
+    Returns:
+        Places in the flattened images, in the order of their tops.
+    """
     bright[~np.isfinite(bright).all(axis=(1, 2))] = 0.0
     highest = ndimage.maximum_filter(bright, _NEIGHBORS)
     is_top = (bright == highest) & (bright > threshold[:, None, None])
     labels, num_labels = ndimage.label(is_top, _CONNECTED)
+
     # No neighbor of a top is higher, but a neighbor of an equally high one may
     # be: such a plateau is a step on a slope (a shoulder) and no peak.
     others = np.where(is_top, -np.inf, bright)
     beside = ndimage.maximum_filter(others, _NEIGHBORS)
+    is_shoulder = is_top & (beside == bright)
     is_peak = np.ones(num_labels + 1, bool)
-    is_peak[labels[is_top & (beside == bright)]] = False
+    is_peak[labels[is_shoulder]] = False
     is_peak[0] = False  # the label of all other pixels
+
     pixels = np.flatnonzero(is_top)
     tops, first = np.unique(labels[is_top], return_index=True)
     return pixels[first[is_peak[tops]]]
 
 
 def _drop_channel(images: ArrayLike) -> NDArray[Any]:
+    """Removes the axis of a single channel."""
     images = np.asarray(images)
-    return images[..., 0] if images.shape[3:] == (1,) else images
+    if images.shape[3:] == (1,):
+        return images[..., 0]
+    return images
 
 
 def _to_bright(images: ArrayLike, polarity: str) -> FloatArray:
-    """Returns a copy, `[n, H, W]`, with bumps of 1 on a background of 0."""
+    """Copies images as bumps of 1 on a background of 0, `[n, H, W]`."""
     stack = np.asarray(_drop_channel(images), float)
-    gray = stack.mean(axis=-1) if stack.ndim == 4 else stack
+    if stack.ndim == 4:
+        stack = stack.mean(axis=-1)
     sign = 1.0 if polarity == "bright" else -1.0
-    return sign * (gray - BACKGROUNDS[polarity])
+    return sign * (stack - BACKGROUNDS[polarity])
 
 
-@computes("run", Limits(0, 2), "ssim_error_id ssim_error_ood", better="low")
+@computes(
+    "run",
+    Limits(0, 2),
+    "ssim_error_id ssim_error_ood",
+    better="low",
+)
 def measure_ssim(analysis: RunAnalysis) -> Scores:
     """Averages 1 - SSIM, which the published code reports beside the MSE."""
     if analysis.ssim_error is None:
         return {}
-    return {
-        f"ssim_error_{name}": mean_or_none(analysis.ssim_error[rows])
-        for name, rows in analysis.subsets.items()
-    }
+
+    numbers: Scores = {}
+    for name, rows in analysis.subsets.items():
+        error = mean_or_none(analysis.ssim_error[rows])
+        numbers[f"ssim_error_{name}"] = error
+    return numbers
 
 
 @computes(
@@ -264,11 +352,13 @@ def measure_peaks(analysis: RunAnalysis) -> Scores:
     """Counts images with several bumps, and with none (section 3.2)."""
     if not analysis.dataset.has_position:
         return {}
+
     images = analysis.evaluation.images
     counts = count_own_peaks(images, analysis.dataset.polarity)
     numbers: Scores = {}
     for name, rows in analysis.subsets.items():
         peaks = counts[rows]
+        # NaN in place of 0 makes a mean over unknown counts unknown.
         unknown = np.where(np.isfinite(peaks), 0.0, np.nan)
         numbers[f"multiple_peaks_{name}"] = mean_or_none((peaks > 1) + unknown)
         numbers[f"no_peak_{name}"] = mean_or_none((peaks == 0) + unknown)

@@ -49,67 +49,114 @@ class Shape(NamedTuple):
 
 @single_threaded
 def make_shape(gram: Array) -> Shape:
-    """Makes a shape from inner products [n, n]; NaN if no distances differ."""
+    """Prepares a representation for comparisons.
+
+    Args:
+        gram: Inner products of the activations of n points, [n, n].
+
+    Returns:
+        Its parts; NaN for fewer than 4 points, or if no distances differ.
+    """
     from scipy.stats import rankdata
 
-    count, gram = len(gram), np.asarray(gram, np.float64)
+    count = len(gram)
+    gram = np.asarray(gram, np.float64)
     if count < 4 or not np.isfinite(gram).all():
-        return Shape(*np.full((3, count, count), np.nan))
-    # Without bias (Szekely and Rizzo 2014), and as usual.
+        nothing = np.full((count, count), np.nan)
+        return Shape(nothing, nothing, nothing)
+
+    # Without bias (Szekely and Rizzo 2014).
     is_pair = ~np.eye(count, dtype=bool)
     pairs = gram * is_pair
     sums = pairs.sum(axis=0) / (count - 2)
-    debiased = pairs - sums - sums[:, None] + sums.sum() / (count - 1)
+    total = sums.sum() / (count - 1)
+    debiased = pairs - sums - sums[:, None] + total
+
+    # As usual.
     means = gram.mean(axis=0)
     centered = gram - means - means[:, None] + means.mean()
     values, vectors = np.linalg.eigh(centered)
+    roots = vectors * np.sqrt(np.maximum(values, 0.0))
+
     lengths = np.diagonal(centered)
     distances = (lengths[:, None] + lengths - 2 * centered)[is_pair]
     # Rounding must not order equal distances.
-    ranks = rankdata(np.round(distances / (distances.max() or 1.0), 9))
+    unit = np.round(distances / (distances.max() or 1.0), 9)
+    ranks = rankdata(unit)
     table = np.zeros_like(gram)
     table[is_pair] = ranks - ranks.mean()
-    roots = vectors * np.sqrt(np.maximum(values, 0.0))
-    return Shape(*map(_scale, (debiased * is_pair, roots, table)))
+    return Shape(
+        gram=_scale(debiased * is_pair),
+        roots=_scale(roots),
+        ranks=_scale(table),
+    )
 
 
 def compare_shapes(
-    first: Shape, second: Shape, order: Array | slice = slice(None)
+    first: Shape,
+    second: Shape,
+    order: Array | slice = slice(None),
 ) -> dict[str, float]:
-    """Returns the three metrics; the second's points may be reordered."""
+    """Computes the three metrics.
+
+    Args:
+        first: One representation of n points.
+        second: Another one of the same points.
+        order: Reorders the points of the second.
+    """
     product = first.roots.T @ second.roots[order]
     nuclear = np.nan  # LAPACK may refuse NaN
     if np.isfinite(product).all():
         nuclear = np.linalg.svd(product, compute_uv=False).sum()
+    second_gram = second.gram[order][:, order]
+    second_ranks = second.ranks[order][:, order]
     return {
-        "cka": np.vdot(first.gram, second.gram[order][:, order]),
+        "cka": np.vdot(first.gram, second_gram),
         "procrustes": np.sqrt(np.maximum(2 - 2 * nuclear, 0.0)),
-        "rsa": np.vdot(first.ranks, second.ranks[order][:, order]),
+        "rsa": np.vdot(first.ranks, second_ranks),
     }
 
 
 @single_threaded
 def summarize_similarity(first: Shape, second: Shape) -> Scores:
-    """Returns the metrics, `<name>_null`, the mean over permutations, and `_p`.
+    """Computes the metrics and their null.
 
-    The share p of permutations, with the identity, is as similar.
+    Args:
+        first: One representation of n points.
+        second: Another one of the same points.
+
+    Returns:
+        By metric its value; `<name>_null`, the mean over permutations; and
+        `<name>_p`, the share of permutations, with the identity, that are as
+        similar.
     """
-    rng, count = np.random.default_rng(0), len(first.gram)
+    rng = np.random.default_rng(0)
+    count = len(first.gram)
     orders = [rng.permutation(count) for _ in range(NUM_PERMUTATIONS)]
     nulls = [compare_shapes(first, second, order) for order in orders]
     numbers: Scores = {}
     for name, value in compare_shapes(first, second).items():
         null = np.array([values[name] for values in nulls])
-        is_worse = null > value if name == "procrustes" else null < value
-        share = (1 + np.sum(~is_worse)) / (1 + len(null))
-        numbers[name], numbers[f"{name}_null"] = value, float(null.mean())
-        numbers[f"{name}_p"] = None if np.isnan(value) else float(share)
+        if name == "procrustes":
+            is_worse = null > value
+        else:
+            is_worse = null < value
+
+        share = None
+        if not np.isnan(value):
+            share = float((1 + np.sum(~is_worse)) / (1 + len(null)))
+        numbers[name] = value
+        numbers[f"{name}_null"] = float(null.mean())
+        numbers[f"{name}_p"] = share
     return {name: finite_or_none(value) for name, value in numbers.items()}
 
 
 def _scale(values: Array) -> Array:
+    """Scales to norm one; NaN for zeros."""
     norm = np.linalg.norm(values)
-    return values / norm if norm > 0 else np.full_like(values, np.nan)
+    if norm > 0:
+        return values / norm
+    return np.full_like(values, np.nan)
 
 
 @computes("stages", AT_MOST_ONE, "image_cka image_cka_null")
@@ -122,11 +169,13 @@ def measure_similarity(analysis: RunAnalysis) -> Rows:
     image = analysis.shapes.get("image")
     if image is None:
         return {}
-    return {
-        stage: {
+
+    rows: Rows = {}
+    for stage, shape in analysis.shapes.items():
+        numbers = summarize_similarity(shape, image)
+        rows[stage] = {
             f"image_{name}": value
-            for name, value in summarize_similarity(shape, image).items()
+            for name, value in numbers.items()
             if not name.endswith("_p")
         }
-        for stage, shape in analysis.shapes.items()
-    }
+    return rows

@@ -22,11 +22,32 @@ R^2 = 1 - SSE / SST per point, with SST about zero and no intercept. Outputs
 are *bright* (background 0), so R^2 is a squared cosine: 0 for a blank
 prediction, and independent of the scale of the output. *Blank* outputs, which
 are rounding noise, have no score.
+
+Memories that share a factor (figure 1d): this test superposers of few memories
+pass, too. Every OOD output is fitted by least squares with nonnegative weights
+on three sets of ID outputs:
+
+    sharing   all that share x or y
+    rival     as many, the nearest ones that differ by more than `CLEAR` grid
+              steps in every factor, so that no bump of theirs reaches a bump
+              at the point
+    single    those that share x alone or those that share y alone, whichever
+              explains more
+
+Here R^2 is about the mean over the pixels of the output, with no intercept
+among the regressors: a haze earns nothing, but 5 % of gray costs more than all
+of R^2. So there is a *centered* form with a free constant. A network superposes
+if `sharing` explains its outputs and neither `rival` nor `single` does. But
+where the truth is itself a sum of images that share a factor, a perfect network
+has .80.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy
@@ -36,6 +57,11 @@ from tfcomp.datasets.factors import FactorSpace
 from tfcomp.metrics.distances import compute_offsets
 from tfcomp.metrics.features import Scores, mean_or_none, single_threaded
 from tfcomp.metrics.kernels import flatten_outputs
+from tfcomp.metrics.metric import computes
+from tfcomp.statistics.limits import AT_MOST_ONE, SHARE
+
+if TYPE_CHECKING:
+    from tfcomp.metrics.run_analysis import RunAnalysis
 
 PREDICTORS = (
     "superposition",
@@ -54,6 +80,13 @@ MAX_POINTS = 256
 BLANK = 1e-4
 # Relative to the largest eigenvalue of inner products: below is rounding.
 _RANK = 1e-13
+SETS = ("sharing", "rival", "single")
+# In grid steps: the rival's memories differ by more in each factor.
+CLEAR = 3.0
+# Length up to which an output is too faint, relative to the median ID output.
+FAINT = 0.1
+# Share of its energy up to which the contrast of an output is rounding.
+EVEN = 1e-12
 
 
 @dataclass(frozen=True)
@@ -77,53 +110,95 @@ def compute_superposition(
     is_ood: Array,
     space: FactorSpace,
 ) -> list[SuperpositionScores]:
-    """Scores sets of bright images at the OOD points, [n_ood, pixels] each.
+    """Scores sets of images at the OOD points by ID outputs (section 3.3).
 
-    Outputs [n, ...] are bright, factor values [n, F] on the space's grid.
+    Args:
+        factors: Values of the factors, on the grid of the space, [n, F].
+        outputs: Bright outputs at these points, [n, ...].
+        targets: Sets of bright images at the OOD points, [n_ood, pixels] each.
+        is_ood: Which points are held out, [n].
+        space: The factors.
+
+    Returns:
+        Scores of each set.
     """
     index = space.to_index(factors)
+    known_index = index[~is_ood]
+    ood_index = index[is_ood]
     known = flatten_outputs(outputs)[~is_ood]
-    targets = [np.asarray(unseen, np.float64) for unseen in targets]
-    blank = [find_blank(unseen, known) for unseen in targets]
-    shape = len(targets), len(PREDICTORS), int(is_ood.sum())
-    r2, distance = np.full(shape, np.nan), np.full(shape[-1], np.inf)
-    scored = choose_scored(shape[-1], len(space))
-    for i, point in enumerate(index[is_ood]):
-        offsets = compute_offsets(index[~is_ood], point, space)
+    num_ood = len(ood_index)
+    scored = choose_scored(num_ood, len(space))
+    distance = np.full(num_ood, np.inf)
+    targets = [np.asarray(images, np.float64) for images in targets]
+    scores = []
+    for images in targets:
+        r2 = {name: np.full(num_ood, np.nan) for name in PREDICTORS}
+        is_blank = find_blank(images, known)
+        scores.append(SuperpositionScores(r2, is_blank, distance))
+
+    for i, point in enumerate(ood_index):
+        offsets = compute_offsets(known_index, point, space)
         distances = np.linalg.norm(offsets, axis=1).round(6)
         distance[i] = distances.min(initial=np.inf)
         shares = offsets == 0
         if not scored[i] or not shares.any():
             continue
-        sharing = choose_memories(shares, distances)
-        nearest = np.argsort(distances, kind="stable")[: len(sharing)]
-        means = [known[mask].mean(axis=0) for mask in shares.T if mask.any()]
-        shells = [
-            known[distances == distance].mean(axis=0)
-            for distance in np.unique(distances)[: len(space)]
-        ]
-        explain: list[Explain] = [  # in the order of PREDICTORS
-            partial(project, regressors=np.stack(means)),
-            make_span(known[sharing]),
-            partial(project, regressors=np.stack(shells)),
-            make_span(known[nearest]),
-        ]
-        for k, unseen in enumerate(targets):
-            if not blank[k][i]:
-                r2[k, :, i] = [score(unseen[i]) for score in explain]
-    named = [dict(zip(PREDICTORS, scores, strict=True)) for scores in r2]
-    pairs = zip(named, blank, strict=True)
-    return [SuperpositionScores(*pair, distance) for pair in pairs]
+
+        predictors = _make_predictors(known, shares, distances)
+        for images, target_scores in zip(targets, scores, strict=True):
+            if target_scores.is_blank[i]:
+                continue
+            for name, explain in predictors.items():
+                target_scores.r2[name][i] = explain(images[i])
+    return scores
+
+
+def _make_predictors(
+    known: Array,
+    shares: Array,
+    distances: Array,
+) -> dict[str, Explain]:
+    """Makes the functions that explain an output at one OOD point.
+
+    Args:
+        known: ID outputs, [n_id, pixels].
+        shares: Which factors they share with the point, [n_id, F].
+        distances: Their distances from it in grid steps, [n_id].
+
+    Returns:
+        Functions by name of `PREDICTORS`.
+    """
+    sharing = choose_memories(shares, distances)
+    nearest = np.argsort(distances, kind="stable")[: len(sharing)]
+    means = [known[mask].mean(axis=0) for mask in shares.T if mask.any()]
+    shells = []
+    for distance in np.unique(distances)[: shares.shape[1]]:
+        shells.append(known[distances == distance].mean(axis=0))
+    return {
+        "superposition": partial(project, regressors=np.stack(means)),
+        "superposition_span": make_span(known[sharing]),
+        "conjunctive": partial(project, regressors=np.stack(shells)),
+        "conjunctive_span": make_span(known[nearest]),
+    }
 
 
 def make_span(regressors: Array) -> Explain:
-    """Returns R^2 of targets on rows [k, pixels] with nonnegative weights."""
+    """Makes a function that explains targets with nonnegative weights.
+
+    Args:
+        regressors: Outputs that are added up, [k, pixels].
+
+    Returns:
+        A function from a target [pixels] to R^2 in [0, 1]; NaN if not finite.
+    """
     unit = normalize_outputs(regressors)
     if not np.isfinite(unit).all():
         return lambda target: float("nan")
+
     values, vectors = np.linalg.eigh(unit @ unit.T)
-    kept = values > _RANK * values.max(initial=0)  # none of blank ones
-    roots, vectors = np.sqrt(values[kept]), vectors[:, kept]
+    is_kept = values > _RANK * values.max(initial=0)  # none of blank ones
+    roots = np.sqrt(values[is_kept])
+    vectors = vectors[:, is_kept]
     root = (vectors * roots).T  # R^T R is the matrix of inner products
 
     def explain(target: Array) -> float:
@@ -131,21 +206,33 @@ def make_span(regressors: Array) -> Explain:
             return float("nan")
         if not len(root):  # SciPy would abort the process
             return 0.0
-        inside = unit @ normalize_outputs(target[None])[0] @ vectors / roots
-        error = scipy.optimize.nnls(root, inside)[1] ** 2
+
+        unit_target = normalize_outputs(target[None])[0]
+        inside = unit @ unit_target @ vectors / roots
+        _, residual = scipy.optimize.nnls(root, inside)
         # Parts outside of their span are not explained.
-        return float(np.clip(inside @ inside - error, 0, 1))
+        explained = inside @ inside - residual**2
+        return float(np.clip(explained, 0, 1))
 
     return explain
 
 
 def project(target: Array, regressors: Array) -> float:
-    """Returns R^2 of a target [pixels] on rows with weights of either sign."""
-    if not (np.isfinite(target).all() and np.isfinite(regressors).all()):
+    """Explains a target with weights of either sign.
+
+    Args:
+        target: One output, [pixels].
+        regressors: Outputs that are added up, [k, pixels].
+
+    Returns:
+        R^2 in [0, 1]; NaN if not finite.
+    """
+    if not np.isfinite(target).all() or not np.isfinite(regressors).all():
         return float("nan")
+
     unit = normalize_outputs(target[None])[0]
     regressors = normalize_outputs(regressors)
-    weights = np.linalg.lstsq(regressors.T, unit, rcond=1e-9)[0]
+    weights, *_ = np.linalg.lstsq(regressors.T, unit, rcond=1e-9)
     error = np.sum((unit - weights @ regressors) ** 2)
     return float(np.clip(1 - error, 0, 1))
 
@@ -158,48 +245,79 @@ def normalize_outputs(rows: Array) -> Array:
 
 @single_threaded
 def superpose(
-    index: Array, outputs: Array, is_ood: Array
+    index: Array,
+    outputs: Array,
+    is_ood: Array,
 ) -> tuple[Array, Array]:
-    """Returns images of `superposition` [n, pixels] and their R^2 [n].
+    """Predicts every output by `superposition`; an ID output from the others.
 
-    An ID point is predicted from the others; zeros and NaN if none shares.
+    Args:
+        index: Grid indices, [n, F].
+        outputs: Bright outputs, [n, ...].
+        is_ood: Which points are held out, [n].
+
+    Returns:
+        Images [n, pixels], and their R^2 [n]; zeros and NaN if none shares.
     """
-    known = ~np.asarray(is_ood, bool)
+    is_known = ~np.asarray(is_ood, bool)
     flat = flatten_outputs(outputs)
     factors = []  # level of each point, and sums and counts of each level
     for column in np.asarray(index).T:
-        levels, rows = np.unique(column, return_inverse=True)
-        code = np.eye(len(levels))[rows[known]]
-        factors.append((rows, code.T @ flat[known], code.sum(axis=0)))
-    images, r2 = np.zeros_like(flat), np.full(len(flat), np.nan)
+        levels, places = np.unique(column, return_inverse=True)
+        code = np.eye(len(levels))[places[is_known]]
+        sums = code.T @ flat[is_known]
+        factors.append((places, sums, code.sum(axis=0)))
+
+    images = np.zeros_like(flat)
+    r2 = np.full(len(flat), np.nan)
     for i, target in enumerate(flat):
-        means = [
-            (sums[rows[i]] - known[i] * target) / number
-            for rows, sums, counts in factors
-            if (number := counts[rows[i]] - known[i]) > 0
-        ]
+        means = []
+        for places, sums, counts in factors:
+            level = places[i]
+            others = counts[level] - is_known[i]
+            if others > 0:
+                means.append((sums[level] - is_known[i] * target) / others)
         if not means or not np.isfinite([target, *means]).all():
             continue
+
         regressors = normalize_outputs(np.stack(means))
         # The normal equations of few unit vectors: one product of each two.
         inverse = np.linalg.pinv(regressors @ regressors.T, rcond=1e-9)
         images[i] = (inverse @ (regressors @ target)) @ regressors
-        if length := target @ target:
-            r2[i] = 1 - np.sum((target - images[i]) ** 2) / length
+        squared_length = target @ target
+        if squared_length:
+            error = np.sum((target - images[i]) ** 2)
+            r2[i] = 1 - error / squared_length
     return images, np.clip(r2, 0, 1)
 
 
 def choose_scored(count: int, num_factors: int) -> Array:
-    """Returns which OOD points are scored: all, or some of many factors."""
-    chosen = np.ones(count, bool)
+    """Chooses the OOD points that are scored: all, or some of many factors.
+
+    Args:
+        count: Number of OOD points.
+        num_factors: Number of factors.
+
+    Returns:
+        A mask, [count].
+    """
+    is_scored = np.ones(count, bool)
     if num_factors > 2 and count > MAX_POINTS:
         order = np.random.default_rng(0).permutation(count)
-        chosen[order[MAX_POINTS:]] = False
-    return chosen
+        is_scored[order[MAX_POINTS:]] = False
+    return is_scored
 
 
 def choose_memories(shares: Array, distances: Array) -> Array:
-    """Returns rows of the nearest `MAX_MEMORIES` that share most factors."""
+    """Chooses the nearest `MAX_MEMORIES` that share most factors.
+
+    Args:
+        shares: Which factors ID points share with a point, [n_id, F].
+        distances: Their distances from it, [n_id].
+
+    Returns:
+        Rows, in order.
+    """
     counts = shares.sum(axis=1)
     rows = np.flatnonzero(counts)
     order = np.lexsort((distances[rows], -counts[rows]))
@@ -208,31 +326,246 @@ def choose_memories(shares: Array, distances: Array) -> Array:
 
 @single_threaded
 def score_combinations(
-    outputs: Array, regressors: Array, known: Array
+    outputs: Array,
+    regressors: Array,
+    known: Array,
 ) -> Array:
-    """Returns R^2 of OOD outputs on their own images, [n_ood, k, pixels]."""
-    outputs, known = flatten_outputs(outputs), flatten_outputs(known)
+    """Explains OOD outputs by images of their own, [n_ood].
+
+    Args:
+        outputs: Bright OOD outputs, [n_ood, ...].
+        regressors: Images for each of them, [n_ood, k, pixels].
+        known: Bright ID outputs, [n_id, ...].
+
+    Returns:
+        R^2; NaN for a blank output.
+    """
+    outputs = flatten_outputs(outputs)
+    known = flatten_outputs(known)
     r2 = np.full(len(outputs), np.nan)
-    for i in np.flatnonzero(~find_blank(outputs, known)):
-        r2[i] = project(outputs[i], np.asarray(regressors[i], np.float64))
+    is_blank = find_blank(outputs, known)
+    for i in np.flatnonzero(~is_blank):
+        images = np.asarray(regressors[i], np.float64)
+        r2[i] = project(outputs[i], images)
     return r2
 
 
 def summarize_superposition(
     scores: SuperpositionScores, min_distance: float
 ) -> Scores:
-    """Averages over OOD points at least that far from ID (see `FAR`)."""
-    chosen = scores.distance >= min_distance
-    summary = {"blank_fraction": mean_or_none(scores.is_blank[chosen])}
+    """Averages over OOD points at least that far from ID (see `FAR`).
+
+    Args:
+        scores: By `compute_superposition`.
+        min_distance: In grid steps.
+    """
+    is_far = scores.distance >= min_distance
+    summary = {"blank_fraction": mean_or_none(scores.is_blank[is_far])}
     for name in PREDICTORS:
-        r2 = scores.r2[name][chosen]
+        r2 = scores.r2[name][is_far]
         summary[f"{name}_r2"] = mean_or_none(r2[np.isfinite(r2)])
     return summary
 
 
-def find_blank(unseen: Array, known: Array, share: float = BLANK) -> Array:
-    """Returns which outputs [n_ood, pixels] are blank, beside known ones."""
+def find_blank(
+    unseen: Array,
+    known: Array,
+    share: float = BLANK,
+) -> Array:
+    """Marks outputs that are blank, or faint, beside known ones.
+
+    Args:
+        unseen: Outputs, [n_ood, pixels].
+        known: ID outputs, [n_id, pixels].
+        share: Length up to which an output counts, over the median ID length.
+
+    Returns:
+        A mask, [n_ood].
+    """
     energies = (known**2).sum(axis=1)
     energies = energies[np.isfinite(energies)]
-    median = float(np.median(energies)) if energies.size else 0.0
+    median = 0.0
+    if energies.size:
+        median = float(np.median(energies))
     return (unseen**2).sum(axis=1) <= share**2 * median
+
+
+@single_threaded
+def compute_sharing(
+    factors: Array,
+    outputs: Array,
+    is_ood: Array,
+    space: FactorSpace,
+    centered: bool = False,
+) -> dict[str, Array]:
+    """Explains OOD outputs by ID outputs that share a factor (figure 1d).
+
+    Args:
+        factors: Values of the factors, on the grid of the space, [n, F].
+        outputs: Bright outputs at these points, [n, ...].
+        is_ood: Which points are held out, [n].
+        space: The factors.
+        centered: True for a free constant.
+
+    Returns:
+        R^2 on each of `SETS`, at most 1, [n_ood]. NaN for outputs that are
+        faint, even, not finite or not chosen, and if no ID point shares.
+    """
+    is_ood = np.asarray(is_ood, bool)
+    flat = flatten_outputs(outputs)
+    index = space.to_index(factors)
+    known_index = index[~is_ood]
+    known = flat[~is_ood]
+    unseen = flat[is_ood]
+    scored = choose_scored(len(unseen), len(space))
+    scored &= ~find_blank(unseen, known, FAINT)
+
+    r2 = {name: np.full(len(unseen), np.nan) for name in SETS}
+    for i in np.flatnonzero(scored):
+        offsets = compute_offsets(known_index, index[is_ood][i], space)
+        if not (offsets == 0).any():
+            continue
+        for name, groups in _choose_sets(offsets, space).items():
+            scores = []
+            for rows in groups:
+                scores.append(_explain(unseen[i], known[rows], centered))
+            if scores:
+                r2[name][i] = max(scores)
+    return r2
+
+
+def _choose_sets(offsets: Array, space: FactorSpace) -> dict[str, list[Array]]:
+    """Chooses the memories of each of `SETS` for one OOD point.
+
+    Args:
+        offsets: Grid steps from the point to the ID points, [n_id, F].
+        space: The factors.
+
+    Returns:
+        Alternatives, of which the best counts: rows of ID points each.
+    """
+    shares = offsets == 0
+    distances = np.linalg.norm(offsets, axis=1).round(6)
+    sharing = choose_memories(shares, distances)
+    single = []
+    for mask in shares.T:
+        if mask.any():
+            single.append(choose_memories(mask[:, None], distances))
+
+    least = [0.0 if factor.categorical else CLEAR for factor in space]
+    clear = np.flatnonzero((offsets > least).all(axis=1))
+    order = np.argsort(distances[clear], kind="stable")
+    rival = clear[order[: len(sharing)]]
+    rivals = []
+    if len(rival) == len(sharing):  # a small grid has fewer
+        rivals.append(rival)
+    return {"sharing": [sharing], "rival": rivals, "single": single}
+
+
+def find_faint(outputs: Array, is_ood: Array) -> Array:
+    """Marks the OOD outputs that are too faint to be scored.
+
+    Args:
+        outputs: Bright outputs, [n, ...].
+        is_ood: Which points are held out, [n].
+
+    Returns:
+        A mask, [n_ood].
+    """
+    flat = flatten_outputs(outputs)
+    is_ood = np.asarray(is_ood, bool)
+    return find_blank(flat[is_ood], flat[~is_ood], FAINT)
+
+
+def summarize_sharing(
+    r2: dict[str, Array],
+    distance: Array,
+    is_faint: Array | None = None,
+) -> Scores:
+    """Averages near ID and far from it, as `<set>_far_r2`.
+
+    Args:
+        r2: By `compute_sharing`.
+        distance: Grid steps from every OOD point to ID, [n_ood]; far begins
+            at `FAR`.
+        is_faint: By `find_faint`, for shares of faint outputs.
+    """
+    is_far = distance >= FAR
+    places = {"far": is_far, "near": ~is_far}
+    numbers = {}
+    for place, rows in places.items():
+        for name, scores in r2.items():
+            values = scores[rows & np.isfinite(scores)]
+            numbers[f"{name}_{place}_r2"] = mean_or_none(values)
+        if is_faint is not None:
+            share = mean_or_none(is_faint[rows])
+            numbers[f"faint_{place}_share"] = share
+    return numbers
+
+
+def _explain(
+    target: Array,
+    memories: Array,
+    centered: bool,
+) -> float:
+    """Computes R^2 about the target's mean, with nonnegative weights.
+
+    Args:
+        target: One output, [pixels].
+        memories: Outputs that are added up, [k, pixels].
+        centered: True for a free constant.
+    """
+    shifted = target - target.mean()
+    energy = np.sum(target**2)
+    variation = np.sum(shifted**2)
+    if not np.isfinite(energy) or variation <= EVEN * energy:
+        return float("nan")
+
+    if not centered:
+        explained = make_span(memories)(target)
+        return float(1 - (1 - explained) * energy / variation)
+
+    contrast = memories - memories.mean(axis=1, keepdims=True)
+    variations = (contrast**2).sum(axis=1)
+    energies = (memories**2).sum(axis=1)
+    contrast[variations <= EVEN * energies] = 0.0  # even memories
+    return make_span(contrast)(shifted)
+
+
+@computes(
+    "run",
+    AT_MOST_ONE,
+    "sharing_far_r2 rival_far_r2 single_far_r2 "
+    "sharing_near_r2 rival_near_r2 single_near_r2 "
+    "sharing_far_r2_centered rival_far_r2_centered single_far_r2_centered "
+    "sharing_near_r2_centered rival_near_r2_centered single_near_r2_centered "
+    "sharing_truth_r2",
+)
+@computes(
+    "run",
+    SHARE,
+    "faint_far_share faint_near_share",
+    better="low",
+)
+def measure_sharing(analysis: RunAnalysis) -> Scores:
+    """Explains OOD outputs by memories that share a factor (figure 1d)."""
+    if not analysis.has_hole:
+        return {}
+
+    is_ood = analysis.splits.is_ood
+    outputs = analysis.bright_outputs
+    distance = analysis.superposition.distance
+    compute = partial(
+        compute_sharing,
+        factors=analysis.splits.grid,
+        outputs=outputs,
+        is_ood=is_ood,
+        space=analysis.dataset.space,
+    )
+    faint = find_faint(outputs, is_ood)
+    scores = summarize_sharing(compute(), distance, faint)
+    centered = summarize_sharing(compute(centered=True), distance)
+    for name, value in centered.items():
+        scores[f"{name}_centered"] = value
+    scores["sharing_truth_r2"] = analysis.truth_sharing
+    return scores

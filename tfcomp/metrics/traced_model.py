@@ -13,7 +13,8 @@ import numpy as np
 import tensorflow as tf
 
 from tfcomp.datasets.factors import FactorSpace
-from tfcomp.metrics import derivatives, jacobians
+from tfcomp.metrics import jacobians
+from tfcomp.metrics.interaction import Interactions, make_interaction_fn
 from tfcomp.models.stages import (
     StageFn,
     choose_batch_size,
@@ -39,21 +40,22 @@ class TracedModel:
     def __init__(self, model: keras.Model, space: FactorSpace) -> None:
         self.model = model
         self.space = space
-        self.stage_sizes = {
-            name: int(np.prod(model.get_layer(name).output.shape[1:]))
-            for name in list_stages(model)
-        }
+        self.stage_sizes = {}
+        for stage in list_stages(model):
+            shape = model.get_layer(stage).output.shape[1:]
+            self.stage_sizes[stage] = int(np.prod(shape))
         self.predict_fn = _trace(lambda factors: {"image": model(factors)})
 
         # The memory that other software takes is unknown.
-        is_outside = any(hasattr(x, "jacobian_fn") for x in model.layers)
-        self._call_units = sys.maxsize if is_outside else self._num_units
+        self._call_units = self._num_units
+        if jacobians.find_outside_jacobians(model) is not None:
+            self._call_units = sys.maxsize
         self._make_reader = functools.cache(
             lambda names: _trace(make_stage_model(model, names))
         )
 
         stages = make_stage_model(model)
-        exact, differences = derivatives.list_jacobians(model, space)
+        exact, differences = jacobians.list_jacobians(model, space)
         self._measure_exactly = _trace(
             lambda f: jacobians.compute_stage_metrics(stages, f, exact)
         )
@@ -70,7 +72,7 @@ class TracedModel:
         return space == self.space and model.to_json() == self.model.to_json()
 
     def predict(self, points: np.ndarray) -> np.ndarray:
-        """Returns the images at points [n, F]: [n, H, W, C]."""
+        """Computes the images [n, H, W, C] at points [n, F]."""
         return self._evaluate(self.predict_fn, points)["image"]
 
     def read_stages(
@@ -97,26 +99,20 @@ class TracedModel:
         return groups
 
     def measure_exactly(self, points: np.ndarray) -> dict[str, np.ndarray]:
-        """Returns metric tensors [n, F, F] of all stages, by derivatives."""
+        """Computes metric tensors [n, F, F] of all stages, by derivatives."""
         return self._evaluate(self._measure_exactly, points)
 
     def measure_steps(self, points: np.ndarray) -> dict[str, np.ndarray]:
-        """Returns metric tensors [n, F, F] of all stages, by differences."""
+        """Computes metric tensors [n, F, F] of all stages, by differences."""
         return self._evaluate(self._measure_steps, points)
 
-    def measure_interactions(
-        self, points: np.ndarray
-    ) -> derivatives.Interactions:
-        """Returns the interactions of factors by stage, at points [n, F]."""
+    def measure_interactions(self, points: np.ndarray) -> Interactions:
+        """Measures the interactions of factors by stage, at points [n, F]."""
         return self._interaction_fn(points)
 
     @functools.cached_property
-    def _interaction_fn(
-        self,
-    ) -> Callable[[np.ndarray], derivatives.Interactions]:
-        return derivatives.make_interaction_fn(
-            self.model, self.space, self._num_units
-        )
+    def _interaction_fn(self) -> Callable[[np.ndarray], Interactions]:
+        return make_interaction_fn(self.model, self.space, self._num_units)
 
     def _evaluate(
         self, fn: StageFn, points: np.ndarray

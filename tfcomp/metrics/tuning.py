@@ -90,37 +90,54 @@ class Tuning:
 
 
 def compute_tuning(activations: Array, shape: Sequence[int]) -> Tuning:
-    """Decomposes the variance of every unit over a grid of a shape.
+    """Decomposes the variance of every unit over a grid (section 4.2).
 
-    Activations are [prod(shape), ...] of one stage, last factor fastest.
+    Args:
+        activations: One stage over the grid, last factor fastest,
+            [prod(shape), ...].
+        shape: Numbers of values of the factors.
     """
-    sizes = tuple(shape)
     flat = np.reshape(activations, (len(activations), -1))
-    parts = [_decompose(p, sizes) for p in iterate_units(flat, _BLOCK_UNITS)]
-    variance, effects = map(np.concatenate, zip(*parts, strict=True))
+    parts = []
+    for block in iterate_units(flat, _BLOCK_UNITS):
+        parts.append(_decompose(block, tuple(shape)))
+    variance = np.concatenate([part for part, _ in parts])
+    effects = np.concatenate([part for _, part in parts])
+
     is_finite = np.isfinite(variance)
     largest = variance[is_finite].max(initial=0.0)
     is_dead = is_finite & (variance <= DEAD_VARIANCE * largest)
-    is_known = is_finite & ~is_dead
+    is_alive = is_finite & ~is_dead
     shares = np.full_like(effects, np.nan)
-    shares[is_known] = effects[is_known] / variance[is_known, None]
-    *_, pairs, products = shares.T
-    return Tuning(variance, shares[:, :-2], pairs, products, is_dead)
+    shares[is_alive] = effects[is_alive] / variance[is_alive, None]
+    return Tuning(
+        variance=variance,
+        factor_shares=shares[:, :-2],
+        pair_share=shares[:, -2],
+        product_share=shares[:, -1],
+        is_dead=is_dead,
+    )
 
 
 def summarize_tuning(tuning: Tuning) -> Scores:
-    """Returns the numbers of one stage, None if no unit is alive or finite.
+    """Averages over the units of one stage.
 
     Means and medians of shares count every live unit the same, weighted ones by
     its variance. `product_share` and `sum_share` are weighted shares of types.
+
+    Returns:
+        Numbers by name; None if no unit is alive or finite.
     """
-    alive = ~tuning.is_dead
-    sums, pairs = tuning.additive_share[alive], tuning.pair_share[alive]
-    products, weights = tuning.product_share[alive], tuning.variance[alive]
+    is_alive = ~tuning.is_dead
+    sums = tuning.additive_share[is_alive]
+    pairs = tuning.pair_share[is_alive]
+    products = tuning.product_share[is_alive]
+    weights = tuning.variance[is_alive]
     if not sums.size or not np.isfinite(sums).all():
         # As of one unit of which nothing is known.
         sums = pairs = products = np.full(1, np.nan)
         weights = np.ones(1)
+
     scores = {
         "additive_share_mean": np.mean(sums),
         "additive_share_median": np.median(sums),
@@ -128,28 +145,62 @@ def summarize_tuning(tuning: Tuning) -> Scores:
         "pair_share_mean": np.mean(pairs),
         "pair_share_weighted": np.average(pairs, weights=weights),
         "dead_unit_fraction": np.mean(tuning.is_dead),
-    } | NO_TYPES
-    counts = np.fmax(sums, products) >= TYPE_FLOOR
-    if counts.any() and not np.isnan(products).any():
-        gain, weights = (products - sums)[counts], weights[counts]
-        product = np.average(gain > TYPE_MARGIN, weights=weights)
-        sum_ = np.average(gain < -TYPE_MARGIN, weights=weights)
-        numbers = product, sum_, product - sum_
-        scores |= dict(zip(NO_TYPES, numbers, strict=True))
+    }
+    scores |= _count_types(sums, products, weights)
     return {name: finite_or_none(score) for name, score in scores.items()}
 
 
+def _count_types(
+    sums: Array,
+    products: Array,
+    weights: Array,
+) -> Scores:
+    """Computes the shares of units that are products, and sums.
+
+    Args:
+        sums: Share of the variance that the best sum explains, [units].
+        products: Share that the best product explains, [units].
+        weights: Of the units.
+    """
+    counts = np.fmax(sums, products) >= TYPE_FLOOR
+    if not counts.any() or np.isnan(products).any():
+        return NO_TYPES
+    gain = (products - sums)[counts]
+    weights = weights[counts]
+    product = np.average(gain > TYPE_MARGIN, weights=weights)
+    sum_ = np.average(gain < -TYPE_MARGIN, weights=weights)
+    return {
+        "product_share": product,
+        "sum_share": sum_,
+        "product_less_sum": product - sum_,
+    }
+
+
 @features.single_threaded
-def select_units(activations: Array, variance: Array, count: int) -> Array:
-    """Chooses `count` units [n, ...] that vary most and differ most."""
+def select_units(
+    activations: Array,
+    variance: Array,
+    count: int,
+) -> Array:
+    """Chooses the units that vary most and differ most.
+
+    Args:
+        activations: One stage, [n, ...].
+        variance: Variance of every unit, [units].
+        count: How many at most.
+
+    Returns:
+        Numbers of units.
+    """
     flat = np.reshape(activations, (len(activations), -1))
     left = np.where(np.isfinite(variance), variance, 0.0)
     floor = DEAD_VARIANCE * left.max(initial=0.0)
-    chosen: list[int] = []
+    units: list[int] = []
     basis = np.empty((0, len(flat)))  # orthonormal, [k, n]
-    while len(chosen) < count and left.max(initial=0.0) > floor:
-        chosen.append(int(np.argmax(left)))
-        direction = flat[:, chosen[-1]].astype(np.float64)
+    while len(units) < count and left.max(initial=0.0) > floor:
+        unit = int(np.argmax(left))
+        units.append(unit)
+        direction = flat[:, unit].astype(np.float64)
         direction = direction - direction.mean()
         # Twice, since one pass of Gram-Schmidt leaves rounding of the first.
         for _ in range(2):
@@ -157,53 +208,81 @@ def select_units(activations: Array, variance: Array, count: int) -> Array:
         # Of a constant unit, the variance may be rounding alone.
         direction = direction / (np.linalg.norm(direction) or 1.0)
         basis = np.vstack([basis, direction])
+
         with np.errstate(invalid="ignore", over="ignore"):
             parts = [direction @ np.float64(p) for p in iterate_units(flat)]
-        left -= np.nan_to_num(np.concatenate(parts)) ** 2 / len(flat)
-        left[chosen] = 0.0
-    return np.array(chosen, int)
+        explained = np.nan_to_num(np.concatenate(parts)) ** 2 / len(flat)
+        left -= explained
+        left[units] = 0.0
+    return np.array(units, int)
 
 
+@np.errstate(invalid="ignore", over="ignore")
 def _decompose(block: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
-    """Returns variances of units [n, block], and of effects [block, F + 2]."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        block = block.astype(np.float64)
-        products = np.full(block.shape[1], np.nan)
-        if len(shape) == 2:
-            products = _fit_products(block.reshape(*shape, -1))
-        # A row is taken off first, so that a constant unit is exactly zero.
-        block -= block[0].copy()
-        block -= block.mean(axis=0)
-        variance = np.einsum("nu,nu->u", block, block) / len(block)
-        grid = block.reshape(*shape, block.shape[1])
-        axes = range(len(shape))
-        effects = [_average_others(grid, [axis]) for axis in axes]
-        parts = [(effect**2).mean(axis=tuple(axes)) for effect in effects]
-        pairs = np.zeros_like(variance)
-        for i, j in itertools.combinations(axes, 2):
-            both = _average_others(grid, [i, j]) - effects[i] - effects[j]
-            pairs += (both**2).mean(axis=tuple(axes))
+    """Decomposes the variance of some units.
+
+    Args:
+        block: Activations over the grid, [n, units].
+        shape: Numbers of values of the factors.
+
+    Returns:
+        Variances [units], and parts of them [units, F + 2]: effects of the
+        factors, of pairs, and the best product.
+    """
+    block = block.astype(np.float64)
+    products = np.full(block.shape[1], np.nan)
+    if len(shape) == 2:
+        products = _fit_products(block.reshape(*shape, -1))
+
+    # A row is taken off first, so that a constant unit is exactly zero.
+    block -= block[0].copy()
+    block -= block.mean(axis=0)
+    variance = np.einsum("nu,nu->u", block, block) / len(block)
+
+    grid = block.reshape(*shape, block.shape[1])
+    axes = tuple(range(len(shape)))
+    effects = [_average_others(grid, [axis]) for axis in axes]
+    parts = [(effect**2).mean(axis=axes) for effect in effects]
+    pairs = np.zeros_like(variance)
+    for i, j in itertools.combinations(axes, 2):
+        both = _average_others(grid, [i, j]) - effects[i] - effects[j]
+        pairs += (both**2).mean(axis=axes)
     return variance, np.stack([*parts, pairs, products], axis=1)
 
 
 def _fit_products(maps: Array) -> Array:
-    """Returns the variance of maps [x, y, units] of the best product."""
-    low, high, mean = (f(maps, axis=(0, 1)) for f in (np.min, np.max, np.mean))
-    rest = np.where(mean <= (low + high) / 2, low, high)
+    """Computes the variance [units] that the best product explains.
+
+    Args:
+        maps: Activations over two factors, [x, y, units].
+    """
+    low = np.min(maps, axis=(0, 1))
+    high = np.max(maps, axis=(0, 1))
+    mean = np.mean(maps, axis=(0, 1))
+    nearer_end = np.where(mean <= (low + high) / 2, low, high)
     total = np.mean((maps - mean) ** 2, axis=(0, 1))
-    explained = [
-        total - np.mean(shifted**2, axis=(0, 1)) + _find_first(shifted)
-        for shifted in (maps - mean, maps - rest)
-    ]
+
+    explained = []
+    for rest in (mean, nearer_end):
+        shifted = maps - rest
+        squares = np.mean(shifted**2, axis=(0, 1))
+        explained.append(total - squares + _find_first(shifted))
     return np.clip(np.max(explained, axis=0), 0.0, total)
 
 
 def _find_first(maps: Array) -> Array:
-    """Returns mean squares of the first singular component, [units]."""
-    rows = np.argmax((maps**2).sum(axis=1), axis=0)  # the longest, [units]
-    right = maps[rows, :, np.arange(maps.shape[2])].T  # [y, units]
+    """Computes mean squares [units] of the first singular component.
+
+    Args:
+        maps: Activations over two factors, [x, y, units].
+    """
+    lengths = (maps**2).sum(axis=1)  # [x, units]
+    longest = np.argmax(lengths, axis=0)
+    units = np.arange(maps.shape[2])
+    right = maps[longest, :, units].T  # [y, units]
     for _ in range(_ITERATIONS):
-        right = right / np.maximum(np.linalg.norm(right, axis=0), 1e-300)
+        norm = np.linalg.norm(right, axis=0)
+        right = right / np.maximum(norm, 1e-300)
         left = np.einsum("xyu,yu->xu", maps, right)
         right = np.einsum("xyu,xu->yu", maps, left)
     # |M^T M v| for a unit v is the square of the singular value.
@@ -211,6 +290,7 @@ def _find_first(maps: Array) -> Array:
 
 
 def _average_others(maps: Array, kept: list[int]) -> Array:
+    """Averages maps [..., units] over all factors but the kept ones."""
     others = tuple(a for a in range(maps.ndim - 1) if a not in kept)
     return maps.mean(axis=others, keepdims=True)
 
@@ -233,20 +313,23 @@ def measure_tuning(analysis: RunAnalysis) -> Rows:
     num_factors = len(analysis.dataset.space)
     if num_factors < 2 or not analysis.splits.is_complete:
         return {}  # of one factor everything is additive
+
     rows: Rows = {}
     for stage, tuning in analysis.tuning.items():
-        found = summarize_tuning(tuning)
-        share = found["additive_share_weighted"]
-        row = rows[stage] = {
-            "additive_share": found["additive_share_mean"],
+        summary = summarize_tuning(tuning)
+        share = summary["additive_share_weighted"]
+        row: Scores = {
+            "additive_share": summary["additive_share_mean"],
             "additive_share_weighted": share,
             "interaction_share": None if share is None else 1 - share,
         }
         if num_factors == 2:
-            row |= {name: found[name] for name in NO_TYPES}
+            for name in NO_TYPES:
+                row[name] = summary[name]
         else:
-            row["pair_share"] = found["pair_share_mean"]
-            row["pair_share_weighted"] = found["pair_share_weighted"]
+            row["pair_share"] = summary["pair_share_mean"]
+            row["pair_share_weighted"] = summary["pair_share_weighted"]
+        rows[stage] = row
     return rows
 
 

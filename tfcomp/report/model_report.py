@@ -16,8 +16,8 @@ from tfcomp.datasets import solvable, views
 from tfcomp.figures import pictures
 from tfcomp.figures.exhibits import Plot, figure_to_png
 from tfcomp.figures.layout import Width, fit_width
-from tfcomp.metrics import derivatives, run_metrics
-from tfcomp.metrics.jacobians import compute_stage_metrics
+from tfcomp.metrics import run_metrics
+from tfcomp.metrics.jacobians import choose_jacobian, compute_stage_metrics
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models import loading
 from tfcomp.models.stages import evaluate_in_batches, make_stage_model
@@ -159,7 +159,7 @@ class ModelReport:
         part = make_stage_model(self.model, [self._check_stage(stage)])
         if factors is None and not by_name:
             return self.analysis.metrics[stage]
-        jacobian = derivatives.choose_jacobian(self.model, self.dataset)
+        jacobian = choose_jacobian(self.model, self.dataset)
         return evaluate_in_batches(
             lambda f: compute_stage_metrics(part, f, jacobian),
             self._read_points(factors, by_name),

@@ -10,7 +10,7 @@ from tfcomp.figures import pictures
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_manifolds
 from tfcomp.figures.map_plots import draw_gram_matrices
-from tfcomp.metrics.derivatives import describe_nondifferentiable
+from tfcomp.metrics.jacobians import describe_nondifferentiable
 from tfcomp.metrics.metric import Chart, Metric
 from tfcomp.metrics.registry import list_charts
 from tfcomp.metrics.run_analysis import FEW_POINTS, RunAnalysis

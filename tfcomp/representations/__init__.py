@@ -1,1 +1,1 @@
-"""Evaluates one trained model: scores, stages, metrics of the claims."""
+"""Representations from elsewhere: their structure, codes, and readers."""

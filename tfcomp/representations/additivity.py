@@ -5,7 +5,9 @@ codes of all factors gives parts a_i(f_i) and the share that they explain:
 
     y = mean + sum_i a_i(f_i) + rest        R^2 = 1 - |rest|^2 / |y - mean|^2
 
-Everything follows from second `moments` of one-hot codes and embeddings.
+Everything follows from second moments of one-hot codes and embeddings, X^T X,
+X^T Y and Y^T Y. They are collected in blocks of rows, for three sets of rows:
+ID rows that probes are fitted to, ID rows that test them, and OOD rows.
 
     additive_r2            the share above, fitted to all rows
     additive_r2_whitened   its mean over principal components, each weighted
@@ -20,9 +22,12 @@ Everything follows from second `moments` of one-hot codes and embeddings.
 The same numbers with permuted classes are the chance level.
 """
 
+from __future__ import annotations
+
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import ndarray as Array
@@ -30,8 +35,13 @@ from scipy import linalg, sparse
 
 from tfcomp.metrics import features
 from tfcomp.metrics.features import Scores, finite_or_none
-from tfcomp.representations.moments import ID, ID_TEST, OOD, Layer, Moments
 
+# The sets of rows.
+ID = 0
+ID_TEST = 1
+OOD = 2
+SETS = (ID, ID_TEST, OOD)
+BLOCK_BYTES = 2**27
 MAX_UNITS = 4096
 TEST_SHARE = 5  # every fifth ID row tests the probes
 # Eigenvalues below, relative to the largest, are rounding.
@@ -39,6 +49,112 @@ FLOOR = 1e-10
 SHRINKAGE = 1e-3  # of a covariance toward a multiple of the identity
 # Share of a part's variance in the directions that angles compare.
 KEPT = 0.99
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Second moments of one-hot codes [K] and embeddings [d] of some rows."""
+
+    count: int
+    design: Array  # [K, K]
+    cross: Array  # [K, d]
+    squares: Array  # [d, d]
+
+    def __add__(self, other: Moments) -> Moments:
+        return Moments(
+            count=self.count + other.count,
+            design=self.design + other.design,
+            cross=self.cross + other.cross,
+            squares=self.squares + other.squares,
+        )
+
+    @property
+    def counts(self) -> Array:
+        """Rows of each class, [K]."""
+        return np.diagonal(self.design)
+
+    @property
+    def mean(self) -> Array:
+        """The mean embedding, [d]."""
+        return self.cross.sum(axis=0) / max(self.counts.sum(), 1)
+
+    def about(self, mean: Array) -> Moments:
+        """Takes a mean [d] off the embeddings."""
+        product = np.outer(self.count * self.mean, mean)
+        squares = self.squares - product - product.T
+        squares += self.count * np.outer(mean, mean)
+        cross = self.cross - self.counts[:, None] * mean
+        return replace(self, cross=cross, squares=squares)
+
+    def fit(self) -> Array:
+        """Computes least squares weights [K, d] of the codes."""
+        inverse = np.linalg.pinv(self.design, hermitian=True)
+        return inverse @ self.cross
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Embeddings [n, d] with grid indices [n, F] and sets [n] of their rows."""
+
+    values: Array
+    index: Array
+    sizes: Sequence[int]
+    sets: Array
+
+    @property
+    def slices(self) -> list[slice]:
+        """Columns of the code of each factor."""
+        ends = np.cumsum([0, *self.sizes]).tolist()
+        return [slice(start, end) for start, end in itertools.pairwise(ends)]
+
+    def iterate(self, number: int) -> Iterator[tuple[Array, Any, Array]]:
+        """Goes through the rows of a set, in blocks.
+
+        Args:
+            number: One of `SETS`.
+
+        Yields:
+            Grid indices [b, F], one-hot codes [b, K] (sparse) and embeddings
+            [b, d], float64.
+        """
+        rows = np.flatnonzero(self.sets == number)
+        row_bytes = 8 * self.values.shape[1]
+        size = max(1, BLOCK_BYTES // row_bytes)
+        offsets = [part.start for part in self.slices]
+        for start in range(0, len(rows), size):
+            block = rows[start : start + size]
+            index = self.index[block]
+            ones = np.ones(index.size)
+            columns = (index + offsets).ravel()
+            ends = np.arange(0, index.size + 1, index.shape[1])
+            shape = (len(block), sum(self.sizes))
+            codes = sparse.csr_array((ones, columns, ends), shape)
+            yield index, codes, self.values[block].astype(np.float64)
+
+    def collect(self, others: Sequence[Moments] = ()) -> list[Moments]:
+        """Collects the moments of all sets.
+
+        Args:
+            others: Moments with the same embeddings, whose products of
+                embeddings are used again.
+        """
+        width = sum(self.sizes)
+        units = self.values.shape[1]
+        moments = []
+        for number in SETS:
+            design = np.zeros((width, width))
+            cross = np.zeros((width, units))
+            squares = np.zeros((units, units))
+            for _, codes, values in self.iterate(number):
+                design += (codes.T @ codes).toarray()
+                cross += codes.T @ values
+                if not others:
+                    squares += values.T @ values
+            if others:
+                squares = others[number].squares
+            count = int(np.sum(self.sets == number))
+            moments.append(Moments(count, design, cross, squares))
+        return moments
 
 
 @dataclass(frozen=True)
@@ -51,10 +167,28 @@ class Additivity:
 
 
 def measure_additivity(
-    values: Array, index: Array, sizes: Sequence[int], is_ood: Array
+    values: Array,
+    index: Array,
+    sizes: Sequence[int],
+    is_ood: Array,
 ) -> tuple[Additivity, Additivity]:
-    """Returns numbers of embeddings [n, d], and numbers of permuted classes."""
-    layer = Layer(_reduce_units(values), index, sizes, split_rows(is_ood))
+    """Measures how far embeddings are sums of parts, one for each factor.
+
+    Args:
+        values: Embeddings, [n, d].
+        index: Grid indices of their combinations, [n, F].
+        sizes: Numbers of values of the factors.
+        is_ood: Which combinations are held out, [n].
+
+    Returns:
+        The numbers, and the same with permuted classes.
+    """
+    layer = Layer(
+        values=_reduce_units(values),
+        index=index,
+        sizes=sizes,
+        sets=split_rows(is_ood),
+    )
     moments = layer.collect()
     order = np.random.default_rng(0).permutation(len(index))
     permuted = replace(layer, index=index[order])
@@ -70,39 +204,58 @@ def split_rows(is_ood: Array) -> Array:
 
 
 def _reduce_units(values: Array) -> Array:
-    """Returns `MAX_UNITS` units at most: rotated, or added in random groups."""
+    """Reduces embeddings [n, d] to `MAX_UNITS` units at most.
+
+    Few rows are rotated, exactly; many units are added in random groups.
+    """
     # Less the first row: moments of a common offset would be rounding.
     count, units = values.shape
     if count <= min(units, MAX_UNITS):
         shifted = values.astype(np.float64) - values[:1]
         squares, axes = np.linalg.eigh(shifted @ shifted.T)
         return axes * np.sqrt(np.maximum(squares, 0.0))
+
     if units > MAX_UNITS:
         rng = np.random.default_rng(0)
-        places = np.arange(units), rng.integers(MAX_UNITS, size=units)
+        groups = rng.integers(MAX_UNITS, size=units)
         signs = rng.choice([-1.0, 1.0], units).astype(np.float32)
-        values = values @ sparse.csr_array((signs, places), (units, MAX_UNITS))
+        places = (np.arange(units), groups)
+        matrix = sparse.csr_array((signs, places), (units, MAX_UNITS))
+        values = values @ matrix
     return values - values[:1]
 
 
 def _summarize(layer: Layer, moments: Sequence[Moments]) -> Additivity:
+    """Computes all numbers of a layer from its moments, by set."""
     whole = moments[ID] + moments[ID_TEST] + moments[OOD]
     whole = whole.about(whole.mean)
-    parts, squares = whole.fit(), whole.squares
+    parts = whole.fit()
     # The rest is orthogonal to the codes.
-    rest = squares - parts.T @ whole.design @ parts
+    rest = whole.squares - parts.T @ whole.design @ parts
+    scores: Scores = {
+        "additive_r2": _explain(rest, whole.squares),
+        "additive_r2_whitened": _explain_whitened(rest, whole),
+    }
+
     weights, accuracy = _probe(layer, moments)
     axes, lengths, _ = np.linalg.svd(weights, full_matrices=False)
-    axes = axes[:, lengths > 1e-6 * lengths.max(initial=0.0)]
-    scores: Scores = {
-        "additive_r2": _explain(rest, squares),
-        "additive_r2_whitened": _explain_whitened(rest, whole),
-        "additive_r2_probes": _explain(
-            *(axes.T @ part @ axes for part in (rest, squares))
-        ),
-        **_compose(moments),
-    }
-    factors, pairs = _compare_parts(layer, whole, parts)
+    is_kept = lengths > 1e-6 * lengths.max(initial=0.0)
+    axes = axes[:, is_kept]
+    rest_inside = axes.T @ rest @ axes
+    squares_inside = axes.T @ whole.squares @ axes
+    scores["additive_r2_probes"] = _explain(rest_inside, squares_inside)
+    scores |= _compose(moments)
+
+    described = []
+    for columns in layer.slices:
+        counts = whole.counts[columns]
+        described.append(_describe_part(parts[columns], counts))
+    total = max(np.trace(whole.squares), 1e-300)
+    factors = [_summarize_part(part, total) for part in described]
+    pairs = []
+    for first, second in itertools.combinations(described, 2):
+        pairs.append(_compare_parts(first, second, total))
+
     for name, hits in accuracy.items():
         scores[name] = finite_or_none(float(hits.mean()))
         for row, share in zip(factors, hits, strict=True):
@@ -110,93 +263,158 @@ def _summarize(layer: Layer, moments: Sequence[Moments]) -> Additivity:
     return Additivity(scores, factors, pairs)
 
 
+class Part(NamedTuple):
+    """The part of one factor, less its mean."""
+
+    matrix: Array  # a row for each value, by the root of its count, [size, d]
+    squares: Array  # of its singular values
+    basis: Array  # directions of `KEPT` of its variance, [k, d]
+
+
+def _describe_part(part: Array, counts: Array) -> Part:
+    """Finds the principal directions of a part.
+
+    Args:
+        part: By `Moments.fit`, [size, d].
+        counts: Rows of each value, [size].
+    """
+    mean = counts @ part / counts.sum()
+    centered = part - mean
+    matrix = centered * np.sqrt(counts)[:, None]
+    _, lengths, axes = np.linalg.svd(matrix, full_matrices=False)
+
+    squares = lengths**2
+    total = squares.sum() or 1.0
+    share = np.cumsum(squares) / total
+    num_kept = np.searchsorted(share, KEPT) + 1
+    return Part(matrix, squares, axes[:num_kept])
+
+
+def _summarize_part(part: Part, total: float) -> Scores:
+    """Computes the share of a part in the variance of all, and its rank."""
+    rank = features.compute_effective_rank(part.squares)
+    share = part.squares.sum() / total
+    return {"share": float(share), "rank": float(rank)}
+
+
 def _explain(rest: Array, squares: Array) -> float | None:
+    """Computes R^2 from moments [d, d] of the rest, and of all."""
     total = np.trace(squares)
-    return finite_or_none(1 - np.trace(rest) / total) if total > 0 else None
+    if not total > 0:
+        return None
+    return finite_or_none(1 - np.trace(rest) / total)
 
 
 def _explain_whitened(rest: Array, whole: Moments) -> float | None:
-    """Averages R^2 over components; None if they are as many as rows allow."""
+    """Averages R^2 over components; None if rows do not exceed components.
+
+    Args:
+        rest: Second moments of the rest, [d, d].
+        whole: Moments of all rows.
+    """
     values, axes = np.linalg.eigh(whole.squares)
-    kept = values > FLOOR * max(values[-1], 0.0)
-    if not 0 < kept.sum() < whole.count - 1:
+    is_kept = values > FLOOR * max(values[-1], 0.0)
+    num_kept = is_kept.sum()
+    if num_kept == 0 or num_kept >= whole.count - 1:
         return None
-    axes = axes[:, kept]
-    shares = np.einsum("ij,ij->j", axes, rest @ axes) / values[kept]
+
+    axes = axes[:, is_kept]
+    rest_squares = np.einsum("ij,ij->j", axes, rest @ axes)
+    shares = rest_squares / values[is_kept]
     return finite_or_none(1 - shares.mean())
 
 
 def _compose(moments: Sequence[Moments]) -> Scores:
+    """Computes errors of composed embeddings over errors of the ID mean."""
     known = moments[ID] + moments[ID_TEST]
     parts = known.about(known.mean).fit()
+    subsets = {"id": known, "ood": moments[OOD]}
     numbers: Scores = {}
-    for name, part in (("id", known), ("ood", moments[OOD])):
-        part = part.about(known.mean)
-        total = np.trace(part.squares)
-        error = total - 2 * np.vdot(parts, part.cross)
-        error += np.vdot(parts, part.design @ parts)
-        ratio = error / total if total > 0 else None
-        numbers[f"composed_{name}"] = finite_or_none(ratio)
+    for name, subset in subsets.items():
+        centered = subset.about(known.mean)
+        total = np.trace(centered.squares)
+        error = total - 2 * np.vdot(parts, centered.cross)
+        error += np.vdot(parts, centered.design @ parts)
+        ratio = None
+        if total > 0:
+            ratio = finite_or_none(error / total)
+        numbers[f"composed_{name}"] = ratio
     return numbers
 
 
 def _probe(
     layer: Layer, moments: Sequence[Moments]
 ) -> tuple[Array, dict[str, Array]]:
-    """Fits discriminants to ID rows; returns weights, and accuracies."""
-    known = moments[ID].about(moments[ID].mean)
-    fits = [_fit_discriminant(known, part) for part in layer.slices]
-    weights = np.hstack([weight for weight, _ in fits])
-    offsets = np.concatenate([offset for _, offset in fits])
+    """Fits discriminants to ID rows, and tests them.
+
+    Returns:
+        Weights [d, K], and accuracies [F] by name.
+    """
+    mean = moments[ID].mean
+    known = moments[ID].about(mean)
+    weights = []
+    offsets = []
+    for part in layer.slices:
+        weight, offset = _fit_discriminant(known, part)
+        weights.append(weight)
+        offsets.append(offset)
+    all_weights = np.hstack(weights)  # [d, K]
+    all_offsets = np.concatenate(offsets)  # [K]
+
     accuracy = {}
-    for name, number in (("id", ID_TEST), ("ood", OOD)):
+    for name, number in {"id": ID_TEST, "ood": OOD}.items():
         hits = np.zeros(len(layer.sizes))
         for index, _, values in layer.iterate(number):
-            votes = (values - moments[ID].mean) @ weights + offsets
-            best = [votes[:, part].argmax(axis=1) for part in layer.slices]
-            hits += (np.transpose(best) == index).sum(axis=0)
-        accuracy[f"accuracy_{name}"] = hits / (moments[number].count or np.nan)
-    return weights, accuracy
+            votes = (values - mean) @ all_weights + all_offsets  # [b, K]
+            for factor, part in enumerate(layer.slices):
+                best = votes[:, part].argmax(axis=1)
+                is_right = best == index[:, factor]
+                hits[factor] += is_right.sum()
+        count = moments[number].count or np.nan
+        accuracy[f"accuracy_{name}"] = hits / count
+    return all_weights, accuracy
 
 
 def _fit_discriminant(moments: Moments, part: slice) -> tuple[Array, Array]:
-    """Returns weights [d, size] and offsets of a linear discriminant."""
+    """Fits a linear discriminant of one factor.
+
+    Args:
+        moments: Of the rows that it is fitted to, about their mean.
+        part: Columns of the code of the factor.
+
+    Returns:
+        Weights [d, size], and offsets [size].
+    """
     counts = moments.counts[part]
-    means = moments.cross[part] / np.maximum(counts, 1)[:, None]
+    means = moments.cross[part] / np.maximum(counts, 1)[:, None]  # [size, d]
     within = moments.squares - (means.T * counts) @ means
     level = SHRINKAGE * np.trace(moments.squares) / len(within)
     within[np.diag_indices_from(within)] += level or 1.0
-    weights = linalg.solve(within, means.T, assume_a="pos") * counts.sum()
+
+    solution = linalg.solve(within, means.T, assume_a="pos")
+    weights = solution * counts.sum()
     offsets = -0.5 * np.einsum("kd,dk->k", means, weights)
     return weights, np.where(counts > 0, offsets, -np.inf)
 
 
-def _compare_parts(
-    layer: Layer, whole: Moments, parts: Array
-) -> tuple[list[Scores], list[Scores]]:
-    """Returns share and rank of each part, and the angles of all pairs."""
-    total = max(np.trace(whole.squares), 1e-300)
-    matrices, bases = [], []
-    rows: list[Scores] = []
-    pairs: list[Scores] = []
-    for columns in layer.slices:
-        counts, part = whole.counts[columns], parts[columns]
-        part = part - counts @ part / counts.sum()
-        matrix = part * np.sqrt(counts)[:, None]
-        _, lengths, axes = np.linalg.svd(matrix, full_matrices=False)
-        squares = lengths**2
-        share = np.cumsum(squares) / (squares.sum() or 1.0)
-        matrices.append(matrix)
-        bases.append(axes[: np.searchsorted(share, KEPT) + 1])
-        rank = float(features.compute_effective_rank(squares))
-        rows.append({"share": float(squares.sum() / total), "rank": rank})
-    for a, b in itertools.combinations(range(len(rows)), 2):
-        scale = np.linalg.norm(matrices[a]) * np.linalg.norm(matrices[b])
-        if scale <= FLOOR * total:
-            pairs.append({"cosine": None, "angle": None})
-            continue
-        overlap = np.linalg.norm(matrices[a] @ matrices[b].T) / scale
-        cosines = np.linalg.svd(bases[a] @ bases[b].T, compute_uv=False)
-        angle = np.degrees(np.arccos(cosines.max().clip(0, 1)))
-        pairs.append({"cosine": float(overlap), "angle": float(angle)})
-    return rows, pairs
+def _compare_parts(first: Part, second: Part, total: float) -> Scores:
+    """Computes overlap and least angle, in degrees, of two parts.
+
+    Args:
+        first: The part of one factor.
+        second: The part of another one.
+        total: Variance of all rows, over which two parts may be rounding.
+    """
+    first_norm = np.linalg.norm(first.matrix)
+    second_norm = np.linalg.norm(second.matrix)
+    scale = first_norm * second_norm
+    if scale <= FLOOR * total:
+        return {"cosine": None, "angle": None}
+
+    product = first.matrix @ second.matrix.T
+    overlap = np.linalg.norm(product) / scale
+    between = first.basis @ second.basis.T
+    cosines = np.linalg.svd(between, compute_uv=False)
+    largest = cosines.max().clip(0, 1)
+    angle = np.degrees(np.arccos(largest))
+    return {"cosine": float(overlap), "angle": float(angle)}

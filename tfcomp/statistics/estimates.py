@@ -45,96 +45,181 @@ Estimator = Callable[..., Estimate | None]
 
 
 def estimate_mean(values: Values, limits: Limits = REAL) -> Estimate | None:
-    """Returns the mean over seeds, and Student's interval."""
+    """Estimates the mean over seeds, with Student's interval.
+
+    Args:
+        values: By seed.
+        limits: Range of the values; the interval stays inside.
+
+    Returns:
+        The estimate; None without values, or if one is missing.
+    """
     numbers = _complete(values)
     if numbers is None:
         return None
+
     limits = limits.widen(list(numbers.values()))
-    found = compute_statistics(list(numbers.values()), limits=limits)
-    assert found is not None
-    mean, low, high = found.mean, found.low, found.high
-    if low is None and found.count > 1:  # all alike
-        low = high = mean
+    statistics = compute_statistics(list(numbers.values()), limits=limits)
+    assert statistics is not None
+    mean = statistics.mean
+    low = statistics.low
+    high = statistics.high
+    if low is None and statistics.count > 1:  # all alike
+        low = mean
+        high = mean
 
     def test(bound: float) -> float:
         from scipy import stats
 
-        if found.low is None or found.deviation is None:  # all alike
+        if statistics.low is None or statistics.deviation is None:  # all alike
             return float(mean == bound)
-        error = found.deviation / math.sqrt(found.count)
+        error = statistics.deviation / math.sqrt(statistics.count)
         error *= limits.derivative(mean)
         distance = abs(limits.link(mean) - limits.link(bound))
-        return float(2 * stats.t.sf(distance / error, found.count - 1))
+        return float(2 * stats.t.sf(distance / error, statistics.count - 1))
 
-    return Estimate(mean, low, high, found.count, numbers, test=test)
+    return Estimate(
+        mean,
+        low,
+        high,
+        statistics.count,
+        numbers,
+        test=test,
+    )
 
 
 def _complete(values: Values) -> dict[int, float] | None:
-    """Returns the values; None without any, or if one is missing."""
+    """Copies the values; None without any, or if one is missing."""
     # The mean over the rest could flatter.
-    known = {seed: v for seed, v in values.items() if v is not None}
-    return known if values and len(known) == len(values) else None
+    numbers = {}
+    for seed, value in values.items():
+        if value is None:
+            return None
+        numbers[seed] = value
+    return numbers or None
 
 
 def estimate_geometric(values: Values, _: Limits = REAL) -> Estimate | None:
-    """Returns the geometric mean, and Student's interval of the logarithms."""
+    """Estimates the geometric mean, with Student's interval of logarithms.
+
+    Args:
+        values: By seed.
+
+    Returns:
+        The estimate; None if a value is missing or not positive.
+    """
     numbers = _complete(values)
     if numbers is None or min(numbers.values()) <= 0:
         return None
-    logs = estimate_mean({s: math.log(v) for s, v in numbers.items()})
-    assert logs is not None and logs.test is not None
-    test = logs.test
-    low, high = (
-        None if x is None else math.exp(x) for x in (logs.low, logs.high)
-    )
-    ends = math.exp(logs.mean), low, high
+
+    logs = {seed: math.log(value) for seed, value in numbers.items()}
+    log_mean = estimate_mean(logs)
+    assert log_mean is not None and log_mean.test is not None
+    test_log = log_mean.test
     return Estimate(
-        *ends, logs.count, numbers, test=lambda bound: test(math.log(bound))
+        mean=math.exp(log_mean.mean),
+        low=None if log_mean.low is None else math.exp(log_mean.low),
+        high=None if log_mean.high is None else math.exp(log_mean.high),
+        count=log_mean.count,
+        values=numbers,
+        test=lambda bound: test_log(math.log(bound)),
     )
 
 
 def estimate_share(values: Values, _: Limits = REAL) -> Estimate | None:
-    """Returns the share of seeds whose value is 1 (else 0).
+    """Estimates the share of seeds whose value is 1 (else 0).
 
     *Each* end of Clopper and Pearson's interval is right in 95 % of cases.
+
+    Args:
+        values: By seed.
+
+    Returns:
+        The estimate; None if a value is missing.
     """
     from scipy import stats
 
     numbers = _complete(values)
     if numbers is None:
         return None
-    wins, count = int(sum(numbers.values())), len(numbers)
-    ends = stats.binomtest(wins, count).proportion_ci(2 * LEVEL - 1)
+
+    wins = int(sum(numbers.values()))
+    count = len(numbers)
+    interval = stats.binomtest(wins, count).proportion_ci(2 * LEVEL - 1)
 
     def test(bound: float) -> float:
         side = "less" if wins < bound * count else "greater"
-        found = stats.binomtest(wins, count, bound, alternative=side)
-        return float(found.pvalue)
+        result = stats.binomtest(
+            wins,
+            count,
+            bound,
+            alternative=side,
+        )
+        return float(result.pvalue)
 
-    low, high = float(ends.low), float(ends.high)
-    return Estimate(wins / count, low, high, count, numbers, "share", test)
+    return Estimate(
+        mean=wins / count,
+        low=float(interval.low),
+        high=float(interval.high),
+        count=count,
+        values=numbers,
+        unit="share",
+        test=test,
+    )
 
 
 def estimate_fact(values: Values, limits: Limits = REAL) -> Estimate | None:
-    """Returns the share of seeds as a fact about them, without uncertainty."""
-    found = estimate_share(values, limits)
-    if found is None:
+    """Computes the share of seeds as a fact about them, without uncertainty.
+
+    Args:
+        values: By seed, 1 or 0.
+        limits: As in the other estimators.
+    """
+    share = estimate_share(values, limits)
+    if share is None:
         return None
-    return replace(found, low=found.mean, high=found.mean, test=None)
+    return replace(
+        share,
+        low=share.mean,
+        high=share.mean,
+        test=None,
+    )
 
 
 def estimate_trend(rows: Rows, _: Limits = REAL) -> Estimate | None:
-    """Returns the mean rank correlation with the place, and Page's p."""
-    numbers = [[x for x in row or () if x is not None] for row in rows.values()]
-    sizes = {len(row or ()) for row in rows.values()} | {*map(len, numbers)}
+    """Estimates the mean rank correlation with the place, and Page's p.
+
+    Args:
+        rows: Numbers in the order of their places, by seed.
+
+    Returns:
+        The estimate; None if a number is missing, or for fewer than 3 places.
+    """
+    numbers = []
+    for row in rows.values():
+        if row is None or None in row:
+            return None
+        numbers.append([float(number) for number in row if number is not None])
+    sizes = {len(row) for row in numbers}
     if len(sizes) != 1 or min(sizes) < 3:
         return None
-    ranks = zip(rows, map(_correlate_ranks, numbers), strict=True)
-    found = estimate_mean(dict(ranks), CORRELATION)
-    if found is None:
+
+    ranks = {}
+    for seed, row in zip(rows, numbers, strict=True):
+        ranks[seed] = _correlate_ranks(row)
+    estimate = estimate_mean(ranks, CORRELATION)
+    if estimate is None:
         return None
-    trend = _test_trend(numbers) if len(numbers) > 1 else None
-    return replace(found, low=None, high=None, test=None, trend=trend)
+    trend = None
+    if len(numbers) > 1:
+        trend = _test_trend(numbers)
+    return replace(
+        estimate,
+        low=None,
+        high=None,
+        test=None,
+        trend=trend,
+    )
 
 
 def _correlate_ranks(values: Sequence[float]) -> float:
@@ -188,28 +273,50 @@ class PowerLaw:
 def average_sizes(
     sizes: Sequence[int], counts: Sequence[float]
 ) -> list[SizeMean]:
-    """Averages the positive counts of each size."""
-    logs, means = np.log(np.asarray(counts, float)), []  # [n]
+    """Averages the counts of each size.
+
+    Args:
+        sizes: Sizes of grids, [n].
+        counts: Positive counts at these sizes, [n].
+    """
+    logs = np.log(np.asarray(counts, float))  # [n]
+    means = []
     for size in sorted(set(sizes)):
-        chosen = logs[np.equal(sizes, size)]
-        ends = compute_interval(chosen)
-        low, high = np.exp(ends).tolist() if ends else (None, None)
-        mean = float(np.exp(chosen.mean()))
-        means.append(SizeMean(size, mean, low, high, len(chosen)))
+        same_size = logs[np.equal(sizes, size)]
+        low = None
+        high = None
+        interval = compute_interval(same_size)
+        if interval is not None:
+            low, high = np.exp(interval).tolist()
+        mean = SizeMean(
+            size=size,
+            mean=float(np.exp(same_size.mean())),
+            low=low,
+            high=high,
+            num_seeds=len(same_size),
+        )
+        means.append(mean)
     return means
 
 
 def fit_power_law(means: Sequence[SizeMean]) -> PowerLaw | None:
-    """Fits a line to the logarithms; returns None for fewer than two sizes."""
+    """Fits a line to the logarithms; None for fewer than two sizes."""
     from scipy import stats
 
     if len(means) < 2:
         return None
-    logs = np.log([[mean.size, mean.mean] for mean in means])
+
+    logs = np.log([[mean.size, mean.mean] for mean in means])  # [sizes, 2]
     line = stats.linregress(logs[:, 0], logs[:, 1])
-    low = high = None
+    low = None
+    high = None
     if len(means) > 2:
         width = stats.t.ppf(0.975, len(means) - 2) * line.stderr
-        low, high = float(line.slope - width), float(line.slope + width)
-    constant = float(np.exp(line.intercept))
-    return PowerLaw(float(line.slope), low, high, constant)
+        low = float(line.slope - width)
+        high = float(line.slope + width)
+    return PowerLaw(
+        slope=float(line.slope),
+        low=low,
+        high=high,
+        constant=float(np.exp(line.intercept)),
+    )

@@ -25,8 +25,12 @@ class Limits:
     high: float = math.inf
 
     def __str__(self) -> str:
-        low = "(-inf" if math.isinf(self.low) else f"[{self.low:g}"
-        high = "inf)" if math.isinf(self.high) else f"{self.high:g}]"
+        low = "(-inf"
+        if not math.isinf(self.low):
+            low = f"[{self.low:g}"
+        high = "inf)"
+        if not math.isinf(self.high):
+            high = f"{self.high:g}]"
         return f"{low}, {high}"
 
     def widen(self, values: Sequence[float]) -> "Limits":
@@ -36,13 +40,21 @@ class Limits:
 
     def link(self, value: float) -> float:
         """Maps a value inside the range to the scale without ends."""
-        above, below = value - self.low, self.high - value
-        if min(above, below) <= 0:
-            return -math.inf if above <= 0 else math.inf
+        above = value - self.low
+        below = self.high - value
+        if above <= 0:
+            return -math.inf
+        if below <= 0:
+            return math.inf
         if self == REAL:
             return value
-        up = 0.0 if math.isinf(self.low) else math.log(above)
-        return up - (0.0 if math.isinf(self.high) else math.log(below))
+
+        place = 0.0
+        if not math.isinf(self.low):
+            place = math.log(above)
+        if not math.isinf(self.high):
+            place -= math.log(below)
+        return place
 
     def inverse_link(self, place: float) -> float:
         """Maps a number on the scale without ends into the range."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 IGNORED = ("seed", "eval_every", "layerwise_every", "checkpoint_seconds")
 # Scores of which "half as large" says more than "0.01 less".
 RATIO_ENDINGS = ("mse", "_error")
-NUMBERS = "difference sd low high n p p_holm ratio ratio_low ratio_high".split()
 
 
 @dataclass(frozen=True)
@@ -42,14 +41,35 @@ class Statistics:
 def compute_statistics(
     values: Sequence[float | None], limits: Limits = REAL
 ) -> Statistics | None:
-    """Computes statistics of one value a seed; None if a seed lacks its own."""
+    """Computes mean, spread and interval of one value a seed.
+
+    Args:
+        values: A value for each seed.
+        limits: Their range; the interval stays inside.
+
+    Returns:
+        The statistics; None if a seed lacks its value.
+    """
     # The mean over the rest would flatter.
     sample = np.asarray(values, float)  # [n]; NaN for None
     if not len(sample) or np.isnan(sample).any():
         return None
-    deviation = float(sample.std(ddof=1)) if len(sample) > 1 else None
-    low, high = compute_interval(sample.tolist(), limits) or (None, None)
-    return Statistics(float(sample.mean()), deviation, low, high, len(sample))
+
+    deviation = None
+    if len(sample) > 1:
+        deviation = float(sample.std(ddof=1))
+    low = None
+    high = None
+    interval = compute_interval(sample.tolist(), limits)
+    if interval is not None:
+        low, high = interval
+    return Statistics(
+        mean=float(sample.mean()),
+        deviation=deviation,
+        low=low,
+        high=high,
+        count=len(sample),
+    )
 
 
 def compute_interval(
@@ -57,8 +77,13 @@ def compute_interval(
 ) -> tuple[float, float] | None:
     """Computes Student's 95 % interval of the mean, within the limits.
 
-    None for fewer than two numbers, or if all are equal: their spread is
-    unknown. Limits are ignored if a number is outside.
+    Args:
+        values: A number for each seed.
+        limits: Their range; ignored if a number is outside.
+
+    Returns:
+        Both ends. None for fewer than two numbers, or if all are equal: their
+        spread is unknown.
     """
     sample = np.asarray(values, float)  # [n]
     if len(sample) < 2 or np.ptp(sample) == 0:
@@ -66,12 +91,14 @@ def compute_interval(
     from scipy.special import stdtrit  # a tenth of the time of scipy.stats
 
     limits = limits.widen(sample.tolist())
-    mean, error = sample.mean(), sample.std(ddof=1) / math.sqrt(len(sample))
+    mean = sample.mean()
+    error = sample.std(ddof=1) / math.sqrt(len(sample))
     width = stdtrit(len(sample) - 1, 0.975) * error
     width *= limits.derivative(mean)
     place = limits.link(mean)
-    low, high = place - width, place + width
-    return limits.inverse_link(low), limits.inverse_link(high)
+    low = limits.inverse_link(place - width)
+    high = limits.inverse_link(place + width)
+    return low, high
 
 
 def summarize(
@@ -79,51 +106,78 @@ def summarize(
     keys: Sequence[str],
     find_limits: Callable[[str], Limits],
 ) -> pd.DataFrame:
-    """Computes mean, spread and interval of numbers with equal keys."""
+    """Computes mean, spread and interval of numbers with equal keys.
+
+    Args:
+        table: Has the keys, and the column `value`.
+        keys: Columns that tell settings and scores apart.
+        find_limits: From the name of a score to its range.
+    """
     import pandas as pd
 
     # The score decides the range of its values.
-    named = [keys.index(n) for n in ("score", "quantity") if n in keys]
+    name_at = [keys.index(n) for n in ("score", "quantity") if n in keys]
     rows = []
     for key, group in table.groupby(list(keys), sort=False, dropna=False):
-        limits = find_limits(str(key[named[0]])) if named else REAL
-        found = compute_statistics(group["value"].tolist(), limits)
-        rows.append([*key, *list_numbers(found), int(group["value"].count())])
+        limits = REAL
+        if name_at:
+            limits = find_limits(str(key[name_at[0]]))
+        statistics = compute_statistics(group["value"].tolist(), limits)
+        count = int(group["value"].count())
+        rows.append([*key, *list_numbers(statistics), count])
     columns = [*keys, "mean", "sd", "low", "high", "n"]
     return pd.DataFrame(rows, columns=columns, dtype=object)
 
 
-def list_numbers(found: Statistics | None) -> tuple[float | None, ...]:
+def list_numbers(statistics: Statistics | None) -> list[float | None]:
     """Lists mean, deviation and interval; None each without statistics."""
-    return astuple(found)[:4] if found else (None,) * 4
+    if statistics is None:
+        return [None] * 4
+    return [
+        statistics.mean,
+        statistics.deviation,
+        statistics.low,
+        statistics.high,
+    ]
 
 
 def compare_settings(
-    table: pd.DataFrame, flags: Sequence[str], pairs: str = "first"
+    table: pd.DataFrame,
+    flags: Sequence[str],
+    pairs: str = "first",
 ) -> pd.DataFrame:
-    """Compares settings at equal seeds: the first with each other one, or all.
+    """Compares settings at equal seeds.
 
-    Rows have the columns of `paired.csv` (docs/sweeps.md); None where no
-    number is known.
+    Args:
+        table: Has the flags, and `score`, `seed` and `value`.
+        flags: Columns that tell settings apart.
+        pairs: `first` compares the first with each other one, else all.
+
+    Returns:
+        Rows with the columns of `paired.csv` (docs/sweeps.md); None where no
+        number is known.
     """
     import pandas as pd
 
     rows = []
     for score, numbers in table.groupby("score", sort=False):
-        settings = [
-            (setting, group.set_index("seed")["value"].dropna().astype(float))
-            for setting, group in numbers.groupby([*flags, "score"], sort=False)
-        ]
-        chosen = list(itertools.combinations(settings, 2))
+        settings = []
+        for key, group in numbers.groupby([*flags, "score"], sort=False):
+            values = group.set_index("seed")["value"].dropna().astype(float)
+            settings.append((key[:-1], values))
         if pairs == "first":
-            chosen = list(itertools.product(settings[:1], settings[1:]))
-        names = [f"{flag}_{side}" for side in "ab" for flag in flags]
-        family = [
-            dict(zip(names, [*a[:-1], *b[:-1]], strict=True))
-            | {"score": score}
-            | _compare(first, second, str(score))
-            for (a, first), (b, second) in chosen
-        ]
+            compared = list(itertools.product(settings[:1], settings[1:]))
+        else:
+            compared = list(itertools.combinations(settings, 2))
+
+        family = []
+        for (first, first_values), (second, second_values) in compared:
+            row: dict[str, Any] = {}
+            row |= {f"{f}_a": x for f, x in zip(flags, first, strict=True)}
+            row |= {f"{f}_b": x for f, x in zip(flags, second, strict=True)}
+            row["score"] = score
+            row |= _compare(first_values, second_values, str(score))
+            family.append(row)
         adjusted = adjust_by_holm([row["p"] for row in family])
         for row, p_holm in zip(family, adjusted, strict=True):
             row["p_holm"] = p_holm
@@ -133,28 +187,63 @@ def compare_settings(
 
 def adjust_by_holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Adjusts the p of a family by Holm; None where there is no test."""
-    known = sorted((p, i) for i, p in enumerate(p_values) if p is not None)
+    tests = [(p, i) for i, p in enumerate(p_values) if p is not None]
     adjusted: list[float | None] = [None] * len(p_values)
     largest = 0.0
-    for rank, (p_value, index) in enumerate(known):
+    for rank, (p_value, index) in enumerate(sorted(tests)):
         # Never below the one before, so that the order stays.
-        largest = max(largest, (len(known) - rank) * p_value)
+        largest = max(largest, (len(tests) - rank) * p_value)
         adjusted[index] = min(1.0, largest)
     return adjusted
 
 
-def _compare(first: pd.Series, second: pd.Series, score: str) -> dict[str, Any]:
-    """Compares the values of two settings, given by seed."""
+def _compare(
+    first: pd.Series,
+    second: pd.Series,
+    score: str,
+) -> dict[str, Any]:
+    """Compares the values of two settings.
+
+    Args:
+        first: By seed.
+        second: By seed.
+        score: Its name.
+
+    Returns:
+        Numbers by column; `p_holm` is left open.
+    """
     seeds = first.index.intersection(second.index).sort_values()
-    a, b = first[seeds].to_numpy(), second[seeds].to_numpy()  # [n]
-    found = compute_statistics(b - a)
-    ratio = None
-    if score.endswith(RATIO_ENDINGS) and len(seeds) and min(*a, *b) > 0:
-        ratio = compute_statistics(np.log(b) - np.log(a))
-    mean, _, low, high = list_numbers(ratio)
-    numbers = [*list_numbers(found), len(seeds), _test(b - a), None]
-    numbers += [x if x is None else float(np.exp(x)) for x in (mean, low, high)]
-    return dict(zip(NUMBERS, numbers, strict=True))
+    before = first[seeds].to_numpy()  # [n]
+    after = second[seeds].to_numpy()
+    differences = after - before
+    statistics = compute_statistics(differences)
+    mean, deviation, low, high = list_numbers(statistics)
+    numbers = {
+        "difference": mean,
+        "sd": deviation,
+        "low": low,
+        "high": high,
+        "n": len(seeds),
+        "p": _test(differences),
+        "p_holm": None,
+        "ratio": None,
+        "ratio_low": None,
+        "ratio_high": None,
+    }
+    is_ratio = score.endswith(RATIO_ENDINGS) and len(seeds) > 0
+    if is_ratio and min(*before, *after) > 0:
+        logs = compute_statistics(np.log(after) - np.log(before))
+        log_mean, _, log_low, log_high = list_numbers(logs)
+        numbers["ratio"] = _exp_or_none(log_mean)
+        numbers["ratio_low"] = _exp_or_none(log_low)
+        numbers["ratio_high"] = _exp_or_none(log_high)
+    return numbers
+
+
+def _exp_or_none(value: float | None) -> float | None:
+    if value is None:
+        return None
+    return float(np.exp(value))
 
 
 def _test(differences: np.ndarray) -> float | None:
@@ -168,31 +257,46 @@ def _test(differences: np.ndarray) -> float | None:
 
 def format_rows(rows: Sequence[Sequence[Any]]) -> str:
     """Formats a table in Markdown; its first row is the head."""
-    texts = [[str(cell).replace("|", r"\|") for cell in row] for row in rows]
-    head, *lines = (f"| {' | '.join(row)} |\n" for row in texts)
-    return "".join([head, f"|{'---|' * len(rows[0])}\n", *lines])
+    lines = []
+    for row in rows:
+        cells = [str(cell).replace("|", r"\|") for cell in row]
+        lines.append(f"| {' | '.join(cells)} |\n")
+    rule = "---|" * len(rows[0])
+    lines.insert(1, f"|{rule}\n")
+    return "".join(lines)
 
 
 def choose_flags(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Returns flags that tell the settings apart, and follow from no other."""
-    chosen: list[str] = []
+    """Chooses flags that tell the settings apart, and follow from no other."""
+    flags: list[str] = []
     for name in settings[0]:
-        varies = _count(settings, [name]) > 1
-        if varies and not any(
-            _count(settings, [other, name]) == _count(settings, [other])
-            for other in chosen
-        ):
-            chosen.append(name)
-    return chosen
+        if _count(settings, [name]) == 1:
+            continue
+        follows = False
+        for other in flags:
+            both = _count(settings, [other, name])
+            follows |= both == _count(settings, [other])
+        if not follows:
+            flags.append(name)
+    return flags
 
 
 def make_label(setting: Mapping[str, Any], names: Sequence[str]) -> str:
-    """Formats the values of flags, as `encoding bump, depth 2`."""
-    values = [setting[name] for name in names]
-    texts = [f"{x:.15g}" if isinstance(x, float) else x for x in values]
-    pairs = zip(names, texts, strict=True)
-    return ", ".join(f"{name} {text}" for name, text in pairs) or "all"
+    """Formats the values of flags, as `encoding bump, depth 2`.
+
+    Args:
+        setting: Values by flag.
+        names: The flags that count.
+    """
+    parts = []
+    for name in names:
+        value = setting[name]
+        if isinstance(value, float):
+            value = f"{value:.15g}"
+        parts.append(f"{name} {value}")
+    return ", ".join(parts) or "all"
 
 
 def _count(settings: Sequence[Mapping[str, Any]], names: Sequence[str]) -> int:
+    """Counts the combinations of values of some flags."""
     return len({tuple(setting[name] for name in names) for setting in settings})

@@ -22,8 +22,10 @@ UNIMPORTANT = frozenset(LOCATION_FLAGS) | set(IGNORED)
 ORIGIN = "tfcomp tensorflow keras numpy devices cores threads onednn".split()
 MEASURED = "measured_with"
 IDENTITY = ["run", "name", "study", "folder", "setting", "seed", "round"]
-START, END, ALL = "start", "end", "all"
-# Lists whose places are no stages, though they may be as many.
+START = "start"
+END = "end"
+ALL = "all"
+# Lists that are not per stage, even if their length matches.
 PLACES = ("border_relative_mse", "curve_mse", "curve_values")
 NO_FLAGS = {*IDENTITY, *ORIGIN, MEASURED, *UNIMPORTANT}
 SKIPPED = ("own_measures", "measures", "stages", "version", "start", "name")
@@ -31,19 +33,34 @@ SKIPPED = ("own_measures", "measures", "stages", "version", "start", "name")
 
 @functools.cache
 def get_defaults() -> Mapping[str, Any]:
-    """Returns all flags of a run with their defaults."""
+    """Lists all flags of a run with their defaults."""
     return RunConfig().to_flags()
 
 
 def parse_value(name: str, text: str) -> Any:
-    """Converts a flag to its type; ValueError if a number is none."""
+    """Parses the text of a flag.
+
+    Args:
+        name: Of the flag.
+        text: Its value in a file.
+
+    Raises:
+        ValueError: If a number is expected, and the text is not one.
+    """
     kind = type(get_defaults().get(name, ""))
-    return text in ("true", "True") if kind is bool else kind(text)
+    if kind is bool:
+        return text in ("true", "True")
+    return kind(text)
 
 
 def parse_run_flags(text: str) -> tuple[Flags, dict[str, str]]:
-    """Returns flags and comments; ValueError if a number is none."""
-    flags, origin = dict(get_defaults()), {}
+    """Parses a `run.flags` into flags and comments.
+
+    Raises:
+        ValueError: If a number is expected, and the text is not one.
+    """
+    flags = dict(get_defaults())
+    origin = {}
     for line in text.splitlines():
         if line.startswith("# "):
             name, _, value = line[2:].partition(": ")
@@ -55,17 +72,25 @@ def parse_run_flags(text: str) -> tuple[Flags, dict[str, str]]:
 
 
 def hash_setting(flags: Mapping[str, Any], seed: int | None = None) -> str:
-    """Returns 16 hex digits for the flags that decide a run, and its seed."""
+    """Hashes the flags that decide a run, to 16 hex digits.
+
+    Args:
+        flags: Of the run.
+        seed: Its seed, to tell runs of one setting apart; None for the setting.
+    """
     # Without defaults: flags that a later version adds change no hash.
     defaults = get_defaults()
-    kept = sorted(
-        (name, value)
-        for name, value in flags.items()
-        if name not in UNIMPORTANT
-        and value != defaults.get(name)
-        and not _is_retired(name, value)
-    )
-    text = repr(kept if seed is None else (kept, seed))
+    deciding = []
+    for name, value in flags.items():
+        is_default = value == defaults.get(name)
+        if is_default or name in UNIMPORTANT or _is_retired(name, value):
+            continue
+        deciding.append((name, value))
+
+    deciding.sort()
+    text = repr(deciding)
+    if seed is not None:
+        text = repr((deciding, seed))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -98,9 +123,16 @@ def describe_run(
     origin: Mapping[str, str] | None = None,
     measured: str = "",
 ) -> dict[str, Any]:
-    """Returns the row of a run."""
-    hidden = {*LOCATION_FLAGS, "seed"}
-    return {
+    """Makes the row of a run in the table of runs.
+
+    Args:
+        flags: All flags with their values.
+        folder: The run folder; empty for a run of a pack.
+        study: Name of the sweep or the pack.
+        origin: Versions and machine, by name of `ORIGIN`.
+        measured: The version that measured it; empty if it is not measured.
+    """
+    row = {
         "run": hash_setting(flags, flags["seed"]),
         "name": folder.rpartition("/")[2],
         "study": study,
@@ -108,22 +140,30 @@ def describe_run(
         "setting": hash_setting(flags),
         "seed": flags["seed"],
         "round": min(flags["seed"] // 100, 2),
-        **{
-            name: value
-            for name, value in flags.items()
-            if name not in hidden and not _is_retired(name, value)
-        },
-        **{name: (origin or {}).get(name, "") for name in ORIGIN},
-        MEASURED: measured,
     }
+    hidden = {*LOCATION_FLAGS, "seed"}
+    for name, value in flags.items():
+        if name not in hidden and not _is_retired(name, value):
+            row[name] = value
+    for name in ORIGIN:
+        row[name] = (origin or {}).get(name, "")
+    row[MEASURED] = measured
+    return row
 
 
 def list_numbers(
     metrics: Mapping[str, Any], measures: Mapping[str, Any]
 ) -> Iterator[Row]:
-    """Yields all numbers; of stages, numbers of training come first."""
+    """Lists all numbers of a run; of stages, numbers of training come first.
+
+    Args:
+        metrics: The content of `metrics.json`.
+        measures: What `tfcomp measure` has added.
+    """
     layers = metrics.get("layers", {})
+    trained = set()
     for stage, scores in layers.items():
+        trained.update(scores)
         for name, value in _walk(scores):
             yield END, ALL, stage, name, value
     for part, scores in metrics.items():
@@ -133,43 +173,82 @@ def list_numbers(
         elif part != "layers" and part not in SKIPPED:
             for name, value in _walk(scores, part):
                 yield END, ALL, "", name, value
-    known = {name for scores in layers.values() for name in scores}
+
     stages = measures.get("stages") or []
-    parts = {END: measures, START: measures.get("start") or {}}
-    for when, numbers in parts.items():
-        for name, value in numbers.items():
-            if name in SKIPPED:
-                continue
-            is_list = isinstance(value, list) and name not in PLACES
-            if not is_list or len(value) != len(stages):
-                for path, number in _walk(value, name):
-                    yield when, ALL, "", path, number
-            elif when == START or name not in known:
-                for stage, number in zip(stages, value, strict=True):
-                    yield when, ALL, stage, name, _to_float(number)
+    yield from _list_measures(
+        END,
+        measures,
+        stages,
+        known=trained,
+    )
+    start = measures.get("start") or {}
+    yield from _list_measures(
+        START,
+        start,
+        stages,
+        known=set(),
+    )
+
+
+def _list_measures(
+    when: str,
+    measures: Mapping[str, Any],
+    stages: Sequence[str],
+    known: set,
+) -> Iterator[Row]:
+    """Lists the numbers that `tfcomp measure` has added.
+
+    Args:
+        when: `START` or `END` of training.
+        measures: Numbers by name; of stages, lists.
+        stages: Names of the stages.
+        known: Names of numbers of stages that are left out.
+    """
+    for name, value in measures.items():
+        if name in SKIPPED:
+            continue
+        is_list = isinstance(value, list) and name not in PLACES
+        if not is_list or len(value) != len(stages):
+            for path, number in _walk(value, name):
+                yield when, ALL, "", path, number
+        elif name not in known:
+            for stage, number in zip(stages, value, strict=True):
+                yield when, ALL, stage, name, _to_float(number)
 
 
 def list_history(path: Path) -> Iterator[Row]:
-    """Yields the numbers of each epoch in a `history.csv`."""
+    """Lists the numbers of each epoch in a `history.csv`."""
     for epoch, row in read_history(path).items():
         for tag, value in row.items():
             if math.isnan(value):
                 continue
             subset, _, name = tag.partition("/")
             if not subset.startswith(("id", "ood")):
-                subset, name = ALL, tag
+                subset = ALL
+                name = tag
             yield f"epoch {epoch}", subset, "", name, value
 
 
 def _walk(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
-    """Yields numbers at any depth with their path."""
+    """Lists numbers at any depth with their path.
+
+    Args:
+        value: A number, or mappings and lists of numbers.
+        name: Path of the value.
+    """
     if value is None or isinstance(value, int | float):
         yield name, _to_float(value)
+        return
     if isinstance(value, list):
         value = dict(enumerate(value))
-    for part, inner in value.items() if isinstance(value, Mapping) else ():
-        yield from _walk(inner, f"{name}/{part}" if name else str(part))
+    if not isinstance(value, Mapping):
+        return
+    for part, inner in value.items():
+        path = f"{name}/{part}" if name else str(part)
+        yield from _walk(inner, path)
 
 
 def _to_float(value: float | None) -> float:
-    return math.nan if value is None else float(value)
+    if value is None:
+        return math.nan
+    return float(value)

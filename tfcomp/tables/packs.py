@@ -13,7 +13,7 @@ import glob
 import io
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tfcomp.storage import files
@@ -28,32 +28,42 @@ NULL = "null"
 
 
 def find_packs(patterns: Sequence[str]) -> list[Path]:
-    """Returns packed files that patterns match, or that lie in such folders."""
-    found = [
-        Path(match)
-        for pattern in patterns
-        for match in glob.iglob(os.path.expanduser(pattern), recursive=True)
-    ]
-    folders = find_folders(
-        patterns, lambda names: any(n.endswith(ENDING) for n in names)
-    )
-    found += [folder / n for folder in folders for n in os.listdir(folder)]
-    return sorted(
-        {path.resolve() for path in found if path.name.endswith(ENDING)}
-    )
+    """Finds packed files that patterns match, or that lie in such folders."""
+    paths = []
+    for pattern in patterns:
+        pattern = os.path.expanduser(pattern)
+        for match in glob.iglob(pattern, recursive=True):
+            paths.append(Path(match))
+
+    def has_pack(names: set[str]) -> bool:
+        return any(name.endswith(ENDING) for name in names)
+
+    for folder in find_folders(patterns, has_pack):
+        paths += folder.iterdir()
+    packs = {path.resolve() for path in paths if path.name.endswith(ENDING)}
+    return sorted(packs)
 
 
 def read_pack(path: Path) -> list[Run]:
-    """Reads the runs of a packed file; DamagedFileError if it is none."""
+    """Reads the runs of a packed file.
+
+    Raises:
+        DamagedFileError: If the file is not one.
+    """
     try:
-        text = io.StringIO(files.read_xz(path).decode(), newline="")
-        head, *lines = csv.reader(text, strict=True)
-        if missing := {"name", "seed"}.difference(head):
+        text = files.read_xz(path).decode()
+        head, *lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+        missing = {"name", "seed"}.difference(head)
+        if missing:
             raise ValueError(f"it has no column {min(missing)}")
         if any(len(line) != len(head) for line in lines):
             raise ValueError("its rows are not of equal length")
+
         study = path.name.removesuffix(ENDING)
-        runs = [_restore(study, zip(head, line, strict=True)) for line in lines]
+        runs = []
+        for line in lines:
+            cells = dict(zip(head, line, strict=True))
+            runs.append(_restore(study, cells))
         if len({run.row["run"] for run in runs}) < len(runs):
             raise ValueError("it has a run twice")
         return runs
@@ -61,24 +71,39 @@ def read_pack(path: Path) -> list[Run]:
         raise DamagedFileError(path, error) from error
 
 
-def _restore(study: str, cells: Iterable[tuple[str, str]]) -> Run:
-    """Returns a run, whose flags have types."""
-    texts, numbers = {}, []
-    for column, text in cells:
+def _restore(study: str, cells: Mapping[str, str]) -> Run:
+    """Restores a run, whose flags have types.
+
+    Args:
+        study: Name of the pack.
+        cells: Texts by column.
+    """
+    texts = {}
+    numbers = []
+    for column, text in cells.items():
         if "|" not in column:
             texts[column] = text
         elif text:
             value = math.nan if text == NULL else float(text)
-            numbers.append((*_split(column), value))
+            when, subset, stage, name = _split(column)
+            numbers.append((when, subset, stage, name, value))
+
     flags = dict(flatten.get_defaults())
-    known = {*flatten.IDENTITY, *flatten.ORIGIN, flatten.MEASURED}
-    for name in [name for name in texts if name not in known]:
-        if texts[name] or name in flags:  # a run lacks flags of other versions
-            flags[name] = flatten.parse_value(name, texts[name])
+    no_flags = {*flatten.IDENTITY, *flatten.ORIGIN, flatten.MEASURED}
+    for name, text in texts.items():
+        if name in no_flags:
+            continue
+        if text or name in flags:  # a run lacks flags of other versions
+            flags[name] = flatten.parse_value(name, text)
     flags["seed"] = int(texts["seed"])
-    measured = texts.get(flatten.MEASURED, "")
-    row = flatten.describe_run(flags, "", study, texts, measured)
-    return Run(row | {"name": texts["name"]}, numbers)
+    row = flatten.describe_run(
+        flags,
+        study=study,
+        origin=texts,
+        measured=texts.get(flatten.MEASURED, ""),
+    )
+    row["name"] = texts["name"]
+    return Run(row, numbers)
 
 
 @functools.cache

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import glob
-import itertools
 import os
 import sys
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ from tfcomp.tables.flatten import END, Row, Run
 from tfcomp.tables.packs import KEYS, find_packs, read_pack
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
 
 MEASURES_FILE = "measures.json"
 OWN_METRICS = "own_measures"  # declarations of users' metrics by name
@@ -39,15 +38,19 @@ class Results:
         """The table of runs."""
         import pandas as pd
 
-        columns = None if self.loaded else flatten.IDENTITY
-        return pd.DataFrame([run.row for run in self.loaded], columns=columns)
+        if not self.loaded:
+            return pd.DataFrame([], columns=flatten.IDENTITY)
+        return pd.DataFrame([run.row for run in self.loaded])
 
     @functools.cached_property
     def numbers(self) -> DataFrame:
         """The table of numbers."""
         import pandas as pd
 
-        rows = [(r.row["run"], *row) for r in self.loaded for row in r.numbers]
+        rows = []
+        for run in self.loaded:
+            for row in run.numbers:
+                rows.append((run.row["run"], *row))
         table = pd.DataFrame(rows, columns=[*KEYS, "value"])
         return table.astype({"value": float})
 
@@ -56,20 +59,27 @@ class Results:
         """Numbers at the end [runs, paths]: `ood/mse`, `layers/image/probe`."""
         table = self.numbers[self.numbers["when"] == END]
         path = _join_path(table)
-        layers = "layers/" + table["stage"] + "/" + path
-        table = table.assign(path=path.where(table["stage"] == "", layers))
-        wide = table.pivot(index="run", columns="path", values="value")
+        stage_path = "layers/" + table["stage"] + "/" + path
+        path = path.where(table["stage"] == "", stage_path)
+        table = table.assign(path=path)
+        wide = table.pivot(
+            index="run",
+            columns="path",
+            values="value",
+        )
         return wide.reindex(self.runs["run"])
 
     @property
     def own_metrics(self) -> dict[str, Any]:
         """Declarations of users' metrics by name."""
-        own = (run.own_metrics.items() for run in self.loaded)
-        return dict(itertools.chain(*own))
+        metrics: dict[str, Any] = {}
+        for run in self.loaded:
+            metrics.update(run.own_metrics)
+        return metrics
 
 
-def _join_path(numbers: DataFrame) -> Any:
-    """Returns names of numbers after their subset, as `ood/mse`."""
+def _join_path(numbers: DataFrame) -> Series:
+    """Joins the names of numbers with their subset, as `ood/mse`."""
     joined = numbers["subset"] + "/" + numbers["name"]
     return joined.where(numbers["subset"] != flatten.ALL, numbers["name"])
 
@@ -101,8 +111,8 @@ def read_runs(*paths: str | Path) -> tuple[DataFrame, DataFrame]:
         >>> len(ood), round(float(ood["value"].median()), 2)
         (20, 0.84)
     """
-    found = read_finished([str(path) for path in paths])
-    return found.runs, found.numbers
+    results = read_finished([str(path) for path in paths])
+    return results.runs, results.numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,11 +126,15 @@ class Sweep:
     @property
     def varied(self) -> list[str]:
         """Flags that differ between runs, without the seed."""
-        flags = [str(n) for n in self.runs if n not in flatten.NO_FLAGS]
-        return [f for f in flags if self.runs[f].nunique(dropna=False) > 1]
+        varied = []
+        for name in self.runs:
+            is_flag = name not in flatten.NO_FLAGS
+            if is_flag and self.runs[name].nunique(dropna=False) > 1:
+                varied.append(str(name))
+        return varied
 
     def to_frame(self, kind: str = "runs") -> DataFrame:
-        """Returns varying settings, seeds, and numbers of trained networks.
+        """Makes a table of varying settings, seeds, and numbers at the end.
 
         Columns of numbers are named as in `metrics.json`, as `ood/mse`; the
         column `run` has the folder for `tfcomp.load_run`.
@@ -134,17 +148,27 @@ class Sweep:
         """
         if kind not in ("runs", "stages"):
             raise ValueError(f"kind must be runs or stages, got {kind!r}")
+
         numbers = self.numbers[self.numbers["when"] == END]
         is_stage = numbers["stage"] != ""
-        numbers = numbers[is_stage if kind == "stages" else ~is_stage]
+        if kind == "stages":
+            index = ["run", "stage"]
+            numbers = numbers[is_stage]
+        else:
+            index = ["run"]
+            numbers = numbers[~is_stage]
         numbers = numbers.assign(path=_join_path(numbers))
-        index = ["run", "stage"] if kind == "stages" else ["run"]
         # In the order of the data flow.
         wide = numbers.set_index([*index, "path"])["value"].unstack(sort=False)
         wide = wide.reset_index().rename_axis(columns=None)
+
         settings = self.runs[["run", *self.varied, "seed", "folder"]]
-        ends = " (flag)", ""  # a metric of users may be called rank
-        table = settings.merge(wide, on="run", how="left", suffixes=ends)
+        table = settings.merge(
+            wide,
+            on="run",
+            how="left",
+            suffixes=(" (flag)", ""),  # a metric of users may be called rank
+        )
         return table.drop(columns="run").rename(columns={"folder": "run"})
 
 
@@ -157,12 +181,18 @@ def load_sweep(path: str | Path) -> Sweep:
     Raises:
         RunError: The folder is no sweep.
         ConfigError: None of its runs is finished.
+
+    Example:
+        >>> sweep = tfcomp.load_sweep("tensorboard_logs/my_sweep")
+        >>> sweep.to_frame().groupby("depth")["ood/relative_mse"].mean()
     """
     folder = Path(path)
-    if not (folder / TRIALS).is_dir():
+    trials = folder / TRIALS
+    if not trials.is_dir():
         rule = f"has no folder {TRIALS}; for a run, use tfcomp.load_run"
         raise RunError(f"path must be a sweep folder, {folder} {rule}")
-    return Sweep(folder, *read_runs(glob.escape(str(folder / TRIALS))))
+    runs, numbers = read_runs(glob.escape(str(trials)))
+    return Sweep(folder, runs, numbers)
 
 
 def read_finished(patterns: Sequence[str], history: bool = True) -> Results:
@@ -191,11 +221,18 @@ def print_left_out(notes: Sequence[str]) -> None:
 
 
 def read_results(
-    patterns: Sequence[str], history: bool = True, without: Sequence[Path] = ()
+    patterns: Sequence[str],
+    history: bool = True,
+    without: Sequence[Path] = (),
 ) -> Results:
     """Reads finished runs, the newest of repeats; there may be none.
 
     Callers print `notes`, which name what was left out and why.
+
+    Args:
+        patterns: Folders of runs, folders that contain them, patterns with *.
+        history: True to read the numbers of epochs, too.
+        without: Folders whose runs are left out.
     """
     notes: list[str] = []
     runs: list[Run] = []
@@ -220,6 +257,10 @@ def read_run(folder: Path, history: bool = True) -> Run:
     Damaged measures and epochs are left out, since the scores at the end of
     training do not depend on them; `Run.notes` names these parts.
 
+    Args:
+        folder: The run folder.
+        history: True to read the numbers of epochs, too.
+
     Raises:
         DamagedFileError: If its flags or its `metrics.json` are damaged.
         ValueError: If a flag has no value of its type.
@@ -230,10 +271,17 @@ def read_run(folder: Path, history: bool = True) -> Run:
     measures = metrics.get("measures") or {}
     if not measures:  # an older run has them in a file
         measures = _read_measures(folder, notes)
-    sweep = folder.parents[1] if folder.parent.name == TRIALS else folder
-    version = str(measures.get("version", ""))
-    place = folder.as_posix(), sweep.name
-    row = flatten.describe_run(flags, *place, origin, version)
+
+    study = folder.name
+    if folder.parent.name == TRIALS:
+        study = folder.parents[1].name
+    row = flatten.describe_run(
+        flags,
+        folder=folder.as_posix(),
+        study=study,
+        origin=origin,
+        measured=str(measures.get("version", "")),
+    )
     numbers = list(flatten.list_numbers(metrics, measures))
     if history:
         numbers += _read_epochs(folder, notes)
@@ -247,7 +295,7 @@ def read_run(folder: Path, history: bool = True) -> Run:
 
 
 def _read_measures(folder: Path, notes: list[str]) -> dict[str, Any]:
-    """Returns the measures of an older run; adds a note if damaged."""
+    """Reads the measures of an older run; adds a note if damaged."""
     path = folder / MEASURES_FILE
     if not path.exists():
         return {}
@@ -261,7 +309,7 @@ def _read_measures(folder: Path, notes: list[str]) -> dict[str, Any]:
 
 
 def _read_epochs(folder: Path, notes: list[str]) -> list[Row]:
-    """Returns the numbers of epochs; adds a note if damaged."""
+    """Reads the numbers of epochs; adds a note if damaged."""
     path = folder / run_folder.HISTORY_FILE
     if not path.exists():
         return []
@@ -273,20 +321,24 @@ def _read_epochs(folder: Path, notes: list[str]) -> list[Row]:
 
 
 def _leave_out_repeats(runs: Sequence[Run], notes: list[str]) -> list[Run]:
-    """Returns distinct runs, the newest or with measures; adds notes."""
+    """Keeps distinct runs, the newest or with measures; adds notes."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
         groups.setdefault(run.row["run"], []).append(run)
-    kept = []
+
+    distinct = []
     for repeats in groups.values():
-        *others, best = sorted(
+        ordered = sorted(
             repeats, key=lambda run: (run.age, bool(run.row[flatten.MEASURED]))
         )
-        kept.append(best)
-        for run in others:
+        best = ordered[-1]
+        distinct.append(best)
+        for run in ordered[:-1]:
             notes.append(f"{_show_name(run)} repeats {_show_name(best)}")
-    return kept
+    return distinct
 
 
 def _show_name(run: Run) -> str:
-    return "/".join(dict.fromkeys((run.row["study"], run.row["name"])))
+    """Formats study and name, which may be the same."""
+    names = dict.fromkeys([run.row["study"], run.row["name"]])
+    return "/".join(names)

@@ -21,8 +21,7 @@ import tensorflow as tf
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.card import CARD_FILE, format_model_card
-from tfcomp.metrics.derivatives import choose_jacobian
-from tfcomp.metrics.jacobians import compute_stage_metrics
+from tfcomp.metrics.jacobians import choose_jacobian, compute_stage_metrics
 from tfcomp.models.stages import make_stage_model
 from tfcomp.storage.output_folders import add_version
 

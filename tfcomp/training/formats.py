@@ -64,7 +64,7 @@ def write_format(run: LoadedRun, name: str, folder: Path) -> Path:
 
 def write_saved_model(run: LoadedRun, path: Path) -> None:
     """Writes a SavedModel with its three signatures."""
-    from tfcomp.metrics.derivatives import choose_jacobian
+    from tfcomp.metrics.jacobians import choose_jacobian
     from tfcomp.training.export import write_archive
 
     jacobian_fn = choose_jacobian(run.model, run.dataset)

@@ -12,7 +12,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, solvable
 from tfcomp.datasets.views import subsample_levels
 from tfcomp.figures import kept_outputs, pictures
-from tfcomp.metrics.derivatives import WATCHED_POINTS
+from tfcomp.metrics.interaction import WATCHED_POINTS
 from tfcomp.metrics.point_scores import Evaluation, compute_error_ratio
 from tfcomp.metrics.reference_scores import score_certified, score_references
 from tfcomp.metrics.run_analysis import RunAnalysis
