@@ -40,6 +40,7 @@ class TrainModel(keras.Model):
 
     # Trains an epoch and returns its logs, while `fit` is to call a program.
     run_epoch: Callable[[], dict[str, float]] | None = None
+    train_function: Callable[..., Any] | None
 
     def make_train_function(self, force: bool = False) -> None:
         """Makes what `fit` calls for `steps_per_execution` steps."""
