@@ -21,7 +21,7 @@ from tfcomp.datasets import make_dataset
 from tfcomp.datasets.batches import make_training_table
 from tfcomp.models import MODELS, value_embedding
 from tfcomp.models.value_embedding import LowRankEmbedding
-from tfcomp.training import compiled
+from tfcomp.training import train_model
 from tfcomp.training.prepared_models import make_strategy, make_training_model
 
 TINY = ("--epochs=5", "--steps_per_epoch=10", "--batch_size=8", "--width=2")
@@ -129,9 +129,9 @@ def test_calls_end_where_weights_are_read(
     reader = ReadsEvery()
     reader.reads_weights = due.__contains__
     epochs = range(first, 12)
-    assert compiled.count_span([reader], epochs, 10) == expected
-    assert compiled.count_span([reader, Losses()], epochs, 10) == 1
-    assert compiled.count_span([reader], epochs, 600) == 1
+    assert train_model.count_span([reader], epochs, 10) == expected
+    assert train_model.count_span([reader, Losses()], epochs, 10) == 1
+    assert train_model.count_span([reader], epochs, 600) == 1
 
 
 def make_program(name: str) -> str:
@@ -147,10 +147,11 @@ def make_program(name: str) -> str:
     config = parse_config([*flags, *small])
     dataset = make_dataset(config)
     model = make_training_model(config, dataset, make_strategy())
-    program = compiled.make_program(model)
     table = make_training_table(dataset)
     rows = tf.zeros([1, 2, 4], tf.int64)
-    return program.experimental_get_compiler_ir(rows, *table)(stage="hlo")
+    return model.train_epochs.experimental_get_compiler_ir(rows, *table)(
+        stage="hlo"
+    )
 
 
 @pytest.mark.slow
@@ -201,9 +202,9 @@ def test_when_steps_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
             tf.config, "list_physical_devices", lambda kind: devices
         )
-        monkeypatch.setattr(compiled, "count_device_memory", lambda: memory)
+        monkeypatch.setattr(train_model, "count_device_memory", lambda: memory)
         flags = parse_config([*LOW_RANK, f"--compiled={choice}"])
-        return compiled.is_compiled(flags.training, dataset, strategy)
+        return train_model.is_compiled(flags.training, dataset, strategy)
 
     assert ask("auto", gpus=1)
     assert not ask("auto", gpus=0)

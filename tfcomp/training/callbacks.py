@@ -60,7 +60,6 @@ class TrainingState:
             random=random,
             **schedules,
         )
-        _ = self._checkpoint.save_counter  # in checkpoints of all versions
         self._folder = Path(folder)
 
     def save(self, epoch: int) -> None:
@@ -83,7 +82,9 @@ class TrainingState:
         for epoch in list_epochs(self._folder):
             path = str(self._folder / f"ckpt-{epoch}")
             try:
-                self._checkpoint.restore(path).assert_consumed()
+                # `restore` would ask for a counter of checkpoints, too.
+                status = self._checkpoint.read(path)
+                status.assert_existing_objects_matched()
             except Exception as error:  # damage has errors of many kinds
                 reason = f"cannot be read ({first_line(error)})"
                 problems.append(f"the checkpoint {path} {reason}")

@@ -41,7 +41,20 @@ from tfcomp.training.summaries import RunSummaries
 def train_and_evaluate(
     config: RunConfig, dataset: Dataset | None = None
 ) -> dict[str, Any]:
-    """Runs one experiment, as far as needed; returns its `metrics.json`."""
+    """Runs one experiment, as far as it is not finished yet.
+
+    Args:
+        config: The run; its folder has what was trained before.
+        dataset: Its dataset, if it is made already.
+
+    Returns:
+        The content of `metrics.json`.
+
+    Raises:
+        ConfigError: A flag does not fit the dataset or this machine.
+        DivergedError: The loss of training is not finite.
+        RunError: The run's folder, or a part of a user, cannot be used.
+    """
     # First: TensorFlow divides a CPU before it computes anything.
     strategy = prepared_models.make_strategy(config.training.num_replicas)
     dataset = dataset or make_dataset(config)
@@ -71,13 +84,23 @@ def _run(
         summaries = RunSummaries(config, dataset)
         summaries.write_settings()
         monitor = Monitor(config, models, dataset, summaries)
-        callbacks = make_callbacks(config)
+        user_callbacks = make_callbacks(config)
+        callbacks = [monitor, *user_callbacks]
         untrained = monitor.score_errors(model)
-        if (target := config.training.id_target) and untrained["id"] is None:
+
+        target = config.training.id_target
+        if not target:
+            checkpoints = folder / "checkpoints"
+            cost = fit_model(
+                model, dataset, config, str(checkpoints), callbacks
+            )
+        elif untrained["id"] is None:
             rule = "must be 0: no ID image differs from the reference"
             raise ConfigError("id_target", rule, target)
-        cost = train_to_target(config, dataset, models, monitor, callbacks)
+        else:
+            cost = train_to_target(config, dataset, models, monitor, callbacks)
         cost["weights"] = model.count_params()
+
         metrics = {**monitor.finish(model), "train": cost}
         metrics["untrained"] = cost.pop("untrained", untrained)
         metrics["coverage"] = measure_coverage(dataset)
@@ -88,17 +111,51 @@ def _run(
         if own := describe_user_metrics():
             metrics[USER_METRICS] = own
         summaries.close()
+
         with files.write_whole(folder / MODEL_FILE) as partial:
             observed.save(partial)
         if config.export:
             steps = metrics.get("differences", [])
             export_scored(observed, config, dataset, metrics, steps=steps)
     text = json.dumps(metrics, indent=2, allow_nan=False)
-    for callback in callbacks:
+    for callback in user_callbacks:
         if end := getattr(callback, "on_run_end", None):
             end(metrics)
     files.write_text(folder / METRICS_FILE, f"{text}\n")
     return metrics
+
+
+@dataclasses.dataclass(frozen=True)
+class Attempt:
+    """One training of a run that starts again until its ID target is met."""
+
+    seed: int
+    # Epochs, seconds and scores before training; None if training diverged.
+    cost: dict[str, Any] | None = None
+    id_error: float | None = None  # relative MSE
+    is_decided: bool = False  # all axes of hard rendering are chosen
+    problem: DivergedError | None = None
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """Sorts attempts: those with decided axes first, by their ID error."""
+        error = math.inf if self.id_error is None else self.id_error
+        return not self.is_decided, error
+
+    def describe(self) -> str:
+        """Says how the attempt ended, for a note."""
+        if self.id_error is None:
+            return "training diverged"
+        axes = "" if self.is_decided else ", axes not decided"
+        return f"ID relative MSE {self.id_error:.3g}{axes}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what `metrics.json` says about the attempt."""
+        return {
+            "seed": self.seed,
+            "id_relative_mse": self.id_error,
+            "decided": self.is_decided,
+        }
 
 
 def train_to_target(
@@ -106,72 +163,102 @@ def train_to_target(
     dataset: Dataset,
     models: prepared_models.PreparedModels,
     monitor: Monitor,
-    user_callbacks: Sequence[keras.callbacks.Callback],
+    callbacks: Sequence[keras.callbacks.Callback],
 ) -> dict[str, Any]:
-    """Trains until the ID target is met; ends with the best attempt."""
-    run, callbacks = Path(config.run_dir), [monitor, *user_callbacks]
-    target, most = config.training.id_target, config.training.restarts
-    checkpoints = run / "checkpoints"
-    costs: dict[int, dict[str, Any]] = {}  # of attempts that did not diverge
-    model = models.trained
-    if not target:
-        return fit_model(model, dataset, config, str(checkpoints), callbacks)
+    """Trains until the ID target is met; ends with the best attempt.
 
-    def train(number: int) -> dict[str, Any]:
-        seed = derive_seed(config.training.seed, number)
-        training = dataclasses.replace(config.training, seed=seed)
-        restarted = dataclasses.replace(config, training=training)
-        folder = checkpoints / (f"restart_{number}" * bool(number))
-        curves, record = folder / HISTORY_FILE, folder / "diverged.txt"
-        models.restart(restarted, dataset)
-        # A new attempt has no numbers of the one before.
-        monitor.history.copy(run if list_epochs(folder) else folder)
-        untrained = monitor.score_errors(model)
-        attempt: dict[str, Any] = {"seed": seed, "id_relative_mse": None}
-        attempt["decided"] = False
-        try:
-            if record.exists():
-                raise DivergedError(files.read_text(record))
-            cost = fit_model(model, dataset, restarted, str(folder), callbacks)
-        except DivergedError as error:
-            files.make_folder(folder)
-            files.write_text(record, str(error))
-            if number == most and not costs:
-                raise
-            return attempt
-        if not curves.exists():  # the next attempt overwrites those of the run
-            files.write_text(curves, files.read_text(run / HISTORY_FILE))
-        monitor.history.copy(folder)
-        score = monitor.score_errors(model)["id"]
-        is_decided = all(x.find_axis() is not None for x in list_axes(model))
-        attempt |= {"id_relative_mse": score, "decided": is_decided}
-        costs[number] = {**cost, "untrained": untrained}
-        return attempt
+    Args:
+        config: Has the target and the number of restarts.
+        dataset: The dataset of the run.
+        models: The models, which have the weights of the best attempt then.
+        monitor: Scores the attempts.
+        callbacks: Callbacks of `fit`, the monitor included.
 
-    attempts, ranks = [], []
-    for number in range(most + 1):
-        attempts.append(attempt := train(number))
-        error = attempt["id_relative_mse"]
-        rank = not attempt["decided"], math.inf if error is None else error
-        ranks.append(rank)
-        if rank <= (False, target):
+    Returns:
+        The cost of the best attempt, with its seed, the seconds of all
+        attempts, and what became of each.
+
+    Raises:
+        DivergedError: All attempts diverged.
+    """
+    restarts = config.training.restarts
+    goal = (False, config.training.id_target)
+
+    attempts: list[Attempt] = []
+    for number in range(restarts + 1):
+        attempt = train_attempt(
+            number, config, dataset, models, monitor, callbacks
+        )
+        attempts.append(attempt)
+        if attempt.rank <= goal:
             break
-        if number < most:
-            axes = "" if attempt["decided"] else ", axes not decided"
-            found = f"ID relative MSE {rank[1]:.3g}{axes}"
-            found = "training diverged" if error is None else found
-            again = f"restart {number + 1} of at most {most}"
-            print(f"note: {found}: {again}", file=sys.stderr)
-    # The lowest ID error, if possible among attempts with all axes decided.
-    best = ranks.index(min(ranks))
-    if best < number:
-        train(best)
+        if number < restarts:
+            again = f"restart {number + 1} of at most {restarts}"
+            print(f"note: {attempt.describe()}: {again}", file=sys.stderr)
+
+    costs = [a.cost for a in attempts if a.cost is not None]
+    if attempt.problem and not costs:
+        raise attempt.problem
+
+    best = min(range(len(attempts)), key=lambda n: attempts[n].rank)
+    if best != number:  # its checkpoint has its weights
+        attempt = train_attempt(
+            best, config, dataset, models, monitor, callbacks
+        )
     return {
-        **costs[best],
-        "seconds": sum(cost["seconds"] for cost in costs.values()),
-        "seed": attempts[best]["seed"],
-        "attempts": attempts,
+        **(attempt.cost or {}),
+        "seconds": sum(cost["seconds"] for cost in costs),
+        "seed": attempt.seed,
+        "attempts": [a.to_json() for a in attempts],
     }
+
+
+def train_attempt(
+    number: int,
+    config: RunConfig,
+    dataset: Dataset,
+    models: prepared_models.PreparedModels,
+    monitor: Monitor,
+    callbacks: Sequence[keras.callbacks.Callback],
+) -> Attempt:
+    """Trains an attempt from its checkpoint, which may be its end already."""
+    run = Path(config.run_dir)
+    folder = run / "checkpoints"
+    if number:
+        folder = folder / f"restart_{number}"
+    seed = derive_seed(config.training.seed, number)
+    training = dataclasses.replace(config.training, seed=seed)
+    config = dataclasses.replace(config, training=training)
+
+    models.restart(config, dataset)
+    is_resumed = bool(list_epochs(folder))
+    # A new attempt has no numbers of the one before.
+    monitor.history.copy(run if is_resumed else folder)
+    untrained = monitor.score_errors(models.trained)
+
+    record = folder / "diverged.txt"
+    try:
+        if record.exists():
+            raise DivergedError(files.read_text(record))
+        cost = fit_model(
+            models.trained, dataset, config, str(folder), callbacks
+        )
+    except DivergedError as error:
+        files.make_folder(folder)
+        files.write_text(record, str(error))
+        return Attempt(seed, problem=error)
+
+    curves = folder / HISTORY_FILE
+    if not curves.exists():  # the next attempt overwrites those of the run
+        files.write_text(curves, files.read_text(run / HISTORY_FILE))
+    monitor.history.copy(folder)
+    axes = [layer.find_axis() for layer in list_axes(models.trained)]
+    return Attempt(
+        seed,
+        cost={**cost, "untrained": untrained},
+        id_error=monitor.score_errors(models.trained)["id"],
+        is_decided=None not in axes,
+    )
 
 
 def derive_seed(seed: int, number: int) -> int:
@@ -199,11 +286,14 @@ def describe_environment() -> str:
 
 def make_callbacks(config: RunConfig) -> list[keras.callbacks.Callback]:
     """Makes the registered callbacks, in the order of their names."""
-    made = {n: CALLBACKS.get(n).load()(config) for n in CALLBACKS.names()}
-    for name, found in made.items():
-        if not isinstance(found, keras.callbacks.Callback):
+    callbacks = []
+    for name in CALLBACKS.names():
+        make_callback = CALLBACKS.get(name).load()
+        callback = make_callback(config)
+        if not isinstance(callback, keras.callbacks.Callback):
             raise RunError(
                 f"--plugins: the callback {name!r} must be a Keras callback, "
-                f"it is a {type(found).__name__}"
+                f"it is a {type(callback).__name__}"
             )
-    return list(made.values())
+        callbacks.append(callback)
+    return callbacks

@@ -32,6 +32,7 @@ from tfcomp.models import ENCODINGS, MODELS
 from tfcomp.models.stages import make_model
 from tfcomp.storage.run_folder import MODEL_FILE
 from tfcomp.training.fit import compile_model, count_steps
+from tfcomp.training.train_model import TrainModel
 
 
 def make_strategy(num_replicas: int = 0) -> tf.distribute.MirroredStrategy:
@@ -62,7 +63,7 @@ def make_strategy(num_replicas: int = 0) -> tf.distribute.MirroredStrategy:
 class PreparedModels:
     """The compiled model of a run, and a traced one that is evaluated."""
 
-    trained: keras.Model
+    trained: TrainModel
     traced: TracedModel
     optimizer_start: list[np.ndarray]  # variables before the first step
     seed: int  # of the attempt that is trained, and of the folds of probes
@@ -146,6 +147,10 @@ def check_saving(config: RunConfig, dataset: Dataset) -> None:
             f"{subject} must build keras.Model(inputs, outputs), it builds a "
             f"{type(model).__name__}"
         )
+    if type(model).train_step is not keras.Model.train_step:
+        raise RunError(
+            f"{subject} must not define train_step, which would not be called"
+        )
 
     try:
         with make_private_folder() as folder:
@@ -179,10 +184,12 @@ def list_traced() -> list[TracedModel]:
 
 def make_training_model(
     config: RunConfig, dataset: Dataset, strategy: tf.distribute.Strategy
-) -> keras.Model:
+) -> TrainModel:
     """Makes the compiled model of a run in the scope of a strategy."""
     with strategy.scope():
-        model = make_model(config, dataset, config.training.precision)
+        network = make_model(config, dataset, config.training.precision)
+        model = TrainModel(network.input, network.output)
+        model.dtype_policy = network.dtype_policy
         steps = count_steps(config.training, dataset)
         compile_model(model, config.training, steps)
     return model
