@@ -134,7 +134,8 @@ def draw_contours(points: pd.DataFrame) -> Plot:
     axes = figure.subplots()
     x, y, z = points.to_numpy(float).T
     filled = axes.tricontourf(x, y, z, levels=8, cmap="viridis")
-    lines = axes.tricontour(x, y, z, levels=filled.levels, colors="white")
+    levels = np.asarray(filled.levels)
+    lines = axes.tricontour(x, y, z, levels=levels, colors="white")
     axes.clabel(lines, fmt="%.3g")
     axes.plot(x, y, "o", color="black", ms=3, clip_on=False)
     xlabel, ylabel, label = points

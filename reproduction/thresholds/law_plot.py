@@ -89,14 +89,14 @@ def _draw_series(
     size = layout.scale_text(6)
     axes.plot(x, y, "^", color=color, fillstyle="none", markersize=size)
 
-    for row in table[table["mark"] == "mean"].itertuples():
-        bars = None
-        if np.isfinite([row.low, row.high]).all():
-            bars = [[row.examples - row.low], [row.high - row.examples]]
+    means = table[table["mark"] == "mean"]
+    columns = ["grid_size", "examples", "low", "high"]
+    for size, mean, low, high in means[columns].to_numpy(float):
+        has_interval = np.isfinite([low, high]).all()
         axes.errorbar(
-            row.grid_size,
-            row.examples,
-            bars,
+            size,
+            mean,
+            [[mean - low], [high - mean]] if has_interval else None,
             fmt=marker,
             color=color,
             markersize=large,

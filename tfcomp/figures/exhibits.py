@@ -77,13 +77,14 @@ def figure_to_png(
 ) -> bytes:
     """Renders a figure as a PNG file, with a palette of `num_colors` or all."""
     picture = Image.fromarray(figure_to_array(figure, dpi))
-    has_palette = num_colors is not None
-    if has_palette:
+    if num_colors is not None:
         picture = picture.convert("RGB").quantize(
             num_colors, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
         )
     buffer = io.BytesIO()
-    picture.save(buffer, format="PNG", dpi=(dpi, dpi), optimize=has_palette)
+    picture.save(
+        buffer, format="PNG", dpi=(dpi, dpi), optimize=num_colors is not None
+    )
     return buffer.getvalue()
 
 

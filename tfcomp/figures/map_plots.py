@@ -195,7 +195,7 @@ def label_values(axis: Axis, factor: Factor) -> None:
     if is_listed or len(values) <= MAX_TICKS:
         max_ticks = MAX_NAMES if factor.names else MAX_TICKS
         step = -(-len(values) // max_ticks)
-        places = np.arange(0, len(values), step)
+        places = np.arange(0.0, len(values), step)
         labels = [factor.describe(value) for value in values[::step]]
     else:
         steps = _DEGREES if factor.unit == "degrees" else _DECIMALS
