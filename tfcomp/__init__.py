@@ -21,8 +21,9 @@ _LAZY = {
     "config.run_config": "RunConfig",
     "datasets.factor_table": "FactorTable",
     "figures.exhibits": "Exhibit",
-    "report.model_report": "ModelReport",
-    "report.models": "evaluate load_published load_run write_report",
+    "report.model_report": (
+        "ModelReport evaluate load_published load_run write_report"
+    ),
     "report.representations": "evaluate_embeddings evaluate_encoder",
     "report.page": "register_section",
     "report.table_plots": "plot_curves plot_scores",
@@ -32,8 +33,7 @@ _LAZY = {
     "tables": "load_sweep read_runs",
 }
 _WITH_TENSORFLOW = (
-    "report.model_report report.models report.representations "
-    "representations.readers"
+    "report.model_report report.representations representations.readers"
 ).split()
 __all__ = sorted(" ".join(_LAZY.values()).split())
 

@@ -11,10 +11,10 @@ from tfcomp.figures.exhibits import Exhibit as Exhibit
 from tfcomp.metrics.registry import register_measure as register_measure
 from tfcomp.metrics.registry import register_metric as register_metric
 from tfcomp.report.model_report import ModelReport as ModelReport
-from tfcomp.report.models import evaluate as evaluate
-from tfcomp.report.models import load_published as load_published
-from tfcomp.report.models import load_run as load_run
-from tfcomp.report.models import write_report as write_report
+from tfcomp.report.model_report import evaluate as evaluate
+from tfcomp.report.model_report import load_published as load_published
+from tfcomp.report.model_report import load_run as load_run
+from tfcomp.report.model_report import write_report as write_report
 from tfcomp.report.page import register_section as register_section
 from tfcomp.report.representations import (
     evaluate_embeddings as evaluate_embeddings,

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from reproduction.decoders.cells import Row, judge_expectations
+from reproduction.decoders.score_plot import draw_score_table
 from reproduction.decoders.splits import list_pairs
-from tfcomp.figures.estimate_plots import draw_score_table
 from tfcomp.figures.exhibits import figure_to_png, use_own_style
 from tfcomp.statistics.seed_statistics import format_rows
 from tfcomp.storage.files import write_bytes, write_csv, write_text

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from reproduction.figures.paper_figure import Drawer, Drawn, PaperFigure
+from reproduction.figures.unit_plots import draw_tuning
 from tfcomp.datasets.views import make_map, restore
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
@@ -19,7 +20,6 @@ from tfcomp.figures.pictures import (
     describe_points,
     get_pixel_mask,
 )
-from tfcomp.figures.unit_plots import draw_tuning
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.loading import load_run
 from tfcomp.report import gap_section, kernel_section, stage_section

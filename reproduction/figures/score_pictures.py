@@ -12,12 +12,13 @@ from reproduction.thresholds.command import make_exhibits
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset
+from tfcomp.figures import layout
 from tfcomp.figures.curve_plots import (
     draw_curve_panels,
     draw_stage_panels,
     join_curves,
 )
-from tfcomp.figures.estimate_plots import draw_contours
+from tfcomp.figures.exhibits import Plot
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.pictures import choose_spread, get_pixel_mask
 from tfcomp.metrics.registry import find_limits
@@ -125,6 +126,23 @@ def draw_error_map(found: PaperFigure, name: str) -> Drawn:
         "trained; lines have equal errors, interpolated between dots."
     )
     return {caption: draw_contours(pd.DataFrame(points, columns=labels))}
+
+
+def draw_contours(points: pd.DataFrame) -> Plot:
+    """Draws lines of equal numbers; the columns are x, y and the number."""
+    figure = layout.make_figure((5.6, 4.2), layout="constrained")
+    axes = figure.subplots()
+    x, y, z = points.to_numpy(float).T
+    filled = axes.tricontourf(x, y, z, levels=8, cmap="viridis")
+    levels = np.asarray(filled.levels)
+    lines = axes.tricontour(x, y, z, levels=levels, colors="white")
+    axes.clabel(lines, fmt="%.3g")
+    axes.plot(x, y, "o", color="black", ms=3, clip_on=False)
+    xlabel, ylabel, label = points
+    axes.set(xlabel=xlabel, ylabel=ylabel)
+    axes.set_xticks(np.unique(x))
+    figure.colorbar(filled, label=label)
+    return layout.finish_figure(figure, "", lambda: points)
 
 
 def draw_donut() -> Drawn:

@@ -155,7 +155,7 @@ def _make_exhibit(criterion: str, searches: list[Row]) -> Exhibit:
     # Imported here: bad flags must be answered without matplotlib.
     import pandas as pd
 
-    from tfcomp.figures.estimate_plots import draw_power_laws
+    from reproduction.thresholds.law_plot import draw_power_laws
     from tfcomp.figures.exhibits import Exhibit
 
     is_accuracy = criterion == search_settings.ACCURACY

@@ -1,4 +1,4 @@
-"""Curves, lines over stages, estimates over seeds, and power laws."""
+"""Curves, lines over stages, and estimates over seeds."""
 
 import numpy as np
 import pandas as pd
@@ -145,26 +145,3 @@ def test_panels_share_their_rows() -> None:
     seeds, mean = second.lines  # one seed: no interval
     assert set(seeds.get_ydata()) <= {1 - 0.14}
     assert set(mean.get_ydata()) == {1}
-
-
-def test_points_laws_and_guides() -> None:
-    rows = []
-    for n in (16, 24, 32):
-        rows += [("search", n, k * n**2, None, None) for k in (1, 2)]
-        # A long interval does not hide the points.
-        rows.append(("mean", n, 1.5 * n**2, 1e-9, 1e9))
-    names = ["mark", "grid_size", "examples", "low", "high"]
-    table = pd.DataFrame(rows, columns=names).assign(line="series")
-    guides = {"linear": 1.0, "cubic": 3.0}
-    figure = estimate_plots.draw_power_laws(table, {"series": (1.5, 2)}, guides)
-    axes = figure.axes[0]
-    named = {line.get_label(): line.get_xydata() for line in axes.lines}
-    for label, exponent in guides.items():
-        slope = np.diff(np.log(named[label]), axis=0)[0]
-        assert slope[1] / slope[0] == pytest.approx(exponent)
-    data = [line.get_xydata() for line in axes.lines]
-    line = [[16, 1.5 * 16**2], [32, 1.5 * 32**2]]
-    assert any(len(d) == 2 and np.allclose(d, line) for d in data)
-    points = next(d for d in data if len(d) == 6)
-    expected = sorted(k * n**2 for n in (16, 24, 32) for k in (1, 2))
-    assert sorted(points[:, 1]) == expected

@@ -1,13 +1,12 @@
-"""Maps, tuning of units and score tables: what is drawn, and where."""
+"""Maps: what is drawn, and where."""
 
 import numpy as np
 
 from tests.figures.looks import get_image_axes, get_legend, get_outline
 from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.grid_maps import GridMap, Plane
-from tfcomp.figures import layout, map_plots
+from tfcomp.datasets.grid_maps import GridMap
+from tfcomp.figures import map_plots
 from tfcomp.figures.map_plots import compute_outline
-from tfcomp.figures.unit_plots import draw_tuning
 
 LABELS = {"label": "MSE (1)"}
 VALUES = np.arange(15.0).reshape(5, 3)  # [nx, ny]
@@ -42,18 +41,6 @@ def test_map_has_x_to_the_right_and_y_upwards() -> None:
     cells = map_plots.tabulate_maps({"": GridMap(VALUES, factors, None)})
     assert cells["value"].tolist() == np.repeat(range(5), 3).tolist()
     assert cells["number"].tolist() == VALUES.ravel().tolist()
-
-
-def test_places_do_not_depend_on_pictures_before() -> None:
-    """Ticks of a color bar are of its numbers, longer or shorter."""
-    places = []
-    for scales in ([1e-3, 1.0, 1e3], [1e3]):
-        layout._known_places.clear()
-        for scale in scales:
-            maps = {"MSE": label(VALUES * scale, MASK)}
-            figure = map_plots.draw_maps(maps, **LABELS)
-        places.append([axes.get_position().bounds for axes in figure.axes])
-    assert places[0] == places[1]
 
 
 def test_maps_share_one_scale_and_one_bar() -> None:
@@ -102,26 +89,3 @@ def test_axes_show_values_and_names() -> None:
     assert list(ticks[3]) == ["box", "heart"]
     names = [axes.get_xlabel() for axes in get_image_axes(figure)]
     assert names == ["cut (degrees)", "radius"]
-
-
-def test_rows_of_units_hold_a_map_and_both_marginals() -> None:
-    maps = np.stack([VALUES, VALUES + 15])
-    units = {f"unit {i}": label(values, MASK) for i, values in enumerate(maps)}
-    factors = units["unit 0"].factors
-    plane = Plane(factors, (slice(None), slice(None)), "")
-    figure = draw_tuning(units, plane, title="stage_0")
-    rows = np.reshape(figure.axes[:6], (2, 3))
-    for values, row, name in zip(maps, rows, units, strict=True):
-        image = row[0].images[0]
-        np.testing.assert_array_equal(image.get_array(), values.T)
-        assert image.origin == "lower"
-        assert row[0].get_title() == name
-        assert image.get_clim() == (values.min(), values.max())
-        for axes, axis in ((row[1], 1), (row[2], 0)):
-            x, y = axes.lines[0].get_data()
-            np.testing.assert_array_equal(y, values.mean(axis=axis))
-            np.testing.assert_array_equal(x, np.arange(len(y)))
-        assert row[1].get_ylim() == row[2].get_ylim()
-    labels = [axes.get_xlabel() for axes in rows[1]]
-    assert labels == ["x (px)", "x (px)", "y (px)"]
-    assert rows[0, 1].get_title() == "mean over y"

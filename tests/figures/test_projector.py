@@ -6,6 +6,7 @@ from pathlib import Path
 
 import matplotlib.image
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib import colormaps
 from tensorboard.backend.event_processing.data_provider import (
@@ -23,10 +24,12 @@ from tfcomp.figures.projector import make_sprite, write_projector
 
 NUM_POINTS = 7
 FRAMES = np.array([0, 1, 2, 3, 4, 5, np.nan])
-METADATA = {
-    "x": np.array([0, 1, 2, 3, 4, 5, np.nan], np.float32),
-    "region": ["ID"] * 5 + ["OOD", "tab\tand\nline"],
-}
+METADATA = pd.DataFrame(
+    {
+        "x": np.array([0, 1, 2, 3, 4, 5, np.nan], np.float32),
+        "region": ["ID"] * 5 + ["OOD", "tab\tand\nline"],
+    }
+)
 IMAGES = np.zeros((NUM_POINTS, 3, 4, 1))  # [n, H, W, 1]
 IMAGES[:, 0, 0, 0] = np.arange(1, NUM_POINTS + 1) / NUM_POINTS  # lower left
 

@@ -5,7 +5,6 @@ Lines are a table with a row for each point: its `panel`, `line`, `x` or
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import accumulate
 from typing import Any
 
 import matplotlib
@@ -37,18 +36,26 @@ OUTLINE_COLOR = "#ff00ff"
 OUTLINE_LABEL = "held-out region"
 # Long labels of ticks along x.
 SLANTED: dict[str, Any] = dict(rotation=45, ha="right", rotation_mode="anchor")
+MAX_MARKERS = 16  # of a line; more would hide it
 _PANEL_WIDTH = 3.4  # inches
 
 
 def join_curves(
     curves: Mapping[tuple[str, str], pd.DataFrame], x: str = "x"
 ) -> pd.DataFrame:
-    """Returns curves [places, numbers] by panel and line as one table."""
+    """Joins curves to one table.
+
+    Args:
+        curves: By panel and line, a table whose index has the places, with the
+            column `mean`, and `low` and `high` of intervals.
+        x: Name of the column of places, `x` or `stage`.
+    """
     table = pd.concat(curves).rename_axis(["panel", "line", x]).reset_index()
     ends = [end for end in ("low", "high") if end in table]
     numbers = table[["mean", *ends]].astype(float)
     table[["mean", *ends]] = numbers.where(np.isfinite(numbers))
-    return table.drop(columns=[end for end in ends if table[end].isna().all()])
+    unknown = [end for end in ends if table[end].isna().all()]
+    return table.drop(columns=unknown)
 
 
 def draw_curves(
@@ -61,7 +68,10 @@ def draw_curves(
     shaded: tuple[float, float] | None = None,
 ) -> Plot:
     """Draws the columns of a table over its index; `shaded` was held out."""
-    curves = {(ylabel, str(n)): c.to_frame("mean") for n, c in table.items()}
+    curves = {
+        (ylabel, str(name)): column.to_frame("mean")
+        for name, column in table.items()
+    }
     points = join_curves(curves)
     figure = layout.make_figure((5.6, 3.6), layout="constrained")
     axes = figure.subplots()
@@ -80,15 +90,16 @@ def draw_curve_panels(
     floors: Mapping[str, float] | None = None,
 ) -> Plot:
     """Draws curves with bands, a panel for each quantity, from `floors` up."""
-    panels, names = table["panel"].unique(), list(table["line"].unique())
+    panels = list(table["panel"].unique())
+    lines = list(table["line"].unique())
     size = (_PANEL_WIDTH * len(panels) + 0.4, 3.2)
     figure = layout.make_figure(size, layout="constrained")
     grid = figure.subplots(1, len(panels), squeeze=False)[0]
     for axes, panel in zip(grid, panels, strict=True):
-        points = table[table["panel"] == panel]
-        _draw_lines(axes, points, names, panel in log)
+        _draw_lines(axes, table[table["panel"] == panel], lines, panel in log)
         if floors and panel in floors:
-            (low, high), floor = axes.get_ylim(), floors[panel]
+            floor = floors[panel]
+            low, high = axes.get_ylim()
             axes.set_ylim(max(low, floor), max(high, floor + 1))
         axes.set_xlabel(xlabel)
         layout.add_panel_title(axes, panel, _PANEL_WIDTH)
@@ -102,28 +113,31 @@ def draw_stage_panels(
     limits: tuple[float, float] | None = None,
 ) -> Plot:
     """Draws curves over stages, which are merged to one axis."""
-    panels, names = table["panel"].unique(), list(table["line"].unique())
+    panels = list(table["panel"].unique())
+    lines = list(table["line"].unique())
     curves = table.groupby(["panel", "line"], sort=False)["stage"]
-    places = merge_stages([list(stages) for _, stages in curves])
+    stages = merge_stages([list(curve) for _, curve in curves])
+    x = curves.transform(lambda curve: find_places(list(curve), stages))
+    points = table.assign(x=x)
+
     height = 2.6  # inches
-    width = max(1.3 * height, 0.36 * len(places))
-    size = len(panels) * width + 1.0, height + 0.6
-    longest = max(map(len, places))
-    is_tight = longest + 1 > 10 * width / len(places)  # ten letters an inch
-    look = SLANTED if is_tight else {}
+    width = max(1.3 * height, 0.36 * len(stages))
+    letters_per_stage = 10 * width / len(stages)  # ten letters an inch
+    is_crowded = max(map(len, stages)) + 1 > letters_per_stage
+    size = (len(panels) * width + 1.0, height + 0.6)
     figure = layout.make_figure(size, layout="constrained")
     grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    x = curves.transform(lambda stages: find_places(list(stages), places))
-    points = table.assign(x=x)
     for axes, panel in zip(grid, panels, strict=True):
-        _draw_lines(axes, points[points["panel"] == panel], names)
+        _draw_lines(axes, points[points["panel"] == panel], lines)
         layout.add_panel_title(axes, panel, width)
-        axes.set_xticks(range(len(places)), places, **look)
-        axes.set_xlim(-0.4, len(places) - 0.6)
+        look = SLANTED if is_crowded else {}
+        axes.set_xticks(range(len(stages)), stages, **look)
+        axes.set_xlim(-0.4, len(stages) - 0.6)
     grid[0].set_ylabel(ylabel)
     if limits:
-        margin = 0.03 * (limits[1] - limits[0])
-        grid[0].set_ylim(limits[0] - margin, limits[1] + margin)
+        low, high = limits
+        margin = 0.03 * (high - low)
+        grid[0].set_ylim(low - margin, high + margin)
     return layout.finish_figure(figure, "", lambda: table)
 
 
@@ -133,15 +147,15 @@ def _draw_lines(
     """Draws lines that look as their place among the names says."""
     if (points["x"] % 1 == 0).all():
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    size = layout.scale_text(0.8 * matplotlib.rcParams["lines.markersize"])
     for name, rows in points.groupby("line", sort=False):
-        columns = [rows[key].to_numpy(float) for key in ("x", "mean")]
-        x, mean = columns
-        style = get_line_style(names.index(str(name)))
+        x = rows["x"].to_numpy(float)
+        mean = rows["mean"].to_numpy(float)
         if is_log:
             mean = np.where(mean > 0, mean, np.nan)
-        if len(x) > 16:  # markers would hide the line
+        style = get_line_style(names.index(str(name)))
+        if len(x) > MAX_MARKERS:
             style.pop("marker", None)
-        size = layout.scale_text(0.8 * matplotlib.rcParams["lines.markersize"])
         # A single line needs no legend.
         label = str(name) if len(names) > 1 else "_nolegend_"
         axes.plot(x, mean, label=label, markersize=size, **style)
@@ -150,8 +164,9 @@ def _draw_lines(
             if is_log:
                 low = np.where(low > 0, low, np.finfo(float).tiny)
             # The edge keeps the interval of a point between gaps in sight.
-            look: dict[str, Any] = {"color": style["color"], "alpha": 0.18}
-            axes.fill_between(x, low, rows["high"], lw=1, **look)
+            axes.fill_between(
+                x, low, rows["high"], lw=1, color=style["color"], alpha=0.18
+            )
     if is_log:
         set_log_scale(axes, points["mean"])
     finish_axes(axes)
@@ -175,8 +190,12 @@ def merge_stages(lists: Sequence[Sequence[str]]) -> list[str]:
 
 def find_places(stages: Sequence[str], merged: Sequence[str]) -> list[int]:
     """Returns rising places of stages among merged ones."""
-    places = accumulate(stages, lambda p, s: merged.index(s, p + 1), initial=-1)
-    return list(places)[1:]
+    places: list[int] = []
+    start = 0
+    for stage in stages:
+        places.append(merged.index(stage, start))
+        start = places[-1] + 1
+    return places
 
 
 def get_line_style(index: int) -> dict[str, Any]:
@@ -188,7 +207,7 @@ def get_line_style(index: int) -> dict[str, Any]:
     }
     cycle = matplotlib.rcParams["axes.prop_cycle"]
     if cycle != matplotlib.rcParamsDefault["axes.prop_cycle"]:
-        looks |= cycle.by_key()
+        looks.update(cycle.by_key())
     return {name: each[index % len(each)] for name, each in looks.items()}
 
 
@@ -202,13 +221,14 @@ def finish_axes(axes: Axes) -> None:
 def set_log_scale(axes: Axes, numbers: pd.Series, direction: str = "y") -> None:
     """Makes an axis logarithmic, which ends near the numbers above 0."""
     axes.set(**{f"{direction}scale": "log"})
-    known = numbers[(numbers > 0) & np.isfinite(numbers)]
-    if known.empty:
+    positive = numbers[(numbers > 0) & np.isfinite(numbers)]
+    if positive.empty:
         return
-    limits = known.min() / 1.5, known.max() * 1.5
-    axes.set(**{f"{direction}lim": limits})
+    low = positive.min() / 1.5
+    high = positive.max() * 1.5
+    axes.set(**{f"{direction}lim": (low, high)})
     axis = axes.xaxis if direction == "x" else axes.yaxis
-    if limits[1] / limits[0] < 60:  # powers of ten alone are too few
+    if high / low < 60:  # powers of ten alone are too few
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter("{x:g}")
     axis.set_minor_formatter(NullFormatter())
@@ -216,5 +236,6 @@ def set_log_scale(axes: Axes, numbers: pd.Series, direction: str = "y") -> None:
 
 def shade_interval(axes: Axes, low: float, high: float) -> None:
     """Shades the values of x that were held out."""
-    look: dict[str, Any] = {"color": OUTLINE_COLOR, "alpha": 0.1, "lw": 0}
-    axes.axvspan(low, high, label=OUTLINE_LABEL, **look)
+    axes.axvspan(
+        low, high, label=OUTLINE_LABEL, color=OUTLINE_COLOR, alpha=0.1, lw=0
+    )

@@ -3,7 +3,6 @@
 import base64
 import functools
 import io
-import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -65,9 +64,11 @@ def melt(
     tables = []
     for key, content in arrays.items():
         array = np.asarray(content)
+        columns: dict[str, Any] = {names[0]: key}
         index = np.indices(array.shape).reshape(array.ndim, -1)
-        columns = {names[0]: key, **dict(zip(names[1:], index, strict=False))}
-        tables.append(pd.DataFrame({**columns, value: array.ravel()}))
+        columns.update(zip(names[1:], index, strict=False))
+        columns[value] = array.ravel()
+        tables.append(pd.DataFrame(columns))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -76,12 +77,14 @@ def figure_to_png(
 ) -> bytes:
     """Renders a figure as a PNG file, with a palette of `num_colors` or all."""
     picture = Image.fromarray(figure_to_array(figure, dpi))
-    if small := num_colors is not None:
+    if num_colors is not None:
         picture = picture.convert("RGB").quantize(
             num_colors, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
         )
     buffer = io.BytesIO()
-    picture.save(buffer, format="PNG", dpi=(dpi, dpi), optimize=small)
+    picture.save(
+        buffer, format="PNG", dpi=(dpi, dpi), optimize=num_colors is not None
+    )
     return buffer.getvalue()
 
 
@@ -108,12 +111,14 @@ def figure_to_array(figure: Figure, dpi: int = DPI) -> NDArray[np.uint8]:
 def stack_to_png(pictures: Sequence[NDArray[np.uint8]]) -> bytes:
     """Stacks pictures `[H, W, 4]` of any sizes into one PNG file."""
     width = max(picture.shape[1] for picture in pictures)
-    padded = []
+    height = sum(picture.shape[0] for picture in pictures)
+    sheet = Image.new("RGBA", (width, height), "white")
+    top = 0
     for picture in pictures:
-        free = ((0, 0), (0, width - picture.shape[1]), (0, 0))
-        padded.append(np.pad(picture, free, constant_values=255))
+        sheet.paste(Image.fromarray(picture), (0, top))
+        top += picture.shape[0]
     buffer = io.BytesIO()
-    Image.fromarray(np.concatenate(padded)).save(buffer, format="PNG")
+    sheet.save(buffer, format="PNG")
     return buffer.getvalue()
 
 
@@ -139,22 +144,35 @@ def tile_images(images: np.ndarray, columns: int) -> np.ndarray:
 def make_sprite(
     images: Mapping[str, np.ndarray], upright: bool
 ) -> dict[str, Any]:
-    """Returns images [n, H, W, C], clipped to 0..1, as tiles of one PNG."""
-    tiles, places = dict[bytes, int](), {}
+    """Packs images [n, H, W, C], clipped to 0..1, as tiles of one PNG.
+
+    Args:
+        images: Images by name, all of one size.
+        upright: Whether their first row is at the top.
+
+    Returns:
+        `sprite`, a data URL; `size` of a tile and `columns` of tiles; and
+        `images`, the numbers of the tiles by name. Equal images share a tile.
+    """
+    tiles: dict[bytes, int] = {}
+    places = {}
     for name, stack in images.items():
-        shown = np.nan_to_num(arrange_channels(stack), posinf=1.0, neginf=0.0)
-        pixels = np.round(shown.clip(0, 1) * 255).astype(np.uint8)
-        shape = pixels.shape[1:]
-        cells = [t.tobytes() for t in (pixels if upright else pixels[:, ::-1])]
-        places[name] = [tiles.setdefault(t, len(tiles)) for t in cells]
-    (height, width, *_), count = shape, len(tiles)
-    columns = math.isqrt(max(count - 1, 0)) + 1
-    array = np.frombuffer(b"".join(tiles), np.uint8).reshape(count, *shape)
+        finite = np.nan_to_num(arrange_channels(stack), posinf=1.0, neginf=0.0)
+        pixels = np.round(finite.clip(0, 1) * 255).astype(np.uint8)
+        if not upright:
+            pixels = pixels[:, ::-1]
+        places[name] = [
+            tiles.setdefault(tile.tobytes(), len(tiles)) for tile in pixels
+        ]
+
+    shape = pixels.shape[1:]
+    array = np.frombuffer(b"".join(tiles), np.uint8).reshape(-1, *shape)
+    columns = math.isqrt(max(len(tiles) - 1, 0)) + 1
     file = io.BytesIO()
     Image.fromarray(tile_images(array, columns)).save(file, "PNG")
     return {
         "images": places,
-        "size": (width, height),
+        "size": (shape[1], shape[0]),
         "columns": columns,
         "sprite": f"data:image/png;base64,{encode(file.getvalue())}",
     }
@@ -211,31 +229,28 @@ class Exhibit:
     @property
     def alt(self) -> str:
         """Description of the picture for screen readers."""
-        every = self.figure.axes if self.figure else []
-        panels = [a for a in every if a.get_label() != "<colorbar>"]
-        legends = [a.get_legend_handles_labels()[1] for a in panels]
-        parts = {
-            "panels": [a.get_title() for a in panels],
-            "rows": [a.get_ylabel() for a in panels if a.images],
-            "from left to right": [a.get_xlabel() for a in panels],
-            "upwards": [a.get_ylabel() for a in panels if not a.images],
-            "colors": [a.get_ylabel() for a in every if a not in panels],
-            "shown": itertools.chain(*legends),
-        }
-        told = {key: dict.fromkeys(filter(None, v)) for key, v in parts.items()}
-        lines = [f"{key}: {', '.join(v)}" for key, v in told.items() if v]
-        words = " ".join("; ".join(lines).split())
-        return f"{self.title}. {words}." if lines else f"{self.title}."
+        parts = [self.title]
+        for axes in self.figure.axes if self.figure else ():
+            _, labels = axes.get_legend_handles_labels()
+            parts += [axes.get_title(), axes.get_xlabel(), axes.get_ylabel()]
+            parts += labels
+        words = [" ".join(part.split()) for part in parts if part]
+        return f"{'; '.join(dict.fromkeys(words))}."
 
 
 def save_exhibit(exhibit: Exhibit, folder: Path) -> list[Path]:
     """Writes `<name>.png`, `.pdf` and `.csv`; returns the paths it wrote."""
-    path, figure, written = folder / exhibit.name, exhibit.figure, []
+    path = folder / exhibit.name
+    figure = exhibit.figure
+    written = []
     if figure is not None:
-        written += [Path(f"{path}.png"), Path(f"{path}.pdf")]
-        write_bytes(written[0], figure_to_png(figure))
-        write_bytes(written[1], figure_to_pdf(figure))
+        png = Path(f"{path}.png")
+        pdf = Path(f"{path}.pdf")
+        write_bytes(png, figure_to_png(figure))
+        write_bytes(pdf, figure_to_pdf(figure))
+        written += [png, pdf]
     if exhibit.rows:
-        written.append(Path(f"{path}.csv"))
-        write_csv(written[-1], exhibit.rows)
+        table = Path(f"{path}.csv")
+        write_csv(table, exhibit.rows)
+        written.append(table)
     return written

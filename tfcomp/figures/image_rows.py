@@ -3,7 +3,6 @@
 import textwrap
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -20,14 +19,14 @@ from tfcomp.figures.map_plots import draw_outline, show_cells
 
 PANEL_SIZE = 1.5  # inches, of an image
 TITLE_LETTERS = 16  # of a line above a panel
+LABEL_LETTERS = 8  # of an inch beside a panel
 TITLE_PAD = 9  # points; circles reach beyond panels
 # No shade of the gray scale, so that a model that diverged is not taken for
 # one that draws gray.
 NO_VALUE_COLOR = "#b9a3e3"
+POSITION_COLOR = "#ff7f0e"
 MANIFOLD_SIZE = 2.3  # inches
 MAX_COLUMNS = 6
-# The ends of the cyclic colors are nearly white.
-_EDGES: dict[str, Any] = {"linewidths": 0.25, "edgecolors": "0.3"}
 
 
 def draw_rows(
@@ -39,42 +38,69 @@ def draw_rows(
     first_row: str = "bottom",
     column_titles: Sequence[str] | None = None,
 ) -> Plot:
-    """Draws rows of images [n, H, W, ...], with positions [n, 2] circled."""
+    """Draws rows of images.
+
+    Args:
+        rows: Images [n, H, W, ...] by the labels of their rows.
+        positions: Places [n, 2] in pixels that are circled, or NaN.
+        mask: Pixels [W, H] whose outline is drawn over all images.
+        title: The title of the figure.
+        first_row: Whether the first row of pixels is at the `bottom` or `top`.
+        column_titles: Titles of the n columns; by default the positions.
+    """
     stacks = {label: arrange_channels(images) for label, images in rows.items()}
     first = next(iter(stacks.values()))
-    shape = len(stacks), len(first)
-    # Titles of neighboring columns would run into each other.
-    titles = [
-        "\n".join(textwrap.fill(line, TITLE_LETTERS) for line in t.split("\n"))
-        for t in column_titles or ()
-    ]
-    num_lines = max((t.count("\n") for t in titles), default=0)
+    titles = [_wrap_title(text) for text in column_titles or ()]
+    if positions is not None:
+        positions = np.asarray(positions, float)
+        titles = titles or [_format_position(place) for place in positions]
+
+    num_lines = max((text.count("\n") for text in titles), default=0)
     # Wide enough for the legend, high enough for the titles.
-    width = max(4.5, PANEL_SIZE * shape[1] + 0.4)
-    height = _get_height(first.shape) * shape[0] + 0.6 + 0.16 * num_lines
+    width = max(4.5, PANEL_SIZE * len(first) + 0.4)
+    height = _get_height(first) * len(stacks) + 0.6 + 0.16 * num_lines
+    shape = (len(stacks), len(first))
     figure, panels = layout.make_panels(shape, (width, height), pad=0.06)
-    for panel_row, (label, images) in zip(panels, stacks.items(), strict=True):
-        for axes, image in zip(panel_row, images, strict=True):
+    for row, (label, images) in zip(panels, stacks.items(), strict=True):
+        for axes, image in zip(row, images, strict=True):
             _draw_image(axes, image, mask)
             if first_row == "top":
                 axes.invert_yaxis()
-        for axes in panel_row[1:]:
+        for axes in row[1:]:
             axes.yaxis.set_visible(False)
         # A label has lines as long as its panels are high.
-        letters = max(4, int(_get_height(images.shape) * 8))
+        letters = max(4, int(_get_height(images) * LABEL_LETTERS))
         text = textwrap.fill(label, letters, break_long_words=False)
-        panel_row[0].set_ylabel(text, fontsize=layout.scale_text(12))
-    if positions is not None:
-        for both in zip(panels.T, np.asarray(positions), strict=True):
-            _mark_position(*both)
+        row[0].set_ylabel(text, fontsize=layout.scale_text(12))
     for axes, text in zip(panels[0], titles, strict=False):
         axes.set_title(text, fontsize=layout.scale_text(10), pad=TITLE_PAD)
+    if positions is not None:
+        _mark_positions(panels, positions)
+
     is_finite = all(np.isfinite(images).all() for images in stacks.values())
     names = ("row", "image", "y", "x", "channel")
-    table = partial(melt, stacks, names, "pixel")
     return layout.finish_figure(
-        figure, title, table, None if is_finite else NO_VALUE_COLOR
+        figure,
+        title,
+        partial(melt, stacks, names, "pixel"),
+        None if is_finite else NO_VALUE_COLOR,
     )
+
+
+def _wrap_title(title: str) -> str:
+    """Wraps lines, which would run into the titles of other columns."""
+    lines = title.split("\n")
+    return "\n".join(textwrap.fill(line, TITLE_LETTERS) for line in lines)
+
+
+def _format_position(position: np.ndarray) -> str:
+    x, y = ["–" if np.isnan(place) else f"{place:.3g}" for place in position]
+    return f"({x}, {y})"
+
+
+def _get_height(images: np.ndarray) -> float:
+    height, width = images.shape[1:3]
+    return PANEL_SIZE * min(1.0, height / width)
 
 
 def _draw_image(axes: Axes, image: np.ndarray, mask: ArrayLike | None) -> None:
@@ -90,22 +116,24 @@ def _draw_image(axes: Axes, image: np.ndarray, mask: ArrayLike | None) -> None:
         draw_outline(axes, mask, linewidth=1.2)
 
 
-def _get_height(shape: tuple[int, ...]) -> float:
-    return PANEL_SIZE * min(1.0, shape[1] / shape[2])
-
-
-def _mark_position(column: Sequence[Axes], position: ArrayLike) -> None:
-    x, y = np.asarray(position, float)
-    texts = ["\N{EN DASH}" if np.isnan(c) else f"{c:.3g}" for c in (x, y)]
-    title, size = f"({', '.join(texts)})", layout.scale_text(10)
-    column[0].set_title(title, fontsize=size, pad=TITLE_PAD)
-    if np.isnan([x, y]).any():  # a stripe is no point
-        return
-    # Wide enough to leave the peak in sight, and whole at the border.
-    look: dict[str, Any] = dict(clip_on=False, in_layout=False, zorder=4)
-    look |= dict(color="#ff7f0e", fillstyle="none", label="true position")
-    for axes in column:
-        axes.plot(x, y, "o", markersize=layout.scale_text(16), **look)
+def _mark_positions(panels: np.ndarray, positions: np.ndarray) -> None:
+    for column, (x, y) in zip(panels.T, positions, strict=True):
+        if np.isnan([x, y]).any():  # a stripe is no point
+            continue
+        for axes in column:
+            axes.plot(
+                x,
+                y,
+                "o",
+                color=POSITION_COLOR,
+                fillstyle="none",
+                # Wide enough to leave the peak in sight, whole at the border.
+                markersize=layout.scale_text(16),
+                clip_on=False,
+                in_layout=False,
+                zorder=4,
+                label="true position",
+            )
 
 
 def draw_manifolds(
@@ -116,48 +144,59 @@ def draw_manifolds(
     space: Sequence[Factor],
     title: str = "",
 ) -> Plot:
-    """Draws points [n, 2] of stages: a curve, or a block for each factor."""
-    places = {name: np.asarray(e, float) for name, e in embeddings.items()}
-    factors, is_ood = np.asarray(factors, float), np.asarray(is_ood, bool)
-    rows, columns = layout.arrange_panels(len(places), MAX_COLUMNS)
-    shape = rows * len(space), columns
+    """Draws points of stages, colored by each factor in turn.
+
+    Args:
+        embeddings: Points [n, 2] by stage.
+        factors: Values of the factors [n, F].
+        is_ood: Whether a point is held out, [n].
+        space: The factors. Points of a single ordered one form a curve.
+        title: The title of the figure.
+    """
+    points = {stage: np.asarray(e, float) for stage, e in embeddings.items()}
+    factors = np.asarray(factors, float)
+    is_ood = np.asarray(is_ood, bool)
+    rows, columns = layout.arrange_panels(len(points), MAX_COLUMNS)
+    num_rows = rows * len(space)
     # The additions make room for color bars and titles.
-    size = columns * MANIFOLD_SIZE + 1.2, shape[0] * (MANIFOLD_SIZE + 0.1) + 0.8
-    figure, grid = layout.make_panels(shape, size, pad=0.04)
+    width = columns * MANIFOLD_SIZE + 1.2
+    height = num_rows * (MANIFOLD_SIZE + 0.1) + 0.8
+    shape = (num_rows, columns)
+    figure, grid = layout.make_panels(shape, (width, height), pad=0.04)
     for axes in grid.ravel():
         axes.set(xticks=[], yticks=[])
         axes.set_box_aspect(1)
+
     is_curve = len(space) == 1 and not space[0].categorical
-    for i, factor in enumerate(space):
-        block = grid[i * rows : (i + 1) * rows]
-        panels = layout.keep_panels(block, len(places))
-        colors = _make_colors(factors[:, i], factor)
-        shades = colors.to_rgba(factors[:, i])
-        for axes, (stage, points) in zip(panels, places.items(), strict=True):
+    for index, factor in enumerate(space):
+        block = grid[index * rows : (index + 1) * rows]
+        panels = layout.keep_panels(block, len(points))
+        colors = _make_colors(factors[:, index], factor)
+        shades = colors.to_rgba(factors[:, index])
+        for axes, (stage, places) in zip(panels, points.items(), strict=True):
             if is_curve:
-                _draw_curve(axes, points, shades, is_ood, factor.is_closed)
+                _draw_curve(axes, places, shades, is_ood, factor.is_closed)
             else:
-                _draw_points(axes, points, shades, is_ood)
-            if not np.isfinite(points).any():
+                _draw_points(axes, places, shades, is_ood)
+            if not np.isfinite(places).any():
                 axes.set_xlabel("no variance")
-            if i == 0:
+            if index == 0:
                 layout.add_panel_title(axes, stage, MANIFOLD_SIZE)
         bar = figure.colorbar(colors, ax=panels, label=factor.label, pad=0.01)
         if factor.names:
             bar.set_ticks(factor.values().tolist(), labels=factor.names)
-    names = ("stage", "point", "axis")
-    table = partial(melt, places, names, "coordinate")
+
+    table = partial(melt, points, ("stage", "point", "axis"), "coordinate")
     return layout.finish_figure(figure, title, table)
 
 
 def _make_colors(values: np.ndarray, factor: Factor) -> ScalarMappable:
-    finite = values[np.isfinite(values)]
-    low, high = (finite.min(), finite.max()) if finite.size else (0, 1)
-    cmap = "viridis"
     if factor.periodic:
-        low, high = factor.low, factor.high
-        cmap = "twilight"
-    return ScalarMappable(Normalize(low, high), cmap)
+        return ScalarMappable(Normalize(factor.low, factor.high), "twilight")
+    finite = values[np.isfinite(values)]
+    if not finite.size:
+        finite = np.array([0.0, 1.0])
+    return ScalarMappable(Normalize(finite.min(), finite.max()), "viridis")
 
 
 def _draw_points(
@@ -167,12 +206,19 @@ def _draw_points(
         ("training region", ~is_ood, "o", 6),
         (OUTLINE_LABEL, is_ood, "D", 18),
     ):
-        look: dict[str, Any] = {"marker": marker, "s": size, **_EDGES}
         if rows.any():
-            x, y = points[rows].T
-            axes.scatter(x, y, c=shades[rows], **look)
+            _scatter(axes, points[rows], shades[rows], size, marker)
             # The legend has a color that stands for no value.
-            axes.scatter([], [], facecolor="0.6", label=label, **look)
+            axes.scatter(
+                [],
+                [],
+                s=size,
+                marker=marker,
+                facecolor="0.6",
+                linewidths=0.25,
+                edgecolors="0.3",
+                label=label,
+            )
 
 
 def _draw_curve(
@@ -182,15 +228,41 @@ def _draw_curve(
     is_ood: np.ndarray,
     is_closed: bool,
 ) -> None:
-    after = np.roll(points, -1, axis=0)
-    steps = np.stack([points, after], axis=1)  # [n, 2 ends, 2]
-    touches = is_ood | np.roll(is_ood, -1)
+    steps = np.stack([points, np.roll(points, -1, axis=0)], axis=1)
+    touches_gap = is_ood | np.roll(is_ood, -1)
     if not is_closed:
-        steps, touches = steps[:-1], touches[:-1]
-    if touches.any():
-        look: dict[str, Any] = dict(lw=7, alpha=0.35, capstyle="round")
-        look |= dict(color=OUTLINE_COLOR, label=OUTLINE_LABEL)
-        axes.add_collection(LineCollection(list(steps[touches]), **look))
+        steps = steps[:-1]
+        touches_gap = touches_gap[:-1]
+    if touches_gap.any():
+        gap = LineCollection(
+            list(steps[touches_gap]),
+            lw=7,
+            alpha=0.35,
+            capstyle="round",
+            color=OUTLINE_COLOR,
+            label=OUTLINE_LABEL,
+        )
+        axes.add_collection(gap)
     axes.add_collection(LineCollection(list(steps), color="0.45", lw=0.8))
+    _scatter(axes, points, shades, size=10)
+
+
+def _scatter(
+    axes: Axes,
+    points: np.ndarray,
+    shades: np.ndarray,
+    size: float,
+    marker: str = "o",
+) -> None:
     x, y = points.T
-    axes.scatter(x, y, c=shades, s=10, zorder=3, **_EDGES)
+    axes.scatter(
+        x,
+        y,
+        c=shades,
+        s=size,
+        marker=marker,
+        # The ends of the cyclic colors are nearly white.
+        linewidths=0.25,
+        edgecolors="0.3",
+        zorder=3,
+    )

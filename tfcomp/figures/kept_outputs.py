@@ -18,7 +18,8 @@ from PIL.PngImagePlugin import PngInfo
 from tfcomp.figures.exhibits import arrange_channels
 from tfcomp.storage.files import make_folder, write_whole
 
-FOLDER, PREVIEW_FILE = "outputs", "preview.png"
+FOLDER = "outputs"
+PREVIEW_FILE = "preview.png"
 MAX_BYTES = 2**28  # of a file, unpacked; a run keeps no more in all of them
 Outputs = tuple[np.ndarray, np.ndarray]  # images [n, H, W, C], errors [n]
 
@@ -38,30 +39,38 @@ def write_outputs(
 
 
 def read_outputs(folder: Path, grid: np.ndarray) -> dict[int, Outputs]:
-    """Returns images and errors by epoch; notes files that it skips."""
-    found: dict[int, Outputs] = {}
+    """Reads the outputs at the combinations [n, F] of a grid.
+
+    Returns:
+        Images and errors by epoch, in order. Files of another grid and damaged
+        files are left out, with a note.
+    """
+    outputs: dict[int, Outputs] = {}
     for path in folder.glob(f"{FOLDER}/epoch_*.npz"):
         try:
             epoch = int(path.stem.removeprefix("epoch_"))
-            found[epoch] = _read(path, grid)
+            outputs[epoch] = _read(path, grid)
         except Exception as error:  # damaged files raise errors of many kinds
             print(f"note: {path} is left out: {error}", file=sys.stderr)
-    return dict(sorted(found.items()))
+    return dict(sorted(outputs.items()))
 
 
 def _read(path: Path, grid: np.ndarray) -> Outputs:
     with zipfile.ZipFile(path) as archive:
-        if sum(part.file_size for part in archive.infolist()) > MAX_BYTES:
-            raise ValueError(f"it unpacks to more than {MAX_BYTES >> 20} MB")
-    with np.load(path) as kept:
-        factors, images = kept["factors"], kept["images"]
+        size = sum(part.file_size for part in archive.infolist())
+    if size > MAX_BYTES:
+        raise ValueError(f"it unpacks to more than {MAX_BYTES >> 20} MB")
+
+    with np.load(path) as arrays:
+        factors = arrays["factors"]
+        images = arrays["images"]
         # Earlier versions kept none, and 8 bits cut what is beyond 0 to 1.
         unknown = np.full(len(grid), np.nan)
-        errors = np.asarray(kept.get("errors", unknown), float)
+        errors = np.asarray(arrays.get("errors", unknown), float)
     if not np.array_equal(factors, grid):
         raise ValueError("it has other combinations than the page shows")
-    sizes = images.ndim, len(images), errors.shape
-    if sizes != (4, len(grid), (len(grid),)):
+    count = len(grid)
+    if images.ndim != 4 or len(images) != count or errors.shape != (count,):
         raise ValueError(f"it has images of shape {images.shape}")
     return images.astype(np.float32) / 255, errors
 
@@ -70,12 +79,14 @@ def write_preview(
     folder: Path, titles: Sequence[str], rows: Sequence[np.ndarray]
 ) -> None:
     """Writes rows of images [n, H, W, C], their first row at the top."""
-    sheet = [np.concatenate([*arrange_channels(row)], axis=1) for row in rows]
+    strips = []
+    for images in rows:
+        strips.append(np.concatenate(list(arrange_channels(images)), axis=1))
     info = PngInfo()
     info.add_text("points", json.dumps(list(titles)))
     with write_whole(folder / PREVIEW_FILE) as partial:
-        image = Image.fromarray(_to_bytes(np.concatenate(sheet)))
-        image.save(partial, "PNG", pnginfo=info)
+        sheet = Image.fromarray(_to_bytes(np.concatenate(strips)))
+        sheet.save(partial, "PNG", pnginfo=info)
 
 
 def read_preview(folder: Path) -> tuple[list[str], np.ndarray] | None:
@@ -84,10 +95,12 @@ def read_preview(folder: Path) -> tuple[list[str], np.ndarray] | None:
     try:
         # Other formats start programs, as Ghostscript.
         with Image.open(path, formats=["PNG"]) as file:
-            titles = [*map(str, json.loads(file.info["points"]))]
-            rows = np.split(np.asarray(file) / 255, 2)
-        parts = [np.split(row, len(titles), axis=1) for row in rows]
-        return titles, np.stack([*map(np.stack, parts)])
+            titles = [str(title) for title in json.loads(file.info["points"])]
+            sheet = np.asarray(file) / 255
+        rows = []
+        for strip in np.split(sheet, 2):
+            rows.append(np.stack(np.split(strip, len(titles), axis=1)))
+        return titles, np.stack(rows)
     except Exception:  # of an earlier version, or damaged, in many ways
         return None
 

@@ -11,7 +11,7 @@ from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.datasets.grid_maps import Plane, find_interval, list_curves
 from tfcomp.datasets.splits import choose_rows
 from tfcomp.datasets.views import make_map
-from tfcomp.figures import unit_plots
+from tfcomp.figures import embedding_plots
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Plot
 from tfcomp.figures.image_rows import draw_rows
@@ -25,6 +25,7 @@ from tfcomp.metrics.point_scores import (
 
 SHOWN_SAMPLES = 8
 _POWERS = {1: "", 2: "²", 3: "³"}
+_UNITS = {"degrees": "°", "px": " px"}  # behind a number
 
 
 def picture_samples(
@@ -36,8 +37,8 @@ def picture_samples(
 ) -> Plot:
     """Shows truth above output for a spread of ID or OOD points."""
     splits = dataset.splits
-    chosen = splits.is_ood if subset == "ood" else splits.is_id
-    rows = choose_spread(np.flatnonzero(chosen), count)
+    is_shown = splits.is_ood if subset == "ood" else splits.is_id
+    rows = choose_spread(np.flatnonzero(is_shown), count)
     return draw_rows(
         {
             dataset.truth_label: dataset.to_pictures(evaluation.truth[rows]),
@@ -55,26 +56,28 @@ def describe_points(dataset: Dataset, rows: np.ndarray) -> list[str] | None:
     """Returns factor values as titles of images; None for positions."""
     if dataset.has_position:
         return None
-    units = {"degrees": "°", "px": " px"}
     is_long = len(dataset.space) > 2  # a line for each factor
-    return [
-        ("\n" if is_long else ", ").join(
-            f"{f.name} {f.describe(value)}"
-            if f.categorical or is_long
-            else f"{value:.4g}{units.get(f.unit, f' {f.unit}'.rstrip())}"
-            for f, value in zip(dataset.space, point, strict=True)
-        )
-        for point in dataset.splits.grid[rows]
-    ]
+    titles = []
+    for point in dataset.splits.grid[rows]:
+        parts = []
+        for factor, value in zip(dataset.space, point, strict=True):
+            if factor.categorical or is_long:
+                parts.append(f"{factor.name} {factor.describe(value)}")
+            else:
+                unit = _UNITS.get(factor.unit, f" {factor.unit}".rstrip())
+                parts.append(f"{value:.4g}{unit}")
+        titles.append(("\n" if is_long else ", ").join(parts))
+    return titles
 
 
 def title_points(dataset: Dataset, rows: np.ndarray) -> list[str]:
     """Returns the split and the factor values of points, as titles."""
-    points = describe_points(dataset, rows) or [
-        f"({x:.3g}, {y:.3g})" for x, y in dataset.splits.grid[rows]
-    ]
-    marks = np.where(dataset.splits.is_ood[rows], "OOD", "ID")
-    return [f"{m} {p}" for m, p in zip(marks, points, strict=True)]
+    points = describe_points(dataset, rows)
+    if points is None:
+        positions = dataset.splits.grid[rows]
+        points = [f"({x:.3g}, {y:.3g})" for x, y in positions]
+    splits = np.where(dataset.splits.is_ood[rows], "OOD", "ID")
+    return [f"{s} {p}" for s, p in zip(splits, points, strict=True)]
 
 
 def label_volume(space: FactorSpace) -> str:
@@ -82,7 +85,9 @@ def label_volume(space: FactorSpace) -> str:
     counts = Counter(f.unit or f.name for f in space if not f.categorical)
     units = [u + _POWERS.get(n, f"^{n}") for u, n in counts.items()]
     product = "·".join(units)
-    return f"log(volume / {f'({product})' if len(units) > 1 else product})"
+    if len(units) > 1:
+        product = f"({product})"
+    return f"log(volume / {product})"
 
 
 def describe_planes(dataset: Dataset) -> str:
@@ -97,19 +102,20 @@ def describe_planes(dataset: Dataset) -> str:
 
 def picture_error_curve(dataset: Dataset, evaluation: Evaluation) -> Plot:
     """Plots the MSE against the one ordered factor, a line per curve."""
-    points, images = dataset.splits.grid, evaluation.images
-    error = compute_mse(dataset, points, images, evaluation.truth)
+    splits = dataset.splits
+    error = compute_mse(
+        dataset, splits.grid, evaluation.images, evaluation.truth
+    )
     curves = list_curves(dataset.space)
     factor = curves[0].factor
-    is_ood = dataset.splits.is_ood
-    gaps = {find_interval(c, is_ood) for c in curves} - {None}
-    # One gap for all that have one: it can be shaded.
     lines = {curve.label: error[curve.rows] for curve in curves}
+    gaps = {find_interval(curve, splits.is_ood) for curve in curves} - {None}
     return draw_curves(
         pd.DataFrame(lines, factor.values()),
         xlabel=factor.label,
         ylabel="MSE over pixels",
         title="error" if len(curves) == 1 else "error of every curve",
+        # One gap for all curves that have one can be shaded.
         shaded=gaps.pop() if len(gaps) == 1 else None,
         logy=True,
     )
@@ -125,17 +131,17 @@ def picture_maps(
     cmap: str | None = None,  # of rcParams
 ) -> Plot:
     """Plots numbers [n] by title as maps, by default of all planes."""
-    drawn = {}
+    panels = {}
     for name, values in maps.items():
-        whole = make_map(dataset, values)
+        grid_map = make_map(dataset, values)
         for plane in planes or dataset.planes:
             # Two maps may have the same place, but not the same axes, too.
             names = " and ".join(factor.name for factor in plane.factors)
             place = f"{names} at {plane.held}" if plane.held else name
             if plane.held and len(maps) > 1:
                 place = f"{name}, {place}"
-            drawn[place] = whole.cut(plane)
-    return draw_maps(drawn, label=label, title=title, limits=limits, cmap=cmap)
+            panels[place] = grid_map.cut(plane)
+    return draw_maps(panels, label=label, title=title, limits=limits, cmap=cmap)
 
 
 def picture_volumes(
@@ -148,16 +154,26 @@ def picture_volumes(
 ) -> Plot:
     """Plots log-volumes [n] less their means, as maps on one scale."""
     centered = center_volumes(volumes)
-    limit = limit or find_largest(centered)
-    label = label or f"{label_volume(dataset.space)} less its mean"
-    ends = (-limit, limit)
-    return picture_maps(dataset, centered, label, title, ends, planes, "RdBu_r")
+    if limit is None:
+        limit = find_largest(centered)
+    return picture_maps(
+        dataset,
+        centered,
+        label or f"{label_volume(dataset.space)} less its mean",
+        title,
+        limits=(-limit, limit),
+        planes=planes,
+        cmap="RdBu_r",
+    )
 
 
 def center_volumes(volumes: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Subtracts the mean of each stage; NaN where volumes are infinite."""
-    finite = {n: np.ma.masked_invalid(v) for n, v in volumes.items()}
-    return {n: (v - v.mean()).filled(np.nan) for n, v in finite.items()}
+    centered = {}
+    for stage, volume in volumes.items():
+        finite = np.ma.masked_invalid(volume)
+        centered[stage] = (finite - finite.mean()).filled(np.nan)
+    return centered
 
 
 def find_largest(maps: Mapping[str, np.ndarray]) -> float:
@@ -187,19 +203,23 @@ def picture_embedding(
 ) -> dict[str, Plot]:
     """Plots all matrices of an embedding, and profiles or singular values."""
     title = f"embedding of {factor.name}"
-    levels = [factor.describe(value) for value in factor.values()]
-    matrices = unit_plots.draw_embeddings(
-        embedding.matrices, levels, factor_label=factor.label, title=title
-    )
+    figures = {
+        "embedding": embedding_plots.draw_embeddings(
+            embedding.matrices,
+            [factor.describe(value) for value in factor.values()],
+            factor_label=factor.label,
+            title=title,
+        )
+    }
     if embedding.profiles:
-        drawn = unit_plots.draw_profiles(
+        figures["profiles"] = embedding_plots.draw_profiles(
             embedding.profiles, factor=factor, title=title
         )
-        return {"embedding": matrices, "profiles": drawn}
-    drawn = unit_plots.draw_spectrum(
-        embedding.spectrum, embedding.effective_rank, title=title
-    )
-    return {"embedding": matrices, "spectrum": drawn}
+    else:
+        figures["spectrum"] = embedding_plots.draw_spectrum(
+            embedding.spectrum, embedding.effective_rank, title=title
+        )
+    return figures
 
 
 def choose_spread(rows: np.ndarray, count: int = SHOWN_SAMPLES) -> np.ndarray:

@@ -11,12 +11,11 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import matplotlib.image
 import numpy as np
+import pandas as pd
 from matplotlib import colormaps
-from numpy.typing import ArrayLike
 from tensorboard.plugins.projector import ProjectorConfig
 
 from tfcomp.config.errors import describe_refusal
@@ -40,23 +39,33 @@ MAX_COMPONENTS = 49
 def write_projector(
     folder: Path,
     stages: Mapping[str, np.ndarray],
-    metadata: Mapping[str, ArrayLike],
+    metadata: pd.DataFrame,
     images: np.ndarray,
     frames: np.ndarray,
 ) -> Path:
-    """Writes stages [n, k], metadata [n] and images [n, H, W, ...] of a run.
+    """Writes the points of stages beside the event files of a run.
 
-    Frames of images show numbers [n] by color; NaN is as the least one.
+    Args:
+        folder: The folder with the event files.
+        stages: Points [n, k] by stage.
+        metadata: A row for each point; TensorBoard shows all columns.
+        images: The images [n, H, W, ...] of the points.
+        frames: Numbers [n] that the frames of images show by color; NaN is
+            shown as the least of them.
+
+    Raises:
+        FileNotFoundError: If there are no event files.
     """
     if not any(folder.glob("*tfevents*")):
         raise FileNotFoundError(f"{folder} has no event files")
     make_folder(folder / SUBFOLDER)
-    lines = [metadata, *zip(*map(np.ravel, metadata.values()), strict=True)]
-    cells = ["\t".join(map(_format_cell, line)) + "\n" for line in lines]
-    write_text(folder / METADATA_FILE, "".join(cells))
+    lines = [list(metadata), *metadata.itertuples(index=False)]
+    rows = ["\t".join(map(_format_cell, line)) for line in lines]
+    write_text(folder / METADATA_FILE, "\n".join(rows) + "\n")
     sprite, size = make_sprite(arrange_channels(images), frames)
     with write_whole(folder / SPRITE_FILE) as partial:
         matplotlib.image.imsave(partial, sprite)
+
     config = ProjectorConfig()
     for index, (stage, features) in enumerate(stages.items()):
         safe = re.sub(r"[^\w.-]", "_", stage)  # a stage may be called block/1
@@ -79,29 +88,34 @@ def write_projector(
 
 def write_projections(analysis: RunAnalysis) -> None:
     """Writes the stages of a run for TensorBoard's projector."""
-    folder, analysis = analysis.run.path, analysis.for_pairs
+    folder = analysis.run.path
     if folder is None:
         return
-    splits, pixels = analysis.splits, analysis.evaluation.images
-    upright = analysis.dataset.first_row == "bottom"
+    analysis = analysis.for_pairs
+    splits = analysis.splits
+    components = analysis.components
     # TensorBoard sorts by name and opens on the first. The last inner stage
     # with any variance shows most; the code looks the same in every run.
-    components = analysis.components
-    inner = [s for s in [*components][1:-1] if components[s].explained.any()]
-    order = dict.fromkeys([*inner[-1:], *components])
-    shown = {
+    varying = [s for s in [*components][1:-1] if components[s].explained.any()]
+    order = dict.fromkeys([*varying[-1:], *components])
+    stages = {
         f"{place:02d} {stage}": components[stage].features[:, :MAX_COMPONENTS]
         for place, stage in enumerate(order, 1)
     }
     # TensorBoard labels points by the first column of words.
-    labels: dict[str, Any] = {
-        "point": title_points(analysis.dataset, np.arange(len(splits.grid))),
-        **analysis.dataset.space.name_values(splits.grid),
-        "split": np.where(splits.is_ood, "OOD", "ID"),
-    }
-    images = pixels if upright else pixels[:, ::-1]
+    points = title_points(analysis.dataset, np.arange(len(splits.grid)))
+    metadata = pd.DataFrame(
+        {
+            "point": points,
+            **analysis.dataset.space.name_values(splits.grid),
+            "split": np.where(splits.is_ood, "OOD", "ID"),
+        }
+    )
+    images = analysis.evaluation.images
+    if analysis.dataset.first_row == "top":
+        images = images[:, ::-1]
     try:
-        write_projector(folder, shown, labels, images, splits.grid[:, 0])
+        write_projector(folder, stages, metadata, images, splits.grid[:, 0])
     except OSError as error:
         reason = describe_refusal(error)
         print(f"note: no data for the projector: {reason}", file=sys.stderr)
@@ -110,22 +124,35 @@ def write_projections(analysis: RunAnalysis) -> None:
 def make_sprite(
     images: np.ndarray, frames: np.ndarray
 ) -> tuple[np.ndarray, tuple[int, int]]:
-    """Returns framed images, thinned if too large, in one, and their size."""
+    """Tiles framed images, thinned if they are too large.
+
+    Args:
+        images: Images [n, H, W] or [n, H, W, 3] with the first row at the
+            bottom.
+        frames: Numbers [n] that the colors of the frames show.
+
+    Returns:
+        The sprite, uint8 [height, width, 3], and (width, height) of a tile.
+    """
     columns = math.ceil(math.sqrt(len(images)))  # nearly a square
-    room = (MAX_SPRITE_SIZE // columns - 2) / (1 + 2 * FRAME)
-    thinning = math.ceil(max(images.shape[1:3]) / room)
-    images = images[:, ::thinning, ::thinning][:, ::-1]  # upright
+    max_side = (MAX_SPRITE_SIZE // columns - 2) / (1 + 2 * FRAME)
+    thinning = math.ceil(max(images.shape[1:3]) / max_side)
+    images = images[:, ::thinning, ::thinning]
+    images = images[:, ::-1]  # upright
     if images.ndim == 3:
         images = np.stack([images] * 3, axis=-1)
+
+    low = np.nanmin(frames)
+    high = np.nanmax(frames)
+    shares = np.nan_to_num((frames - low) / max(high - low, 1e-9))
+    colors = colormaps["plasma"](shares)[:, :3]
     count, height, width, _ = images.shape
     edge = math.ceil(FRAME * max(height, width))
-    low, high = np.nanmin(frames), np.nanmax(frames)
-    shares = np.nan_to_num((frames - low) / max(high - low, 1e-9))
     framed = np.empty((count, height + 2 * edge, width + 2 * edge, 3))
-    framed[:] = colormaps["plasma"](shares)[:, None, None, :3]
+    framed[:] = colors[:, None, None]
     framed[:, edge:-edge, edge:-edge] = np.nan_to_num(images).clip(0, 1)
     sprite = tile_images(np.rint(255 * framed).astype(np.uint8), columns)
-    return sprite, framed.shape[2:0:-1]
+    return sprite, (width + 2 * edge, height + 2 * edge)
 
 
 def _format_cell(value: object) -> str:

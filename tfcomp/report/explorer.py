@@ -39,6 +39,12 @@ Data = dict[str, Any]
 
 # Of all images before they are compressed, to a fifth or less.
 MAX_BYTES = 2**25
+# Labels of scores that no metric declares.
+LABELS = {
+    "superposition_r2": "R² of the superposition",
+    "ssim_error": "1 - SSIM",
+    "reader_accuracy": "share of factors that the reader finds",
+}
 
 
 class Explorer:
@@ -68,10 +74,12 @@ class Explorer:
 def explorer_fragment(analyses: Sequence[RunAnalysis]) -> str:
     """Returns HTML for the top of a page."""
     data = collect(analyses)
-    epochs = [epoch for run in data["runs"] for epoch in run["epochs"]]
-    parts = [*data["groups"], *data["runs"], *epochs]
-    sprites = [part["sprite"] for part in parts]
+    parts = [*data["groups"], *data["runs"]]
+    for run in data["runs"]:
+        parts += run["epochs"]
+    sprites = []
     for number, part in enumerate(parts):
+        sprites.append(part["sprite"])
         part["sprite"] = number
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))
     return render_template(
@@ -84,33 +92,78 @@ def explorer_fragment(analyses: Sequence[RunAnalysis]) -> str:
 
 def collect(analyses: Sequence[RunAnalysis]) -> Data:
     """Returns all data of a page on the runs."""
-    groups, runs = dict[tuple, Data](), []
+    groups: dict[tuple, Data] = {}
+    runs = []
     for analysis in analyses:
+        total = len(analysis.splits.all)
         shown = analysis.for_explorer(count_combinations(analyses))
-        data, splits = shown.dataset, shown.splits
+        splits = shown.splits
         truth = shown.evaluation.truth
-        arrays = splits.grid, splits.is_ood, splits.train, truth
+        arrays = (splits.grid, splits.is_ood, splits.train, truth)
         hashes = [hash(array.tobytes()) for array in arrays]
-        key = data.space, data.region.spec, *hashes
+        key = (shown.dataset.space, shown.dataset.region.spec, *hashes)
         if key not in groups:
-            groups[key] = _describe_group(shown, len(analysis.splits.all))
-        place = {"name": analysis.name, "group": list(groups).index(key)}
-        runs.append(place | _describe_run(shown))
+            groups[key] = _describe_group(shown, total)
+        group = list(groups).index(key)
+        run = {"name": analysis.name, "group": group, **_describe_run(shown)}
+        runs.append(run)
     return {"groups": list(groups.values()), "runs": runs}
 
 
 def count_combinations(analyses: Sequence[RunAnalysis]) -> int:
     """Returns the number of combinations per run that keeps a page small."""
-    size = sum(
-        math.prod(s.dataset.image_shape) * (5 + s.run.config.keep_outputs)
-        for s in analyses
-    )
+    size = 0  # bytes of one combination
+    for analysis in analyses:
+        num_images = 5 + analysis.run.config.keep_outputs
+        size += math.prod(analysis.dataset.image_shape) * num_images
     return max(1, min(MAX_EXPLORED, MAX_BYTES // size))
 
 
 def _describe_group(analysis: RunAnalysis, total: int) -> Data:
-    data, splits, factors, columns = analysis.dataset, analysis.splits, [], []
-    index = data.space.to_index(splits.grid)
+    """Describes what runs on the same data share."""
+    data = analysis.dataset
+    splits = analysis.splits
+    factors, index = _describe_factors(analysis)
+
+    # The largest order at which a combination is determined, or 0.
+    order = np.zeros(len(splits.grid), int)
+    orders = []
+    for k, certificate in certify_dataset(data, splits.grid).items():
+        if certificate is not None:
+            orders.append(k)
+            order[certificate.certified & splits.is_ood] = k
+
+    # Embeddings are composed as the additive model is.
+    names = ("nearest_id", "additive") if data.is_pixels else ("nearest_id",)
+    images = {"truth": data.to_pictures(analysis.evaluation.truth)}
+    errors = {}
+    for name, outputs in draw_references(data).items():
+        if name in names:
+            images[name] = data.to_pictures(outputs)
+            errors[name] = round_numbers(_rate(analysis, outputs))
+    return {
+        "factors": factors,
+        "index": index,
+        "ood": splits.is_ood.astype(int).tolist(),
+        "test": splits.points.is_test.astype(int).tolist(),
+        "total": total,
+        "region": data.region.spec,
+        "control": bool(data.region.contains(splits.train).any()),
+        "reference": data.reference_name,
+        "certified": {"orders": orders, "order": order.tolist()},
+        "errors": errors,
+        **make_sprite(images, data.first_row == "top"),
+    }
+
+
+def _describe_factors(
+    analysis: RunAnalysis,
+) -> tuple[list[Data], list[list[int]]]:
+    """Describes factors, and returns the rows of levels of combinations."""
+    data = analysis.dataset
+    index = data.space.to_index(analysis.splits.grid)
+    factors = []
+    columns = []
     for factor, column in zip(data.space, index.T, strict=True):
         levels, rows = np.unique(column, return_inverse=True)
         values = factor.values()[levels]
@@ -125,120 +178,122 @@ def _describe_group(analysis: RunAnalysis, total: int) -> Data:
                 "levels": [factor.describe(value) for value in values],
             }
         )
-    found = certify_dataset(data, splits.grid).items()
-    certified = {k: c.certified & splits.is_ood for k, c in found if c}
-    order = np.zeros(len(index), int)  # the largest that determines, or 0
-    for k, is_certified in certified.items():
-        order[is_certified] = k
-    # Embeddings are composed as the additive model is.
-    shown = ("nearest_id", "additive") if data.is_pixels else ("nearest_id",)
-    drawn = {n: v for n, v in draw_references(data).items() if n in shown}
-    images = {"truth": analysis.evaluation.truth, **drawn}
-    images = {name: data.to_pictures(each) for name, each in images.items()}
-    errors = {n: round_numbers(_rate(analysis, v)) for n, v in drawn.items()}
-    return {
-        "factors": factors,
-        "index": columns,
-        "ood": splits.is_ood.astype(int).tolist(),
-        "test": splits.points.is_test.astype(int).tolist(),
-        "total": total,
-        "region": data.region.spec,
-        "control": bool(data.region.contains(splits.train).any()),
-        "reference": data.reference_name,
-        "certified": {"orders": list(certified), "order": order.tolist()},
-        "errors": errors,
-        **make_sprite(images, data.first_row == "top"),
-    }
+    return factors, columns
 
 
 def _describe_run(analysis: RunAnalysis) -> Data:
-    data, splits, found = analysis.dataset, analysis.splits, analysis.evaluation
-    images = {"output": data.to_pictures(found.images)}
-    pair = found.images, found.truth
-    each = score_points(data, *pair, splits.grid, splits.is_ood)
-    each.pop("blank_mse")
-    labels = {m.name: m.axis for m in list_metrics("image")} | {
-        "relative_mse": label_error(data),
-        "superposition_r2": "R² of the superposition",
-        "ssim_error": "1 - SSIM",
-        "reader_accuracy": "share of factors that the reader finds",
-    }
-    scores = {"relative_mse": _rate(analysis, found.images), **each}
-    described = {}
+    """Describes outputs, scores and stages of one network."""
+    data = analysis.dataset
+    outputs = analysis.evaluation.images
+    images = {"output": data.to_pictures(outputs)}
+    scores = _score_points(analysis)
+    described: Data = {}
     if isinstance(data, VectorDataset):
-        described["items"] = data.find_items(found.images).tolist()
+        described["items"] = data.find_items(outputs).tolist()
     else:
-        index = data.space.to_index(splits.grid)
-        known = analysis.bright_outputs, splits.is_ood
-        superposed, scores["superposition_r2"] = superpose(index, *known)
+        superposed, scores["superposition_r2"] = superpose(
+            data.space.to_index(analysis.splits.grid),
+            analysis.bright_outputs,
+            analysis.splits.is_ood,
+        )
         images["superposition"] = from_contrast(data, superposed)
+
+    labels = {metric.name: metric.axis for metric in list_metrics("image")}
+    labels |= {"relative_mse": label_error(data), **LABELS}
+    described["scores"] = [
+        {
+            "name": name,
+            "label": labels.get(name, name),
+            "values": round_numbers(values),
+        }
+        for name, values in scores.items()
+    ]
+    described["ranges"] = list_ranges(outputs) if data.is_pixels else {}
+    described["stages"] = [
+        _describe_stage(analysis, stage) for stage in analysis.stages
+    ]
+    described["epochs"] = _list_epochs(analysis)
+    return described | make_sprite(images, data.first_row == "top")
+
+
+def _score_points(analysis: RunAnalysis) -> dict[str, np.ndarray]:
+    """Returns the scores of all combinations, [n] each."""
+    outputs = analysis.evaluation.images
+    splits = analysis.splits
+    scores = {"relative_mse": _rate(analysis, outputs)}
+    scores |= score_points(
+        analysis.dataset,
+        outputs,
+        analysis.evaluation.truth,
+        splits.grid,
+        splits.is_ood,
+    )
+    scores.pop("blank_mse")
     if analysis.ssim_error is not None:
         scores["ssim_error"] = analysis.ssim_error
-    if analysis.run.reader is not None:
-        hits = analysis.run.reader.check(found.images, splits.grid)
+    reader = analysis.run.reader
+    if reader is not None:
+        hits = reader.check(outputs, splits.grid)
         scores["reader_accuracy"] = hits.mean(axis=1)
-    return described | {
-        "ranges": list_ranges(found.images) if data.is_pixels else {},
-        "scores": [
-            {"name": n, "label": labels.get(n, n), "values": round_numbers(v)}
-            for n, v in scores.items()
-        ],
-        "stages": [_describe_stage(analysis, s) for s in analysis.stages],
-        "epochs": _list_epochs(analysis),
-        **make_sprite(images, data.first_row == "top"),
-    }
+    return scores
 
 
 def _describe_stage(analysis: RunAnalysis, stage: str) -> Data:
     """Describes maps of units, and lengths per level with their cosines."""
     numbers, maps = analysis.shown_units[stage]
-    finite, space = np.nan_to_num(maps), analysis.dataset.space
-    low = finite.min(1, keepdims=True, initial=np.inf)
-    high = finite.max(1, keepdims=True, initial=-np.inf)
+    maps = np.nan_to_num(maps)
+    low = maps.min(1, keepdims=True, initial=np.inf)
+    high = maps.max(1, keepdims=True, initial=-np.inf)
     described = {
         "name": stage,
         "units": numbers.tolist(),
         "ranges": round_numbers(np.hstack([low, high])),
-        "maps": pack_bytes(divide(finite - low, high - low), 255),
+        "maps": pack_bytes(divide(maps - low, high - low), 255),
     }
+    space = analysis.dataset.space
     if not space.ordered:
         return described
+
     steps = np.array([space.factors[i].step for i in space.ordered])
-    metrics = np.nan_to_num(analysis.metrics[stage]) * steps[:, None] * steps
+    metrics = np.nan_to_num(analysis.metrics[stage]) * np.outer(steps, steps)
     lengths = np.sqrt(np.diagonal(metrics, axis1=1, axis2=2).clip(0))
-    cosines = [
-        divide(metrics[:, a, b], lengths[:, a] * lengths[:, b])
-        for a, b in itertools.combinations(range(len(steps)), 2)
-    ]
     longest = float(lengths.max(initial=0.0))
+    cosines = []
+    for a, b in itertools.combinations(range(len(steps)), 2):
+        cosine = divide(metrics[:, a, b], lengths[:, a] * lengths[:, b])
+        cosines.append(pack_bytes((cosine + 1) / 2, 254))
     return described | {
         "log_volume": round_numbers(analysis.log_volume[stage]),
         "lengths": pack_bytes(lengths / (longest or 1.0), 255),
         "longest": longest,
-        "cosines": [pack_bytes((c + 1) / 2, 254) for c in cosines],
+        "cosines": cosines,
     }
 
 
 def _rate(analysis: RunAnalysis, images: np.ndarray) -> np.ndarray:
-    found = dataclasses.replace(analysis.evaluation, images=images)
-    return compute_error_ratio(analysis.dataset, found)
+    evaluation = dataclasses.replace(analysis.evaluation, images=images)
+    return compute_error_ratio(analysis.dataset, evaluation)
 
 
 def list_ranges(images: np.ndarray) -> dict[int, list[float | None]]:
     """Returns the range of each image that leaves 0..1, by its index."""
-    flat = images.reshape(len(images), -1)
-    ends = np.stack([flat.min(axis=1), flat.max(axis=1)], axis=1)
-    inside = (ends[:, 0] >= -1 / 255) & (ends[:, 1] <= 1 + 1 / 255)
-    rows = np.flatnonzero(~inside)
-    return dict(zip(rows.tolist(), round_numbers(ends[rows]), strict=True))
+    pixels = images.reshape(len(images), -1)
+    ranges = np.stack([pixels.min(axis=1), pixels.max(axis=1)], axis=1)
+    is_inside = (ranges[:, 0] >= -1 / 255) & (ranges[:, 1] <= 1 + 1 / 255)
+    rows = np.flatnonzero(~is_inside)
+    return dict(zip(rows.tolist(), round_numbers(ranges[rows]), strict=True))
 
 
 def _list_epochs(analysis: RunAnalysis) -> list[Data]:
-    folder, listed = analysis.run.path, []
-    kept = read_outputs(folder, analysis.splits.grid) if folder else {}
-    for epoch, (images, errors) in kept.items():
-        first_row = analysis.dataset.first_row
-        sprite = make_sprite({"output": images}, first_row == "top")
-        described = {"epoch": epoch, **sprite.pop("images"), **sprite}
-        listed.append(described | {"errors": round_numbers(errors)})
-    return listed
+    """Describes the outputs that the run kept while it was trained."""
+    if analysis.run.path is None:
+        return []
+    outputs = read_outputs(analysis.run.path, analysis.splits.grid)
+    epochs = []
+    for epoch, (images, errors) in outputs.items():
+        is_upright = analysis.dataset.first_row == "top"
+        sprite = make_sprite({"output": images}, is_upright)
+        sprite |= sprite.pop("images")
+        sprite |= {"epoch": epoch, "errors": round_numbers(errors)}
+        epochs.append(sprite)
+    return epochs

@@ -21,6 +21,7 @@ from tfcomp.report.run_section import make_landscapes
 
 Gap = tuple[RunAnalysis, Curve, Interpolation]
 
+MAX_IMAGES = 9  # in a gap
 R2_NAMES = {
     "interpolation_r2": "output on the edges, best weights",
     "linear_r2": "output, linear weights",
@@ -36,32 +37,34 @@ JUMP_PANELS = {
 
 def make_gaps(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows the outputs across a held-out range of one factor."""
-    exhibits = [
-        run_exhibits.show_run(
-            analysis,
-            "error_curve",
-            pictures.picture_error_curve(analysis.dataset, analysis.evaluation),
-            run_exhibits.list_points(analysis, {"mse": analysis.error}),
-            factor=analysis.curves[0].factor.name,
-        )
-        for analysis in analyses
-    ]
+    analyses = [a for a in analyses if a.dataset.is_pixels and a.curves]
     gaps = list_scored_gaps(analyses)
-    rows = [summarize_curve(*gap) for gap in gaps]
+    summaries = [summarize_curve(*gap) for gap in gaps]
+    exhibits = [make_exhibit("interpolation", rows=summaries)]
+    exhibits += [_make_error_curve(analysis) for analysis in analyses]
     for gap in gaps:
         exhibits += [make_images(*gap), _make_weights(*gap)]
-    if gaps:
-        jumps = [
-            {"run": run.name, "curve": curve.label, "stage": stage} | numbers
-            for run, curve, _ in gaps
-            for stage, numbers in run.compare_gap(curve).items()
-        ]
-        unit = "inside the gap / outside"
-        figure = run_exhibits.draw_stage_rows(jumps, JUMP_PANELS, unit)
-        table = make_exhibit("interpolation", rows=rows)
-        last = make_exhibit("gap_statistics", figure, jumps)
-        exhibits = [table, *exhibits, last]
-    return make_section("gaps", exhibits, describe_gaps(rows))
+
+    jumps = []
+    for analysis, curve, _ in gaps:
+        for stage, ratios in analysis.compare_gap(curve).items():
+            place = {"run": analysis.name, "curve": curve.label, "stage": stage}
+            jumps.append(place | ratios)
+    figure = run_exhibits.draw_stage_rows(
+        jumps, JUMP_PANELS, "inside the gap / outside"
+    )
+    exhibits.append(make_exhibit("gap_statistics", figure, jumps))
+    return make_section("gaps", exhibits, describe_gaps(summaries))
+
+
+def _make_error_curve(analysis: RunAnalysis) -> Exhibit:
+    return run_exhibits.show_run(
+        analysis,
+        "error_curve",
+        pictures.picture_error_curve(analysis.dataset, analysis.evaluation),
+        run_exhibits.list_points(analysis, {"mse": analysis.error}),
+        factor=analysis.curves[0].factor.name,
+    )
 
 
 def list_scored_gaps(analyses: Sequence[RunAnalysis]) -> list[Gap]:
@@ -77,25 +80,26 @@ def make_images(
     analysis: RunAnalysis, curve: Curve, scores: Interpolation
 ) -> Exhibit:
     """Shows truth, output and interpolation in a gap (figures 9c, 9d)."""
-    is_ood = analysis.splits.is_ood[curve.rows]
     truth = analysis.evaluation.truth[curve.rows]
-    cycle = curve.factor.cycle
-    linear = interpolation.interpolate_edges(truth, is_ood, cycle)
-    last = len(scores.rows) - 1
-    spread = np.linspace(0, last, min(9, last + 1)).round().astype(int)
-    before, after = scores.edges[0][0], scores.edges[-1][1]
-    shown = np.array([before, *scores.rows[spread], after])
-    rows = curve.rows[shown]
-    images = {
-        analysis.dataset.truth_label: truth[shown],
-        "output": analysis.evaluation.images[rows],
-    }
+    is_ood = analysis.splits.is_ood[curve.rows]
+    linear = interpolation.interpolate_edges(truth, is_ood, curve.factor.cycle)
+
+    count = min(MAX_IMAGES, len(scores.rows))
+    spread = np.linspace(0, len(scores.rows) - 1, count).round().astype(int)
+    before = scores.edges[0][0]
+    after = scores.edges[-1][1]
+    places = np.array([before, *scores.rows[spread], after])  # on the curve
+    points = curve.rows[places]
     name, suffix = _name_curve(analysis, curve)
     figure = draw_rows(
-        images | {"edges, linear": linear[shown]},
+        {
+            analysis.dataset.truth_label: truth[places],
+            "output": analysis.evaluation.images[points],
+            "edges, linear": linear[places],
+        },
         title=name,
         first_row=analysis.dataset.first_row,
-        column_titles=pictures.describe_points(analysis.dataset, rows),
+        column_titles=pictures.describe_points(analysis.dataset, points),
     )
     return run_exhibits.show_run(
         analysis, "gap_images", figure, suffix=suffix, run=name
@@ -115,12 +119,12 @@ def _make_weights(
         "linear_r2": scores.linear_r2,
         "truth_r2": scores.truth_r2,
     }
-    # A gap of a periodic factor may contain its wrap.
-    is_wrapped = np.any(np.diff(values) < 0)
-    table = pd.DataFrame({R2_NAMES[key]: columns[key] for key in R2_NAMES})
+    table = pd.DataFrame(columns)[list(R2_NAMES)].rename(columns=R2_NAMES)
+    # The gap of a periodic factor may contain its wrap.
+    is_rising = bool((np.diff(values) >= 0).all())
     name, suffix = _name_curve(analysis, curve)
     figure = draw_curves(
-        table if is_wrapped else table.set_axis(values),
+        table.set_axis(values) if is_rising else table,
         xlabel=curve.factor.label,
         ylabel="R² in pixel space",
         title=name,
@@ -135,7 +139,8 @@ def summarize_curve(
     analysis: RunAnalysis, curve: Curve, scores: Interpolation
 ) -> Row:
     """Summarizes the scores of a curve with a gap for the table."""
-    factor, edges = curve.factor, np.unique(scores.edges, axis=0)
+    factor = curve.factor
+    edges = np.unique(scores.edges, axis=0)
     widths = np.diff(factor.values()[edges])
     widths[widths <= 0] += factor.high - factor.low  # across the period's end
     return {
@@ -159,36 +164,38 @@ def _name_curve(analysis: RunAnalysis, curve: Curve) -> tuple[str, str]:
 @run_exhibits.tell_runs
 def describe_gaps(rows: Sequence[Row]) -> str:
     """Describes if outputs in a gap are interpolations of its edges."""
-    pairs = [(row["interpolation_r2"], row["truth_r2"]) for row in rows]
-    pairs = [pair for pair in pairs if None not in pair]
-    if not pairs:
+    columns = ["interpolation_r2", "truth_r2"]
+    scores = pd.DataFrame(rows)[columns].astype(float).dropna()
+    if scores.empty:
         return ""
-    output, truth = (sum(v) / len(v) for v in zip(*pairs, strict=True))
-    how, than = "as much", "as"
+    output, truth = scores.mean()
     if output > truth + CLOSE:
-        how, than = "more", "than"
+        comparison = "more a linear combination of the edge images than"
     elif output < truth - CLOSE:
-        how, than = "less", "than"
+        comparison = "less a linear combination of the edge images than"
+    else:
+        comparison = "as much a linear combination of the edge images as"
     return (
-        f"outputs in the gap are {how} a linear combination of the edge images "
-        f"{than} the true images are (R² {output:.2f}; truth {truth:.2f})"
+        f"outputs in the gap are {comparison} the true images are "
+        f"(R² {output:.2f}; truth {truth:.2f})"
     )
 
 
 def make_between(analyses: Sequence[RunAnalysis], count: int) -> Section:
     """Shows errors at `count` values of each factor, between positions, too."""
     finer = [analysis.refine(count) for analysis in analyses]
-    rows = [
-        {
-            "run": analysis.name,
-            "subset": f"{name}_between",
-            "points": int(chosen.sum()),
-            **analysis.evaluation.scores[name],
-            "ssim_error": measure_ssim(analysis).get(f"ssim_error_{name}"),
-        }
-        for analysis in finer
-        for name, chosen in analysis.subsets.items()
-    ]
+    rows = []
+    for analysis in finer:
+        ssim = measure_ssim(analysis)
+        for name, is_in_subset in analysis.subsets.items():
+            row = {
+                "run": analysis.name,
+                "subset": f"{name}_between",
+                "points": int(is_in_subset.sum()),
+                **analysis.evaluation.scores[name],
+                "ssim_error": ssim.get(f"ssim_error_{name}"),
+            }
+            rows.append(row)
     table = make_exhibit("between_scores", rows=rows)
     exhibits = [*make_landscapes(finer, "between"), table]
     return make_section("between", exhibits, count=count)

@@ -1,8 +1,8 @@
-"""Results of a model on data with held-out combinations, computed on use."""
+"""Models on data with held-out combinations: loads, scores, compares them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
@@ -12,21 +12,31 @@ import pandas as pd
 from markupsafe import Markup
 
 from tfcomp.config.errors import ConfigError, name_arguments
+from tfcomp.config.run_config import DataConfig, RunConfig
 from tfcomp.datasets import solvable, views
+from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.datasets.regions import Region
+from tfcomp.datasets.tables import make_listed_region, make_table_dataset
 from tfcomp.figures import pictures
 from tfcomp.figures.exhibits import Plot, figure_to_png
 from tfcomp.figures.layout import Width, fit_width
 from tfcomp.metrics import run_metrics
 from tfcomp.metrics.jacobians import choose_jacobian, compute_stage_metrics
+from tfcomp.metrics.point_scores import evaluate_images, try_metrics
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models import loading
+from tfcomp.models.adapters import check_outputs, wrap_model
 from tfcomp.models.stages import evaluate_in_batches, make_stage_model
 from tfcomp.report.explorer import Explorer
 from tfcomp.report.page import TEMPLATES, keep_filled, render_template
 from tfcomp.report.report_build import build_report
-from tfcomp.report.run_exhibits import find_analysis, tabulate_points
+from tfcomp.report.run_exhibits import list_points
 from tfcomp.report.stage_section import make_charts
 from tfcomp.report.verbalize import describe_model
+from tfcomp.representations.readers import Reader, list_readings
+from tfcomp.statistics.seed_statistics import compute_statistics
+from tfcomp.storage.published_models import find_published
 
 Scores = dict[str, dict[str, float | None]]
 NUMBERS: dict[str, Any] = {"float_format": "{:.4g}".format}
@@ -56,15 +66,19 @@ class ModelReport:
     ) -> None:
         """Takes a run and, if known, outputs and scores of several samples."""
         self.run = run
-        self.name, self.path, self.model = run.name, run.path, run.model
+        self.name = run.name
+        self.path = run.path
+        self.model = run.model
         self.dataset = run.dataset
         self.analysis = RunAnalysis.of_run(run, outputs)
-        self._means, self.score_sds = sampled
+        means, deviations = sampled
+        self._means = means
+        self.score_sds = deviations
 
     def __repr__(self) -> str:
         frames = [self._tabulate(), *self.tables.values()][:2]
-        shown = [frame.to_string(**NUMBERS, na_rep="-") for frame in frames]
-        return "\n".join([describe_model(self.run), "\n\n".join(shown)])
+        texts = [frame.to_string(**NUMBERS, na_rep="-") for frame in frames]
+        return "\n".join([describe_model(self.run), "\n\n".join(texts)])
 
     def _repr_html_(self) -> str:
         return render_template(
@@ -90,7 +104,8 @@ class ModelReport:
         With `samples`, means over as many evaluations.
         """
         scores = self._means or self.analysis.evaluation.scores
-        return dict(zip(scores, keep_filled([*scores.values()]), strict=True))
+        filled = keep_filled(list(scores.values()))
+        return dict(zip(scores, filled, strict=True))
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -174,7 +189,23 @@ class ModelReport:
         `ssim_error`, 1 less the structural similarity. With a reader, whether
         it finds each factor (`reads_<factor>`).
         """
-        return tabulate_points(self.analysis)
+        analysis = self.analysis
+        columns = {
+            "mse": analysis.error,
+            "relative_mse": analysis.error_ratio,
+        }
+        if analysis.ssim_error is not None:
+            columns["ssim_error"] = analysis.ssim_error
+        reader = self.run.reader
+        if reader is not None:
+            hits = reader.check(
+                analysis.evaluation.images, analysis.splits.grid
+            )
+            for name, column in zip(
+                self.dataset.space.names, hits.T, strict=True
+            ):
+                columns[f"reads_{name}"] = column
+        return pd.DataFrame(list_points(analysis, columns))
 
     def plot_samples(self, subset: str = "", *, width: Width = "") -> Plot:
         """Plots true images above outputs of `ood`, or of `id` without any.
@@ -193,23 +224,29 @@ class ModelReport:
         if subset not in words:
             rule = f"must be among {', '.join(words)}"
             raise ConfigError("subset", rule, subset)
-        title = f"{self.analysis.name}: {words[subset]}"
-        shown = self.dataset, self.analysis.evaluation
         with fit_width(width):
-            return pictures.picture_samples(*shown, subset, title)
+            return pictures.picture_samples(
+                self.dataset,
+                self.analysis.evaluation,
+                subset,
+                title=f"{self.name}: {words[subset]}",
+            )
 
     def plot_error(self, *, width: Width = "") -> Plot:
         """Plots the error as a map, or as a curve over one ordered factor.
 
         For the width and `data` of the figure see `plot_samples`.
         """
-        analysis, picture = self.analysis, pictures.picture_error_curve
-        if analysis.has_map:
-            analysis, picture = analysis.for_maps, pictures.picture_landscape
-        elif not analysis.curves:
+        analysis = self.analysis
+        if not analysis.has_map and not analysis.curves:
             self._refuse_order("and all combinations to be plotted")
         with fit_width(width):
-            return picture(analysis.dataset, analysis.evaluation)
+            if analysis.has_map:
+                maps = analysis.for_maps
+                return pictures.picture_landscape(maps.dataset, maps.evaluation)
+            return pictures.picture_error_curve(
+                analysis.dataset, analysis.evaluation
+            )
 
     def plot_layers(self, *, width: Width = "") -> Plot:
         """Plots factorization stage by stage.
@@ -228,7 +265,7 @@ class ModelReport:
         A notebook shows it; `.write("explorer.html")` makes it a file. The
         others are models, or folders of runs (RunError if one is none).
         """
-        return Explorer([*map(find_analysis, (self, *others))])
+        return Explorer([_find_analysis(model) for model in (self, *others)])
 
     def write_report(
         self, folder: str | Path, sections: Sequence[str] = ()
@@ -250,3 +287,214 @@ class ModelReport:
             rule = f"must be among {', '.join(self.stages)}"
             raise ConfigError("stage", rule, stage)
         return stage
+
+
+def load_run(path: str | Path) -> ModelReport:
+    """Loads a finished run from its folder.
+
+    Raises:
+        RunError: If it is none, or damaged, or asks for plugins that are not
+            imported.
+    """
+    return ModelReport(loading.load_run(path))
+
+
+def load_published(name: str, source: str | Path = "") -> ModelReport:
+    """Loads a published model, as `load_run` loads a run.
+
+    Args:
+        name: As `sprites/acting/montero_range`; `tfcomp.list_published()` has
+            the names.
+        source: A folder of such models. The default is `saved_models/published`
+            of the working directory, else of the clone that tfcomp runs from.
+
+    Raises:
+        RunError: If there is no such model, or a file is damaged.
+
+    Example:
+        >>> run = tfcomp.load_published("bumps/additive/corner_9")
+        >>> run.draw(x=3, y=4).shape
+        (16, 16, 1)
+    """
+    return load_run(find_published(name, source))
+
+
+def evaluate(
+    model: Any,
+    data: FactorTable | Dataset,
+    region: str | Callable | Sequence[int] | np.ndarray = "",
+    *,
+    name: str = "model",
+    stages: str | Sequence[str] = (),
+    inputs: str = "values",
+    eval_points: int = 4096,
+    samples: int = 1,
+    reader: Reader | None = None,
+) -> ModelReport:
+    """Scores a model that may come from anywhere.
+
+    Args:
+        model: A Keras model, a module of PyTorch, the path of a SavedModel, a
+            Keras file or a run, or any function from factors [n, F], float32,
+            to images [n, H, W, C] (or [n, C, H, W], [n, H, W], flat), or to a
+            dictionary with `image` and named stages.
+        data: Images and factors.
+        region: What was held out from the training of the model, as in
+            `--region`, or a function from factor values [n, F] to a bool for
+            each row, or a bool for every image of a table, or the indices of
+            held-out images. The default is the region of a `Dataset`, or
+            nothing.
+        name: Name of the model in reports.
+        stages: The layers, or entries of the dictionary, whose geometry is
+            measured; a model of tfcomp has its own.
+        inputs: What the model takes: `values` of the factors, `classes`
+            (from 0), or `unit` (every factor scaled to 0..1).
+        eval_points: The largest number of combinations, sampled at random,
+            half of them held out; 0 scores all.
+        samples: How often a stochastic model is evaluated: `scores` are means
+            and `score_sds` standard deviations.
+        reader: A result of `train_reader`, which finds the factors in images
+            of the model: `tables["readings"]`.
+
+    Raises:
+        ConfigError: For an impossible region or name, or a reader that does
+            not fit the data or fails on true images.
+        ValueError: If the model does not draw such images (see
+            `tfcomp.models.open_models`), or has no such stage.
+
+    Example:
+        A model that draws the mean of two bars scores the held-out pair:
+
+        >>> bars = np.zeros((9, 3, 6), np.float32)
+        >>> classes = np.argwhere(np.ones((3, 3)))
+        >>> for bar, (row, column) in zip(bars, classes):
+        ...     bar[row, :3] = bar[column, 3:] = 1
+        >>> table = tfcomp.FactorTable(bars, classes, names=["left", "right"])
+        >>> result = tfcomp.evaluate(table.draw, table, region="left:2,right:2")
+        >>> held_out = result.scores["ood"]
+        >>> held_out["relative_mse"]
+        0.0
+    """
+    if not isinstance(data, FactorTable | Dataset):
+        rule = "must be a tfcomp.FactorTable (images and their factors)"
+        raise ValueError(f"data {rule}, got {type(data).__name__}")
+    stages = [stages] if isinstance(stages, str) else stages
+    if samples < 1:
+        raise ValueError(f"samples must be at least 1, got {samples}")
+    config, listed = make_config(data, region, name, eval_points)
+    if isinstance(data, FactorTable):
+        data = make_table_dataset(config, data, listed)
+    elif region not in ("", data.region.spec):
+        raise ConfigError(
+            "region", f"must be {data.region.spec}, as in the dataset", region
+        )
+    if reader is not None:
+        reader.check_truth(data)
+    try_metrics(data)
+    wrapped = wrap_model(model, data, stages, inputs)
+    data, outputs = check_outputs(data, wrapped, samples)
+    text = f"Model: {model!r}\nInputs: {inputs}\n{describe_points(data)}"
+    run = loading.LoadedRun(None, config, data, wrapped, {}, text, reader)
+    if reader is not None:
+        run.tables["readings"] = list_readings(
+            reader, data, wrapped, outputs, samples
+        )
+    if samples == 1:
+        return ModelReport(run, outputs)
+    return ModelReport(run, outputs, _sample_scores(run, outputs, samples))
+
+
+def describe_points(data: Dataset) -> str:
+    """Describes region, scored combinations, and notes, a line each."""
+    count = f"{len(data.splits.scored):,} of {len(data.splits.all):,}"
+    lines = [f"Region: {data.region.spec}", f"Points: {count}"]
+    lines += [f"Note: {note}" for note in data.notes]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _sample_scores(
+    run: loading.LoadedRun, outputs: np.ndarray, samples: int
+) -> tuple[Scores, Scores]:
+    """Returns means and standard deviations of scores over evaluations."""
+
+    def draw(factors: Any) -> dict[str, Any]:
+        return {"image": run.model(factors)}
+
+    evaluations = [evaluate_images(run.dataset, draw, outputs)]
+    for _ in range(samples - 1):
+        evaluations.append(evaluate_images(run.dataset, draw, None))
+    means: Scores = {}
+    deviations: Scores = {}
+    for subset, scores in evaluations[0].scores.items():
+        means[subset] = {}
+        deviations[subset] = {}
+        for name in scores:
+            values = [e.scores[subset].get(name) for e in evaluations]
+            statistics = compute_statistics(values)
+            mean = deviation = None
+            if statistics is not None:
+                mean = statistics.mean
+                deviation = statistics.deviation
+            means[subset][name] = mean
+            deviations[subset][name] = deviation
+    return means, deviations
+
+
+def make_config(
+    data: FactorTable | Dataset,
+    region: str | Callable[..., Any] | Sequence[int] | np.ndarray,
+    name: str,
+    eval_points: int,
+) -> tuple[RunConfig, Region | None]:
+    """Returns the configuration of an evaluation, and a region of a list."""
+    listed = None
+    if not isinstance(region, str):
+        if not isinstance(data, FactorTable):
+            rule = "must be text for a Dataset, which has its own region"
+            raise ConfigError("region", rule, type(region).__name__)
+        listed = make_listed_region(data, region)
+        region = listed.spec
+    try:
+        config = RunConfig(
+            run_name=name,
+            eval_points=eval_points,
+            data=DataConfig(dataset="table", region=region or "none"),
+        )
+    except ConfigError as error:
+        renamed = "name" if error.name == "run_name" else error.name
+        raise ConfigError(renamed, error.rule, name) from None
+    return config, listed
+
+
+def write_report(
+    models: Sequence[ModelReport | str | Path],
+    folder: str | Path,
+    sections: Sequence[str] = (),
+    between: int = 0,
+) -> Path:
+    """Writes one report that compares models and finished runs.
+
+    Args:
+        models: `ModelReport`s, or folders of finished runs.
+        folder: Where pictures, tables and the page `report.html` are written.
+        sections: Names of sections, as listed by `tfcomp analyze
+            --sections=list`. The default is all but the slow ones.
+        between: Values of each ordered factor at which errors are shown as
+            well, between grid values (`ModelReport.refine`); 0 for none.
+
+    Returns:
+        The path of the page.
+
+    Raises:
+        ConfigError: If the folder cannot be written, names are not unique, or
+            there is no such section.
+        RunError: If a run cannot be loaded.
+    """
+    analyses = [_find_analysis(model) for model in models]
+    return build_report(analyses, Path(folder), sections, between)[0]
+
+
+def _find_analysis(model: ModelReport | str | Path) -> RunAnalysis:
+    if isinstance(model, str | Path):
+        return RunAnalysis.of_run(loading.load_run(model))
+    return model.analysis

@@ -82,9 +82,13 @@ def render_template(path: Path, **values: Any) -> str:
     """Renders a template, which may extend `base.html`."""
     loader = jinja2.FileSystemLoader([path.parent, TEMPLATES])
     environment = jinja2.Environment(loader=loader, autoescape=True)
-    tools = (encode, find_tails, find_width, format_cell, get_tail, keep_filled)
-    named = {tool.__name__: tool for tool in tools}
-    environment.globals.update(named, shown_rows=SHOWN_ROWS)
+    environment.globals.update(
+        encode=encode,
+        find_width=find_width,
+        format_cell=format_cell,
+        keep_filled=keep_filled,
+        shown_rows=SHOWN_ROWS,
+    )
     return environment.get_template(path.name).render(**values)
 
 
@@ -95,9 +99,12 @@ def find_width(png: bytes) -> int:
 
 def keep_filled(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Returns rows with the columns that have a value in some row."""
-    known = {name for row in rows for name, v in row.items() if v is not None}
-    columns = dict.fromkeys(n for row in rows for n in row if n in known)
-    return [{n: row.get(n) for n in columns} for row in rows]
+    columns: dict[str, bool] = {}
+    for row in rows:
+        for name, value in row.items():
+            columns[name] = columns.get(name, False) or value is not None
+    filled = [name for name in columns if columns[name]]
+    return [{name: row.get(name) for name in filled} for row in rows]
 
 
 def format_cell(value: object) -> str:
@@ -105,20 +112,6 @@ def format_cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return "–" if value is None else str(value)
-
-
-def get_tail(cell: object) -> str:
-    """Returns a number's text from its decimal point on, else nothing."""
-    if not isinstance(cell, float):
-        return ""
-    _, point, decimals = format_cell(cell).partition(".")
-    return point + decimals
-
-
-def find_tails(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Returns the longest tail of each column, to which others are padded."""
-    columns = {name: [get_tail(row[name]) for row in rows] for name in rows[0]}
-    return {name: max(tails, key=len) for name, tails in columns.items()}
 
 
 # Registered sections without exhibits, and the functions that make these.
@@ -132,12 +125,23 @@ def make_section(
     texts: Mapping[str, str] | None = None,
     **values: object,
 ) -> Section:
-    """Makes a built-in section of the exhibits that exist; fills in values."""
+    """Makes a built-in section of the exhibits that are not empty.
+
+    Args:
+        name: The name of the section, in `templates/texts.toml`.
+        exhibits: Its pictures and tables.
+        finding: One line that is visible while the section is folded.
+        texts: Long texts by their headings.
+        **values: What is filled into the question of the section.
+    """
     words = _TEXTS["sections"][name]
-    question = _fill(words["question"], values)
-    exhibits = [e for e in exhibits if e.figure or e.rows]
     return Section(
-        name, words["title"], question, exhibits, finding, texts or {}
+        anchor=name,
+        title=words["title"],
+        introduction=_fill(words["question"], values),
+        exhibits=[item for item in exhibits if item.figure or item.rows],
+        finding=finding,
+        texts=texts or {},
     )
 
 
@@ -149,13 +153,24 @@ def make_exhibit(
     name: str = "",
     **values: object,
 ) -> Exhibit:
-    """Makes an exhibit with the words of its kind; values are filled in."""
+    """Makes an exhibit with the words of its kind.
+
+    Args:
+        kind: The kind of exhibit, in `templates/texts.toml`.
+        figure: The picture, if there is one.
+        rows: The table; rows of runs on other data may lack columns.
+        name: The name of its files, by default the kind.
+        **values: What is filled into title and caption.
+    """
     words = _TEXTS["exhibits"][kind]
-    title, caption = (_fill(words[key], values) for key in ("title", "caption"))
-    # Runs on other data have other scores, and more orders.
     columns = dict.fromkeys(column for row in rows for column in row)
-    rows = [{column: row.get(column) for column in columns} for row in rows]
-    return Exhibit(name or kind, title, caption, figure, rows)
+    return Exhibit(
+        name=name or kind,
+        title=_fill(words["title"], values),
+        caption=_fill(words["caption"], values),
+        figure=figure,
+        rows=[{column: row.get(column) for column in columns} for row in rows],
+    )
 
 
 def _fill(text: str, values: Mapping[str, object]) -> str:
@@ -163,9 +178,14 @@ def _fill(text: str, values: Mapping[str, object]) -> str:
 
 
 def choose_sections(names: Sequence[str]) -> list[str]:
-    """Returns the names in the order of a report; by default the usual ones."""
+    """Returns the names in the order of a report; by default the usual ones.
+
+    Raises:
+        ConfigError: If there is no such section.
+    """
     known = [*SECTIONS, *_USER_SECTIONS]
-    names = names or [name for name in known if name not in ASKED_FOR]
+    if not names:
+        return [name for name in known if name not in ASKED_FOR]
     for name in names:
         if name not in known:
             rule = f"must be among {', '.join(known)}{suggest(name, known)}"
@@ -175,10 +195,11 @@ def choose_sections(names: Sequence[str]) -> list[str]:
 
 def describe_sections() -> str:
     """Returns a line for each section: its name and content."""
-    texts = {**SECTIONS}
-    texts |= {n: f"{texts[n]} (when asked for)" for n in ASKED_FOR}
-    own = {n: section for n, (section, _) in _USER_SECTIONS.items()}
-    texts |= {n: s.introduction or s.title for n, s in own.items()}
+    texts = dict(SECTIONS)
+    for name in ASKED_FOR:
+        texts[name] += " (when asked for)"
+    for name, (section, _) in _USER_SECTIONS.items():
+        texts[name] = section.introduction or section.title
     return "\n".join(f"{name:14} {text}" for name, text in texts.items())
 
 
@@ -209,9 +230,10 @@ def register_section(
 
     def add(function: Function) -> Function:
         section = Section(f"own_{name}", title or name, text, [])
-        _, known = _USER_SECTIONS.get(name, (section, function))
-        if locate(known) != locate(function):
-            raise ValueError(f"the section {name!r} is registered already")
+        if name in _USER_SECTIONS:
+            _, other = _USER_SECTIONS[name]
+            if locate(other) != locate(function):
+                raise ValueError(f"the section {name!r} is registered already")
         _USER_SECTIONS[name] = section, function
         return function
 
@@ -226,28 +248,32 @@ def make_user_sections(
 ) -> list[Section]:
     """Makes the registered sections; skips one that fails, with a note."""
     sections = []
-    for name in filter(_USER_SECTIONS.__contains__, names):
+    for name in names:
+        if name not in _USER_SECTIONS:
+            continue
         section, function = _USER_SECTIONS[name]
         try:
             exhibits = _name_exhibits(section.anchor, function([*analyses]))
-            sections.append(dataclasses.replace(section, exhibits=exhibits))
         except Exception as error:
             reason = describe_plugin_error(error)
             note = f"note: the section {name!r} is left out: {reason}"
             print(note, file=sys.stderr)
+            continue
+        sections.append(dataclasses.replace(section, exhibits=exhibits))
     return sections
 
 
 def _name_exhibits(start: str, exhibits: Sequence[Any]) -> list[Exhibit]:
     """Puts a start before the names; ValueError if they are unusable."""
+    names = []
     for exhibit in exhibits:
         if not isinstance(exhibit, Exhibit):
             kind = type(exhibit).__name__
             raise ValueError(
                 f"must return a list of tfcomp.Exhibit, got {kind}"
             )
-    names = [exhibit.name for exhibit in exhibits]
-    if len({*names}) < len(names) or "/" in "".join(names):
+        names.append(exhibit.name)
+    if len(set(names)) < len(names) or "/" in "".join(names):
         rule = "must differ and have no /"
         raise ValueError(f"names of exhibits {rule}, got {names}")
     return [dataclasses.replace(e, name=f"{start}_{e.name}") for e in exhibits]

@@ -9,9 +9,8 @@ from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.pictures import picture_embedding
 from tfcomp.metrics.manifolds import UMAP_HINT, compute_umaps, has_umap
 from tfcomp.metrics.run_analysis import RunAnalysis
-from tfcomp.report import run_exhibits
 from tfcomp.report.page import Section, make_exhibit, make_section
-from tfcomp.report.run_exhibits import Row
+from tfcomp.report.run_exhibits import Row, draw_stage_rows, show_run, tell_runs
 from tfcomp.report.stage_section import show_points
 
 PANELS = {
@@ -24,52 +23,57 @@ PANELS = {
 
 def make_umap(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows the neighborhoods of points in every stage, by UMAP."""
-    exhibits = [shown for analysis in analyses for shown in try_umap(analysis)]
+    exhibits = []
+    for analysis in analyses:
+        exhibits += try_umap(analysis)
     return make_section("umap", exhibits, "" if has_umap() else UMAP_HINT)
 
 
 def try_umap(analysis: RunAnalysis) -> list[Exhibit]:
     """Draws UMAP of every stage if it is installed and does not fail."""
-    analysis = analysis.for_pairs
     if not has_umap():
         return []
+    analysis = analysis.for_pairs
     try:
         points = compute_umaps(analysis.components)
-        return [show_points(analysis, "umap", points)]
     except OSError as error:
         print(f"UMAP of {analysis.name} is left out: {error}", file=sys.stderr)
         return []
+    return [show_points(analysis, "umap", points)]
 
 
 def make_embeddings(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows the matrices that forced rendering learned."""
-    pairs = [(s, factor) for s in analyses for factor in s.embeddings]
-    ranks = [
-        {"run": s.name, "factor": factor, **s.embeddings[factor].summary}
-        for s, factor in pairs
-    ]
-    exhibits = [shown for pair in pairs for shown in show_embedding(*pair)]
-    return make_section("embeddings", exhibits, describe_ranks(ranks))
+    exhibits = []
+    summaries = []
+    for analysis in analyses:
+        for factor, embedding in analysis.embeddings.items():
+            exhibits += show_embedding(analysis, factor)
+            row = {"run": analysis.name, "factor": factor, **embedding.summary}
+            summaries.append(row)
+    return make_section("embeddings", exhibits, describe_ranks(summaries))
 
 
 def show_embedding(analysis: RunAnalysis, factor: str) -> list[Exhibit]:
     """Shows the matrices of one factor, their spectrum and profiles."""
     embedding = analysis.embeddings[factor]
-    figures = picture_embedding(analysis.dataset.space[factor], embedding)
+    profiles: list[Row] = []
+    for axis, array in embedding.profiles.items():
+        for (value, pixel), number in np.ndenumerate(array):
+            row = {"axis": axis, "value": value, "pixel": pixel}
+            profiles.append({**row, "profile": float(number)})
+    spectrum = [
+        {"value": value, "mode": mode, "singular_value": float(number)}
+        for (value, mode), number in np.ndenumerate(embedding.spectrum)
+    ]
     rows = {
         "embedding": [{"factor": factor, **embedding.summary}],
-        "spectrum": [
-            {"value": value, "mode": mode, "singular_value": float(s)}
-            for (value, mode), s in np.ndenumerate(embedding.spectrum)
-        ],
-        "profiles": [
-            {"axis": axis, "value": value, "pixel": pixel, "profile": float(p)}
-            for axis, array in embedding.profiles.items()
-            for (value, pixel), p in np.ndenumerate(array)
-        ],
+        "spectrum": spectrum,
+        "profiles": profiles,
     }
+    figures = picture_embedding(analysis.dataset.space[factor], embedding)
     return [
-        run_exhibits.show_run(
+        show_run(
             analysis,
             kind,
             figure,
@@ -81,7 +85,7 @@ def show_embedding(analysis: RunAnalysis, factor: str) -> list[Exhibit]:
     ]
 
 
-@run_exhibits.tell_runs
+@tell_runs
 def describe_ranks(rows: Sequence[Row]) -> str:
     """Describes the effective ranks of embeddings, by factor."""
     ranks = [
@@ -94,19 +98,35 @@ def describe_ranks(rows: Sequence[Row]) -> str:
 
 def make_representations(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows how far layers are sums of parts, and their disentanglement."""
-    names = ("layers", "parts", "pairs", "codes")
-    tables = [_show_table(analyses, name) for name in names]
-    said = " ".join(map(describe_layers, analyses)).strip()
-    return make_section("representations", tables, said)
+    rows = _list_rows(analyses, "layers")
+    curves = [
+        {**row, "stage": row["layer"], "curve": row["classes"]} for row in rows
+    ]
+    figure = draw_stage_rows(curves, PANELS, "share")
+    exhibits = [make_exhibit("table_layers", figure, rows)]
+    for name in ("parts", "pairs", "codes"):
+        rows = _list_rows(analyses, name)
+        exhibits.append(make_exhibit(f"table_{name}", rows=rows))
+    finding = " ".join(map(describe_layers, analyses)).strip()
+    return make_section("representations", exhibits, finding)
 
 
 def make_readings(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows the accuracy of readers on outputs, beside their ceiling."""
-    table = _show_table(analyses, "readings")
-    return make_section("readings", [table], describe_readings(table.rows))
+    rows = _list_rows(analyses, "readings")
+    table = make_exhibit("table_readings", rows=rows)
+    return make_section("readings", [table], describe_readings(rows))
 
 
-@run_exhibits.tell_runs
+def _list_rows(analyses: Sequence[RunAnalysis], name: str) -> list[Row]:
+    return [
+        {"run": analysis.name, **row}
+        for analysis in analyses
+        for row in analysis.run.tables.get(name, ())
+    ]
+
+
+@tell_runs
 def describe_readings(rows: Sequence[Row]) -> str:
     """Describes how often a reader finds all factors."""
     shares = [
@@ -121,10 +141,14 @@ def describe_readings(rows: Sequence[Row]) -> str:
 def describe_layers(analysis: RunAnalysis) -> str:
     """Describes the latents, or the last layer, as sums of parts."""
     rows = analysis.run.tables.get("layers", [])
+    if not rows:
+        return ""
     names = [row["layer"] for row in rows]
-    name = "latents" if "latents" in names else ["", *names][-1]
-    row, chance = rows[names.index(name) :][:2] if rows else ({}, {})
-    if row.get("additive_r2") is None:
+    name = "latents" if "latents" in names else names[-1]
+    place = names.index(name)
+    row = rows[place]
+    chance = rows[place + 1]  # with permuted classes
+    if row["additive_r2"] is None:
         return ""
     text = (
         f"{analysis.name}: a sum of parts explains {row['additive_r2']:.1%} of "
@@ -138,19 +162,3 @@ def describe_layers(analysis: RunAnalysis) -> str:
         f"{row['composed_ood']:.1%} of the error of the mean (the nearest ID "
         f"embedding {row['nearest_ood']:.1%})."
     )
-
-
-def _show_table(analyses: Sequence[RunAnalysis], name: str) -> Exhibit:
-    rows: list[Row] = [
-        {"run": analysis.name, **row}
-        for analysis in analyses
-        for row in analysis.run.tables.get(name, ())
-    ]
-    figure = None
-    if rows and name == "layers":
-        drawn = [
-            row | {"stage": row["layer"], "curve": row["classes"]}
-            for row in rows
-        ]
-        figure = run_exhibits.draw_stage_rows(drawn, PANELS, "share")
-    return make_exhibit(f"table_{name}", figure, rows)

@@ -1,9 +1,8 @@
 """Builds a report: computes all numbers, then draws and writes the page."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -38,7 +37,8 @@ from tfcomp.report.page import (
 from tfcomp.storage.files import make_folder, write_text
 from tfcomp.storage.output_folders import check_folder
 
-# Functions from analyses to a section, by its name in `page.SECTIONS`.
+# Functions from analyses to a section, by its name in `page.SECTIONS`. They
+# leave out runs that a section does not apply to.
 MAKERS: dict[str, Callable[[Sequence[RunAnalysis]], Section]] = {
     "representations": part_section.make_representations,
     "readings": part_section.make_readings,
@@ -54,16 +54,7 @@ MAKERS: dict[str, Callable[[Sequence[RunAnalysis]], Section]] = {
     "embeddings": part_section.make_embeddings,
     "runs": run_section.make_runs,
 }
-# Sections that are about some runs: conditions on an analysis.
-SUBJECTS: dict[str, Callable[[RunAnalysis], Any]] = {
-    "representations": lambda run: run.run.tables,
-    "readings": lambda run: run.run.tables,
-    "gaps": lambda run: run.dataset.is_pixels and run.curves,
-    "superposition": lambda run: run.dataset.is_pixels and run.has_hole,
-    "kernels": lambda run: run.dataset.is_pixels and run.for_pairs.has_hole,
-    "tuning": lambda run: len(run.dataset.space) > 1 and run.splits.is_complete,
-    "embeddings": lambda run: run.embeddings,
-}
+NUM_HELD_OUT = 5  # of the points on the first screen
 
 
 @use_own_style()
@@ -73,56 +64,94 @@ def build_report(
     sections: Sequence[str],
     between: int = 0,
 ) -> list[Path]:
-    """Writes a report and projector data; returns files, the page first.
+    """Writes a report and projector data.
 
-    With `between`, errors are also at that number of values of each factor.
+    Args:
+        analyses: The runs and models to compare.
+        folder: The folder of the page, its pictures and tables.
+        sections: Names of sections; by default the usual ones.
+        between: Errors are also shown at this number of values of each factor,
+            unless it is 0.
+
+    Returns:
+        All files, the page first.
+
+    Raises:
+        ConfigError: If there is no such section, the folder cannot be written,
+            or names of runs are missing or not unique.
     """
     check_folder("output", str(folder))
     names = choose_sections(sections)
     analyses = run_exhibits.rename_runs(analyses)
     runs = [analysis.name for analysis in analyses]
-    if not runs or len({*map(verbalize.to_file_name, runs)}) < len(runs):
+    file_names = {verbalize.to_file_name(run) for run in runs}
+    if not runs or len(file_names) < len(runs):
         rule = "must be at least one, with names of different letters"
         raise ConfigError("models", rule, runs)
     make_folder(folder)
-    known = [name for name in names if name in MAKERS]
-    about = {n: [*filter(SUBJECTS.get(n), analyses)] for n in known}
-    makers = [name for name in known if about[name]]
-    progress = show_progress(makers, "report", "section", len(makers))
-    made = [MAKERS[name](about[name]) for name in progress]
-    made += make_user_sections(analyses, names)
-    if between:
-        made.append(gap_section.make_between(analyses, between))
+
+    made = _make_sections(analyses, names, between)
     explorer = explorer_fragment(analyses) if "explorer" in names else ""
-    if len(analyses) == 1:
-        answer = make_answer(analyses, [], "", not explorer)
-    else:
-        scored = score_table.score_runs(analyses, folder)
-        paired = score_table.compare_with_first(scored)
-        answer = make_answer(analyses, scored, paired.finding, not explorer)
-        made = [paired, *made] if paired.exhibits else made
+    scored = score_table.score_runs(analyses, folder)
+    paired = score_table.compare_with_first(scored)
+    if paired.exhibits:
+        made.insert(0, paired)
+    answer = make_answer(analyses, scored, paired.finding, not explorer)
     if "manifolds" in names:
         for analysis in analyses:
             write_projections(analysis)
-    first = {exhibit.name: exhibit for exhibit in answer.exhibits}
-    others = {e.name: e for section in made for e in section.exhibits}
-    exhibits = [*(first | others).values()]
-    drawn = show_progress(exhibits, "drawing", "exhibit", len(exhibits))
-    files = [p for exhibit in drawn for p in save_exhibit(exhibit, folder)]
+
+    # What the first screen shows is not repeated below.
+    exhibits = {exhibit.name: exhibit for exhibit in answer.exhibits}
+    for index, section in enumerate(made):
+        others = [e for e in section.exhibits if e.name not in exhibits]
+        exhibits.update((exhibit.name, exhibit) for exhibit in others)
+        finding = section.finding
+        if len(runs) == 1:
+            finding = run_exhibits.drop_name(finding, runs[0])
+        made[index] = dataclasses.replace(
+            section, exhibits=others, finding=finding
+        )
+    files = []
+    for exhibit in show_progress(
+        list(exhibits.values()), "drawing", "exhibit", len(exhibits)
+    ):
+        files += save_exhibit(exhibit, folder)
+
     page = folder / "report.html"
-    settings = list(dict.fromkeys(analysis.setting for analysis in analyses))
-    subject, count = "; ".join(settings), f"{len(analyses)} runs"
-    if len(settings) < len(analyses):
-        subject = count if len(settings) == 1 else f"{subject} ({count})"
-    for i, s in enumerate(made):
-        shown = [e for e in s.exhibits if e.name not in first]
-        said = run_exhibits.drop_name(s.finding, runs[0])
-        said = s.finding if len(runs) > 1 else said
-        made[i] = dataclasses.replace(s, exhibits=shown, finding=said)
-    title, subtitle = f"Analysis of {subject}", _describe_data(analyses)
-    text = render_page(title, subtitle, answer, made, folder, explorer)
+    text = render_page(
+        title=f"Analysis of {_describe_settings(analyses)}",
+        subtitle=_describe_data(analyses),
+        answer=answer,
+        sections=made,
+        folder=folder,
+        explorer=explorer,
+    )
     write_text(page, text)
     return [page, *files]
+
+
+def _make_sections(
+    analyses: Sequence[RunAnalysis], names: Sequence[str], between: int
+) -> list[Section]:
+    built_in = [name for name in names if name in MAKERS]
+    sections = [
+        MAKERS[name](analyses)
+        for name in show_progress(built_in, "report", "section", len(built_in))
+    ]
+    sections += make_user_sections(analyses, names)
+    if between:
+        sections.append(gap_section.make_between(analyses, between))
+    return sections
+
+
+def _describe_settings(analyses: Sequence[RunAnalysis]) -> str:
+    settings = list(dict.fromkeys(analysis.setting for analysis in analyses))
+    text = "; ".join(settings)
+    count = f"{len(analyses)} runs"
+    if len(settings) == len(analyses):
+        return text
+    return count if len(settings) == 1 else f"{text} ({count})"
 
 
 def _describe_data(analyses: Sequence[RunAnalysis]) -> str:
@@ -130,11 +159,13 @@ def _describe_data(analyses: Sequence[RunAnalysis]) -> str:
         regions = dict.fromkeys(a.dataset.region.spec for a in analyses)
         text = f"Held out {'; '.join(regions)}."
     else:
-        text = verbalize.describe_common(
-            [a.run.config.identity() for a in analyses]
-        )
-    told = [f" {a.name}: {n}." for a in analyses for n in list_notes(a.dataset)]
-    return f"{text} Made by tfcomp {__version__}.{''.join(told)}".strip()
+        flags = [analysis.run.config.identity() for analysis in analyses]
+        text = verbalize.describe_common(flags)
+    text += f" Made by tfcomp {__version__}."
+    for analysis in analyses:
+        for note in list_notes(analysis.dataset):
+            text += f" {analysis.name}: {note}."
+    return text.strip()
 
 
 def make_answer(
@@ -143,74 +174,89 @@ def make_answer(
     compared: str,
     with_map: bool,
 ) -> Answer:
-    """Makes the first screen; without an explorer it has a map of errors."""
-    shown = [make_samples(group) for group in run_exhibits.group_runs(analyses)]
-    shown += run_section.make_landscapes(analyses) if with_map else []
-    tabled = [analysis for analysis in analyses if analysis.run.tables]
-    sentences = [*map(part_section.describe_layers, tabled)]
+    """Makes the first screen.
+
+    Args:
+        analyses: The runs of the report.
+        scored: Their errors, in the same order.
+        compared: A sentence on the comparison of settings.
+        with_map: Whether to show a map of errors, in place of an explorer.
+    """
+    sentences = [part_section.describe_layers(a) for a in analyses]
     if len(analyses) > 1:
-        sentences += [score_table.describe_fits(scored), compared]
         table = score_table.make_table(scored)
+        sentences += [score_table.describe_fits(scored), compared]
     else:
         (analysis,) = analyses
-        sentences += _say_images(analysis) if analysis.dataset.is_pixels else []
         table = _make_scores(analysis)
-    return Answer([text for text in sentences if text], [table, *shown])
+        if analysis.dataset.is_pixels:
+            sentences += _describe_images(analysis)
+
+    exhibits = [table]
+    for group in run_exhibits.group_runs(analyses):
+        exhibits.append(make_samples(group))
+    if with_map:
+        exhibits += run_section.make_landscapes(analyses)
+    return Answer([text for text in sentences if text], exhibits)
 
 
-def _say_images(analysis: RunAnalysis) -> list[str]:
-    facts = {  # as in a `metrics.json`
+def _describe_images(analysis: RunAnalysis) -> list[str]:
+    data = analysis.dataset
+    points = {name: int(rows.sum()) for name, rows in data.subsets.items()}
+    metrics = {  # as in a `metrics.json`
         **analysis.evaluation.scores,
-        "points": {
-            name: int(rows.sum())
-            for name, rows in analysis.dataset.subsets.items()
-        },
-        "coverage": measure_coverage(analysis.dataset),
-        "copies": analysis.dataset.copies.summary,
+        "points": points,
+        "coverage": measure_coverage(data),
+        "copies": data.copies.summary,
         "references": analysis.references,
     }
-    rows = kernel_section.list_scores(analysis) if analysis.has_hole else []
-    gaps = [] if rows else gap_section.list_scored_gaps([analysis])
-    curves = [gap_section.summarize_curve(*gap) for gap in gaps]
-    said = run_exhibits.describe_superposition(rows)
-    said = said or gap_section.describe_gaps(curves)
+    if analysis.has_hole:
+        rows = kernel_section.list_scores(analysis)
+        finding = kernel_section.describe_superposition(rows)
+    else:
+        gaps = gap_section.list_scored_gaps([analysis])
+        rows = [gap_section.summarize_curve(*gap) for gap in gaps]
+        finding = gap_section.describe_gaps(rows)
     return [
-        verbalize.describe_scores(facts),
-        verbalize.describe_references(facts),
-        run_exhibits.drop_name(said, analysis.name),
+        verbalize.describe_scores(metrics),
+        verbalize.describe_references(metrics),
+        run_exhibits.drop_name(finding, analysis.name),
     ]
 
 
 def _make_scores(analysis: RunAnalysis) -> Exhibit:
-    shown: dict[str, Mapping[str, float | None]] = {
-        analysis.name: {
-            subset: scores["relative_mse"]
-            for subset, scores in analysis.evaluation.scores.items()
-        }
+    """Makes the table of one run: its errors beside other predictors'."""
+    data = analysis.dataset
+    scores = analysis.evaluation.scores
+    errors = {
+        analysis.name: {s: scores[s]["relative_mse"] for s in scores},
+        "the network before training": analysis.run.metrics.get("untrained"),
+        data.reference_name: dict.fromkeys(scores, 1.0),
     }
-    if untrained := analysis.run.metrics.get("untrained"):
-        shown["the network before training"] = untrained
-    reference = analysis.dataset.reference_name
-    shown[reference] = dict.fromkeys(shown[analysis.name], 1.0)
     for name, text in verbalize.list_references(analysis.references).items():
-        shown[text.removeprefix("the ")] = analysis.references[name]
+        errors[text.removeprefix("the ")] = analysis.references[name]
     rows = [
-        {"predictor": name, "ID": errors.get("id"), "OOD": errors.get("ood")}
-        for name, errors in shown.items()
+        {"predictor": name, "ID": numbers.get("id"), "OOD": numbers.get("ood")}
+        for name, numbers in errors.items()
+        if numbers
     ]
-    vectors = "" if analysis.dataset.is_pixels else run_section.OF_VECTORS
+    vectors = "" if data.is_pixels else run_section.OF_VECTORS
     return make_exhibit("scores", rows=rows, vectors=vectors)
 
 
 def make_samples(analyses: Sequence[RunAnalysis]) -> Exhibit:
     """Shows eight points, five held out, of the first run of each setting."""
+    by_setting: dict[str, RunAnalysis] = {}
+    for analysis in analyses:
+        by_setting.setdefault(analysis.setting, analysis)
     splits = analyses[0].splits
-    first = {analysis.setting: analysis for analysis in reversed(analyses)}
-    analyses = [a for a in analyses if a is first[a.setting]]
-    held_out = pictures.choose_spread(np.flatnonzero(splits.is_ood), 5)
-    count = pictures.SHOWN_SAMPLES - len(held_out)
-    known = pictures.choose_spread(np.flatnonzero(splits.is_id), count)
-    rows = np.concatenate([known, held_out])
+    held_out = np.flatnonzero(splits.is_ood)
+    held_out = pictures.choose_spread(held_out, NUM_HELD_OUT)
+    num_known = pictures.SHOWN_SAMPLES - len(held_out)
+    known = pictures.choose_spread(np.flatnonzero(splits.is_id), num_known)
     return run_section.make_output_rows(
-        analyses, rows=rows, name="samples", title="Samples"
+        list(by_setting.values()),
+        rows=np.concatenate([known, held_out]),
+        name="samples",
+        title="Samples",
     )

@@ -18,8 +18,11 @@ from tfcomp.metrics.distances import fit_effects, make_design
 from tfcomp.models.adapters import check_outputs, wrap_model
 from tfcomp.models.loading import LoadedRun
 from tfcomp.models.open_models import IMAGE, open_encoder
-from tfcomp.report.model_report import ModelReport
-from tfcomp.report.models import describe_points, make_config
+from tfcomp.report.model_report import (
+    ModelReport,
+    describe_points,
+    make_config,
+)
 from tfcomp.representations import scores
 
 LATENTS = "latents"

@@ -46,9 +46,9 @@ class Links(str):
 
     def __new__(cls, parts: Sequence[tuple[str, str]]) -> Links:
         """Joins texts; the address of one without a link is empty."""
-        made = super().__new__(cls, " ".join(text for text, _ in parts))
-        made.parts = parts
-        return made
+        links = super().__new__(cls, " ".join(text for text, _ in parts))
+        links.parts = parts
+        return links
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,9 @@ def read_scored(
 ) -> ScoredRun:
     """Reads the errors of a run from the content of its `metrics.json`."""
     references = metrics.get("references", {})
-    others = {"untrained": metrics.get("untrained", {}).get("ood")} | {
-        column: references.get(name, {}).get("ood")
-        for name, column in RIVALS.items()
-    }
+    others = {"untrained": metrics.get("untrained", {}).get("ood")}
+    for name, column in RIVALS.items():
+        others[column] = references.get(name, {}).get("ood")
     for name in list_references(references):
         if name not in RIVALS:
             others[IGNORED] = references[name]["ood"]
@@ -84,12 +83,14 @@ def score_runs(
     """Returns the errors of runs, with links from the folder of a report."""
     scored = []
     for analysis in analyses:
-        run, link = analysis.run, ""
+        run = analysis.run
+        link = ""
         if run.path is not None:
             page = run.path / "analysis" / "report.html"
             target = page if page.exists() else run.path
             link = Path(os.path.relpath(target, folder)).as_posix()
-        metrics = analysis.evaluation.scores | {
+        metrics = {
+            **analysis.evaluation.scores,
             "references": analysis.references,
             "untrained": run.metrics.get("untrained", {}),
         }
@@ -102,18 +103,20 @@ def make_table(runs: Sequence[ScoredRun]) -> Exhibit:
     """Makes the table of settings, one row each."""
     rows = []
     for setting, group in _group_settings(runs).items():
-        ordered = sorted(group, key=lambda run: run.seed)
-        parts = [(str(run.seed), run.link) for run in ordered[:MAX_LINKS]]
+        group = sorted(group, key=lambda run: run.seed)
+        links = [(str(run.seed), run.link) for run in group[:MAX_LINKS]]
         if len(group) > MAX_LINKS:
-            parts.append((f"… ({len(group)})", ""))
-        row: dict[str, Any] = {"setting": setting, "seeds": Links(parts)}
+            links.append((f"… ({len(group)})", ""))
+        row: dict[str, Any] = {"setting": setting, "seeds": Links(links)}
         for subset in SUBSETS:
-            found, name = _summarize(group, subset), subset.upper()
-            row |= {name: found.mean if found else None}
-            row |= {f"{name} 95 %": _format_interval(found)}
+            column = subset.upper()
+            statistics = _summarize(group, subset)
+            row[column] = statistics.mean if statistics else None
+            row[f"{column} 95 %"] = _format_interval(statistics)
         for column in ("untrained", *RIVALS.values(), IGNORED):
-            others = compute_statistics([r.others.get(column) for r in group])
-            row[column] = others.mean if others else None
+            values = [run.others.get(column) for run in group]
+            statistics = compute_statistics(values)
+            row[column] = statistics.mean if statistics else None
         rows.append(row)
     return make_exhibit("relative_errors", rows=rows)
 
@@ -138,46 +141,69 @@ def compare_with_first(runs: Sequence[ScoredRun]) -> Section:
         }
     )
     names = {"setting_a": "a", "setting_b": "b"}
-    found = compare_settings(table, ["setting"]).rename(columns=names)
-    rows: list[Any] = found.to_dict("records")
-    text = describe_tests(rows, runs[0].setting)
+    pairs = compare_settings(table, ["setting"]).rename(columns=names)
+    rows: list[Any] = pairs.to_dict("records")
+    finding = describe_tests(rows, runs[0].setting)
     is_tested = any(row["p_holm"] is not None for row in rows)
-    return make_paired(rows if is_tested else [], text)
+    return make_paired(rows if is_tested else [], finding)
 
 
 def make_paired(rows: Sequence[Row], finding: str) -> Section:
     """Makes the section of comparisons, with the sentence of the answer."""
-    table = make_exhibit("paired", rows=[*map(dict, rows)])
+    table = make_exhibit("paired", rows=[dict(row) for row in rows])
     return make_section("paired", [table], finding)
 
 
-def describe_fits(runs: Sequence[ScoredRun], every: Sequence[str] = ()) -> str:
-    """Counts settings that fit, and names the best of them on held-out data."""
-    means: dict[str, dict[str, float]] = {setting: {} for setting in every}
-    for setting, group in _group_settings(runs).items():
-        found = {s: _summarize(group, s) for s in SUBSETS}
-        means[setting] = {s: f.mean for s, f in found.items() if f is not None}
-    known = {setting: m for setting, m in means.items() if "id" in m}
-    if not known:
+def describe_fits(
+    runs: Sequence[ScoredRun], planned: Sequence[str] = ()
+) -> str:
+    """Counts settings that fit, and names the best of them on held-out data.
+
+    Args:
+        runs: The runs that have scores.
+        planned: All settings, if some may have no run yet.
+    """
+    groups = _group_settings(runs)
+    id_errors = _average(groups, "id")
+    ood_errors = _average(groups, "ood")
+    if not id_errors:
         return "No setting has an ID error for every seed."
-    fit = {setting: m for setting, m in known.items() if m["id"] <= FITTED}
-    # One that lacks an ID error, or any trial, has not been seen to fit.
-    text = f"{len(fit)} of {len(means)} settings fit their"
-    if len(means) == 1:
-        text = "The setting fits its" if fit else "The setting does not fit its"
+
+    # A setting without an ID error has not been seen to fit.
+    fitted = [s for s, error in id_errors.items() if error <= FITTED]
+    count = len({*groups, *planned})
+    if count > 1:
+        text = f"{len(fitted)} of {count} settings fit their"
+    elif fitted:
+        text = "The setting fits its"
+    else:
+        text = "The setting does not fit its"
     text += f" training data (mean ID error at most {100 * FITTED:.0f} %)"
-    if not fit:
+    if not fitted:
         return f"{text}, so OOD errors are no test of generalization."
-    held_out = {s: m["ood"] for s, m in fit.items() if "ood" in m}
-    if not held_out:
+
+    errors = {s: ood_errors[s] for s in fitted if s in ood_errors}
+    if not errors:
         return f"{text}."
-    least = min(held_out.values())
-    if len(means) == 1:
+    least = min(errors.values())
+    if count == 1:
         return f"{text}; its mean OOD error is {least:.3g}."
-    best = "; ".join(s for s, error in held_out.items() if error == least)
-    whole = "these" if len(held_out) == len(fit) else "those that have one"
-    text += f"; the lowest mean OOD error of {whole} is {least:.3g}"
+    best = "; ".join(s for s, error in errors.items() if error == least)
+    which = "these" if len(errors) == len(fitted) else "those that have one"
+    text += f"; the lowest mean OOD error of {which} is {least:.3g}"
     return f"{text} ({best})."
+
+
+def _average(
+    groups: Mapping[str, Sequence[ScoredRun]], subset: str
+) -> dict[str, float]:
+    """Returns the mean error of each setting that has one for every seed."""
+    means = {}
+    for setting, group in groups.items():
+        statistics = _summarize(group, subset)
+        if statistics is not None:
+            means[setting] = statistics.mean
+    return means
 
 
 def describe_tests(rows: Sequence[Row], reference: str = "") -> str:
@@ -186,16 +212,18 @@ def describe_tests(rows: Sequence[Row], reference: str = "") -> str:
     if not tested:
         return "Differences are not tested: in no pair do they vary over seeds."
     clear = [row for row in tested if row["p_holm"] < LEVEL]
-    shown = tested if len(tested) == 1 else clear
     pairs = f"pairs with {reference}" if reference else "pairs"
     text = (
         f"At equal seeds the OOD error differs in {len(clear)} of "
         f"{len(tested)} {pairs} (paired t-test, p < {LEVEL} by Holm)"
     )
-    named = [_describe_pair(row) for row in shown[:MAX_NAMED]]
+    shown = tested if len(tested) == 1 else clear[:MAX_NAMED]
+    if not shown:
+        return f"{text}."
+    details = [_describe_pair(row) for row in shown]
     if len(clear) > MAX_NAMED:
-        named.append(f"{len(clear) - MAX_NAMED} more")
-    return f"{text}: {'; '.join(named)}." if named else f"{text}."
+        details.append(f"{len(clear) - MAX_NAMED} more")
+    return f"{text}: {'; '.join(details)}."
 
 
 def _describe_pair(row: Row) -> str:
@@ -213,7 +241,9 @@ def _summarize(runs: Sequence[ScoredRun], subset: str) -> Statistics | None:
     return compute_statistics(values, find_limits(f"{subset}_relative_mse"))
 
 
-def _format_interval(found: Statistics | None) -> str | None:
-    ends = (found.low, found.high) if found else (None,)
-    few = found is None or found.count < MIN_SEEDS
-    return None if few or None in ends else "{:.3g} to {:.3g}".format(*ends)
+def _format_interval(statistics: Statistics | None) -> str | None:
+    if statistics is None or statistics.count < MIN_SEEDS:
+        return None
+    if statistics.low is None:
+        return None
+    return f"{statistics.low:.3g} to {statistics.high:.3g}"

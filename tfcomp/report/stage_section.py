@@ -34,45 +34,57 @@ SIMILARITIES = {"debiased CKA": "cka", "Procrustes": "procrustes", "RSA": "rsa"}
 
 def make_layers(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows the geometry and probes of every stage (figures 2, 3d, 11-14)."""
-    notes = [
-        f"{s.name} is left out: its factors have no order."
-        for s in analyses
-        if not s.dataset.space.ordered
-    ]
-    analyses = [s for s in analyses if s.dataset.space.ordered]
-    notes += [
-        f"{s.name}: {describe_nondifferentiable(s.nondifferentiable)}."
-        for s in analyses
-        if s.nondifferentiable
-    ]
-    exhibits = make_charts(analyses, "layers", READABLE)
+    notes = []
+    ordered = []
     for analysis in analyses:
+        if not analysis.dataset.space.ordered:
+            notes.append(
+                f"{analysis.name} is left out: its factors have no order."
+            )
+            continue
+        ordered.append(analysis)
+        if analysis.nondifferentiable:
+            text = describe_nondifferentiable(analysis.nondifferentiable)
+            notes.append(f"{analysis.name}: {text}.")
+
+    exhibits = make_charts(ordered, "layers", READABLE)
+    for analysis in ordered:
         exhibits += make_volume_maps(analysis)
-    name = "the factorization (cosine form)"
-    said = run_exhibits.describe_column(exhibits, "cosine_factorization", name)
-    return make_section("layers", exhibits, said, notes=" ".join(notes))
+    finding = run_exhibits.describe_column(
+        exhibits, "cosine_factorization", "the factorization (cosine form)"
+    )
+    return make_section("layers", exhibits, finding, notes=" ".join(notes))
 
 
 def make_charts(
     analyses: Sequence[RunAnalysis], section: str, others: Sequence[str] = ()
 ) -> list[Exhibit]:
-    """Makes the charts of a section, with `others` in their tables."""
+    """Makes the charts of a section that have numbers.
+
+    Args:
+        analyses: The runs, a line each.
+        section: The section whose charts the registry of metrics lists.
+        others: Metrics that stand in the tables alone.
+    """
     charts = list_charts(section)
-    shown = [m.name for metrics in charts.values() for m in metrics]
+    names = [m.name for metrics in charts.values() for m in metrics]
     rows = [
-        {"run": analysis.name, "stage": stage, **row}
+        {"run": analysis.name, "stage": stage, **numbers}
         for analysis in analyses
-        for stage, row in tabulate_stages(analysis, [*shown, *others]).items()
+        for stage, numbers in tabulate_stages(
+            analysis, [*names, *others]
+        ).items()
     ]
-    units = {pictures.label_volume(s.dataset.space) for s in analyses}
-    mixed = "log(volume / units of the factors)"
-    volume = units.pop() if len(units) == 1 else mixed
+    units = {pictures.label_volume(a.dataset.space) for a in analyses}
+    volume = "log(volume / units of the factors)"
+    if len(units) == 1:
+        volume = units.pop()
     exhibits = []
     for chart, metrics in charts.items():
         known = [m for m in metrics if run_exhibits.has_numbers(rows, m.name)]
         if known:
-            label = chart.axis or volume
-            exhibits.append(_make_chart(chart, known, rows, others, label))
+            ylabel = chart.axis or volume
+            exhibits.append(_make_chart(chart, known, rows, others, ylabel))
     return exhibits
 
 
@@ -83,142 +95,167 @@ def _make_chart(
     others: Sequence[str],
     ylabel: str,
 ) -> Exhibit:
-    # Mixed derivatives are 0 of a network that is linear between kinks.
-    shown = [
-        m
-        for m in metrics
-        if any(abs(row[m.name] or 0.0) > ROUNDING for row in rows)
-    ]
-    texts = [chart.text, *(f"{m.label}: {m.about}." for m in shown if m.about)]
-    limited = [m.limits for m in metrics]
-    ends = min(a.low for a in limited), max(a.high for a in limited)
-    limits = ends if all(map(math.isfinite, ends)) else None
-    if limits:
-        whole = "{:g} to {:g}".format(*limits)
-        texts.append(f"The axis has the whole range, {whole}.")
-    zeros = (m.label for m in metrics if m not in shown)
-    texts += [f"{label}: 0 in every stage." for label in zeros]
-    panels = {m.label: m.name for m in shown}
-    figure = run_exhibits.draw_stage_rows(rows, panels, ylabel, limits)
+    texts = [chart.text]
+    notes = []
+    panels = {}
+    for metric in metrics:
+        # Mixed derivatives are 0 of a network that is linear between kinks.
+        numbers = [abs(row[metric.name] or 0.0) for row in rows]
+        if not any(number > ROUNDING for number in numbers):
+            notes.append(f"{metric.label}: 0 in every stage.")
+            continue
+        panels[metric.label] = metric.name
+        if metric.about:
+            texts.append(f"{metric.label}: {metric.about}.")
+
+    low = min(metric.limits.low for metric in metrics)
+    high = max(metric.limits.high for metric in metrics)
+    limits = None
+    if math.isfinite(low) and math.isfinite(high):
+        limits = (low, high)
+        texts.append(f"The axis has the whole range, {low:g} to {high:g}.")
     columns = ["run", "stage", *(m.name for m in metrics), *others]
     return Exhibit(
-        chart.name,
-        chart.title,
-        " ".join(texts).strip(),
-        figure,
-        [{column: row[column] for column in columns} for row in rows],
+        name=chart.name,
+        title=chart.title,
+        caption=" ".join(texts + notes).strip(),
+        figure=run_exhibits.draw_stage_rows(rows, panels, ylabel, limits),
+        rows=[{column: row[column] for column in columns} for row in rows],
     )
 
 
 def make_volume_maps(analysis: RunAnalysis) -> list[Exhibit]:
     """Maps of log-volumes, one for each pair of factors, with one table."""
     analysis = analysis.for_maps
-    dataset, volumes = analysis.dataset, analysis.log_volume
-    is_pair = len(dataset.space) == 2
-    return [
-        run_exhibits.show_run(
+    data = analysis.dataset
+    volumes = analysis.log_volume
+    rows = run_exhibits.list_points(analysis, volumes)
+    exhibits: list[Exhibit] = []
+    for plane in data.planes:
+        exhibit = run_exhibits.show_run(
             analysis,
             "log_volume",
-            pictures.picture_volumes(dataset, volumes, analysis.name, [plane]),
-            [] if number else run_exhibits.list_points(analysis, volumes),
-            suffix="" if is_pair else f"_{plane.name}",
-            planes=pictures.describe_planes(dataset),
+            pictures.picture_volumes(data, volumes, analysis.name, [plane]),
+            [] if exhibits else rows,
+            suffix="" if len(data.space) == 2 else f"_{plane.name}",
+            planes=pictures.describe_planes(data),
         )
-        for number, plane in enumerate(dataset.planes)
-    ]
+        exhibits.append(exhibit)
+    return exhibits
 
 
 def make_interactions(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows interactions of factors, and the similarity of stages."""
-    several = [s for s in analyses if len(s.dataset.space) > 1]
+    several = [a for a in analyses if len(a.dataset.space) > 1]
     exhibits = make_charts(several, "interactions", SHOWN)
-    exhibits += map(_show_similarities, analyses)
+    exhibits += [_show_similarities(analysis) for analysis in analyses]
     groups: dict[bytes, list[RunAnalysis]] = {}
     for analysis in analyses:
         points = analysis.compared_points.tobytes()
         groups.setdefault(points, []).append(analysis)
-    exhibits += [
-        _compare_stages(group, f"similarity_{number}")
-        for number, group in enumerate(groups.values())
-        if len(group) > 1
-    ]
-    name = "the share of interactions in the variance"
-    said = run_exhibits.describe_column(exhibits, "interaction_share", name)
-    return make_section("interactions", exhibits, said)
+    for number, group in enumerate(groups.values()):
+        if len(group) > 1:
+            exhibits.append(_compare_stages(group, f"similarity_{number}"))
+    finding = run_exhibits.describe_column(
+        exhibits,
+        "interaction_share",
+        "the share of interactions in the variance",
+    )
+    return make_section("interactions", exhibits, finding)
 
 
 def _show_similarities(analysis: RunAnalysis) -> Exhibit:
-    rows, count = analysis.similarities, len(analysis.stages)
-    maps = np.tile(np.eye(count), (len(SIMILARITIES), 1, 1))
-    for row in rows:
-        i, j = (analysis.stages.index(row[key]) for key in ("stage", "other"))
-        maps[:, i, j] = [row[name] for name in SIMILARITIES.values()]
-        maps[1, i, j] = 1 - maps[1, i, j] ** 2 / 2
-        maps[:, j, i] = maps[:, i, j]
-    panels = dict(zip(SIMILARITIES, maps, strict=True))
-    figure = draw_gram_matrices(panels, count, names=analysis.stages)
-    heading = f"Similarity of stages: {analysis.name}"
+    stages = analysis.stages
+    maps = {label: np.eye(len(stages)) for label in SIMILARITIES}
+    for row in analysis.similarities:
+        i = stages.index(row["stage"])
+        j = stages.index(row["other"])
+        for label, column in SIMILARITIES.items():
+            number = row[column]
+            if column == "procrustes":  # a distance
+                number = np.nan if number is None else 1 - number**2 / 2
+            maps[label][i, j] = maps[label][j, i] = number
     return run_exhibits.show_run(
-        analysis, "similarity", figure, rows, heading=heading
+        analysis,
+        "similarity",
+        draw_gram_matrices(maps, len(stages), names=stages),
+        analysis.similarities,
+        heading=f"Similarity of stages: {analysis.name}",
     )
 
 
 def _compare_stages(analyses: Sequence[RunAnalysis], name: str) -> Exhibit:
-    rows = [
-        {
-            "run": f"{first.name} and {second.name}",
-            "stage": stage,
-            **summarize_similarity(first.shapes[stage], second.shapes[stage]),
-        }
-        for first, second in itertools.combinations(analyses, 2)
-        for stage in first.stages
-        if stage in second.stages
-    ]
-    label = "similarity, distance"
-    figure = run_exhibits.draw_stage_rows(rows, SIMILARITIES, label)
-    heading = "The same stage of two runs"
-    return make_exhibit("similarity", figure, rows, name=name, heading=heading)
+    rows = []
+    for first, second in itertools.combinations(analyses, 2):
+        for stage in first.stages:
+            if stage in second.stages:
+                similarity = summarize_similarity(
+                    first.shapes[stage], second.shapes[stage]
+                )
+                runs = f"{first.name} and {second.name}"
+                rows.append({"run": runs, "stage": stage, **similarity})
+    return make_exhibit(
+        "similarity",
+        run_exhibits.draw_stage_rows(
+            rows, SIMILARITIES, "similarity, distance"
+        ),
+        rows,
+        name=name,
+        heading="The same stage of two runs",
+    )
 
 
 def make_tuning(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows whether units depend on factors additively."""
+    analyses = [
+        analysis
+        for analysis in analyses
+        if len(analysis.dataset.space) > 1 and analysis.splits.is_complete
+    ]
     rows = run_exhibits.list_stages(
-        analyses, lambda s, name: summarize_tuning(s.tuning[name])
+        analyses, lambda a, stage: summarize_tuning(a.tuning[stage])
     )
-    panels = {"": "additive_share_mean"}
-    label = "additive share of variance"
-    figure = run_exhibits.draw_stage_rows(rows, panels, label)
+    column = "additive_share_mean"
+    figure = run_exhibits.draw_stage_rows(
+        rows, {"": column}, "additive share of variance"
+    )
     exhibits = [make_exhibit("additive_share", figure, rows)]
-    name = "the additive share of a unit"
-    said = run_exhibits.describe_column(exhibits, panels[""], name)
-    return make_section("tuning", exhibits, said)
+    finding = run_exhibits.describe_column(
+        exhibits, column, "the additive share of a unit"
+    )
+    return make_section("tuning", exhibits, finding)
 
 
 def make_manifolds(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows the combinations as points in the activations of every stage."""
     rows = run_exhibits.list_stages(
-        analyses, lambda s, stage: dict(s.for_pairs.ranks[stage])
+        analyses, lambda a, stage: dict(a.for_pairs.ranks[stage])
     )
     panels = {
-        s.upper(): s for s in ("id", "ood") if run_exhibits.has_numbers(rows, s)
+        subset.upper(): subset
+        for subset in ("id", "ood")
+        if run_exhibits.has_numbers(rows, subset)
     }
     figure = run_exhibits.draw_stage_rows(rows, panels, "participation ratio")
     exhibits = [make_exhibit("effective_rank", figure, rows)]
-    exhibits += map(make_pca, analyses)
-    name = "the effective rank over ID points"
-    said = run_exhibits.describe_column(exhibits, "id", name)
-    return make_section("manifolds", exhibits, said, points=FEW_POINTS)
+    exhibits += [make_pca(analysis) for analysis in analyses]
+    finding = run_exhibits.describe_column(
+        exhibits, "id", "the effective rank over ID points"
+    )
+    return make_section("manifolds", exhibits, finding, points=FEW_POINTS)
 
 
 def make_pca(analysis: RunAnalysis) -> Exhibit:
     """Draws the first two principal components of every stage."""
-    analysis, shares, points = analysis.for_pairs, [], {}
+    analysis = analysis.for_pairs
+    shares = []
+    points = {}
     for stage, components in analysis.components.items():
         shares.append(f"{stage} {components.explained[:2].sum():.0%}")
+        plane = components.features[:, :2]
         # A code of one unit has a line, at 0.
-        missing = max(2 - components.features.shape[1], 0)
-        shown = components.features[:, :2]
-        points[stage] = np.pad(shown, ((0, 0), (0, missing)))
+        missing = 2 - plane.shape[1]
+        points[stage] = np.pad(plane, ((0, 0), (0, missing)))
     return show_points(analysis, "pca", points, shares=", ".join(shares))
 
 
@@ -236,10 +273,9 @@ def show_points(
         space=analysis.dataset.space.factors,
         title=f"{analysis.name}, {kind.upper()}",
     )
-    columns = {
-        f"{stage}_{axis}": column
-        for stage, places in points.items()
-        for axis, column in enumerate(places.T, 1)
-    }
+    columns = {}
+    for stage, places in points.items():
+        columns[f"{stage}_1"] = places[:, 0]
+        columns[f"{stage}_2"] = places[:, 1]
     rows = run_exhibits.list_points(analysis, columns)
     return run_exhibits.show_run(analysis, kind, figure, rows, **values)

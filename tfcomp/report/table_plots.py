@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -65,14 +65,13 @@ def plot_scores(
         ['depth 2', 'depth 6']
     """
     names = [names] if isinstance(names, str) else names
-    labels = _label_runs(runs, by)
-    panels = {
-        name: {
-            label: rows.groupby("seed")["value"].agg(_average_all)
-            for label, rows in _select(runs, numbers, labels, name, END)
+    panels: dict[str, dict[str, Series]] = {}
+    for name in names:
+        rows = _select(runs, numbers, name, by)
+        panels[name] = {
+            str(label): group.groupby("seed")["value"].agg(_average_all)
+            for label, group in rows.groupby("label", sort=False)
         }
-        for name in names
-    }
     with fit_width(width):
         return draw_score_panels(panels)
 
@@ -84,12 +83,17 @@ def draw_score_panels(panels: Mapping[str, Mapping[str, Series]]) -> Plot:
     for name, settings in panels.items():
         estimate = estimate_geometric if name in log else estimate_mean
         for label, values in settings.items():
-            found = estimate(list_by_seed(values), find_limits(name))
+            seeds = values.dropna().tolist()
+            if not seeds:
+                continue
             # Seeds stay where one lacks the score, so that there is no mean.
-            mean = found.mean if found else math.nan
-            ends = (found.low, found.high) if found else (None, None)
-            if seeds := values.dropna().tolist():
-                marks += list_marks(name, label, seeds, mean, ends)
+            mean = math.nan
+            ends: tuple[float | None, float | None] = (None, None)
+            result = estimate(list_by_seed(values), find_limits(name))
+            if result is not None:
+                mean = result.mean
+                ends = (result.low, result.high)
+            marks += list_marks(name, label, seeds, mean, ends)
     kind = "geometric mean" if len(log) == len(panels) else "mean"
     return draw_forest(marks, log, kind)
 
@@ -117,34 +121,36 @@ def plot_curves(
     """
     if over not in ("stage", "epoch"):
         raise ConfigError("over", "must be among stage, epoch", over)
-    labels, limits = _label_runs(runs, by), find_limits(name)
-    of_epochs, curves = over == "epoch", {}
-    when, panel = (EPOCH, name) if of_epochs else (END, "")
-    for label, rows in _select(
-        runs, numbers, labels, name, when, of_stages=not of_epochs
-    ):
-        x = rows["stage"]
-        if of_epochs:
-            x = rows["when"].str.removeprefix(EPOCH).astype(int)
-        table = rows.pivot_table(
-            "value", "seed", x, _average_all, dropna=False, sort=False
+    rows = _select(runs, numbers, name, by, over)
+    limits = find_limits(name)
+    curves = {}
+    for label, group in rows.groupby("label", sort=False):
+        table = group.pivot_table(
+            "value", "seed", over, _average_all, dropna=False, sort=False
         )
-        if not of_epochs:  # a row may have runs of several depths
-            stages = merge_stages([*x.groupby(rows["run"]).agg(list)])
-            table = table[[*dict.fromkeys(stages)]]
-        curves[panel, label] = average(table, limits)
-    log = [name] if of_epochs and name.endswith(ERRORS) else []
+        if over == "stage":  # a row may have runs of several depths
+            stages = group.groupby("run")["stage"].agg(list)
+            table = table[list(dict.fromkeys(merge_stages(list(stages))))]
+        panel = name if over == "epoch" else ""
+        curves[panel, str(label)] = average(table, limits)
+
     with fit_width(width):
-        if of_epochs:
-            return draw_curve_panels(join_curves(curves), xlabel=over, log=log)
-        return draw_stage_panels(join_curves(curves, "stage"), ylabel=name)
+        if over == "stage":
+            return draw_stage_panels(join_curves(curves, "stage"), ylabel=name)
+        log = [name] if name.endswith(ERRORS) else []
+        return draw_curve_panels(join_curves(curves), xlabel=over, log=log)
 
 
 def average(table: DataFrame, limits: Limits) -> DataFrame:
     """Returns the means of columns [seeds, places], with intervals."""
-    found = [estimate_mean(list_by_seed(table[n]), limits) for n in table]
-    rows = [(e.mean, e.low, e.high) if e else (None,) * 3 for e in found]
-    return pd.DataFrame(rows, list(table), ["mean", "low", "high"], float)
+    means = pd.DataFrame(
+        math.nan, index=list(table), columns=["mean", "low", "high"]
+    )
+    for column in table:
+        result = estimate_mean(list_by_seed(table[column]), limits)
+        if result is not None:
+            means.loc[column] = [result.mean, result.low, result.high]
+    return means.astype(float)
 
 
 def _average_all(values: Series) -> float:
@@ -160,43 +166,44 @@ def list_by_seed(numbers: Series) -> dict[Any, Any]:
 def _label_runs(runs: DataFrame, by: str) -> Series:
     """Returns the name of each run's setting, by the flags that vary."""
     flags = split_names(by)
-    rows: list[Any] = runs.to_dict("records")
     for flag in flags:
         if flag not in runs:
             rule = f"must be flags of the runs{suggest(flag, map(str, runs))}"
             raise ConfigError("by", rule, flag)
+    rows: list[Any] = runs.to_dict("records")
     if not flags:
         flags = choose_flags(
             [{n: v for n, v in r.items() if n not in NO_FLAGS} for r in rows]
         )
     labels = [make_label({f: row[f] for f in flags}, flags) for row in rows]
-    return runs.assign(label=labels).set_index("run")["label"]
+    return pd.Series(labels, index=runs.index)
 
 
 def _select(
-    runs: DataFrame,
-    numbers: DataFrame,
-    labels: Series,
-    name: str,
-    when: str,
-    of_stages: bool = False,
-) -> Iterator[tuple[str, DataFrame]]:
-    """Yields settings and their rows of one number."""
+    runs: DataFrame, numbers: DataFrame, name: str, by: str, over: str = ""
+) -> DataFrame:
+    """Selects the rows of one number, and adds `label` and `seed` of runs.
+
+    Without `over`, numbers at the end of runs; else those of each `stage`, or
+    of each `epoch`, which gets a column.
+    """
     subset, _, rest = name.partition("/")
-    is_subset = subset in set(numbers["subset"])
-    subset, rest = (subset, rest) if is_subset else (ALL, name)
+    if subset not in set(numbers["subset"]):
+        subset = ALL
+        rest = name
+    when = EPOCH if over == "epoch" else END
+    settings = runs[["run", "seed"]].assign(label=_label_runs(runs, by))
     rows = numbers[
         (numbers["name"] == rest)
         & (numbers["subset"] == subset)
         & numbers["when"].str.startswith(when)
-        & ((numbers["stage"] != "") == of_stages)
-    ]
-    rows = rows[rows["run"].isin(runs["run"])]
+        & ((numbers["stage"] != "") == (over == "stage"))
+    ].merge(settings, on="run")
     if rows["value"].isna().all():
         known = sorted(set(numbers.dropna(subset="value")["name"]))
         rule = f"must be a number of the runs{suggest(rest, known)}"
         raise ConfigError("name", rule, name)
-    rows = rows.merge(runs[["run", "seed"]], on="run")
-    rows = rows.assign(label=rows["run"].map(labels))
-    for label, chosen in rows.groupby("label", sort=False):
-        yield str(label), chosen
+    if over == "epoch":
+        epochs = rows["when"].str.removeprefix(EPOCH).astype(int)
+        rows = rows.assign(epoch=epochs)
+    return rows

@@ -41,25 +41,33 @@ MAX_FLAGS = 2  # that replace the name which the user gave to a run
 
 
 def name_runs(configs: Sequence[RunConfig]) -> list[tuple[str, str]]:
-    """Returns the names of runs, as `depth 2, seed 0`, and of settings."""
-    known = [config.identity() for config in configs]
-    own = [(config.run_name, config.run_name) for config in configs]
-    if len({*own}) < len(own):  # runs in several folders
-        own = [(config.run_dir, config.run_dir) for config in configs]
+    """Returns names of runs, as `depth 2, seed 0`, and of their settings.
+
+    The names that the user gave stay where more than two flags differ, or
+    where flags do not tell the runs apart.
+    """
+    given = [config.run_name for config in configs]
+    are_trials = all(is_hash(name) for name in given)
+    if len(set(given)) < len(given):  # runs in several folders
+        given = [config.run_dir for config in configs]
+        are_trials = False
+    own = [(name, name) for name in given]
+
+    flags = [config.identity() for config in configs]
     # Runs lack the settings of plugins that only others have.
-    every = {n: "-" for f in known for n in f if n not in IGNORED}
-    flags = [every | f for f in known]
+    every = {n: "-" for f in flags for n in f if n not in IGNORED}
+    flags = [every | f for f in flags]
     varied = [n for n in every if len({str(f[n]) for f in flags}) > 1]
-    if len(varied) > MAX_FLAGS and not all(is_hash(name) for name, _ in own):
+    if len(varied) > MAX_FLAGS and not are_trials:
         return own
     chosen = choose_flags([{n: f[n] for n in varied} for f in flags])
     settings = [make_label(f, chosen) for f in flags]
-    if len({*settings}) < len(flags):
+    if len(set(settings)) < len(settings):
         chosen = [*chosen, "seed"]
     names = [make_label(f, chosen) for f in flags]
-    if len({*map(to_file_name, names)}) < len(names):
+    if len({to_file_name(name) for name in names}) < len(names):
         return own
-    return [*zip(names, settings, strict=True)]
+    return list(zip(names, settings, strict=True))
 
 
 def is_hash(name: str) -> bool:
@@ -76,11 +84,16 @@ def describe_common(settings: Sequence[Mapping[str, Any]]) -> str:
     """Describes data, held-out region and model that all settings share."""
     parts = []
     for flag, word in SUBTITLE.items():
-        value, *others = dict.fromkeys(s.get(flag) for s in settings)
-        if value is False or value in (None, "") or others:
+        values = {setting.get(flag) for setting in settings}
+        value = values.pop()
+        if values or value is None or value is False or value == "":
             continue
-        words = f"{value} {word}" if flag == "epochs" else f"{word} {value}"
-        parts.append(word if value is True else words)
+        if value is True:
+            parts.append(word)
+        elif flag == "epochs":
+            parts.append(f"{value} {word}")
+        else:
+            parts.append(f"{word} {value}")
     text = ", ".join(parts)
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
@@ -98,91 +111,122 @@ def describe_model(run: LoadedRun) -> str:
 
 def describe_scores(metrics: Mapping[str, Any]) -> str:
     """Returns one sentence on the content of a `metrics.json`, of any age."""
-    known, held_out = (_find_excess(metrics, name) for name in ("id", "ood"))
-    above = " above floor_mse" * ("floor_mse" in metrics.get("id", {}))
-    # With `id_test`, the scores of ID are of more than was trained on.
-    seen = "combinations like those that it saw"
-    seen = seen if "id_test" in metrics else "what it saw"
+    known = _find_excess(metrics, "id")
+    held_out = _find_excess(metrics, "ood")
+    seen = "what it saw"
+    if "id_test" in metrics:  # ID has more combinations than were trained on
+        seen = "combinations like those that it saw"
     if known is None:
         return f"The error of the network on {seen} is not a number."
+    above = " above floor_mse" if "floor_mse" in metrics["id"] else ""
     if known > FITTED:
-        also = f"; on held-out combinations it is {_percent(held_out or 0)}"
-        also = "" if held_out is None else also
-        found, most = _percent(known), _percent(FITTED)
-        found = f"just above {most}" if found == most else found
-        return (
+        error = _percent(known)
+        limit = _percent(FITTED)
+        if error == limit:
+            error = f"just above {limit}"
+        text = (
             f"The network does not fit {seen}: its relative error{above} "
-            f"there is {found}, and at most {most} would count as fitted{also}."
+            f"there is {error}, and at most {limit} would count as fitted"
         )
-    fits = f"The network fits {seen} (relative error{above} {_percent(known)})"
+        if held_out is not None:
+            text += f"; on held-out combinations it is {_percent(held_out)}"
+        return f"{text}."
+
+    text = f"The network fits {seen} (relative error{above} {_percent(known)})"
     if held_out is None:
-        is_whole = metrics.get("points", {}).get("ood") == 0
-        why = "nothing was held out" if is_whole else "its OOD error is unknown"
-        return f"{fits}; {why}."
-    verdict = "draws" if held_out <= FITTED else "is worse on"
-    if held_out > FAILED:
+        if metrics.get("points", {}).get("ood") == 0:
+            return f"{text}; nothing was held out."
+        return f"{text}; its OOD error is unknown."
+    if held_out <= FITTED:
+        verdict = "draws"
+    elif held_out <= FAILED:
+        verdict = "is worse on"
+    else:
         verdict = "fails on"
-    share, hidden = metrics.get("coverage", {}).get("values", 1.0), ""
+    return (
+        f"{text} and {verdict} held-out combinations ({_percent(held_out)})"
+        f"{_describe_training(metrics)}{_count_places(metrics)}."
+    )
+
+
+def _describe_training(metrics: Mapping[str, Any]) -> str:
+    """Describes what training lacked, or knew, of held-out images."""
+    text = ""
+    share = metrics.get("coverage", {}).get("values", 1.0)
     if share < 1:
-        hidden = (
+        text = (
             f", although no more than {share:.1%} of the values of factors "
             "occurred in training: this is not about composition alone"
         )
     copies = metrics.get("copies", {})
-    if known := copies.get("num_copies"):
-        count = copies["num_held_out"]
-        hidden += f"; training contains {known:,} of their {count:,} images"
-    return (
-        f"{fits} and {verdict} held-out combinations ({_percent(held_out)})"
-        f"{hidden}{_count_places(metrics)}."
-    )
+    if copies.get("num_copies"):
+        text += (
+            f"; training contains {copies['num_copies']:,} of their "
+            f"{copies['num_held_out']:,} images"
+        )
+    return text
 
 
 def list_references(
     scores: Mapping[str, Mapping[str, float]], subset: str = "ood"
 ) -> dict[str, str]:
     """Returns predictors with scores, in words; of ignorant ones the best."""
-    ignorant = {
-        name: found[subset]
-        for name, found in scores.items()
-        if name.startswith(tuple(IGNORANT)) and subset in found
-    }
-    best = min(ignorant, key=ignorant.__getitem__, default="")
-    words = dict(REFERENCES)
+    words = {name: REFERENCES[name] for name in REFERENCES if name in scores}
+    best = ""
+    least = math.inf
+    for name, errors in scores.items():
+        error = errors.get(subset, math.inf)
+        if name.startswith(tuple(IGNORANT)) and error < least:
+            best = name
+            least = error
     for start, text in IGNORANT.items():
         if best.startswith(start):
             words[best] = text.format(best.removeprefix(start))
-    return {name: text for name, text in words.items() if name in scores}
+    return words
 
 
 def format_references(references: Mapping[str, Mapping[str, float]]) -> str:
     """Formats R² of predictors without a network; empty for older runs."""
     shown = {name: references[name] for name in list_references(references)}
+    columns = ["id_r2", "ood_r2"]
     if not any("ood_r2" in scores for scores in shown.values()):
         return ""
-    is_new = any("ood_new" in scores for scores in shown.values())
-    subsets = ["id", "ood"] + ["ood_new"] * is_new
-    table = "\nr2 without a network"
+    if any("ood_new" in scores for scores in shown.values()):
+        columns.append("ood_new_r2")
+    lines = ["", "r2 without a network"]
     for name, scores in shown.items():
-        values = (scores.get(f"{subset}_r2") for subset in subsets)
-        cells = (f"{'-':>12}" if v is None else f"{v:12.4g}" for v in values)
-        table += f"\n {name:19}{''.join(cells)}"
-    return table
+        line = f" {name:19}"
+        for column in columns:
+            value = scores.get(column)
+            line += f"{'-':>12}" if value is None else f"{value:12.4g}"
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def describe_references(metrics: Mapping[str, Any]) -> str:
     """Compares the (OOD) error of a run with predictors without a network."""
-    subset = "id" if _find_error(metrics, "ood") is None else "ood"
-    error, scores = _find_error(metrics, subset), metrics.get("references", {})
-    told: dict[str, list[str]] = {"less": [], "not less": []}
+    subset = "ood"
+    error = _find_error(metrics, subset)
+    if error is None:
+        subset = "id"
+        error = _find_error(metrics, subset)
+    scores = metrics.get("references", {})
+    beaten = []
+    unbeaten = []
     for name, text in list_references(scores, subset).items():
         rival = scores[name].get(subset)
-        if error is not None and rival is not None:
-            how = "less" if error < rival else "not less"
-            told[how].append(f"{text} ({_percent(rival)})")
-    parts = [
-        f"{how} than {_join(texts)}" for how, texts in told.items() if texts
-    ]
+        if error is None or rival is None:
+            continue
+        text = f"{text} ({_percent(rival)})"
+        if error < rival:
+            beaten.append(text)
+        else:
+            unbeaten.append(text)
+    parts = []
+    if beaten:
+        parts.append(f"less than {_join(beaten)}")
+    if unbeaten:
+        parts.append(f"not less than {_join(unbeaten)}")
     return f"The error there is {', but '.join(parts)}." if parts else ""
 
 
@@ -193,8 +237,9 @@ def _count_places(metrics: Mapping[str, Any]) -> str:
     if share is None:
         return ""
     count = metrics.get("points", {}).get("ood")
-    hits = f"{round(share * count)} of {count}" if count else ""
-    places = hits or f"{_percent(share)} of the"
+    places = f"{_percent(share)} of the"
+    if count:
+        places = f"{round(share * count)} of {count}"
     return f"; {places} held-out positions are in place"
 
 
@@ -202,21 +247,27 @@ def _find_error(
     metrics: Mapping[str, Any], subset: str, score: str = "relative_mse"
 ) -> float | None:
     value = metrics.get(subset, {}).get(score)
-    return value if value is not None and math.isfinite(value) else None
+    if value is None or not math.isfinite(value):
+        return None
+    return float(value)
 
 
 def _find_excess(metrics: Mapping[str, Any], subset: str) -> float | None:
     """Returns the error over the blank's, both less that of means of images."""
-    error, scores = _find_error(metrics, subset), metrics.get(subset, {})
-    mse, floor = scores.get("mse"), scores.get("floor_mse")
-    if not (error and mse and floor) or (blank := mse / error) <= floor:
+    error = _find_error(metrics, subset)
+    mse = metrics.get(subset, {}).get("mse")
+    floor = metrics.get(subset, {}).get("floor_mse")
+    if not (error and mse and floor):
+        return error
+    blank = mse / error
+    if blank <= floor:
         return error
     return round(max(0.0, mse - floor) / (blank - floor), 9)
 
 
 def _join(texts: list[str]) -> str:
-    first = ", ".join(texts[:-1])
-    return f"{first} and {texts[-1]}" if first else "".join(texts)
+    *first, last = texts
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _percent(share: float) -> str:

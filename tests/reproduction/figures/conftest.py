@@ -5,7 +5,6 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _rough_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfcomp.figures.layout.MAX_LAYOUT_STEPS", 0)
     monkeypatch.setattr("tfcomp.figures.exhibits.figure_to_pdf", lambda _: b"")
     # Its compiler takes half a minute.
     monkeypatch.setattr("tfcomp.report.part_section.has_umap", lambda: False)

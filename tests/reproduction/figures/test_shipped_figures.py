@@ -41,10 +41,7 @@ def read(path: Path) -> np.ndarray:
         ),
     ],
 )
-def test_shipped_figures(
-    runs: str, files: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tfcomp.figures.layout.MAX_LAYOUT_STEPS", 10)
+def test_shipped_figures(runs: str, files: dict, tmp_path: Path) -> None:
     flags = [f"--runs={ROOT / runs}", f"--only={','.join(files)}"]
     assert command.main(["", *flags, f"--output={tmp_path}"]) == 0
     for name in files.values():
