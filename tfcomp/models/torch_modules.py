@@ -40,7 +40,9 @@ class TorchModule:
     ) -> None:
         self._module = module
         self._layers: dict[str, Any] = {}
-        submodules = dict(module.named_modules())
+        submodules: dict[str, Any] = {}
+        if layers:
+            submodules.update(module.named_modules())
         for name in layers:
             if name not in submodules:
                 hint = suggest(name, submodules)
