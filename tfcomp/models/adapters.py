@@ -25,20 +25,38 @@ MARGIN = 0.5
 
 
 def wrap_model(
-    model: Any, dataset: Dataset, stages: Sequence[str], inputs: str
+    model: Any,
+    dataset: Dataset,
+    stages: Sequence[str],
+    inputs: str,
 ) -> keras.Model:
-    """Returns a Keras model with stages and `image`; see `tfcomp.evaluate`."""
+    """Wraps a model as a Keras model with stages and `image`.
+
+    Args:
+        model: A model as for `open_models.open_model`.
+        dataset: The data whose factors it takes and whose images it draws.
+        stages: Names of stages; empty for all that the model itself names.
+        inputs: How it takes factors: `"values"`, `"classes"` (indices of
+            values) or `"unit"` (scaled to [0, 1]).
+
+    Raises:
+        ValueError: If the model cannot be called so, or has no such stage.
+    """
     if inputs not in INPUTS:
         raise ValueError(f"inputs must be one of {INPUTS}, got {inputs!r}")
     names, call, differentiate = open_models.open_model(model, list(stages))
     layer = _Outside(call, differentiate, dataset, inputs, names)
     factors = keras.Input(
-        (len(dataset.space),), dtype="float32", name="factors"
+        (len(dataset.space),),
+        dtype="float32",
+        name="factors",
     )
     outputs = layer(factors)
+
     before: list[keras.KerasTensor] = []
     for name in [*names, IMAGE]:  # in this order among the layers
-        before = [Stage(name=name)([outputs[name], *before])]
+        stage = Stage(name=name)
+        before = [stage([outputs[name], *before])]
     return keras.Model(factors, before[0], name="outside")
 
 
@@ -53,50 +71,74 @@ class _Outside(keras.layers.Layer):
         inputs: str,
         names: list[str],
     ) -> None:
-        super().__init__(name="outside", dtype="float32")
-        self._call, self._inputs = call, inputs
-        self._space, self._image_shape = dataset.space, dataset.image_shape
-        ends = np.array([f.values()[[0, -1]] for f in self._space], np.float32)
-        self._low, self._scale = np.zeros(len(ends), "f4"), np.float32(1)
+        super().__init__(
+            name="outside",
+            dtype="float32",
+        )
+        self._call = call
+        self._inputs = inputs
+        self._space = dataset.space
+        self._image_shape = dataset.image_shape
+
+        ends = [factor.values()[[0, -1]] for factor in self._space]
+        first, last = np.array(ends, np.float32).T
+        self._low = np.zeros(len(first), np.float32)
+        self._scale = np.float32(1)
         if inputs == "unit":
-            self._low, size = ends[:, 0], ends[:, 1] - ends[:, 0]
-            self._scale = 1 / np.maximum(size, np.float32(1e-30))
+            self._low = first
+            self._scale = 1 / np.maximum(last - first, np.float32(1e-30))
+
+        self._shapes = self._probe_shapes(dataset, [*names, IMAGE])
+        self._slopes = None
+        if inputs != "classes" and differentiate is not None:
+            try:
+                differentiate(np.zeros((1, len(first)), np.float32))
+                self._slopes = differentiate
+            except ValueError:
+                pass  # some modules have no derivatives
+
+    def _probe_shapes(
+        self,
+        dataset: Dataset,
+        names: list[str],
+    ) -> dict[str, tuple[int, ...]]:
+        """Calls the model once; returns the shapes of outputs without n."""
         # Three rows: a model that returns one image for any batch shows it.
-        factors = dataset.splits.grid[np.arange(3) % len(dataset.splits.grid)]
-        probe = self._run(tf.constant(factors))
-        for name, value in probe.items():
-            dtype = value.dtype.as_numpy_dtype
-            open_models.check_output(
-                name, tuple(value.shape), np.dtype(dtype), 3
-            )
-        self._shapes = {n: tuple(probe[n].shape[1:]) for n in [*names, IMAGE]}
-        self._slopes = None if inputs == "classes" else differentiate
-        try:  # some modules have no derivatives
-            if self._slopes:
-                self._slopes(np.zeros((1, len(ends)), np.float32))
-        except ValueError:
-            self._slopes = None
+        num_rows = 3
+        grid = dataset.splits.grid
+        factors = grid[np.arange(num_rows) % len(grid)]
+        outputs = self._run(tf.constant(factors))
+        for name, value in outputs.items():
+            dtype = np.dtype(value.dtype.as_numpy_dtype)
+            open_models.check_output(name, tuple(value.shape), dtype, num_rows)
+        return {name: tuple(outputs[name].shape[1:]) for name in names}
 
     @property
     def jacobian_fn(self) -> JacobianFn | None:
         """Exact Jacobians by other software, a column for each factor."""
-        return self._slopes and self._differentiate
+        if self._slopes is None:
+            return None
+        return self._differentiate
 
     def _differentiate(
-        self, _: Any, factors: tf.Tensor
+        self,
+        _: Any,
+        factors: tf.Tensor,
     ) -> dict[str, tf.Tensor]:
         def compute(values: np.ndarray) -> list[np.ndarray]:
             assert self._slopes is not None
             slopes = self._slopes(values)
-            return [slopes[n].astype(np.float32) for n in self._shapes]
+            return [slopes[name].astype(np.float32) for name in self._shapes]
 
         types = [tf.float32] * len(self._shapes)
-        found = tf.numpy_function(compute, [self._convert(factors)], types)
-        count = len(self._space)
-        return {
-            n: tf.ensure_shape(j, (None, math.prod(shape), count)) * self._scale
-            for j, (n, shape) in zip(found, self._shapes.items(), strict=True)
-        }
+        slopes = tf.numpy_function(compute, [self._convert(factors)], types)
+
+        jacobians = {}
+        for index, (name, shape) in enumerate(self._shapes.items()):
+            size = (None, math.prod(shape), len(self._space))
+            slope = tf.ensure_shape(slopes[index], size)
+            jacobians[name] = slope * self._scale
+        return jacobians
 
     def call(self, factors: tf.Tensor) -> dict[str, tf.Tensor]:
         outputs = self._run(factors)
@@ -115,18 +157,24 @@ class _Outside(keras.layers.Layer):
         return tf.ensure_shape(tf.cast(index, tf.float32), factors.shape)
 
 
-def _to_images(images: Any, shape: tuple[int, int, int]) -> tf.Tensor:
+def _to_images(
+    images: Any,
+    shape: tuple[int, int, int],
+) -> tf.Tensor:
     """Converts images [n, C, H, W], [n, H, W] or flat ones to [n, H, W, C]."""
     images = tf.convert_to_tensor(images)
     if images.dtype.is_complex:
         open_models.check_output(IMAGE, images.shape, np.dtype(complex), 0)
     images = tf.cast(images, tf.float32)
+
     rows, columns, channels = shape
     size = tuple(images.shape[1:])
-    if size == (channels, rows, columns) != shape:
+    if size == shape:
+        return images
+    if size == (channels, rows, columns):
         return tf.transpose(images, (0, 2, 3, 1))
-    count, gray = rows * columns * channels, (rows, columns)
-    if size not in (shape, gray, (count,)) or math.prod(size) != count:
+    is_gray = channels == 1 and size == (rows, columns)
+    if not is_gray and size != (math.prod(shape),):
         raise ValueError(
             f"the model must draw images {list(shape)}, got {list(size)}"
         )
@@ -134,36 +182,74 @@ def _to_images(images: Any, shape: tuple[int, int, int]) -> tf.Tensor:
 
 
 def check_outputs(
-    dataset: Dataset, model: keras.Model, samples: int
+    dataset: Dataset,
+    model: keras.Model,
+    samples: int,
 ) -> tuple[Dataset, np.ndarray]:
-    """Returns the data with (printed) notes on odd images, and all images."""
+    """Draws all images of a model, and notes what is odd about them.
+
+    Args:
+        dataset: The data.
+        model: A model of `wrap_model`.
+        samples: How often scores evaluate the model, to average.
+
+    Returns:
+        The data with the notes, which are printed too, and the images.
+
+    Raises:
+        ValueError: If an image is not finite.
+    """
     call = tf.function(lambda f: {IMAGE: model(f)}, autograph=False)
-    grid, space = dataset.splits.grid, dataset.space
+    grid = dataset.splits.grid
     images = evaluate_in_batches(call, grid)[IMAGE]
-    is_finite = np.isfinite(images).reshape(len(images), -1).all(axis=1)
-    if not is_finite.all():
-        missing = space.to_index(grid[~is_finite])
-        names = "; ".join(map(space.name_point, missing[:MAX_NAMED]))
-        raise ValueError(
-            f"images must be finite, they are not at {len(missing):,} of "
-            f"{len(grid):,} combinations, such as {names}: leave these out of "
-            "the data, or return numbers there"
-        )
+    _check_finite(images, dataset)
     notes = _list_notes(dataset, images)
+
     # Of one size: rounding may depend on the size of a batch.
-    a, b = (evaluate_in_batches(call, grid[:COMPARED])[IMAGE] for _ in "ab")
+    first = evaluate_in_batches(call, grid[:COMPARED])[IMAGE]
+    second = evaluate_in_batches(call, grid[:COMPARED])[IMAGE]
+    is_same = np.allclose(
+        first,
+        second,
+        rtol=1e-3,
+        atol=1e-4,
+        equal_nan=True,
+    )
     if samples > 1:
-        mean = f"scores are means of {samples} evaluations"
-        notes.append(f"{mean}; pages, tables and pictures show the first")
-    elif not np.allclose(a, b, 1e-3, 1e-4, equal_nan=True):
+        notes.append(
+            f"scores are means of {samples} evaluations; pages, tables and "
+            "pictures show the first"
+        )
+    elif not is_same:
         notes.append("images differ from call to call: samples=10 averages")
+
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
     dataset = dataclasses.replace(dataset, notes=(*dataset.notes, *notes))
     return dataset, images
 
 
-def _list_notes(dataset: Dataset, images: np.ndarray) -> list[str]:
+def _check_finite(
+    images: np.ndarray,
+    dataset: Dataset,
+) -> None:
+    is_finite = np.isfinite(images).reshape(len(images), -1).all(axis=1)
+    if is_finite.all():
+        return
+    grid = dataset.splits.grid
+    missing = dataset.space.to_index(grid[~is_finite])
+    names = "; ".join(map(dataset.space.name_point, missing[:MAX_NAMED]))
+    raise ValueError(
+        f"images must be finite, they are not at {len(missing):,} of "
+        f"{len(grid):,} combinations, such as {names}: leave these out of "
+        "the data, or return numbers there"
+    )
+
+
+def _list_notes(
+    dataset: Dataset,
+    images: np.ndarray,
+) -> list[str]:
     """Compares the range of images with the range of the true ones."""
     grid = dataset.splits.grid
     points = grid[choose_rows(len(grid), MAX_AVERAGED)]

@@ -4,7 +4,6 @@ They are part of the model, so that a saved model takes raw factors and a
 derivative with respect to the factors passes through them.
 """
 
-import itertools
 import math
 from typing import Self
 
@@ -18,74 +17,143 @@ from tfcomp.datasets.factors import Factor, FactorSpace
 Space = FactorSpace | dict
 
 
-def nearest_index(values: KerasTensor, factor: Factor) -> KerasTensor:
-    """Returns the nearest grid index, a float in 0 .. size - 1."""
+def nearest_index(
+    values: KerasTensor,
+    factor: Factor,
+) -> KerasTensor:
+    """Finds the nearest value of a factor's grid.
+
+    Args:
+        values: Raw values, of any shape, in the factor's unit.
+        factor: The factor that they belong to.
+
+    Returns:
+        Indices 0 .. size - 1 as floats, in the shape of `values`.
+    """
     if factor.levels:
-        if factor.periodic:
-            values = _wrap(values, factor)
-        distance = ops.abs(ops.subtract(values[..., None], factor.values()))
-        is_nearest = distance == ops.min(distance, axis=-1, keepdims=True)
-        # `ops.argmin` has a Bitcast, which other formats lack.
-        index = ops.where(is_nearest, np.arange(factor.size), factor.size - 1)
-        return ops.cast(ops.min(index, axis=-1), values.dtype)
+        return _nearest_level(values, factor)
+
     index = ops.round((values - factor.low) / factor.step)
     if factor.periodic:
         index = ops.mod(index, float(factor.size))
     return ops.clip(index, 0.0, factor.size - 1.0)
 
 
-def _wrap(values: KerasTensor, factor: Factor) -> KerasTensor:
+def _nearest_level(
+    values: KerasTensor,
+    factor: Factor,
+) -> KerasTensor:
+    if factor.periodic:
+        values = _wrap(values, factor)
+    difference = ops.subtract(values[..., None], factor.values())
+    distance = ops.abs(difference)
+    is_nearest = distance == ops.min(
+        distance,
+        axis=-1,
+        keepdims=True,
+    )
+
+    # `ops.argmin` has a Bitcast, which other formats lack.
+    every_index = np.arange(factor.size)
+    index = ops.where(is_nearest, every_index, factor.size - 1)
+    return ops.cast(ops.min(index, axis=-1), values.dtype)
+
+
+def _wrap(
+    values: KerasTensor,
+    factor: Factor,
+) -> KerasTensor:
     """Moves values outside of the levels by periods to the nearest one."""
-    first, last = factor.values()[[0, -1]]
+    levels = factor.values()
     start, period = factor.find_wrap()
     moved = start + ops.mod(values - start, period)
-    is_outside = ops.logical_or(values < first, values > last)
+    is_outside = ops.logical_or(values < levels[0], values > levels[-1])
     return ops.where(is_outside, moved, values)
 
 
-def encode_one_hot(values: KerasTensor, factor: Factor) -> KerasTensor:
-    """Returns 1 for the nearest grid value, 0 for all others, [n, size]."""
+def encode_one_hot(
+    values: KerasTensor,
+    factor: Factor,
+) -> KerasTensor:
+    """Encodes values [n, 1] as 1 for the nearest grid value, [n, size]."""
     index = nearest_index(values[:, 0], factor)
     return ops.one_hot(ops.cast(index, "int32"), factor.size)
 
 
 class FactorEncoding(keras.layers.Layer):
-    """Base of encodings: codes of factors [n, F], NaN where absent, in a row.
+    """Base of encodings: one code for each factor, side by side.
 
     A subclass has `encode_factor`, the code [n, code_size] of present values
     [n, 1] of a factor. A differentiable encoding gives a categorical factor,
     which has no order, a one-hot code. The layer always computes in float32:
     positions do not fit into 8 bits of mantissa.
+
+    Args:
+        space: The `FactorSpace` of the factors, or its `to_dict()`.
+
+    Input shape:
+        `(batch, F)`: raw values of F factors in their units; NaN where a
+        factor is absent.
+
+    Output shape:
+        `(batch, sum of code sizes)`: the codes in the order of the factors.
     """
 
     options: tuple[str, ...] = ()  # arguments of a subclass
     differentiable = True  # False if the derivative is 0 or undefined
     absent_value = 0.0  # of every unit of an absent factor
 
-    def __init__(self, space: Space, **kwargs) -> None:
-        super().__init__(**kwargs | {"dtype": "float32"})
+    def __init__(
+        self,
+        space: Space,
+        **kwargs,
+    ) -> None:
+        kwargs["dtype"] = "float32"
+        super().__init__(**kwargs)
         if isinstance(space, dict):
             space = FactorSpace.from_dict(space)
         self.space = space
 
     @classmethod
-    def of_run(cls, config: RunConfig, space: FactorSpace) -> Self:
+    def of_run(
+        cls,
+        config: RunConfig,
+        space: FactorSpace,
+    ) -> Self:
+        """Makes the layer `code` of a run by its settings."""
         return cls(space, name="code")
 
+    def encode_factor(
+        self,
+        values: KerasTensor,
+        factor: Factor,
+    ) -> KerasTensor:
+        """Encodes present values [n, 1] of a factor, [n, code_size]."""
+        raise NotImplementedError
+
     def code_size(self, factor: Factor) -> int:
+        """The number of units of a factor that is not encoded by name."""
         return factor.size
 
     @property
     def code_sizes(self) -> list[int]:
-        is_named = self._has_names
-        return [
-            f.size if is_named(f) else self.code_size(f) for f in self.space
-        ]
+        """The number of units of each factor."""
+        sizes = []
+        for factor in self.space:
+            if self._is_named(factor):
+                sizes.append(factor.size)
+            else:
+                sizes.append(self.code_size(factor))
+        return sizes
 
     def split(self, code: KerasTensor) -> list[KerasTensor]:
         """Splits a code [n, sum of code sizes] into codes of factors."""
-        ends = [0, *itertools.accumulate(self.code_sizes)]
-        return [code[:, start:end] for start, end in itertools.pairwise(ends)]
+        codes = []
+        start = 0
+        for size in self.code_sizes:
+            codes.append(code[:, start : start + size])
+            start += size
+        return codes
 
     def call(self, factors: KerasTensor) -> KerasTensor:
         codes = []
@@ -94,50 +162,80 @@ class FactorEncoding(keras.layers.Layer):
             absent = ops.isnan(values)
             # The inner `where` keeps NaN out of the gradient as well.
             present = ops.where(absent, ops.zeros_like(values), values)
-            if self._has_names(factor):
-                code, other = encode_one_hot(present, factor), 0.0
+
+            if self._is_named(factor):
+                code = encode_one_hot(present, factor)
+                absent_value = 0.0
             else:
                 code = self.encode_factor(present, factor)
-                other = self.absent_value
-            codes.append(ops.where(absent, other, code))
+                absent_value = self.absent_value
+            codes.append(ops.where(absent, absent_value, code))
         return ops.concatenate(codes, axis=-1)
 
     def compute_output_shape(self, input_shape: tuple) -> tuple:
         return (input_shape[0], sum(self.code_sizes))
 
-    def _has_names(self, factor: Factor) -> bool:
+    def _is_named(self, factor: Factor) -> bool:
         return factor.categorical and self.differentiable
 
     def get_config(self) -> dict:
-        own = {name: getattr(self, name) for name in self.options}
-        config = super().get_config() | {"space": self.space.to_dict()} | own
-        return {k: v for k, v in config.items() if k != "dtype"}
+        config = super().get_config()
+        config.pop("dtype", None)  # always float32
+        config["space"] = self.space.to_dict()
+        for name in self.options:
+            config[name] = getattr(self, name)
+        return config
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class BumpEncoding(FactorEncoding):
-    """Units of activity exp(-(f - v_i)^2 / 2 s^2), v_i a grid value.
+    """Population code with bump-shaped tuning curves (paper, section 3.1).
 
-    The tuning width s = `sigma` is in grid steps (section 3.1).
+        z_i = exp(-(f - v_i)^2 / 2 s^2)
+
+    with a unit for each grid value v_i. Distances of a periodic factor are
+    taken around its circle.
+
+    Args:
+        space: See `FactorEncoding`.
+        sigma: The tuning width s, in grid steps.
     """
 
     options = ("sigma",)
 
-    def __init__(self, space: Space, sigma: float = 1.0, **kwargs) -> None:
+    def __init__(
+        self,
+        space: Space,
+        sigma: float = 1.0,
+        **kwargs,
+    ) -> None:
         super().__init__(space, **kwargs)
         self.sigma = sigma
 
     @classmethod
-    def of_run(cls, config: RunConfig, space: FactorSpace) -> Self:
+    def of_run(
+        cls,
+        config: RunConfig,
+        space: FactorSpace,
+    ) -> Self:
         sigma = config.model.code_width or config.data.sigma
-        return cls(space, sigma, name="code")
+        return cls(
+            space,
+            sigma=sigma,
+            name="code",
+        )
 
-    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
+    def encode_factor(
+        self,
+        values: KerasTensor,
+        factor: Factor,
+    ) -> KerasTensor:
         distance = ops.subtract(values, factor.values())  # [n, size]
         if factor.periodic:
             period = factor.high - factor.low
             distance -= period * ops.round(distance / period)
-        return ops.exp(-0.5 * ops.square(distance / (self.sigma * factor.step)))
+        width = self.sigma * factor.step
+        return ops.exp(-0.5 * ops.square(distance / width))
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -146,26 +244,44 @@ class OneHotEncoding(FactorEncoding):
 
     differentiable = False
 
-    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
+    def encode_factor(
+        self,
+        values: KerasTensor,
+        factor: Factor,
+    ) -> KerasTensor:
         return encode_one_hot(values, factor)
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class PositionalEncoding(FactorEncoding):
-    """sin(w_k v) and cos(w_k v), v the factor in grid steps.
+    """Sinusoids of a factor (Vaswani et al. 2017).
 
-    As of Vaswani et al. (2017), w_k = max_wavelength^(-k / K), k = 0 .. K - 1.
+        z = [sin w_0 v, ..., sin w_(K-1) v, cos w_0 v, ..., cos w_(K-1) v]
+        w_k = max_wavelength^(-k / K)
+
+    with v the factor in grid steps and 2 K units, about one for each value.
+
+    Args:
+        space: See `FactorEncoding`.
+        max_wavelength: The base of the frequencies w.
     """
 
     options = ("max_wavelength",)
 
     def __init__(
-        self, space: Space, max_wavelength: float = 10000.0, **kwargs
+        self,
+        space: Space,
+        max_wavelength: float = 10000.0,
+        **kwargs,
     ) -> None:
         super().__init__(space, **kwargs)
         self.max_wavelength = max_wavelength
 
-    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
+    def encode_factor(
+        self,
+        values: KerasTensor,
+        factor: Factor,
+    ) -> KerasTensor:
         count = self.code_size(factor) // 2
         frequencies = self.max_wavelength ** (-np.arange(count) / count)
         steps = (values - factor.low) / factor.step  # [n, 1]
@@ -178,7 +294,14 @@ class PositionalEncoding(FactorEncoding):
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class RampEncoding(FactorEncoding):
-    """A value in [-1, 1] (signed), in [0, 1] (unit), or raw (section 3.1)."""
+    """One unit that rises linearly with the factor (paper, section 3.1).
+
+    Args:
+        space: See `FactorEncoding`.
+        scaled_to: `"signed"` for codes in [-1, 1], `"unit"` for [0, 1], or
+            `"raw"` for the values themselves.
+        absent_value: The code of an absent factor.
+    """
 
     options = ("scaled_to", "absent_value")
 
@@ -194,15 +317,29 @@ class RampEncoding(FactorEncoding):
         self.absent_value = absent_value
 
     @classmethod
-    def of_run(cls, config: RunConfig, space: FactorSpace) -> Self:
-        model = config.model
-        return cls(space, model.ramp_range, model.absent_value, name="code")
+    def of_run(
+        cls,
+        config: RunConfig,
+        space: FactorSpace,
+    ) -> Self:
+        return cls(
+            space,
+            scaled_to=config.model.ramp_range,
+            absent_value=config.model.absent_value,
+            name="code",
+        )
 
-    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
+    def encode_factor(
+        self,
+        values: KerasTensor,
+        factor: Factor,
+    ) -> KerasTensor:
         if self.scaled_to == "raw":
             return values
-        unit = (values - factor.low) / (factor.high - factor.low)
-        return unit if self.scaled_to == "unit" else 2.0 * unit - 1.0
+        unit = _scale_to_unit(values, factor)
+        if self.scaled_to == "unit":
+            return unit
+        return 2.0 * unit - 1.0
 
     def code_size(self, factor: Factor) -> int:
         return 1
@@ -210,17 +347,35 @@ class RampEncoding(FactorEncoding):
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class CircleEncoding(FactorEncoding):
-    """cos and sin of a periodic factor (appendix F.2), or else a ramp."""
+    """A point on a circle for a periodic factor (paper, appendix F.2).
 
-    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
-        unit = (values - factor.low) / (factor.high - factor.low)
+        z = [cos 2 pi u, sin 2 pi u],  u = (f - low) / (high - low)
+
+    Other factors are ramps 2 u - 1.
+    """
+
+    def encode_factor(
+        self,
+        values: KerasTensor,
+        factor: Factor,
+    ) -> KerasTensor:
+        unit = _scale_to_unit(values, factor)
         if not factor.periodic:
             return 2.0 * unit - 1.0
         phase = 2.0 * math.pi * unit
         return ops.concatenate([ops.cos(phase), ops.sin(phase)], axis=-1)
 
     def code_size(self, factor: Factor) -> int:
-        return 2 if factor.periodic else 1
+        if factor.periodic:
+            return 2
+        return 1
+
+
+def _scale_to_unit(
+    values: KerasTensor,
+    factor: Factor,
+) -> KerasTensor:
+    return (values - factor.low) / (factor.high - factor.low)
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -230,7 +385,11 @@ class FactorIndex(FactorEncoding):
     differentiable = False
     absent_value = float("nan")
 
-    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
+    def encode_factor(
+        self,
+        values: KerasTensor,
+        factor: Factor,
+    ) -> KerasTensor:
         return nearest_index(values, factor)
 
     def code_size(self, factor: Factor) -> int:

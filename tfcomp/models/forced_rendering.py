@@ -12,23 +12,36 @@ import numpy as np
 from keras import KerasTensor, ops
 
 from tfcomp.models.registry import AXES
-from tfcomp.models.value_embedding import Size, ValueEmbedding, take_rows
+from tfcomp.models.value_embedding import (
+    LENGTH_FLOOR,
+    Size,
+    ValueEmbedding,
+    take_rows,
+)
 
 PRELU_START = 0.25
 KERNEL_SIZE = 3
 # Rows whose largest coefficient is below it have no distribution: entropy 0.
 _COEFFICIENT_FLOOR = 1e-30
-# Length up to which unit vectors are not of unit length
-# (see `LowRankEmbedding`).
-_LENGTH_FLOOR = 1e-6
 # Norms below it get no gradient, which is infinite at 0.
 _NORM_FLOOR = 1e-12
 
 
 def convolve(
-    hidden: KerasTensor, index: int, filters: int, **kwargs: Any
+    hidden: KerasTensor,
+    index: int,
+    filters: int,
+    **kwargs: Any,
 ) -> KerasTensor:
-    """Applies a PReLU and a convolution, which start as published."""
+    """Applies a PReLU and a convolution, which start as published.
+
+    Args:
+        hidden: Channels, [n, rows, columns, C].
+        index: Number of the PReLU in its name.
+        filters: Channels of the result.
+        **kwargs: More arguments of the convolution, such as its name.
+    """
+    # Initializers draw their seeds when they are made: keep this order.
     bound = (filters * KERNEL_SIZE**2) ** -0.5
     layer = NarrowConvolution(
         filters,
@@ -48,7 +61,14 @@ def convolve(
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class Stack(keras.layers.Layer):
-    """Stacks images [n, H, W] as the channels of one, [n, H, W, C]."""
+    """Stacks images as the channels of one.
+
+    Input shape:
+        A list of C images, `(batch, rows, columns)`.
+
+    Output shape:
+        `(batch, rows, columns, C)`.
+    """
 
     def call(self, inputs: list) -> KerasTensor:
         # Twice as fast as to interleave single numbers.
@@ -60,6 +80,8 @@ class NarrowConvolution(keras.layers.Conv2DTranspose):
     """A linear transposed convolution to very few channels.
 
     TensorFlow would add the bias to one number for each channel at a time.
+    Arguments and shapes are those of `keras.layers.Conv2DTranspose`, without
+    an activation.
     """
 
     def call(self, inputs: KerasTensor) -> KerasTensor:
@@ -73,13 +95,24 @@ class NarrowConvolution(keras.layers.Conv2DTranspose):
 
 
 class _Penalty(keras.regularizers.Regularizer):
-    def __init__(self, weight: float, reduction: str = "sum") -> None:
+    """Base of penalties: a weight times `measure`, over all values."""
+
+    def __init__(
+        self,
+        weight: float,
+        reduction: str = "sum",
+    ) -> None:
         self.weight = float(weight)
         self.reduction = reduction
 
     def __call__(self, values: KerasTensor) -> KerasTensor:
         measured = self.measure(ops.convert_to_tensor(values))
-        return self.weight * getattr(ops, self.reduction)(measured)
+        if self.reduction == "mean":
+            return self.weight * ops.mean(measured)
+        return self.weight * ops.sum(measured)
+
+    def measure(self, values: KerasTensor) -> KerasTensor:
+        raise NotImplementedError
 
     def get_config(self) -> dict:
         return {"weight": self.weight, "reduction": self.reduction}
@@ -89,50 +122,83 @@ class _Penalty(keras.regularizers.Regularizer):
 class EntropyRegularizer(_Penalty):
     """Entropy of the squared coefficients of every value, in nats.
 
-    For coefficients `[V, R]`, `p_ir = lambda_ir^2 / sum_s lambda_is^2` and the
-    penalty of the value i is `-sum_r p_ir log p_ir`, 0 for a row of zeros. The
-    weight is `alpha` of equation 12, 0.1 in the paper's experiments.
+        p_ir = lambda_ir^2 / sum_s lambda_is^2      (equation 9 of the paper)
+        L = weight sum_i -sum_r p_ir log p_ir       (equation 10)
+
+    for coefficients lambda `[V, R]`; a row of zeros has the entropy 0.
+
+    Args:
+        weight: `alpha` of equation 12, 0.1 in the paper's experiments.
+        reduction: `"sum"` over the values i, or their `"mean"`.
     """
 
     def measure(self, values: KerasTensor) -> KerasTensor:
+        """Computes the entropies [V] of coefficients [V, R]."""
         # Entropy ignores the scale of a row, so dividing by a constant changes
         # neither value nor gradient, and squares neither under- nor overflow.
-        scale = ops.max(ops.abs(values), axis=-1, keepdims=True)
+        scale = ops.max(
+            ops.abs(values),
+            axis=-1,
+            keepdims=True,
+        )
         scale = ops.where(scale > _COEFFICIENT_FLOOR, scale, 1.0)  # [V, 1]
         squares = ops.square(values / ops.stop_gradient(scale))
-        total = ops.sum(squares, axis=-1, keepdims=True)
+        total = ops.sum(
+            squares,
+            axis=-1,
+            keepdims=True,
+        )
         p = squares / ops.where(total > 0.0, total, 1.0)  # [V, R]
+
         # p log p tends to 0 with p, but 0 * log 0 is NaN.
-        return -ops.sum(p * ops.log(ops.where(p > 0.0, p, 1.0)), axis=-1)
+        logarithm = ops.log(ops.where(p > 0.0, p, 1.0))
+        return -ops.sum(p * logarithm, axis=-1)
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class VarianceRegularizer(_Penalty):
     """Sample variance over the entries of every vector.
 
-    `Var_n(u_irn) = sum_n (u_irn - mean_n u_irn)^2 / (N - 1)`. The weight is
-    `beta` of equation 12, 0.01 in the paper's experiments. The basis `"raw"`
-    (the published code) takes the vectors `[V, R, N]` as they are, `"unit"`
-    (the paper's text) scales them to unit length.
+        L = weight sum_i sum_r Var_n(u_irn)         (equation 11 of the paper)
+        Var_n(u_irn) = sum_n (u_irn - mean_n u_irn)^2 / (N - 1)
+
+    for vectors u `[V, R, N]`.
+
+    Args:
+        weight: `beta` of equation 12, 0.01 in the paper's experiments.
+        basis: `"raw"` (the published code) takes vectors as they are, `"unit"`
+            (the paper's text) scales them to unit length.
+        reduction: `"sum"` over the vectors, or their `"mean"`.
     """
 
     def __init__(
-        self, weight: float, basis: str = "raw", reduction: str = "sum"
+        self,
+        weight: float,
+        basis: str = "raw",
+        reduction: str = "sum",
     ) -> None:
         super().__init__(weight, reduction)
         self.basis = basis
 
     def measure(self, values: KerasTensor) -> KerasTensor:
+        """Computes the variances [V, R] of vectors [V, R, N]."""
         # The sum is smallest at the mean, so its derivative by the mean is 0,
         # and leaving that out halves the backward pass.
-        mean = ops.stop_gradient(ops.mean(values, axis=-1, keepdims=True))
+        mean = ops.stop_gradient(
+            ops.mean(
+                values,
+                axis=-1,
+                keepdims=True,
+            )
+        )
         # Not the mean square minus the squared mean: what the penalty aims at,
         # entries that are almost equal, is where that difference loses digits.
         spread = ops.sum(ops.square(values - mean), axis=-1)  # [V, R]
+
         if self.basis == "unit":
             squares = ops.sum(ops.square(values), axis=-1)
-            spread = spread / ops.maximum(squares, _LENGTH_FLOOR**2)
-        return spread / max(values.shape[-1] - 1, 1)  # of one entry 0
+            spread = spread / ops.maximum(squares, LENGTH_FLOOR**2)
+        return spread / max(values.shape[-1] - 1, 1)  # 0 for a single entry
 
     def get_config(self) -> dict:
         return {**super().get_config(), "basis": self.basis}
@@ -151,6 +217,13 @@ class AxisEmbedding(ValueEmbedding):
     Of two axes, the group penalty `group_weight (|a| + |b|)`, of the norms of
     all profiles along an axis, lets one survive. `prune` then removes the
     other, and with it the penalty.
+
+    Args:
+        num_values: The number V of values.
+        size: Rows and columns of the matrices, or one number for both.
+        axes: Some of `"rows"` and `"columns"`.
+        group_weight: The weight of the penalty; without it both axes stay.
+        inputs: `"index"` or `"code"`, see `ValueEmbedding`.
     """
 
     def __init__(
@@ -169,26 +242,41 @@ class AxisEmbedding(ValueEmbedding):
 
     def build(self, input_shape: tuple) -> None:
         self.kept = self.add_weight(
-            (len(self.axes),), "ones", trainable=False, name="kept"
+            shape=(self.rank,),
+            initializer="ones",
+            trainable=False,
+            name="kept",
         )
-        is_choice = len(self.axes) > 1 and self.group_weight > 0
+        penalty = None
+        if self.rank > 1 and self.group_weight > 0:
+            penalty = self._penalize
+
         self._profiles = []
         for axis in self.axes:
             length = self.size[AXES.index(axis)]
             weight = self.add_weight(
-                (self.num_values, length),
-                keras.initializers.RandomNormal(stddev=length**-0.5),
-                regularizer=self._penalize if is_choice else None,
+                shape=(self.num_values, length),
+                initializer=keras.initializers.RandomNormal(
+                    stddev=length**-0.5
+                ),
+                regularizer=penalty,
                 name=axis,
             )
             self._profiles.append(weight)
 
-    def look_up(self, rows: KerasTensor, valid: KerasTensor) -> KerasTensor:
-        chosen = (take_rows(p, rows) for p in self._profiles)
-        return self._draw([ops.where(valid[:, None], p, 0.0) for p in chosen])
+    def look_up(
+        self,
+        rows: KerasTensor,
+        valid: KerasTensor,
+    ) -> KerasTensor:
+        profiles = []
+        for weight in self._profiles:
+            profile = take_rows(weight, rows)  # [batch, length]
+            profiles.append(ops.where(valid[:, None], profile, 0.0))
+        return self._render(profiles)
 
     def matrices(self) -> KerasTensor:
-        return self._draw([ops.convert_to_tensor(p) for p in self._profiles])
+        return self._render([ops.convert_to_tensor(p) for p in self._profiles])
 
     def profiles(self) -> dict[str, np.ndarray]:
         """Profiles [V, length] by axis; a pruned axis keeps its last ones."""
@@ -198,34 +286,44 @@ class AxisEmbedding(ValueEmbedding):
     def measure_ratio(self) -> float | None:
         """Returns the ratio of the norms of both axes, if there are two."""
         norms = self._measure_norms()
-        is_ratio = len(norms) > 1 and min(norms) > 0
-        return float(max(norms) / min(norms)) if is_ratio else None
+        if len(norms) < 2 or min(norms) == 0:
+            return None
+        return max(norms) / min(norms)
 
     def find_axis(self) -> str | None:
         """Returns the only axis in use; None if there are more."""
-        left = np.flatnonzero(ops.convert_to_numpy(self.kept))
-        return self.axes[left[0]] if len(left) == 1 else None
+        indices = np.flatnonzero(ops.convert_to_numpy(self.kept))
+        if len(indices) != 1:
+            return None
+        return self.axes[indices[0]]
 
     def prune(self, below: float) -> None:
         """Removes an axis that is weaker than `below` times the other."""
+        if self.find_axis() is not None:
+            return
         norms = self._measure_norms()
-        if self.find_axis() is None and min(norms) < below * max(norms):
-            self.kept.assign([float(n == max(norms)) for n in norms])
+        strongest = max(norms)
+        if min(norms) < below * strongest:
+            self.kept.assign([float(norm == strongest) for norm in norms])
 
     def _measure_norms(self) -> list[float]:
-        return [float(np.linalg.norm(p)) for p in self.profiles().values()]
+        profiles = self.profiles().values()
+        return [float(np.linalg.norm(profile)) for profile in profiles]
 
     def get_config(self) -> dict:
-        own = {"axes": list(self.axes), "group_weight": self.group_weight}
-        return super().get_config() | own
+        config = super().get_config()
+        config["axes"] = list(self.axes)
+        config["group_weight"] = self.group_weight
+        return config
 
-    def _draw(self, profiles: Sequence[KerasTensor]) -> KerasTensor:
+    def _render(self, profiles: Sequence[KerasTensor]) -> KerasTensor:
         """Sums the profiles [n, length] in use to [n, rows, columns]."""
         total = ops.zeros(self.size)
         for index, axis in enumerate(self.axes):
             other = 1 - AXES.index(axis)  # along which it is broadcast
             scale = self.kept[index] * self.size[other] ** -0.5
-            total = total + ops.expand_dims(profiles[index] * scale, 1 + other)
+            profile = profiles[index] * scale
+            total = total + ops.expand_dims(profile, axis=1 + other)
         return total
 
     def _penalize(self, profiles: KerasTensor) -> KerasTensor:

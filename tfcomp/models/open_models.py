@@ -24,23 +24,32 @@ _SILENT = ("InputLayer", "Dropout", "Flatten", "Reshape")
 
 
 def open_model(
-    model: Any, stages: list[str]
+    model: Any,
+    stages: list[str],
 ) -> tuple[list[str], Call, Activate | None]:
-    """Returns names of stages, and functions to all outputs and Jacobians."""
+    """Opens a model as functions of factors.
+
+    Args:
+        model: A Keras model, SavedModel, module of PyTorch or function of
+            arrays [n, F], or the path of a saved model or run.
+        stages: Names of stages; empty for all that the model itself names.
+
+    Returns:
+        The names of the stages, a function to all outputs, and one to exact
+        Jacobians, or None if TensorFlow differentiates the model.
+
+    Raises:
+        ValueError: If it is no model, or lacks a stage.
+        RunError: If a path holds no model.
+    """
     if isinstance(model, (str, Path)):
         model = _load(Path(model))
     if isinstance(model, keras.Model):
-        count = len(getattr(model, "inputs", None) or [None])
-        if count > 1:
-            raise ValueError(
-                f"the model takes {count} inputs: pass a function of factors "
-                "[n, F] that calls it, lambda f: model([f[:, :1], f[:, 1:]])"
-            )
-        names = stages or [n for n in list_stages(model) if n != IMAGE]
-        part = make_stage_model(model, names) if names else lambda f: {}
-        return names, lambda f: part(f) | {IMAGE: _pick_image(model(f))}, None
+        names, call = _open_keras(model, stages)
+        return names, call, None
     if hasattr(model, "signatures"):
-        return *_open_signatures(model, stages), None
+        names, call = _open_signatures(model, stages)
+        return names, call, None
     if is_module(model):
         module = TorchModule(model, stages)
         call = _call_numpy(module, [*stages, IMAGE])
@@ -50,23 +59,39 @@ def open_model(
     return stages, _call_numpy(model, [*stages, IMAGE]), None
 
 
-def open_encoder(model: Any, layers: Sequence[str], output: str) -> Activate:
-    """Returns a function from arrays to layers [n, units] and the output."""
+def open_encoder(
+    model: Any,
+    layers: Sequence[str],
+    output: str,
+) -> Activate:
+    """Opens an encoder as a function of images.
+
+    Args:
+        model: A model as for `open_model`, of images [n, H, W, C].
+        layers: Names of layers; empty for all at the top of the model.
+        output: The name that the model's output gets.
+
+    Returns:
+        A function from arrays to layers [n, units], the output last.
+    """
     is_torch = is_module(model)
-    layers = list(layers) or _list_layers(model)
-    if callable(model) and not is_torch and not isinstance(model, keras.Model):
+    is_keras = isinstance(model, keras.Model)
+    names = list(layers) or _list_layers(model)
+    if callable(model) and not is_torch and not is_keras:
         model = _name_output(model)
-    layers, call, _ = open_model(model, layers)
+    names, call, _ = open_model(model, names)
 
     def activate(values: np.ndarray) -> dict[str, np.ndarray]:
         if is_torch and values.ndim == 4:  # channels come first there
             values = values.transpose(0, 3, 1, 2)
-        found = call(tf.constant(values))
-        arrays = {name: found[name] for name in layers} | {output: found[IMAGE]}
-        return {
-            name: np.asarray(array, np.float32).reshape(len(values), -1)
-            for name, array in arrays.items()
-        }
+        outputs = call(tf.constant(values))
+
+        activations = {}
+        for name in [*names, output]:
+            tensor = outputs[IMAGE if name == output else name]
+            array = np.asarray(tensor, np.float32)
+            activations[name] = array.reshape(len(values), -1)
+        return activations
 
     return activate
 
@@ -75,20 +100,49 @@ def _list_layers(model: Any) -> list[str]:
     """Returns the layers at the top of a model, without the last one."""
     if is_module(model):
         return [name for name, _ in model.named_children()][:-1]
-    layers = model.layers[:-1] if isinstance(model, keras.Model) else []
-    return [x.name for x in layers if type(x).__name__ not in _SILENT]
+    if not isinstance(model, keras.Model):
+        return []
+    names = []
+    for layer in model.layers[:-1]:
+        if type(layer).__name__ not in _SILENT:
+            names.append(layer.name)
+    return names
 
 
 def _name_output(function: Callable) -> Callable:
     """Makes the last entry of a dictionary the output."""
 
     def call(values: np.ndarray) -> Any:
-        found = function(values)
-        if not isinstance(found, Mapping):
-            return found
-        return {**found, IMAGE: [*found.values()][-1]}
+        outputs = function(values)
+        if not isinstance(outputs, Mapping):
+            return outputs
+        last = list(outputs.values())[-1]
+        return {**outputs, IMAGE: last}
 
     return call
+
+
+def _open_keras(
+    model: keras.Model,
+    stages: list[str],
+) -> tuple[list[str], Call]:
+    count = len(getattr(model, "inputs", None) or [None])
+    if count > 1:
+        raise ValueError(
+            f"the model takes {count} inputs: pass a function of factors "
+            "[n, F] that calls it, lambda f: model([f[:, :1], f[:, 1:]])"
+        )
+    names = stages or [name for name in list_stages(model) if name != IMAGE]
+    stage_model = make_stage_model(model, names) if names else None
+
+    def call(factors: tf.Tensor) -> Mapping[str, Any]:
+        outputs: dict[str, Any] = {}
+        if stage_model is not None:
+            outputs.update(stage_model(factors))
+        outputs[IMAGE] = _pick_image(model(factors))
+        return outputs
+
+    return names, call
 
 
 def _load(path: Path) -> Any:
@@ -111,36 +165,50 @@ def _load(path: Path) -> Any:
         raise RunError(f"{path} {rule}") from error
 
 
-def _open_signatures(loaded: Any, stages: list[str]) -> tuple[list[str], Call]:
-    draw = loaded.signatures.get("serving_default")
-    if draw is None:
+def _open_signatures(
+    loaded: Any,
+    stages: list[str],
+) -> tuple[list[str], Call]:
+    predict = loaded.signatures.get("serving_default")
+    if predict is None:
         raise ValueError(
             "the SavedModel has no signature serving_default: write it by "
             "model.export(folder), or pass a function"
         )
+
     activate = loaded.signatures.get("activations")
-    own = sorted(activate.structured_outputs) if activate else []
-    names = stages or [name for name in own if name != IMAGE]
-    if missing := sorted(set(names) - set(own)):
+    known: list[str] = []
+    if activate:
+        known = sorted(activate.structured_outputs)
+    names = stages or [name for name in known if name != IMAGE]
+    missing = sorted(set(names) - set(known))
+    if missing:
         raise ValueError(f"the SavedModel has no stages {', '.join(missing)}")
-    arguments = draw.structured_input_signature[1]
+
+    arguments = list(predict.structured_input_signature[1])
     if len(arguments) != 1:
         raise ValueError(
             f"the SavedModel takes {len(arguments)} inputs "
             f"({', '.join(sorted(arguments))}): pass a function of factors "
             "[n, F] that calls it"
         )
-    (argument,) = arguments
 
-    # Of tfcomp's exports, whose activations have the image that is drawn.
-    has_image = "geometry" in loaded.signatures and IMAGE in own
+    # The activations of tfcomp's own exports hold the image as well.
+    has_image = "geometry" in loaded.signatures and IMAGE in known
 
-    # A signature does not keep the variables of its model.
-    def call(factors: tf.Tensor, owner: Any = loaded) -> Mapping[str, Any]:
-        found = activate(factors=factors) if names else {}
-        if names and has_image:
-            return found
-        return {**found, IMAGE: _pick_image(draw(**{argument: factors}))}
+    # A signature does not keep the variables of its model: `owner` does.
+    def call(
+        factors: tf.Tensor,
+        owner: Any = loaded,
+    ) -> Mapping[str, Any]:
+        outputs: dict[str, Any] = {}
+        if names:
+            outputs.update(activate(factors=factors))
+            if has_image:
+                return outputs
+        prediction = predict(**{arguments[0]: factors})
+        outputs[IMAGE] = _pick_image(prediction)
+        return outputs
 
     return names, call
 
@@ -153,11 +221,14 @@ def _pick_image(outputs: Any) -> Any:
         )
     if not isinstance(outputs, Mapping):
         return outputs
-    return outputs[IMAGE] if IMAGE in outputs else [*outputs.values()][-1]
+    if IMAGE in outputs:
+        return outputs[IMAGE]
+    return list(outputs.values())[-1]
 
 
 def _call_numpy(
-    function: Callable[[np.ndarray], Any], names: list[str]
+    function: Callable[[np.ndarray], Any],
+    names: list[str],
 ) -> Call:
     """Wraps a function of arrays, to be called from within TensorFlow."""
     shapes: dict[str, tuple[int, ...]] = {}
@@ -166,33 +237,52 @@ def _call_numpy(
         outputs = function(factors)
         if not isinstance(outputs, Mapping):
             outputs = {IMAGE: outputs}
-        if missing := [name for name in names if name not in outputs]:
+        missing = [name for name in names if name not in outputs]
+        if missing:
             raise ValueError(f"the model gives no {', '.join(missing)}")
-        return [_to_array(n, outputs[n], len(factors)) for n in names]
+
+        arrays = []
+        for name in names:
+            arrays.append(_to_array(name, outputs[name], len(factors)))
+        return arrays
 
     def call(factors: tf.Tensor) -> Mapping[str, tf.Tensor]:
-        if tf.executing_eagerly():  # also learns the shapes
-            found = dict(zip(names, evaluate(factors.numpy()), strict=True))
-            shapes.update({n: array.shape[1:] for n, array in found.items()})
-            return {n: tf.constant(array) for n, array in found.items()}
-        types = [tf.float32] * len(names)
-        values = tf.numpy_function(evaluate, [factors], types)
-        return fix_shapes(dict(zip(names, values, strict=True)), shapes)
+        if not tf.executing_eagerly():
+            types = [tf.float32] * len(names)
+            values = tf.numpy_function(evaluate, [factors], types)
+            return fix_shapes(dict(zip(names, values, strict=True)), shapes)
+
+        tensors = {}
+        arrays = evaluate(factors.numpy())
+        for name, array in zip(names, arrays, strict=True):
+            shapes[name] = array.shape[1:]  # for later calls in a graph
+            tensors[name] = tf.constant(array)
+        return tensors
 
     return call
 
 
 def fix_shapes(
-    outputs: Mapping[str, tf.Tensor], shapes: Mapping[str, tuple[int, ...]]
+    outputs: Mapping[str, tf.Tensor],
+    shapes: Mapping[str, tuple[int, ...]],
 ) -> dict[str, tf.Tensor]:
-    """Declares the shapes of outputs, [n, ...]."""
+    """Declares the shapes of outputs.
+
+    Args:
+        outputs: Tensors [n, ...] by name.
+        shapes: Their shapes without n.
+    """
     return {
         name: tf.ensure_shape(value, (None, *shapes[name]))
         for name, value in outputs.items()
     }
 
 
-def _to_array(name: str, value: Any, num_rows: int) -> np.ndarray:
+def _to_array(
+    name: str,
+    value: Any,
+    num_rows: int,
+) -> np.ndarray:
     if isinstance(value, tuple | list) and len(value) != num_rows:
         raise ValueError(
             f"the model returns {len(value)} outputs: return the images, or a "
@@ -208,15 +298,30 @@ def _to_array(name: str, value: Any, num_rows: int) -> np.ndarray:
 
 
 def check_output(
-    name: str, shape: tuple[int, ...], dtype: np.dtype, num_rows: int
+    name: str,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    num_rows: int,
 ) -> None:
-    """Raises a ValueError if rows or type of an output are invalid."""
+    """Checks an output of a model.
+
+    Args:
+        name: The output, as it is called in messages.
+        shape: Its shape.
+        dtype: Its type.
+        num_rows: The number of combinations that the model was called with.
+
+    Raises:
+        ValueError: If rows or type are invalid.
+    """
     if dtype.kind == "c":
         raise ValueError(f"{name} must be real, got {dtype}: return its .real")
     if dtype.kind not in "buif":
         raise ValueError(f"{name} must be an array of numbers, got {dtype}")
     if not shape or shape[0] != num_rows:
-        got = f"{shape[0]} rows" if shape else "a number"
+        got = "a number"
+        if shape:
+            got = f"{shape[0]} rows"
         raise ValueError(
             f"{name} must have a row for each of {num_rows} combinations, got "
             f"{got}: return [n, ...] for factors [n, F]"

@@ -19,86 +19,176 @@ from tfcomp.models.registry import HEADS
 WAVELENGTH = 10000.0
 
 
-def make_coordinates(rows: int, columns: int) -> np.ndarray:
-    """Returns x_p and y_p of every pixel, float32 [rows, columns, 2]."""
-    y, x = (np.linspace(-1.0, 1.0, side) for side in (rows, columns))
-    return np.stack(np.meshgrid(x, y), axis=-1).astype(np.float32)
+def make_coordinates(
+    rows: int,
+    columns: int,
+) -> np.ndarray:
+    """Makes x_p and y_p of every pixel, float32 [rows, columns, 2]."""
+    x = np.linspace(-1.0, 1.0, columns)
+    y = np.linspace(-1.0, 1.0, rows)
+    grid = np.stack(np.meshgrid(x, y), axis=-1)
+    return grid.astype(np.float32)
 
 
-def make_sinusoids(rows: int, columns: int, features: int) -> np.ndarray:
-    """Returns PE(p) of every pixel, float32 [rows, columns, features]."""
+def make_sinusoids(
+    rows: int,
+    columns: int,
+    features: int,
+) -> np.ndarray:
+    """Makes PE(p) of every pixel, float32 [rows, columns, features].
+
+    Args:
+        rows: Rows of the image.
+        columns: Columns of the image.
+        features: Numbers for each pixel, a multiple of 4.
+    """
     count = features // 4
     frequencies = WAVELENGTH ** (-np.arange(count) / count)  # [K]
     waves = []
     for index in np.indices((rows, columns)):
         phases = index[..., np.newaxis] * frequencies
-        waves += [np.sin(phases), np.cos(phases)]
+        waves.append(np.sin(phases))
+        waves.append(np.cos(phases))
     return np.concatenate(waves, axis=-1).astype(np.float32)
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class PixelSum(keras.layers.Layer):
-    """z_n + PE(p): [n, k] -> [n, rows, columns, k]."""
+    """Adds the position of every pixel to a vector: z + PE(p).
 
-    def __init__(self, image_size: tuple[int, int], **kwargs: Any) -> None:
+    Args:
+        image_size: Rows and columns of the image.
+
+    Input shape:
+        `(batch, k)`, with k a multiple of 4.
+
+    Output shape:
+        `(batch, rows, columns, k)`.
+    """
+
+    def __init__(
+        self,
+        image_size: tuple[int, int],
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.image_size = image_size
 
     def call(self, inputs: KerasTensor) -> KerasTensor:
-        table = make_sinusoids(*self.image_size, inputs.shape[-1])
+        rows, columns = self.image_size
+        table = make_sinusoids(rows, columns, features=inputs.shape[-1])
         return inputs[:, None, None] + ops.cast(table, inputs.dtype)
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class PixelDense(keras.layers.Layer):
-    """A linear layer of z_n + PE(p), or of z_n and (x_p, y_p) side by side.
+    """A linear layer of a vector and the position of every pixel.
 
-    It is one product for each image and one for each pixel.
+        y_p = W (z + PE(p)) + b           of sinusoids
+        y_p = W [z, x_p, y_p] + b         of coordinates
+
+    It is computed as one product for each image and one for each pixel.
+
+    Args:
+        image_size: Rows and columns of the image.
+        units: The number of outputs for each pixel.
+        positions: `"sinusoids"` or `"coordinates"`.
+
+    Input shape:
+        `(batch, k)`, with k a multiple of 4 for sinusoids.
+
+    Output shape:
+        `(batch, rows, columns, units)`.
     """
 
     def __init__(
-        self, image_size: tuple[int, int], units: int, positions: str, **kwargs
+        self,
+        image_size: tuple[int, int],
+        units: int,
+        positions: str,
+        **kwargs,
     ) -> None:
         super().__init__(**kwargs)
-        self.image_size, self.units = image_size, units
+        self.image_size = image_size
+        self.units = units
         self.positions = positions
 
     def build(self, input_shape: tuple) -> None:
-        inputs, beside = input_shape[-1], self.positions == "coordinates"
-        shape = (inputs + 2 * beside, self.units)
-        self.kernel = self.add_weight(shape, "glorot_uniform", name="kernel")
-        self.bias = self.add_weight((self.units,), "zeros", name="bias")
-        if beside:
-            self._table = make_coordinates(*self.image_size)
+        rows, columns = self.image_size
+        features = input_shape[-1]
+        if self.positions == "coordinates":
+            self._table = make_coordinates(rows, columns)
+            features += self._table.shape[-1]
         else:
-            self._table = make_sinusoids(*self.image_size, inputs)
+            self._table = make_sinusoids(rows, columns, features=features)
+
+        self.kernel = self.add_weight(
+            shape=(features, self.units),
+            initializer="glorot_uniform",
+            name="kernel",
+        )
+        self.bias = self.add_weight(
+            shape=(self.units,),
+            initializer="zeros",
+            name="bias",
+        )
 
     def call(self, inputs: KerasTensor) -> KerasTensor:
-        count, features = inputs.shape[-1], self._table.shape[-1]
+        # The first rows of the kernel belong to the vector, the last ones to
+        # the position; they are the same rows where both are summed.
+        vector_kernel = self.kernel[: inputs.shape[-1]]
+        position_kernel = self.kernel[-self._table.shape[-1] :]
+
         table = ops.cast(self._table, inputs.dtype)
-        pixels = ops.matmul(table, self.kernel[-features:]) + self.bias
-        images = ops.matmul(inputs, self.kernel[:count])  # [n, units]
+        pixels = ops.matmul(table, position_kernel) + self.bias
+        images = ops.matmul(inputs, vector_kernel)  # [n, units]
         return images[:, None, None] + pixels
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class PixelTable(keras.layers.Layer):
-    """Returns PE(p), [1, rows, columns, units], for any input."""
+    """The positions PE(p) of every pixel, whatever the input.
+
+    Args:
+        image_size: Rows and columns of the image.
+        units: Numbers for each pixel, a multiple of 4.
+
+    Input shape:
+        Any: only its graph is used.
+
+    Output shape:
+        `(1, rows, columns, units)`.
+    """
 
     def __init__(
-        self, image_size: tuple[int, int], units: int, **kwargs
+        self,
+        image_size: tuple[int, int],
+        units: int,
+        **kwargs,
     ) -> None:
         super().__init__(**kwargs)
-        self.image_size, self.units = image_size, units
+        self.image_size = image_size
+        self.units = units
 
     def call(self, inputs: KerasTensor) -> KerasTensor:
-        table = make_sinusoids(*self.image_size, self.units)
+        rows, columns = self.image_size
+        table = make_sinusoids(rows, columns, features=self.units)
         return ops.cast(table[None], self.compute_dtype)
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class Modulate(keras.layers.Layer):
-    """Returns relu((1 + gamma) h + beta); h is [n or 1, H, W, k]."""
+    """Scales and shifts channels (FiLM, Perez et al. 2018).
+
+        y = relu((1 + gamma) h + beta)
+
+    Input shape:
+        A list of h, `(batch or 1, rows, columns, k)`, and of gamma and beta
+        side by side, `(batch, 2 k)`.
+
+    Output shape:
+        `(batch, rows, columns, k)`.
+    """
 
     def call(self, inputs: list) -> KerasTensor:
         hidden, modulation = inputs
@@ -108,75 +198,155 @@ class Modulate(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class CrossAttention(keras.layers.Layer):
-    """PE(p) plus attention to tokens: [n, K, k] -> [n, rows, columns, k]."""
+    """Every pixel attends to the tokens of an image (Brady et al. 2025).
+
+        h_p = PE(p) + sum_heads sum_k A_pk V t_k,  A_pk = softmax_k PE(p) K t_k
+
+    Args:
+        image_size: Rows and columns of the image.
+        weight: The weight of the interaction penalty
+            mean_p sum_(i<j) A_pi A_pj, with A averaged over heads.
+
+    Input shape:
+        `(batch, K, k)`: K tokens of k numbers, k a multiple of 4.
+
+    Output shape:
+        `(batch, rows, columns, k)`.
+    """
 
     def __init__(
-        self, image_size: tuple[int, int], weight: float = 0.0, **kwargs
+        self,
+        image_size: tuple[int, int],
+        weight: float = 0.0,
+        **kwargs,
     ) -> None:
         super().__init__(**kwargs)
-        self.image_size, self.weight = image_size, weight
+        self.image_size = image_size
+        self.weight = weight
 
     def build(self, input_shape: tuple) -> None:
         width = input_shape[-1]
-        shape = (HEADS, width, width // HEADS)
-        self.query, self.key, self.value, self.output_kernel = (
-            self.add_weight(shape, "glorot_uniform", name=name)
-            for name in ("query", "key", "value", "output")
+        self.query = self._add_kernel("query", width)
+        self.key = self._add_kernel("key", width)
+        self.value = self._add_kernel("value", width)
+        self.output_kernel = self._add_kernel("output", width)
+
+    def _add_kernel(
+        self,
+        name: str,
+        width: int,
+    ) -> keras.Variable:
+        return self.add_weight(
+            shape=(HEADS, width, width // HEADS),
+            initializer="glorot_uniform",
+            name=name,
         )
 
     def call(self, inputs: KerasTensor) -> KerasTensor:
-        table = make_sinusoids(*self.image_size, inputs.shape[-1])
+        rows, columns = self.image_size
+        width = inputs.shape[-1]
+        table = make_sinusoids(rows, columns, features=width)
         table = ops.cast(table, inputs.dtype)  # [H, W, k]
+
         keys = ops.einsum("njc,hcd->njhd", inputs, self.key)
         keys = ops.einsum("njhd,hcd->nhjc", keys, self.query)
         scores = ops.einsum("rsc,nhjc->nrshj", table, keys)
         # Attention of pixels to tokens, [n, H, W, heads, K].
-        scale = (inputs.shape[-1] // HEADS) ** -0.5
+        scale = (width // HEADS) ** -0.5
         attention = ops.softmax(scores * scale)
         if self.weight:
             self.add_loss(self.weight * measure_interaction(attention))
+
         values = ops.einsum("njc,hcd->njhd", inputs, self.value)
         values = ops.einsum("njhd,hcd->nhjc", values, self.output_kernel)
         return table + ops.einsum("nrshj,nhjc->nrsc", attention, values)
 
 
 def measure_interaction(attention: KerasTensor) -> KerasTensor:
-    """Returns mean_p sum_(i<j) A_pi A_pj of attention [n, H, W, heads, K]."""
+    """Computes mean_p sum_(i<j) A_pi A_pj of attention [n, H, W, heads, K]."""
     shares = ops.mean(ops.cast(attention, "float32"), axis=-2)  # [n, H, W, K]
-    return ops.mean(1.0 - ops.sum(ops.square(shares), axis=-1)) / 2.0
+    # Shares sum to 1: twice the products of pairs is 1 less the squares.
+    squares = ops.sum(ops.square(shares), axis=-1)
+    return ops.mean(1.0 - squares) / 2.0
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class Composition(keras.layers.Layer):
-    """Composes K groups [n, H, W, R C] of R products; masks [n, H, W, 1]."""
+    """Composes the images x_k of K groups to one.
+
+        additive          sum_k x_k
+        product           prod_k x_k
+        low_rank_product  sum_r prod_k x_kr
+        occlusion         s(m_1) x_1 + s(-m_1) (s(m_2) x_2 + s(-m_2) (... x_K))
+        slots             sum_k softmax_k(m_k) x_k
+
+    Args:
+        method: A name of this list.
+        channels: Channels C of the image.
+        groups: The number K of images.
+
+    Input shape:
+        A list of K images, `(batch, rows, columns, R C)` with R terms of a sum
+        of products (else R = 1), then of masks, `(batch, rows, columns, 1)`:
+        K for slots, K - 1 for occlusion, else none.
+
+    Output shape:
+        `(batch, rows, columns, C)`.
+    """
 
     def __init__(
-        self, method: str, channels: int, groups: int, **kwargs: Any
+        self,
+        method: str,
+        channels: int,
+        groups: int,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.method, self.channels, self.groups = method, channels, groups
+        self.method = method
+        self.channels = channels
+        self.groups = groups
 
     def call(self, inputs: list) -> KerasTensor:
-        parts, masks = inputs[: self.groups], inputs[self.groups :]
+        parts = inputs[: self.groups]
+        masks = inputs[self.groups :]
         if self.method == "occlusion":
-            *front, image = parts
-            for part, mask in zip(
-                reversed(front), reversed(masks), strict=True
-            ):
-                share = ops.sigmoid(mask)
-                image = share * part + (1.0 - share) * image
-        elif self.method == "slots":
-            # A softmax of the stacked masks takes twice as long for copies.
-            largest = ops.stop_gradient(functools.reduce(ops.maximum, masks))
-            weights = [ops.exp(mask - largest) for mask in masks]
-            drawn = [w * part for w, part in zip(weights, parts, strict=True)]
-            total = functools.reduce(ops.add, weights)
-            image = functools.reduce(ops.add, drawn) / total
-        else:
-            is_sum = self.method == "additive"
-            image = functools.reduce(ops.add if is_sum else ops.multiply, parts)
-        if image.shape[-1] == self.channels:
-            return image
+            return self._sum_terms(_occlude(parts, masks))
+        if self.method == "slots":
+            return self._sum_terms(_mix_slots(parts, masks))
+        if self.method == "additive":
+            return self._sum_terms(functools.reduce(ops.add, parts))
+        return self._sum_terms(functools.reduce(ops.multiply, parts))
+
+    def _sum_terms(self, image: KerasTensor) -> KerasTensor:
+        """Sums the R terms of an image [n, rows, columns, R C]."""
         rows, columns, depth = image.shape[1:]
-        terms = (-1, rows, columns, depth // self.channels, self.channels)
-        return ops.sum(ops.reshape(image, terms), axis=-2)
+        if depth == self.channels:
+            return image
+        terms = depth // self.channels
+        shape = (-1, rows, columns, terms, self.channels)
+        return ops.sum(ops.reshape(image, shape), axis=-2)
+
+
+def _occlude(
+    parts: list,
+    masks: list,
+) -> KerasTensor:
+    image = parts[-1]
+    for index in reversed(range(len(masks))):
+        share = ops.sigmoid(masks[index])
+        image = share * parts[index] + (1.0 - share) * image
+    return image
+
+
+def _mix_slots(
+    parts: list,
+    masks: list,
+) -> KerasTensor:
+    # A softmax of the stacked masks takes twice as long for copies.
+    largest = ops.stop_gradient(functools.reduce(ops.maximum, masks))
+    weights = [ops.exp(mask - largest) for mask in masks]
+    weighted = []
+    for weight, part in zip(weights, parts, strict=True):
+        weighted.append(weight * part)
+    total = functools.reduce(ops.add, weights)
+    return functools.reduce(ops.add, weighted) / total

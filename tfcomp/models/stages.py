@@ -33,7 +33,15 @@ GPU_SHARE = 128
 
 
 class Stage(keras.layers.Layer):
-    """Makes the first of its inputs a stage, after the stages that follow."""
+    """Makes a tensor a stage of a model.
+
+    Input shape:
+        A list of the tensor, `(batch, ...)`, and of the stages before it,
+        which puts them first among the layers of the model.
+
+    Output shape:
+        `(batch, ...)`: the first tensor, unchanged.
+    """
 
     def call(self, inputs: list[KerasTensor]) -> KerasTensor:
         return inputs[0]
@@ -41,16 +49,17 @@ class Stage(keras.layers.Layer):
 
 def list_stages(model: keras.Model) -> list[str]:
     """Returns the names of the model's stages in the order of data flow."""
-    return [
-        layer.name
-        for layer in model.layers
-        if isinstance(layer, Stage)
-        or re.fullmatch(r"code|stage_\d+|image", layer.name)
-    ]
+    names = []
+    for layer in model.layers:
+        is_named = re.fullmatch(r"code|stage_\d+|image", layer.name)
+        if is_named or isinstance(layer, Stage):
+            names.append(layer.name)
+    return names
 
 
 def make_stage_model(
-    model: keras.Model, stages: Sequence[str] | None = None
+    model: keras.Model,
+    stages: Sequence[str] | None = None,
 ) -> keras.Model:
     """Returns a model with shared weights that returns all stages by name.
 
@@ -61,21 +70,33 @@ def make_stage_model(
     Raises:
         ValueError: If the model has no such layer, or none at all.
     """
-    names = list(stages) if stages is not None else list_stages(model)
-    if not names:
+    if stages is None:
+        stages = list_stages(model)
+    if not stages:
         raise ValueError(
             "the model has no layer named code, stage_<i> or image: "
             "give the layers to analyze as stages"
         )
-    inputs = model.inputs[0] if len(model.inputs) == 1 else model.inputs
-    outputs = {name: model.get_layer(name).output for name in names}
+
+    inputs = model.inputs
+    if len(inputs) == 1:
+        inputs = inputs[0]
+    outputs = {name: model.get_layer(name).output for name in stages}
     return keras.Model(inputs, outputs, name=f"{model.name}_stages")
 
 
 def make_model(
-    config: RunConfig, dataset: Dataset, precision: str
+    config: RunConfig,
+    dataset: Dataset,
+    precision: str,
 ) -> keras.Model:
-    """Builds the model of a run by its seed, hidden layers in `precision`."""
+    """Builds the model of a run by its seed.
+
+    Args:
+        config: The run.
+        dataset: Its data.
+        precision: A Keras dtype policy of the hidden layers.
+    """
     keras.utils.set_random_seed(config.training.seed)
     model = build_model(config, dataset, precision)
     if config.model.start == "published":
@@ -84,9 +105,17 @@ def make_model(
 
 
 def build_model(
-    config: RunConfig, dataset: Dataset, precision: str
+    config: RunConfig,
+    dataset: Dataset,
+    precision: str,
 ) -> keras.Model:
-    """Builds the model of a run; the random state decides its weights."""
+    """Builds the model of a run; the random state decides its weights.
+
+    Args:
+        config: The run.
+        dataset: Its data.
+        precision: A Keras dtype policy of the hidden layers.
+    """
     build = MODELS.get(config.model.model).load()
     policy = keras.config.dtype_policy()
     keras.config.set_dtype_policy(precision)
@@ -99,21 +128,36 @@ def build_model(
 def apply_published_start(model: keras.Model) -> None:
     """Draws weights as PyTorch: uniform up to 1 / sqrt(fan-in)."""
     for layer in model.layers:
-        if (kernel := getattr(layer, "kernel", None)) is None:
+        kernel = getattr(layer, "kernel", None)
+        if kernel is None:
             continue
         bound = math.prod(kernel.shape[:-1]) ** -0.5
         for variable in (kernel, getattr(layer, "bias", None)):
             if variable is not None:
-                draw = keras.initializers.RandomUniform(-bound, bound)
-                variable.assign(draw(variable.shape, variable.dtype))
+                sample = keras.initializers.RandomUniform(-bound, bound)
+                variable.assign(sample(variable.shape, variable.dtype))
 
 
-def choose_batch_size(num_units: int, num_points: int) -> int:
-    """Returns how many points a call takes, by the units of all stages."""
+def choose_batch_size(
+    num_units: int,
+    num_points: int,
+) -> int:
+    """Chooses how many points a call takes.
+
+    Args:
+        num_units: Units of all stages together.
+        num_points: All points that will be evaluated.
+    """
     on_gpu = bool(tf.config.list_physical_devices("GPU"))
-    size = count_device_memory() // GPU_SHARE if on_gpu else CALL_BYTES
-    most = size // (4 * num_units)
-    return max(BATCH_SIZE, most if on_gpu or most >= num_points else 0)
+    if on_gpu:
+        max_bytes = count_device_memory() // GPU_SHARE
+    else:
+        max_bytes = CALL_BYTES
+    max_points = max_bytes // (4 * num_units)
+
+    if on_gpu or max_points >= num_points:
+        return max(BATCH_SIZE, max_points)
+    return BATCH_SIZE
 
 
 def evaluate_in_batches(
@@ -122,17 +166,34 @@ def evaluate_in_batches(
     batch_size: int = BATCH_SIZE,
     traced: bool = True,
 ) -> dict[str, np.ndarray]:
-    """Evaluates a function of factors [n, F] over a whole grid, batch by batch.
+    """Evaluates a function of factors over a whole grid, batch by batch.
 
-    It maps [b, F] to {name: tensor [b, ...]}, row by row, in float32. The last
-    batch is padded, so there is one trace, which a `tf.function` keeps.
+    The last batch is padded, so there is one trace, which a `tf.function`
+    keeps.
+
+    Args:
+        fn: Maps factors [b, F] to {name: tensor [b, ...]}, row by row.
+        factors: The points, [n, F], cast to float32.
+        batch_size: Points of a call, at most.
+        traced: Makes `fn` a `tf.function`, unless it is one.
+
+    Returns:
+        Arrays [n, ...] by name.
     """
-    num_batches = -(-len(factors) // batch_size)
-    size = -(-len(factors) // num_batches)
-    padding = [(0, num_batches * size - len(factors)), (0, 0)]
-    padded = np.pad(np.asarray(factors, np.float32), padding, mode="edge")
-    kind = tf.types.experimental.PolymorphicFunction
-    fn = tf.function(fn) if traced and not isinstance(fn, kind) else fn
+    num_points = len(factors)
+    num_batches = -(-num_points // batch_size)
+    size = -(-num_points // num_batches)
+    padding = num_batches * size - num_points
+    padded = np.pad(
+        np.asarray(factors, np.float32),
+        [(0, padding), (0, 0)],
+        mode="edge",
+    )
+
+    traced_type = tf.types.experimental.PolymorphicFunction
+    if traced and not isinstance(fn, traced_type):
+        fn = tf.function(fn)
+
     # Filled batch by batch: joined at the end, they would take twice as much.
     results: dict[str, np.ndarray] = {}
     for start in range(0, len(padded), size):
@@ -143,4 +204,4 @@ def evaluate_in_batches(
                 shape = (len(padded), *batch.shape[1:])
                 results[name] = np.empty(shape, batch.dtype)
             results[name][start : start + size] = batch
-    return {name: values[: len(factors)] for name, values in results.items()}
+    return {name: values[:num_points] for name, values in results.items()}

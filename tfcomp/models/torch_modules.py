@@ -16,53 +16,81 @@ OUTPUT = "image"  # name of the module's output, unless it returns a dictionary
 
 def is_module(model: Any) -> bool:
     """Returns True for a module of PyTorch."""
-    kinds = type(model).__mro__
-    return any(f"{k.__module__}.{k.__name__}" == MODULE for k in kinds)
+    for base in type(model).__mro__:
+        if f"{base.__module__}.{base.__name__}" == MODULE:
+            return True
+    return False
 
 
 class TorchModule:
-    """A module as a function of arrays, left in the mode that it was in."""
+    """A module as a function of arrays, left in the mode that it was in.
 
-    def __init__(self, module: Any, layers: Sequence[str] = ()) -> None:
+    Args:
+        module: The module; it takes one tensor [n, ...].
+        layers: Names of its submodules, whose outputs are returned as well.
+
+    Raises:
+        ValueError: If it has no such layer, or in a call that fails.
+    """
+
+    def __init__(
+        self,
+        module: Any,
+        layers: Sequence[str] = (),
+    ) -> None:
         self._module = module
-        known = dict(module.named_modules()) if layers else {}
+        self._layers: dict[str, Any] = {}
+        submodules: dict[str, Any] = {}
+        if layers:
+            submodules.update(module.named_modules())
         for name in layers:
-            if name not in known:
-                hint = suggest(name, known)
+            if name not in submodules:
+                hint = suggest(name, submodules)
                 raise ValueError(f"the module has no layer {name!r}{hint}")
-        self._layers = {name: known[name] for name in layers}
+            self._layers[name] = submodules[name]
 
     def __call__(self, inputs: np.ndarray) -> Any:
         """Returns the output, or a dictionary with layers and the output."""
         torch = sys.modules["torch"]
         with self._evaluate(), torch.no_grad():
             outputs = self._run(self._to_tensor(inputs))
-        return _convert(outputs if self._layers else outputs[OUTPUT])
+        if self._layers:
+            return _convert(outputs)
+        return _convert(outputs[OUTPUT])
 
     def differentiate(self, inputs: np.ndarray) -> dict[str, np.ndarray]:
         """Returns Jacobians [n, units, F], by one forward pass per factor."""
         torch = sys.modules["torch"]
-        values, columns = self._to_tensor(inputs), []
+        values = self._to_tensor(inputs)
+        columns = []  # the derivatives by each factor
         with self._evaluate(), torch.no_grad():
             for column in range(values.shape[1]):
                 tangent = torch.zeros_like(values)
                 tangent[:, column] = 1
-                pair = torch.func.jvp(self._run, (values,), (tangent,))
-                columns.append(_convert(pair[1]))
-        count = len(inputs)
-        return {
-            name: np.stack([c[name].reshape(count, -1) for c in columns], -1)
-            for name in columns[0]
-        }
+                _, slopes = torch.func.jvp(self._run, (values,), (tangent,))
+                columns.append(_convert(slopes))
+
+        jacobians = {}
+        for name in columns[0]:
+            slopes = [
+                column[name].reshape(len(inputs), -1) for column in columns
+            ]
+            jacobians[name] = np.stack(slopes, axis=-1)
+        return jacobians
 
     def _run(self, values: Any) -> dict[str, Any]:
         """Returns tensors by name; a dictionary of the module keeps names."""
         outputs: dict[str, Any] = {}
 
         def keep(name: str) -> Callable:
-            def hook(_: Any, __: Any, result: Any) -> None:
-                is_many = isinstance(result, tuple | list)
-                outputs[name] = result[0] if is_many else result
+            def hook(
+                _: Any,
+                __: Any,
+                result: Any,
+            ) -> None:
+                if isinstance(result, tuple | list):
+                    result = result[0]
+                outputs[name] = result
 
             return hook
 
@@ -71,8 +99,12 @@ class TorchModule:
                 handle = layer.register_forward_hook(keep(name))
                 stack.callback(handle.remove)
             result = self._module(values)
-        named = isinstance(result, Mapping) and self._layers
-        return outputs | (dict(result) if named else {OUTPUT: result})
+
+        if isinstance(result, Mapping) and self._layers:
+            outputs.update(result)
+        else:
+            outputs[OUTPUT] = result
+        return outputs
 
     def _to_tensor(self, inputs: np.ndarray) -> Any:
         values = sys.modules["torch"].from_numpy(np.array(inputs))
@@ -101,4 +133,6 @@ class TorchModule:
 def _convert(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _convert(part) for name, part in value.items()}
-    return to_array(value) if hasattr(value, "detach") else value
+    if hasattr(value, "detach"):
+        return to_array(value)
+    return value

@@ -31,42 +31,74 @@ from tfcomp.models.registry import MODELS, check_groups, keras, layers
 @MODELS.register("low_rank_product", check=check_groups)
 @MODELS.register("occlusion", check=check_groups)
 @MODELS.register("slots", check=check_groups)
-def build_composed(config: RunConfig, dataset: Dataset) -> keras.Model:
-    """Returns the decoder of this module that `--model` names."""
+def build_composed(
+    config: RunConfig,
+    dataset: Dataset,
+) -> keras.Model:
+    """Builds the decoder of this module that `--model` names."""
     from tfcomp.models.pixels import Composition
 
-    model, (rows, columns, channels) = config.model, dataset.image_shape
+    model = config.model
     method = model.model
+    rows, columns, channels = dataset.image_shape
+
     factors, parts = registry.make_grouped_code(config, dataset)
     for index in range(model.depth):
-        hidden = registry.stack_groups(
-            [
-                layers.Dense(model.width, "relu", name=f"dense_{index}_{k}")(x)
-                for k, x in enumerate(parts)
-            ],
-            f"stage_{index}",
-        )
-        parts = keras.ops.unstack(hidden, axis=1)  # its gradient is one stack
+        hidden = []
+        for k, part in enumerate(parts):
+            dense = layers.Dense(
+                model.width,
+                activation="relu",
+                name=f"dense_{index}_{k}",
+            )
+            hidden.append(dense(part))
+        stage = registry.stack_groups(hidden, f"stage_{index}")
+        parts = keras.ops.unstack(stage, axis=1)  # its gradient is one stack
+
     count = len(parts)
-    rank = model.rank if method == "low_rank_product" else 1
-    # A product of K numbers near 0 hardly moves: start at the image 1.
-    bias = rank ** (-1 / count) if "product" in method else 0.0
+    rank = 1
+    if method == "low_rank_product":
+        rank = model.rank
+    bias = 0.0
+    if method in ("product", "low_rank_product"):
+        # A product of K numbers near 0 hardly moves: start at the image 1.
+        bias = rank ** (-1 / count)
     shape = (rows, columns, channels * rank)
-    images = [_draw(x, shape, bias, f"drawn_{k}") for k, x in enumerate(parts)]
+    images = []
+    for k, part in enumerate(parts):
+        images.append(_draw(part, shape, bias, name=f"drawn_{k}"))
+
     num_masks = {"slots": count, "occlusion": count - 1}.get(method, 0)
-    for k, x in enumerate(parts[:num_masks]):
-        images.append(_draw(x, (rows, columns, 1), 0.0, f"mask_{k}"))
+    for k, part in enumerate(parts[:num_masks]):
+        mask = _draw(
+            part,
+            (rows, columns, 1),
+            bias=0.0,
+            name=f"mask_{k}",
+        )
+        images.append(mask)
+
     compose = Composition(
-        method, channels, count, dtype="float32", name="image"
+        method,
+        channels=channels,
+        groups=count,
+        dtype="float32",
+        name="image",
     )
     return keras.Model(factors, compose(images), name=method)
 
 
 def _draw(
-    hidden: keras.KerasTensor, shape: tuple, bias: float, name: str
+    hidden: keras.KerasTensor,
+    shape: tuple,
+    bias: float,
+    name: str,
 ) -> keras.KerasTensor:
-    start = keras.initializers.Constant(bias)
+    """Draws an image [n, *shape] by a linear layer that starts at a bias."""
     dense = layers.Dense(
-        math.prod(shape), bias_initializer=start, dtype="float32", name=name
+        math.prod(shape),
+        bias_initializer=keras.initializers.Constant(bias),
+        dtype="float32",
+        name=name,
     )
     return layers.Reshape(shape, dtype="float32")(dense(hidden))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
@@ -15,39 +13,69 @@ from tfcomp.models.registry import MODELS, keras, layers, make_code
 FIRST_SIDE = 4  # pixels of the shorter side of a map that is doubled
 
 
-def _check_quarter(config: RunConfig, dataset: Dataset) -> None:
+def _check_quarter(
+    config: RunConfig,
+    dataset: Dataset,
+) -> None:
     rows, columns, _ = dataset.image_shape
     if rows % 4 == 0 and columns % 4 == 0:
         return
     if dataset.size_flag == "grid_size":
         raise registry.refuse(config, "grid_size", "must be a multiple of 4")
-    rule = "must fit the images: rows and columns must be multiples of 4"
-    rule = f"{rule}, these have {rows} x {columns}"
+    rule = (
+        "must fit the images: rows and columns must be multiples of 4, "
+        f"these have {rows} x {columns}"
+    )
     raise ConfigError("model", rule, config.model.model)
 
 
-def _check_cnn(config: RunConfig, dataset: Dataset) -> None:
+def _check_cnn(
+    config: RunConfig,
+    dataset: Dataset,
+) -> None:
     _check_quarter(config, dataset)
     if config.model.depth < 2:
         raise registry.refuse(config, "depth", "must be at least 2")
 
 
 @MODELS.register("mlp")
-def build_mlp(config: RunConfig, dataset: Dataset) -> keras.Model:
+def build_mlp(
+    config: RunConfig,
+    dataset: Dataset,
+) -> keras.Model:
     """`--depth` ReLU layers of `--width` units and a linear layer of pixels."""
     shape = dataset.image_shape
     factors, hidden = make_code(config, dataset)
     for index in range(config.model.depth):
-        hidden = layers.Dense(
-            config.model.width, activation="relu", name=f"stage_{index}"
-        )(hidden)
-    draw = layers.Dense(math.prod(shape), dtype="float32", name="pixels")
-    arrange = layers.Reshape(shape, dtype="float32", name="image")
+        dense = layers.Dense(
+            config.model.width,
+            activation="relu",
+            name=f"stage_{index}",
+        )
+        hidden = dense(hidden)
+
+    draw = layers.Dense(
+        math.prod(shape),
+        dtype="float32",
+        name="pixels",
+    )
+    arrange = layers.Reshape(
+        shape,
+        dtype="float32",
+        name="image",
+    )
     return keras.Model(factors, arrange(draw(hidden)), name="mlp")
 
 
-@MODELS.register("cnn", check=_check_cnn, cost=registry.count_convolution)
-def build_cnn(config: RunConfig, dataset: Dataset) -> keras.Model:
+@MODELS.register(
+    "cnn",
+    check=_check_cnn,
+    cost=registry.count_convolution,
+)
+def build_cnn(
+    config: RunConfig,
+    dataset: Dataset,
+) -> keras.Model:
     """The published CNN (section 3.1 of the paper).
 
     One transposed convolution draws the code on a quarter of the rows and
@@ -57,23 +85,43 @@ def build_cnn(config: RunConfig, dataset: Dataset) -> keras.Model:
     width = config.model.width
     rows, columns, channels = dataset.image_shape
     factors, code = make_code(config, dataset)
+
     units = layers.Reshape((1, 1, code.shape[-1]))(code)
-    hidden = layers.Conv2DTranspose(
-        width, (rows // 4, columns // 4), activation="relu", name="stage_0"
-    )(units)
+    first = layers.Conv2DTranspose(
+        width,
+        kernel_size=(rows // 4, columns // 4),
+        activation="relu",
+        name="stage_0",
+    )
+    hidden = first(units)
+
     for index in range(1, config.model.depth + 1):
-        shape = (4, 2) if index <= 2 else (3, 1)  # kernel and stride
-        hidden = layers.Conv2DTranspose(
-            width, *shape, "same", activation="relu", name=f"stage_{index}"
-        )(hidden)
-    image = layers.Conv2DTranspose(
-        channels, 3, padding="same", dtype="float32", name="image"
-    )(hidden)
-    return keras.Model(factors, image, name="cnn")
+        is_doubling = index <= 2
+        convolve = layers.Conv2DTranspose(
+            width,
+            kernel_size=4 if is_doubling else 3,
+            strides=2 if is_doubling else 1,
+            padding="same",
+            activation="relu",
+            name=f"stage_{index}",
+        )
+        hidden = convolve(hidden)
+
+    draw = layers.Conv2DTranspose(
+        channels,
+        kernel_size=3,
+        padding="same",
+        dtype="float32",
+        name="image",
+    )
+    return keras.Model(factors, draw(hidden), name="cnn")
 
 
 @MODELS.register("rotation", check=_check_quarter)
-def build_rotation(config: RunConfig, dataset: Dataset) -> keras.Model:
+def build_rotation(
+    config: RunConfig,
+    dataset: Dataset,
+) -> keras.Model:
     """The published network of rotated digits (appendix F.2 of the paper).
 
     A dense layer draws the code on a quarter of the image's rows and columns;
@@ -84,30 +132,47 @@ def build_rotation(config: RunConfig, dataset: Dataset) -> keras.Model:
     width = config.model.width
     rows, columns, channels = dataset.image_shape
     factors, code = make_code(config, dataset)
-    first = (rows // 4, columns // 4, 2 * width)
-    dense = layers.Dense(math.prod(first), activation="relu", name="dense")
-    hidden = layers.Reshape(first, name="stage_0")(dense(code))
+
+    shape = (rows // 4, columns // 4, 2 * width)
+    dense = layers.Dense(
+        math.prod(shape),
+        activation="relu",
+        name="dense",
+    )
+    hidden = layers.Reshape(shape, name="stage_0")(dense(code))
+
     for index, filters in enumerate((2 * width, width), start=1):
-        hidden = layers.Conv2DTranspose(
-            filters, 4, strides=2, padding="same", name=f"double_{index}"
-        )(hidden)
-        hidden = layers.BatchNormalization(
-            momentum=0.9, epsilon=1e-5, name=f"normalize_{index}"
-        )(hidden)
+        double = layers.Conv2DTranspose(
+            filters,
+            kernel_size=4,
+            strides=2,
+            padding="same",
+            name=f"double_{index}",
+        )
+        normalize = layers.BatchNormalization(
+            momentum=0.9,
+            epsilon=1e-5,
+            name=f"normalize_{index}",
+        )
+        hidden = normalize(double(hidden))
         hidden = layers.ReLU(name=f"stage_{index}")(hidden)
-    image = layers.Conv2D(
+
+    draw = layers.Conv2D(
         channels,
-        3,
+        kernel_size=3,
         padding="same",
         activation="sigmoid",
         dtype="float32",
         name="image",
-    )(hidden)
-    return keras.Model(factors, image, name="rotation")
+    )
+    return keras.Model(factors, draw(hidden), name="rotation")
 
 
 @MODELS.register("broadcast")
-def build_broadcast(config: RunConfig, dataset: Dataset) -> keras.Model:
+def build_broadcast(
+    config: RunConfig,
+    dataset: Dataset,
+) -> keras.Model:
     """Spatial broadcast (Watters et al. 2019), then convolutions.
 
         x = C_(d+1) relu C_d ... relu C_1 relu(W [code, x_p, y_p] + b)
@@ -118,23 +183,43 @@ def build_broadcast(config: RunConfig, dataset: Dataset) -> keras.Model:
     """
     from tfcomp.models.pixels import PixelDense
 
-    size, width = dataset.image_shape[:2], config.model.width
+    width = config.model.width
+    rows, columns, channels = dataset.image_shape
     factors, code = make_code(config, dataset)
-    place = PixelDense(size, width, "coordinates", name="broadcast")
+
+    place = PixelDense(
+        (rows, columns),
+        units=width,
+        positions="coordinates",
+        name="broadcast",
+    )
     hidden = layers.ReLU(name="stage_0")(place(code))
     for index in range(1, config.model.depth + 1):
-        hidden = layers.Conv2D(
-            width, 3, padding="same", activation="relu", name=f"stage_{index}"
-        )(hidden)
-    image = layers.Conv2D(
-        dataset.image_shape[2], 3, padding="same", dtype="float32", name="image"
-    )(hidden)
-    return keras.Model(factors, image, name="broadcast")
+        convolve = layers.Conv2D(
+            width,
+            kernel_size=3,
+            padding="same",
+            activation="relu",
+            name=f"stage_{index}",
+        )
+        hidden = convolve(hidden)
+
+    draw = layers.Conv2D(
+        channels,
+        kernel_size=3,
+        padding="same",
+        dtype="float32",
+        name="image",
+    )
+    return keras.Model(factors, draw(hidden), name="broadcast")
 
 
 @MODELS.register("burgess")
 @MODELS.register("kim")
-def build_deconvolution(config: RunConfig, dataset: Dataset) -> keras.Model:
+def build_deconvolution(
+    config: RunConfig,
+    dataset: Dataset,
+) -> keras.Model:
     """`burgess` of beta-VAE (Burgess et al. 2018), `kim` of FactorVAE (2018).
 
     Dense layers of 4 w units and of a first map of 4 x 4 x c, then transposed
@@ -145,35 +230,72 @@ def build_deconvolution(config: RunConfig, dataset: Dataset) -> keras.Model:
 
     The last map is cropped to the image.
     """
-    start, (first, *hidden_filters, channels) = list_doublings(config, dataset)
+    first_size, channels = list_doublings(config, dataset)
+    first_shape = (*first_size, channels[0])
+
     factors, hidden = make_code(config, dataset)
-    sizes = (4 * config.model.width, math.prod(start) * first)
+    sizes = (4 * config.model.width, math.prod(first_shape))
     for index, units in enumerate(sizes):
-        dense = layers.Dense(units, activation="relu", name=f"stage_{index}")
+        dense = layers.Dense(
+            units,
+            activation="relu",
+            name=f"stage_{index}",
+        )
         hidden = dense(hidden)
-    hidden = layers.Reshape((*start, first))(hidden)
-    for index, number in enumerate(hidden_filters, start=2):
-        hidden = layers.Conv2DTranspose(
-            number, 4, 2, "same", activation="relu", name=f"stage_{index}"
-        )(hidden)
-    drawn = layers.Conv2DTranspose(
-        channels, 4, 2, "same", dtype="float32", name="drawn"
-    )(hidden)
-    extra = np.subtract(drawn.shape[1:3], dataset.image_shape[:2]).tolist()
-    edges = [(size // 2, size - size // 2) for size in extra]
-    crop = layers.Cropping2D(edges, dtype="float32", name="image")
+    hidden = layers.Reshape(first_shape)(hidden)
+
+    for index, filters in enumerate(channels[1:-1], start=2):
+        double = layers.Conv2DTranspose(
+            filters,
+            kernel_size=4,
+            strides=2,
+            padding="same",
+            activation="relu",
+            name=f"stage_{index}",
+        )
+        hidden = double(hidden)
+    draw = layers.Conv2DTranspose(
+        channels[-1],
+        kernel_size=4,
+        strides=2,
+        padding="same",
+        dtype="float32",
+        name="drawn",
+    )
+    drawn = draw(hidden)
+
+    cropping = []
+    for axis in (0, 1):
+        extra = drawn.shape[1 + axis] - dataset.image_shape[axis]
+        before = extra // 2
+        cropping.append((before, extra - before))
+    crop = layers.Cropping2D(
+        cropping,
+        dtype="float32",
+        name="image",
+    )
     return keras.Model(factors, crop(drawn), name=config.model.model)
 
 
 def list_doublings(
-    config: RunConfig, dataset: Dataset
+    config: RunConfig,
+    dataset: Dataset,
 ) -> tuple[list[int], list[int]]:
-    """Returns the sides of the first map and the channels of all maps."""
+    """Plans the maps of `build_deconvolution`, each twice as large.
+
+    Returns:
+        Rows and columns of the first map, and the channels of all maps.
+    """
     rows, columns, channels = dataset.image_shape
-    shorter = math.log2(min(rows, columns) / FIRST_SIDE)
-    count, width = max(1, math.ceil(shorter)), config.model.width
-    start = [math.ceil(side / 2**count) for side in (rows, columns)]
-    half = max(1, width // 2)
-    first = half if config.model.model == "burgess" else width
-    hidden = [first, *[half] * (count - 2)][: count - 1]
-    return start, [first, *hidden, channels]
+    doublings = math.ceil(math.log2(min(rows, columns) / FIRST_SIDE))
+    count = max(1, doublings)
+    first_size = [math.ceil(side / 2**count) for side in (rows, columns)]
+
+    half = max(1, config.model.width // 2)
+    first = config.model.width
+    if config.model.model == "burgess":
+        first = half
+    filters = [first]
+    if count > 1:
+        filters = [first, first] + [half] * (count - 2)
+    return first_size, [*filters, channels]

@@ -11,14 +11,22 @@ from typing import Any
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.models import registry
 from tfcomp.models.registry import AXES, MODELS, count_convolution, keras
 
-_AXES_BY_CHOICE = {"find": AXES, "none": (), **{axis: (axis,) for axis in AXES}}
+_AXES_BY_CHOICE: dict[str, tuple[str, ...]] = {
+    "find": AXES,
+    "none": (),
+    "rows": ("rows",),
+    "columns": ("columns",),
+}
 
 
-def _check_low_rank(config: RunConfig, dataset: Dataset) -> None:
+def _check_low_rank(
+    config: RunConfig,
+    dataset: Dataset,
+) -> None:
     rows, columns, _ = dataset.image_shape
     if config.model.rank > min(rows, columns):
         size = f"the smaller side of {rows} x {columns} pixels"
@@ -31,16 +39,39 @@ def _check_low_rank(config: RunConfig, dataset: Dataset) -> None:
         parse_axes(config.model.axes, dataset.space)
 
 
-def parse_axes(spec: str, space: FactorSpace) -> dict[str, tuple[str, ...]]:
-    """Returns the axes by factor of `find`, or of `x:columns,y:rows`."""
-    axes: dict[str, tuple[str, ...]]
-    axes = {f.name: () if f.categorical or f.periodic else AXES for f in space}
-    for part in spec.split(",") if spec != "find" else ():
+def parse_axes(
+    spec: str,
+    space: FactorSpace,
+) -> dict[str, tuple[str, ...]]:
+    """Parses `--axes`: `find`, or a choice of factors as `x:columns,y:rows`.
+
+    Args:
+        spec: The value of the flag.
+        space: The factors. Those that are not named keep both axes if they are
+            ordered, and none if they are categorical or periodic.
+
+    Returns:
+        The possible axes of each factor.
+
+    Raises:
+        ConfigError: If a factor or a choice is unknown.
+    """
+    axes: dict[str, tuple[str, ...]] = {}
+    for factor in space:
+        is_ordered = not (factor.categorical or factor.periodic)
+        axes[factor.name] = AXES if is_ordered else ()
+    if spec == "find":
+        return axes
+
+    for part in spec.split(","):
         name, _, choice = part.partition(":")
         if name not in axes or choice not in _AXES_BY_CHOICE:
-            factors, choices = ", ".join(axes), ", ".join(_AXES_BY_CHOICE)
-            rule = f"must be find, or give factors ({factors}) a choice "
-            rule += f"({choices}), as in x:columns,y:rows"
+            factors = ", ".join(axes)
+            choices = ", ".join(_AXES_BY_CHOICE)
+            rule = (
+                f"must be find, or give factors ({factors}) a choice "
+                f"({choices}), as in x:columns,y:rows"
+            )
             raise ConfigError("axes", rule, spec)
         axes[name] = _AXES_BY_CHOICE[choice]
     return axes
@@ -50,11 +81,20 @@ def _count_matrices(config: RunConfig) -> int:
     return 2 * config.model.rank * config.data.grid_size**2
 
 
-@MODELS.register("low_rank", check=_check_low_rank, cost=_count_matrices)
 @MODELS.register(
-    "hard_rendering", check=_check_low_rank, cost=count_convolution
+    "low_rank",
+    check=_check_low_rank,
+    cost=_count_matrices,
 )
-def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
+@MODELS.register(
+    "hard_rendering",
+    check=_check_low_rank,
+    cost=count_convolution,
+)
+def build_low_rank(
+    config: RunConfig,
+    dataset: Dataset,
+) -> keras.Model:
     """The network of section 4.1 and appendix C, or our `hard_rendering`.
 
     Each factor's matrix is a channel of `stage_0`; `--depth` times a PReLU
@@ -63,50 +103,98 @@ def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
     """
     from tfcomp.models import forced_rendering as rendering
     from tfcomp.models.encodings import FactorIndex
-    from tfcomp.models.value_embedding import LowRankEmbedding
 
-    model, space = config.model, dataset.space
-    axes, channels = {}, len(space)
+    model = config.model
+    space = dataset.space
+    axes: dict[str, tuple[str, ...]] = {}
+    filters = len(space)
     if model.model == "hard_rendering":
-        axes, channels = parse_axes(model.axes, space), model.width
-    named: dict[str, Any] = {"inputs": "code"}
+        axes = parse_axes(model.axes, space)
+        filters = model.width
+
     if model.encoding == "one_hot":
         # A one-hot code times all matrices selects one of them; looking it
         # up by its index is the same at a fraction of the cost.
-        named["inputs"] = "index"
         encoding = FactorIndex(space, name="code")
     else:
         encoding = registry.make_encoding(config, space)
     factors = registry.make_input(dataset)
     parts = encoding.split(encoding(factors))
-    penalties: dict[str, Any] = {}
-    reduction = model.penalty_reduction
-    if weight := model.entropy_weight:
-        entropy = rendering.EntropyRegularizer(weight, reduction)
-        penalties["coefficient_regularizer"] = entropy
-    if weight := model.variance_weight:
-        variance = rendering.VarianceRegularizer(
-            weight, model.penalty_basis, reduction
-        )
-        sides = ("left_regularizer", "right_regularizer")
-        penalties |= dict.fromkeys(sides, variance)
-    images, size = [], dataset.image_shape[:2]
+
+    penalties = _make_penalties(config)
+    images = []
     for factor, part in zip(space, parts, strict=True):
-        named["name"], values = f"embedding_{factor.name}", factor.size
-        if along := axes.get(factor.name):
-            layer = rendering.AxisEmbedding(
-                values, size, along, model.axis_weight, **named
-            )
-        else:
-            layer = LowRankEmbedding(
-                values, size, model.rank, **penalties, **named
-            )
-        images.append(layer(part))
+        embedding = _make_embedding(
+            config, dataset, factor, axes.get(factor.name, ()), penalties
+        )
+        images.append(embedding(part))
     hidden = rendering.Stack(name="stage_0")(images)  # [n, rows, columns, F]
+
     for index in range(1, model.depth + 1):
-        stage = f"stage_{index}"
-        hidden = rendering.convolve(hidden, index, channels, name=stage)
-    last = {"name": "image", "dtype": "float32"}
-    channels = dataset.image_shape[2]
-    image = rendering.convolve(hidden, model.depth + 1, channels, **last)
+        hidden = rendering.convolve(
+            hidden,
+            index,
+            filters=filters,
+            name=f"stage_{index}",
+        )
+    image = rendering.convolve(
+        hidden,
+        index=model.depth + 1,
+        filters=dataset.image_shape[2],
+        name="image",
+        dtype="float32",
+    )
     return keras.Model(factors, image, name=model.model)
+
+
+def _make_penalties(config: RunConfig) -> dict[str, Any]:
+    """Makes the penalties of equations 9 to 11 that have a weight."""
+    from tfcomp.models import forced_rendering as rendering
+
+    model = config.model
+    penalties: dict[str, Any] = {}
+    if model.entropy_weight:
+        penalties["coefficient_regularizer"] = rendering.EntropyRegularizer(
+            model.entropy_weight,
+            reduction=model.penalty_reduction,
+        )
+    if model.variance_weight:
+        variance = rendering.VarianceRegularizer(
+            model.variance_weight,
+            basis=model.penalty_basis,
+            reduction=model.penalty_reduction,
+        )
+        penalties["left_regularizer"] = variance
+        penalties["right_regularizer"] = variance
+    return penalties
+
+
+def _make_embedding(
+    config: RunConfig,
+    dataset: Dataset,
+    factor: Factor,
+    axes: tuple[str, ...],
+    penalties: dict[str, Any],
+) -> keras.Layer:
+    """Makes the layer with the images of a factor's values."""
+    from tfcomp.models.forced_rendering import AxisEmbedding
+    from tfcomp.models.value_embedding import LowRankEmbedding
+
+    settings: dict[str, Any] = {
+        "num_values": factor.size,
+        "size": dataset.image_shape[:2],
+        "inputs": "index" if config.model.encoding == "one_hot" else "code",
+        "name": f"embedding_{factor.name}",
+    }
+    if axes:
+        weight = config.model.axis_weight
+        return AxisEmbedding(
+            axes=axes,
+            group_weight=weight,
+            **settings,
+        )
+    return LowRankEmbedding(
+        rank=config.model.rank,
+        **penalties,
+        **settings,
+    )

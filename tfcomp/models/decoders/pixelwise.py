@@ -13,7 +13,10 @@ from tfcomp.models.registry import HEADS, MODELS, keras, layers
 MAX_TOKENS = 28 * 28  # if the patch is free
 
 
-def _check_sinusoids(config: RunConfig, dataset: Dataset) -> None:
+def _check_sinusoids(
+    config: RunConfig,
+    dataset: Dataset,
+) -> None:
     registry.check_groups(config, dataset)
     if config.model.width % HEADS:
         raise registry.refuse(config, "width", f"must be a multiple of {HEADS}")
@@ -21,21 +24,40 @@ def _check_sinusoids(config: RunConfig, dataset: Dataset) -> None:
         choose_patch(config, dataset)
 
 
-def choose_patch(config: RunConfig, dataset: Dataset) -> int:
-    """Returns the rows and columns of pixels of a token, a divisor."""
+def choose_patch(
+    config: RunConfig,
+    dataset: Dataset,
+) -> int:
+    """Chooses the rows and columns of pixels of a token.
+
+    Without `--patch_size` it is the smallest divisor of both sides of the
+    image that leaves at most 784 tokens.
+
+    Raises:
+        ConfigError: If `--patch_size` does not divide both sides.
+    """
     rows, columns, _ = dataset.image_shape
-    side, area = math.gcd(rows, columns), rows * columns
-    asked = config.model.patch_size
+    side = math.gcd(rows, columns)
     divisors = [d for d in range(1, side + 1) if side % d == 0]
-    if asked and asked not in divisors:
-        rule = f"must be 0, or one of {', '.join(map(str, divisors))}"
-        raise ConfigError("patch_size", rule, asked)
-    few = (d for d in divisors if area // d**2 <= MAX_TOKENS)
-    return asked or next(few, side)
+
+    patch_size = config.model.patch_size
+    if patch_size:
+        if patch_size not in divisors:
+            rule = f"must be 0, or one of {', '.join(map(str, divisors))}"
+            raise ConfigError("patch_size", rule, patch_size)
+        return patch_size
+
+    for divisor in divisors:
+        if rows * columns // divisor**2 <= MAX_TOKENS:
+            return divisor
+    return side
 
 
 @MODELS.register("coordinate", check=_check_sinusoids)
-def build_coordinate(config: RunConfig, dataset: Dataset) -> keras.Model:
+def build_coordinate(
+    config: RunConfig,
+    dataset: Dataset,
+) -> keras.Model:
     """One fully connected network that all pixels share.
 
         x_p = V phi_d( ... phi_1(W code + w + PE(p)))
@@ -43,28 +65,43 @@ def build_coordinate(config: RunConfig, dataset: Dataset) -> keras.Model:
     of `--depth` layers phi of `--width` units with a PReLU each, as
     `spatial_aware_mlp` of the paper's published code.
     """
-    from tfcomp.models import pixels
+    from tfcomp.models.pixels import PixelDense
 
     width = config.model.width
+    rows, columns, channels = dataset.image_shape
     factors, code = registry.make_code(config, dataset)
+
     hidden = layers.Dense(width, name="projection")(code)
     for index in range(config.model.depth):
-        if index:
-            layer = layers.Dense(width, name=f"dense_{index}")
+        if index == 0:
+            dense = PixelDense(
+                (rows, columns),
+                units=width,
+                positions="sinusoids",
+                name="dense_0",
+            )
         else:
-            size = dataset.image_shape[:2]
-            layer = pixels.PixelDense(size, width, "sinusoids", name="dense_0")
-        hidden = layers.PReLU(
+            dense = layers.Dense(width, name=f"dense_{index}")
+        prelu = layers.PReLU(
             alpha_initializer=keras.initializers.Constant(0.25),
             shared_axes=[1, 2, 3],
             name=f"stage_{index}",
-        )(layer(hidden))
-    draw = layers.Dense(dataset.image_shape[2], dtype="float32", name="image")
+        )
+        hidden = prelu(dense(hidden))
+
+    draw = layers.Dense(
+        channels,
+        dtype="float32",
+        name="image",
+    )
     return keras.Model(factors, draw(hidden), name="coordinate")
 
 
 @MODELS.register("film", check=_check_sinusoids)
-def build_film(config: RunConfig, dataset: Dataset) -> keras.Model:
+def build_film(
+    config: RunConfig,
+    dataset: Dataset,
+) -> keras.Model:
     """Convolutions of the pixels' places, which the code modulates.
 
         h_0 = PE(p),  h_l = relu((1 + gamma_l) C_l h_(l-1) + beta_l),  x = V h_d
@@ -73,25 +110,41 @@ def build_film(config: RunConfig, dataset: Dataset) -> keras.Model:
     (Perez et al. 2018) with `--depth` 3 x 3 convolutions C of `--width`
     channels. The first one is computed once for a batch.
     """
-    from tfcomp.models import pixels
+    from tfcomp.models.pixels import Modulate, PixelTable
 
     width = config.model.width
+    rows, columns, channels = dataset.image_shape
     factors, code = registry.make_code(config, dataset)
-    places = pixels.PixelTable(dataset.image_shape[:2], width, name="places")
-    hidden = places(code)
+
+    hidden = PixelTable(
+        (rows, columns),
+        units=width,
+        name="places",
+    )(code)
     for index in range(config.model.depth):
-        hidden = layers.Conv2D(
-            width, 3, padding="same", name=f"convolution_{index}"
-        )(hidden)
+        convolve = layers.Conv2D(
+            width,
+            kernel_size=3,
+            padding="same",
+            name=f"convolution_{index}",
+        )
+        hidden = convolve(hidden)
         modulation = layers.Dense(2 * width, name=f"film_{index}")(code)
-        modulate = pixels.Modulate(name=f"stage_{index}")
-        hidden = modulate([hidden, modulation])
-    draw = layers.Dense(dataset.image_shape[2], dtype="float32", name="image")
+        hidden = Modulate(name=f"stage_{index}")([hidden, modulation])
+
+    draw = layers.Dense(
+        channels,
+        dtype="float32",
+        name="image",
+    )
     return keras.Model(factors, draw(hidden), name="film")
 
 
 @MODELS.register("attention", check=_check_sinusoids)
-def build_attention(config: RunConfig, dataset: Dataset) -> keras.Model:
+def build_attention(
+    config: RunConfig,
+    dataset: Dataset,
+) -> keras.Model:
     """Every pixel asks the tokens of the factors, then decides by itself.
 
         t_k = T_k code_k + b_k
@@ -105,28 +158,45 @@ def build_attention(config: RunConfig, dataset: Dataset) -> keras.Model:
 
     of A averaged over the heads is 0 where every pixel sees one token only.
     """
-    from tfcomp.models import pixels
+    from tfcomp.models.pixels import CrossAttention
 
     model = config.model
+    rows, columns, channels = dataset.image_shape
     factors, codes = registry.make_grouped_code(config, dataset)
-    tokens = [
-        layers.Dense(model.width, name=f"token_{index}")(code)
-        for index, code in enumerate(codes)
-    ]
-    attend = pixels.CrossAttention(
-        dataset.image_shape[:2], model.interaction_weight, name="stage_1"
+
+    tokens = []
+    for index, code in enumerate(codes):
+        token = layers.Dense(model.width, name=f"token_{index}")
+        tokens.append(token(code))
+    stacked = registry.stack_groups(tokens, "stage_0")
+
+    attend = CrossAttention(
+        (rows, columns),
+        weight=model.interaction_weight,
+        name="stage_1",
     )
-    hidden = attend(registry.stack_groups(tokens, "stage_0"))
+    hidden = attend(stacked)
     for index in range(2, model.depth + 2):
-        hidden = layers.Dense(
-            model.width, activation="relu", name=f"stage_{index}"
-        )(hidden)
-    draw = layers.Dense(dataset.image_shape[2], dtype="float32", name="image")
+        dense = layers.Dense(
+            model.width,
+            activation="relu",
+            name=f"stage_{index}",
+        )
+        hidden = dense(hidden)
+
+    draw = layers.Dense(
+        channels,
+        dtype="float32",
+        name="image",
+    )
     return keras.Model(factors, draw(hidden), name="attention")
 
 
 @MODELS.register("transformer", check=_check_sinusoids)
-def build_transformer(config: RunConfig, dataset: Dataset) -> keras.Model:
+def build_transformer(
+    config: RunConfig,
+    dataset: Dataset,
+) -> keras.Model:
     """`--depth` encoder layers over the tokens W code + w + PE(p).
 
         h <- N(h + attention(h)),  h <- N(h + F relu(E h)),  x_p = V h_p
@@ -135,36 +205,58 @@ def build_transformer(config: RunConfig, dataset: Dataset) -> keras.Model:
     the normalization of a token (Vaswani et al. 2017). E has 4 times `--width`
     units; the published code has 2,048, and dropout.
     """
-    from tfcomp.models import pixels
+    from tfcomp.models.pixels import PixelSum
 
-    (rows, columns, channels), width = dataset.image_shape, config.model.width
+    width = config.model.width
+    rows, columns, channels = dataset.image_shape
+    side = choose_patch(config, dataset)
+    down = rows // side
+    across = columns // side
+
     factors, code = registry.make_code(config, dataset)
     hidden = layers.Dense(width, name="projection")(code)
-    side = choose_patch(config, dataset)
-    down, across = rows // side, columns // side
-    hidden = pixels.PixelSum((down, across), name="placed")(hidden)
+    hidden = PixelSum((down, across), name="placed")(hidden)
     hidden = layers.Reshape((down * across, width), name="stage_0")(hidden)
     for index in range(1, config.model.depth + 1):
         hidden = _add_encoder_layer(hidden, index)
-    draw = layers.Dense(channels * side**2, dtype="float32", name="pixels")
+
+    draw = layers.Dense(
+        channels * side**2,
+        dtype="float32",
+        name="pixels",
+    )
     drawn = draw(hidden)
     if side > 1:
         patches = (down, across, side, side, channels)
         drawn = layers.Reshape(patches, dtype="float32")(drawn)
         drawn = layers.Permute((1, 3, 2, 4, 5), dtype="float32")(drawn)
-    image = layers.Reshape(dataset.image_shape, dtype="float32", name="image")
+    image = layers.Reshape(
+        dataset.image_shape,
+        dtype="float32",
+        name="image",
+    )
     return keras.Model(factors, image(drawn), name="transformer")
 
 
 def _add_encoder_layer(
-    tokens: keras.KerasTensor, index: int
+    tokens: keras.KerasTensor,
+    index: int,
 ) -> keras.KerasTensor:
+    """Adds attention and a network of each token, [n, tokens, k]."""
     width = tokens.shape[-1]
     attend = layers.MultiHeadAttention(
-        HEADS, width // HEADS, name=f"attention_{index}"
+        HEADS,
+        key_dim=width // HEADS,
+        name=f"attention_{index}",
     )
-    seen = layers.Add()([tokens, attend(tokens, tokens)])
-    seen = layers.LayerNormalization(epsilon=1e-5)(seen)
-    fed = layers.Dense(4 * width, activation="relu")(seen)
-    fed = layers.Add()([seen, layers.Dense(width)(fed)])
-    return layers.LayerNormalization(epsilon=1e-5, name=f"stage_{index}")(fed)
+    attended = layers.Add()([tokens, attend(tokens, tokens)])
+    attended = layers.LayerNormalization(epsilon=1e-5)(attended)
+
+    hidden = layers.Dense(4 * width, activation="relu")(attended)
+    hidden = layers.Dense(width)(hidden)
+    hidden = layers.Add()([attended, hidden])
+    normalize = layers.LayerNormalization(
+        epsilon=1e-5,
+        name=f"stage_{index}",
+    )
+    return normalize(hidden)
