@@ -216,3 +216,28 @@ def test_when_steps_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     strategy = SimpleNamespace(num_replicas_in_sync=2)
     with pytest.raises(ConfigError, match="with 2 replicas"):
         ask("always")
+
+
+class CountingModel(keras.Model):
+    """A model of a user, with a step of its own."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.num_steps = tf.Variable(0)
+
+    def train_step(self, data: Any) -> dict:
+        self.num_steps.assign_add(1)
+        return super().train_step(data)
+
+
+def test_the_step_of_a_users_model_is_taken() -> None:
+    """Before, a new model of the same layers was trained by Keras's step."""
+    inputs = keras.Input((2,))
+    network = CountingModel(inputs, keras.layers.Dense(1)(inputs))
+    model = train_model.to_train_model(network)
+    model.compile("sgd", "mse")
+
+    model.fit(np.ones((12, 2)), np.ones((12, 1)), batch_size=4, verbose=0)
+
+    assert model is network
+    assert int(model.num_steps) == 3

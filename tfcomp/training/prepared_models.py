@@ -32,7 +32,7 @@ from tfcomp.models import ENCODINGS, MODELS
 from tfcomp.models.stages import make_model
 from tfcomp.storage.run_folder import MODEL_FILE
 from tfcomp.training.fit import compile_model, count_steps
-from tfcomp.training.train_model import TrainModel
+from tfcomp.training.train_model import TrainModel, to_train_model
 
 
 def make_strategy(num_replicas: int = 0) -> tf.distribute.MirroredStrategy:
@@ -147,10 +147,6 @@ def check_saving(config: RunConfig, dataset: Dataset) -> None:
             f"{subject} must build keras.Model(inputs, outputs), it builds a "
             f"{type(model).__name__}"
         )
-    if type(model).train_step is not keras.Model.train_step:
-        raise RunError(
-            f"{subject} must not define train_step, which would not be called"
-        )
 
     try:
         with make_private_folder() as folder:
@@ -188,8 +184,7 @@ def make_training_model(
     """Makes the compiled model of a run in the scope of a strategy."""
     with strategy.scope():
         network = make_model(config, dataset, config.training.precision)
-        model = TrainModel(network.input, network.output)
-        model.dtype_policy = network.dtype_policy
+        model = to_train_model(network)
         steps = count_steps(config.training, dataset)
         compile_model(model, config.training, steps)
     return model

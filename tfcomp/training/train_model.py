@@ -28,14 +28,11 @@ MOST_STEPS = 1000
 
 
 class TrainModel(keras.Model):
-    """A functional model with a faster `fit`, also by whole epochs.
+    """A faster `fit`, also by whole epochs, which `to_train_model` gives.
 
     `fit` reads and resets the mean loss eagerly around each epoch, which is
     slow: here these calls are traced. They stay out of attributes, as
     functions of TensorFlow there would become parts of checkpoints.
-
-        model = TrainModel(network.input, network.output)
-        model.compile("adam", "mse")
     """
 
     # Trains an epoch and returns its logs, while `fit` is to call a program.
@@ -112,6 +109,18 @@ class TrainModel(keras.Model):
                 [tf.constant(0), losses],
             )
         return losses.stack()
+
+
+def to_train_model(network: keras.Model) -> TrainModel:
+    """Gives a model, in place, the methods of `TrainModel` before its own.
+
+    Its class may have a `train_step`, `call` or `compute_loss` of its own,
+    which a new model of the same layers would not have.
+    """
+    own = type(network)
+    network.__class__ = type(f"Train{own.__name__}", (TrainModel, own), {})
+    assert isinstance(network, TrainModel)
+    return network
 
 
 def is_compiled(
