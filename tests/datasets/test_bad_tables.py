@@ -136,7 +136,7 @@ def test_uneven_angles_need_their_period() -> None:
         (["--data="], "--data must name a file"),
         (["--data=none.npz"], "--data must be a file or a folder that can be"),
         (["--data=tfds:/etc"], "--data must be a file or a folder"),
-        (["--data=/dev/zero"], "--data must be .npz, .h5, a folder"),
+        (["--data=/dev/zero"], "--data must be a folder"),
         (["--coordinates=continuous"], "--coordinates must be grid"),
         (["--data_hash=0"], "is not what the run was made with"),
     ],
