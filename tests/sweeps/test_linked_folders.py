@@ -6,7 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from reproduction.claims.evidence import copy_text
+from reproduction.packing import copy_text
 from reproduction.thresholds.cases import list_cases
 from reproduction.thresholds.search_settings import SearchSettings
 from tfcomp.config.errors import RunError
