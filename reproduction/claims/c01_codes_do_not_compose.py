@@ -9,7 +9,12 @@ from typing import Any
 
 from reproduction.claims.evidence import Evidence
 from reproduction.claims.judge import Row
-from reproduction.claims.networks import DONUTS, SQUARE, judge_symptom
+from reproduction.claims.networks import (
+    DONUTS,
+    SQUARE,
+    judge_symptom,
+    read_score,
+)
 from tfcomp.statistics.limits import SHARE
 
 SEEDS = range(100, 120)
@@ -41,7 +46,7 @@ def judge(evidence: Evidence) -> Iterator[Row]:
             "control": {"precision": "float32"},
         }
         yield judge_symptom(
-            read=lambda e, runs, when: e.score(runs, "ood/relative_mse", when),
+            read=read_score("ood/relative_mse"),
             quantity="OOD error, a blank image has 1",
             bound="> 0.5",
             by="geometric mean",
@@ -49,9 +54,7 @@ def judge(evidence: Evidence) -> Iterator[Row]:
             **common,
         )
         yield judge_symptom(
-            read=lambda e, runs, when: e.score(
-                runs, "ood/position_accuracy", when
-            ),
+            read=read_score("ood/position_accuracy"),
             quantity="share of OOD positions in place",
             bound="< 0.95",
             limits=SHARE,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from reproduction.claims.evidence import Evidence
 from reproduction.claims.judge import Row
-from reproduction.claims.networks import MLPS, judge_symptom
+from reproduction.claims.networks import MLPS, judge_symptom, read_score
 
 SEEDS = range(100, 110)
 NOTE = """
@@ -25,7 +25,7 @@ def judge(evidence: Evidence) -> Iterator[Row]:
             evidence,
             flags,
             SEEDS,
-            read=lambda e, runs, when: e.score(runs, "ood/relative_mse", when),
+            read=read_score("ood/relative_mse"),
             part=f"MLP, {code}",
             quantity="OOD error, a blank image has 1",
             bound="> 0.5",

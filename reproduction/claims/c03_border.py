@@ -11,7 +11,7 @@ from typing import Any
 from reproduction.claims.c01_codes_do_not_compose import CODES, OTHERS
 from reproduction.claims.evidence import Evidence
 from reproduction.claims.judge import Row
-from reproduction.claims.networks import DONUTS, MLPS, judge_symptom
+from reproduction.claims.networks import DONUTS, MLPS, judge_symptom, read_score
 from tfcomp.statistics.limits import CORRELATION
 
 NOTE = """
@@ -43,9 +43,7 @@ def judge(evidence: Evidence) -> Iterator[Row]:
             "control": {"precision": "float32"},
         }
         yield judge_symptom(
-            read=lambda e, runs, when: e.score(
-                runs, "border_rank_correlation", when
-            ),
+            read=read_score("border_rank_correlation"),
             quantity="rank correlation, error and distance",
             bound="> 0.5",
             limits=CORRELATION,
@@ -53,9 +51,7 @@ def judge(evidence: Evidence) -> Iterator[Row]:
             **common,
         )
         yield judge_symptom(
-            read=lambda e, runs, when: e.score(
-                runs, "border_relative_mse/0", when
-            ),
+            read=read_score("border_relative_mse/0"),
             quantity="OOD error one step inside the border",
             bound="",
             by="geometric mean",

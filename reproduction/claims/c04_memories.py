@@ -7,12 +7,20 @@ the closest values of y, and superposes these to generate a new image"
 
 from collections.abc import Iterator
 
+import pandas as pd
+
 from reproduction.claims.evidence import Evidence
 from reproduction.claims.judge import Row
-from reproduction.claims.networks import DONUTS, judge_symptom
+from reproduction.claims.networks import (
+    DONUTS,
+    Reader,
+    judge_symptom,
+    read_score,
+)
 from tfcomp.statistics.limits import AT_MOST_ONE
 
 SEEDS = range(300, 310)
+SHARING = "sharing_far_r2_centered"
 RIVALS = {
     "nearest outputs that share neither factor": "rival_far_r2_centered",
     "outputs that share one factor": "single_far_r2_centered",
@@ -33,9 +41,7 @@ def judge(evidence: Evidence) -> Iterator[Row]:
             evidence,
             flags,
             SEEDS,
-            read=lambda e, runs, when: e.score(
-                runs, "sharing_far_r2_centered", when
-            ),
+            read=read_score(SHARING),
             part=code,
             quantity="R² of OOD outputs on outputs sharing x or y",
             bound="> 0.5",
@@ -46,12 +52,19 @@ def judge(evidence: Evidence) -> Iterator[Row]:
                 evidence,
                 flags,
                 SEEDS,
-                read=lambda e, runs, when, rival=rival: (
-                    e.score(runs, "sharing_far_r2_centered", when)
-                    - e.score(runs, rival, when)
-                ),
+                read=read_margin(rival),
                 part=code,
                 quantity=f"this R² less that on {words}",
                 bound="> 0",
                 shown=False,
             )
+
+
+def read_margin(rival: str) -> Reader:
+    """Makes what reads this R² less that of a rival."""
+
+    def read(evidence: Evidence, runs: pd.DataFrame, when: str) -> pd.Series:
+        r2 = evidence.score(runs, SHARING, when)
+        return r2 - evidence.score(runs, rival, when)
+
+    return read

@@ -10,7 +10,7 @@ import pandas as pd
 
 from reproduction.claims.evidence import Evidence
 from reproduction.claims.judge import Row
-from reproduction.claims.networks import DONUTS, judge_symptom
+from reproduction.claims.networks import DONUTS, Reader, judge_symptom
 
 SEEDS = range(300, 310)
 METRICS = {
@@ -35,15 +35,18 @@ def judge(evidence: Evidence) -> Iterator[Row]:
                 evidence,
                 flags,
                 SEEDS,
-                read=lambda e, runs, when, name=name: fall(
-                    e.stages(runs, name, when)
-                ),
+                read=read_fall(name),
                 part=code,
                 quantity=f"F ({words}), image less stage 0",
                 bound="< 0",
             )
 
 
-def fall(stages: pd.DataFrame) -> pd.Series:
-    """Computes a number at the image less that at stage 0."""
-    return stages["image"] - stages["stage_0"]
+def read_fall(name: str) -> Reader:
+    """Makes what reads a number at the image less that at stage 0."""
+
+    def read(evidence: Evidence, runs: pd.DataFrame, when: str) -> pd.Series:
+        stages = evidence.stages(runs, name, when)
+        return stages["image"] - stages["stage_0"]
+
+    return read

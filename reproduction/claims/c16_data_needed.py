@@ -5,6 +5,7 @@ Figure 4c.
 scaling is linear"
 """
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -45,8 +46,8 @@ def judge_slope(study: ThresholdStudy, kind: str, part: str) -> Row:
     slope = slopes.iloc[0]
     searches = searches[searches["kind"] == kind]
     searches = searches[searches["criterion"] == "position_accuracy"]
-    logs = np.log(searches[TOTAL].astype(float))
-    means = np.exp(logs.groupby(searches["grid_size"]).mean())
+    logs = searches[TOTAL].astype(float).map(math.log)
+    means = logs.groupby(searches["grid_size"]).mean().map(math.exp)
     errors = fit_laws(means.index.to_numpy(float), means.to_numpy())
     fits = ", ".join(f"{law} {error:.3f}" for law, error in errors.items())
     return Row(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from reproduction.claims.evidence import Evidence
 from reproduction.claims.judge import Row
-from reproduction.claims.networks import DONUTS, judge_symptom
+from reproduction.claims.networks import DONUTS, judge_symptom, read_score
 from tfcomp.statistics.limits import SHARE
 
 SEEDS = range(300, 310)
@@ -30,7 +30,7 @@ def judge(evidence: Evidence) -> Iterator[Row]:
             evidence,
             DONUTS["bump"],
             SEEDS,
-            read=lambda e, runs, when, name=name: e.score(runs, name, when),
+            read=read_score(name),
             part="bump",
             quantity=f"share of {words}",
             bound="> 0.5" if name == "multiple_peaks_ood" else "",

@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from reproduction.claims.page import PAGE, write_report
 from tfcomp.config.command import Command
 from tfcomp.storage.output_folders import check_folder
 
@@ -29,7 +30,6 @@ def judge_runs(settings: dict[str, Any]) -> int:
     check_folder("output", settings["output"])
     # Imported here: bad flags must be answered without pandas.
     from reproduction.claims.evidence import read_some_evidence
-    from reproduction.claims.page import PAGE, write_report
     from tfcomp.tables.read import print_left_out
 
     evidence = read_some_evidence(settings["runs"])

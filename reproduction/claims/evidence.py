@@ -132,7 +132,7 @@ class Evidence:
         table = self._find(name, when)
         table = table[table["run"].isin(runs.index) & (table["stage"] != "")]
         wide = table.pivot(index="run", columns="stage", values="value")
-        names = sorted(set(wide) - {"code", "image"})
+        names = sorted(map(str, set(wide) - {"code", "image"}))
         columns = ["code", *(names or ["stage_0"]), "image"]
         wide = wide.reindex(index=runs.index, columns=columns)
         return wide.set_axis(runs["seed"], axis=0)

@@ -163,10 +163,9 @@ def open_row(part: str, quantity: str, missing: str) -> Row:
 
 def estimate(values: Series, by: str, limits: Limits = REAL) -> Interval:
     """Estimates a number over seeds; unknown if one of them lacks it."""
-    numbers = {
-        int(seed): None if math.isnan(value) else float(value)
-        for seed, value in values.items()
-    }
+    numbers: dict[int, float | None] = {}
+    for seed, value in zip(values.index, values.tolist(), strict=True):
+        numbers[seed] = None if math.isnan(value) else value
     found = ESTIMATORS[by](numbers, limits)
     if found is None:
         return Interval()

@@ -70,6 +70,11 @@ def select_penalties(
     return found
 
 
+def read_score(path: str) -> Reader:
+    """Makes what reads a number of each run, as `ood/mse`."""
+    return lambda evidence, runs, when: evidence.score(runs, path, when)
+
+
 def judge_symptom(
     evidence: Evidence,
     flags: Flags,
