@@ -95,7 +95,7 @@ def _judge(name: str, program: list[str]) -> int:
 
 def _pack(settings: dict[str, Any]) -> int:
     check_folder("pack", settings["pack"])
-    from reproduction.claims.evidence import pack_evidence
+    from reproduction.packing import pack_evidence
 
     output = Path(settings["pack"])
     for path in pack_evidence(split_names(settings["runs"]), output):

@@ -6,10 +6,10 @@ import dataclasses
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tfcomp.tables import flatten
-from tfcomp.tables.flatten import END, START, Flags, Run
+from tfcomp.tables.flatten import END, Flags, Run
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -48,18 +48,6 @@ class Group:
         kept = {seed: run for seed, run in self.runs.items() if seed in seeds}
         return dataclasses.replace(self, runs=kept)
 
-    def untrain(self) -> Group:
-        """Returns untrained networks: numbers at the end are of the start."""
-        columns: Columns = {}
-        for (when, path), numbers in self.columns.items():
-            if when == START:
-                columns[START, path] = numbers
-                columns.setdefault((END, path), numbers)
-            # ID scores decide whether a run counts.
-            elif when == END and path.startswith("id/"):
-                columns[END, path] = numbers
-        return dataclasses.replace(self, columns=columns)
-
     def get(self, path: str, when: str = END) -> Series:
         """Returns a number by seed, as `ood/mse`; NaN where a run lacks it."""
         import pandas as pd
@@ -79,11 +67,6 @@ class Group:
             if stage
         }
         return pd.DataFrame(columns, self.seeds, dtype=float)
-
-    @property
-    def num_restarted(self) -> int:
-        """The number of runs whose training was started again."""
-        return int(self.get("train/attempts/1/seed").count())
 
     def get_places(self, name: str) -> DataFrame:
         """Returns a list of numbers by seed [seeds, places]."""
@@ -117,37 +100,3 @@ def group_runs(runs: Iterable[Run]) -> list[Group]:
         }
         groups.append(Group(flags, rows, columns))
     return groups
-
-
-def join_groups(groups: Iterable[Group]) -> list[Group]:
-    """Joins the runs of groups that have equal flags and numbers."""
-    joined: dict[str, Group] = {}
-    for group in groups:
-        key = repr(group.flags)
-        runs = {**group.runs, **joined.get(key, group).runs}
-        joined[key] = dataclasses.replace(
-            group, runs=dict(sorted(runs.items()))
-        )
-    return list(joined.values())
-
-
-class Record(NamedTuple):
-    """Run without files, as a planted one."""
-
-    flags: Flags
-    metrics: Mapping[str, Any] = {}
-    measures: Mapping[str, Any] = {}
-
-    @property
-    def seed(self) -> int:
-        return self.flags["seed"]
-
-
-def group_records(records: Iterable[Record]) -> list[Group]:
-    """Groups runs that are no files."""
-    runs = []
-    for place, (flags, metrics, measures) in enumerate(records):
-        version = str(measures.get("version", ""))
-        row = flatten.describe_run(flags, f"/planted/{place}", measured=version)
-        runs.append(Run(row, list(flatten.list_numbers(metrics, measures))))
-    return group_runs(runs)

@@ -1,8 +1,7 @@
 """Selects the runs that speak for a setting, by their flags.
 
 If several groups match a setting, one is taken by an order that looks at no
-result; `Group.differences` and `Group.others` name the choice. Settings that
-are compared are chosen from a family: groups that differ in free flags alone.
+result; `Group.differences` and `Group.others` name the choice.
 """
 
 import dataclasses
@@ -12,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from reproduction.groups import Group
-from reproduction.verdicts import MIN_SEEDS
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets.regions import split_region
 from tfcomp.tables.flatten import UNIMPORTANT, Flags
 
+MIN_SEEDS = 3
 Condition = Any  # a value, or a function that accepts values
 
 
@@ -60,94 +59,6 @@ class Setting:
         return describe(found[0], self.reference, found[1:])
 
 
-def find_series(
-    groups: Iterable[Group],
-    setting: Setting,
-    flag: str,
-    wanted: Collection[Any] = (),
-) -> dict[Any, Group]:
-    """Returns groups that differ in one flag alone, by its value, rising."""
-
-    def rank(family: Mapping[Any, Group]) -> tuple:
-        enough = [value for value, group in family.items() if has_enough(group)]
-        named = sum(value in wanted for value in enough)
-        flags = next(iter(family.values())).flags
-        distance = len(list_differences(flags, setting.reference, [flag]))
-        return named, len(enough), -distance, sum(map(len, family.values()))
-
-    families = [
-        {group.flags[flag]: group for group in family}
-        for family in list_families(filter(setting.accepts, groups), [flag])
-    ]
-    best = dict(sorted(max(reversed(families), key=rank, default={}).items()))
-    enough = {value for value, group in best.items() if has_enough(group)}
-    # Values with too few seeds stay if they are wanted, or if all are such.
-    kept = {*enough, *wanted} if enough else set(best)
-    stray = [group for value, group in best.items() if value not in kept]
-    return {
-        value: describe(group, setting.reference | {flag: value}, stray)
-        for value, group in best.items()
-        if value in kept
-    }
-
-
-@dataclass(frozen=True)
-class Arms:
-    """Settings that are compared, and differ in free flags alone."""
-
-    settings: Mapping[str, Setting]
-    free: Collection[str]
-    equal_steps: bool = False
-
-    def find(self, groups: Iterable[Group]) -> dict[str, Group]:
-        """Returns the group of every arm; from elsewhere if it lacks one."""
-        arms = self.settings.items()
-        groups = [g for g in groups if any(arm.accepts(g) for _, arm in arms)]
-        choices = [
-            {name: arm.find(family) for name, arm in arms}
-            for family in list_families(groups, self.free, self.equal_steps)
-        ]
-        best = max(choices, key=self._rank, default={})
-        found = {}
-        for name, arm in arms:
-            group = best.get(name, Group())
-            others = [g for g in groups if g.flags != group.flags]
-            found[name] = (
-                describe(group, arm.reference, filter(arm.accepts, others))
-                if len(group)
-                else arm.find(groups)
-            )
-        return found
-
-    def find_mismatch(self, first: Group, second: Group) -> str:
-        """Returns why two groups cannot be compared; empty if they can."""
-        if not (len(first) and len(second)):
-            return ""
-        found = list_differences(second.flags, first.flags, self.free)
-        if found:
-            return f"not comparable: only one has {', '.join(found)}"
-        steps = [count_steps(group.flags) for group in (first, second)]
-        if self.equal_steps and None in steps:
-            return "not comparable: the number of training steps is not known"
-        if self.equal_steps and steps[0] != steps[1]:
-            return f"not comparable: {steps[0]} training steps and {steps[1]}"
-        return ""
-
-    def _rank(self, arms: Mapping[str, Group]) -> tuple:
-        found = [group for group in arms.values() if len(group)]
-        distances = [
-            len(list_differences(arms[name].flags, arm.reference, self.free))
-            for name, arm in self.settings.items()
-            if len(arms[name])
-        ]
-        return (
-            sum(map(has_enough, found)),
-            -max(distances, default=0),
-            -sum(len(group.differences) for group in found),
-            sum(map(len, found)),
-        )
-
-
 @functools.cache
 def read_setting(line: str) -> Flags:
     """Returns all flags of a run, from a flagfile and flags that follow it."""
@@ -155,26 +66,15 @@ def read_setting(line: str) -> Flags:
 
 
 def list_families(
-    groups: Iterable[Group], free: Collection[str], equal_steps: bool = False
+    groups: Iterable[Group], free: Collection[str]
 ) -> list[list[Group]]:
     """Sorts groups into families, in an order that depends on flags alone."""
     families: dict[str, list[Group]] = {}
     for group in groups:
         shared = {k: v for k, v in group.flags.items() if k not in free}
-        steps = count_steps(group.flags) if equal_steps else None
-        key = repr((sorted(shared.items()), steps))
+        key = repr(sorted(shared.items()))
         families.setdefault(key, []).append(group)
     return [family for _, family in sorted(families.items())]
-
-
-def has_enough(group: Group) -> bool:
-    """Returns True if there are enough seeds to decide anything."""
-    return len(group) >= MIN_SEEDS
-
-
-def count_steps(flags: Flags) -> int | None:
-    """Returns the steps of a training; None if an epoch is a pass."""
-    return flags["epochs"] * flags["steps_per_epoch"] or None
 
 
 def list_differences(

@@ -16,7 +16,7 @@ from tfcomp.sweeps.sweep_run import Sweep
 if TYPE_CHECKING:
     from kfp import dsl
 
-    from reproduction.claims import Report
+    from reproduction.claims import Row
 
 
 def train(
@@ -47,18 +47,23 @@ def report(
     """Writes the report to a folder, and its page once more."""
     with run_step("report") as step:
         output = place(folder, work_dir, "report")
-        written = report_runs(Profile.from_json(profile), runs_dir, output)
-        shutil.copyfile(written.page, page)
-        counts = Counter(result.word for result in written.results)
-        verdicts = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
-        step.note = f"{verdicts}: {written.page}"
+        rows = report_runs(Profile.from_json(profile), runs_dir, output)
+        shutil.copyfile(output / "report.html", page)
+        counts = Counter(row.holds for row in rows)
+        answers = ", ".join(f"{n} {answer}" for answer, n in counts.items())
+        step.note = f"claims hold: {answers}: {output / 'report.html'}"
 
 
-def report_runs(profile: Profile, runs_dir: str | Path, output: Path) -> Report:
+def report_runs(
+    profile: Profile, runs_dir: str | Path, output: Path
+) -> list[Row]:
     """Judges the paper's claims by the runs of a profile, and by no others.
 
-    A folder of runs can also have trials of other flags or of other code.
+    A folder of runs can also have trials of other flags or of other code. Runs
+    of all seeds are judged, not those that claims name.
     """
+    import pandas as pd
+
     from reproduction.claims import Evidence, read_evidence, write_report
 
     folders: list[Path] = []
@@ -69,6 +74,10 @@ def report_runs(profile: Profile, runs_dir: str | Path, output: Path) -> Report:
             folders.append(work.folder)
     patterns = [glob.escape(str(path)) for path in folders if path.exists()]
 
-    evidence = read_evidence(patterns) if patterns else Evidence()
-    command = f"python -m pipelines.run_local --profile={profile.name}"
-    return write_report(evidence, output, command)
+    evidence = Evidence()
+    if patterns:
+        evidence = read_evidence(patterns, any_seed=True)
+    rows = write_report(evidence, output)
+    table = pd.read_csv(output / "claims.csv")
+    table.to_html(output / "report.html", index=False, na_rep="")
+    return rows

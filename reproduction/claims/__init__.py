@@ -1,17 +1,17 @@
 """The claims of the paper, judged by finished runs.
 
-    evidence = read_evidence(["tensorboard_logs"])
-    results = judge(evidence)
-    write_report(evidence, "report")
+    evidence = read_evidence(["reproduction/evidence"])
+    for row in judge_claims(evidence):
+        print(row.claim, row.part, row.holds, row.specific)
 
-`claims.toml` declares each claim: the sentence of the paper, its numbers and
-rules, their history and controls. `cases` says which runs a claim is about;
-`judgement` follows a claim from its numbers to its verdict. TensorFlow is not
+A claim is one file, `cNN_name.py`: its docstring has the title, the place in
+the paper and the quoted sentence, and its function `judge` selects runs, reads
+their numbers and yields rows. A new claim is a new file. TensorFlow is not
 needed.
 """
 
-from reproduction.claims.all_claims import judge
-from reproduction.claims.command import Report, write_report
 from reproduction.claims.evidence import Evidence, read_evidence
+from reproduction.claims.judge import Row
+from reproduction.claims.page import judge_claims, write_report
 
-__all__ = ["Evidence", "Report", "judge", "read_evidence", "write_report"]
+__all__ = ["Evidence", "Row", "judge_claims", "read_evidence", "write_report"]

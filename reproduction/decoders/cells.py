@@ -17,7 +17,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reproduction.verdicts import MIN_SEEDS, Verdict, above, combine, judge
+from reproduction.decoders.verdicts import (
+    MIN_SEEDS,
+    Verdict,
+    combine,
+    judge,
+)
 from tfcomp.statistics.estimates import estimate_mean
 from tfcomp.statistics.limits import AT_MOST_ONE
 from tfcomp.statistics.seed_statistics import choose_flags
@@ -103,7 +108,7 @@ def estimate_r2(
     found = estimate_mean(values, AT_MOST_ONE)
     numbers = (found.mean, found.low, found.high) if found else [None] * 3
     mean, low, high = (math.nan if n is None else n for n in numbers)
-    verdict = judge(found, above(BOUND))[0]
+    verdict = judge(found, BOUND)
     if is_open(runs, fitted):
         verdict = Verdict.UNDECIDED
     return fitted, verdict, (mean, low, high)
@@ -203,8 +208,8 @@ def judge_expectations(cells: Sequence[Row]) -> list[list[str]]:
         if expected and (expected, verdict) != (fails, "not fitted"):
             judged[cell["split"], expected].append(found)
     columns = [
-        [combine(judged[split, expected])[0] for split in EXPECTED]
+        [combine(judged[split, expected]) for split in EXPECTED]
         for expected in (composes, fails)
     ]
-    every = ["all", *(combine(column)[0] for column in columns)]
+    every = ["all", *(combine(column) for column in columns)]
     return [*map(list, zip(EXPECTED, *columns, strict=True)), every]

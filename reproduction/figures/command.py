@@ -97,22 +97,30 @@ def write_figures(
     settings: Mapping[str, Any],
 ) -> list[PaperFigure]:
     """Writes figures as they are drawn, and `index.md`; returns them."""
-    from reproduction.claims.result_text import render_markdown
-
     output, entries = make_folder(Path(settings["output"])), []
     for figure in figures:
         entries.append(figure.find(evidence))
         write_pictures(entries[-1], output, settings["format"])
         print(f"{figure.name:8} {entries[-1]}", flush=True)
-    shown = {"entries": entries, "num_runs": evidence.num_runs}
+    shown = {"entries": entries, "num_runs": len(evidence.results.loaded)}
     given = [
         f"--{name}={settings[name]}" for name in FLAGS if settings.get(name)
     ]
     shown["command"] = shlex.join(
         ["python", "-m", "reproduction.figures", *given]
     )
-    write_text(output / "index.md", render_markdown(TEMPLATE, shown))
+    write_text(output / "index.md", _render(shown))
     return entries
+
+
+def _render(shown: Mapping[str, Any]) -> str:
+    import jinja2
+
+    environment = jinja2.Environment(
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    template = environment.from_string(TEMPLATE.read_text("utf-8"))
+    return template.render(shown)
 
 
 def write_pictures(found: PaperFigure, output: Path, ending: str) -> None:

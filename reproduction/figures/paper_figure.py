@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduction.claims import cases
-from reproduction.claims.claim import select_fitted
 from reproduction.claims.evidence import Evidence
+from reproduction.figures import networks
+from reproduction.figures.networks import select_fitted
 from reproduction.groups import Group
 from reproduction.selection import Setting, list_families, read_setting
 from tfcomp.storage.run_folder import MODEL_FILE
@@ -133,29 +133,34 @@ def _vary(setting: Setting, label: str, flag: str, *values: int) -> Needs:
 def _compare_penalties(region: str) -> Needs:
     names = ("none", "both")
     return {
-        f"{region}, {name}": cases.make_low_rank(name, region) for name in names
+        f"{region}, {name}": networks.make_low_rank(name, region)
+        for name in names
     }
 
 
 NEEDS: dict[str, Needs] = {
-    "bump": {"bump": cases.make_cnn("bump")},
-    "ramp": {"ramp": cases.make_cnn("ramp")},
-    "bumps alone": {"bumps alone": cases.make_cnn("bump", "corner")},
+    "bump": {"bump": networks.make_cnn("bump")},
+    "ramp": {"ramp": networks.make_cnn("ramp")},
+    "bumps alone": {"bumps alone": networks.make_cnn("bump", "corner")},
     "low rank corner": _compare_penalties("corner"),
     "low rank centre": _compare_penalties("centre"),
-    "penalties": {name: cases.make_low_rank(name) for name in cases.PENALTIES},
-    "stripes": _vary(cases.STRIPED, "{} bumps", "num_bumps", *cases.NUMBERS),
-    "stripes alone": _vary(cases.STRIPED, "{} bumps", "num_bumps", 0),
-    "stripes and bumps": _vary(cases.STRIPED, "{} bumps", "num_bumps", 50),
-    "stripes and many bumps": _vary(
-        cases.STRIPED, "{} bumps", "num_bumps", 100
+    "penalties": {
+        name: networks.make_low_rank(name) for name in networks.PENALTIES
+    },
+    "stripes": _vary(
+        networks.STRIPED, "{} bumps", "num_bumps", *networks.NUMBERS
     ),
-    "rotation": {"rotated digit": cases.ROTATED},
-    "hard rendering": cases.HARD,
+    "stripes alone": _vary(networks.STRIPED, "{} bumps", "num_bumps", 0),
+    "stripes and bumps": _vary(networks.STRIPED, "{} bumps", "num_bumps", 50),
+    "stripes and many bumps": _vary(
+        networks.STRIPED, "{} bumps", "num_bumps", 100
+    ),
+    "rotation": {"rotated digit": networks.ROTATED},
+    "hard rendering": networks.HARD,
 }
 for _code in ("bump", "ramp"):
     _label = f"{_code}, depth {{}}"
-    _cnn, _mlp = cases.make_cnn(_code), cases.make_mlp(_code)
+    _cnn, _mlp = networks.make_cnn(_code), networks.make_mlp(_code)
     NEEDS[f"{_code} CNNs"] = _vary(_cnn, _label, "depth", 2, 3, 4, 5, 6)
     NEEDS[f"{_code} MLPs"] = _vary(_mlp, _label, "depth", 3, 4, 5, 6, 7)
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reproduction.claims.own_checks import SLOPES, choose_study
+from reproduction.figures.claim_pictures import draw_cures, draw_symptoms
 from reproduction.figures.paper_figure import Drawer, Drawn, PaperFigure
 from reproduction.thresholds.command import make_exhibits
 from tfcomp.config.run_config import make_config
@@ -85,12 +85,25 @@ def draw_search(found: PaperFigure, criterion: str) -> Drawn:
         for study in found.evidence.studies
         if (study.thresholds["criterion"] == criterion).any()
     ]
-    for kind in SLOPES:
-        if study := choose_study(studies, kind):
-            table = study.thresholds
-            chosen = (table["kind"] == kind) & (table["criterion"] == criterion)
-            rows += table[chosen].to_dict("records")
+    for kind in ("bumps", "stripes_and_bumps"):
+        tables = [
+            study.thresholds[
+                (study.thresholds["kind"] == kind)
+                & (study.thresholds["criterion"] == criterion)
+            ]
+            for study in studies
+        ]
+        # The study with the most sizes, of several the first by its name.
+        best = max(tables, key=_count_sizes, default=None)
+        if best is not None:
+            rows += best.to_dict("records")
     return {e.caption: e.figure for e in make_exhibits(rows) if e.figure}
+
+
+def _count_sizes(searches: pd.DataFrame) -> int:
+    """Counts the sizes of the grid with three seeds or more."""
+    seeds = searches.groupby("grid_size")["seed"].nunique()
+    return int((seeds >= 3).sum())
 
 
 def draw_scores(found: PaperFigure, names: Sequence[str]) -> Drawn:
@@ -184,4 +197,6 @@ DRAWERS: dict[str, Drawer] = {
     "search": draw_search,
     "contours": draw_error_map,
     "scores": draw_scores,
+    "claims": draw_symptoms,
+    "cures": draw_cures,
 }

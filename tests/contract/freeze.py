@@ -4,12 +4,14 @@
     python tests/contract/freeze.py FOLDER --trainings    # and bits, 6 minutes
     diff -r FOLDER OTHER_FOLDER
 
-`verdicts.csv` has every number of the paper's claims as the committed evidence
+`claims.csv` has every number of the paper's claims as the committed evidence
 gives it, `names.txt` the public names with their signatures, `flags.txt` the
 flags of each command with their defaults, `files.txt` the files and TensorBoard
 tags of a run. `bits.csv` has every number of short trainings to the last bit:
 it depends on the processor, so compare it with another one of the same machine.
-`tests/contract/frozen` has the files that do not depend on the machine;
+`tests/contract/frozen` has the files that do not depend on the machine, and
+`verdicts.csv`, the numbers of version 4 of the claims, of which `unchanged.csv`
+lists those that must stay;
 `test_contract.py` compares this checkout with them.
 """
 
@@ -137,19 +139,13 @@ def list_bits(run: Path) -> Iterator[tuple[str, str, str]]:
 
 def judge_claims(folder: Path) -> None:
     """Writes the numbers of all claims, as the evidence gives them."""
-    if (TOP / "reproduction").is_dir():
-        judge = ["reproduction.claims", "--runs=reproduction/evidence"]
-    else:
-        judge = ["tfcomp", "study", "claims", "--runs=docs/evidence"]
-    report = folder / "claims"
+    judge = ["reproduction.claims", "--runs=reproduction/evidence"]
     subprocess.run(
-        [sys.executable, "-m", *judge, f"--output={report}"],
+        [sys.executable, "-m", *judge, f"--output={folder}"],
         cwd=TOP,
         check=True,
         stdout=subprocess.DEVNULL,
     )
-    text = (report / "claims.csv").read_text("utf-8")
-    (folder / "verdicts.csv").write_text(text, "utf-8")
 
 
 def main() -> None:
@@ -165,7 +161,7 @@ def main() -> None:
     sys.path.insert(0, str(TOP))
 
     judge_claims(work)
-    (work / "verdicts.csv").replace(folder / "verdicts.csv")
+    (work / "claims.csv").replace(folder / "claims.csv")
     train("smoke", "smoke", work / "smoke")
     for name, lines in {
         "names.txt": list_names(),

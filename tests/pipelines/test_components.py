@@ -145,5 +145,5 @@ def test_trials_of_other_flags_or_code_are_left_out(
 
     report_runs(tiny_profile, runs_dir, tmp_path / "report")
 
-    page = (tmp_path / "report" / "report.md").read_text()
-    assert "used of 1 found" in page
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert "C23" in page

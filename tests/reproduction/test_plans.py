@@ -16,10 +16,12 @@ import tfcomp
 from reproduction import FLAGFILES
 from reproduction.claims import Evidence
 from reproduction.command import main
-from reproduction.groups import Record, group_records
 from reproduction.plans import PLANS, find_in_evidence, list_works
+from tests.reproduction.claims.worlds import plant_run
 from tfcomp.config.errors import RunError
 from tfcomp.config.flagfiles import SUFFIX
+from tfcomp.tables.flatten import Run
+from tfcomp.tables.read import Results
 
 # The plan of a study is one sweep of two small networks.
 TINY = """
@@ -62,20 +64,23 @@ def test_evidence_counts_by_flags_and_its_times_are_averaged() -> None:
     (work,) = list_works(["smoke --seeds=4 --run_name=tiny"], "--log_dir=none")
     flags = [trial.config.to_flags() for trial in work.items]
 
-    def plant(flags: dict, seconds: float) -> Record:
-        return Record(flags, {"train": {"seconds": seconds}})
+    def plant(flags: dict, **numbers: float) -> Run:
+        return plant_run(flags, flags["seed"], numbers)
 
-    def measure(*runs: Record) -> tuple[int, float]:
-        evidence = Evidence(tuple(group_records(runs)))
+    def measure(*runs: Run) -> tuple[int, float]:
+        evidence = Evidence(Results(runs))
         num_known, seconds = find_in_evidence(work, evidence)
         return num_known, -1 if math.isnan(seconds) else seconds
 
     assert measure() == (0, -1)
-    same = plant(flags[0], 10.0), plant(flags[1], 20.0)
+    same = (
+        plant(flags[0], **{"train/seconds": 10.0}),
+        plant(flags[1], **{"train/seconds": 20.0}),
+    )
     assert measure(*same) == (2, 4 * 15.0)
-    assert measure(plant(flags[0] | {"learning_rate": 0.5}, 40.0)) == (0, -1)
+    assert measure(plant(flags[0] | {"learning_rate": 0.5})) == (0, -1)
     # A run of an earlier version lacks its time.
-    assert measure(Record(flags[0])) == (1, -1)
+    assert measure(plant(flags[0])) == (1, -1)
 
 
 def test_a_plan_of_no_flagfile() -> None:

@@ -1,6 +1,5 @@
 """Figures of the paper: what each needs, what is missing, what is drawn."""
 
-import dataclasses
 import json
 from pathlib import Path
 
@@ -16,22 +15,18 @@ from reproduction.figures.paper_figure import (
     read_figures,
 )
 from reproduction.figures.score_pictures import DATA, STAGES
-from tests.reproduction.claims.planted import (
-    Planted,
-    Run,
-    gather,
-    make_run,
-    make_study,
-)
+from tests.reproduction.claims.worlds import plant_run
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.flagfiles import SHIPPED, SUFFIX
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
+from tfcomp.tables.read import Results
 
 FIGURES = read_figures()
+ROOT = Path(__file__).parents[3]
+EVIDENCE = read_evidence([str(ROOT / "reproduction" / "evidence")])
 NAMES = """
     1a 1b 1c 1d 1e 2a-d 2e 2f 3a 3bc 3d 3e 4a 4b 4c 4d 4e 4f 5 6 7a 7b 8 9a 9b
-    9cd 10 11 12 13 14 15 N H
+    9cd 10 11 12 13 14 15 N H symptoms cures
 """
 
 
@@ -62,79 +57,24 @@ def test_commands_make_what_is_missing() -> None:
         assert words[:2] == ["tfcomp", "sweep"]
         assert words[-3:] == ["--first_seed=100", "--seeds=5", "--measure"]
         config = parse_config([*words[2:-3], "--seed=100"])
-        group = need.find(gather([Run(config.to_flags())]).groups)
+        run = plant_run(config.to_flags(), 100, {})
+        group = need.find(Evidence(Results([run])).groups)
         assert group.runs and group.differences == ()
 
 
-def plant(name: str) -> Evidence:
-    """Runs of all that a figure needs, at three seeds, without networks."""
-    runs = [
-        make_run(
-            need.flagfile,
-            seed,
-            *make_command(need).split()[3:-4],
-            layers=dict.fromkeys(
-                ("factorization", "probe_r2_ood"), [1.0, 0.9, 0.8, 0.7, 0.6]
-            ),
-            log_volume_difference=[0.1, 0.2, 0.3, 0.4, 0.5 + 0.1 * seed],
-            relative=0.8 + 0.1 * seed,
-        )
-        for need in FIGURES[name].needs.values()
-        for seed in range(3)
-    ]
-    return Planted(tuple(runs), (make_study("study"),)).gather()
-
-
-@pytest.mark.parametrize(("name", "count"), [("3e", 1), ("4c", 1), ("13", 3)])
+@pytest.mark.parametrize(
+    ("name", "count"), [("3e", 1), ("4c", 2), ("13", 3), ("N", 1)]
+)
 def test_scores_are_drawn_without_networks(
     name: str, count: int, tmp_path: Path
 ) -> None:
-    (entry,), text = write(tmp_path, plant(name), name)
+    (entry,), text = write(tmp_path, EVIDENCE, name)
     assert len(entry.files) == count
     for file in entry.files.values():
         with Image.open(tmp_path / file) as image:
             assert max(image.size) > 700  # 200 dots an inch
-    assert (
-        "`python -m reproduction.figures --output=" in text
-        and FIGURES[name].shows in text
-    )
-    for label, need in FIGURES[name].needs.items():
-        assert f"- {label}: planted, seeds 0, 1, 2" in text
-        if name == "13":  # its maps need networks
-            line = f"a run folder with the network: `{make_command(need)}`"
-            assert line in text
-    assert ("Missing" in text) is (name == "13")
-
-
-def test_a_map_over_size_and_share_shows_one_sweep(tmp_path: Path) -> None:
-    assert (SHIPPED / f"{FIGURES['N'].sweep}{SUFFIX}").exists()
-    figure = dataclasses.replace(FIGURES["N"], sweep="planted")
-    runs = [
-        make_run(
-            *("donut.flags", seed, f"--grid_size={size}"),
-            f"--region=square:{bounds}",
-            relative=0.2 * size * (1 + seed),
-        )
-        for size, bounds in ((16, "6-9"), (16, "4-11"), (24, "6-17"))
-        for seed in (0, 3)
-    ]
-    place = "--epochs=1", "--region=square:6-9"  # of a first try
-    tries = [
-        make_run("donut.flags", 0, *place, f"--grid_size={size}", relative=9.0)
-        for size in (16, 32)
-    ]
-    found = figure.find(gather([*runs, *tries]))
-    (drawn,) = score_pictures.draw_error_map(found, "ood/relative_mse").values()
-    dots = sorted(drawn.axes[0].lines[0].get_xydata().tolist())
-    assert dots == [[16, 100 * 4**2 / 16**2], [16, 25], [24, 25]]
-    for evidence, text in (
-        (gather(runs), "1 drawn"),
-        (gather(runs[:4]), "0 drawn"),
-        (Evidence(), "0 drawn, missing: the sweep planted"),
-    ):
-        settings = {"output": tmp_path, "format": "png"}
-        (entry,) = command.write_figures([figure], evidence, settings)
-        assert str(entry) == text
+    assert FIGURES[name].shows in text
+    assert ("Missing" in text) is (name == "13")  # its maps need networks
 
 
 def test_what_is_missing_is_listed(tmp_path: Path) -> None:
@@ -151,10 +91,12 @@ def test_what_is_missing_is_listed(tmp_path: Path) -> None:
 def test_unfitted_networks_are_left_out_and_counted(tmp_path: Path) -> None:
     (label,) = FIGURES["1e"].needs
     errors = {100: 0.9, 101: 0.01, 102: 0.02}
+    flags = parse_config(["--flagfile=donut.flags"]).to_flags()
     runs = [
-        make_run("donut.flags", seed, fit=fit) for seed, fit in errors.items()
+        plant_run(flags, seed, {"id/relative_mse": error})
+        for seed, error in errors.items()
     ]
-    (found,), index = write(tmp_path, gather(runs), "1e")
+    (found,), index = write(tmp_path, Evidence(Results(runs)), "1e")
     assert found.groups[label].seeds == [101, 102]
     assert "seeds 101, 102 (1 not fitted)" in index
     drawn = score_pictures.draw_scores(found, ["id/relative_mse"])
@@ -162,7 +104,7 @@ def test_unfitted_networks_are_left_out_and_counted(tmp_path: Path) -> None:
     assert caption.startswith("All seeds that fit ID (where none does, all)")
     assert figure.data["value"].tolist()[:2] == [0.01, 0.02]
     # Where none is fitted, all are shown.
-    found = FIGURES["1e"].find(gather(runs[:1]))
+    found = FIGURES["1e"].find(Evidence(Results(runs[:1])))
     assert found.groups[label].seeds == [100]
     assert found.unfitted[label] == 1
 
@@ -186,13 +128,15 @@ def test_networks_and_data(smoke_run: RunConfig, tmp_path, capsys) -> None:
 
 
 def test_a_damaged_network_stops_nothing(tmp_path: Path) -> None:
-    run = make_run("donut.flags", 100)
-    lines = [f"--{k}={str(v).lower()}" for k, v in run.flags.items()]
+    flags = parse_config(["--flagfile=donut.flags", "--seed=100"]).to_flags()
+    lines = [f"--{k}={str(v).lower()}" for k, v in flags.items()]
     (tmp_path / "run.flags").write_text("\n".join(lines))
-    (tmp_path / "metrics.json").write_text(json.dumps(run.metrics))
+    (tmp_path / "metrics.json").write_text(
+        json.dumps({"id": {"mse": 0.1, "relative_mse": 0.01}})
+    )
     (tmp_path / "model.keras").write_text("no model")
-    flags = [f"--runs={tmp_path}", f"--output={tmp_path / 'figures'}"]
-    assert command.main(["", *flags, "--only=1c,1e"]) == 0
+    given = [f"--runs={tmp_path}", f"--output={tmp_path / 'figures'}"]
+    assert command.main(["", *given, "--only=1c,1e"]) == 0
     text = (tmp_path / "figures" / "index.md").read_text("utf-8")
     assert "model.keras is damaged" in text
 

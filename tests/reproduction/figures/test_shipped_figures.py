@@ -26,6 +26,10 @@ def read(path: Path) -> np.ndarray:
     [
         ("reproduction/evidence/*threshold*", {"4c": "fig_4c_1"}),
         (
+            "reproduction/evidence",
+            {"symptoms": "fig_symptoms_1", "cures": "fig_cures_1"},
+        ),
+        (
             "reproduction/evidence/sweep_error_map.csv.xz",
             {"N": "fig_N_1"},
         ),

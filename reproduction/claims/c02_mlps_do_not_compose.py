@@ -1,0 +1,34 @@
+"""MLP decoders fail as CNNs do.
+
+Section 3.1, appendix F.3, figures 13 and 14.
+"observing qualitatively similar findings"
+"""
+
+from collections.abc import Iterator
+
+from reproduction.claims.evidence import Evidence
+from reproduction.claims.judge import Row
+from reproduction.claims.networks import MLPS, judge_symptom, read_score
+
+SEEDS = range(100, 110)
+NOTE = """
+Of 10 networks trained on all combinations only {rows[0].controls[trained on
+all].number.n} with bump codes fit, and {rows[1].controls[trained on
+all].number.n} with ramp codes: longer controls are missing.
+"""
+
+
+def judge(evidence: Evidence) -> Iterator[Row]:
+    """Yields the rows of the claim."""
+    for code, flags in MLPS.items():
+        yield judge_symptom(
+            evidence,
+            flags,
+            SEEDS,
+            read=read_score("ood/relative_mse"),
+            part=f"MLP, {code}",
+            quantity="OOD error, a blank image has 1",
+            bound="> 0.5",
+            has_start=False,
+            by="geometric mean",
+        )

@@ -1,0 +1,52 @@
+"""Factorization decays from stage to stage.
+
+Figures 2a to 2d, 11 to 14.
+"We note that both metrics decay relatively gracefully over the layer depth"
+"""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from reproduction.claims.evidence import Evidence
+from reproduction.claims.judge import Row
+from reproduction.claims.networks import DONUTS, Reader, judge_symptom
+
+SEEDS = range(300, 310)
+METRICS = {
+    "exact": "factorization",
+    "published code": "factorization_gradient_ratio_of_means",
+}
+NOTE = """
+By exact derivatives F falls as far in networks that draw all positions
+({rows[0].controls[trained on all].number.mean:.3f} with bump codes): a fall
+does not tell a network that fails from one that composes. By the published
+code (differences over the grid, ratio of means) it falls by .005 with bump
+codes and rises with ramp codes. Depths other than 4 have one seed; five are
+missing.
+"""
+
+
+def judge(evidence: Evidence) -> Iterator[Row]:
+    """Yields the rows of the claim."""
+    for code, flags in DONUTS.items():
+        for words, name in METRICS.items():
+            yield judge_symptom(
+                evidence,
+                flags,
+                SEEDS,
+                read=read_fall(name),
+                part=code,
+                quantity=f"F ({words}), image less stage 0",
+                bound="< 0",
+            )
+
+
+def read_fall(name: str) -> Reader:
+    """Makes what reads a number at the image less that at stage 0."""
+
+    def read(evidence: Evidence, runs: pd.DataFrame, when: str) -> pd.Series:
+        stages = evidence.stages(runs, name, when)
+        return stages["image"] - stages["stage_0"]
+
+    return read

@@ -1,0 +1,39 @@
+"""Unseen combinations have several bumps.
+
+Section 3.2.
+"all consistently generate multiple bumps when prompted with an OOD input"
+"""
+
+from collections.abc import Iterator
+
+from reproduction.claims.evidence import Evidence
+from reproduction.claims.judge import Row
+from reproduction.claims.networks import DONUTS, judge_symptom, read_score
+from tfcomp.statistics.limits import SHARE
+
+SEEDS = range(300, 310)
+NAMES = {
+    "OOD images with two peaks or more": "multiple_peaks_ood",
+    "OOD images without any peak": "no_peak_ood",
+}
+NOTE = """
+A peak has a tenth of a bump's height. The paper names no height: seeds 300 to
+304 have 6 % of images with several peaks at a tenth, and 55 % at a twentieth.
+The curve over heights is missing. Untrained networks draw noise.
+"""
+
+
+def judge(evidence: Evidence) -> Iterator[Row]:
+    """Yields the rows of the claim."""
+    for words, name in NAMES.items():
+        yield judge_symptom(
+            evidence,
+            DONUTS["bump"],
+            SEEDS,
+            read=read_score(name),
+            part="bump",
+            quantity=f"share of {words}",
+            bound="> 0.5" if name == "multiple_peaks_ood" else "",
+            limits=SHARE,
+            shown=name == "multiple_peaks_ood",
+        )
