@@ -18,7 +18,7 @@ METRICS = {
     "published code": "factorization_gradient_ratio_of_means",
 }
 NOTE = """
-By exact derivatives F falls as far in networks that draw all positions
+By exact derivatives F also falls in networks that draw all positions
 ({rows[0].controls[trained on all].number.mean:.3f} with bump codes): a fall
 does not tell a network that fails from one that composes. By the published
 code (differences over the grid, ratio of means) it falls by .005 with bump
