@@ -151,3 +151,23 @@ def test_stages_without_second_derivatives(make_study, make_turned) -> None:
         study = make("truth", stage_0=once)
         assert tuning.measure_interaction(study) == {}
         assert study.metrics["stage_0"].any()
+
+
+def test_many_ordered_factors_have_scores_and_no_geometry() -> None:
+    """Before, a pass through the model for each of 40 factors took minutes."""
+    rng = np.random.default_rng(0)
+    classes = np.unique(rng.integers(0, 2, (60, 40)), axis=0)
+    names = [f"a{number}" for number in range(40)]
+    table = tfcomp.FactorTable(rng.random((60, 4, 4)), classes, names=names)
+    weights = rng.normal(size=(40, 16)).astype(np.float32)
+
+    result = tfcomp.evaluate(
+        lambda f: tf.reshape(tf.cast(f, tf.float32) @ weights, (-1, 4, 4)),
+        table,
+        region="a0:1,a1:1",
+    )
+
+    assert result.analysis.metrics["image"].shape == (60, 0, 0)
+    layer = result.analysis.layers.summary["image"]
+    assert layer["factorization"] is None
+    assert np.isfinite(result.scores["ood"]["mse"])

@@ -12,6 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
+MAX_DIRECTIONS = 16  # ordered factors whose geometry is measured
+
 
 @dataclass(frozen=True)
 class Factor:
@@ -232,6 +234,14 @@ class FactorSpace:
     def ordered(self) -> tuple[int, ...]:
         """Columns of the factors that have an order and derivatives."""
         return tuple(i for i, f in enumerate(self) if not f.categorical)
+
+    @property
+    def directions(self) -> tuple[int, ...]:
+        """Columns along which stages are differentiated: the ordered factors.
+
+        None of more than `MAX_DIRECTIONS`: each takes a pass through the model.
+        """
+        return () if len(self.ordered) > MAX_DIRECTIONS else self.ordered
 
     @property
     def names(self) -> tuple[str, ...]:

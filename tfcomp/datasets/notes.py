@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.factors import number_rows
+from tfcomp.datasets.factors import MAX_DIRECTIONS, number_rows
 
 MAX_SHOWN = 4  # groups of values of a factor
 Numbers = Mapping[str, float | None]
@@ -49,6 +49,8 @@ def describe_sample(dataset: Dataset) -> str:
     missing = "tuning, which needs a complete grid, is left out"
     if not dataset.is_mapped:
         missing = f"{missing}, and so are maps of so large a grid"
+    if len(dataset.space.ordered) > MAX_DIRECTIONS:
+        missing += f", and the geometry of more than {MAX_DIRECTIONS} factors"
     if splits.existing is None:
         return f"{_describe_existing(dataset)}; {missing}"
     subject = "analyses look" if splits.is_streamed else "evaluation looks"

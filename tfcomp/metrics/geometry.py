@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy import ndarray as Array
 
+from tfcomp.datasets.factors import MAX_DIRECTIONS
 from tfcomp.metrics.features import (
     Rows,
     Scores,
@@ -368,7 +369,7 @@ def _spread(
 def measure_orthogonality(analysis: RunAnalysis) -> Rows:
     """Scores the angles between directions of factors (figures 2a to 2d)."""
     factors = [f for f in analysis.dataset.space if not f.categorical]
-    if len(factors) < 2:
+    if not 1 < len(factors) <= MAX_DIRECTIONS:
         return {}  # of one direction there is nothing to factorize
 
     ranges = np.array([factor.high - factor.low for factor in factors])

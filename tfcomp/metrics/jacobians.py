@@ -222,7 +222,7 @@ def list_jacobians(
     outside = find_outside_jacobians(model)
     if outside is None:
         return _fix_classes(compute_stage_jacobians, space), fallback
-    ordered = list(space.ordered)
+    ordered = list(space.directions)
 
     def choose_columns(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
         jacobians = outside(stage_fn, factors)
@@ -296,7 +296,7 @@ def describe_nondifferentiable(stages: Sequence[str]) -> str:
 
 def _fix_classes(jacobian_fn: JacobianFn, space: FactorSpace) -> JacobianFn:
     """Makes Jacobians over ordered factors, with categorical ones fixed."""
-    ordered = list(space.ordered)
+    ordered = list(space.directions)
     if not ordered:
         return _make_empty_jacobians
     if len(ordered) == len(space):

@@ -251,10 +251,10 @@ def _describe_stage(analysis: RunAnalysis, stage: str) -> Data:
         "maps": pack_bytes(divide(maps - low, high - low), 255),
     }
     space = analysis.dataset.space
-    if not space.ordered:
+    if not space.directions:
         return described
 
-    steps = np.array([space.factors[i].step for i in space.ordered])
+    steps = np.array([space.factors[i].step for i in space.directions])
     metrics = np.nan_to_num(analysis.metrics[stage]) * np.outer(steps, steps)
     lengths = np.sqrt(np.diagonal(metrics, axis1=1, axis2=2).clip(0))
     longest = float(lengths.max(initial=0.0))

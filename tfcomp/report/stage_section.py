@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from tfcomp.datasets.factors import MAX_DIRECTIONS
 from tfcomp.figures import pictures
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_manifolds
@@ -37,9 +38,10 @@ def make_layers(analyses: Sequence[RunAnalysis]) -> Section:
     notes = []
     ordered = []
     for analysis in analyses:
-        if not analysis.dataset.space.ordered:
+        if not analysis.dataset.space.directions:
             notes.append(
-                f"{analysis.name} is left out: its factors have no order."
+                f"{analysis.name} is left out: its factors have no order, or "
+                f"more than {MAX_DIRECTIONS} of them have."
             )
             continue
         ordered.append(analysis)
