@@ -12,6 +12,7 @@ import pytest
 
 import tfcomp
 from tfcomp.figures.kept_outputs import write_outputs
+from tfcomp.metrics.run_analysis import RunAnalysis
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +53,8 @@ def models(
     # Eight bits cut outputs to 0..1, but not their errors.
     grid, errors = right.dataset.splits.grid, np.arange(len(EARLY)) + 0.5
     write_outputs(folder, 3, grid, EARLY, errors)
-    right.analysis.run = dataclasses.replace(right.run, path=folder)
+    run = dataclasses.replace(right.run, path=folder)
+    right.analysis = RunAnalysis.of_run(run)
     return [right, wrong]
 
 

@@ -2,6 +2,7 @@
 
 import math
 import textwrap
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -130,7 +131,10 @@ def finish_figure(
     # all ticks have the size of text that `fit_width` asks for.
     engine = figure.get_layout_engine()
     if engine is not None:
-        engine.execute(figure)
+        with warnings.catch_warnings():
+            # Titles of hundreds of factors leave no room; axes then overlap.
+            warnings.filterwarnings("ignore", "constrained_layout not applied")
+            engine.execute(figure)
         figure.set_layout_engine("none")
     return figure
 
