@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfcomp.config.quiet import start_tensorflow
+from tfcomp.config.process import start_tensorflow
 from tfcomp.config.run_flags import parse_config
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from typing import Any
 from pipelines.profile import PROFILE_FLAGS, load_profile
 from tfcomp.config.command import Command, exit_on_user_error
 from tfcomp.config.errors import ConfigError
-from tfcomp.storage.files import make_folder, write_whole
-from tfcomp.storage.output_folders import check_folder
+from tfcomp.storage.files import check_folder, make_folder, write_whole
 
 FLAGS = {
     "output": ("pipeline.yaml", "The file to write."),

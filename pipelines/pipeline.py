@@ -86,7 +86,7 @@ def infra_validator(
     evaluation: dsl.Input[dsl.Artifact],
 ):
     """Calls the candidate with TensorFlow alone; a wrong image fails."""
-    from tfcomp.config.quiet import start_tensorflow
+    from tfcomp.config.process import start_tensorflow
 
     with start_tensorflow():
         from pipelines.steps import release
@@ -103,7 +103,7 @@ def pusher(
     pushed: dsl.Output[dsl.Model],
 ):
     """Copies a new SavedModel to `<export_dir>/<name>/<next version>/`."""
-    from tfcomp.config.quiet import start_tensorflow
+    from tfcomp.config.process import start_tensorflow
 
     with start_tensorflow():
         from pipelines.steps import release

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import reproduction  # noqa: F401  (its flagfiles are found by their names)
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.flagfiles import expand_flagfiles
 from tfcomp.config.plugins import PLUGIN_FLAG
-from tfcomp.config.run_flags import make_flags, parse_flags
+from tfcomp.config.run_flags import expand_flagfiles, make_flags, parse_flags
 from tfcomp.sweeps.sweep_run import Sweep
 
 if TYPE_CHECKING:

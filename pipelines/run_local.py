@@ -16,9 +16,13 @@ from typing import Any
 from pipelines.profile import PROFILE_FLAGS, Profile, load_profile, make_works
 from tfcomp.config.command import Command, exit_on_user_error
 from tfcomp.config.errors import RunError, explain_failure
-from tfcomp.config.quiet import quiet_startup
-from tfcomp.storage.files import make_folder, read_json
-from tfcomp.storage.output_folders import check_folder, lock_folder
+from tfcomp.config.process import quiet_startup
+from tfcomp.storage.files import (
+    check_folder,
+    lock_folder,
+    make_folder,
+    read_json,
+)
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 
 TRAINING = ("example_gen", "example_validator", "trainer")

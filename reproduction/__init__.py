@@ -11,8 +11,8 @@ nothing of it.
 
 from pathlib import Path
 
-from tfcomp.config import flagfiles
+from tfcomp.config import run_flags
 
 # The campaign's flagfiles are found by their names, as those of tfcomp are.
 FLAGFILES = Path(__file__).resolve().parent / "flagfiles"
-flagfiles.add_folder(FLAGFILES)
+run_flags.add_folder(FLAGFILES)

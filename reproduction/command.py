@@ -21,9 +21,9 @@ from typing import Any
 
 from reproduction.plans import PLANS, describe_plan, list_works, run_all
 from tfcomp.config import command
-from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import define_settings, make_flags
-from tfcomp.storage.output_folders import check_folder
+from tfcomp.config.settings import split_names
+from tfcomp.storage.files import check_folder
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 
 PACK_FLAGS = {

@@ -10,9 +10,8 @@ from reproduction import FLAGFILES
 from reproduction.claims.evidence import SEARCH, Evidence, read_evidence
 from reproduction.selection import list_differences
 from reproduction.thresholds import command as thresholds
-from tfcomp.config.flagfiles import SUFFIX
-from tfcomp.config.run_config import split_names
-from tfcomp.config.run_flags import parse_flags
+from tfcomp.config.run_flags import SUFFIX, parse_flags
+from tfcomp.config.settings import split_names
 from tfcomp.statistics.seed_statistics import format_rows
 from tfcomp.sweeps import sweep_run
 from tfcomp.sweeps.scheduler_options import SchedulerOptions

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from tfcomp.config.run_flags import parse_config
-from tfcomp.storage.output_folders import lock_folder
+from tfcomp.storage.files import lock_folder
 
 if TYPE_CHECKING:
     from tfcomp.config.run_config import RunConfig

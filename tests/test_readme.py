@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 
 from reproduction import FLAGFILES
 from tfcomp import analyze, train
-from tfcomp.config.flagfiles import list_flagfiles
+from tfcomp.config.run_flags import list_flagfiles
 
 ROOT = Path(__file__).parents[1]
 README = "README.md"

@@ -15,7 +15,8 @@ __version__ = "0.4.0"
 
 # Public names by module. Their types are in `__init__.pyi`.
 _LAZY = {
-    "api": "describe_run run_sweep train_run",
+    "sweep": "run_sweep",
+    "train": "describe_run train_run",
     "config.errors": "ConfigError RunError",
     "config.plugins": "register_callback",
     "config.run_config": "RunConfig",
@@ -29,7 +30,7 @@ _LAZY = {
     "report.table_plots": "plot_curves plot_scores",
     "representations.readers": "Reader train_reader",
     "metrics.registry": "register_measure register_metric",
-    "storage.published_models": "list_published",
+    "storage.run_folder": "list_published",
     "tables": "load_sweep read_runs",
 }
 _WITH_TENSORFLOW = (
@@ -43,7 +44,7 @@ def __getattr__(name: str) -> Any:
     if not module:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from tfcomp.config.errors import name_arguments
-    from tfcomp.config.quiet import start_tensorflow
+    from tfcomp.config.process import start_tensorflow
 
     is_light = module not in _WITH_TENSORFLOW
     with nullcontext() if is_light else start_tensorflow(is_cli=False):

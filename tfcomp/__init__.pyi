@@ -1,7 +1,4 @@
 # What `import tfcomp` offers, for type checkers; `__init__.py` has where it is.
-from tfcomp.api import describe_run as describe_run
-from tfcomp.api import run_sweep as run_sweep
-from tfcomp.api import train_run as train_run
 from tfcomp.config.errors import ConfigError as ConfigError
 from tfcomp.config.errors import RunError as RunError
 from tfcomp.config.plugins import register_callback as register_callback
@@ -24,8 +21,11 @@ from tfcomp.report.table_plots import plot_curves as plot_curves
 from tfcomp.report.table_plots import plot_scores as plot_scores
 from tfcomp.representations.readers import Reader as Reader
 from tfcomp.representations.readers import train_reader as train_reader
-from tfcomp.storage.published_models import list_published as list_published
+from tfcomp.storage.run_folder import list_published as list_published
+from tfcomp.sweep import run_sweep as run_sweep
 from tfcomp.tables import load_sweep as load_sweep
 from tfcomp.tables import read_runs as read_runs
+from tfcomp.train import describe_run as describe_run
+from tfcomp.train import train_run as train_run
 
 __version__: str

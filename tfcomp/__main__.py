@@ -7,9 +7,12 @@ from tfcomp import __version__
 from tfcomp.config import command
 from tfcomp.config.errors import RunError, suggest
 
-COMMANDS = (
-    "train analyze compare measure sweep solvable embeddings materialize export"
-).split()
+COMMANDS = "train analyze compare sweep solvable embeddings export".split()
+# Commands of earlier versions, and what to type in their place.
+FORMER = {
+    "measure": "tfcomp analyze RUNS --measure",
+    "materialize": "tfcomp train NAME --materialize --examples_dir=FOLDER",
+}
 
 
 def main(argv: list[str]) -> int:
@@ -24,6 +27,8 @@ def main(argv: list[str]) -> int:
             print(f"tfcomp {entry:14}{command.read_purpose(file)}")
         print("\nTry first: tfcomp train smoke")
         return 0
+    if name in FORMER:
+        raise RunError(f"{name!r} is now: {FORMER[name]}")
     if name not in COMMANDS:
         hint = suggest(name, COMMANDS) or " (see --help)"
         raise RunError(f"{name!r} is not a command{hint}")

@@ -6,24 +6,30 @@ writes figures (PNG, PDF), the numbers behind them (CSV) and one HTML page.
 Several runs are compared side by side.
 
     tfcomp analyze tensorboard_logs/donut --sections=layers,umap
+
+With --measure it adds metrics beyond the scores (superposition, kernels,
+volumes, tuning, interpolation) to the metrics.json of every run in place of a
+report. Sweeps are searched for runs, and measured runs are skipped.
 """
 
 import hashlib
+import sys
 from pathlib import Path
 from typing import Any
 
 from tfcomp.config.command import Command, exit_on_user_error
-from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins, import_plugins
-from tfcomp.config.quiet import start_tensorflow
-from tfcomp.config.run_config import RunConfig, split_names, split_paths
+from tfcomp.config.process import start_tensorflow
+from tfcomp.config.run_config import RunConfig
+from tfcomp.config.settings import split_names, split_paths
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.views import refine
 from tfcomp.metrics.manifolds import UMAP_HINT, has_umap
+from tfcomp.metrics.registry import is_measured
 from tfcomp.report.verbalize import is_hash, name_runs, to_file_name
-from tfcomp.storage.files import make_folder
-from tfcomp.storage.output_folders import check_folder
-from tfcomp.storage.run_folder import check_run, match_paths
+from tfcomp.storage.files import check_folder, make_folder
+from tfcomp.storage.run_folder import check_run, find_runs, match_paths
 
 MAX_LETTERS = 80  # of all names in the name of a folder
 FLAGS = {
@@ -39,12 +45,16 @@ FLAGS = {
         "Values of each factor at which errors are shown as well, between "
         "positions of the grid (50 in the published code); 0 for none.",
     ),
+    "measure": (False, "Add metrics to metrics.json, and write no report."),
     **PLUGIN_FLAG,
 }
 
 
 def analyze_runs(settings: dict[str, Any]) -> int:
     """Checks the runs, then loads TensorFlow and writes the report."""
+    if settings["measure"]:
+        return measure_runs(settings["run"], settings["plugins"])
+
     from tfcomp.report.page import choose_sections, describe_sections
 
     if settings["sections"] == "list":
@@ -75,6 +85,45 @@ def analyze_runs(settings: dict[str, Any]) -> int:
     if "umap" in sections and not has_umap():
         print(UMAP_HINT)
     return 0
+
+
+def measure_runs(patterns: str, plugins: str) -> int:
+    """Adds metrics to runs that lack them, and prints errors.
+
+    Args:
+        patterns: Folders of runs or sweeps, separated by commas.
+        plugins: The plugins that the user names, separated by commas.
+
+    Returns:
+        The exit status: 1 if a run cannot be measured.
+
+    Raises:
+        ConfigError: The patterns match no finished run.
+    """
+    runs = find_runs(split_paths(patterns), "run")
+    if not runs:
+        rule = "must match at least one finished run"
+        raise ConfigError("run", rule, patterns)
+    missing = [path for path in runs if not is_measured(path)]
+    print(f"{len(runs)} runs, {len(missing)} to measure")
+    if not missing:
+        return 0
+
+    with start_tensorflow():
+        import keras
+
+        from tfcomp.metrics.run_metrics import measure_run
+    status = 0
+    for number, path in enumerate(missing, 1):
+        print(f"[{number}/{len(missing)}] {path}", flush=True)
+        try:
+            admit_plugins(path, check_run(path).plugins, plugins)
+            measure_run(path)
+        except (ConfigError, RunError) as error:
+            print(f"error: {error}", file=sys.stderr)
+            status = 1
+        keras.backend.clear_session()  # frees the model and its graphs
+    return status
 
 
 def _find_runs(text: str) -> list[Path]:

@@ -18,11 +18,15 @@ from typing import TYPE_CHECKING, Any
 import tfcomp
 from tfcomp.config.command import Command
 from tfcomp.config.errors import ConfigError, suggest
-from tfcomp.config.run_config import split_names, split_paths
+from tfcomp.config.settings import split_names, split_paths
 from tfcomp.metrics.registry import adopt_metrics, find_limits
 from tfcomp.statistics import seed_statistics
-from tfcomp.storage.files import make_folder, write_table, write_text
-from tfcomp.storage.output_folders import check_folder
+from tfcomp.storage.files import (
+    check_folder,
+    make_folder,
+    write_table,
+    write_text,
+)
 from tfcomp.tables.flatten import NO_FLAGS
 from tfcomp.tables.read import read_finished
 

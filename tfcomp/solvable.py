@@ -16,7 +16,7 @@ from absl import flags
 from tfcomp.config.command import Command
 from tfcomp.config.errors import RunError
 from tfcomp.config.plugins import import_plugins
-from tfcomp.config.quiet import quiet_startup
+from tfcomp.config.process import quiet_startup
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags, make_flags
 from tfcomp.datasets import Dataset, make_dataset, notes, solvable

@@ -11,21 +11,28 @@ same command runs missing trials, also after seeds or values were added. With
 --shard=2/3 it runs a part of them, as one of several jobs.
 """
 
+import csv
+import io
 import itertools
 import shlex
+import signal
+import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 from tfcomp.config.command import Command, exit_on_user_error
+from tfcomp.config.errors import RunError
+from tfcomp.config.run_flags import parse_flags
 from tfcomp.metrics.registry import list_leading
-from tfcomp.storage.files import read_csv
-from tfcomp.storage.output_folders import check_run_folders, list_versions
+from tfcomp.storage.files import check_run_folders, list_versions, read_csv
 from tfcomp.sweeps.grid import Trial
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.sweep_run import define_flags, make_sweep
 from tfcomp.sweeps.workload import run_missing
+from tfcomp.train import format_arguments
 
 
 def run_trials(values: dict[str, Any]) -> int:
@@ -44,6 +51,56 @@ def run_trials(values: dict[str, Any]) -> int:
     for line in failures:
         print(f"failed  {line}", file=sys.stderr)
     return 1 if failures else 0
+
+
+def run_sweep(
+    *flagfiles: str,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    **settings: Any,
+) -> Path:
+    """Trains every combination of some settings, as `tfcomp sweep`.
+
+    Args:
+        *flagfiles: As in `describe_run`.
+        grid: Flags to values, as `{"depth": [2, 3]}`. Flags joined by a slash
+            vary together: `{"encoding/epochs": ["bump/50", "ramp/100"]}`.
+        **settings: Flags of runs and of sweeps, as `seeds=3`, `workers=2`,
+            `shard="1/3"`.
+
+    Returns:
+        The folder with `summary.csv` and the other tables; `trials.csv` has
+        the reason of a trial that failed.
+    """
+    arguments = format_arguments(flagfiles, settings)
+    for names, values in (grid or {}).items():
+        row = io.StringIO()
+        csv.writer(row, quoting=csv.QUOTE_ALL, lineterminator="").writerow(
+            values
+        )
+        arguments.append(f"--grid={names}={row.getvalue()}")
+
+    flags = parse_flags(arguments, define_flags())
+    with redirect_stdout(io.StringIO()):  # the process prints it again
+        folder = make_sweep(flags).folder
+    # In its own process, so that workers import nothing of this program.
+    line = ""
+    with subprocess.Popen(
+        [sys.executable, "-m", "tfcomp.sweep", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        try:
+            for line in process.stdout or ():
+                print(line, end="", flush=True)
+        except BaseException:
+            process.send_signal(signal.SIGINT)
+            raise
+
+    # 1: some trials have failed, which the tables say.
+    if process.returncode not in (0, 1):
+        raise RunError(line.strip().removeprefix("error: ") or "tfcomp.sweep")
+    return folder
 
 
 def _report_models(trials: Sequence[Trial]) -> None:

@@ -1,34 +1,124 @@
-"""Trains one decoder: `tfcomp train donut`."""
+"""Trains one decoder: `tfcomp train donut`.
+
+    tfcomp train donut --materialize --examples_dir=examples
+
+writes the examples of the run as a TensorFlow dataset and trains nothing;
+training with the same `--examples_dir` then reads the same bits.
+"""
+
+from __future__ import annotations
 
 import os
 import shlex
 import sys
 import textwrap
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from absl import flags
+
+import tfcomp
 from tfcomp.config.command import Command, exit_on_user_error
-from tfcomp.config.quiet import start_tensorflow
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.process import start_tensorflow
 from tfcomp.config.run_config import RunConfig, make_config
-from tfcomp.config.run_flags import define_run_flags
+from tfcomp.config.run_flags import define_run_flags, make_flags, parse_config
 from tfcomp.datasets import notes
 from tfcomp.models.config_checks import check_config
 from tfcomp.models.registry import AXES, limit_threads
 from tfcomp.report.verbalize import describe_scores, format_references
-from tfcomp.storage.output_folders import check_run_folders, list_versions
+from tfcomp.storage.files import (
+    check_folder,
+    check_run_folders,
+    list_versions,
+)
 from tfcomp.storage.run_folder import SAMPLES_FILE, find_finished, select_scores
 
+if TYPE_CHECKING:
+    from tfcomp.report.model_report import ModelReport
+
+FLAGS = {
+    "materialize": (False, "Write the examples to --examples_dir, no run."),
+}
 WIDTH = 80  # characters of a line
 MARGIN = 13  # characters before a fact
 
 
 def train(settings: dict[str, Any]) -> int:
-    """Trains and prints the scores."""
+    """Trains and prints the scores, or writes the examples of a run."""
+    writes_examples = settings.pop("materialize")
     config = make_config(settings)
-    print(format_report(config, train_run(config)))
+    if writes_examples:
+        return write_examples(config)
+    print(format_report(config, run_training(config)))
     return 0
 
 
-def train_run(config: RunConfig) -> dict[str, Any]:
+def write_examples(config: RunConfig) -> int:
+    """Writes the examples of a run to disk unless they are there."""
+    dataset = check_config(config)
+    notes.print_notes(dataset)
+    check_folder("examples_dir", config.data.examples_dir)
+    with start_tensorflow():
+        from tfcomp.datasets.materialized import materialize
+    folder = materialize(config, config.data.examples_dir, dataset)
+    print(f"examples  {folder}")
+    return 0
+
+
+def describe_run(*flagfiles: str, **settings: Any) -> RunConfig:
+    """Describes a run by flags of `tfcomp train`.
+
+    Args:
+        *flagfiles: As `--flagfile`: paths, or names of shipped ones (`donut`).
+        **settings: Flags that override them, as `depth=2`.
+
+    Raises:
+        ConfigError: A value breaks its rule.
+        RunError: A flag or a file does not exist.
+
+    Example:
+        >>> config = tfcomp.describe_run("donut", depth=2, run_name="shallow")
+        >>> config.model.depth, config.data.region
+        (2, 'square:6-22')
+    """
+    return parse_config(format_arguments(flagfiles, settings))
+
+
+def train_run(
+    config: RunConfig | str, *flagfiles: str, **settings: Any
+) -> ModelReport:
+    """Trains a decoder, or loads the run if it is finished already.
+
+    Args:
+        config: The result of `describe_run`, or the name or path of a
+            flagfile, as in `tfcomp.train_run("smoke", depth=2)`.
+        **settings: Flags that override them.
+
+    Raises:
+        ConfigError: Settings contradict each other or exceed this machine.
+        RunError: The run folder cannot be used, or training diverges.
+    """
+    if not isinstance(config, RunConfig):
+        config = describe_run(config, *flagfiles, **settings)
+    elif flagfiles or settings:
+        rule = "must be given to describe_run"
+        raise ConfigError("settings", rule, [*flagfiles, *settings])
+    run_training(config)
+    return tfcomp.load_run(config.run_dir)
+
+
+def format_arguments(
+    flagfiles: Sequence[str], settings: Mapping[str, Any]
+) -> list[str]:
+    """Returns the words of a command line, from arguments of Python."""
+    arguments = [f"--flagfile={name}" for name in flagfiles]
+    for name, value in settings.items():
+        arguments.append(f"--{name}={value}")
+    return arguments
+
+
+def run_training(config: RunConfig) -> dict[str, Any]:
     """Trains a decoder unless it is finished.
 
     Args:
@@ -163,9 +253,14 @@ def _format_scores(subsets: dict[str, dict[str, float | None]]) -> str:
     return "\n".join(lines)
 
 
+def define_flags() -> flags.FlagValues:
+    """Returns the flags of a run, and of this command."""
+    return make_flags(FLAGS, define_run_flags())
+
+
 main = Command(
     purpose=__doc__,
-    table=define_run_flags,
+    table=define_flags,
     action=train,
     first="tfcomp train smoke",
 )

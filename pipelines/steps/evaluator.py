@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines.profile import Profile, find_sweep, make_works
 from pipelines.steps import place, run_step
 from tfcomp.config.errors import RunError
-from tfcomp.storage.files import read_json, write_text
-from tfcomp.storage.output_folders import list_versions
+from tfcomp.storage.files import list_versions, read_json, write_text
 from tfcomp.sweeps.grid import list_scores, read_result
 from tfcomp.sweeps.sweep_run import Sweep
 

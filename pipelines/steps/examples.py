@@ -12,7 +12,7 @@ import numpy as np
 from pipelines.profile import Profile, make_works
 from pipelines.steps import place, run_step
 from tfcomp.config.errors import RunError
-from tfcomp.config.quiet import start_tensorflow
+from tfcomp.config.process import start_tensorflow
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.materialized import (

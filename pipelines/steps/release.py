@@ -16,8 +16,7 @@ from pipelines.steps import run_step
 from pipelines.steps.evaluator import EVALUATION
 from tfcomp.config.errors import RunError
 from tfcomp.models.loading import LoadedRun, load_run
-from tfcomp.storage.files import read_json
-from tfcomp.storage.output_folders import add_version, is_copy
+from tfcomp.storage.files import add_version, is_copy, read_json
 from tfcomp.training.export import export_scored
 
 if TYPE_CHECKING:

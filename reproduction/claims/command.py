@@ -13,7 +13,7 @@ from typing import Any
 
 from reproduction.claims.page import PAGE, write_report
 from tfcomp.config.command import Command
-from tfcomp.storage.output_folders import check_folder
+from tfcomp.storage.files import check_folder
 
 FLAGS = {
     "runs": (

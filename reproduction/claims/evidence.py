@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from reproduction.groups import Group, group_runs
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.config.run_config import split_names
+from tfcomp.config.settings import split_names
 from tfcomp.storage import files
 from tfcomp.storage.run_folder import find_folders
 from tfcomp.tables.flatten import Flags, parse_run_flags

@@ -13,9 +13,8 @@ from typing import Any
 
 from tfcomp.config.command import Command
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_config import split_names
-from tfcomp.storage.files import make_folder
-from tfcomp.storage.output_folders import check_folder
+from tfcomp.config.settings import split_names
+from tfcomp.storage.files import check_folder, make_folder
 
 FLAGS = {
     "runs": (

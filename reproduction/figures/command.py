@@ -26,10 +26,14 @@ from reproduction.figures.paper_figure import (
 )
 from tfcomp.config.command import Command
 from tfcomp.config.errors import ConfigError, RunError, suggest
-from tfcomp.config.quiet import quiet_startup
-from tfcomp.config.run_config import split_names
-from tfcomp.storage.files import make_folder, write_bytes, write_text
-from tfcomp.storage.output_folders import check_folder
+from tfcomp.config.process import quiet_startup
+from tfcomp.config.settings import split_names
+from tfcomp.storage.files import (
+    check_folder,
+    make_folder,
+    write_bytes,
+    write_text,
+)
 from tfcomp.tables.read import print_left_out
 
 if TYPE_CHECKING:

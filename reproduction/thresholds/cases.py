@@ -17,12 +17,12 @@ import numpy as np
 
 from reproduction.thresholds.search_settings import SearchSettings
 from tfcomp.config.errors import ConfigError
+from tfcomp.config.hashes import compute_code_version, hash_modules
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.settings import LARGEST
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.regions import split_region
 from tfcomp.storage import files
-from tfcomp.storage.code_version import compute_code_version, hash_modules
 from tfcomp.sweeps.grid import MAX_ITEMS, compute_hash
 
 # Flags of a run that a search cannot follow, and why.

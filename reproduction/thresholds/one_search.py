@@ -16,7 +16,7 @@ from reproduction.thresholds.search_settings import (
     is_reached,
 )
 from tfcomp.config.plugins import import_plugins
-from tfcomp.config.quiet import start_tensorflow
+from tfcomp.config.process import start_tensorflow
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.datasets import make_dataset

@@ -14,7 +14,7 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.metrics.point_scores import evaluate_images
 from tfcomp.metrics.scores import average_scores, score_images
-from tfcomp.train import train_run
+from tfcomp.train import run_training
 
 DATA = ("--dataset=sprites", "--grid_size=12", "--sprite_sizes=3,2,4,3,2")
 # Ellipses at 180 degrees are those at 0; hearts at 270 degrees are new.
@@ -52,7 +52,7 @@ def test_a_network_that_only_copies_has_no_new_image(config: RunConfig) -> None:
 
 @pytest.mark.slow
 def test_the_run_has_scores_of_new_images(config: RunConfig) -> None:
-    metrics = train_run(config)
+    metrics = run_training(config)
     assert metrics["ood_new"].keys() == metrics["ood"].keys()
     assert metrics["points"] == {"id": 120, "ood": 24, "ood_new": 12}
     assert metrics["copies"]["num_copies"] == 12

@@ -8,10 +8,10 @@ import pytest
 
 from tfcomp import measure
 from tfcomp.config.errors import ConfigError
+from tfcomp.config.hashes import compute_code_version
 from tfcomp.config.run_config import RunConfig
 from tfcomp.metrics import registry as files
 from tfcomp.models.loading import load_run
-from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.run_folder import find_runs, read_metrics
 
 

@@ -17,7 +17,7 @@ import pytest
 from tfcomp import train
 from tfcomp.config.errors import RunError
 from tfcomp.storage import files
-from tfcomp.storage.output_folders import lock_folder
+from tfcomp.storage.files import lock_folder
 
 FLAGS = (
     "--flagfile=smoke.flags --model=mlp --depth=1 --width=4 --grid_size=8 "

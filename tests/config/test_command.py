@@ -19,7 +19,7 @@ from tfcomp import __main__ as tfcomp
 from tfcomp import __version__, sweep, train
 from tfcomp.config import errors
 from tfcomp.config.command import Command, exit_on_user_error
-from tfcomp.config.flagfiles import expand_flagfiles
+from tfcomp.config.run_flags import expand_flagfiles
 
 TABLE = {
     "name": ("none", "A name."),

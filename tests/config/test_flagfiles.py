@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tfcomp.config import flagfiles
+from tfcomp.config import run_flags
 from tfcomp.config.command import format_help
 from tfcomp.config.errors import RunError
-from tfcomp.config.flagfiles import SHIPPED, list_flagfiles
 from tfcomp.config.run_flags import (
+    SHIPPED,
     define_run_flags,
+    list_flagfiles,
     make_flags,
     parse_config,
     parse_flags,
@@ -43,7 +44,7 @@ def test_nested_flagfiles_are_expanded_in_place(tmp_path: Path) -> None:
     write_flags(tmp_path, "inner.flags", *lines)
     line = "--flagfile=inner.flags"
     flag = write_flags(tmp_path, "o.flags", line, "--depth=2", line)
-    found = flagfiles.expand_flagfiles([flag, "--seed=1"])
+    found = run_flags.expand_flagfiles([flag, "--seed=1"])
     inner = ["--depth=3", "--width=8"]
     assert found == [*inner, "--depth=2", *inner, "--seed=1"]
 

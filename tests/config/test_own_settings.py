@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from tfcomp import train
-from tfcomp.config import own_settings, run_flags
+from tfcomp.config import run_flags, settings
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.config.own_settings import declare_setting
 from tfcomp.config.plugins import admit_plugins
 from tfcomp.config.run_config import RunConfig, make_config
+from tfcomp.config.settings import declare_setting
 from tfcomp.report.verbalize import name_runs
 from tfcomp.statistics.limits import REAL
 from tfcomp.statistics.seed_statistics import summarize
@@ -19,7 +19,7 @@ from tfcomp.sweeps.sweep_run import define_flags, make_sweep
 from tfcomp.tables.flatten import NO_FLAGS
 
 SOURCE = """
-from tfcomp.config.own_settings import declare_setting
+from tfcomp.config.settings import declare_setting
 declare_setting("petals", 5, "Petals of a flower.", minimum=1)
 declare_setting("scent", "rose", "Its scent.", choices=("rose", "none"))
 declare_setting("wild", False, "It grows by itself.")
@@ -28,7 +28,7 @@ declare_setting("wild", False, "It grows by itself.")
 
 @pytest.fixture
 def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(own_settings, "_DECLARED", {})
+    monkeypatch.setattr(settings, "_DECLARED", {})
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "flowers.py").write_text(SOURCE)
     monkeypatch.delitem(sys.modules, "flowers", raising=False)
@@ -64,8 +64,8 @@ def test_they_tell_runs_from_runs_without_a_plugin(plugin: str) -> None:
     flower = f"plugins {plugin}, petals"
     names = ["plugins , petals -", f"{flower} 5", f"{flower} 6"]
     for order in (configs, configs[::-1]):
-        settings = [setting for _, setting in name_runs(order)]
-        assert sorted(settings) == names
+        labels = [setting for _, setting in name_runs(order)]
+        assert sorted(labels) == names
 
 
 def test_rules(plugin: str) -> None:
@@ -83,9 +83,9 @@ def test_a_record_imports_nothing(plugin: str, tmp_path: Path) -> None:
         == config
     )
     del sys.modules[plugin]
-    own_settings._DECLARED.clear()
-    settings = run_flags.parse_record(path.read_text().splitlines())
-    assert settings["petals"] == "7"
+    settings._DECLARED.clear()
+    flags = run_flags.parse_record(path.read_text().splitlines())
+    assert flags["petals"] == "7"
     assert plugin not in sys.modules
     with pytest.raises(RunError, match="has --plugins=.*command line"):
         run_flags.parse_flags([f"--flagfile={path}"], define_flags())
@@ -113,10 +113,10 @@ def test_impossible_declarations(
 
 def test_no_setting_is_named_as_a_column() -> None:
     """Else sweeps end in errors, and `compare` averages two values of it."""
-    settings = pd.DataFrame({"a": [1], "score": [1], "value": [1], "seed": [0]})
-    summary = summarize(settings, ["a", "score"], lambda _: REAL)
+    frame = pd.DataFrame({"a": [1], "score": [1], "value": [1], "seed": [0]})
+    summary = summarize(frame, ["a", "score"], lambda _: REAL)
     columns = {*summary, *(NO_FLAGS - {*RunConfig().to_flags()})} - {"a"}
-    assert columns <= {*own_settings.COLUMNS}
+    assert columns <= {*settings.COLUMNS}
 
 
 def test_name_of_another_flag(plugin: str, tmp_path: Path) -> None:

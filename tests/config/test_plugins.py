@@ -102,10 +102,10 @@ def test_plugins_of_a_run_are_not_imported(
 def test_measuring_leaves_foreign_plugins_alone(
     evil: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    from tfcomp import measure
+    from tfcomp import analyze
 
     run = write_run(tmp_path / "run")
-    assert measure.main(["measure", f"--runs={run}"]) == 1
+    assert analyze.main(["analyze", str(run), "--measure"]) == 1
     assert re.search(ASKED, capsys.readouterr().err) and not evil.exists()
 
 
@@ -113,13 +113,13 @@ def test_measuring_leaves_foreign_plugins_alone(
 def test_plugins_that_are_asked_for_are_imported(
     is_first: bool, evil: Path, tmp_path: Path
 ) -> None:
-    from tfcomp import materialize
+    from tfcomp import train
 
     run = write_run(tmp_path / "run")
     flags = [f"--flagfile={run}/run.flags", FOREIGN]
     flags = flags[:: -1 if is_first else 1]
     with pytest.raises(ConfigError, match="--examples_dir must name a folder"):
-        materialize.main(["materialize", *flags])
+        train.main(["train", "--materialize", *flags])
     assert evil.exists()
 
 

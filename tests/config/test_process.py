@@ -9,9 +9,9 @@ from pathlib import Path
 import keras
 import pytest
 
-from tfcomp.config import process, quiet
+from tfcomp.config import process
 from tfcomp.config.errors import RunError
-from tfcomp.config.quiet import start_tensorflow
+from tfcomp.config.process import start_tensorflow
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_homes_that_cannot_be_written(
 
 # A machine with a GPU, as far as it is set up there.
 START = """
-from tfcomp.config.quiet import start_tensorflow
+from tfcomp.config.process import start_tensorflow
 with start_tensorflow():
     import keras, tensorflow as tf
 config = keras.config
@@ -113,7 +113,7 @@ def test_keras_of_the_program_is_refused() -> None:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ("--xla_dump_to=x", f"--xla_dump_to=x {quiet.XLA_FLAG}"),
+        ("--xla_dump_to=x", f"--xla_dump_to=x {process.XLA_FLAG}"),
         ("--xla_gpu_deterministic_ops=false",) * 2,
     ],
 )
@@ -121,5 +121,5 @@ def test_kernels_repeat_their_bits_unless_a_user_says_no(
     given: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XLA_FLAGS", given)
-    quiet.choose_deterministic_kernels()
+    process.choose_deterministic_kernels()
     assert os.environ["XLA_FLAGS"] == expected

@@ -41,7 +41,7 @@ TRAININGS = {
     "acting": f"acting --epochs=2 --id_target=0 {SPRITES}",
     "rotated_digits": "rotated_digits --epochs=2 --steps_per_epoch=20",
 }
-COMMANDS = ("train", "analyze", "compare", "measure", "sweep", "solvable")
+COMMANDS = ("train", "analyze", "compare", "sweep", "solvable")
 SECONDS = ("seconds", "examples_per_second")  # numbers that depend on the day
 
 

@@ -10,7 +10,7 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.contrib.acting import first_poses
 from tfcomp.contrib.acting.canvas import FIRST_SIZE
 from tfcomp.contrib.acting.first_poses import draw_numbers, fit_moment
-from tfcomp.train import train_run
+from tfcomp.train import run_training
 
 
 @pytest.mark.slow
@@ -23,13 +23,13 @@ def test_a_hue_without_color_is_not_fitted(tmp_path: Path) -> None:
         *(f"--log_dir={tmp_path}/logs", f"--export_dir={tmp_path}/exported"),
     ]
     config = parse_config(flags)
-    colored = train_run(config)
+    colored = run_training(config)
     assert set(colored["channels"]["hue"]) == {"color"}
     assert colored["ood"]["relative_mse"] < 0.05
     page = load_run(config.run_dir).write_report(tmp_path / "report")
     assert "hue" in page.read_text("utf-8")
     flags += ["--run_name=plain", "--channels=x,y,angle,size,template"]
-    plain = train_run(parse_config(flags))
+    plain = run_training(parse_config(flags))
     assert plain["id"]["relative_mse"] > 5 * colored["id"]["relative_mse"]
     assert plain["id"]["relative_mse"] > 0.05
 

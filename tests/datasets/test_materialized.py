@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from tfcomp.config.errors import RunError
-from tfcomp.config.own_settings import OwnSettings
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
+from tfcomp.config.settings import OwnSettings
 from tfcomp.datasets import Dataset, make_dataset, materialized
 from tfcomp.datasets.batches import make_batches
 from tfcomp.datasets.materialized import (

@@ -10,8 +10,8 @@ import PIL.Image
 import pytest
 
 from tests.datasets.own_tables import load
-from tfcomp.config.data_files import hash_data
 from tfcomp.config.errors import RunError
+from tfcomp.config.hashes import hash_data
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.table_checks import TableError
 from tfcomp.datasets.table_files import tabulate

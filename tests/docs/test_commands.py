@@ -17,8 +17,7 @@ from reproduction import command as campaign
 from tests.docs.page_blocks import ROOT
 from tfcomp.config import command
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.config.flagfiles import SHIPPED
-from tfcomp.config.run_flags import parse_flags
+from tfcomp.config.run_flags import SHIPPED, parse_flags
 from tfcomp.sweeps.grid import parse_grid
 
 BLOCK = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -16,9 +16,8 @@ import pytest
 
 from tests.docs.page_blocks import ROOT
 from tfcomp.config.errors import RunError
-from tfcomp.config.flagfiles import SHIPPED
 from tfcomp.config.run_config import RunConfig
-from tfcomp.config.run_flags import parse_config
+from tfcomp.config.run_flags import SHIPPED, parse_config
 from tfcomp.datasets import DATASETS, make_dataset
 from tfcomp.datasets.card import describe_factor
 from tfcomp.datasets.dataset import Dataset

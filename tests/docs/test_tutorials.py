@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.page_blocks import ROOT, Reader, find_difference, list_blocks
-from tfcomp.config.flagfiles import SHIPPED
+from tfcomp.config.run_flags import SHIPPED
 
 PAGES = ["docs/index.md", "docs/claims.md"] + sorted(
     str(path.relative_to(ROOT)) for path in ROOT.glob("docs/tutorials/*.md")

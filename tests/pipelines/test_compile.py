@@ -12,7 +12,7 @@ from pipelines.compile import main
 from pipelines.run_local import STEPS
 from pipelines.run_local import main as run_local
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.storage.output_folders import lock_folder
+from tfcomp.storage.files import lock_folder
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from pipelines import profile as profiles
 from pipelines.steps.examples import list_datasets
 from tests.pipelines.conftest import RULES
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.config.flagfiles import list_flagfiles
+from tfcomp.config.run_flags import list_flagfiles
 
 MakeProfile = Callable[..., profiles.Profile]
 WriteProfile = Callable[..., Path]

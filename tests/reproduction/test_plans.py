@@ -19,7 +19,7 @@ from reproduction.command import main
 from reproduction.plans import PLANS, find_in_evidence, list_works
 from tests.reproduction.claims.worlds import plant_run
 from tfcomp.config.errors import RunError
-from tfcomp.config.flagfiles import SUFFIX
+from tfcomp.config.run_flags import SUFFIX
 from tfcomp.tables.flatten import Run
 from tfcomp.tables.read import Results
 

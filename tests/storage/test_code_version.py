@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import tfcomp
-from tfcomp.storage.code_version import DECIDING, compute_code_version
+from tfcomp.config.hashes import DECIDING, compute_code_version
 
 # Rooms that only draw numbers, and names of the package itself.
 SHOWING = {"tfcomp", "tfcomp.figures"}

@@ -13,11 +13,11 @@ from tfcomp.storage import files
 from tfcomp.storage.files import (
     MAX_TEXT,
     DamagedFileError,
+    lock_folder,
     read_csv,
     read_json,
     write_csv,
 )
-from tfcomp.storage.output_folders import lock_folder
 
 GARBAGE = bytes(range(256))
 

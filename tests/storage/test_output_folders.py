@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.storage.output_folders import (
+from tfcomp.storage.files import (
     add_version,
     check_folder,
     list_versions,
@@ -62,7 +62,7 @@ def test_a_waiting_process_gets_its_turn(code: int, tmp_path: Path) -> None:
 # A process that is killed while it works in a folder without locks.
 KILLED = """
 import fcntl, os, pathlib, signal, sys
-from tfcomp.storage.output_folders import lock_folder
+from tfcomp.storage.files import lock_folder
 def refuse(*_):
     raise OSError(int(sys.argv[2]), "no locks")
 if sys.argv[2] != "0":

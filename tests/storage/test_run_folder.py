@@ -10,7 +10,7 @@ import pytest
 
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.storage.output_folders import lock_folder
+from tfcomp.storage.files import lock_folder
 from tfcomp.storage.run_folder import (
     check_run,
     claim_run,

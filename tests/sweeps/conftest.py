@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from tests.sweeps.fake_sweep import finish, read_starts, read_table, start_sweep
-from tfcomp.storage.output_folders import lock_folder
+from tfcomp.storage.files import lock_folder
 
 PATIENCE = 200  # seconds, for a machine that is busy
 

@@ -8,8 +8,11 @@ import pytest
 from reproduction.thresholds import command as threshold
 from tfcomp import sweep
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.config.flagfiles import list_flagfiles
-from tfcomp.config.run_flags import define_run_flags, parse_flags
+from tfcomp.config.run_flags import (
+    define_run_flags,
+    list_flagfiles,
+    parse_flags,
+)
 from tfcomp.sweeps import grid as grid_module
 from tfcomp.sweeps import scheduler_options
 from tfcomp.sweeps.grid import Trial, make_trials, parse_grid

@@ -15,7 +15,7 @@ from tfcomp.datasets import make_dataset
 from tfcomp.metrics.jacobians import compute_stage_jacobians
 from tfcomp.models.loading import LoadedRun, load_run
 from tfcomp.models.stages import make_model, make_stage_model
-from tfcomp.storage.output_folders import list_versions
+from tfcomp.storage.files import list_versions
 from tfcomp.training.export import export_model
 
 

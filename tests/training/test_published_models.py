@@ -15,12 +15,11 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.metrics.reference_scores import score_certified
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.loading import load_run
-from tfcomp.storage import published_models
-from tfcomp.storage.published_models import DEFAULT, find_published
-from tfcomp.storage.run_folder import select_scores
+from tfcomp.storage import run_folder
+from tfcomp.storage.run_folder import PUBLISHED, find_published, select_scores
 from tfcomp.training.experiment import describe_environment, train_and_evaluate
 
-FOLDER = Path(__file__).parents[2] / DEFAULT
+FOLDER = Path(__file__).parents[2] / PUBLISHED
 MNIST = Path(__file__).parents[3] / "shared" / "tensorflow_datasets"
 NAMES = tfcomp.list_published(FOLDER)
 SMALL = "bumps/coordinate/corner_9"
@@ -58,7 +57,7 @@ def test_names_that_are_not_listed(
         tfcomp.list_published(tmp_path)
     monkeypatch.chdir(tmp_path)
     assert tfcomp.list_published() == NAMES  # of the clone
-    monkeypatch.setattr(published_models, "CLONE", tmp_path)
+    monkeypatch.setattr(run_folder, "CLONE", tmp_path)
     with pytest.raises(RunError, match="clone"):
         tfcomp.list_published()
 

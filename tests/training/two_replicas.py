@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tfcomp.config.quiet import start_tensorflow
+from tfcomp.config.process import start_tensorflow
 
 with start_tensorflow():
     import keras

@@ -3,6 +3,7 @@
 import ast
 import io
 import os
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +12,11 @@ from typing import Any
 
 from absl import flags
 
-from tfcomp.config import flagfiles, run_flags
+from tfcomp.config import run_flags
 from tfcomp.config.errors import RefusedError, describe_refusal, explain_failure
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.run_config import PARTS, RunConfig
 from tfcomp.config.settings import Settings
-from tfcomp.config.termination import STATUS, Terminated, end_on_sigterm
 
 HELP = {"--help", "-help", "-h", "--helpfull", "--helpshort"}
 FlagTable = Mapping[str, tuple[Any, str]] | Callable[[], flags.FlagValues]
@@ -51,7 +51,7 @@ class Command:
             values = run_flags.make_flags(self.table)
 
         if HELP & set(arguments):
-            modules = flagfiles.find_value(arguments, "plugins")
+            modules = run_flags.find_value(arguments, "plugins")
             import_plugins(modules)
             run_flags.add_declared(modules, values)
             print(format_help(purpose, values))
@@ -81,13 +81,11 @@ def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
         if isinstance(stream, io.TextIOWrapper):  # tests replace them
             stream.reconfigure(errors="backslashreplace")
 
+    signal.signal(signal.SIGTERM, _end)
     line = ""
     try:
-        with end_on_sigterm():
-            status = main(sys.argv)
-            sys.stdout.flush()
-    except Terminated:
-        status = STATUS
+        status = main(sys.argv)
+        sys.stdout.flush()
     except KeyboardInterrupt:
         line = "interrupted\n"
         status = 130
@@ -106,6 +104,13 @@ def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     print(line, end="", file=sys.stderr, flush=True)
     sys.exit(status)
+
+
+def _end(*_: object) -> None:
+    """Handles SIGTERM: files and folders are closed on the way out."""
+    # `timeout` tells the process and then its group, which is one request.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit(143)  # as shells number it: 128, and the number of the signal
 
 
 def read_purpose(module: Path) -> str:
@@ -129,7 +134,7 @@ def format_help(purpose: str, values: flags.FlagValues) -> str:
             lines += [f"  --{name}={default}", f"        {flag.help}"]
 
     lines += ["  --flagfile=FILE", "        Read flags from a file."]
-    if shipped := flagfiles.list_flagfiles(set(values)):
+    if shipped := run_flags.list_flagfiles(set(values)):
         lines.append(f"        Shipped with tfcomp: {', '.join(shipped)}.")
     return "\n".join(lines)
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tfcomp.config.errors import ConfigError, RunError, describe_plugin_error
-from tfcomp.config.own_settings import IMPORTING
-from tfcomp.config.quiet import quiet_startup
-from tfcomp.config.run_config import split_names
+from tfcomp.config.process import quiet_startup
+from tfcomp.config.settings import IMPORTING, split_names
 
 # Plugins that come with tfcomp.
 CONTRIB = "tfcomp.contrib"

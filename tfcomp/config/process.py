@@ -1,13 +1,35 @@
-"""Cores, memory and temporary files of this process; requests to stop it."""
+"""This process: its machine, requests to stop it, and its start of TensorFlow.
+
+TensorFlow is started quickly, and its chatter is kept off the terminal. The C++
+runtime writes to file descriptor 2 before its own log level is in force, so the
+descriptor itself is held back for as long as that takes.
+"""
 
 import contextlib
 import ctypes
 import functools
+import gc
+import importlib
+import logging
 import os
+import sys
 import tempfile
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
+from tfcomp.config.errors import RunError, explain_failure
+
+GPU_FILE = Path("/dev/nvidiactl")
+# Kernels of XLA on GPUs that add in a fixed order (docs/gpu_and_cluster.md).
+XLA_FLAG = "--xla_gpu_deterministic_ops=true"
+# Overrides settings that the shell has for other programs.
+KERAS = {"KERAS_BACKEND": "tensorflow", "TF_USE_LEGACY_KERAS": "0"}
+LAYERS = ("tensorflow", "channels_last", "float32")
+# Keras imports them if it can, for inputs and wrappers that we do not use.
+# Without them TensorFlow and Keras start in two thirds of the time.
+NEEDLESS = ("matplotlib", "pandas", "sklearn")
 PREFIX = "tfcomp-"
 IsStopped = Callable[[], bool]
 _checks: list[IsStopped] = []
@@ -77,3 +99,112 @@ def check_stop() -> None:
     """Raises StopRequested on request; trainings ask between epochs."""
     if any(is_stopped() for is_stopped in _checks):
         raise StopRequested
+
+
+@contextlib.contextmanager
+def quiet_startup() -> Iterator[None]:
+    """Hides stderr, unless the block crashes or TF_CPP_MIN_LOG_LEVEL is 0."""
+    if os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2") in ("0", "1"):
+        yield
+        return
+    sys.stderr.flush()
+    terminal = os.dup(2)
+    with tempfile.TemporaryFile() as held:
+        os.dup2(held.fileno(), 2)
+        try:
+            yield
+        except Exception as error:
+            if explain_failure(error) is None:
+                held.seek(0)
+                os.write(terminal, held.read())
+            raise
+        finally:
+            sys.stderr.flush()
+            os.dup2(terminal, 2)
+            os.close(terminal)
+
+
+@contextlib.contextmanager
+def start_tensorflow(is_cli: bool = True) -> Iterator[None]:
+    """Imports TensorFlow quietly; `is_cli` is False in a user's program."""
+    with quiet_startup():
+        if "keras" not in sys.modules:
+            os.environ |= KERAS
+            if is_cli and GPU_FILE.exists():
+                choose_deterministic_kernels()
+            _import_keras()
+            tensorflow = importlib.import_module("tensorflow")
+            # It looks for GPUs once, and complains where it has no driver.
+            tensorflow.config.list_physical_devices()
+        # Each run that is analyzed has functions of its own to trace.
+        logging.getLogger("tensorflow").addFilter(_is_no_retracing)
+        config = sys.modules["keras"].config
+        found = config.backend(), config.image_data_format(), config.floatx()
+        if found != LAYERS:
+            raise RunError(
+                f"Keras must be set up as {', '.join(LAYERS)}, it is "
+                f"{', '.join(found)} (KERAS_BACKEND, ~/.keras/keras.json)"
+            )
+        config = sys.modules["tensorflow"].config
+        if config.list_physical_devices("GPU"):
+            # TF32 changes metric tensors by up to a quarter of their size.
+            config.experimental.enable_tensor_float_32_execution(False)
+            if is_cli:  # in a program, random numbers without a seed would fail
+                config.experimental.enable_op_determinism()
+        yield
+
+
+def choose_deterministic_kernels() -> None:
+    """Makes XLA deterministic; call it before TensorFlow starts."""
+    given = os.environ.get("XLA_FLAGS", "")
+    if "deterministic_ops" not in given:
+        os.environ["XLA_FLAGS"] = f"{given} {XLA_FLAG}".strip()
+
+
+def _is_no_retracing(record: logging.LogRecord) -> bool:
+    return "tf.function retracing" not in record.getMessage()
+
+
+def _import_keras() -> None:
+    absent = [name for name in NEEDLESS if name not in sys.modules]
+    for name in absent:  # an import of it fails
+        sys.modules[name] = None  # type: ignore[assignment]
+    try:
+        keras = importlib.import_module("keras")
+        # Whatever `~/.keras/keras.json` says.
+        keras.config.set_image_data_format(LAYERS[1])
+        keras.config.set_floatx(LAYERS[2])
+    finally:
+        for name in absent:
+            del sys.modules[name]
+    # A million objects that stay: a fifth of the time of a start.
+    gc.freeze()
+
+
+def show_progress(
+    items: Iterable[Any] | None, name: str, unit: str, total: int, **options
+) -> Any:
+    """Returns a progress bar on standard error.
+
+    Args:
+        items: What it counts; None for a bar that is updated by hand.
+        name: What is done.
+        unit: The name of an item.
+        total: The number of items.
+        **options: Of `tqdm`.
+    """
+    from tqdm import tqdm
+
+    is_main = threading.current_thread() is threading.main_thread()
+    pause = 0.1 if sys.stderr.isatty() else 30.0
+    options = {"leave": False, "delay": max(2.0, pause)} | options
+    return tqdm(
+        items,
+        desc=name,
+        unit=unit,
+        total=total,
+        mininterval=pause,
+        dynamic_ncols=True,
+        disable=not is_main,  # two bars would be written over each other
+        **options,
+    )

@@ -8,10 +8,16 @@ import dataclasses
 import os
 from dataclasses import dataclass, field
 
-from tfcomp.config.data_files import hash_data
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.own_settings import OwnSettings, read_own
-from tfcomp.config.settings import Settings, non_negative, setting
+from tfcomp.config.hashes import hash_data
+from tfcomp.config.settings import (
+    OwnSettings,
+    Settings,
+    non_negative,
+    read_own,
+    setting,
+    split_names,
+)
 
 # Output location and bookkeeping; they do not change the results.
 LOCATION_FLAGS = (
@@ -129,7 +135,7 @@ class DataConfig(Settings):
         "", "Folder of TFDS data; default TFDS_DATA_DIR, else TFDS's default."
     )
     examples_dir: str = setting(
-        "", "Read training images that tfcomp materialize wrote to this folder."
+        "", "Read training images that --materialize wrote to this folder."
     )
 
     def __post_init__(self) -> None:
@@ -427,17 +433,6 @@ def make_config(flags: dict[str, object]) -> RunConfig:
     config = RunConfig.from_flags(flags, **parts)
     own = read_own(flags, split_names(config.plugins))
     return dataclasses.replace(config, own=own)
-
-
-def split_names(text: str) -> list[str]:
-    """Splits names or patterns at commas, as in `logs/donut*,logs/depth`."""
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def split_paths(text: str) -> list[str]:
-    """Splits paths or patterns at commas; a path that exists is one."""
-    is_path = os.path.lexists(os.path.expanduser(text))
-    return [text] if is_path else split_names(text)
 
 
 def all_fields() -> list[dataclasses.Field]:

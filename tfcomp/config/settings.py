@@ -1,9 +1,14 @@
-"""Dataclass fields that declare a flag, its help, and a rule for its value."""
+"""Settings: fields that declare a flag, its help, and a rule for its value.
+
+Dataclasses of tfcomp have them as fields, plugins declare them by
+`declare_setting`. Both are part of a run's identity.
+"""
 
 import dataclasses
 import math
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Self
 
 from tfcomp.config.errors import ConfigError
@@ -21,6 +26,15 @@ CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 NO_CONTROLS = "text without control characters"
 # The largest value of a setting that declares no bound of its own.
 LARGEST = {int: 10**7, float: 1e30}
+# Columns that tables of runs and sweeps have beside those of settings.
+COLUMNS = (
+    "run name study folder setting round tfcomp tensorflow keras numpy devices "
+    "cores threads onednn measured_with trial status reason axis place value "
+    "quantity epoch stage score mean sd low high n"
+).split()
+# Name to declaration, and to the plugin that was being imported.
+_DECLARED: dict[str, tuple[dataclasses.Field, str]] = {}
+IMPORTING = [""]  # plugins, the innermost last
 
 
 def setting(
@@ -124,3 +138,72 @@ def find_broken_rule(field: dataclasses.Field, value: Any) -> str:
     if rules["choices"] is not None and value not in rules["choices"]:
         return f"one of: {', '.join(rules['choices'])}"
     return ""
+
+
+class OwnSettings(dict[str, Any]):
+    """Values of declared settings by name; do not change them."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(sorted(self.items())))
+
+
+def declare_setting(name: str, default: Any, help: str, **rules: Any) -> None:
+    """Declares a setting of a plugin, which a sweep can vary.
+
+    `declare_setting("num_petals", 5, "Petals of a flower.", minimum=1)` at the
+    top of a plugin makes `--num_petals`. A dataset or model finds its value in
+    `config.own["num_petals"]`.
+
+    Args:
+        name: Its flag, and its key in `config.own`.
+        default: Its default value, which also gives the flag its type.
+        help: One sentence for `--help`.
+        **rules: `minimum`, `maximum`, `above`, `choices`.
+
+    Raises:
+        ValueError: The name cannot be a flag, is a column of tables or is
+            declared differently already, or the default breaks the rules.
+    """
+    field = setting(default, help, **rules)
+    field.name = name
+    rule = find_broken_rule(field, default)
+    if not name.isidentifier() or name in COLUMNS:
+        rule = "named as a Python variable, and as no column of tables"
+    if rule:
+        raise ValueError(f"the setting {name} must be {rule}")
+
+    # A plugin that is imported twice declares twice.
+    known, plugin = _DECLARED.get(name, (field, IMPORTING[-1]))
+    if (known.default, known.metadata) != (field.default, field.metadata):
+        raise ValueError(f"the setting {name} is declared already")
+    _DECLARED[name] = (field, plugin)
+
+
+def list_declared(plugins: Collection[str]) -> list[dataclasses.Field]:
+    """Returns the settings of these plugins, and of code outside of plugins."""
+    fields = []
+    for field, plugin in _DECLARED.values():
+        if not plugin or plugin in plugins:
+            fields.append(field)
+    return fields
+
+
+def read_own(flags: Mapping[str, Any], plugins: Collection[str]) -> OwnSettings:
+    """Returns the settings of plugins, as `Settings.from_flags` does."""
+    values = OwnSettings()
+    for field in list_declared(plugins):
+        value = flags.get(field.name, field.default)
+        check_value(field, value)
+        values[field.name] = value
+    return values
+
+
+def split_names(text: str) -> list[str]:
+    """Splits names or patterns at commas, as in `logs/donut*,logs/depth`."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def split_paths(text: str) -> list[str]:
+    """Splits paths or patterns at commas; a path that exists is one."""
+    is_path = os.path.lexists(os.path.expanduser(text))
+    return [text] if is_path else split_names(text)

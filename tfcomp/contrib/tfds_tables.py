@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.config.data_files import TFDS
-from tfcomp.config.quiet import quiet_startup
+from tfcomp.config.hashes import TFDS
+from tfcomp.config.process import quiet_startup
 from tfcomp.contrib.matlab_folders import drop_absent
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.published import describe_published

@@ -67,9 +67,9 @@ def format_data_card(dataset: Dataset, flags: Mapping[str, Any]) -> str:
         flags: The flags that decide the examples.
     """
     about = (
-        "Examples for the training of decoders, written by `tfcomp "
-        "materialize`, in the format of TensorFlow Datasets. The split `train` "
-        "is for training; `ood` has the combinations of factors in the "
+        "Examples for the training of decoders, written by `tfcomp train "
+        "--materialize`, in the format of TensorFlow Datasets. The split "
+        "`train` is for training; `ood` has the combinations of factors in the "
         "held-out region. An example has `image` (float32), `is_ood`, and for "
         "each factor `value_<name>` and `label_<name>`, its place on the grid."
     )

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.config.data_files import find_data_dir
 from tfcomp.config.errors import ConfigError, RunError, first_line
+from tfcomp.config.hashes import find_data_dir
 from tfcomp.config.run_config import DataConfig, RunConfig
 from tfcomp.datasets.building import DATASETS, build_dataset
 from tfcomp.datasets.dataset import Dataset, Render

@@ -19,23 +19,21 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.config.data_files import TFDS
 from tfcomp.config.errors import RunError, first_line
-from tfcomp.config.quiet import start_tensorflow
+from tfcomp.config.hashes import TFDS, compute_code_version
+from tfcomp.config.process import start_tensorflow
 from tfcomp.config.run_config import DataConfig, RunConfig
 from tfcomp.datasets.building import make_dataset
 from tfcomp.datasets.card import CARD_FILE, format_data_card
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.tfds_features import check_features
-from tfcomp.storage.code_version import compute_code_version
-from tfcomp.storage.files import make_folder, write_text
-from tfcomp.storage.output_folders import lock_folder
+from tfcomp.storage.files import lock_folder, make_folder, write_text
 
 VERSION = "1.2.0"
 INFO_FILE = "dataset_info.json"
 # Settings of data that change no example.
 OTHERS = "dataset data data_dir examples_dir noise balance correlation".split()
-REMEDY = "with tfcomp materialize and the flags of the run"
+REMEDY = "with tfcomp train --materialize and the flags of the run"
 
 
 @dataclasses.dataclass(frozen=True)

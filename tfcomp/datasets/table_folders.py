@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfcomp.config.data_files import (
-    PICTURE_HEADS,
-    TABLES,
-    find_picture_column,
-    list_files,
-    read_cells,
-)
+from tfcomp.config.hashes import TABLES
 from tfcomp.datasets import table_files
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.table_checks import TableError, allocate
@@ -25,6 +19,17 @@ if TYPE_CHECKING:
 
 # Pillow also opens formats that start other programs (EPS).
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
+PICTURE_HEADS = ("file", "file_name")  # columns with the name of a picture
+SEPARATORS = ",;\t"
+
+
+def list_files(folder: Path, *endings: str) -> list[Path]:
+    """Returns sorted files by ending, without hidden ones (`._a.png`)."""
+    return sorted(
+        path
+        for path in folder.iterdir()
+        if path.suffix.lower() in endings and not path.name.startswith(".")
+    )
 
 
 def read_folder(folder: Path) -> FactorTable:
@@ -45,7 +50,16 @@ def read_folder(folder: Path) -> FactorTable:
 def _read_csv(folder: Path, table: Path) -> FactorTable:
     """Returns the table of a CSV file (docs/data.md) and its pictures."""
     frame = _read_cells(table)
-    files = frame.pop(find_picture_column(frame))
+    file_heads = [head for head in PICTURE_HEADS if head in frame]
+    if frame.empty or not file_heads:
+        rule = (
+            f"must have rows and columns {PICTURE_HEADS[0]} and one per factor"
+        )
+        raise TableError(
+            table.name, rule, ", ".join(map(str, frame.columns))[:100]
+        )
+
+    files = frame.pop(file_heads[0])
     images = _read_images(folder, table.name, files.tolist())
     heads = [head for head in frame if not str(head).startswith("Unnamed:")]
     if not heads:
@@ -59,15 +73,30 @@ def _read_csv(folder: Path, table: Path) -> FactorTable:
 
 
 def _read_cells(table: Path) -> "pd.DataFrame":
-    """Returns the cells of a table, which must name pictures."""
-    frame = read_cells(table)
-    if frame.empty or not find_picture_column(frame):
-        rule = (
-            f"must have rows and columns {PICTURE_HEADS[0]} and one per factor"
+    """Reads a table as text.
+
+    Cells lose spaces at their ends, and heads have `_` for spaces. With
+    semicolons between columns, decimal commas become points.
+    """
+    import pandas as pd
+
+    with table.open(encoding="utf-8-sig") as file:
+        separator = max(SEPARATORS, key=file.readline().count)
+
+    with warnings.catch_warnings(action="error"):  # of cells that are lost
+        frame = pd.read_csv(
+            table,
+            sep=separator,
+            encoding="utf-8-sig",
+            dtype=str,
+            keep_default_na=False,
+            index_col=False,
         )
-        raise TableError(
-            table.name, rule, ", ".join(map(str, frame.columns))[:100]
-        )
+
+    frame = frame.fillna("").apply(lambda cells: cells.str.strip())
+    if separator == ";":
+        frame = frame.replace(r"^([+-]?\d*),(\d+)$", r"\1.\2", regex=True)
+    frame.columns = frame.columns.str.strip().str.replace(" ", "_")
     return frame
 
 

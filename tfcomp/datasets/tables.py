@@ -10,13 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tfcomp.config.data_files import (
-    TFDS,
-    find_prepared,
-    hash_data,
-    hash_names,
-)
 from tfcomp.config.errors import ConfigError, RunError, first_line
+from tfcomp.config.hashes import TFDS, find_prepared, hash_data
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.settings import CONTROLS
 from tfcomp.datasets.building import DATASETS, build_dataset
@@ -41,7 +36,8 @@ def make_table(config: RunConfig) -> Dataset:
     digest = hash_data(data.data, data.data_dir)
     is_known = data.data_hash == digest
     if not is_known:  # a run of tfcomp 0.4
-        is_known = data.data_hash == hash_names(data.data, data.data_dir)
+        earlier = hash_data(data.data, data.data_dir, names_only=True)
+        is_known = data.data_hash == earlier
     if not is_known:
         raise RunError(
             f"--data={data.data} is not what the run was made with: its hash "

@@ -18,9 +18,9 @@ function is given and returns depends on the first argument:
     image    images and true images; a value for each by name
 
 `stage` and `image` are computed during training (`summarize_geometry`,
-`probe_rows`, `score_images`), the others by `tfcomp measure`. The module must
-not import TensorFlow, and SciPy only as `import scipy`. For a metric outside of
-tfcomp, use `tfcomp.register_metric`.
+`probe_rows`, `score_images`), the others by `tfcomp analyze --measure`. The
+module must not import TensorFlow, and SciPy only as `import scipy`. For a
+metric outside of tfcomp, use `tfcomp.register_metric`.
 """
 
 from collections.abc import Callable

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfcomp.config.errors import RunError, describe_plugin_error
-from tfcomp.config.quiet import show_progress
+from tfcomp.config.process import show_progress
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.dataset import Render
 from tfcomp.datasets.splits import choose_rows

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from tfcomp.config.hashes import compute_code_version
 from tfcomp.config.plugins import locate
 from tfcomp.metrics.metric import (
     REGISTERED,
@@ -25,7 +26,6 @@ from tfcomp.metrics.metric import (
     list_declared,
 )
 from tfcomp.statistics.limits import REAL, Limits
-from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.files import write_text
 from tfcomp.storage.run_folder import METRICS_FILE, find_metrics, read_metrics
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.config.quiet import show_progress
+from tfcomp.config.process import show_progress
 from tfcomp.datasets import views
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.grid_maps import Curve

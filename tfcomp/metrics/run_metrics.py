@@ -1,4 +1,4 @@
-"""Computes the metrics of a finished run that `tfcomp measure` adds."""
+"""Computes the metrics of a finished run for `tfcomp analyze --measure`."""
 
 import dataclasses
 from collections.abc import Callable, Sequence

@@ -36,7 +36,7 @@ from tfcomp.report.stage_section import make_charts
 from tfcomp.report.verbalize import describe_model
 from tfcomp.representations.readers import Reader, list_readings
 from tfcomp.statistics.seed_statistics import compute_statistics
-from tfcomp.storage.published_models import find_published
+from tfcomp.storage.run_folder import find_published
 
 Scores = dict[str, dict[str, float | None]]
 NUMBERS: dict[str, Any] = {"float_format": "{:.4g}".format}

@@ -8,7 +8,7 @@ import numpy as np
 
 from tfcomp import __version__
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.quiet import show_progress
+from tfcomp.config.process import show_progress
 from tfcomp.datasets.notes import list_notes
 from tfcomp.datasets.solvable import measure_coverage
 from tfcomp.figures import pictures
@@ -34,8 +34,7 @@ from tfcomp.report.page import (
     make_user_sections,
     render_page,
 )
-from tfcomp.storage.files import make_folder, write_text
-from tfcomp.storage.output_folders import check_folder
+from tfcomp.storage.files import check_folder, make_folder, write_text
 
 # Functions from analyses to a section, by its name in `page.SECTIONS`. They
 # leave out runs that a section does not apply to.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from tfcomp.config.errors import ConfigError, suggest
-from tfcomp.config.run_config import split_names
+from tfcomp.config.settings import split_names
 from tfcomp.figures.curve_plots import (
     draw_curve_panels,
     draw_stage_panels,

@@ -1,6 +1,9 @@
 """Run folders: their owners, files and states, and the search for them.
 
 docs/outputs.md lists the files; `metrics.json`, the last, marks a finished run.
+Published models are run folders that come with a clone: `<name>/` in
+`saved_models/published` has the `run.flags`, `metrics.json` and `model.keras`
+of a run, and `load_run` reads it as any other run.
 """
 
 import contextlib
@@ -14,20 +17,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.errors import ConfigError, RunError, describe_refusal
-from tfcomp.config.flagfiles import split_lines
+from tfcomp.config.errors import (
+    ConfigError,
+    RunError,
+    describe_refusal,
+    suggest,
+)
 from tfcomp.config.process import count_memory
 from tfcomp.config.run_config import RunConfig, make_config
-from tfcomp.config.run_flags import format_flags, parse_record
+from tfcomp.config.run_flags import format_flags, parse_record, split_lines
 from tfcomp.storage import files
-from tfcomp.storage.files import DamagedFileError
-from tfcomp.storage.output_folders import lock_folder
+from tfcomp.storage.files import DamagedFileError, lock_folder
 
 FLAGS_FILE = "run.flags"
 HISTORY_FILE = "history.csv"
 METRICS_FILE = "metrics.json"
 MODEL_FILE = "model.keras"
 SAMPLES_FILE = "samples.png"
+PUBLISHED = Path("saved_models", "published")
+CLONE = Path(__file__).parents[2]
 TRIALS = "trials"  # the folder of runs in a sweep's folder
 # What training, `tfcomp analyze` and TensorBoard's projector write into a run
 # folder. The flags are no part of it: they tell whose folder it is.
@@ -276,16 +284,25 @@ def check_model(path: Path) -> None:
         raise DamagedFileError(path, f"it unpacks to {size >> 20:,} MB")
 
 
-def find_runs(patterns: Sequence[str]) -> list[Path]:
-    """Returns folders of finished runs; prints those that cannot be read."""
+def find_runs(patterns: Sequence[str], flag: str = "runs") -> list[Path]:
+    """Returns folders of finished runs; prints those that cannot be read.
+
+    Args:
+        patterns: Paths of runs, sweeps or folders of them, with `*` or `**`.
+        flag: The flag that names them, for errors.
+
+    Raises:
+        ConfigError: If there is no pattern, or a pattern matches nothing.
+    """
     is_run = {FLAGS_FILE, METRICS_FILE}.issubset
-    return find_folders(patterns, is_run, _report_unreadable)
+    return find_folders(patterns, is_run, _report_unreadable, flag)
 
 
 def find_folders(
     patterns: Sequence[str],
     is_wanted: Callable[[set[str]], bool],
     report: Callable[[OSError], None] | None = None,
+    flag: str = "runs",
 ) -> list[Path]:
     """Returns folders at or below patterns whose file names are wanted.
 
@@ -293,17 +310,18 @@ def find_folders(
         patterns: Paths, with `*` or `**`.
         is_wanted: Tells from the names in a folder whether it is returned.
         report: Called for each folder that cannot be read.
+        flag: The flag that names the patterns, for errors.
 
     Raises:
         ConfigError: If there is no pattern, or a pattern matches nothing.
     """
     if not patterns:
-        raise ConfigError("runs", "must name run folders", "")
+        raise ConfigError(flag, "must name run folders", "")
 
     found = set()
     visited: set[str] = set()
     for pattern in patterns:
-        for match in match_paths(pattern):
+        for match in match_paths(pattern, flag):
             walk = os.walk(match, onerror=report, followlinks=True)
             for folder, below, names in walk:
                 path = os.path.realpath(folder)
@@ -335,6 +353,61 @@ def match_paths(pattern: str, flag: str = "runs") -> list[str]:
         rule = "must be a folder of runs, not the root of all folders"
         raise ConfigError(flag, rule, pattern)
     return matches
+
+
+def list_published(source: str | Path = "") -> list[str]:
+    """Lists the names of published models, for `load_published`.
+
+    Args:
+        source: A folder that contains finished runs, at any depth. The default
+            is `saved_models/published` of the working directory, else of the
+            clone that tfcomp runs from.
+
+    Returns:
+        Paths of the models in this folder, sorted, as `bumps/cnn/corner_9`.
+
+    Raises:
+        RunError: If there is no such folder, or no model in it.
+
+    Example:
+        >>> "paper/donut" in tfcomp.list_published()
+        True
+    """
+    folder = _find_folder(source)
+    files = folder.rglob(METRICS_FILE)
+    names = sorted(file.parent.relative_to(folder).as_posix() for file in files)
+    if not names:
+        raise RunError(f"no published models in {folder}")
+    return names
+
+
+def find_published(name: str, source: str | Path = "") -> Path:
+    """Returns the folder of a published model.
+
+    Args:
+        name: A name that `list_published` returns.
+        source: As in `list_published`.
+
+    Raises:
+        RunError: If there is no such model.
+    """
+    names = list_published(source)
+    if name not in names:
+        hint = suggest(name, names) or ": tfcomp.list_published() has the names"
+        raise RunError(f"{name!r} is not a published model{hint}")
+    return _find_folder(source) / name
+
+
+def _find_folder(source: str | Path) -> Path:
+    if source:
+        return Path(source).expanduser()
+    for folder in (PUBLISHED, CLONE / PUBLISHED):
+        if folder.is_dir():
+            return folder
+    raise RunError(
+        "published models come with a clone of the repository, not with the "
+        f"installed package: work in a clone, or name its {PUBLISHED} as source"
+    )
 
 
 def _report_unreadable(error: OSError) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tfcomp.config.errors import ConfigError, RunError, first_line
-from tfcomp.storage.code_version import OVERRIDE, compute_code_version
+from tfcomp.config.hashes import OVERRIDE, compute_code_version
 from tfcomp.sweeps import clusters, scheduler_options
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.worker_task import (

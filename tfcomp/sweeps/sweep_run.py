@@ -17,10 +17,10 @@ from tensorboard.plugins.hparams import summary_v2 as hparams
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tfcomp.config import run_flags
+from tfcomp.config.hashes import compute_code_version
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.metrics.registry import is_measured
 from tfcomp.storage import files
-from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.run_folder import is_finished
 from tfcomp.sweeps import grid
 from tfcomp.sweeps.scheduler_options import SchedulerOptions

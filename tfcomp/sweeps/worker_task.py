@@ -19,14 +19,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfcomp.config.errors import RunError, explain_failure
+from tfcomp.config.hashes import compute_code_version
 from tfcomp.config.plugins import import_plugins
-from tfcomp.config.process import IsStopped, StopRequested, stop_when
-from tfcomp.config.quiet import start_tensorflow
+from tfcomp.config.process import (
+    IsStopped,
+    StopRequested,
+    start_tensorflow,
+    stop_when,
+)
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags, make_flags, parse_flags
 from tfcomp.datasets.notes import print_notes
 from tfcomp.models.config_checks import check_config
-from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.files import make_folder, open_log
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.models.registry import choose_threads
-from tfcomp.storage.files import make_folder, write_text
-from tfcomp.storage.output_folders import lock_folder
+from tfcomp.storage.files import lock_folder, make_folder, write_text
 from tfcomp.storage.run_folder import FLAGS_FILE
 from tfcomp.sweeps.pool import Pool, open_pool
 from tfcomp.sweeps.scheduler_options import SchedulerOptions

@@ -158,7 +158,7 @@ def list_numbers(
 
     Args:
         metrics: The content of `metrics.json`.
-        measures: What `tfcomp measure` has added.
+        measures: What `tfcomp analyze --measure` has added.
     """
     layers = metrics.get("layers", {})
     trained = set()
@@ -196,7 +196,7 @@ def _list_measures(
     stages: Sequence[str],
     known: set,
 ) -> Iterator[Row]:
-    """Lists the numbers that `tfcomp measure` has added.
+    """Lists the numbers that `tfcomp analyze --measure` has added.
 
     Args:
         when: `START` or `END` of training.

@@ -23,7 +23,7 @@ from tfcomp.datasets import Dataset
 from tfcomp.datasets.card import CARD_FILE, format_model_card
 from tfcomp.metrics.jacobians import choose_jacobian, compute_stage_metrics
 from tfcomp.models.stages import make_stage_model
-from tfcomp.storage.output_folders import add_version
+from tfcomp.storage.files import add_version
 
 # Hash of the architecture and the weights, in a version's folder.
 FINGERPRINT = Path("assets.extra") / "weights.sha256"

@@ -10,8 +10,7 @@ import tensorflow as tf
 from keras import ops
 
 from tfcomp.config.errors import ConfigError, DivergedError
-from tfcomp.config.process import check_stop
-from tfcomp.config.quiet import show_progress
+from tfcomp.config.process import check_stop, show_progress
 from tfcomp.config.run_config import RunConfig, TrainingConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.batches import make_batches

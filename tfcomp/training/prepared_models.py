@@ -23,8 +23,8 @@ from tfcomp.config.process import (
     count_cores,
     keep_freed_memory,
     make_private_folder,
+    quiet_startup,
 )
-from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import DATASETS, Dataset
 from tfcomp.metrics.traced_model import TracedModel

@@ -8,7 +8,7 @@ import pytest
 from pipelines.steps import release
 from pipelines.steps.evaluator import EVALUATION
 from tfcomp.config.errors import RunError
-from tfcomp.storage.output_folders import list_versions
+from tfcomp.storage.files import list_versions
 
 
 @pytest.mark.slow

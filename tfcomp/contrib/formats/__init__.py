@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfcomp.config.errors import RunError, first_line
-from tfcomp.config.run_config import split_names
+from tfcomp.config.settings import split_names
 from tfcomp.training.formats import FORMATS, Format
 
 if TYPE_CHECKING:
