@@ -1,13 +1,20 @@
 """All commands under one name: `tfcomp train` is `python -m tfcomp.train`."""
 
 import importlib
-from pathlib import Path
 
 from tfcomp import __version__
 from tfcomp.config import command
 from tfcomp.config.errors import RunError, suggest
 
-COMMANDS = "train analyze compare sweep solvable embeddings export".split()
+COMMANDS = {
+    "train": "Trains one decoder: `tfcomp train donut`.",
+    "analyze": "Analyzes finished runs.",
+    "compare": "Compares finished runs over seeds.",
+    "sweep": "Trains every combination of settings and seeds.",
+    "solvable": "Lists held-out combinations that follow from training.",
+    "embeddings": "Scores embeddings as sums of parts of their factors.",
+    "export": "Writes a trained model in the formats of other programs.",
+}
 # Commands of earlier versions, and what to type in their place.
 FORMER = {
     "measure": "tfcomp analyze RUNS --measure",
@@ -22,9 +29,8 @@ def main(argv: list[str]) -> int:
         print(f"tfcomp {__version__}")
         return 0
     if name in command.HELP:
-        for entry in COMMANDS:
-            file = Path(__file__).with_name(f"{entry}.py")
-            print(f"tfcomp {entry:14}{command.read_purpose(file)}")
+        for entry, purpose in COMMANDS.items():
+            print(f"tfcomp {entry:14}{purpose}")
         print("\nTry first: tfcomp train smoke")
         return 0
     if name in FORMER:

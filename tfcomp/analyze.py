@@ -12,7 +12,6 @@ volumes, tuning, interpolation) to the metrics.json of every run in place of a
 report. Sweeps are searched for runs, and measured runs are skipped.
 """
 
-import hashlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -154,11 +153,7 @@ def _name_folder(paths: list[Path], configs: list[RunConfig]) -> Path:
     parent = paths[0].parent
     if all(is_hash(config.run_name) for config in configs):
         parent = parent.parent  # beside the trials of a sweep
-    text = "_".join(names)
-    if len(text) > MAX_LETTERS:
-        digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-        text = f"{len(paths)}_runs_{digest}"
-    return parent / f"analysis_{text}"
+    return parent / f"analysis_{'_'.join(names)[:MAX_LETTERS]}"
 
 
 main = Command(purpose=__doc__, table=FLAGS, action=analyze_runs)

@@ -11,7 +11,6 @@ same command runs missing trials, also after seeds or values were added. With
 --shard=2/3 it runs a part of them, as one of several jobs.
 """
 
-import csv
 import io
 import itertools
 import shlex
@@ -73,11 +72,8 @@ def run_sweep(
     """
     arguments = format_arguments(flagfiles, settings)
     for names, values in (grid or {}).items():
-        row = io.StringIO()
-        csv.writer(row, quoting=csv.QUOTE_ALL, lineterminator="").writerow(
-            values
-        )
-        arguments.append(f"--grid={names}={row.getvalue()}")
+        quoted = ",".join(f'"{value}"' for value in values)
+        arguments.append(f"--grid={names}={quoted}")
 
     flags = parse_flags(arguments, define_flags())
     with redirect_stdout(io.StringIO()):  # the process prints it again

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import json
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ from pipelines.steps import run_step
 from pipelines.steps.evaluator import EVALUATION
 from tfcomp.config.errors import RunError
 from tfcomp.models.loading import LoadedRun, load_run
-from tfcomp.storage.files import add_version, is_copy, read_json
+from tfcomp.storage.files import add_version, read_json
 from tfcomp.training.export import export_scored
 
 if TYPE_CHECKING:
@@ -130,6 +131,8 @@ def push_model(
         shutil.copyfile(evaluation, partial / EVALUATION)
 
     def is_same(version: Path) -> bool:
-        return is_copy(version, model)
+        files = [p.relative_to(model) for p in model.rglob("*") if p.is_file()]
+        same, _, _ = filecmp.cmpfiles(version, model, files, shallow=False)
+        return bool(files) and len(same) == len(files)
 
     return add_version(folder, write, is_same)

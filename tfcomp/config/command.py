@@ -1,19 +1,17 @@
 """Runs commands: help, flags, and one line for each mistake of a user."""
 
-import ast
 import io
 import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from absl import flags
 
 from tfcomp.config import run_flags
-from tfcomp.config.errors import RefusedError, describe_refusal, explain_failure
+from tfcomp.config.errors import explain_failure
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.run_config import PARTS, RunConfig
 from tfcomp.config.settings import Settings
@@ -63,16 +61,7 @@ class Command:
         settings = run_flags.parse_flags(arguments, values)
         # Figures go to files: no window is opened, whatever is set up.
         os.environ["MPLBACKEND"] = "agg"
-        try:
-            return self.action(settings)
-        except Exception as error:
-            refusal = describe_refusal(error)
-            if not refusal:
-                raise
-            hint = "what was finished is kept, go on with the same command"
-            if "resume" in values:
-                hint += " and --resume"
-            raise RefusedError(f"{refusal}; {hint}") from error
+        return self.action(settings)
 
 
 def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
@@ -113,43 +102,41 @@ def _end(*_: object) -> None:
     sys.exit(143)  # as shells number it: 128, and the number of the signal
 
 
-def read_purpose(module: Path) -> str:
-    """Returns the first line of a command's docstring, without importing it."""
-    text = ast.get_docstring(ast.parse(module.read_text("utf-8")))
-    return (text or "-").splitlines()[0]
-
-
 def format_help(purpose: str, values: flags.FlagValues) -> str:
-    """Returns the help: purpose, flags, and shipped flagfiles."""
+    """Formats the help: purpose, flags, and shipped flagfiles.
+
+    Args:
+        purpose: Stands above the flags.
+        values: The flags of a command.
+    """
     lines = [purpose.strip()]
     for title, names in _group_flags(values).items():
-        lines += ["", f"{title}:"]
+        if names:
+            lines += ["", f"{title}:"]
         for name in names:
             flag = values[name]
-            default = str(flag.default)
+            default = str(flag.default).removeprefix("[]")
             if flag.boolean:
                 default = default.lower()
-            if flag.default == []:
-                default = ""
             lines += [f"  --{name}={default}", f"        {flag.help}"]
 
     lines += ["  --flagfile=FILE", "        Read flags from a file."]
-    if shipped := run_flags.list_flagfiles(set(values)):
-        lines.append(f"        Shipped with tfcomp: {', '.join(shipped)}.")
+    if "dataset" in values:  # the flags of a run
+        names = run_flags.list_flagfiles()
+        lines.append(f"        Shipped with tfcomp: {', '.join(names)}.")
     return "\n".join(lines)
 
 
 def _group_flags(values: flags.FlagValues) -> dict[str, list[str]]:
     """Groups flags by the part of a run that they describe."""
-    groups: dict[str, list[str]] = {"Flags": []}
-    titles = {}
-    if "dataset" in values:  # the flags of a run
-        parts: dict[str, type[Settings]] = {**PARTS, "output": RunConfig}
-        for name, part in parts.items():
-            groups[name.capitalize()] = []
-            for field in part.list_settings():
-                titles[field.name] = name.capitalize()
+    groups: dict[str, list[str]] = {"Flags": list(values)}
+    if "dataset" not in values:
+        return groups
 
-    for name in values:
-        groups[titles.get(name, "Flags")].append(name)
-    return {title: names for title, names in groups.items() if names}
+    parts: dict[str, type[Settings]] = {**PARTS, "output": RunConfig}
+    for title, part in parts.items():
+        names = [field.name for field in part.list_settings()]
+        groups[title.capitalize()] = names
+        for name in names:
+            groups["Flags"].remove(name)
+    return groups

@@ -16,13 +16,21 @@ Given = ParamSpec("Given")
 Result = TypeVar("Result")
 MAX_SHOWN = 200  # characters of a value, or of a library's message
 # Errors of the system that any path can lead to.
-_EXHAUSTED = "ENOSPC EDQUOT EFBIG EIO EMFILE ENFILE ENOMEM ESTALE".split()
+_EXHAUSTED = (
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EIO,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENOMEM,
+    errno.ESTALE,
+)
+_REFUSED = (*_EXHAUSTED, errno.EACCES, errno.EPERM, errno.EROFS)
 # TensorFlow quotes errors of the system, as in `... PATH; REASON [Op:...]`.
-_CODES = [*_EXHAUSTED, "EACCES", "EPERM", "EROFS", "ENOENT", "ENOTDIR"]
-_REASONS = "|".join(os.strerror(getattr(errno, code)) for code in _CODES)
-_REFUSED = re.compile(
+_QUOTED = re.compile(
     r"OOM when allocating [^\]]*\]|CUDA_ERROR_OUT_OF_MEMORY|"
-    rf"(?:\S+; )?(?:{_REASONS})"
+    rf"(?:\S+; )?(?:{'|'.join(map(os.strerror, _REFUSED))})"
 )
 
 
@@ -49,12 +57,6 @@ class RunError(Exception):
     """A run folder or a file that cannot be used; its message is one line."""
 
     status = 2  # of the command, for a mistake of usage
-
-
-class RefusedError(RunError):
-    """The system refuses room, memory or rights."""
-
-    status = 1
 
 
 class DivergedError(RunError):
@@ -88,8 +90,9 @@ def suggest(name: str, known: Iterable[str], dashes: str = "") -> str:
         known: All names.
         dashes: What stands before a name in the hint.
     """
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f", did you mean {dashes}{close[0]}?" if close else ""
+    for match in difflib.get_close_matches(name, list(known), n=1):
+        return f", did you mean {dashes}{match}?"
+    return ""
 
 
 def explain_failure(error: BaseException) -> tuple[str, int] | None:
@@ -105,13 +108,14 @@ def explain_failure(error: BaseException) -> tuple[str, int] | None:
         return _join(error), status
 
     refusal = describe_refusal(error)
-    return (refusal, 1) if refusal else None
+    if not refusal:
+        return None
+    return refusal, 1
 
 
 def is_exhausted(error: BaseException | None) -> bool:
     """Checks whether the system has run out of room, files or memory."""
-    code = getattr(error, "errno", None) or 0
-    return errno.errorcode.get(code, "") in _EXHAUSTED
+    return getattr(error, "errno", None) in _EXHAUSTED
 
 
 def describe_refusal(error: BaseException) -> str:
@@ -129,7 +133,7 @@ def describe_refusal(error: BaseException) -> str:
         return f"{error.filename}: {reason}" if error.filename else reason
 
     if type(error).__module__.startswith("tensorflow"):
-        quoted = _REFUSED.search(text)
+        quoted = _QUOTED.search(text)
         if quoted:
             return quoted[0].replace("; ", ": ")
     return ""

@@ -148,11 +148,6 @@ def _join_arguments(
     if not words:
         return given
 
-    for word in words:
-        name, value = split_flag(word)
-        if value is not None and name in values:
-            hint = f"did you mean --{word}?"
-            raise RunError(f"unexpected argument {word!r}, {hint}")
     if "dataset" in values:
         # Flags override a flagfile, wherever it stands.
         return [*(f"--flagfile={word}" for word in words), *given]
@@ -256,22 +251,9 @@ def add_folder(folder: Path) -> None:
         _folders.append(folder)
 
 
-def list_flagfiles(known: Container[str] | None = None) -> list[str]:
-    """Lists the flagfiles that are shipped with tfcomp.
-
-    Args:
-        known: The flags of a command, to list the files that have no others.
-    """
-    names = sorted(path.name for path in SHIPPED.glob(f"*{SUFFIX}"))
-    if known is None:
-        return names
-
-    suitable = []
-    for name in names:
-        lines = expand_flagfiles([f"--flagfile={SHIPPED / name}"])
-        if all(split_flag(line)[0] in known for line in lines):
-            suitable.append(name)
-    return suitable
+def list_flagfiles() -> list[str]:
+    """Lists the flagfiles that are shipped with tfcomp."""
+    return sorted(path.name for path in SHIPPED.glob(f"*{SUFFIX}"))
 
 
 def split_flag(argument: str) -> tuple[str, str | None]:
@@ -281,13 +263,18 @@ def split_flag(argument: str) -> tuple[str, str | None]:
 
 
 def find_value(arguments: Sequence[str], flag: str) -> str:
-    """Returns the last value of a flag, empty if there is none."""
-    found = ""
+    """Returns the last value of a flag, empty if there is none.
+
+    Args:
+        arguments: Flags, as `--name=value`.
+        flag: A name.
+    """
+    last = ""
     for argument in arguments:
         name, value = split_flag(argument)
         if name == flag:
-            found = value or ""
-    return found
+            last = value or ""
+    return last
 
 
 def expand_flagfiles(arguments: Sequence[str]) -> list[str]:

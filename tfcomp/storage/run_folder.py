@@ -67,15 +67,6 @@ OUTPUT_FOLDERS = (
     "projector",
     "analysis",
 )
-# Entries of `metrics.json` that have texts; all others have numbers alone.
-WORDS = (
-    "reference",
-    "differences",
-    "copies",
-    "own_measures",
-    "version",
-    "stages",
-)
 
 
 @contextlib.contextmanager
@@ -135,19 +126,15 @@ def find_finished(config: RunConfig) -> dict[str, Any] | None:
 
 
 def check_run(path: str | Path) -> RunConfig:
-    """Reads the settings of a finished run; a RunError if there is none."""
-    path, state = Path(path), ""
-    if not os.path.isdir(path):  # `Path.is_dir` raises for a long name
-        state = "does not exist"
-    elif (path / TRIALS).is_dir():
-        state = (
-            f"is a sweep: name its runs, as {path}/trials/*, or use "
-            "tfcomp.load_sweep"
-        )
-    elif not (path / FLAGS_FILE).exists():
-        state = "has no run.flags"
-    if state:
-        raise RunError(f"--run must be a run folder, {path} {state}")
+    """Reads the settings of a finished run.
+
+    Raises:
+        RunError: If the folder has no finished run.
+    """
+    path = Path(path)
+    problem = _find_problem(path)
+    if problem:
+        raise RunError(f"--run must be a run folder, {path} {problem}")
     try:
         config = make_config(read_flags(path))
     except DamagedFileError:
@@ -155,16 +142,30 @@ def check_run(path: str | Path) -> RunConfig:
     except (ConfigError, RunError) as error:
         rule = f"is of another version of tfcomp ({error})"
         raise RunError(f"--run={path} {rule}") from error
+
     for name in (METRICS_FILE, MODEL_FILE):
         if not (path / name).exists():
-            state = f"is not finished, it has no {name}: go on with"
-            raise RunError(f"--run={path} {state} {describe_resume(path)}")
+            problem = f"is not finished, it has no {name}: go on with"
+            raise RunError(f"--run={path} {problem} {describe_resume(path)}")
     return dataclasses.replace(config, log_dir=str(path.parent))
+
+
+def _find_problem(path: Path) -> str:
+    """Tells why a path is no run folder; empty if it is one."""
+    if not os.path.isdir(path):  # `Path.is_dir` raises for a long name
+        return "does not exist"
+    if (path / TRIALS).is_dir():
+        runs = f"{path}/trials/*"
+        return f"is a sweep: name its runs, as {runs}, or use tfcomp.load_sweep"
+    if not (path / FLAGS_FILE).exists():
+        return "has no run.flags"
+    return ""
 
 
 def describe_resume(path: Path) -> str:
     """Returns the command that finishes or repairs a run in this folder."""
-    flags, words = read_flags(path), [f"--flagfile={path / FLAGS_FILE}"]
+    flags = read_flags(path)
+    words = [f"--flagfile={path / FLAGS_FILE}"]
     if os.path.realpath(flags["log_dir"]) != os.path.realpath(path.parent):
         words.append(f"--log_dir={path.parent}")
     if flags["run_name"] != path.name:
@@ -189,43 +190,13 @@ def read_metrics(path: Path) -> dict[str, Any]:
     """Reads the `metrics.json` of a run.
 
     Raises:
-        DamagedFileError: If it has no scores, or a text in place of a number.
+        DamagedFileError: If it has no scores.
     """
     metrics = files.read_json(path / METRICS_FILE)
-    # A list of stages and a name; all else are dictionaries.
-    plain = ("differences", "reference")
-    parts = [part for name, part in metrics.items() if name not in plain]
-    for name in ("layers", "channels"):
-        if isinstance(entry := metrics.get(name), dict):
-            parts += entry.values()
-    is_whole = all(isinstance(part, dict) for part in parts)
-    if not (is_whole and select_scores(metrics)):
+    scores = select_scores(metrics).values()
+    if not scores or not all(isinstance(entry, dict) for entry in scores):
         raise DamagedFileError(path / METRICS_FILE, "it has no scores")
-    check_numbers(path / METRICS_FILE, metrics)
     return metrics
-
-
-def check_numbers(path: Path, content: Mapping[str, Any]) -> None:
-    """Refuses the content of a file that has texts in place of numbers."""
-    for place, text in _list_texts(content):
-        reason = f"{place} must be a number, got {text!r}"
-        raise DamagedFileError(path, reason)
-
-
-def _list_texts(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
-    """Yields texts at any depth, with their path, as `ood/mse`."""
-    if isinstance(value, str):
-        yield place, value
-        return
-
-    parts: Mapping[Any, Any] = {}
-    if isinstance(value, Mapping):
-        parts = {name: x for name, x in value.items() if name not in WORDS}
-    elif isinstance(value, list):
-        parts = dict(enumerate(value))
-    for name, inner in parts.items():
-        below = f"{place}/{name}" if place else str(name)
-        yield from _list_texts(inner, below)
 
 
 def read_history(path: Path) -> dict[int, dict[str, float]]:
@@ -318,7 +289,7 @@ def find_folders(
     if not patterns:
         raise ConfigError(flag, "must name run folders", "")
 
-    found = set()
+    folders = set()
     visited: set[str] = set()
     for pattern in patterns:
         for match in match_paths(pattern, flag):
@@ -333,8 +304,8 @@ def find_folders(
                 if FLAGS_FILE in names:
                     below.clear()  # nothing but checkpoints in a run
                 if is_wanted(set(names)):
-                    found.add(Path(path))
-    return sorted(found)
+                    folders.add(Path(path))
+    return sorted(folders)
 
 
 def match_paths(pattern: str, flag: str = "runs") -> list[str]:
@@ -417,38 +388,36 @@ def _report_unreadable(error: OSError) -> None:
 
 
 def _check_owner(path: Path, config: RunConfig) -> None:
-    flags_file = path / FLAGS_FILE
-    if not flags_file.exists():
+    """Raises a RunError if a folder is not for this run to use."""
+    if not (path / FLAGS_FILE).exists():
         names = os.listdir(path) if path.exists() else []
         # Hidden ones are of systems, or unfinished ones of a killed process.
         if any(not n.startswith(".") and n != "lost+found" for n in names):
             rule = "must be new or name a run"
             raise RunError(f"--run_name {rule}, {path} holds something else")
         return
+
     try:
-        theirs = read_flags(path)
+        flags = read_flags(path)
     except (ConfigError, RunError) as error:
         rule = f"cannot be read ({error}): move its folder away"
-        raise RunError(f"{flags_file} {rule}") from error
+        raise RunError(f"{path / FLAGS_FILE} {rule}") from error
     if config.overwrite:
         return
-    differing = [
-        f"--{name}={theirs.get(name)} (not {value})"
-        for name, value in config.identity().items()
-        if theirs.get(name) != value
-    ]
+
+    differing = []
+    for name, value in config.identity().items():
+        if flags.get(name) != value:
+            differing.append(f"--{name}={flags.get(name)} (not {value})")
     if differing:
         raise RunError(
             f"--run_name={config.run_name} belongs to a run with "
             f"{', '.join(differing)}: choose another --run_name, or replace "
             "that run by --overwrite"
         )
-    if config.resume or is_finished(path):
-        return
-    state = "is not finished"
-    if (path / METRICS_FILE).exists():
-        state = f"its {METRICS_FILE} or {MODEL_FILE} is missing or damaged"
-    raise RunError(
-        f"--run_name={config.run_name} exists in {config.log_dir} and "
-        f"{state}: add --resume, or choose another --run_name"
-    )
+    if not (config.resume or is_finished(path)):
+        raise RunError(
+            f"--run_name={config.run_name} exists in {config.log_dir} and is "
+            "not finished, or damaged: add --resume, or choose another "
+            "--run_name"
+        )

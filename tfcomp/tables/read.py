@@ -301,7 +301,6 @@ def _read_measures(folder: Path, notes: list[str]) -> dict[str, Any]:
         return {}
     try:
         measures = read_json(path)
-        run_folder.check_numbers(path, measures)
     except (OSError, DamagedFileError) as error:
         notes.append(f"measures of {folder.name} cannot be read: {error}")
         return {}
