@@ -104,9 +104,9 @@ def tabulate_settings(
         for score in scores:
             values = numbers.loc[group["run"], score].tolist()
             limits = find_limits(score)
-            found = seed_statistics.compute_statistics(values, limits)
-            listed = seed_statistics.list_numbers(found)
-            for name, number in zip(STATISTICS, listed, strict=True):
+            statistics = seed_statistics.compute_statistics(values, limits)
+            numbers_of = seed_statistics.list_numbers(statistics)
+            for name, number in zip(STATISTICS, numbers_of, strict=True):
                 row[f"{score} {name}"] = number
         rows.append(row)
     return pd.DataFrame(rows, dtype=object)

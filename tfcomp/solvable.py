@@ -39,8 +39,8 @@ def solve(settings: dict[str, Any]) -> int:
     orders = find_orders(dataset)
     facts, note = _find_facts(dataset)
     if as_json:
-        found = {"orders": orders, **facts}
-        print(json.dumps(found, indent=2, allow_nan=False))
+        content = {"orders": orders, **facts}
+        print(json.dumps(content, indent=2, allow_nan=False))
         return 0
 
     for line in notes.list_notes(dataset):
@@ -54,13 +54,11 @@ def solve(settings: dict[str, Any]) -> int:
     for order, result in orders.items():
         print(_format_order(order, result))
 
-    is_known = all(r["certified"] in (None, 1) for r in orders.values())
-    is_metric = config.model.encoding in ("ramp", "circle", "positional")
     copies = facts.get("copies", {})
     lines = {
         "determined": notes.describe_limits(copies),
         "images": notes.describe_order(facts.get("explained", {})),
-        "encoding": METRIC_NOTE if is_metric and not is_known else "",
+        "encoding": _describe_code(config.model.encoding, orders),
         "copies": notes.describe_copies(copies) or note,
     }
     for name, line in lines.items():
@@ -68,6 +66,15 @@ def solve(settings: dict[str, Any]) -> int:
             print(f"{name}: {line}")
     print(format_references(facts.get("references", {})).lstrip("\n"))
     return 0
+
+
+def _describe_code(encoding: str, orders: dict[str, dict[str, Any]]) -> str:
+    """Tells whether a code can do what certificates do not cover."""
+    is_metric = encoding in ("ramp", "circle", "positional")
+    shares = {result["certified"] for result in orders.values()}
+    if is_metric and not shares <= {None, 1}:
+        return METRIC_NOTE
+    return ""
 
 
 def _find_facts(dataset: Dataset) -> tuple[dict[str, Any], str]:
@@ -109,17 +116,19 @@ def _format_order(order: str, result: dict[str, Any]) -> str:
     if missing is None:
         return f"order {order}: not computed, it would take too much memory"
 
-    known = "nothing is held out"
+    share = "nothing is held out"
     if result["certified"] is not None:
-        known = f"{notes.format_share(result['certified'])} determined"
+        share = f"{notes.format_share(result['certified'])} determined"
         noise = notes.describe_noise(result)
         if noise:
-            known += f" ({noise})"
+            share += f" ({noise})"
     if not missing:
-        return f"order {order}: {known}, no image is missing"
+        return f"order {order}: {share}, no image is missing"
 
-    images = "image determines" if missing == 1 else "images determine"
-    lines = [f"order {order}: {known}, {missing:,} more {images} all:"]
+    images = "images determine"
+    if missing == 1:
+        images = "image determines"
+    lines = [f"order {order}: {share}, {missing:,} more {images} all:"]
     for image in result["images"][:SHOWN]:
         cells = []
         for name, value in image.items():

@@ -157,19 +157,18 @@ def format_report(config: RunConfig, metrics: dict[str, Any]) -> str:
     """
     scores = _format_scores(select_scores(metrics))
     scores += format_references(metrics.get("references", {}))
+
     lines = []
     for name, fact in _list_facts(metrics).items():
         if fact:
             head = f"{name:{MARGIN}}"
             indent = " " * MARGIN
-            lines.append(
-                textwrap.fill(
-                    fact, WIDTH, initial_indent=head, subsequent_indent=indent
-                )
-            )
+            text = textwrap.fill(head + fact, WIDTH, subsequent_indent=indent)
+            lines.append(text)
     for name, place in _list_places(config).items():
         if place:
             lines.append(f"{name:{MARGIN}}{place}")
+
     facts = "\n".join(lines)
     sentence = textwrap.fill(describe_scores(metrics), WIDTH)
     return f"\n{scores}\n\n{facts}\n\n{sentence}"
@@ -207,11 +206,13 @@ def _list_places(config: RunConfig) -> dict[str, str]:
         if not list_versions(saved):  # of a run that ended without
             run = shlex.quote(config.run_dir)
             saved = f"none; write one by tfcomp export --run={run}"
-    picture = os.path.join(config.run_dir, SAMPLES_FILE)
+    samples = os.path.join(config.run_dir, SAMPLES_FILE)
+    if not os.path.exists(samples):
+        samples = ""
     return {
         "run": config.run_dir,
         "saved model": saved,
-        "samples": picture if os.path.exists(picture) else "",
+        "samples": samples,
         "look": f"tensorboard --logdir {shlex.quote(config.log_dir)}",
     }
 
@@ -220,11 +221,14 @@ def _describe_axes(embeddings: dict[str, dict[str, float | None]]) -> str:
     """Describes the axes of hard rendering; empty for other models."""
     axes = []
     for factor, numbers in embeddings.items():
-        ratio = numbers.get("ratio")
-        if ratio is not None:
-            axis = numbers["axis"]
-            name = "not decided" if axis is None else AXES[int(axis)]
-            axes.append(f"{factor}: {name} ({ratio:.3g} times the other)")
+        if numbers.get("ratio") is None:
+            continue
+        name = "not decided"
+        axis = numbers["axis"]
+        if axis is not None:
+            name = AXES[int(axis)]
+        ratio = f"{numbers['ratio']:.3g} times the other"
+        axes.append(f"{factor}: {name} ({ratio})")
     return ", ".join(axes)
 
 
@@ -238,19 +242,14 @@ def _describe_channels(channels: dict[str, dict[str, float]]) -> str:
 
 def _format_scores(subsets: dict[str, dict[str, float | None]]) -> str:
     """Formats a table with a row for each score, a column for each subset."""
-    head = f"{'':20}"
-    for subset in subsets:
-        name = "new" if subset == "ood_new" else subset.upper()
-        head += f"{name:>12}"
+    import pandas as pd
 
-    lines = [head]
-    for score in next(iter(subsets.values())):
-        line = f"{score:20}"
-        for scores in subsets.values():
-            value = scores[score]
-            line += f"{'-':>12}" if value is None else f"{value:12.4g}"
-        lines.append(line)
-    return "\n".join(lines)
+    table = pd.DataFrame(subsets, dtype=float)
+    names = {subset: subset.upper() for subset in subsets}
+    names["ood_new"] = "new"
+    return table.rename(columns=names).to_string(
+        na_rep="-", float_format="{:.4g}".format, col_space=12
+    )
 
 
 def define_flags() -> flags.FlagValues:

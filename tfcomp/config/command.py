@@ -69,29 +69,28 @@ def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # tests replace them
             stream.reconfigure(errors="backslashreplace")
-
     signal.signal(signal.SIGTERM, _end)
+
     line = ""
     try:
         status = main(sys.argv)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        line = "interrupted\n"
+        line = "interrupted"
         status = 130
     except BrokenPipeError:  # the reader has ended, as in `| head`
         status = 141
+        # Python would try to write once more at its end, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as error:
         explained = explain_failure(error)
         if explained is None:
             raise
-        line = f"error: {explained[0]}\n"
-        status = explained[1]
+        message, status = explained
+        line = f"error: {message}"
 
-    try:
-        sys.stdout.flush()
-    except OSError:  # Python would try once more at its end, and complain
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    print(line, end="", file=sys.stderr, flush=True)
+    if line:
+        print(line, file=sys.stderr, flush=True)
     sys.exit(status)
 
 

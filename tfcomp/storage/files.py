@@ -11,19 +11,17 @@ appears when it is complete; until then it is `.partial-<random>`.
 
 import contextlib
 import csv
-import errno
 import io
 import json
 import lzma
 import os
 import secrets
 import shutil
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
+from filelock import FileLock, Timeout
 
 from tfcomp.config.errors import ConfigError, RunError, first_line
 
@@ -35,9 +33,6 @@ PARTIAL = ".partial-"
 # Of one compressed file; the largest in docs/ has 21 MB.
 MAX_UNPACKED = 2**28
 LOCK_FILE = ".lock"
-SOFT_LOCK_FILE = f"{LOCK_FILE}.soft"
-# What file systems answer that have no locks.
-NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 
 
 class DamagedFileError(RunError):
@@ -214,9 +209,9 @@ def check_folder(flag: str, path: str) -> None:
 def lock_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
     """Locks a folder during the block, or until the process dies.
 
-    File systems without locks (Lustre, some of NFS) get a file that names the
-    process. If the process is dead, the next one on the same machine takes the
-    file over; for a machine that died, the user has to remove it.
+    Where the file system has no locks (Lustre), a file names the process. If
+    the process is dead, the next one on the same machine takes the file over;
+    for a machine that died, the user has to remove it.
 
     Args:
         folder: An existing folder.
@@ -225,37 +220,17 @@ def lock_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
     Raises:
         RunError: Another process works there, and `wait` is False.
     """
-    # It stays: removing it would let two processes lock two files of this name.
-    lock: BaseFileLock = FileLock(folder / LOCK_FILE, fallback_to_soft=False)
-    hint = ""
+    lock = FileLock(folder / LOCK_FILE)
     try:
-        is_locked = _try_lock(lock)
-    except OSError as error:
-        if error.errno not in NO_LOCKS:
-            raise
-        lock = SoftFileLock(folder / SOFT_LOCK_FILE)
-        hint = f"; if there is none, remove {lock.lock_file}"
-        is_locked = _try_lock(lock)
-
-    if not is_locked:
-        reason = f"another process is working in {folder}{hint}"
-        if not wait:
-            raise RunError(reason)
-        if hint:
-            print(f"note: {reason}", file=sys.stderr)
-        lock.acquire()
+        lock.acquire(blocking=wait)
+    except Timeout as error:
+        hint = f"if its machine has died, remove {lock.lock_file}"
+        reason = f"another process is working in {folder} ({hint})"
+        raise RunError(reason) from error
     try:
         yield
     finally:
         lock.release()
-
-
-def _try_lock(lock: BaseFileLock) -> bool:
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        return False
-    return True
 
 
 def list_versions(folder: str | Path) -> list[Path]:
