@@ -1,7 +1,8 @@
-"""Flags <-> configurations; mistakes end in one line, without TensorFlow."""
+"""Flags and flagfiles <-> configurations; mistakes end in one line."""
 
 import dataclasses
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -10,36 +11,21 @@ from pathlib import Path
 import pytest
 
 from tfcomp.config import run_config
-from tfcomp.config.errors import ConfigError
+from tfcomp.config.command import format_help
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import DataConfig, RunConfig, make_config
-from tfcomp.config.run_flags import format_flags, parse_config, parse_record
-from tfcomp.config.settings import Settings, setting
-
-
-@dataclasses.dataclass(frozen=True)
-class Ruled(Settings):
-    """One setting for every rule."""
-
-    size: int = setting(4, "Size.", minimum=2, maximum=8)
-    count: int = setting(4, "Count.")
-    scale: float = setting(1.0, "Scale.", above=0.0)
-    kind: str = setting("a", "Kind.", choices=("a", "b"))
-    again: bool = setting(False, "Again.")
-
-
-def test_agreed_flags_and_defaults() -> None:
-    flat = RunConfig().to_flags()
-    agreed = (
-        "run_name log_dir export_dir dataset region grid_size sigma polarity "
-        "coordinates num_train num_bumps encoding model depth width rank "
-        "entropy_weight variance_weight epochs batch_size learning_rate "
-        "weight_decay seed precision num_replicas layerwise_every resume"
-    )
-    assert set(agreed.split()) <= set(flat)
-    assert flat["log_dir"] == "tensorboard_logs"
-    assert flat["export_dir"] == "saved_models"
-    assert flat["entropy_weight"] == 0.1
-    assert flat["variance_weight"] == 0.01
+from tfcomp.config.run_flags import (
+    SHIPPED,
+    define_run_flags,
+    expand_flagfiles,
+    format_flags,
+    list_flagfiles,
+    make_flags,
+    parse_config,
+    parse_flags,
+    parse_record,
+)
+from tfcomp.models.config_checks import check_config
 
 
 def test_identity_leaves_out_the_location() -> None:
@@ -53,60 +39,30 @@ def test_identity_leaves_out_the_location() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "rule"),
-    [
-        ("size", 1, "must be at least 2"),
-        ("size", 9, "must be at most 8"),
-        ("size", 4.0, "must be an integer"),
-        ("size", True, "must be an integer"),
-        ("count", 10**7 + 1, "must be at most 10000000"),
-        ("scale", 1e300, "must be at most 1e+30"),
-        ("scale", 10**400, "must be at most 1e+30"),
-        ("scale", 0.0, "must be greater than 0.0"),
-        ("scale", None, "must be a number"),
-        ("scale", float("nan"), "must be a finite number"),
-        ("kind", "c", "must be one of: a, b"),
-        ("kind", 3, "must be a string"),
-        ("again", 1, "must be true or false"),
-    ],
-)
-def test_rules(name: str, value: object, rule: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        Ruled(**{name: value})
-    error = caught.value
-    assert (error.name, error.rule, error.value) == (name, rule, value)
-    assert str(error).startswith(f"--{name} {rule}, got {value!r}"[:200])
-    assert len(str(error)) < 300
-
-
-@pytest.mark.parametrize(
     "name", ["", "..", "a/b", "a\\b", "a\0b", "a\nb", " a"]
 )
 def test_run_name_is_a_plain_name(name: str) -> None:
-    with pytest.raises(ConfigError, match="--run_name must be") as caught:
+    with pytest.raises(ConfigError, match="--run_name") as caught:
         RunConfig(run_name=name)
     assert "\n" not in str(caught.value)
 
 
 HEAVY = ("tensorflow", "keras", "tensorflow_datasets", "matplotlib", "pandas")
-
-# Not recorded, and not with plateau_patience.
-USUAL = ["resume", "overwrite", "decay"]
 DIGITS = "--dataset=rotated_digits --encoding=circle"
 ROTATED = f"{DIGITS} --region=gap:angle:160-200 --model=rotation"
 # Arguments of a training, as in a shell, and what the error must say.
 BAD_FLAGS = {
     "--undefok=dpeth --dpeth=3": "--undefok is not a flag",
     f"--{'9' * 1200}=3": "9 is not a flag",
-    "--dept=3": "--dept is not a flag, did you mean --depth?",
+    "--dept=3": "did you mean --depth?",
     "--epochs=1e3": "--epochs must be an integer, got '1e3'",
     "--learning_rate=nan": "--learning_rate must be a finite number",
     "--depth=": "--depth must be an integer, got ''",
-    "--run_name=a/b": "--run_name must be a plain name",
     "--log_dir=~ --run_name=.bashrc.d": "--run_name must be a plain name",
     "--log_dir='a\nb'": "--log_dir must be text without control",
     "--flagfile=missing.flags": "--flagfile must be an existing file",
-    "--flagfile=donout": "did you mean donut?",
+    "donout": "did you mean donut?",
+    "my=file": "--flagfile must be an existing file",
     "--flagfile=" + "a" * 5000: "--flagfile must be an existing file",
     "--region=circle:3": "--region must be one of",
     "--region=square:6-99": "--region must lie in the range of x, 0 to 27",
@@ -126,6 +82,7 @@ BAD_FLAGS = {
     "--export_dir=/dev/null": "--export_dir must name a folder that can be",
     "--export_dir='\udcff'": "--export_dir must be text without control",
     f"--digit_index=1 --digit_source=stand_in {ROTATED}": "--digit_index must",
+    "donut --materialize": "--examples_dir must name a folder",
 }
 
 CALL_MAIN = f"""
@@ -147,55 +104,46 @@ print(json.dumps([answers, heavy, os.listdir()]))
 """
 
 
-@pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple]:
-    """Exit status and standard error of every bad command line."""
+def test_bad_flags_are_one_line_each(working_folder: Path) -> None:
     result = subprocess.run(
         [sys.executable, "-c", CALL_MAIN],
         input=json.dumps([shlex.split(flags) for flags in BAD_FLAGS]),
         capture_output=True,
         text=True,
-        cwd=tmp_path_factory.mktemp("bad_flags"),
     )
     assert result.returncode == 0, result.stderr
-    found, heavy, files = json.loads(result.stdout.splitlines()[-1])
-    assert heavy == []
-    assert files == []
-    return dict(zip(BAD_FLAGS, found, strict=True))
+    answers, heavy, files = json.loads(result.stdout.splitlines()[-1])
+    assert (heavy, files) == ([], [])
+    pairs = zip(BAD_FLAGS.items(), answers, strict=True)
+    for (flags, message), (status, text) in pairs:
+        assert status == 2, flags
+        assert text.startswith("error: ") and message in text
+        assert text.index("\n") == len(text) - 1
 
 
-@pytest.mark.parametrize("flags", BAD_FLAGS, ids=lambda text: text[:40])
-def test_bad_flag_is_one_line(flags: str, answers: dict[str, tuple]) -> None:
-    status, text = answers[flags]
-    assert status == 2
-    assert text.startswith("error: ")
-    assert text.index("\n") == len(text) - 1
-    assert BAD_FLAGS[flags] in text
+# Settings of which no value goes with all others.
+USUAL = ["resume", "overwrite", "decay"]
 
 
 def make_unusual_config() -> RunConfig:
     """Settings without their default values, where they go together."""
-    numbers = {int: lambda v: v + 4, float: lambda v: v / 3 + 0.1}
-    flat = {}
-    for item in run_config.all_fields():
-        kind, choices = type(item.default), item.metadata["choices"]
-        if item.name in USUAL:
-            continue
+    settings: dict[str, object] = {}
+    for field in run_config.all_fields():
+        default = field.default
+        choices = field.metadata["choices"]
         if choices:
-            flat[item.name] = [c for c in choices if c != item.default][-1]
-        elif kind is str:
-            flat[item.name] = f"a b=c --d #e 'ü' {item.name}"
-        elif kind is bool:
-            flat[item.name] = not item.default
+            settings[field.name] = [c for c in choices if c != default][-1]
+        elif isinstance(default, str):
+            settings[field.name] = f"a b=c --d #e 'ü' {field.name}"
+        elif isinstance(default, bool):
+            settings[field.name] = not default
+        elif isinstance(default, int):
+            settings[field.name] = default + 4
         else:
-            flat[item.name] = numbers[kind](item.default)
-    return make_config(flat)
-
-
-def test_home_of_a_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/of/mine")
-    config = parse_config(["--log_dir=~/logs", "--run_name=~"])
-    assert (config.log_dir, config.run_name) == ("/home/of/mine/logs", "~")
+            settings[field.name] = default / 3 + 0.1
+    for name in USUAL:
+        del settings[name]
+    return make_config(settings)
 
 
 def test_format_is_inverted_by_parse(tmp_path: Path) -> None:
@@ -215,3 +163,137 @@ def test_repeating_a_resumed_run_does_not_resume(flag: str) -> None:
     config = dataclasses.replace(RunConfig(), **{flag: True})
     assert parse_config(format_flags(config).splitlines()) == RunConfig()
     assert parse_config([]) == RunConfig()
+
+
+def test_home_of_a_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/of/mine")
+    config = parse_config(["--log_dir=~/logs", "--run_name=~"])
+    assert (config.log_dir, config.run_name) == ("/home/of/mine/logs", "~")
+
+
+# Flagfiles
+
+
+def write_flags(folder: Path, name: str, *lines: str) -> str:
+    """Writes a flagfile; returns the flag that names it."""
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return f"--flagfile={path}"
+
+
+def find_depth(*arguments: str) -> int:
+    return parse_config(arguments).model.depth
+
+
+def test_later_flags_win(tmp_path: Path) -> None:
+    flag = write_flags(tmp_path, "a.flags", "--depth=3", "--depth=5")
+    assert find_depth("--depth=2", "--depth=3") == 3
+    assert find_depth(flag) == 5
+    assert find_depth(flag, "--depth=2") == 2
+    assert find_depth("--depth=2", *flag.split("=")) == 5
+
+
+def test_nested_flagfiles_are_expanded_in_place(tmp_path: Path) -> None:
+    lines = ("# a", "", "  // b", "  --depth=3  ", "--width=8", "#--depth=4")
+    write_flags(tmp_path, "inner.flags", *lines)
+    line = "--flagfile=inner.flags"
+    flag = write_flags(tmp_path, "o.flags", line, "--depth=2", line)
+    inner = ["--depth=3", "--width=8"]
+    expanded = expand_flagfiles([flag, "--seed=1"])
+    assert expanded == [*inner, "--depth=2", *inner, "--seed=1"]
+
+
+def test_lookup_order(working_folder: Path) -> None:
+    beside = working_folder / "beside"
+    outer = write_flags(beside, "outer.flags", "--flagfile=donut.flags")
+    assert find_depth(outer) == find_depth("--flagfile=donut") == 4
+    write_flags(beside, "donut.flags", "--depth=5")
+    assert find_depth(outer) == 5
+    write_flags(working_folder, "donut.flags", "--depth=6")
+    assert find_depth("--flagfile=donut") == 6
+    assert find_depth(outer) == 5
+    write_flags(working_folder, "donut", "--depth=7")
+    assert find_depth("--flagfile=donut") == 7
+    # A shipped file means those that it was shipped with.
+    write_flags(working_folder, "donut.flags", "--nopictures")
+    assert parse_config(["--flagfile=smoke"]).pictures
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("a.flags", "includes itself"),
+        ("../x/a.flags", "includes itself"),
+        ("b.flags", "includes itself"),
+        # The message lists the shipped ones.
+        ("no_such_file_of_anyone", "donut.flags.*'no_such_file_of_anyone'"),
+        ("binary", "readable"),
+    ],
+)
+def test_bad_flagfile_in_a_flagfile(
+    name: str, message: str, tmp_path: Path
+) -> None:
+    flag = write_flags(tmp_path / "x", "a.flags", f"--flagfile={name}")
+    write_flags(tmp_path / "x", "b.flags", "--flagfile=a.flags")
+    (tmp_path / "x/binary").write_bytes(b"--depth=\xff\xfe")
+    with pytest.raises(RunError, match=message):
+        parse_config([flag])
+
+
+def test_flagfile_of_windows(tmp_path: Path) -> None:
+    path = tmp_path / "a.flags"
+    path.write_bytes(b"\xef\xbb\xbf# of Windows\r\n--depth=5\r\n")
+    assert find_depth(f"--flagfile={path}") == 5
+
+
+@pytest.mark.parametrize("name", list_flagfiles())
+def test_shipped_flagfiles_describe_what_their_command_can_start(
+    name: str,
+) -> None:
+    text = (SHIPPED / name).read_text(encoding="utf-8")
+    stem = name.removesuffix(".flags")
+    pattern = rf"^#   tfcomp (\w+) {re.escape(stem)}\b"
+    command = re.search(pattern, text.partition("\n--")[0], re.MULTILINE)[1]
+    assert (SHIPPED.parent / f"{command}.py").exists()
+    if command == "train":
+        config = parse_config([f"--flagfile={name}"])
+        check_config(config)
+        assert config.run_name == stem
+
+
+# Positional arguments
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--depth=3 smoke",
+        "--depth 3 smoke",
+        "--resume smoke --depth=3 --noresume",
+    ],
+)
+def test_flags_override_a_flagfile_wherever_it_stands(line: str) -> None:
+    settings = parse_flags(line.split(), define_run_flags())
+    assert (settings["run_name"], settings["depth"]) == ("smoke", 3)
+    assert settings["resume"] is False
+
+
+def test_runs_are_the_value_of_their_flag() -> None:
+    table = {"run": ("", "Runs."), "again": (False, "Again.")}
+    settings = parse_flags(["logs/a", "--again", "logs/b*"], make_flags(table))
+    assert settings == {"run": "logs/a,logs/b*", "again": True}
+    with pytest.raises(RunError, match="--run says it"):
+        parse_flags(["--run=logs/b", "logs/a"], make_flags(table))
+    without = make_flags({"again": (False, "Again.")})
+    with pytest.raises(RunError, match="flags start with --"):
+        parse_flags(["--again", "x"], without)
+
+
+def test_help_has_every_flag_once() -> None:
+    values = make_flags({"grid": ([], "Axes.")}, define_run_flags())
+    lines = format_help("Does.", values).splitlines()
+    flags = [line[4:].partition("=")[0] for line in lines if line[:4] == "  --"]
+    assert sorted(flags) == sorted([*values, "flagfile"])
+    titles = [line for line in lines if line.endswith(":") and line[0] != " "]
+    assert titles == ["Flags:", "Data:", "Model:", "Training:", "Output:"]
