@@ -7,7 +7,6 @@ folder, Keras model and SavedModel.
 
 import csv
 import json
-import os
 import re
 import shutil
 import zipfile
@@ -20,9 +19,12 @@ import tensorflow as tf
 
 from tfcomp import analyze
 from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.hashes import compute_code_version
 from tfcomp.config.run_config import RunConfig
+from tfcomp.metrics import registry
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.loading import load_run
+from tfcomp.storage.run_folder import read_metrics
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
@@ -75,23 +77,6 @@ def test_sections_are_listed(capsys) -> None:
     lines = capsys.readouterr().out.splitlines()
     names = [line.split()[0] for line in lines]
     assert {"explorer", "layers", "umap", "runs"} <= set(names)
-
-
-def test_notes_are_seen(
-    smoke_run: RunConfig,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def build_report(*_: object) -> None:
-        os.write(2, b"note: a section is left out")  # as sys.stderr does
-
-    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "2")
-    name = "tfcomp.report.report_build.build_report"
-    monkeypatch.setattr(name, build_report)
-    flags = [f"--run={smoke_run.run_dir}", f"--output={tmp_path}"]
-    assert analyze.main(["analyze", *flags]) == 0
-    assert "a section is left out" in capfd.readouterr().err
 
 
 def test_numbers_behind_the_landscape(
@@ -153,22 +138,29 @@ def test_patterns_and_links(
     assert [path.resolve() for path in reported] == [run, run]
 
 
-def test_bad_input(smoke_run: RunConfig, tmp_path: Path) -> None:
-    run = f"--run={smoke_run.run_dir}"
-    output = [f"--output={tmp_path / 'nothing'}"]
-    for flags, error, message in (
-        ([], ConfigError, "--run must name a run folder"),
-        ([f"--run={tmp_path / 'none'}"], RunError, "does not exist"),
-        ([f"{run},{smoke_run.run_dir}"], ConfigError, "different runs"),
-        ([run, "--output=/dev/null/report"], ConfigError, "be written"),
-        ([run, "--sections=layer"], ConfigError, "did you mean layers"),
-        ([run, "--between=1"], ConfigError, "between must be at least 2"),
-        ([run, "--between=2"], ConfigError, "inside and outside the region"),
-        ([run, "--between=400"], ConfigError, "at most 100,000 points"),
-    ):
-        with pytest.raises(error, match=message):
-            analyze.main(["analyze", *output, *flags])
-    assert not (tmp_path / "nothing").exists()
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("", "--run must name"),
+        ("--run=/nowhere", "does not exist"),
+        ("--run={run},{run}", "different"),
+        ("--run={run} --output=/dev/null/report", "--output"),
+        ("--run={run} --sections=layer", "did you mean layers"),
+        ("--run={run} --between=1", "at least 2"),
+        ("--run={run} --between=2", "inside and outside"),
+        ("--run={run} --between=400", "at most 100,000"),
+        ("--measure --run=/nowhere/*", "--run must match a folder"),
+        ("--measure --run=//", "root"),
+        ("--measure --run={run}/analysis", "--run must match"),
+    ],
+)
+def test_bad_input(
+    flags: str, message: str, smoke_run: RunConfig, working_folder: Path
+) -> None:
+    words = flags.format(run=smoke_run.run_dir).split()
+    with pytest.raises((ConfigError, RunError), match=message):
+        analyze.main(["analyze", "--output=report", *words])
+    assert not list(working_folder.iterdir())
 
 
 ARCHIVE = Path(__file__).parents[1] / "fixtures" / "earlier_runs.zip"
@@ -223,3 +215,78 @@ def test_two_runs(earlier: Path, tmp_path: Path) -> None:
     assert analyze.main(["analyze", *flags]) == 0  # of two folders
     names = [str(low_rank), str(same)]
     assert [row["run"] for row in read_csv(logs / "settings.csv")] == names
+
+
+# Metrics beyond the scores
+
+
+@pytest.fixture
+def sweep(smoke_run: RunConfig, tmp_path: Path) -> Path:
+    """A folder of trials: one finished run, one that is not."""
+    trials = tmp_path / "sweep" / "trials"
+    keep = shutil.ignore_patterns("checkpoints", "events*", "projector*")
+    shutil.copytree(smoke_run.run_dir, trials / "ab12", ignore=keep)
+    (trials / "cd34").mkdir()
+    shutil.copy(trials / "ab12" / "run.flags", trials / "cd34")
+    return tmp_path / "sweep"
+
+
+def measure(runs: str) -> int:
+    return analyze.main(["analyze", runs, "--measure"])
+
+
+def test_a_trained_run_is_measured_once(sweep: Path, capsys) -> None:
+    assert measure(str(sweep)) == 0
+    assert "1 runs, 1 to measure" in capsys.readouterr().out
+    file = sweep / "trials" / "ab12" / "metrics.json"
+    metrics = json.loads(file.read_text())
+    measures = metrics["measures"]
+    assert measures["version"] == compute_code_version()
+    stages = ["code", "stage_0", "stage_1", "stage_2", "image"]
+    assert measures["stages"] == stages
+    # The means of the volumes are those of metrics.json.
+    layers = [metrics["layers"][stage] for stage in stages]
+    expected = [v["log_volume_ood"] - v["log_volume_id"] for v in layers]
+    found = measures["log_volume_difference"]
+    assert found == pytest.approx(expected, abs=1e-3)
+
+    expected = [layer["factorization"] for layer in layers]
+    assert measures["factorization"] == pytest.approx(expected, abs=1e-4)
+    # Of the untrained network the same, and the code is in both.
+    start = measures["start"]
+    assert {*start} == {*measures} - {"version", "stages", "start"}
+    for name in ("factorization", "probe_r2_grid", "log_volume_deviation_ood"):
+        first, *rest = start[name]
+        assert first == pytest.approx(measures[name][0], abs=1e-4)
+        assert rest != pytest.approx(measures[name][1:], abs=1e-3)
+
+    written = file.stat().st_mtime_ns
+    assert measure(f"{sweep}/trials/*") == 0
+    assert "1 runs, 0 to measure" in capsys.readouterr().out
+    assert file.stat().st_mtime_ns == written
+
+
+def test_a_damaged_run_does_not_stop_the_others(
+    sweep: Path, capsys, monkeypatch
+) -> None:
+    trials = sweep / "trials"
+    shutil.copytree(trials / "ab12", trials / "aa00")
+    (trials / "aa00" / "model.keras").write_bytes(b"not a model")
+    shutil.copytree(trials / "ab12", trials / "aa11")
+
+    def fake(run: Path) -> None:
+        if run.name == "aa11":
+            raise ConfigError("data", "must be a file", "gone.npz")
+        registry.write_run_metrics(load_run(run).path, {"stages": []})
+
+    monkeypatch.setattr("tfcomp.metrics.run_metrics.measure_run", fake)
+    scores = read_metrics(trials / "ab12")
+    older = scores | {"measures": {"version": "older", "stages": []}}
+    (trials / "ab12" / "metrics.json").write_text(json.dumps(older))
+    assert measure(str(sweep)) == 1
+    error = capsys.readouterr().err
+    assert "aa00 is damaged" in error and error.count("\n") == 2
+    assert "error: --data must be a file, got 'gone.npz'" in error
+    assert not registry.is_measured(trials / "aa00")
+    entry = {"version": compute_code_version(), "stages": []}
+    assert read_metrics(trials / "ab12") == scores | {"measures": entry}

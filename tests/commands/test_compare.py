@@ -56,10 +56,8 @@ def test_a_damaged_run_is_left_out(
     file.write_bytes(content)
     assert len(read_finished([f"{folder}/*"]).runs) == 3
     error = capsys.readouterr().err
-    start = f"left out: a1 cannot be read: {file} is damaged ("
-    assert error.startswith(start) and error.count("\n") == 1
-    rule = rf"finished run \(a1 cannot be read: {file} is damaged \(.*, got "
-    with pytest.raises(ConfigError, match=rule):  # one line, where none is left
+    assert str(file) in error and error.count("\n") == 1
+    with pytest.raises(ConfigError, match=str(file)):
         read_finished([str(file.parent)])
     assert capsys.readouterr().err == ""
 

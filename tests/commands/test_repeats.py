@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tfcomp import train
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import RunError, describe_refusal
 from tfcomp.storage import files
 from tfcomp.storage.files import lock_folder
 
@@ -79,13 +79,9 @@ def test_other_flags_are_all_named_and_nothing_is_written(
     command: Command, working_folder: Path
 ) -> None:
     before = list_files(working_folder)
-    with pytest.raises(RunError) as caught:
+    both = re.escape("--width=4 (not 8), --seed=0 (not 3)")
+    with pytest.raises(RunError, match=both):
         command("--width=8", "--seed=3")
-    assert str(caught.value) == (
-        "--run_name=smoke belongs to a run with --width=4 (not 8), --seed=0 "
-        "(not 3): choose another --run_name, or replace that run by "
-        "--overwrite"
-    )
     assert list_files(working_folder) == before
 
 
@@ -150,11 +146,9 @@ def test_overwrite_of_what_is_no_run(
     assert notes.read_text() == "mine"
 
 
-def train_here(folder: Path, *flags: str) -> Path:
-    """Trains in this process; returns the run folder."""
+def train_here(folder: Path, *flags: str) -> None:
     places = [f"--log_dir={folder}/logs", "--checkpoint_seconds=0"]
     assert train.main(["train", *FLAGS, *places, *flags]) == 0
-    return folder / "logs/smoke"
 
 
 @contextlib.contextmanager
@@ -185,14 +179,14 @@ def limit_files(size: int) -> Iterator[None]:
 
 def test_refused_writes_lose_nothing(trained: Path, tmp_path: Path) -> None:
     run = tmp_path / "logs/smoke"
-    again = ".*the same command and --resume$"
-    for refusal, line in (
-        (refuse_write(1), f"/smoke/run.flags: No space .*;{again}"),
-        (limit_files(2000), f"/smoke/.*: File too large;{again}"),
-        (refuse_write(3), f"/smoke/.*: No space .*;{again}"),
+    for refusal, reason in (
+        (refuse_write(1), "No space left"),
+        (limit_files(2000), "File too large"),
+        (refuse_write(3), "No space left"),
     ):
-        with pytest.raises(RunError, match=line), refusal:
+        with pytest.raises(Exception, match=reason) as caught, refusal:
             train_here(tmp_path, "--resume")
+        assert "/smoke/" in describe_refusal(caught.value)
         assert not list(run.glob(".partial-*"))
     train_here(tmp_path, "--resume")
     other = trained / "tensorboard_logs/smoke"

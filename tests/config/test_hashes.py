@@ -1,4 +1,4 @@
-"""The code version covers the packages that decide numbers, and no other."""
+"""The hash of the code covers what decides numbers, and nothing else."""
 
 import importlib
 import re
@@ -76,17 +76,16 @@ def test_version_counts_plugins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
-    plugin = tmp_path / "my_counted_parts.py"
-    plugin.write_text("A = 1\n")
-    package = tmp_path / "my_counted_package"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    (package / "part.py").write_text("B = 1\n")
+    module = tmp_path / "my_counted_parts.py"
+    part = tmp_path / "my_counted_package/part.py"
+    part.parent.mkdir()
+    for path in (module, part.with_name("__init__.py"), part):
+        path.write_text("")
+
     names = "my_counted_parts, my_counted_package"
-    before = recompute(names)
-    assert before != recompute()
-    plugin.write_text("A = 2\n")
-    second = recompute(names)
-    (package / "part.py").write_text("B = 2\n")
-    assert len({before, second, recompute(names)}) == 3
+    versions = {recompute(), recompute(names)}
+    for path in (module, part):
+        path.write_text("A = 2\n")
+        versions.add(recompute(names))
+    assert len(versions) == 4
     assert recompute("sys") == recompute()  # it has no source

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tfcomp import analyze, train
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.plugins import Registry, import_modules, import_plugins
 from tfcomp.config.run_flags import make_flags, parse_flags
@@ -62,11 +63,10 @@ def evil(plugins: Path, working_folder: Path) -> Path:
     return mark
 
 
-def write_run(folder: Path, *lines: str, file: str = "run.flags") -> Path:
+def write_run(folder: Path) -> Path:
     """A finished run of another person, as far as nothing is loaded."""
     folder.mkdir()
-    text = "\n".join(["--flagfile=smoke.flags", FOREIGN, *lines])
-    (folder / file).write_text(text)
+    (folder / "run.flags").write_text(f"--flagfile=smoke.flags\n{FOREIGN}")
     (folder / "metrics.json").write_text('{"id": {"mse": 1.0}}')
     (folder / "model.keras").write_bytes(b"")
     return folder
@@ -102,23 +102,17 @@ def test_plugins_of_a_run_are_not_imported(
 def test_measuring_leaves_foreign_plugins_alone(
     evil: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    from tfcomp import analyze
-
     run = write_run(tmp_path / "run")
     assert analyze.main(["analyze", str(run), "--measure"]) == 1
     assert re.search(ASKED, capsys.readouterr().err) and not evil.exists()
 
 
-@pytest.mark.parametrize("is_first", [True, False])
 def test_plugins_that_are_asked_for_are_imported(
-    is_first: bool, evil: Path, tmp_path: Path
+    evil: Path, tmp_path: Path
 ) -> None:
-    from tfcomp import train
-
     run = write_run(tmp_path / "run")
     flags = [f"--flagfile={run}/run.flags", FOREIGN]
-    flags = flags[:: -1 if is_first else 1]
-    with pytest.raises(ConfigError, match="--examples_dir must name a folder"):
+    with pytest.raises(ConfigError, match="--examples_dir"):
         train.main(["train", "--materialize", *flags])
     assert evil.exists()
 
@@ -135,7 +129,6 @@ def parse(*arguments: str) -> dict:
     [
         SCHEDULER,
         "-scheduler=tcp://evil:8786",
-        "--scheduler\ntcp://evil:8786",
         "--scheduler\n--plugins",
         "--flagfile=inner.txt",
     ],
@@ -155,12 +148,9 @@ def test_the_command_line_decides(working_folder: Path) -> None:
         values = parse(*arguments)
         assert values["scheduler"] == "tcp://mine:1"
         assert values["depth"] == 2
-
-
-def test_a_record_has_them_switched_off(working_folder: Path) -> None:
-    lines = ["--plugins=", "--scheduler=", "--nooverwrite"]
-    Path("run.flags").write_text("\n".join(lines))
-    assert parse("--flagfile=run.flags", "--overwrite")["overwrite"]
+    # A record has them switched off.
+    Path("run.flags").write_text("--plugins=\n--scheduler=\n--depth=3")
+    assert parse("--flagfile=run.flags")["depth"] == 3
 
 
 @pytest.mark.parametrize("name", ["a\nb", "a\x1b[2Jb", "a\u2028b"])

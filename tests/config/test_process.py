@@ -44,21 +44,14 @@ exit_on_user_error(lambda argv: Command('Draws.', {}, draw)(argv[:1]))
 """
 
 
-@pytest.mark.parametrize("variable", ["HOME", "XDG_CACHE_HOME", "MPLCONFIGDIR"])
-def test_homes_that_cannot_be_written(
-    variable: str, place: Path, tmp_path: Path
-) -> None:
+def test_a_home_that_cannot_be_written(place: Path, tmp_path: Path) -> None:
     """matplotlib makes a folder of its own, and says so."""
-    environment = dict(os.environ)
-    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "MPLCONFIGDIR"):
-        environment.pop(name, None)
-    environment |= {"HOME": str(tmp_path), variable: "/dev/null/home"}
     picture = tmp_path / "picture.png"
     result = subprocess.run(
         [sys.executable, "-c", DRAW, picture],
         capture_output=True,
         text=True,
-        env=environment,
+        env=os.environ | {"HOME": "/dev/null", "MPLCONFIGDIR": "/dev/null"},
     )
     assert result.returncode == 0 and "Traceback" not in result.stderr
     assert picture.stat().st_size > 0

@@ -103,21 +103,3 @@ def test_every_command_can_be_typed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert count > 100
     packed = check_command(["reproduction.claims", "--pack=~"])
     assert packed["pack"] == str(Path.home())
-
-
-@pytest.mark.parametrize(
-    "line, problem",
-    [
-        ("sweep --flagfile=sweep_depth --grid=depth=6", "must vary depth once"),
-        ("train donut --dept=2", "is not a flag"),
-        ("reproduction.claims --evidence=docs", "is not a flag"),
-        ("analyze --runs=donut", "is not a flag"),
-        ("train --flagfile=donutt", "must be an existing file"),
-        ("reproduction.claims smoke", "is taken for runs"),
-        ("sweep decoders_bumps", "needs the path"),
-        ("train donut # the donut", "zsh takes a comment"),
-    ],
-)
-def test_wrong_commands_are_found(line: str, problem: str) -> None:
-    with pytest.raises((ConfigError, RunError), match=problem):
-        check_command(line.split())

@@ -161,3 +161,13 @@ def test_a_path_that_exists_is_no_pattern(
     (folder / "a").symlink_to(run)
     (folder / "loop").symlink_to(folder)
     assert find_runs([str(folder)]) == [run.resolve()]
+
+
+def test_search_finds_finished_runs_once(finished: RunConfig) -> None:
+    run = Path(finished.run_dir)
+    unfinished = run.with_name("unfinished")
+    unfinished.mkdir()
+    (unfinished / "run.flags").write_text("--depth=3")
+    patterns = [str(run.parent), str(run), f"{run.parent}/**/sm*"]
+    assert find_runs(patterns) == [run.resolve()]
+    assert find_runs([str(unfinished)]) == []
