@@ -178,10 +178,28 @@ exit_on_user_error(Command("Works.", {}, work))
 """
 
 
-@pytest.mark.parametrize("count", [1, 2])
-def test_a_request_to_stop_closes_files(count: int) -> None:
+# A library swallows what the handler of a signal raises.
+SWALLOWED = """
+import time
+from tfcomp.config import command
+def work(settings):
+    try:
+        print("first", flush=True)
+        time.sleep(20)
+    except BaseException:
+        print("closed", flush=True)
+    time.sleep(20)
+command.GRACE_SECONDS = 1
+command.exit_on_user_error(command.Command("Works.", {}, work))
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "count"), [(STOPPED, 1), (STOPPED, 2), (SWALLOWED, 1)]
+)
+def test_a_request_to_stop_ends_a_command(script: str, count: int) -> None:
     pipe = subprocess.PIPE
-    line = [sys.executable, "-c", STOPPED]
+    line = [sys.executable, "-c", script]
     with subprocess.Popen(line, text=True, stdout=pipe, stderr=pipe) as process:
         assert process.stdout.readline() == "first\n"
         for _ in range(count):  # `timeout` sends two

@@ -16,6 +16,8 @@ from tfcomp.config.plugins import import_plugins
 from tfcomp.config.run_config import PARTS, RunConfig
 from tfcomp.config.settings import Settings
 
+TERMINATED = 143  # as shells number it: 128, and the number of SIGTERM
+GRACE_SECONDS = 10  # to close files after SIGTERM
 HELP = {"--help", "-help", "-h", "--helpfull", "--helpshort"}
 FlagTable = Mapping[str, tuple[Any, str]] | Callable[[], flags.FlagValues]
 
@@ -98,7 +100,10 @@ def _end(*_: object) -> None:
     """Handles SIGTERM: files and folders are closed on the way out."""
     # `timeout` tells the process and then its group, which is one request.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    sys.exit(143)  # as shells number it: 128, and the number of the signal
+    # A library can swallow the exception. The process ends all the same.
+    signal.signal(signal.SIGALRM, lambda *_: os._exit(TERMINATED))
+    signal.alarm(GRACE_SECONDS)
+    sys.exit(TERMINATED)
 
 
 def format_help(purpose: str, values: flags.FlagValues) -> str:
