@@ -11,6 +11,8 @@ same command runs missing trials, also after seeds or values were added. With
 --shard=2/3 it runs a part of them, as one of several jobs.
 """
 
+from __future__ import annotations
+
 import io
 import itertools
 import shlex
