@@ -138,8 +138,9 @@ def _write_tables(patterns: Sequence[str], output: str) -> int:
     tables = tfcomp.read_runs(*patterns)
     folder = make_folder(Path(output))
     for name, table in zip(("runs", "numbers"), tables, strict=True):
-        write_table(folder / f"{name}.csv", table)
-        print(f"{len(table):9,} {name:8} {folder / name}.csv")
+        path = folder / f"{name}.csv"
+        write_table(path, table)
+        print(f"{len(table):9,} {name:8} {path}")
     return 0
 
 

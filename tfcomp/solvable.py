@@ -23,10 +23,6 @@ from tfcomp.datasets import Dataset, make_dataset, notes, solvable
 from tfcomp.report.verbalize import format_references
 
 SHOWN = 5  # images of a list in words
-METRIC_NOTE = (
-    "this code relates values of a factor, and can extrapolate to combinations "
-    "that are not determined"
-)
 FLAGS = {"json": (False, "Print JSON, with all images to add.")}
 
 
@@ -58,7 +54,6 @@ def solve(settings: dict[str, Any]) -> int:
     lines = {
         "determined": notes.describe_limits(copies),
         "images": notes.describe_order(facts.get("explained", {})),
-        "encoding": _describe_code(config.model.encoding, orders),
         "copies": notes.describe_copies(copies) or note,
     }
     for name, line in lines.items():
@@ -66,15 +61,6 @@ def solve(settings: dict[str, Any]) -> int:
             print(f"{name}: {line}")
     print(format_references(facts.get("references", {})).lstrip("\n"))
     return 0
-
-
-def _describe_code(encoding: str, orders: dict[str, dict[str, Any]]) -> str:
-    """Tells whether a code can do what certificates do not cover."""
-    is_metric = encoding in ("ramp", "circle", "positional")
-    shares = {result["certified"] for result in orders.values()}
-    if is_metric and not shares <= {None, 1}:
-        return METRIC_NOTE
-    return ""
 
 
 def _find_facts(dataset: Dataset) -> tuple[dict[str, Any], str]:

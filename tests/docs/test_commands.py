@@ -1,12 +1,10 @@
 """Commands in pages and flagfiles are parsed, also where none runs them."""
 
-import functools
 import importlib
 import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,10 +13,15 @@ from absl import flags
 from reproduction import FLAGFILES
 from reproduction import command as campaign
 from tests.docs.page_blocks import ROOT
-from tfcomp.config import command
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.config.run_flags import SHIPPED, parse_flags
+from tfcomp.config.run_flags import (
+    SHIPPED,
+    define_settings,
+    make_flags,
+    parse_flags,
+)
 from tfcomp.sweeps.grid import parse_grid
+from tfcomp.sweeps.scheduler_options import SchedulerOptions
 
 BLOCK = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(
@@ -29,19 +32,6 @@ COMMAND = re.compile(
 ENDS = {"|", "&&", ";", "&", ">", ">/dev/null", "2>&1", "2>/dev/null"}
 # Of plugins and runs that a reader makes; tutorials are executed elsewhere.
 NOT_HERE = ("$", "--plugins=", "/run.flags")
-
-
-class FlagsAsked(Exception):
-    """Carries the flags that a command would parse."""
-
-
-@pytest.fixture(autouse=True)
-def _asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    def parse(arguments: list[str], values: flags.FlagValues) -> None:
-        raise FlagsAsked(values)
-
-    used = vars(command.run_flags) | {"parse_flags": parse}
-    monkeypatch.setattr(command, "run_flags", SimpleNamespace(**used))
 
 
 def list_commands(source: Path) -> Iterator[list[str]]:
@@ -57,23 +47,26 @@ def list_commands(source: Path) -> Iterator[list[str]]:
             yield words[: ends[0]] if ends else words
 
 
-def find_flags(words: list[str]) -> tuple[flags.FlagValues, list[str]]:
-    """The flags of a command, and the words that are to be parsed by them."""
-    name, *rest = words
-    if name.startswith("reproduction."):
-        main = functools.partial(campaign.main, name.partition(".")[2])
-    else:
-        main = importlib.import_module(f"tfcomp.{name}").main
-    with pytest.raises(FlagsAsked) as asked:
-        main([*words, "--seed=0"])
-    return asked.value.args[0], rest
+def find_flags(name: str, words: list[str]) -> flags.FlagValues:
+    """The flags of a command."""
+    if not name.startswith("reproduction."):
+        return importlib.import_module(f"tfcomp.{name}").main.define_flags()
+
+    given = {word.lstrip("-").partition("=")[0] for word in words}
+    if "pack" in given:
+        return make_flags(campaign.PACK_FLAGS)
+    if given & {"plan", "run"}:
+        fields = SchedulerOptions.list_settings()
+        return define_settings(fields, make_flags(campaign.PLAN_FLAGS))
+    return importlib.import_module(f"{name}.command").main.define_flags()
 
 
 def check_command(words: list[str]) -> dict[str, Any]:
     """Parses a command, and the grid of a sweep; nothing runs."""
     if "#" in words:
         raise RunError("zsh takes a comment for words of the command")
-    values, rest = find_flags(words)
+    name, *rest = words
+    values = find_flags(name, rest)
     if not words[0].startswith("reproduction."):
         for word in rest:
             if (FLAGFILES / f"{word.rpartition('=')[2]}.flags").exists():

@@ -42,14 +42,16 @@ class Command:
     action: Callable[[dict[str, Any]], int]
     first: str = ""
 
+    def define_flags(self) -> flags.FlagValues:
+        """Returns its flags, with their default values."""
+        if callable(self.table):
+            return self.table()
+        return run_flags.make_flags(self.table)
+
     def __call__(self, argv: Sequence[str]) -> int:
         arguments = argv[1:]
         purpose = self.purpose or ""
-        if callable(self.table):
-            values = self.table()
-        else:
-            values = run_flags.make_flags(self.table)
-
+        values = self.define_flags()
         if HELP & set(arguments):
             modules = run_flags.find_value(arguments, "plugins")
             import_plugins(modules)

@@ -164,13 +164,10 @@ def _find_problem(path: Path) -> str:
 
 def describe_resume(path: Path) -> str:
     """Returns the command that finishes or repairs a run in this folder."""
-    flags = read_flags(path)
-    words = [f"--flagfile={path / FLAGS_FILE}"]
-    if os.path.realpath(flags["log_dir"]) != os.path.realpath(path.parent):
-        words.append(f"--log_dir={path.parent}")
-    if flags["run_name"] != path.name:
-        words.append(f"--run_name={path.name}")
-    return shlex.join(["tfcomp", "train", *words, "--resume"])
+    flags = str(path / FLAGS_FILE)
+    # The folder may have been moved since.
+    place = [f"--log_dir={path.parent}", f"--run_name={path.name}"]
+    return shlex.join(["tfcomp", "train", flags, *place, "--resume"])
 
 
 def read_flags(path: Path) -> dict[str, Any]:
