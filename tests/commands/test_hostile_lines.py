@@ -165,28 +165,28 @@ def list_flags(name: str) -> dict[str, str]:
 
 def make_files(folder: Path) -> None:
     """Files that hostile lines refer to, and a finished run."""
+    logs = folder / "runs/tensorboard_logs"
     with zipfile.ZipFile(FIXTURES / "earlier_runs.zip") as archive:
-        archive.extractall(folder / "unpacked")
-    first = sorted((folder / "unpacked").rglob("metrics.json"))[0].parent
-    shutil.copytree(first, folder / RUN)
-    shutil.rmtree(folder / "unpacked")
+        archive.extractall(logs.parent)
+    (logs / "earlier").rename(folder / RUN)
+    shutil.rmtree(logs)
     shutil.copytree(folder / RUN, folder / "runs/cut")
     (folder / "runs/cut/metrics.json").write_text('{"id": ')
     (folder / "runs/empty").mkdir()
+
     flags = folder / "flags"
-    flags.mkdir()
+    (flags / "broken_profile").mkdir(parents=True)
+    (flags / "broken_profile/pipeline.flags").write_text("--max=" * 9999)
     (flags / "binary").write_bytes(bytes(range(256)))
     (flags / "nul").write_text("--depth=3\n--log_dir=a\0b\n")
     (flags / "loop").write_text("--flagfile=loop\n")
-    (flags / "broken_profile").mkdir()
-    (flags / "broken_profile/pipeline.flags").write_text("--max=" * 9999)
 
 
 def answer(line: list[str], folder: Path) -> dict[str, object]:
     """Runs one line, and removes what it wrote."""
     from tfcomp.config.command import exit_on_user_error
 
-    before = list_files(folder)
+    before = set(folder.rglob("*"))
     sys.argv = line
     printed = io.StringIO()
     complaint = io.StringIO()
@@ -205,21 +205,15 @@ def answer(line: list[str], folder: Path) -> dict[str, object]:
             status = traceback.format_exc()
     signal.alarm(0)
 
-    written = sorted(list_files(folder) - before)
-    for name in reversed(written):
-        path = folder / name
+    written = sorted(set(folder.rglob("*")) - before)
+    for path in reversed(written):
         path.rmdir() if path.is_dir() else path.unlink()
-    said = complaint.getvalue()
-    return {"line": line, "status": status, "said": said, "written": written}
-
-
-def list_files(folder: Path) -> set[str]:
-    """The files and folders of a folder, as deep as a command might write."""
-    skip, found = ("runs/", "flags/"), set()
-    for parent, folders, files in os.walk(folder):  # much faster than rglob
-        start = f"{parent}/".removeprefix(f"{folder}/")
-        found |= {start + name for name in (*folders, *files)}
-    return {n for n in found if not n.startswith(skip) or n.count("/") < 3}
+    return {
+        "line": line,
+        "status": status,
+        "said": complaint.getvalue(),
+        "written": list(map(str, written)),
+    }
 
 
 def main() -> None:

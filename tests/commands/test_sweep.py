@@ -238,30 +238,22 @@ def test_shards_run_all_trials_once_and_write_the_same_tables(
     assert read_tables() == tables
 
 
-class PoolWithAnother(PoolHere):
-    """Before its last trial ends, another shard does all of its work."""
-
-    def __init__(self, other: Callable[[], int]) -> None:
-        super().__init__()
-        self._other = other
-
-    def run(self, tasks: list[Task]) -> Iterator[Outcome]:
-        *first, last = super().run(tasks)
-        yield from first
-        assert self._other() == 0
-        yield last
-
-
 def test_shards_at_the_same_time(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They do not lock each other out; without --shard it would be refused."""
 
-    def start_other() -> int:
-        monkeypatch.setattr(workload, "open_pool", lambda *_: nullcontext(POOL))
-        return start(*SHARDED, "--shard=2/2")
+    class PoolWithAnother(PoolHere):
+        def run(self, tasks: list[Task]) -> Iterator[Outcome]:
+            *first, last = super().run(tasks)
+            yield from first
+            # Before its last trial ends, the other shard does all of its work.
+            monkeypatch.setattr(workload, "open_pool", open_pool)
+            assert start(*SHARDED, "--shard=2/2") == 0
+            yield last
 
-    pool = PoolWithAnother(start_other)
+    open_pool = workload.open_pool
+    pool = PoolWithAnother()
     monkeypatch.setattr(workload, "open_pool", lambda *_: nullcontext(pool))
     assert start(*SHARDED, "--shard=1/2") == 0
     assert len(pool.ran) == len(POOL.ran) == 3

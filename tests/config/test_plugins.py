@@ -12,8 +12,8 @@ import pytest
 
 from tfcomp import analyze, train
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.config.plugins import Registry, import_modules, import_plugins
-from tfcomp.config.run_flags import make_flags, parse_flags
+from tfcomp.config.plugins import Registry, import_plugins
+from tfcomp.config.run_flags import parse_flags
 from tfcomp.sweeps.sweep_run import define_flags
 
 
@@ -153,13 +153,6 @@ def test_the_command_line_decides(working_folder: Path) -> None:
     assert parse("--flagfile=run.flags")["depth"] == 3
 
 
-@pytest.mark.parametrize("name", ["a\nb", "a\x1b[2Jb", "a\u2028b"])
-def test_paths_have_no_control_characters(name: str) -> None:
-    values = make_flags({"output": ("", "Where to write.")})
-    with pytest.raises(ConfigError, match="--output"):
-        parse_flags([f"--output={name}"], values)
-
-
 # Registries
 
 
@@ -174,15 +167,6 @@ def test_a_name_has_one_builder(builder: Callable) -> None:
     assert registry.get("a").load() is builder
     with pytest.raises(ConfigError, match="--shape must be one of: a, b, got"):
         registry.get("c")
-
-
-def test_module_that_is_added_to_a_package_is_imported(plugins: Path) -> None:
-    package = plugins / "families"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    (package / "added.py").write_text("NAME = 5\n")
-    import_modules("families")
-    assert sys.modules["families.added"].NAME == 5
 
 
 LAZY = """

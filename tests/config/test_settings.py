@@ -13,7 +13,6 @@ from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.plugins import admit_plugins
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.settings import Settings, declare_setting, setting
-from tfcomp.report.verbalize import name_runs
 from tfcomp.statistics.limits import REAL
 from tfcomp.statistics.seed_statistics import summarize
 from tfcomp.sweeps.sweep_run import define_flags, make_sweep
@@ -97,28 +96,6 @@ def test_grid_over_an_own_setting(plugin: Path) -> None:
     sweep = make_sweep(run_flags.parse_flags(arguments, define_flags()))
     assert [t.config.own["petals"] for t in sweep.items] == [3, 4]
     assert len({trial.name for trial in sweep.items}) == 2
-
-
-def test_they_tell_runs_from_runs_without_a_plugin(plugin: Path) -> None:
-    configs = []
-    for place, flags in enumerate(
-        ([], [PLUGIN, "--petals=5"], [PLUGIN, "--petals=6", "--seed=1"])
-    ):
-        name = f"--run_name={place:016x}"
-        configs.append(run_flags.parse_config([*flags, name]))
-    flower = "plugins flowers, petals"
-    names = ["plugins , petals -", f"{flower} 5", f"{flower} 6"]
-    for order in (configs, configs[::-1]):
-        labels = [label for _, label in name_runs(order)]
-        assert sorted(labels) == names
-
-
-@pytest.mark.parametrize(
-    ("flag", "rule"), [("--petals=0", "at least"), ("--petals=x", "integer")]
-)
-def test_rules_of_a_plugin(flag: str, rule: str, plugin: Path) -> None:
-    with pytest.raises(ConfigError, match=rule):
-        run_flags.parse_config([PLUGIN, flag])
 
 
 def test_a_record_imports_nothing(plugin: Path, tmp_path: Path) -> None:
