@@ -56,9 +56,9 @@ def train(settings: dict[str, Any]) -> int:
 
 def write_examples(config: RunConfig) -> int:
     """Writes the examples of a run to disk unless they are there."""
+    check_folder("examples_dir", config.data.examples_dir)
     dataset = check_config(config)
     notes.print_notes(dataset)
-    check_folder("examples_dir", config.data.examples_dir)
     with start_tensorflow():
         from tfcomp.datasets.materialized import materialize
     folder = materialize(config, config.data.examples_dir, dataset)

@@ -332,33 +332,6 @@ def test_epochs_have_the_numbers_of_the_file(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("change", "place"),
-    [
-        ({"ood": {"mse": "0.01"}}, "ood/mse must be a number"),
-        ({"layers": {"code": {"probe": "1"}}}, "layers/code/probe must be"),
-        ({"train": {"attempts": [{"seed": "1"}]}}, "train/attempts/0/seed"),
-        ({"measures": {"axis_ratio": "2"}}, "measures/axis_ratio must be"),
-    ],
-)
-def test_a_number_that_is_text_is_said(
-    change: dict, place: str, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    write_run(tmp_path / "logs" / "a", "--seed=1", merged=True)
-    damaged = write_run(tmp_path / "logs" / "b", "--seed=2", merged=True)
-    content = METRICS | {"measures": MEASURES} | change
-    (damaged / "metrics.json").write_text(json.dumps(content))
-
-    for rows in read_both(tmp_path / "logs", tmp_path / "out"):
-        assert repr(rows) == repr(EXPECTED)
-    assert compare.main(["", f"--runs={tmp_path / 'logs'}"]) == 0
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 3
-    for line in lines:
-        assert line.startswith("left out: b cannot be read: ")
-        assert place in line
-
-
 def test_damaged_measures_of_an_older_run_are_said(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
