@@ -118,8 +118,9 @@ def _format_order(order: str, result: dict[str, Any]) -> str:
     for image in result["images"][:SHOWN]:
         cells = []
         for name, value in image.items():
-            text = value if isinstance(value, str) else f"{value:.4g}"
-            cells.append(f"{name} {text}")
+            if not isinstance(value, str):
+                value = f"{value:.4g}"
+            cells.append(f"{name} {value}")
         lines.append(f"  {', '.join(cells)}")
     if missing > SHOWN:
         lines.append(f"  and {missing - SHOWN:,} more (--json lists them)")

@@ -78,17 +78,6 @@ def test_command_writes_the_table(
     assert rows[1]["ood/mse sd"] == ""
 
 
-def test_numbers_of_stages_and_runs(
-    folder: Path, capsys: pytest.CaptureFixture
-) -> None:
-    measures = {"border_rank_correlation": 0.5, "stages": ["image"]}
-    measures |= {"factorization": [1.0]}
-    (folder / "a0" / "measures.json").write_text(json.dumps(measures))
-    scores = "--scores=border_rank_correlation,layers/image/factorization"
-    assert compare.main(["compare", f"--runs={folder}/*", scores]) == 0
-    assert "| 2 | 3 | – | – |" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("flags", "message"),
     [

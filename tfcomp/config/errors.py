@@ -130,7 +130,9 @@ def describe_refusal(error: BaseException) -> str:
         reason = text[:MAX_SHOWN]
         if error.errno:
             reason = os.strerror(error.errno)
-        return f"{error.filename}: {reason}" if error.filename else reason
+        if error.filename:
+            reason = f"{error.filename}: {reason}"
+        return reason
 
     if type(error).__module__.startswith("tensorflow"):
         quoted = _QUOTED.search(text)

@@ -75,7 +75,9 @@ def import_modules(package: str, nested: bool = False) -> None:
         nested: Imports the modules of packages inside of it, too.
     """
     path = importlib.import_module(package).__path__
-    list_modules = pkgutil.walk_packages if nested else pkgutil.iter_modules
+    list_modules = pkgutil.iter_modules
+    if nested:
+        list_modules = pkgutil.walk_packages
     for module in list_modules(path, f"{package}."):
         importlib.import_module(module.name)
 

@@ -61,7 +61,8 @@ def make_flags(
         values: Flags to add them to. By default they are the only ones, without
             the flags of libraries.
     """
-    values = flags.FlagValues() if values is None else values
+    if values is None:
+        values = flags.FlagValues()
     for name, (default, text) in table.items():
         DEFINE[type(default)](name, default, text, flag_values=values)
     return values
@@ -154,7 +155,9 @@ def _join_arguments(
     target = next((name for name in TARGETS if name in values), "")
     if target and not find_value(given, target):
         return [*given, f"--{target}={','.join(words)}"]
-    rule = f"--{target} says it already" if target else "flags start with --"
+    rule = "flags start with --"
+    if target:
+        rule = f"--{target} says it already"
     raise RunError(f"unexpected argument {words[0]!r}: {rule}")
 
 
@@ -203,7 +206,7 @@ def _parse_flag(argument: str, values: flags.FlagValues) -> None:
     if value is None:
         switch = _find_switch(name, values)
         if switch:
-            value = "true" if name == switch else "false"
+            value = str(name == switch).lower()
             name = switch
     if name not in values:
         raise make_unknown_error(name, values)
@@ -240,8 +243,9 @@ def list_flag_lines(settings: Settings) -> list[str]:
     """Returns every flag of a run, or of other settings, as an argument."""
     lines = []
     for name, value in settings.to_flags().items():
-        text = str(value).lower() if isinstance(value, bool) else value
-        lines.append(f"--{name}={text}")
+        if isinstance(value, bool):
+            value = str(value).lower()
+        lines.append(f"--{name}={value}")
     return lines
 
 
@@ -259,7 +263,9 @@ def list_flagfiles() -> list[str]:
 def split_flag(argument: str) -> tuple[str, str | None]:
     """Splits `--name=value`; the value of `--name` is None."""
     name, equals, value = argument.lstrip("-").partition("=")
-    return name, value if equals else None
+    if not equals:
+        return name, None
+    return name, value
 
 
 def find_value(arguments: Sequence[str], flag: str) -> str:

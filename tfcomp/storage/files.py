@@ -68,8 +68,12 @@ def read_csv(path: Path) -> list[dict[str, str]]:
         rows = list(csv.DictReader(io.StringIO(text, newline="")))
     except csv.Error as error:
         raise DamagedFileError(path, error) from error
-    cells = (cell for row in rows for cell in (*row, *row.values()))
-    if not text.endswith("\n") or None in cells:
+
+    # The reader marks missing and further cells of a row by None.
+    is_whole = text.endswith("\n")
+    for row in rows:
+        is_whole &= None not in row and None not in row.values()
+    if not is_whole:
         raise DamagedFileError(path, "its rows are incomplete")
     return rows
 
@@ -131,7 +135,12 @@ def write_whole(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def replace_folder(parent: Path, name: str) -> Iterator[Path]:
-    """Yields a new folder that replaces `parent / name` if all goes well."""
+    """Yields a new folder that replaces `parent / name` if all goes well.
+
+    Args:
+        parent: Made if it does not exist, and removed again on a failure.
+        name: The name of the folder in it.
+    """
     final = parent / name
     is_new = not parent.exists()
     make_folder(parent)
@@ -173,7 +182,12 @@ def make_partial_name() -> str:
 
 
 def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Writes rows, with the keys of all as the header."""
+    """Writes rows as a table.
+
+    Args:
+        path: The file.
+        rows: Cells by column. The header has the columns of all rows.
+    """
     text = io.StringIO()
     columns: dict[str, None] = {}
     for row in rows:
@@ -196,11 +210,21 @@ def check_run_folders(settings: Mapping[str, Any]) -> None:
 
 
 def check_folder(flag: str, path: str) -> None:
-    """Raises a ConfigError if a folder can be neither written nor made."""
+    """Checks that a folder can be written or made.
+
+    Args:
+        flag: The flag that names it, for errors.
+        path: The folder, which may not exist yet.
+
+    Raises:
+        ConfigError: It can be neither written nor made.
+    """
     if not path:
         raise ConfigError(flag, "must name a folder", path)
-    absolute = Path(path).absolute()
-    nearest = next(filter(os.path.lexists, [absolute, *absolute.parents]))
+
+    nearest = Path(path).absolute()
+    while not os.path.lexists(nearest):
+        nearest = nearest.parent
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
         raise ConfigError(flag, "must name a folder that can be written", path)
 
@@ -251,15 +275,29 @@ def add_version(
     write: Callable[[Path], object],
     is_same: Callable[[Path], bool],
 ) -> tuple[Path, bool]:
-    """Returns the version that has a model, and whether it was written now."""
+    """Adds a version of a model unless the last one has it already.
+
+    Args:
+        folder: The parent of the versions; made if it does not exist.
+        write: Writes the model into an empty folder.
+        is_same: Tells whether a version has this model.
+
+    Returns:
+        The version that has the model, and whether it was written now.
+    """
     make_folder(folder)
     with lock_folder(folder, wait=True):
         for left in folder.glob(f"{PARTIAL}*"):
             remove(left)  # of a process that was killed
+
+        number = 1
         versions = list_versions(folder)
-        if versions and is_same(versions[-1]):
-            return versions[-1], False
-        number = int(versions[-1].name) + 1 if versions else 1
+        if versions:
+            last = versions[-1]
+            if is_same(last):
+                return last, False
+            number = int(last.name) + 1
+
         with replace_folder(folder, str(number)) as partial:
             write(partial)
         return folder / str(number), True

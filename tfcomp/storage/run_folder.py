@@ -387,11 +387,12 @@ def _report_unreadable(error: OSError) -> None:
 def _check_owner(path: Path, config: RunConfig) -> None:
     """Raises a RunError if a folder is not for this run to use."""
     if not (path / FLAGS_FILE).exists():
-        names = os.listdir(path) if path.exists() else []
         # Hidden ones are of systems, or unfinished ones of a killed process.
-        if any(not n.startswith(".") and n != "lost+found" for n in names):
-            rule = "must be new or name a run"
-            raise RunError(f"--run_name {rule}, {path} holds something else")
+        for file in path.glob("[!.]*"):
+            if file.name != "lost+found":
+                rule = "must be new or name a run"
+                reason = f"{path} holds something else ({file.name})"
+                raise RunError(f"--run_name {rule}, {reason}")
         return
 
     try:
