@@ -245,7 +245,7 @@ def _sample_ramp(
     # More steps than values, if these leave a part of the period out.
     steps = cycle[0] if cycle else size
     turn = 2 * np.pi * np.arange(size) / steps
-    ways = np.resize(WAYS, count)
+    ways: np.ndarray = np.resize(WAYS, count)
     if count < len(WAYS):
         ways = np.resize(FEW_WAYS, count)
     ways = rng.permutation(ways).reshape(count, 1, 1)
