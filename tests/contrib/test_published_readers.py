@@ -14,8 +14,9 @@ import scipy.io
 from tests.datasets.own_tables import CLASSES, IMAGES, NAMES, SIZES, load
 from tests.datasets.test_region_kinds import make_space
 from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.plugins import Registry
 from tfcomp.contrib import published_readers
-from tfcomp.datasets import parse_region
+from tfcomp.datasets import parse_region, tables
 from tfcomp.datasets.table_checks import TableError
 from tfcomp.datasets.tables import read_table
 
@@ -152,6 +153,18 @@ def test_montero_holds_out_as_many_as_published(split: str, count: int) -> None:
 def test_a_kind_of_split_that_nobody_published() -> None:
     with pytest.raises(ConfigError, match="MPI3D"):
         parse_region("orthotopic:0", make_space("MPI3D"))
+
+
+def test_a_reader_must_return_a_table(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    registry = Registry("data")
+    registry.register(".none", lambda path: None)
+    monkeypatch.setattr(tables, "READERS", registry)
+    (tmp_path / "a.none").touch()
+    with pytest.raises(RunError, match="FactorTable"):
+        load(tmp_path / "a.none")
 
 
 # TFDS datasets
