@@ -11,6 +11,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from numpy.testing import assert_allclose
 
 from tfcomp import export
 from tfcomp.config.errors import ConfigError, RunError
@@ -37,7 +38,10 @@ def list_writable() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def exports(smoke_run: RunConfig, tmp_path_factory) -> Path:
+def exports(
+    smoke_run: RunConfig,
+    tmp_path_factory,
+) -> Path:
     """The folder that the command writes, of all formats with packages."""
     folder = tmp_path_factory.mktemp("exports")
     names = ",".join(list_writable())
@@ -50,7 +54,10 @@ def exports(smoke_run: RunConfig, tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("name", FORMATS.names())
 def test_runtimes_draw_as_the_network(
-    run: LoadedRun, exports: Path, name: str, monkeypatch: pytest.MonkeyPatch
+    run: LoadedRun,
+    exports: Path,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By the code of the card, for batches of several sizes."""
     if name not in list_writable():
@@ -62,11 +69,12 @@ def test_runtimes_draw_as_the_network(
         names = {"factors": factors}
         exec(FORMATS.get(name).load().call, names)
         truth = run.model.predict(factors, verbose=0)
-        np.testing.assert_allclose(names["image"], truth, atol=1e-5)
+        assert_allclose(names["image"], truth, atol=1e-5)
 
 
 def test_a_renamed_run_replaces_no_export_of_another(
-    smoke_run: RunConfig, tmp_path: Path
+    smoke_run: RunConfig,
+    tmp_path: Path,
 ) -> None:
     output = tmp_path / "out"
     for name in ("old", "new"):
@@ -92,7 +100,8 @@ def test_unknown_formats_and_packages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_pytorch_differentiates_its_program(
-    run: LoadedRun, exports: Path
+    run: LoadedRun,
+    exports: Path,
 ) -> None:
     """By the function of the page; the SavedModel has the same geometry."""
     torch = pytest.importorskip("torch")
@@ -108,11 +117,13 @@ def test_pytorch_differentiates_its_program(
         metric = names["compute_metric"](torch.from_numpy(factors), stage)
         expected = truth[stage].numpy()
         tolerance = 1e-4 * np.abs(expected).max()
-        np.testing.assert_allclose(metric.detach(), expected, atol=tolerance)
+        assert_allclose(metric.detach(), expected, atol=tolerance)
 
 
 def test_an_error_of_a_converter_is_one_line(
-    run: LoadedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: LoadedRun,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     fail = Mock(side_effect=NameError("two\nlines"))
     monkeypatch.setattr(keras.Model, "export", fail)
@@ -121,7 +132,9 @@ def test_an_error_of_a_converter_is_one_line(
 
 
 def test_a_format_of_a_plugin(
-    run: LoadedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: LoadedRun,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     registry = Registry("format")
     own = formats.Format(

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.io
+from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.datasets.own_tables import CLASSES, IMAGES, NAMES, SIZES, load
 from tests.datasets.test_region_kinds import make_space
@@ -24,7 +25,10 @@ NORB_NAMES = ("category", "instance", "elevation", "azimuth", "lighting")
 MAGIC = {"uint8": 0x1E3D4C55, "int32": 0x1E3D4C54}
 
 
-def test_cars3d(tmp_path: Path, rng: np.random.Generator) -> None:
+def test_cars3d(
+    tmp_path: Path,
+    rng: np.random.Generator,
+) -> None:
     cars = rng.integers(0, 256, (2, 3, 4, 3, 5, 4), np.uint8)
     for number, car in enumerate(cars):
         scipy.io.savemat(tmp_path / f"car_{number}.mat", {"im": car})
@@ -34,10 +38,14 @@ def test_cars3d(tmp_path: Path, rng: np.random.Generator) -> None:
     assert table.space.names == ("elevation", "azimuth", "type")
     stacked = cars.transpose(5, 4, 0, 1, 2, 3)  # as the field has it
     expected = stacked.reshape(-1, 3, 4, 3) / 255
-    np.testing.assert_allclose(table.draw(table.space.grid()), expected)
+    assert_allclose(table.draw(table.space.grid()), expected)
 
 
-def write_bomb(path: Path, size: int, shape: tuple[int, ...]) -> None:
+def write_bomb(
+    path: Path,
+    size: int,
+    shape: tuple[int, ...],
+) -> None:
     """Writes a packed car as MATLAB does, of `size` zeros."""
     count = len(shape)
     array = struct.pack("<IIII", 6, 8, 9, 0)  # uint8
@@ -69,7 +77,10 @@ def test_car_above_the_limit(
         load(tmp_path)
 
 
-def write_matrix(path: Path, matrix: np.ndarray) -> None:
+def write_matrix(
+    path: Path,
+    matrix: np.ndarray,
+) -> None:
     """Writes NORB's format: type, number of dimensions, three sizes or more."""
     sizes = list(matrix.shape)
     while len(sizes) < 3:
@@ -78,7 +89,11 @@ def write_matrix(path: Path, matrix: np.ndarray) -> None:
     path.write_bytes(np.array(head, "<i4").tobytes() + matrix.tobytes())
 
 
-def write_norb(folder: Path, part: str, instances: list[int]) -> np.ndarray:
+def write_norb(
+    folder: Path,
+    part: str,
+    instances: list[int],
+) -> np.ndarray:
     """Writes a part of all categories and two values of all other factors."""
     values = (range(5), instances, (0, 8), (0, 34), (1, 5))
     rows = np.array([*itertools.product(*values)], "<i4")
@@ -106,12 +121,15 @@ def test_small_norb(tmp_path: Path) -> None:
     # In the order of the grid: of each category first the testing part.
     images = np.round(255 * table.draw(table.points)[..., 0])
     is_training = points[:, 1] >= 3
-    np.testing.assert_array_equal(images[is_training], first)
-    np.testing.assert_array_equal(images[~is_training], second)
+    assert_array_equal(images[is_training], first)
+    assert_array_equal(images[~is_training], second)
 
 
 @pytest.mark.parametrize("damage", ["absent", "short", "another", "rows"])
-def test_damaged_norb(damage: str, tmp_path: Path) -> None:
+def test_damaged_norb(
+    damage: str,
+    tmp_path: Path,
+) -> None:
     write_norb(tmp_path, "training", [4, 6])
     path = tmp_path / "smallnorb-training-info.mat"
     content = path.read_bytes()
@@ -144,7 +162,10 @@ def test_complex_mpi3d(tmp_path: Path) -> None:
     ("split", "count"),
     [("range", 86_400), ("range_color", 86_400), ("element", 16)],
 )
-def test_montero_holds_out_as_many_as_published(split: str, count: int) -> None:
+def test_montero_holds_out_as_many_as_published(
+    split: str,
+    count: int,
+) -> None:
     space = make_space("MPI3D")
     region = parse_region(f"montero:{split}", space)
     assert region.contains(space.grid()).sum() == count
@@ -170,7 +191,12 @@ def test_a_reader_must_return_a_table(
 # TFDS datasets
 
 
-def store(name: str, folder: Path, features: dict, columns: dict) -> None:
+def store(
+    name: str,
+    folder: Path,
+    features: dict,
+    columns: dict,
+) -> None:
     """Prepares a TFDS dataset of one split."""
     import tensorflow as tf
     import tensorflow_datasets as tfds
@@ -184,7 +210,10 @@ def store(name: str, folder: Path, features: dict, columns: dict) -> None:
     )
 
 
-def test_small_norb_of_tfds(tmp_path: Path, rng: np.random.Generator) -> None:
+def test_small_norb_of_tfds(
+    tmp_path: Path,
+    rng: np.random.Generator,
+) -> None:
     """Its instances are a factor although their name has no `label_`."""
     import tensorflow_datasets as tfds
 
@@ -207,10 +236,13 @@ def test_small_norb_of_tfds(tmp_path: Path, rng: np.random.Generator) -> None:
     assert table.space["instance"].names == ("4", "6")
     assert table.space["azimuth"].describe(340) == "340"
     stored = np.round(255 * table.draw(table.points))
-    np.testing.assert_array_equal(stored, images)
+    assert_array_equal(stored, images)
 
 
-def test_labels_and_values(tmp_path: Path, rng: np.random.Generator) -> None:
+def test_labels_and_values(
+    tmp_path: Path,
+    rng: np.random.Generator,
+) -> None:
     import tensorflow_datasets as tfds
 
     order = rng.permutation(24)
@@ -228,7 +260,7 @@ def test_labels_and_values(tmp_path: Path, rng: np.random.Generator) -> None:
     assert dataset.space.names == tuple(sorted(NAMES))
     assert dataset.space["x"].values().tolist() == [0, 2, 4, 6]
     images = dataset.render(dataset.space.grid())
-    np.testing.assert_allclose(images, IMAGES[..., None] / 255)
+    assert_allclose(images, IMAGES[..., None] / 255)
 
 
 GOOD = "tensorflow_datasets.core.features.image_feature.Image"
@@ -253,7 +285,9 @@ NESTED = {"featuresDict": {"features": {"image": {"pythonClassName": EVIL}}}}
     ],
 )
 def test_a_dataset_of_others_runs_no_code(
-    features: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    features: dict,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     mark = tmp_path / "mark"
     code = f"open({str(mark)!r}, 'w').close()"

@@ -83,12 +83,14 @@ def _read_cars(files: list[Path]) -> FactorTable:
             raise TableError("im", rule, f"another in {file.name}")
         images[:, :, number] = car
 
+    classes = np.indices(sizes)
+    names = [file.stem for file in files]
     return FactorTable(
         images.reshape(-1, *image_shape),
-        np.indices(sizes).reshape(3, -1).T,
+        classes.reshape(3, -1).T,
         names=["elevation", "azimuth", "type"],
         kinds=["ordered", "periodic", "categorical"],
-        levels=[None, None, [file.stem for file in files]],
+        levels=[None, None, names],
     )
 
 
@@ -108,7 +110,8 @@ def _load_car(file: Path) -> np.ndarray:
 
     content.seek(0)
     variables = scipy.io.loadmat(content, variable_names=["im"])
-    return variables["im"].transpose(4, 3, 0, 1, 2)
+    images = variables["im"]
+    return images.transpose(4, 3, 0, 1, 2)
 
 
 def _unpack(file: Path) -> bytes:
@@ -126,7 +129,8 @@ def _unpack(file: Path) -> bytes:
         start = end
         if kind == COMPRESSED:
             limit = CAR_BYTES - len(unpacked) + 1
-            part = zlib.decompressobj().decompress(part[8:], limit)
+            stream = zlib.decompressobj()
+            part = stream.decompress(part[8:], limit)
         unpacked += part
         if len(unpacked) > CAR_BYTES:
             raise TableError("im", CAR_RULE, file.name)
@@ -148,7 +152,8 @@ def _read_norb(files: list[Path]) -> FactorTable:
             if end[1:] not in part:
                 rule = "must lie beside the others of its part"
                 raise TableError(f"{prefix}{end}.mat", rule, "no file")
-        rows.append(np.column_stack([part["cat"], part["info"]]))
+        row = np.column_stack([part["cat"], part["info"]])
+        rows.append(row)
         pictures.append(part["dat"][:, 0])
 
     classes = np.concatenate(rows)
@@ -161,10 +166,11 @@ def _read_norb(files: list[Path]) -> FactorTable:
 def _map_norb(file: Path) -> np.ndarray:
     """Maps a matrix: type, number of dimensions, at least three sizes."""
     head = np.fromfile(file, "<i4", 2).tolist()
-    if len(head) < 2 or head[0] not in NORB_TYPES or not 1 <= head[1] <= 4:
-        raise TableError(file.name, "must be a matrix of smallNORB", "another")
+    kind, dimensions = [*head, 0, 0][:2]
+    if kind not in NORB_TYPES or not 1 <= dimensions <= 4:
+        rule = "must be a matrix of smallNORB"
+        raise TableError(file.name, rule, "another")
 
-    kind, dimensions = head
     shape = np.fromfile(file, "<i4", dimensions, offset=8)
     return np.memmap(
         file,
@@ -175,7 +181,10 @@ def _map_norb(file: Path) -> np.ndarray:
     )
 
 
-def _number_instances(classes: np.ndarray, columns: dict[str, Any]) -> None:
+def _number_instances(
+    classes: np.ndarray,
+    columns: dict[str, Any],
+) -> None:
     """Numbers the instances that occur; their own numbers become names.
 
     Args:
@@ -226,7 +235,8 @@ def read_tfds(folder: Path) -> FactorTable:
 
     columns = _describe_tfds(builder.name, list(labels))
     factors = columns["names"]
-    classes = _read_columns(builder, [labels[factor] for factor in factors])
+    keys = [labels[factor] for factor in factors]
+    classes = _read_columns(builder, keys)
     if "instance" in factors and "levels" in columns:  # a part of smallNORB
         _number_instances(classes, columns)
     values = [VALUE + factor for factor in factors]
@@ -237,7 +247,10 @@ def read_tfds(folder: Path) -> FactorTable:
     return FactorTable(images, classes, **columns)
 
 
-def _find_labels(features: dict[str, Any], class_type: type) -> dict[str, str]:
+def _find_labels(
+    features: dict[str, Any],
+    class_type: type,
+) -> dict[str, str]:
     """Returns the feature of each factor: `label_*`, and other classes."""
     labels = sorted(key for key in features if key.startswith(LABEL))
     if not labels or "image" not in features:
@@ -251,7 +264,10 @@ def _find_labels(features: dict[str, Any], class_type: type) -> dict[str, str]:
     return factors
 
 
-def _describe_tfds(name: str, factors: list[str]) -> dict[str, Any]:
+def _describe_tfds(
+    name: str,
+    factors: list[str],
+) -> dict[str, Any]:
     """Returns the names of factors in order, and what is published of them.
 
     Args:
@@ -264,7 +280,8 @@ def _describe_tfds(name: str, factors: list[str]) -> dict[str, Any]:
     if name not in TFDS_NAMES:
         return {"names": factors}
     published = describe_published(TFDS_NAMES[name])
-    names = [TFDS_SYNONYMS.get(n, n) for n in published["names"]]
+    names = published["names"]
+    names = [TFDS_SYNONYMS.get(name, name) for name in names]
     published["names"] = names
     if not set(factors) <= set(names):
         return {"names": factors}
@@ -276,7 +293,10 @@ def _describe_tfds(name: str, factors: list[str]) -> dict[str, Any]:
     return columns
 
 
-def _read_columns(builder: Any, keys: list[str]) -> np.ndarray:
+def _read_columns(
+    builder: Any,
+    keys: list[str],
+) -> np.ndarray:
     """Reads features of one number for each example, [n, keys]."""
     rows = []
     for batch in _read_batches(builder, keys):
@@ -285,13 +305,17 @@ def _read_columns(builder: Any, keys: list[str]) -> np.ndarray:
     return np.concatenate(rows)
 
 
-def _read_images(builder: Any, count: int) -> np.ndarray:
+def _read_images(
+    builder: Any,
+    count: int,
+) -> np.ndarray:
     """Reads all images [n, H, W, C], which must have one size."""
     pixels = builder.info.features["image"]
     if None in pixels.shape:
         raise TableError("image", "must have one size", list(pixels.shape))
 
-    images = allocate((count, *pixels.shape), np.dtype(pixels.np_dtype))
+    shape = (count, *pixels.shape)
+    images = allocate(shape, np.dtype(pixels.np_dtype))
     start = 0
     for batch in _read_batches(builder, ["image"]):
         end = start + len(batch["image"])
@@ -300,14 +324,18 @@ def _read_images(builder: Any, count: int) -> np.ndarray:
     return images
 
 
-def _read_batches(builder: Any, keys: list[str]) -> Iterator[Any]:
+def _read_batches(
+    builder: Any,
+    keys: list[str],
+) -> Iterator[Any]:
     """Yields some features of all examples, always in the same order."""
     import tensorflow_datasets as tfds
 
+    features = dict.fromkeys(keys, True)
     examples = builder.as_dataset(
         split="train",
         shuffle_files=False,
-        decoders=tfds.decode.PartialDecoding(dict.fromkeys(keys, True)),
+        decoders=tfds.decode.PartialDecoding(features),
         # Small data sets are cached, which costs time here.
         read_config=tfds.ReadConfig(try_autocache=False),
     )

@@ -30,7 +30,10 @@ from tfcomp.models.registry import MODELS, keras, layers
 NEEDED = {"encoding": "one_hot", "precision": "float32", "l1_weight": 0.0}
 
 
-def check_acting(config: RunConfig, dataset: Dataset) -> None:
+def check_acting(
+    config: RunConfig,
+    dataset: Dataset,
+) -> None:
     """Refuses settings that the acting decoder cannot take.
 
     Args:
@@ -53,7 +56,10 @@ def check_acting(config: RunConfig, dataset: Dataset) -> None:
     parse_pose_terms(config.model.channels, dataset.image_shape[2])
 
 
-def parse_pose_terms(spec: str, colors: int) -> tuple[str, ...]:
+def parse_pose_terms(
+    spec: str,
+    colors: int,
+) -> tuple[str, ...]:
     """Returns the terms that `--channels` names, in the order of `POSE_TERMS`.
 
     Args:
@@ -82,7 +88,10 @@ def list_background(dataset: Dataset) -> list[float]:
 
 
 @MODELS.register("acting", check=check_acting, constants=list_background)
-def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
+def build_acting(
+    config: RunConfig,
+    dataset: Dataset,
+) -> keras.Model:
     """Builds the decoder in which values of factors act on a template.
 
     Args:

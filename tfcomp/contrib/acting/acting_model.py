@@ -73,7 +73,10 @@ class ActingModel(keras.Model):
             draw=self.get_layer("image"),
         )
 
-    def train_step(self, data: tuple) -> dict[str, tf.Tensor]:
+    def train_step(
+        self,
+        data: tuple,
+    ) -> dict[str, tf.Tensor]:
         """Takes a step of Adam, then one of shrinking."""
         factors, images, _ = keras.utils.unpack_x_y_sample_weight(data)
         plan = self._plan
@@ -96,7 +99,10 @@ class ActingModel(keras.Model):
         self._loss_tracker.update_state(error)
         return self.get_metrics_result()
 
-    def _shrink(self, done: tf.Tensor) -> None:
+    def _shrink(
+        self,
+        done: tf.Tensor,
+    ) -> None:
         """Shrinks pose terms at a share of the training."""
         start, full, end = SHRINKING
         rate = tf.convert_to_tensor(self.optimizer.learning_rate)

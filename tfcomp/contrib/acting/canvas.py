@@ -41,8 +41,9 @@ def make_pixels(
     side = min(rows, columns)
     x = list_places(columns, side, subpixels)
     y = list_places(rows, side, subpixels)
-    grid = np.stack(np.meshgrid(x, y), axis=-1)
-    return grid.reshape(-1, 2).astype(np.float32)
+    grids = np.meshgrid(x, y)
+    places = np.stack(grids, axis=-1).reshape(-1, 2)
+    return places.astype(np.float32)
 
 
 def render_shares(
@@ -82,9 +83,12 @@ def render_shares(
 
     # Logits count pixels to an outline, so that edges of large objects are not
     # wider than edges of small ones.
-    shares = tf.sigmoid(logits * tf.exp(log_size) / FIRST_SIZE)
-    cells = (-1, rows, subpixels, columns, subpixels)
-    shares = tf.reshape(shares, cells)
+    logits = logits * tf.exp(log_size) / FIRST_SIZE
+    shares = tf.sigmoid(logits)
+    shares = tf.reshape(
+        shares,
+        (-1, rows, subpixels, columns, subpixels),
+    )
     return tf.reduce_mean(shares, axis=(2, 4))
 
 
@@ -104,8 +108,8 @@ def sample(
         Logits [n, m], `EMPTY` outside of the canvas.
     """
     side = canvas.shape[-1]
-    margins = (1, 2)
-    padded = tf.pad(canvas - EMPTY, ((0, 0), margins, margins))
+    margin = (1, 2)
+    padded = tf.pad(canvas - EMPTY, [(0, 0), margin, margin])
 
     # The four neighbors of a place lie side by side: one lookup, and one sum
     # in its gradient.
@@ -121,8 +125,11 @@ def sample(
     scale = (side - 1) / 2
     right, column = _split((x + 1) * scale + 1, side)
     up, row = _split((y + 1) * scale + 1, side)
-    number = tf.range(tf.shape(canvas)[0])[:, None]
-    place = number * last**2 + row * last + column
+    count = tf.shape(canvas)[0]
+    number = tf.range(count)[:, None]
+    place = number * last**2
+    place += row * last
+    place += column
     corners = tf.reshape(corners, (-1, 4))
     logits = tf.gather(corners, place)
 
@@ -164,10 +171,12 @@ def compose(
     Returns:
         Images [n, rows, columns, C].
     """
-    image = tf.zeros_like(shares[:, 0, :, :, None]) + background
-    for index in reversed(range(shares.shape[1])):
-        share = shares[:, index, :, :, None]
-        color = colors[:, index, None, None, :]
+    count = shares.shape[1]
+    pixels = shares[:, :, :, :, None]
+    image = tf.zeros_like(pixels[:, 0]) + background
+    for number in reversed(range(count)):
+        share = pixels[:, number]
+        color = colors[:, number, None, None, :]
         image = image + share * (color - image)
     return image
 
@@ -197,7 +206,8 @@ def _make_kernel(
     width = tf.maximum(width, 0.1)
     places = tf.range(count, dtype=tf.float32)
     distances = places[:, None] - places
-    kernel = tf.exp(-0.5 * tf.square(distances / width))
+    squares = tf.square(distances / width)
+    kernel = tf.exp(-0.5 * squares)
     area = width * math.sqrt(2 * math.pi)
     return kernel / tf.maximum(area, 1.0)
 

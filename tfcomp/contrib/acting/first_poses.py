@@ -26,7 +26,7 @@ RAMPS = {
     "size": 0.3,
 }
 # Turns of a periodic factor, by candidate: either way, or, as for a hue, none.
-WAYS = (1, -1, 1, -1, 1, -1, 0, 0)
+WAYS = 3 * (1, -1) + (0, 0)
 FEW_WAYS = (0, 1, -1, 1)  # of fewer candidates
 NOISE = 0.02
 DISC = 0.61  # radius of the first template in half sides of its canvas
@@ -99,14 +99,18 @@ def measure_moments(
         `x`, `y` in halves of the shorter side from the middle of the image, and
         `size`, each [n].
     """
-    shares = np.abs(images - background).sum(axis=-1)
+    distances = np.abs(images - background)
+    shares = distances.sum(axis=-1)
     shares = shares / max(shares.max(), 1e-9)
-    mass = np.maximum(shares.sum(axis=(1, 2)), 1e-6)
+    mass = shares.sum(axis=(1, 2))
+    mass = np.maximum(mass, 1e-6)
 
     rows, columns = shares.shape[1:]
     side = min(rows, columns)
-    x = shares.sum(axis=1) @ list_places(columns, side) / mass
-    y = shares.sum(axis=2) @ list_places(rows, side) / mass
+    across = list_places(columns, side)
+    down = list_places(rows, side)
+    x = shares.sum(axis=1) @ across / mass
+    y = shares.sum(axis=2) @ down / mass
 
     full = np.pi * (DISC * side / 2) ** 2  # pixels of a disc of size 1
     size = 0.5 * np.log(mass / full)
@@ -175,6 +179,7 @@ def _center(
     """Moves the mean over the values of each factor to the common pose."""
     base = mean + float(weights[0])
     moves = [np.zeros(code.shape[1]) for code in codes]
+
     start = 1
     for i in subset:
         end = start + codes[i].shape[1]
@@ -222,8 +227,12 @@ def sample_poses(
 
     if term == "size":
         base = base + np.log(FIRST_SIZE)
-    ramps = [_sample_ramp(term, factor, count, rng) for factor in factors]
-    return base, moves + np.concatenate(ramps, axis=1)
+    ramps = []
+    for factor in factors:
+        ramp = _sample_ramp(term, factor, count, rng)
+        ramps.append(ramp)
+    moves = moves + np.concatenate(ramps, axis=1)
+    return base, moves
 
 
 def _sample_ramp(
@@ -237,16 +246,18 @@ def _sample_ramp(
     line = np.linspace(-1, 1, size)
     if kind == "categorical":
         line = np.zeros(size)
-    slopes = RAMPS.get(term, 0.0) * rng.normal(size=(count, 1, 1))
+    slopes = rng.normal(size=(count, 1, 1))
+    slopes *= RAMPS.get(term, 0.0)
     ramp = slopes * line[:, None]
     if term != "angle" or kind != "periodic":
         return ramp
 
     # More steps than values, if these leave a part of the period out.
     steps = cycle[0] if cycle else size
-    turn = 2 * np.pi * np.arange(size) / steps
+    turn = 2 * np.pi * np.arange(size)[:, None] / steps
     ways: np.ndarray = np.resize(WAYS, count)
     if count < len(WAYS):
         ways = np.resize(FEW_WAYS, count)
     ways = rng.permutation(ways).reshape(count, 1, 1)
-    return np.where(ways == 0, ramp, ways * turn[:, None])
+    is_still = ways == 0
+    return np.where(is_still, ramp, ways * turn)

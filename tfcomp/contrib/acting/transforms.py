@@ -65,7 +65,10 @@ class FactorTransforms(keras.layers.Layer):
         mean = is_same / is_same.sum(axis=1)  # [U, U]
         self.mean = mean.astype(np.float32)
 
-    def build(self, input_shape: tuple) -> None:
+    def build(
+        self,
+        input_shape: tuple,
+    ) -> None:
         rng = np.random.default_rng(self.seed)
         self.base: dict[str, keras.Variable] = {}
         self.moves: dict[str, keras.Variable] = {}
@@ -110,7 +113,10 @@ class FactorTransforms(keras.layers.Layer):
             trainable=False,
         )
 
-    def call(self, inputs: tf.Tensor) -> tf.Tensor:
+    def call(
+        self,
+        inputs: tf.Tensor,
+    ) -> tf.Tensor:
         chosen = tf.cast(self.chosen, tf.int32)
         return self.act(inputs, chosen)
 
@@ -135,7 +141,8 @@ class FactorTransforms(keras.layers.Layer):
                 moves = tf.gather(self.moves[term], candidates)
                 total += tf.matmul(code, moves)
             else:
-                total += tf.zeros((tf.shape(code)[0], 1))
+                count = tf.shape(code)[0]
+                total += tf.zeros((count, 1))
             parts.append(total * RATES.get(term, 1.0))
         return tf.concat(parts, axis=-1)
 
@@ -153,7 +160,11 @@ class FactorTransforms(keras.layers.Layer):
         moves = tf.convert_to_tensor(self.moves[term])
         mean = tf.matmul(self.mean, moves)
         rest = moves - mean
-        squares = tf.reduce_mean(tf.square(rest), axis=-1, keepdims=True)
+        squares = tf.reduce_mean(
+            tf.square(rest),
+            axis=-1,
+            keepdims=True,
+        )
         spread = tf.sqrt(tf.matmul(self.mean, squares))
         return mean, rest, spread * RATES.get(term, 1.0)
 
@@ -185,11 +196,12 @@ class FactorTransforms(keras.layers.Layer):
 
     def count_terms(self) -> tf.Tensor:
         """Returns the number of terms in use, of each candidate [R]."""
-        share = tf.constant(np.diag(self.mean), tf.float32)[:, None]
+        share = np.diag(self.mean)[:, None]
         counts = []
         for variable in self.kept.values():
             kept = tf.convert_to_tensor(variable)
-            counts.append(tf.reduce_sum(kept * share, axis=(1, 2)))
+            count = tf.reduce_sum(kept * share, axis=(1, 2))
+            counts.append(count)
         return tf.add_n(counts)
 
     def measure_factors(self) -> dict[str, dict[str, float]]:
