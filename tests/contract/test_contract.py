@@ -42,21 +42,15 @@ def read_rows(path: Path) -> list[dict[str, str]]:
 
 def test_numbers_of_claims_are_the_frozen_ones() -> None:
     """Version 4 of the claims judged the same quantities by other rules."""
-    found = {
-        (row["claim"], row["part"], row["quantity"]): row
-        for row in read_rows(CLAIMS)
-    }
-    frozen = {
-        tuple(row[name] for name in ("claim", "test", "part", "quantity")): row
-        for row in read_rows(FROZEN / "verdicts.csv")
-    }
-    pairs = read_rows(FROZEN / "unchanged.csv")
-    assert len(pairs) > 60
-    for pair in pairs:
-        row = found[pair["claim"], pair["part"], pair["quantity"]]
-        names = ("claim", "frozen_test", "frozen_part", "frozen_quantity")
-        old = frozen[tuple(pair[name] for name in names)]
+    rows = {}
+    for row in read_rows(CLAIMS):
+        rows[row["claim"], row["part"], row["quantity"]] = row
+
+    frozen = read_rows(FROZEN / "claims.csv")
+    assert len(frozen) > 60
+    for old in frozen:
+        row = rows[old["claim"], old["part"], old["quantity"]]
         for name in NUMBERS:
             if old[name]:  # a trend had no interval
                 expected = pytest.approx(float(old[name]), rel=1e-12)
-                assert float(row[name]) == expected, pair
+                assert float(row[name]) == expected, old
