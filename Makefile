@@ -20,7 +20,7 @@ lint:
 
 # Runs what the pages show, and builds the site.
 docs:
-	.venv/bin/python -m pytest -m slow -n 2 --dist load tests/docs/test_tutorials.py
+	.venv/bin/python -m pytest -m slow -n 3 --dist worksteal tests/docs/test_tutorials.py
 	.venv/bin/zensical build --strict --clean
 
 clean:

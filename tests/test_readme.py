@@ -5,13 +5,16 @@ import importlib.util
 import re
 from pathlib import Path
 
+import numpy as np
+import PIL.Image
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from reproduction import FLAGFILES
 from tfcomp import analyze, train
-from tfcomp.config.run_flags import list_flagfiles
+from tfcomp.config.run_flags import list_flagfiles, parse_config
+from tfcomp.datasets import make_dataset
 
 ROOT = Path(__file__).parents[1]
 README = "README.md"
@@ -64,6 +67,23 @@ def test_own_factors_renderer_region_and_model(
     assert (run / "metrics.json").exists()
     assert analyze.main(["analyze", f"--run={run}", "--sections=errors"]) == 0
     assert (run / "analysis" / "landscape_rings.png").exists()
+
+
+def test_own_files_of_images(working_folder: Path) -> None:
+    (working_folder / "my_sheets.py").write_text(
+        find_block(EXTENDING, "own files")
+    )
+    sheet = np.arange(5 * 8 * 6 * 8, dtype=np.uint8).reshape(40, 48)
+    PIL.Image.fromarray(sheet).save("shapes.sheet", "png")
+    command = re.search(r"tfcomp train (.*=my_sheets .*)", read_page(EXTENDING))
+
+    config = parse_config(command[1].split())
+    dataset = make_dataset(config)
+
+    assert dataset.space.shape == (5, 6)
+    assert dataset.splits.is_ood.sum() == 4
+    image = dataset.render(np.array([[2, 1]]))[0, ..., 0]
+    np.testing.assert_allclose(image, sheet[16:24, 8:16] / 255)
 
 
 def test_every_flagfile_is_listed() -> None:

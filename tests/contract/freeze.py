@@ -9,9 +9,8 @@ gives it, `names.txt` the public names with their signatures, `flags.txt` the
 flags of each command with their defaults, `files.txt` the files and TensorBoard
 tags of a run. `bits.csv` has every number of short trainings to the last bit:
 it depends on the processor, so compare it with another one of the same machine.
-`tests/contract/frozen` has the files that do not depend on the machine, and
-`verdicts.csv`, the numbers of version 4 of the claims, of which `unchanged.csv`
-lists those that must stay;
+`tests/contract/frozen` has the files that do not depend on the machine, and in
+`claims.csv` those numbers of version 4 of the claims that must stay;
 `test_contract.py` compares this checkout with them.
 """
 

@@ -2,12 +2,17 @@
 
 import csv
 import difflib
+import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.contract.freeze import TOP, list_flags, list_names
+from tfcomp.config.errors import RunError
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import make_dataset
 
 FROZEN = Path(__file__).with_name("frozen")
 # `tests/reproduction/claims/test_page.py` holds that the committed evidence
@@ -40,23 +45,49 @@ def read_rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "acting",
+        "composed",
+        "corner",
+        "hard_rendering",
+        pytest.param("rotated_digits", marks=pytest.mark.slow),
+        pytest.param("rotated_mnist", marks=pytest.mark.slow),
+        "smoke",
+        pytest.param("sprites", marks=pytest.mark.slow),
+        "stripes",
+    ],
+)
+def test_the_images_of_an_experiment_are_the_frozen_ones(name: str) -> None:
+    """All combinations in the order of the grid, as `round(255 * pixel)`."""
+    config = parse_config([f"--flagfile={name}.flags"])
+    try:
+        dataset = make_dataset(config)
+    except RunError as error:
+        pytest.skip(f"no MNIST: {error}")
+
+    digest = hashlib.sha256()
+    for images in dataset.render_parts(dataset.splits.all.factors):
+        pixels = np.rint(255 * images).astype(np.uint8)
+        digest.update(pixels.tobytes())
+
+    frozen = read_rows(FROZEN / "images.csv")
+    hashes = {row["flagfile"]: row["sha256"] for row in frozen}
+    assert digest.hexdigest() == hashes[name]
+
+
 def test_numbers_of_claims_are_the_frozen_ones() -> None:
     """Version 4 of the claims judged the same quantities by other rules."""
-    found = {
-        (row["claim"], row["part"], row["quantity"]): row
-        for row in read_rows(CLAIMS)
-    }
-    frozen = {
-        tuple(row[name] for name in ("claim", "test", "part", "quantity")): row
-        for row in read_rows(FROZEN / "verdicts.csv")
-    }
-    pairs = read_rows(FROZEN / "unchanged.csv")
-    assert len(pairs) > 60
-    for pair in pairs:
-        row = found[pair["claim"], pair["part"], pair["quantity"]]
-        names = ("claim", "frozen_test", "frozen_part", "frozen_quantity")
-        old = frozen[tuple(pair[name] for name in names)]
+    rows = {}
+    for row in read_rows(CLAIMS):
+        rows[row["claim"], row["part"], row["quantity"]] = row
+
+    frozen = read_rows(FROZEN / "claims.csv")
+    assert len(frozen) > 60
+    for old in frozen:
+        row = rows[old["claim"], old["part"], old["quantity"]]
         for name in NUMBERS:
             if old[name]:  # a trend had no interval
                 expected = pytest.approx(float(old[name]), rel=1e-12)
-                assert float(row[name]) == expected, pair
+                assert float(row[name]) == expected, old

@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 import scipy.io
 
-from tests.contrib.test_matlab_folders import write_norb
+from tests.contrib.test_published_readers import write_norb
 from tests.datasets.own_tables import CLASSES, IMAGES, NAMES, load, write_folder
 from tfcomp.config.errors import ConfigError, RunError
 

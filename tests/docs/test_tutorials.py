@@ -30,7 +30,9 @@ SMALL_DONUT = f"""\
 --epochs=2
 --steps_per_epoch=5
 --eval_every=0
+--layerwise_every=0
 --pictures=false
+--export=false
 """
 
 

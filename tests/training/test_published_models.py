@@ -24,7 +24,7 @@ MNIST = Path(__file__).parents[3] / "shared" / "tensorflow_datasets"
 NAMES = tfcomp.list_published(FOLDER)
 SMALL = "bumps/coordinate/corner_9"
 AGAIN = "bumps/additive/corner_9"
-MAX_BYTES = 6_500_000
+MAX_BYTES = 5_100_000
 
 
 def read_metrics(name: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from typing import Any
 from tfcomp.config.errors import RunError, explain_failure
 
 GPU_FILE = Path("/dev/nvidiactl")
-# Kernels of XLA on GPUs that add in a fixed order (docs/gpu_and_cluster.md).
+# Kernels of XLA on GPUs that add in a fixed order (docs/sweeps.md).
 XLA_FLAG = "--xla_gpu_deterministic_ops=true"
 # Overrides settings that the shell has for other programs.
 KERAS = {"KERAS_BACKEND": "tensorflow", "TF_USE_LEGACY_KERAS": "0"}

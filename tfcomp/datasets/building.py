@@ -28,6 +28,10 @@ def make_dataset(config: RunConfig) -> Dataset:
     """
     data = config.data
     dataset = DATASETS.get(data.dataset).load()(config)
+    if not isinstance(dataset, Dataset):
+        rule = f"must return a Dataset, not {type(dataset).__name__}"
+        raise ConfigError("dataset", rule, data.dataset)
+
     if data.correlation:
         if data.balance:
             rule = "must be false with --correlation, which weighs images"

@@ -176,18 +176,23 @@ def find_polarity(table: FactorTable) -> str:
 
 def read_table(data: str, data_dir: str = "") -> FactorTable:
     """Reads the table that `--data` names; `TableError` if it breaks a rule."""
+    path = Path(data)
+    ending = path.suffix.lower()
     if data.startswith(TFDS):
         path = find_prepared(data.removeprefix(TFDS), data_dir)
-        return READERS.get(TFDS).load()(path)
-
-    path = Path(data)
-    if path.is_dir():
+        ending = TFDS
+    elif path.is_dir():
         return read_folder(path)
-    ending = path.suffix.lower()
-    if ending not in READERS.names():
-        known = ", ".join(READERS.names())
-        raise ConfigError("data", f"must be a folder, or one of {known}", data)
-    return READERS.get(ending).load()(path)
+    elif ending not in READERS.names():
+        endings = ", ".join(READERS.names())
+        rule = f"must be a folder, or one of {endings}"
+        raise ConfigError("data", rule, data)
+
+    table = READERS.get(ending).load()(path)
+    if not isinstance(table, FactorTable):
+        kind = type(table).__name__
+        raise TableError("the reader", "must return a FactorTable", kind)
+    return table
 
 
 @contextlib.contextmanager

@@ -16,6 +16,8 @@ Poses have many poor optima: initial ones are measured (`first_poses`), and
 
 from __future__ import annotations
 
+import math
+
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.contrib.acting import first_poses
@@ -25,24 +27,39 @@ from tfcomp.datasets.factors import Factor, parse_groups
 from tfcomp.models import registry
 from tfcomp.models.registry import MODELS, keras, layers
 
+NEEDED = {"encoding": "one_hot", "precision": "float32", "l1_weight": 0.0}
 
-def check_acting(config: RunConfig, dataset: Dataset) -> None:
-    """Refuses settings that the acting decoder cannot take."""
+
+def check_acting(
+    config: RunConfig,
+    dataset: Dataset,
+) -> None:
+    """Refuses settings that the acting decoder cannot take.
+
+    Args:
+        config: The run.
+        dataset: Its dataset.
+
+    Raises:
+        ConfigError: If a flag has a value that the decoder cannot take.
+    """
     if config.training.num_replicas > 1:
         raise registry.refuse(config, "num_replicas", "must be at most 1")
 
-    needed = {"encoding": "one_hot", "precision": "float32", "l1_weight": 0.0}
     flags = config.to_flags()
-    for flag, value in needed.items():
+    for flag, value in NEEDED.items():
         if flags[flag] != value:
             raise registry.refuse(config, flag, f"must be {value}")
 
     if config.model.groups:
         registry.check_groups(config, dataset)
-    parse_pose_terms(config.model.channels, colors=dataset.image_shape[2])
+    parse_pose_terms(config.model.channels, dataset.image_shape[2])
 
 
-def parse_pose_terms(spec: str, colors: int) -> tuple[str, ...]:
+def parse_pose_terms(
+    spec: str,
+    colors: int,
+) -> tuple[str, ...]:
     """Returns the terms that `--channels` names, in the order of `POSE_TERMS`.
 
     Args:
@@ -50,15 +67,19 @@ def parse_pose_terms(spec: str, colors: int) -> tuple[str, ...]:
         colors: Channels of an image; a single one has no term `color`.
 
     Raises:
-        ConfigError: A term is unknown or named twice.
+        ConfigError: A term is unknown.
     """
-    possible = [term for term in POSE_TERMS if term != "color" or colors > 1]
-    names = possible if spec == "all" else spec.split(",")
-    unique = set(names)
-    if len(unique) < len(names) or not unique <= set(possible):
+    possible = list(POSE_TERMS)
+    if colors == 1:
+        possible.remove("color")
+    if spec == "all":
+        return tuple(possible)
+
+    names = set(spec.split(","))
+    if not names <= set(possible):
         rule = f"must be all, or some of {', '.join(possible)}"
         raise ConfigError("channels", rule, spec)
-    return tuple(term for term in possible if term in unique)
+    return tuple(term for term in possible if term in names)
 
 
 def list_background(dataset: Dataset) -> list[float]:
@@ -67,8 +88,19 @@ def list_background(dataset: Dataset) -> list[float]:
 
 
 @MODELS.register("acting", check=check_acting, constants=list_background)
-def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
-    """Returns the decoder in which values of factors act on a template."""
+def build_acting(
+    config: RunConfig,
+    dataset: Dataset,
+) -> keras.Model:
+    """Builds the decoder in which values of factors act on a template.
+
+    Args:
+        config: The run.
+        dataset: Its dataset, whose training images tell the first poses.
+
+    Returns:
+        An `ActingModel` with the stages `stage_0` and `image`.
+    """
     from tfcomp.contrib.acting.acting_model import ActingModel
     from tfcomp.contrib.acting.canvas import Draw
     from tfcomp.contrib.acting.transforms import FactorTransforms
@@ -77,7 +109,8 @@ def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
     training = config.training
     space = dataset.space
     colors = dataset.image_shape[2]
-    groups = parse_groups(model.groups or "+".join(space.names), space)
+    spec = model.groups or "+".join(space.names)
+    groups = parse_groups(spec, space)
     terms = parse_pose_terms(model.channels, colors)
 
     factors = registry.make_input(dataset)
@@ -89,38 +122,53 @@ def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
     background = first_poses.find_background(dataset)
     starts = None
     if is_single:
-        starts = first_poses.find_starts(dataset, encoding, background, terms)
-
-    parts = []
-    for number, group in enumerate(groups):
-        code = layers.Concatenate(dtype="float32", name=f"units_{number}")
-        transforms = FactorTransforms(
-            [_describe(space.factors[column]) for column in group],
+        starts = first_poses.find_starts(
+            dataset,
+            encoding,
+            background,
             terms,
-            model.candidates,
-            colors,
+        )
+
+    poses = []
+    for number, group in enumerate(groups):
+        concatenate = layers.Concatenate(
+            dtype="float32",
+            name=f"units_{number}",
+        )
+        units = concatenate([codes[column] for column in group])
+        members = [space.factors[column] for column in group]
+        transforms = FactorTransforms(
+            [_describe(factor) for factor in members],
+            channels=terms,
+            candidates=model.candidates,
+            colors=colors,
             seed=[training.seed, number],
             starts=starts,
             dtype="float32",
             name=f"acts_{number}",
         )
-        parts.append(transforms(code([codes[column] for column in group])))
+        poses.append(transforms(units))
 
     # White on gray could be gray: there, brightness is learned as a color.
     is_white = is_single and colors == 1 and dataset.ground is not None
     draw = Draw(
         dataset.image_shape,
-        background.tolist(),
-        is_white,
+        background=background.tolist(),
+        is_white=is_white,
         dtype="float32",
         name="image",
     )
-    image = draw(registry.stack_groups(parts, "stage_0"))
+    image = draw(registry.stack_groups(poses, "stage_0"))
     acting = ActingModel(factors, image)
 
-    passes = -(-len(dataset.splits.train) // training.batch_size)
-    steps = training.epochs * (training.steps_per_epoch or passes)
-    acting.plan(steps, model.shrink, model.channel_price)
+    num_train = len(dataset.splits.train)
+    batches = math.ceil(num_train / training.batch_size)
+    steps_per_epoch = training.steps_per_epoch or batches
+    acting.plan(
+        steps=training.epochs * steps_per_epoch,
+        shrink=model.shrink,
+        price=model.channel_price,
+    )
     return acting
 
 
@@ -131,5 +179,8 @@ def _describe(factor: Factor) -> list:
         kind = "categorical"
     elif factor.periodic:
         kind = "periodic"
-    steps = [factor.cycle] if factor.cycle > factor.size else []
-    return [factor.name, factor.size, kind, *steps]
+
+    description = [factor.name, factor.size, kind]
+    if factor.cycle > factor.size:
+        description.append(factor.cycle)
+    return description

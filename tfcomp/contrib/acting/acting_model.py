@@ -8,10 +8,10 @@ the pose terms of a factor towards their mean (the proximal step of a group
 penalty). The remaining terms are then trained without it.
 """
 
+import math
 from typing import NamedTuple
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from tfcomp.contrib.acting import canvas
@@ -25,13 +25,17 @@ SHRINKING = (0.2, 0.4, 0.75)  # shares: from, in full, to
 MEMORY = 0.98  # of the running training error
 
 
-def list_transforms(model: keras.Model) -> tuple[FactorTransforms, ...]:
-    """Returns the layer of each object, from front to back."""
-    return tuple(x for x in model.layers if isinstance(x, FactorTransforms))
-
-
 class Plan(NamedTuple):
-    """State of a training; a tuple, so that Keras does not track or save it."""
+    """State of a training; a tuple, so that Keras does not track or save it.
+
+    Attributes:
+        steps: The number of steps.
+        shrink: How strongly pose terms shrink.
+        price: The price of a pose term in use.
+        acts: The layer of each object, from front to back.
+        codes: The model from factors to the units of each object.
+        draw: The layer that renders objects.
+    """
 
     steps: int
     shrink: float
@@ -45,19 +49,39 @@ class Plan(NamedTuple):
 class ActingModel(keras.Model):
     """A functional model that trains its candidates side by side."""
 
-    def plan(self, steps: int, shrink: float, price: float) -> None:
-        """Sets the number of steps and the weights of pose terms."""
-        acts = list_transforms(self)
-        codes = keras.Model(self.inputs[0], [layer.input for layer in acts])
-        draw = self.get_layer("image")
-        self._plan = Plan(steps, shrink, price, acts, codes, draw)
+    def plan(
+        self,
+        steps: int,
+        shrink: float,
+        price: float,
+    ) -> None:
+        """Sets the number of steps and the weights of pose terms.
 
-    def train_step(self, data: tuple) -> dict[str, tf.Tensor]:
+        Args:
+            steps: Steps of the training.
+            shrink: `--shrink`.
+            price: `--channel_price`.
+        """
+        acts = [x for x in self.layers if isinstance(x, FactorTransforms)]
+        units = [layer.input for layer in acts]
+        self._plan = Plan(
+            steps=steps,
+            shrink=shrink,
+            price=price,
+            acts=tuple(acts),
+            codes=keras.Model(self.inputs[0], units),
+            draw=self.get_layer("image"),
+        )
+
+    def train_step(
+        self,
+        data: tuple,
+    ) -> dict[str, tf.Tensor]:
         """Takes a step of Adam, then one of shrinking."""
         factors, images, _ = keras.utils.unpack_x_y_sample_weight(data)
         plan = self._plan
-        step = tf.cast(self.optimizer.iterations, tf.float32)
-        done = step / float(plan.steps)
+        step = self.optimizer.iterations
+        done = tf.cast(step, tf.float32) / float(plan.steps)
         is_early = done < HALVING
 
         # Early on, images are blurred, and subpixels would change nothing.
@@ -66,20 +90,29 @@ class ActingModel(keras.Model):
         errors, gradients = tf.cond(
             is_early,
             lambda: self._differentiate(every, factors, images, done, 1),
-            lambda: self._differentiate(left, factors, images, done),
+            lambda: self._differentiate(left, factors, images, done, None),
         )
         self.optimizer.apply(gradients, self.trainable_variables)
+        self._shrink(done)
 
+        error = self._choose(errors, is_early)
+        self._loss_tracker.update_state(error)
+        return self.get_metrics_result()
+
+    def _shrink(
+        self,
+        done: tf.Tensor,
+    ) -> None:
+        """Shrinks pose terms at a share of the training."""
         start, full, end = SHRINKING
         rate = tf.convert_to_tensor(self.optimizer.learning_rate)
-        rising = tf.clip_by_value((done - start) / (full - start), 0.0, 1.0)
+        rising = (done - start) / (full - start)
+        rising = tf.clip_by_value(rising, 0.0, 1.0)
+        amount = rate * self._plan.shrink * rising
         is_over = done >= end
-        amount = tf.where(is_over, 0.0, rate * plan.shrink * rising)
-        for layer in plan.acts:
+        amount = tf.where(is_over, 0.0, amount)
+        for layer in self._plan.acts:
             layer.shrink(amount, is_over)
-
-        self._loss_tracker.update_state(self._choose(errors, is_early))
-        return self.get_metrics_result()
 
     def _differentiate(
         self,
@@ -87,24 +120,35 @@ class ActingModel(keras.Model):
         factors: tf.Tensor,
         truth: tf.Tensor,
         done: tf.Tensor,
-        subpixels: int | None = None,
+        subpixels: int | None,
     ) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """Returns errors [R], old ones for pruned candidates, and gradients."""
         with tf.GradientTape() as tape:
             errors = self._measure_errors(
-                candidates, factors, truth, done, subpixels
+                candidates,
+                factors,
+                truth,
+                done,
+                subpixels,
             )
         gradients = tape.gradient(
-            errors, self.trainable_variables, unconnected_gradients="zero"
+            errors,
+            self.trainable_variables,
+            unconnected_gradients="zero",
         )
 
-        before = tf.convert_to_tensor(self._plan.acts[0].errors)
         errors = tf.tensor_scatter_nd_update(
-            before, candidates[:, None], errors
+            tf.convert_to_tensor(self._plan.acts[0].errors),
+            candidates[:, None],
+            errors,
         )
         return errors, [tf.convert_to_tensor(g) for g in gradients]
 
-    def _choose(self, errors: tf.Tensor, is_early: tf.Tensor) -> tf.Tensor:
+    def _choose(
+        self,
+        errors: tf.Tensor,
+        is_early: tf.Tensor,
+    ) -> tf.Tensor:
         """Updates running errors [R]; returns the chosen candidate's one."""
         acts = self._plan.acts
         state = acts[0]
@@ -113,9 +157,11 @@ class ActingModel(keras.Model):
 
         used = tf.add_n([layer.count_terms() for layer in acts])
         length = running + self._plan.price * used
-        best = tf.math.top_k(-length, state.left.shape[0]).indices
-        left = tf.where(is_early, best, tf.cast(state.left, tf.int32))
-        chosen = tf.gather(left, tf.argmin(tf.gather(length, left)))
+        left = tf.cast(state.left, tf.int32)
+        best = tf.math.top_k(-length, left.shape[0])
+        left = tf.where(is_early, best.indices, left)
+        shortest = tf.argmin(tf.gather(length, left))
+        chosen = tf.gather(left, shortest)
 
         state.errors.assign(running)
         state.left.assign(tf.cast(left, tf.float32))
@@ -142,27 +188,41 @@ class ActingModel(keras.Model):
         """
         plan = self._plan
         codes = keras.tree.flatten(plan.codes(factors))
-        acts = [
-            layer.act(code, candidates)
-            for layer, code in zip(plan.acts, codes, strict=True)
-        ]
-        objects = tf.stack(acts, axis=2)  # [R, n, G, D]
-        flat = tf.reshape(objects, (-1, *objects.shape[2:]))
-        drawn = plan.draw.call(flat, subpixels)
+        poses = []
+        for layer, code in zip(plan.acts, codes, strict=True):
+            poses.append(layer.act(code, candidates))
+        objects = tf.stack(poses, axis=2)  # [R, n, G, D]
+        depths = objects.shape[2:]
+        images = plan.draw.call(
+            tf.reshape(objects, (-1, *depths)),
+            subpixels,
+        )
 
-        width = BLUR * min(truth.shape[1:3]) * (1 - done / SHARP)
+        side = min(truth.shape[1:3])
+        width = BLUR * side * (1 - done / SHARP)
         background = tf.constant(plan.draw.background, tf.float32)
-        pixels = int(np.prod(truth.shape[1:]))
-        drawn = canvas.blur(drawn - background, width)
+        images = canvas.blur(images - background, width)
         truth = canvas.blur(truth - background, width)
+
+        pixels = math.prod(truth.shape[1:])
         count, batch = tf.unstack(tf.shape(objects)[:2])
-        drawn = tf.reshape(drawn, (count, batch, pixels))
+        images = tf.reshape(images, (count, batch, pixels))
         truth = tf.reshape(truth, (-1, pixels))
 
-        power = tf.reduce_sum(drawn**2, axis=-1, keepdims=True)
-        best = tf.reduce_sum(drawn * truth, axis=-1, keepdims=True)
-        drawn = drawn * tf.where(done < BRIGHT, best / (power + 1e-3), 1.0)
+        power = tf.reduce_sum(
+            images**2,
+            axis=-1,
+            keepdims=True,
+        )
+        match = tf.reduce_sum(
+            images * truth,
+            axis=-1,
+            keepdims=True,
+        )
+        best = match / (power + 1e-3)
+        brightness = tf.where(done < BRIGHT, best, 1.0)
+        images = images * brightness
 
-        error = tf.reduce_sum((drawn - truth) ** 2, axis=-1)
+        error = tf.reduce_sum((images - truth) ** 2, axis=-1)
         blank = tf.reduce_sum(truth**2, axis=-1) + 1e-3
         return tf.reduce_mean(error / blank, axis=1)

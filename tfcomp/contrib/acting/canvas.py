@@ -12,109 +12,217 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.contrib.acting.first_poses import CANVAS, FIRST_SIZE
+from tfcomp.contrib.acting.first_poses import (
+    CANVAS,
+    FIRST_SIZE,
+    list_places,
+)
 
 FINE = 32  # pixels along a side, up to which an image has subpixels
 EMPTY = -12.0  # logit outside of a canvas
 
 
 @functools.cache
-def make_pixels(rows: int, columns: int, subpixels: int) -> np.ndarray:
-    """Returns x and y of samples [n, 2]; the shorter side is -1 to 1."""
+def make_pixels(
+    rows: int,
+    columns: int,
+    subpixels: int,
+) -> np.ndarray:
+    """Lists the places of samples; the shorter side is -1 to 1.
+
+    Args:
+        rows: Pixels of a column.
+        columns: Pixels of a row.
+        subpixels: Samples along a side of a pixel.
+
+    Returns:
+        x and y of all samples, row by row, [n, 2].
+    """
     side = min(rows, columns)
-
-    def list_places(count: int) -> np.ndarray:
-        middles = (np.arange(count * subpixels) + 0.5) / subpixels
-        return (middles - count / 2) * 2 / side
-
-    x = list_places(columns)
-    y = list_places(rows)
-    grid = np.stack(np.meshgrid(x, y), axis=-1)
-    return grid.reshape(-1, 2).astype(np.float32)
+    x = list_places(columns, side, subpixels)
+    y = list_places(rows, side, subpixels)
+    grids = np.meshgrid(x, y)
+    places = np.stack(grids, axis=-1).reshape(-1, 2)
+    return places.astype(np.float32)
 
 
-def draw_shares(
-    pose: tf.Tensor, canvas: tf.Tensor, shape: tuple[int, int], subpixels: int
+def render_shares(
+    pose: tf.Tensor,
+    canvas: tf.Tensor,
+    shape: tuple[int, int],
+    subpixels: int,
 ) -> tf.Tensor:
-    """Returns the share of each pixel that an object covers.
+    """Renders the share of each pixel that an object covers.
 
-    The object, logits [n, K, K], is turned and scaled about its middle, then
-    moved by a pose [n, 4] of x, y, angle and log size; 1 is the shorter side.
+    The object is turned and scaled about its middle, then moved.
+
+    Args:
+        pose: x, y, angle and log size, [n, 4]; 1 is the shorter side.
+        canvas: The object as logits, [n, K, K].
+        shape: Rows and columns of the image.
+        subpixels: Samples along a side of a pixel.
+
+    Returns:
+        Shares from 0 to 1, [n, rows, columns].
     """
     rows, columns = shape
     pixels = tf.constant(make_pixels(rows, columns, subpixels))
     x = pixels[:, 0] - pose[:, :1]  # [n, samples]
     y = pixels[:, 1] - pose[:, 1:2]
     turn = pose[:, 2:3]
-    shrink = tf.exp(-pose[:, 3:])
+    log_size = pose[:, 3:]
+
+    shrink = tf.exp(-log_size)
     cos = tf.cos(turn) * shrink
     sin = tf.sin(turn) * shrink
-    logits = sample(canvas, cos * x + sin * y, cos * y - sin * x)
+    logits = sample(
+        canvas,
+        x=cos * x + sin * y,
+        y=cos * y - sin * x,
+    )
+
     # Logits count pixels to an outline, so that edges of large objects are not
     # wider than edges of small ones.
-    shares = tf.sigmoid(logits * tf.exp(pose[:, 3:]) / FIRST_SIZE)
-    cells = (-1, rows, subpixels, columns, subpixels)
-    return tf.reduce_mean(tf.reshape(shares, cells), axis=(2, 4))
+    logits = logits * tf.exp(log_size) / FIRST_SIZE
+    shares = tf.sigmoid(logits)
+    shares = tf.reshape(
+        shares,
+        (-1, rows, subpixels, columns, subpixels),
+    )
+    return tf.reduce_mean(shares, axis=(2, 4))
 
 
-def sample(canvas: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """Reads canvases [n, K, K] at places [n, m], -1 to 1; else `EMPTY`."""
+def sample(
+    canvas: tf.Tensor,
+    x: tf.Tensor,
+    y: tf.Tensor,
+) -> tf.Tensor:
+    """Reads canvases at places, by bilinear interpolation.
+
+    Args:
+        canvas: Logits, [n, K, K].
+        x: Places from -1 to 1, [n, m].
+        y: Places from -1 to 1, [n, m].
+
+    Returns:
+        Logits [n, m], `EMPTY` outside of the canvas.
+    """
     side = canvas.shape[-1]
-    padded = tf.pad(canvas - EMPTY, ((0, 0), (1, 2), (1, 2)))
+    margin = (1, 2)
+    padded = tf.pad(canvas - EMPTY, [(0, 0), margin, margin])
 
     # The four neighbors of a place lie side by side: one lookup, and one sum
     # in its gradient.
     last = side + 2
     neighbors = [
-        padded[:, i : last + i, j : last + j] for i in (0, 1) for j in (0, 1)
+        padded[:, :last, :last],
+        padded[:, :last, 1:],
+        padded[:, 1:, :last],
+        padded[:, 1:, 1:],
     ]
     corners = tf.stack(neighbors, axis=-1)  # [n, K + 2, K + 2, 4]
 
-    right, column = _split((x + 1) * ((side - 1) / 2) + 1, side)
-    up, row = _split((y + 1) * ((side - 1) / 2) + 1, side)
-    start = tf.range(tf.shape(canvas)[0])[:, None] * last**2
-    place = start + row * last + column
-    logits = tf.gather(tf.reshape(corners, (-1, 4)), place)
+    scale = (side - 1) / 2
+    right, column = _split((x + 1) * scale + 1, side)
+    up, row = _split((y + 1) * scale + 1, side)
+    count = tf.shape(canvas)[0]
+    number = tf.range(count)[:, None]
+    place = number * last**2
+    place += row * last
+    place += column
+    corners = tf.reshape(corners, (-1, 4))
+    logits = tf.gather(corners, place)
 
     # A tensor for 1 - right would change the last bits of gradients.
     down = 1 - up
-    weights = [down * (1 - right), down * right, up * (1 - right), up * right]
-    return tf.reduce_sum(logits * tf.stack(weights, axis=-1), axis=-1) + EMPTY
+    weights = [
+        down * (1 - right),
+        down * right,
+        up * (1 - right),
+        up * right,
+    ]
+    weighted = logits * tf.stack(weights, axis=-1)
+    return tf.reduce_sum(weighted, axis=-1) + EMPTY
 
 
-def _split(place: tf.Tensor, side: int) -> tuple[tf.Tensor, tf.Tensor]:
+def _split(
+    place: tf.Tensor,
+    side: int,
+) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns the part behind the comma, and the cell in a padded canvas."""
     place = tf.clip_by_value(place, 0.0, side + 1.0)
-    whole = tf.floor(place)
-    return place - tf.stop_gradient(whole), tf.cast(whole, tf.int32)
+    cell = tf.floor(place)
+    fraction = place - tf.stop_gradient(cell)
+    return fraction, tf.cast(cell, tf.int32)
 
 
 def compose(
-    shares: tf.Tensor, colors: tf.Tensor, background: tf.Tensor
+    shares: tf.Tensor,
+    colors: tf.Tensor,
+    background: tf.Tensor,
 ) -> tf.Tensor:
-    """Lays objects [n, G, ...] of colors [n, G, C] over a background [C]."""
-    image = tf.zeros_like(shares[:, 0, :, :, None]) + background
-    for index in reversed(range(shares.shape[1])):
-        share = shares[:, index, :, :, None]
-        color = colors[:, index, None, None, :]
+    """Lays objects over a background; the first one is in front.
+
+    Args:
+        shares: What objects cover of pixels, [n, G, rows, columns].
+        colors: Colors of objects, [n, G, C].
+        background: A color, [C].
+
+    Returns:
+        Images [n, rows, columns, C].
+    """
+    count = shares.shape[1]
+    pixels = shares[:, :, :, :, None]
+    image = tf.zeros_like(pixels[:, 0]) + background
+    for number in reversed(range(count)):
+        share = pixels[:, number]
+        color = colors[:, number, None, None, :]
         image = image + share * (color - image)
     return image
 
 
-def blur(images: tf.Tensor, width: tf.Tensor) -> tf.Tensor:
-    """Blurs images [n, rows, columns, C] by a Gaussian, width in pixels."""
-    for axis, equation in ((1, "nrck,rs->nsck"), (2, "nrck,cs->nrsk")):
-        places = tf.range(images.shape[axis], dtype=tf.float32)
-        apart = places[:, None] - places
-        kernel = tf.exp(-0.5 * tf.square(apart / tf.maximum(width, 0.1)))
-        area = tf.maximum(width, 0.1) * math.sqrt(2 * math.pi)
-        images = tf.einsum(equation, images, kernel / tf.maximum(area, 1.0))
-    return images
+def blur(
+    images: tf.Tensor,
+    width: tf.Tensor,
+) -> tf.Tensor:
+    """Blurs images by a Gaussian whose weights sum to 1.
+
+    Args:
+        images: Images [n, rows, columns, C].
+        width: The standard deviation in pixels; below 0.1 nothing is blurred.
+    """
+    rows, columns = images.shape[1:3]
+    across_rows = _make_kernel(rows, width)
+    across_columns = _make_kernel(columns, width)
+    images = tf.einsum("nrck,rs->nsck", images, across_rows)
+    return tf.einsum("nrck,cs->nrsk", images, across_columns)
+
+
+def _make_kernel(
+    count: int,
+    width: tf.Tensor,
+) -> tf.Tensor:
+    """Returns what each of some pixels gives to each other, [count, count]."""
+    width = tf.maximum(width, 0.1)
+    places = tf.range(count, dtype=tf.float32)
+    distances = places[:, None] - places
+    squares = tf.square(distances / width)
+    kernel = tf.exp(-0.5 * squares)
+    area = width * math.sqrt(2 * math.pi)
+    return kernel / tf.maximum(area, 1.0)
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class Draw(keras.layers.Layer):
-    """Draws objects [n, G, 4 + C + K^2], white ones opposite the background."""
+    """Renders objects [n, G, 4 + C + K^2] over a background.
+
+    Args:
+        image_shape: Rows, columns and channels C of an image.
+        background: The color of the background, [C].
+        is_white: Whether objects are opposite the background, whatever their
+            colors.
+        **kwargs: Those of `keras.layers.Layer`.
+    """
 
     def __init__(
         self,
@@ -129,23 +237,36 @@ class Draw(keras.layers.Layer):
         self.is_white = is_white
 
     def call(
-        self, inputs: tf.Tensor, subpixels: int | None = None
+        self,
+        inputs: tf.Tensor,
+        subpixels: int | None = None,
     ) -> tf.Tensor:
+        """Renders images [n, rows, columns, C].
+
+        Args:
+            inputs: Pose, color and template of each object.
+            subpixels: Samples along a side of a pixel; by default 2 for images
+                of at most `FINE` pixels along a side, else 1.
+        """
         rows, columns, colors = self.image_shape
-        groups, depth = inputs.shape[1:]
-        flat = tf.reshape(inputs, (-1, depth))
         if subpixels is None:
-            subpixels = 2 if max(rows, columns) <= FINE else 1
-        shares = draw_shares(
-            flat[:, :4],
-            tf.reshape(flat[:, 4 + colors :], (-1, CANVAS, CANVAS)),
-            (rows, columns),
-            subpixels,
+            subpixels = 1
+            if max(rows, columns) <= FINE:
+                subpixels = 2
+
+        groups, depth = inputs.shape[1:]
+        objects = tf.reshape(inputs, (-1, depth))
+        templates = objects[:, 4 + colors :]
+        shares = render_shares(
+            pose=objects[:, :4],
+            canvas=tf.reshape(templates, (-1, CANVAS, CANVAS)),
+            shape=(rows, columns),
+            subpixels=subpixels,
         )
         shares = tf.reshape(shares, (-1, groups, rows, columns))
 
         background = tf.constant(self.background, tf.float32)
-        shown = tf.sigmoid(inputs[:, :, 4 : 4 + colors])
+        color = tf.sigmoid(inputs[:, :, 4 : 4 + colors])
         if self.is_white:
-            shown = tf.zeros_like(shown) + (1.0 - background)
-        return compose(shares, shown, background)
+            color = tf.zeros_like(color) + (1.0 - background)
+        return compose(shares, color, background)

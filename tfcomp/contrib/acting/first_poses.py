@@ -19,9 +19,14 @@ CANVAS = 16  # logits along a side of a template
 FIRST_SIZE = 0.45  # of an object, in sides of the image
 MAX_MEASURED = 4096  # images with measured moments
 # Widths of initial ramps of ordered factors without moments.
-RAMPS = {"x": 0.7, "y": 0.7, "angle": 0.15, "size": 0.3}
+RAMPS = {
+    "x": 0.7,
+    "y": 0.7,
+    "angle": 0.15,
+    "size": 0.3,
+}
 # Turns of a periodic factor, by candidate: either way, or, as for a hue, none.
-WAYS = (1, -1, 1, -1, 1, -1, 0, 0)
+WAYS = 3 * (1, -1) + (0, 0)
 FEW_WAYS = (0, 1, -1, 1)  # of fewer candidates
 NOISE = 0.02
 DISC = 0.61  # radius of the first template in half sides of its canvas
@@ -53,10 +58,12 @@ def find_starts(
     train = dataset.splits.train
     rows = choose_rows(len(train), MAX_MEASURED)
     images = dataset.render_training(rows)
-    codes = [np.asarray(code) for code in encoding.split(encoding(train[rows]))]
+    codes = encoding.split(encoding(train[rows]))
+    codes = [np.asarray(code) for code in codes]
 
     starts = {}
-    for term, moment in measure_moments(images, background).items():
+    moments = measure_moments(images, background)
+    for term, moment in moments.items():
         if term in terms:
             starts[term] = fit_moment(codes, moment)
     return starts
@@ -70,14 +77,17 @@ def find_background(dataset: Dataset) -> np.ndarray:
     colors = dataset.image_shape[2]
     if dataset.ground is not None:
         return np.full(colors, dataset.ground)
+
     count = len(dataset.splits.train)
-    rows = np.arange(0, count, count // 256 + 1)
+    step = count // 256 + 1
+    rows = np.arange(0, count, step)
     images = dataset.render_training(rows)
     return np.median(images.reshape(-1, colors), axis=0)
 
 
 def measure_moments(
-    images: np.ndarray, background: np.ndarray
+    images: np.ndarray,
+    background: np.ndarray,
 ) -> dict[str, np.ndarray]:
     """Returns the center and the log size of a disc of the same mass.
 
@@ -89,26 +99,44 @@ def measure_moments(
         `x`, `y` in halves of the shorter side from the middle of the image, and
         `size`, each [n].
     """
-    drawn = np.abs(images - background).sum(axis=-1)
-    drawn = drawn / max(drawn.max(), 1e-9)
-    mass = np.maximum(drawn.sum(axis=(1, 2)), 1e-6)
+    distances = np.abs(images - background)
+    shares = distances.sum(axis=-1)
+    shares = shares / max(shares.max(), 1e-9)
+    mass = shares.sum(axis=(1, 2))
+    mass = np.maximum(mass, 1e-6)
 
-    rows, columns = drawn.shape[1:]
+    rows, columns = shares.shape[1:]
     side = min(rows, columns)
-    x = drawn.sum(axis=1) @ _list_places(columns, side) / mass
-    y = drawn.sum(axis=2) @ _list_places(rows, side) / mass
+    across = list_places(columns, side)
+    down = list_places(rows, side)
+    x = shares.sum(axis=1) @ across / mass
+    y = shares.sum(axis=2) @ down / mass
 
     full = np.pi * (DISC * side / 2) ** 2  # pixels of a disc of size 1
     size = 0.5 * np.log(mass / full)
     return {"x": x, "y": y, "size": size}
 
 
-def _list_places(count: int, side: int) -> np.ndarray:
-    """Returns the middles of pixels along an axis; -1 to 1 is a `side`."""
-    return (np.arange(count) + 0.5 - count / 2) * 2 / side
+def list_places(
+    count: int,
+    side: int,
+    subpixels: int = 1,
+) -> np.ndarray:
+    """Lists the middles of samples along an axis, from its middle.
+
+    Args:
+        count: Pixels along the axis.
+        side: The pixels that are 2 long.
+        subpixels: Samples for each pixel.
+    """
+    middles = (np.arange(count * subpixels) + 0.5) / subpixels
+    return (middles - count / 2) * 2 / side
 
 
-def fit_moment(codes: Sequence[np.ndarray], moment: np.ndarray) -> Start:
+def fit_moment(
+    codes: Sequence[np.ndarray],
+    moment: np.ndarray,
+) -> Start:
     """Fits a moment by the subset of factors with the lowest BIC.
 
     Args:
@@ -122,14 +150,20 @@ def fit_moment(codes: Sequence[np.ndarray], moment: np.ndarray) -> Start:
     lowest = np.inf
     for size in range(len(numbers) + 1):
         for subset in itertools.combinations(numbers, size):
-            parts = [np.ones((count, 1)), *(codes[i] for i in subset)]
+            parts = [np.ones((count, 1))]
+            for i in subset:
+                parts.append(codes[i])
             table = np.concatenate(parts, axis=1)
-            fit = np.linalg.lstsq(table, moment - mean, rcond=1e-6)
-            weights = fit[0]
-            rank = int(fit[2])
+            weights, _, rank, _ = np.linalg.lstsq(
+                table,
+                moment - mean,
+                rcond=1e-6,
+            )
 
-            left = float(np.mean((table @ weights - moment + mean) ** 2))
-            bits = count * np.log(left + FLOOR**2) + rank * np.log(count)
+            rest = table @ weights - moment + mean
+            error = np.mean(rest**2)
+            bits = count * np.log(error + FLOOR**2)
+            bits += rank * np.log(count)
             if bits < lowest - 1e-9:
                 best = _center(codes, subset, weights, mean)
                 lowest = bits
@@ -143,17 +177,20 @@ def _center(
     mean: float,
 ) -> Start:
     """Moves the mean over the values of each factor to the common pose."""
-    ends = np.cumsum([codes[i].shape[1] for i in subset])[:-1]
-    parts = dict(zip(subset, np.split(weights[1:], ends), strict=False))
     base = mean + float(weights[0])
     moves = [np.zeros(code.shape[1]) for code in codes]
-    for i, part in parts.items():
+
+    start = 1
+    for i in subset:
+        end = start + codes[i].shape[1]
+        part = weights[start:end]
         base = base + part.mean()
         moves[i] = part - part.mean()
+        start = end
     return Start(base, np.concatenate(moves))
 
 
-def draw_numbers(
+def sample_poses(
     term: str,
     depth: int,
     factors: Sequence[Sequence],
@@ -161,7 +198,7 @@ def draw_numbers(
     start: Start | None,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draws initial numbers of a term of R candidates.
+    """Samples initial numbers of a term of R candidates.
 
     Args:
         term: One of `POSE_TERMS`.
@@ -179,10 +216,10 @@ def draw_numbers(
     moves = NOISE * rng.normal(size=(count, units, depth))
 
     if term == "template":
-        place = np.linspace(-1, 1, CANVAS) ** 2
-        base = base + (3 - 8 * (place[:, None] + place)).ravel()
-        base = base + 0.1 * rng.normal(size=base.shape)
-        return base, moves
+        squares = np.linspace(-1, 1, CANVAS) ** 2
+        disc = 3 - 8 * (squares[:, None] + squares)
+        noise = 0.1 * rng.normal(size=base.shape)
+        return base + disc.ravel() + noise, moves
     if term == "color":
         return base + 1.0, moves
     if start is not None:
@@ -190,24 +227,37 @@ def draw_numbers(
 
     if term == "size":
         base = base + np.log(FIRST_SIZE)
-    ramps = [_draw_ramp(term, factor, count, rng) for factor in factors]
-    return base, moves + np.concatenate(ramps, axis=1)
+    ramps = []
+    for factor in factors:
+        ramp = _sample_ramp(term, factor, count, rng)
+        ramps.append(ramp)
+    moves = moves + np.concatenate(ramps, axis=1)
+    return base, moves
 
 
-def _draw_ramp(
-    term: str, factor: Sequence, count: int, rng: np.random.Generator
+def _sample_ramp(
+    term: str,
+    factor: Sequence,
+    count: int,
+    rng: np.random.Generator,
 ) -> np.ndarray:
-    """Draws a pose of the V values of a factor for R candidates, [R, V, 1]."""
+    """Samples the poses of V values of a factor for R candidates, [R, V, 1]."""
     _, size, kind, *cycle = factor
-    line = np.linspace(-1, 1, size) * (kind != "categorical")
+    line = np.linspace(-1, 1, size)
+    if kind == "categorical":
+        line = np.zeros(size)
     slopes = rng.normal(size=(count, 1, 1))
-    ramp = RAMPS.get(term, 0.0) * slopes * line[:, None]
+    slopes *= RAMPS.get(term, 0.0)
+    ramp = slopes * line[:, None]
     if term != "angle" or kind != "periodic":
         return ramp
 
     # More steps than values, if these leave a part of the period out.
     steps = cycle[0] if cycle else size
-    turn = 2 * np.pi * np.arange(size) / steps
-    known = FEW_WAYS if count < len(WAYS) else WAYS
-    ways = rng.permutation(np.resize(known, count))[:, None, None]
-    return np.where(ways == 0, ramp, ways * turn[:, None])
+    turn = 2 * np.pi * np.arange(size)[:, None] / steps
+    ways: np.ndarray = np.resize(WAYS, count)
+    if count < len(WAYS):
+        ways = np.resize(FEW_WAYS, count)
+    ways = rng.permutation(ways).reshape(count, 1, 1)
+    is_still = ways == 0
+    return np.where(is_still, ramp, ways * turn)

@@ -1,5 +1,6 @@
 """Transforms of the acting decoder: pose terms of values, summed."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 import keras
@@ -25,9 +26,18 @@ class FactorTransforms(keras.layers.Layer):
     """Sums the pose terms of the values of an object's factors.
 
     Maps codes [n, U], the units of all factors, to [n, 4 + C + K^2]: pose,
-    color and template of the candidate `chosen`. A factor is its name, the
-    number of values, `ordered`, `periodic` or `categorical`, and the number
-    of steps of its period if more than its values.
+    color and template of the candidate `chosen`.
+
+    Args:
+        factors: Of each factor its name, the number of values, `ordered`,
+            `periodic` or `categorical`, and the number of steps of its period
+            if more than its values.
+        channels: The pose terms, some of `POSE_TERMS`.
+        candidates: The number R of trainings side by side.
+        colors: The number C of channels of an image.
+        seed: The seed of initial poses.
+        starts: Measured initial poses, by term.
+        **kwargs: Those of `keras.layers.Layer`.
     """
 
     def __init__(
@@ -51,41 +61,79 @@ class FactorTransforms(keras.layers.Layer):
         # The matrix that takes means over the values of each factor.
         sizes = [factor[1] for factor in self.factors]
         owner = np.repeat(np.arange(len(sizes)), sizes)
-        same = owner[:, None] == owner
-        self.mean = (same / same.sum(axis=1)).astype(np.float32)  # [U, U]
+        is_same = owner[:, None] == owner
+        mean = is_same / is_same.sum(axis=1)  # [U, U]
+        self.mean = mean.astype(np.float32)
 
-    def build(self, input_shape: tuple) -> None:
+    def build(
+        self,
+        input_shape: tuple,
+    ) -> None:
         rng = np.random.default_rng(self.seed)
         self.base: dict[str, keras.Variable] = {}
         self.moves: dict[str, keras.Variable] = {}
         self.kept: dict[str, keras.Variable] = {}
         depths = {"template": CANVAS**2, "color": self.colors}
         for term in POSE_TERMS:
-            base, moves = first_poses.draw_numbers(
+            base, moves = first_poses.sample_poses(
                 term,
-                depths.get(term, 1),
-                self.factors,
-                self.candidates,
-                self._starts.get(term),
-                rng,
+                depth=depths.get(term, 1),
+                factors=self.factors,
+                count=self.candidates,
+                start=self._starts.get(term),
+                rng=rng,
             )
             rate = RATES.get(term, 1.0)
-            self.base[term] = self._add(f"{term}_0", base / rate)
+            self.base[term] = self._add(
+                f"{term}_0",
+                base / rate,
+            )
             if term in self.channels:
-                kept = np.ones((*moves.shape[:2], 1))
                 self.moves[term] = self._add(term, moves / rate)
-                self.kept[term] = self._add(f"{term}_kept", kept, False)
+                self.kept[term] = self._add(
+                    f"{term}_kept",
+                    np.ones_like(moves[:, :, :1]),
+                    trainable=False,
+                )
 
-        self.chosen = self._add("chosen", np.zeros(()), False)
-        self.errors = self._add("errors", np.ones(self.candidates), False)
-        left = np.arange(-(-self.candidates // LEFT))
-        self.left = self._add("left", left, False)
+        count = self.candidates
+        self.chosen = self._add(
+            "chosen",
+            np.zeros(()),
+            trainable=False,
+        )
+        self.errors = self._add(
+            "errors",
+            np.ones(count),
+            trainable=False,
+        )
+        self.left = self._add(
+            "left",
+            np.arange(math.ceil(count / LEFT)),
+            trainable=False,
+        )
 
-    def call(self, inputs: tf.Tensor) -> tf.Tensor:
-        return self.act(inputs, tf.cast(self.chosen, tf.int32))
+    def call(
+        self,
+        inputs: tf.Tensor,
+    ) -> tf.Tensor:
+        chosen = tf.cast(self.chosen, tf.int32)
+        return self.act(inputs, chosen)
 
-    def act(self, code: tf.Tensor, candidates: tf.Tensor) -> tf.Tensor:
-        """Returns sums [..., n, 4 + C + K^2] of candidates [...]."""
+    def act(
+        self,
+        code: tf.Tensor,
+        candidates: tf.Tensor,
+    ) -> tf.Tensor:
+        """Sums the terms of candidates.
+
+        Args:
+            code: The units of all factors, [n, U].
+            candidates: Numbers of candidates, [...].
+
+        Returns:
+            Pose, color and template, [..., n, 4 + C + K^2].
+        """
         parts = []
         for term in ORDER:
             total = tf.gather(self.base[term], candidates)
@@ -93,11 +141,15 @@ class FactorTransforms(keras.layers.Layer):
                 moves = tf.gather(self.moves[term], candidates)
                 total += tf.matmul(code, moves)
             else:
-                total += tf.zeros((tf.shape(code)[0], 1))
+                count = tf.shape(code)[0]
+                total += tf.zeros((count, 1))
             parts.append(total * RATES.get(term, 1.0))
         return tf.concat(parts, axis=-1)
 
-    def spreads(self, term: str) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    def spreads(
+        self,
+        term: str,
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Returns how far the values of a factor are apart in a term.
 
         Returns:
@@ -108,11 +160,19 @@ class FactorTransforms(keras.layers.Layer):
         moves = tf.convert_to_tensor(self.moves[term])
         mean = tf.matmul(self.mean, moves)
         rest = moves - mean
-        squares = tf.reduce_mean(tf.square(rest), axis=-1, keepdims=True)
+        squares = tf.reduce_mean(
+            tf.square(rest),
+            axis=-1,
+            keepdims=True,
+        )
         spread = tf.sqrt(tf.matmul(self.mean, squares))
         return mean, rest, spread * RATES.get(term, 1.0)
 
-    def shrink(self, amount: tf.Tensor, is_over: tf.Tensor) -> None:
+    def shrink(
+        self,
+        amount: tf.Tensor,
+        is_over: tf.Tensor,
+    ) -> None:
         """Shrinks differences between the values of a factor.
 
         Args:
@@ -121,37 +181,42 @@ class FactorTransforms(keras.layers.Layer):
         """
         for term, moves in self.moves.items():
             mean, rest, spread = self.spreads(term)
-            less = amount * SHRINK.get(term, 1.0)
-            factor = tf.nn.relu(1.0 - less / tf.maximum(spread, 1e-9))
+            step = amount * SHRINK.get(term, 1.0)
+            share = step / tf.maximum(spread, 1e-9)
+            factor = tf.nn.relu(1.0 - share)
+
             kept = tf.convert_to_tensor(self.kept[term])
-            is_used = tf.cast(
-                spread * factor > SPREAD.get(term, SMALLEST), kept.dtype
-            )
+            smallest = SPREAD.get(term, SMALLEST)
+            is_used = tf.cast(spread * factor > smallest, kept.dtype)
             kept = tf.where(is_over, kept, is_used)
 
             self.kept[term].assign(kept)
-            moves.assign(mean + rest * tf.where(is_over, kept, factor))
+            factor = tf.where(is_over, kept, factor)
+            moves.assign(mean + rest * factor)
 
     def count_terms(self) -> tf.Tensor:
         """Returns the number of terms in use, of each candidate [R]."""
-        share = tf.constant(np.diag(self.mean), tf.float32)[:, None]
-        kept = map(tf.convert_to_tensor, self.kept.values())
-        return tf.add_n([tf.reduce_sum(k * share, axis=(1, 2)) for k in kept])
+        share = np.diag(self.mean)[:, None]
+        counts = []
+        for variable in self.kept.values():
+            kept = tf.convert_to_tensor(variable)
+            count = tf.reduce_sum(kept * share, axis=(1, 2))
+            counts.append(count)
+        return tf.add_n(counts)
 
     def measure_factors(self) -> dict[str, dict[str, float]]:
         """Returns the spread of each term in use, by factor."""
         chosen = int(self.chosen.numpy())
-        spreads = {t: self.spreads(t)[2][chosen, :, 0] for t in self.moves}
-
         factors: dict[str, dict[str, float]] = {}
         unit = 0  # the first one of the factor
         for name, size, *_ in self.factors:
             factors[name] = {}
-            for term, spread in spreads.items():
-                is_kept = self.kept[term][chosen, unit, 0] > 0
-                is_wide = float(spread[unit]) > SPREAD.get(term, SMALLEST)
-                if is_kept and is_wide:
-                    factors[name][term] = float(spread[unit])
+            for term, kept in self.kept.items():
+                _, _, spreads = self.spreads(term)
+                spread = float(spreads[chosen, unit, 0])
+                is_wide = spread > SPREAD.get(term, SMALLEST)
+                if is_wide and kept[chosen, unit, 0] > 0:
+                    factors[name][term] = spread
             unit += size
         return factors
 
@@ -166,11 +231,17 @@ class FactorTransforms(keras.layers.Layer):
         }
 
     def _add(
-        self, name: str, start: np.ndarray, trainable: bool = True
+        self,
+        name: str,
+        start: np.ndarray,
+        trainable: bool = True,
     ) -> keras.Variable:
-        initializer = keras.initializers.Constant(start)
+        """Adds a weight that starts as an array."""
         weight = self.add_weight(
-            start.shape, initializer, trainable=trainable, name=name
+            start.shape,
+            keras.initializers.Constant(start),
+            trainable=trainable,
+            name=name,
         )
         # Checkpoints find attributes, and nothing in dictionaries.
         setattr(self, f"weight_{name}", weight)

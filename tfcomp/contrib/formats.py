@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import os
 import subprocess
 import sys
@@ -18,48 +19,122 @@ from tfcomp.training.formats import FORMATS, Format
 if TYPE_CHECKING:
     from tfcomp.models.loading import LoadedRun
 
-TORCH_PROCESS = "tfcomp.contrib.formats.torch_process"
+TORCH_PROGRAM = """
+import sys
+from tfcomp.contrib.formats import write_torch
+write_torch(*sys.argv[1:])
+"""
 
 
-def export_stages(run: LoadedRun, path: Path, name: str) -> None:
-    """Writes a model with all stages as outputs in a format of Keras."""
+def export_stages(
+    run: LoadedRun,
+    path: Path,
+    name: str,
+) -> None:
+    """Writes a model with all stages as outputs in a format of Keras.
+
+    Args:
+        run: The run with the model.
+        path: The file or folder to write.
+        name: The format, as `keras.Model.export` calls it.
+
+    Raises:
+        RunError: If Keras cannot convert the model.
+    """
     from tfcomp.models.stages import make_stage_model
 
     stages = make_stage_model(run.model)
     stages(run.dataset.splits.grid[:1])  # Keras exports called models
     try:
         with warnings.catch_warnings(action="ignore"):
-            stages.export(str(path), format=name, verbose=False)
+            stages.export(
+                str(path),
+                format=name,
+                verbose=False,
+            )
     except Exception as error:  # converters have errors of all kinds
         raise make_error(name, first_line(error)) from error
 
 
-def export_torch(run: LoadedRun, path: Path) -> None:
+def export_torch(
+    run: LoadedRun,
+    path: Path,
+) -> None:
     """Writes a PyTorch program, by a process of its own.
 
     Keras has one backend per process, which is TensorFlow in this one.
+
+    Args:
+        run: The run with the model.
+        path: The file to write.
+
+    Raises:
+        RunError: If Keras cannot convert the model.
     """
     # "" is the current folder, in which plugins are looked for last.
-    places = os.pathsep.join(place or os.getcwd() for place in sys.path)
-    environment = {"PYTHONPATH": places, "KERAS_BACKEND": "torch"}
+    folders = [folder or os.getcwd() for folder in sys.path]
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(folders),
+        "KERAS_BACKEND": "torch",
+    }
+
     with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder, "model.keras")
+        source = os.path.join(folder, "model.keras")
         run.model.save(source)
-        plugins = split_names(run.config.plugins)
-        command = [sys.executable, "-P", "-m", TORCH_PROCESS]
+        command = [sys.executable, "-P", "-c", TORCH_PROGRAM]
+        command += [source, str(path)]
+        command += split_names(run.config.plugins)
         process = subprocess.run(
-            [*command, str(source), str(path), *plugins],
-            env=os.environ | environment,
+            command,
+            env=environment,
             capture_output=True,
             text=True,
         )
+
     if process.returncode:
         lines = process.stderr.strip().splitlines() or ["no reason given"]
         raise make_error("torch", lines[-1])
 
 
-def make_error(name: str, reason: str) -> RunError:
-    """Returns the error of a format that Keras cannot write."""
+def write_torch(
+    source: str,
+    path: str,
+    *plugins: str,
+) -> None:
+    """Converts a Keras file to a PyTorch program; Keras must use PyTorch.
+
+    Args:
+        source: The Keras file.
+        path: The file to write (`.pt2`).
+        *plugins: Modules with layers of the model.
+    """
+    import keras
+    import torch
+
+    for module in ("tfcomp.models.keras_objects", *plugins):
+        importlib.import_module(module)
+    from tfcomp.models.stages import make_stage_model
+
+    model = keras.models.load_model(source, compile=False)
+    any_count = torch.export.Dim("n", min=1)
+    make_stage_model(model).export(
+        path,
+        format="torch",
+        verbose=False,
+        dynamic_shapes={0: any_count},
+    )
+
+
+def make_error(
+    name: str,
+    reason: str,
+) -> RunError:
+    """Makes the error of a format that Keras cannot write.
+
+    Args:
+        name: The format.
+        reason: What its converter says, of which the start is shown.
+    """
     return RunError(f"--format={name}: Keras cannot write it ({reason[:150]})")
 
 
@@ -68,13 +143,6 @@ import onnxruntime
 
 session = onnxruntime.InferenceSession("onnx/model.onnx")
 (image,) = session.run(["image"], {"factors": factors})"""
-
-OPENVINO_CALL = """
-import openvino
-
-exact = {"INFERENCE_PRECISION_HINT": "f32"}
-model = openvino.Core().compile_model("openvino/model.xml", "CPU", exact)
-image = model([factors])[model.output("image")]"""
 
 LITERT_CALL = """
 from ai_edge_litert.interpreter import Interpreter
@@ -95,15 +163,6 @@ FORMATS.register(
         call=ONNX_CALL,
         file="model.onnx",
         packages={"tf2onnx": "tf2onnx", "onnxruntime": "onnxruntime"},
-    ),
-)
-FORMATS.register(
-    "openvino",
-    Format(
-        write=functools.partial(export_stages, name="openvino"),
-        call=OPENVINO_CALL,
-        file="model.xml",
-        packages={"openvino": "openvino"},
     ),
 )
 FORMATS.register(

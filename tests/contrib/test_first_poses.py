@@ -1,0 +1,154 @@
+"""Where the poses of the acting decoder start."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from tfcomp.config.run_flags import parse_config
+from tfcomp.contrib.acting import first_poses
+from tfcomp.contrib.acting.first_poses import (
+    find_background,
+    fit_moment,
+    sample_poses,
+)
+from tfcomp.datasets import Dataset, make_dataset
+
+FACTORS = [
+    ["a", 3, "ordered"],
+    ["b", 4, "ordered"],
+    ["turn", 4, "periodic"],
+]
+# Four units of the second factor, after three of the first.
+POSES = np.array([-0.5, 0.1, 0.7, 0.9])
+
+
+def save_and_read(
+    path: Path,
+    images: np.ndarray,
+    shape: tuple[int, int],
+    *flags: str,
+) -> Dataset:
+    """A dataset of images [combinations, ...] of two factors."""
+    classes = np.argwhere(np.ones(shape))
+    copies = len(images) // len(classes)
+    classes = np.repeat(classes, copies, axis=0)
+    np.savez(path, images=images, classes=classes, names=["a", "b"])
+    config = parse_config(
+        [
+            "--dataset=table",
+            f"--data={path}",
+            "--region=a:#2,b:#1",
+            *flags,
+        ]
+    )
+    return make_dataset(config)
+
+
+def test_the_background_depends_on_the_training_images(
+    tmp_path: Path,
+    rng: np.random.Generator,
+) -> None:
+    images = rng.random((12, 8, 8))
+    backgrounds = set()
+    for seed in (0, 1):
+        dataset = save_and_read(
+            tmp_path / "noise.npz",
+            images,
+            (3, 4),
+            "--num_train=4",
+            f"--seed={seed}",
+        )
+        (background,) = find_background(dataset)
+        backgrounds.add(background)
+    assert len(backgrounds) == 2
+
+
+def test_objects_at_random_places_leave_the_background(
+    tmp_path: Path,
+    rng: np.random.Generator,
+) -> None:
+    images = np.full((6 * 40, 8, 8), 0.25, np.float32)
+    for image in images:
+        row, column = rng.integers(0, 5, 2)
+        image[row : row + 4, column : column + 4] = 1
+    dataset = save_and_read(tmp_path / "moving.npz", images, (3, 2))
+    assert find_background(dataset).tolist() == [0.25]
+
+
+def render_disc(
+    x: float,
+    y: float,
+    radius: float,
+) -> np.ndarray:
+    """A dark disc on 20 rows and 30 columns, [20, 30, 1]."""
+    rows, columns = np.mgrid[:20, :30]
+    distance = np.hypot(columns + 0.5 - x, rows + 0.5 - y)
+    return 1 - np.clip(radius + 0.5 - distance, 0, 1)[..., None]
+
+
+def test_moments_are_the_middle_and_the_size_of_a_disc() -> None:
+    images = np.stack([render_disc(15, 10, 4), render_disc(20, 6, 2)])
+
+    moments = first_poses.measure_moments(images, np.ones(1))
+
+    # In halves of the shorter side, from the middle of the image.
+    assert_allclose(moments["x"], [0, 0.5], atol=0.01)
+    assert_allclose(moments["y"], [0, -0.4], atol=0.01)
+    # A first template at this size covers as much.
+    radii = first_poses.DISC * np.exp(moments["size"]) * 10
+    assert_allclose(radii, [4, 2], rtol=0.03)
+
+
+def make_codes(index: np.ndarray) -> list[np.ndarray]:
+    """One-hot codes of classes [n, 3]."""
+    codes = []
+    for factor, column in zip(FACTORS, index.T, strict=True):
+        codes.append(np.eye(factor[1])[column])
+    return codes
+
+
+ALL = np.tile(np.argwhere(np.ones((3, 4, 4))), (4, 1))
+
+
+def test_a_moment_starts_at_the_factors_that_it_needs() -> None:
+    start = fit_moment(make_codes(ALL), 0.2 + POSES[ALL[:, 1]])
+
+    assert start.base == pytest.approx(0.2 + POSES.mean())
+    expected = np.zeros(11)
+    expected[3:7] = POSES - POSES.mean()
+    assert_allclose(start.moves, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize(("size", "is_used"), [(0.003, False), (0.1, True)])
+def test_what_is_far_below_the_floor_needs_no_factor(
+    size: float,
+    is_used: bool,
+) -> None:
+    moment = POSES[ALL[:, 1]] + size * ALL[:, 0]
+    start = fit_moment(make_codes(ALL), moment)
+    assert start.moves[:3].any() == is_used
+
+
+def test_one_image_of_a_value_is_enough() -> None:
+    is_frequent = ALL[:, 1] < 3
+    index = np.append(ALL[is_frequent], [[0, 3, 0]], axis=0)
+    start = fit_moment(make_codes(index), POSES[index[:, 1]])
+    poses = start.base + start.moves[3:7]
+    assert_allclose(poses, POSES, atol=1e-9)
+
+
+@pytest.mark.parametrize("count", [2, 3, 7, 8, 16])
+def test_candidates_differ_in_how_they_turn(
+    count: int,
+    rng: np.random.Generator,
+) -> None:
+    _, moves = sample_poses("angle", 1, FACTORS, count, None, rng)
+
+    turns = moves[:, 7:, 0]
+    steps = np.diff(turns, axis=1).mean(axis=1)
+    is_turn = np.abs(steps) > np.pi / 4
+    assert moves.shape == (count, 11, 1)
+    assert count / 2 <= is_turn.sum() < count
+    assert abs(np.sign(steps[is_turn]).sum()) <= 1
