@@ -137,7 +137,7 @@ ALLOWED = {
     "tfcomp/storage/files.py",
     "tfcomp/metrics/manifolds.py",  # np.savez, in memory
     "tfcomp/figures/exhibits.py",  # a figure, where a user saves it
-    "tfcomp/figures/kept_outputs.py",  # np.savez in a `write_whole`
+    "tfcomp/figures/image_files.py",  # np.savez in a `write_whole`
 }
 
 

@@ -19,8 +19,7 @@ from markupsafe import Markup
 from tfcomp.datasets.solvable import certify_dataset
 from tfcomp.datasets.tables import VectorDataset
 from tfcomp.datasets.views import MAX_EXPLORED, from_contrast
-from tfcomp.figures.exhibits import make_sprite, pack_bytes, round_numbers
-from tfcomp.figures.kept_outputs import read_outputs
+from tfcomp.figures.image_files import encode, make_sprite, read_outputs
 from tfcomp.figures.pictures import label_error
 from tfcomp.metrics.point_scores import (
     compute_error_ratio,
@@ -282,6 +281,22 @@ def list_ranges(images: np.ndarray) -> dict[int, list[float | None]]:
     is_inside = (ranges[:, 0] >= -1 / 255) & (ranges[:, 1] <= 1 + 1 / 255)
     rows = np.flatnonzero(~is_inside)
     return dict(zip(rows.tolist(), round_numbers(ranges[rows]), strict=True))
+
+
+def pack_bytes(values: np.ndarray, top: int) -> str:
+    """Returns numbers from 0 to 1, as bytes from 0 to `top`, in base64."""
+    numbers = np.round(np.nan_to_num(values).clip(0, 1) * top)
+    return encode(numbers.astype(np.uint8).tobytes())
+
+
+def round_numbers(values: np.ndarray) -> list:
+    """Rounds to four digits, with None for numbers that are not finite."""
+    if np.ndim(values) > 1:
+        return [round_numbers(row) for row in values]
+    return [
+        float(f"{v:.4g}") if math.isfinite(v) else None
+        for v in np.asarray(values, float).tolist()
+    ]
 
 
 def _list_epochs(analysis: RunAnalysis) -> list[Data]:

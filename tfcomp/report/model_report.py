@@ -19,8 +19,7 @@ from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.regions import Region
 from tfcomp.datasets.tables import make_listed_region, make_table_dataset
 from tfcomp.figures import pictures
-from tfcomp.figures.exhibits import Plot, figure_to_png
-from tfcomp.figures.layout import Width, fit_width
+from tfcomp.figures.exhibits import Plot, Width, figure_to_png, fit_width
 from tfcomp.metrics import run_metrics
 from tfcomp.metrics.jacobians import choose_jacobian, compute_stage_metrics
 from tfcomp.metrics.point_scores import evaluate_images, try_metrics

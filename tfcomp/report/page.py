@@ -16,7 +16,8 @@ from matplotlib.figure import Figure
 
 from tfcomp.config.errors import ConfigError, describe_plugin_error, suggest
 from tfcomp.config.plugins import locate
-from tfcomp.figures.exhibits import FILE_DPI, Exhibit, encode
+from tfcomp.figures.exhibits import FILE_DPI, Exhibit
+from tfcomp.figures.image_files import encode
 
 if TYPE_CHECKING:
     from tfcomp.metrics.run_analysis import RunAnalysis

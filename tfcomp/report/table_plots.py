@@ -12,13 +12,13 @@ from tfcomp.config.errors import ConfigError, suggest
 from tfcomp.config.run_config import split_names
 from tfcomp.figures.curve_plots import (
     draw_curve_panels,
+    draw_forest,
     draw_stage_panels,
     join_curves,
+    list_marks,
     merge_stages,
 )
-from tfcomp.figures.estimate_plots import draw_forest, list_marks
-from tfcomp.figures.exhibits import Plot
-from tfcomp.figures.layout import Width, fit_width
+from tfcomp.figures.exhibits import Plot, Width, fit_width
 from tfcomp.metrics.registry import find_limits
 from tfcomp.statistics.estimates import estimate_geometric, estimate_mean
 from tfcomp.statistics.limits import Limits
