@@ -33,7 +33,7 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 def report(smoke_run: RunConfig, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     flags = [f"--run={smoke_run.run_dir}", f"--output={folder}"]
-    flags += ["--sections=explorer,errors,layers,runs", "--between=15"]
+    flags += ["--sections=explorer,errors,layers,runs"]
     assert analyze.main(["analyze", *flags]) == 0
     return folder
 
@@ -45,7 +45,6 @@ def test_every_figure_has_both_formats(report: Path) -> None:
     for kind in (
         "samples_smoke",
         "landscape_smoke",
-        "between_smoke",
         "factorization",
         "probes",
         "log_volume",
@@ -111,25 +110,6 @@ def test_numbers_behind_the_landscape(
     np.testing.assert_array_equal(is_ood, run.dataset.splits.is_ood)
 
 
-def test_scores_between_positions(report: Path, smoke_run: RunConfig) -> None:
-    run, line = load_run(smoke_run.run_dir), np.linspace(0, 11, 15)
-    points = [(x, y) for x in line for y in line]
-    images = run.model(np.array(points, np.float32)).numpy()[..., 0]
-    row, column = np.indices((12, 12))
-    errors: dict[str, list[float]] = {"id_between": [], "ood_between": []}
-    for (x, y), image in zip(points, images, strict=True):
-        bump = np.exp(-((column - x) ** 2 + (row - y) ** 2) / 2)
-        is_ood = 4 <= x <= 8 and 4 <= y <= 8
-        subset = "ood_between" if is_ood else "id_between"
-        errors[subset].append(((image - (1 - bump)) ** 2).mean())
-    rows = {r["subset"]: r for r in read_csv(report / "between_scores.csv")}
-    assert rows.keys() == errors.keys()
-    for subset, each in errors.items():
-        assert int(rows[subset]["points"]) == len(each) > 20
-        mse = float(rows[subset]["mse"])
-        assert mse == pytest.approx(np.mean(each), rel=1e-4)
-
-
 def test_patterns_and_links(
     smoke_run: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,9 +142,6 @@ def test_bad_input(smoke_run: RunConfig, tmp_path: Path) -> None:
         ([f"{run},{smoke_run.run_dir}"], ConfigError, "different runs"),
         ([run, "--output=/dev/null/report"], ConfigError, "be written"),
         ([run, "--sections=layer"], ConfigError, "did you mean layers"),
-        ([run, "--between=1"], ConfigError, "between must be at least 2"),
-        ([run, "--between=2"], ConfigError, "inside and outside the region"),
-        ([run, "--between=400"], ConfigError, "at most 100,000 points"),
     ):
         with pytest.raises(error, match=message):
             analyze.main(["analyze", *output, *flags])
@@ -216,7 +193,7 @@ def test_two_runs(earlier: Path, tmp_path: Path) -> None:
     assert analyze.main(["analyze", *flags]) == 0
     folder = logs / "analysis_earlier_earlier_cnn"
     assert (folder / "earlier_embedding_x.png").exists()
-    assert (folder / "earlier_spectrum_y.csv").exists()
+    assert (folder / "earlier_embedding_y.csv").exists()
     assert [row["run"] for row in read_csv(folder / "settings.csv")] == names
     assert ">earlier: effective rank" in (folder / "report.html").read_text()
     flags = [f"--run={low_rank},{same}", "--sections=runs", f"--output={logs}"]

@@ -14,9 +14,9 @@ from tfcomp.figures.projector import write_projections
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.loading import LoadedRun
 from tfcomp.models.stages import make_model
-from tfcomp.report.report_build import make_answer
-from tfcomp.report.run_exhibits import group_runs, rename_runs
-from tfcomp.report.run_section import (
+from tfcomp.report.report_build import (
+    group_runs,
+    make_answer,
     make_errors,
     make_landscapes,
     make_output_rows,
@@ -28,7 +28,11 @@ from tfcomp.report.score_table import (
     read_scored,
     score_runs,
 )
-from tfcomp.report.verbalize import describe_common, name_runs
+from tfcomp.report.verbalize import (
+    describe_common,
+    name_runs,
+    rename_runs,
+)
 
 HASHES = ("0123456789abcdef", "fedcba9876543210", "00112233aabbccdd")
 
@@ -55,7 +59,7 @@ def test_a_series_is_drawn_at_the_same_positions(
 ) -> None:
     runs = rename_runs(series)
     scored = score_runs(runs, tmp_path)
-    answer = make_answer(runs, scored, "Compared.", with_map=False)
+    answer = make_answer(runs, scored, "Compared.")
     assert answer.sentences[-1] == "Compared."
     scores, exhibit = answer.exhibits
     labels = [axes.get_ylabel() for axes in exhibit.figure.axes]
@@ -64,7 +68,7 @@ def test_a_series_is_drawn_at_the_same_positions(
     assert [t.split()[0] for t in titles[:8]] == ["ID"] * 3 + ["OOD"] * 5
     rows = {row["setting"]: row for row in scores.rows}
     assert list(rows) == ["num_bumps 0", "num_bumps 3"]
-    for analysis, count in zip(runs, (0, 3), strict=True):
+    for analysis in runs:
         row, splits = rows[analysis.setting], analysis.splits
         truth, images = analysis.evaluation.truth, analysis.evaluation.images
         errors = np.square(images - truth).mean(axis=(1, 2, 3))
@@ -72,7 +76,6 @@ def test_a_series_is_drawn_at_the_same_positions(
         for subset, chosen in (("ID", splits.is_id), ("OOD", splits.is_ood)):
             expected = errors[chosen].mean() / blank[chosen].mean()
             assert float(row[subset]) == pytest.approx(expected, abs=0.006)
-        assert float(row["untrained"]) == 2.25 + count
         found = analysis.references
         expected = min(found["without_x"]["ood"], found["without_y"]["ood"])
         assert float(row["one factor ignored"]) == pytest.approx(
@@ -80,6 +83,16 @@ def test_a_series_is_drawn_at_the_same_positions(
         )
     ((_, address),) = rows["num_bumps 0"]["seeds"].parts
     assert (tmp_path / address).resolve() == series[0].run.path
+
+
+def test_errors_before_training_have_a_table(
+    series: list[RunAnalysis],
+) -> None:
+    tables = {e.name: e.rows for e in make_errors(series).exhibits}
+    assert tables["untrained"] == [
+        {"run": "run_0", "id": 1.5, "ood": 2.25},
+        {"run": "run_3", "id": 1.5, "ood": 5.25},
+    ]
 
 
 def test_a_run_that_cannot_be_written(series: list, capsys) -> None:
@@ -112,13 +125,12 @@ def test_seeds_of_a_setting_are_in_order() -> None:
     runs = [ScoredRun("a", seed, errors, link=f"{seed}/") for seed in (2, 0)]
     (row,) = make_table(runs).rows
     assert row["seeds"] == "0 2" and row["seeds"].parts[0] == ("0", "0/")
-    runs[1] = dataclasses.replace(runs[1], others={"untrained": 3.0})
-    assert make_table(runs[1:]).rows[0]["untrained"] == 3
+    runs[1] = dataclasses.replace(runs[1], others={"nearest image": 3.0})
+    assert make_table(runs[1:]).rows[0]["nearest image"] == 3
+    assert make_table(runs).rows[0]["nearest image"] is None  # one lacks it
     least = {"without_x": {"ood": 0.4}, "modulo_y": {"ood": 0.2}}
     table = make_table([read_scored("a", 0, {"references": least})])
     assert table.rows[0]["one factor ignored"] == 0.2
-    assert "values merged that look the same" in table.caption
-    assert make_table(runs).rows[0]["untrained"] is None  # one lacks its own
     # The first setting holds nothing out: there are two seeds all the same.
     runs = [ScoredRun("b", seed, errors) for seed in (0, 1)]
     runs = [dataclasses.replace(r, setting="a", errors={}) for r in runs] + runs
@@ -148,11 +160,6 @@ def test_models_from_elsewhere_have_no_flags(series: list[RunAnalysis]) -> None:
     second = tfcomp.evaluate(table.draw, twice, regions["b"]).analysis
     rows = make_output_rows([other, second]).rows  # one has more scores
     assert rows[0].keys() == rows[-1].keys() > {*columns}
-    # Each has a reference of its own.
-    named = {e.name: e for e in make_errors([series[0], other]).exhibits}
-    (axes,) = named["border"].figure.axes
-    names = "MSE / MSE of a blank image or the mean training image"
-    assert axes.get_ylabel() == names
 
 
 def list_names(*runs: list[str]) -> list[tuple[str, str]]:

@@ -65,11 +65,18 @@ class ScoredRun:
 def read_scored(
     setting: str, seed: int, metrics: Mapping[str, Any], link: str = ""
 ) -> ScoredRun:
-    """Reads the errors of a run from the content of its `metrics.json`."""
+    """Reads the errors of a run.
+
+    Args:
+        setting: The name of its setting.
+        seed: Its seed.
+        metrics: The content of its `metrics.json`.
+        link: The address of its page or folder, from the page of the table.
+    """
     references = metrics.get("references", {})
-    others = {"untrained": metrics.get("untrained", {}).get("ood")}
-    for name, column in RIVALS.items():
-        others[column] = references.get(name, {}).get("ood")
+    others = {}
+    for name in references.keys() & RIVALS.keys():
+        others[RIVALS[name]] = references[name].get("ood")
     for name in list_references(references):
         if name not in RIVALS:
             others[IGNORED] = references[name]["ood"]
@@ -89,11 +96,8 @@ def score_runs(
             page = run.path / "analysis" / "report.html"
             target = page if page.exists() else run.path
             link = Path(os.path.relpath(target, folder)).as_posix()
-        metrics = {
-            **analysis.evaluation.scores,
-            "references": analysis.references,
-            "untrained": run.metrics.get("untrained", {}),
-        }
+        scores = analysis.evaluation.scores
+        metrics = {**scores, "references": analysis.references}
         seed = run.config.training.seed
         scored.append(read_scored(analysis.setting, seed, metrics, link))
     return scored
@@ -113,7 +117,7 @@ def make_table(runs: Sequence[ScoredRun]) -> Exhibit:
             statistics = _summarize(group, subset)
             row[column] = statistics.mean if statistics else None
             row[f"{column} 95 %"] = _format_interval(statistics)
-        for column in ("untrained", *RIVALS.values(), IGNORED):
+        for column in (*RIVALS.values(), IGNORED):
             values = [run.others.get(column) for run in group]
             statistics = compute_statistics(values)
             row[column] = statistics.mean if statistics else None
@@ -172,13 +176,13 @@ def describe_fits(
     # A setting without an ID error has not been seen to fit.
     fitted = [s for s, error in id_errors.items() if error <= FITTED]
     count = len({*groups, *planned})
-    if count > 1:
-        text = f"{len(fitted)} of {count} settings fit their"
-    elif fitted:
-        text = "The setting fits its"
-    else:
-        text = "The setting does not fit its"
-    text += f" training data (mean ID error at most {100 * FITTED:.0f} %)"
+    text = (
+        f"{len(fitted)} of {count} settings fit their training data (mean ID "
+        f"error at most {FITTED:g})"
+    )
+    if count == 1:
+        verb = "fits" if fitted else "does not fit"
+        text = f"The setting {verb} its training data"
     if not fitted:
         return f"{text}, so OOD errors are no test of generalization."
 

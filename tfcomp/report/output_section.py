@@ -1,21 +1,34 @@
-"""Superposition in outputs (section 3.3), and kernels (equations 1-4)."""
+"""Sections on outputs: superposition, kernels (3.3), and gaps (figure 9)."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
+from tfcomp.datasets.grid_maps import Curve
+from tfcomp.figures import pictures
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
+from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.map_plots import draw_gram_matrices
-from tfcomp.metrics import kernels, schmidt, superposition
+from tfcomp.metrics import interpolation, kernels, schmidt, superposition
 from tfcomp.metrics.features import mean_or_none
+from tfcomp.metrics.interpolation import Interpolation
 from tfcomp.metrics.run_analysis import FEW_POINTS, RunAnalysis
-from tfcomp.metrics.scores import count_own_peaks
-from tfcomp.report.page import Section, make_exhibit, make_section
-from tfcomp.report.run_exhibits import CLOSE, Row, show_run, tell_runs
+from tfcomp.report.page import (
+    CLOSE,
+    Row,
+    Section,
+    describe_runs,
+    list_points,
+    make_exhibit,
+    make_section,
+    show_run,
+)
 
 Grams = dict[str, np.ndarray]
+Gap = tuple[RunAnalysis, Curve, Interpolation]
+
 # Columns of the table, and what they show.
 ALIGNMENTS = {
     "factorized": "alignment_factorized",
@@ -23,17 +36,18 @@ ALIGNMENTS = {
     "factorized (smooth)": "alignment_factorized_smooth",
     "conjunctive (smooth)": "alignment_radial",
 }
-UNTRAINED = "before training"  # among rows of superposition scores
+TRUTH = "truth"  # among rows of superposition scores
+UNTRAINED = "before training"
 # Share of the way from the R² of the true images to 1, from which outputs are
-# called superpositions, mostly or in part.
-MOSTLY = 0.5
+# called superpositions.
 PARTLY = 0.1
 MAX_TERMS = 30  # of a kernel, in the picture
+MAX_IMAGES = 9  # in a gap
 
 
 def make_superposition(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows whether OOD outputs are sums of training outputs."""
-    rows = []
+    rows: list[Row] = []
     for analysis in analyses:
         if analysis.dataset.is_pixels and analysis.has_hole:
             rows += list_scores(analysis)
@@ -46,7 +60,7 @@ def make_superposition(analyses: Sequence[RunAnalysis]) -> Section:
     return make_section(
         "superposition",
         [table],
-        describe_superposition(rows),
+        describe_runs(rows, describe_superposition),
         points=superposition.MAX_POINTS,
     )
 
@@ -55,7 +69,7 @@ def list_scores(analysis: RunAnalysis) -> list[Row]:
     """Returns superposition scores of outputs, true images, and the start."""
     sources = {
         "model": (analysis.superposition, analysis.bright_outputs),
-        "truth": (analysis.composed, analysis.bright_truth),
+        TRUTH: (analysis.composed, analysis.bright_truth),
     }
     before = analysis.untrained
     if before:
@@ -71,13 +85,12 @@ def list_scores(analysis: RunAnalysis) -> list[Row]:
                 analysis.superposed_inputs,
                 analysis.bright_outputs[analysis.splits.is_id],
             )
-        has_peaks = _find_several_peaks(analysis, outputs[is_ood])
         for points, distance in (("all", 0.0), ("far", superposition.FAR)):
-            is_chosen = scores.distance >= distance
-            if not is_chosen.any():
+            is_scored = scores.distance >= distance
+            if not is_scored.any():
                 continue
             summary = superposition.summarize_superposition(scores, distance)
-            is_known = is_chosen & np.isfinite(inputs_r2)
+            is_finite = is_scored & np.isfinite(inputs_r2)
             row: Row = {
                 "run": analysis.name,
                 "OOD outputs": name,
@@ -85,59 +98,32 @@ def list_scores(analysis: RunAnalysis) -> list[Row]:
             }
             for predictor in superposition.PREDICTORS:
                 row[predictor] = summary[f"{predictor}_r2"]
-            row["superposed_inputs"] = mean_or_none(inputs_r2[is_known])
-            row["multiple_peaks"] = mean_or_none(has_peaks[is_chosen])
+            row["superposed_inputs"] = mean_or_none(inputs_r2[is_finite])
             row["blank_fraction"] = summary["blank_fraction"]
             rows.append(row)
     return rows
 
 
-def _find_several_peaks(
-    analysis: RunAnalysis, outputs: np.ndarray
-) -> np.ndarray:
-    """Returns 1 for outputs [n, P] with two peaks or more; NaN if unknown."""
-    if not analysis.dataset.has_position:
-        return np.full(len(outputs), np.nan)
-    images = outputs.reshape(-1, *analysis.dataset.image_shape)
-    counts = count_own_peaks(images, "bright")
-    return np.where(np.isfinite(counts), counts > 1, np.nan)
-
-
-@tell_runs
 def describe_superposition(rows: Sequence[Row]) -> str:
-    """Describes if outputs are sums of memories, at far points if known."""
-    for points in ("far", "all"):
-        r2 = {
-            row["OOD outputs"]: row["superposition"]
-            for row in rows
-            if row["points"] == points
-        }
-        model = r2.get("model")
-        truth = r2.get("truth")
-        if model is not None and truth is not None:
-            break
-    else:
+    """Describes if outputs are sums of memories, beside the true images."""
+    r2 = {}
+    for row in rows:
+        if row["points"] == "all" and row["superposition"] is not None:
+            r2[row["OOD outputs"]] = row["superposition"]
+    if "model" not in r2 or TRUTH not in r2:
         return "no held-out output is bright enough to be scored"
 
-    before = r2.get(UNTRAINED)
-    numbers = f"R² {model:.2f}; truth {truth:.2f}"
-    if before is not None:
-        numbers += f"; before training {before:.2f}"
-    share = (model - truth) / max(1 - truth, 1e-9)
-    if not share >= PARTLY:
+    numbers = "; ".join(f"{name} {r2[name]:.2f}" for name in r2)
+    share = (r2["model"] - r2[TRUTH]) / max(1 - r2[TRUTH], 1e-9)
+    if share < PARTLY:
         return (
             "held-out outputs are no more superpositions than the true images "
-            f"are ({numbers})"
+            f"are (R²: {numbers})"
         )
-    part = "mostly" if share >= MOSTLY else "in part"
-    text = (
-        f"held-out outputs can {part} be written as sums of training outputs "
-        f"that share a factor value ({numbers})"
+    return (
+        f"held-out outputs are {share:.0%} of the way from true images to sums "
+        f"of training outputs that share a factor value (R²: {numbers})"
     )
-    # Before training, R² can be as high (claim C4).
-    if before is None or before > model - CLOSE:
-        text += "; this alone shows no memorization"
-    return text
 
 
 def make_kernels(analyses: Sequence[RunAnalysis]) -> Section:
@@ -165,7 +151,7 @@ def make_kernels(analyses: Sequence[RunAnalysis]) -> Section:
     return make_section(
         "kernels",
         tables + exhibits,
-        describe_kernels(alignments),
+        describe_runs(alignments, _describe_kernels),
         points=FEW_POINTS,
     )
 
@@ -194,40 +180,40 @@ def _list_regressions(analysis: RunAnalysis) -> list[Row]:
     return rows
 
 
-@tell_runs
-def describe_kernels(rows: Sequence[Row]) -> str:
-    """Describes which of the two ideal kernels the outputs resemble."""
-    row = next((r for r in rows if r["similarity"] == "cosine"), {})
-    factorized = row.get("factorized")
-    conjunctive = row.get("conjunctive")
-    if factorized is None or conjunctive is None:
-        return ""
-    if max(factorized, conjunctive) < CLOSE:
-        which = "neither ideal kernel"
-    elif abs(factorized - conjunctive) < CLOSE:
-        which = "both ideal kernels alike"
-    elif factorized > conjunctive:
-        which = "the factorized kernel more"
-    else:
-        which = "the conjunctive kernel more"
-    return (
-        f"the outputs resemble {which} (alignment {factorized:.2f} factorized, "
-        f"{conjunctive:.2f} conjunctive)"
-    )
+def _describe_kernels(rows: Sequence[Row]) -> str:
+    """Describes the alignments of outputs beside those of true images."""
+    texts = []
+    for name, similarity in (
+        ("outputs", "cosine"),
+        ("true images", "truth, cosine"),
+    ):
+        (row,) = [row for row in rows if row["similarity"] == similarity]
+        factorized = row["factorized"]
+        conjunctive = row["conjunctive"]
+        if factorized is not None and conjunctive is not None:
+            texts.append(
+                f"{name} {factorized:.2f} with the factorized kernel and "
+                f"{conjunctive:.2f} with the conjunctive one"
+            )
+    return f"alignment of {', of '.join(texts)}" if texts else ""
 
 
 def compute_grams(outputs: np.ndarray) -> Grams:
     """Computes three similarities of all outputs, [n, n] each."""
     distances = kernels.compute_distance_gram(outputs)
     largest = np.fmax.reduce(distances, axis=None, initial=0)
+    if largest > 0:
+        distances = distances / largest
     return {
         "cosine": kernels.compute_cosine_gram(outputs),
-        "L2": 1 - distances / (largest if largest > 0 else 1),
+        "L2": 1 - distances,
         "overlap": kernels.compute_overlap_gram(outputs),
     }
 
 
-def make_matrices(analysis: RunAnalysis, grams: Grams) -> Exhibit:
+def make_matrices(
+    analysis: RunAnalysis, grams: Mapping[str, np.ndarray]
+) -> Exhibit:
     """Shows Gram matrices beside the ideal ones, ID first, then OOD."""
     is_ood = analysis.splits.is_ood
     order = np.argsort(is_ood, kind="stable")
@@ -241,32 +227,7 @@ def make_matrices(analysis: RunAnalysis, grams: Grams) -> Exhibit:
         num_id=int((~is_ood).sum()),
         title=analysis.name,
     )
-    rows = _average_pairs(analysis, matrices)
-    return show_run(analysis, "gram", figure, rows)
-
-
-def _average_pairs(
-    analysis: RunAnalysis, matrices: Mapping[str, np.ndarray]
-) -> list[Row]:
-    """Averages matrices over pairs of points that share k factors."""
-    index = analysis.index
-    is_ood = analysis.splits.is_ood.astype(int)
-    num_shared = (index[:, None] == index[None]).sum(axis=2)  # [n, n]
-    num_ood = is_ood[:, None] + is_ood[None]
-    rows = []
-    for name, matrix in matrices.items():
-        for count, points in enumerate(("ID-ID", "ID-OOD", "OOD-OOD")):
-            for shared in range(index.shape[1]):
-                is_pair = (num_ood == count) & (num_shared == shared)
-                rows.append(
-                    {
-                        "similarity": name,
-                        "points": points,
-                        "shared factors": shared,
-                        "mean": mean_or_none(matrix[is_pair]),
-                    }
-                )
-    return rows
+    return show_run(analysis, "gram", figure)
 
 
 def _make_terms(analysis: RunAnalysis, grams: Grams) -> Exhibit:
@@ -293,3 +254,102 @@ def _make_terms(analysis: RunAnalysis, grams: Grams) -> Exhibit:
             ylabel="explained fraction",
         )
     return show_run(analysis, "schmidt", figure, rows)
+
+
+def make_gaps(analyses: Sequence[RunAnalysis]) -> Section:
+    """Shows the outputs across a held-out range of one factor."""
+    analyses = [a for a in analyses if a.dataset.is_pixels and a.curves]
+    gaps = list_scored_gaps(analyses)
+    summaries = [summarize_gap(*gap) for gap in gaps]
+    exhibits = [make_exhibit("interpolation", rows=summaries)]
+    for analysis in analyses:
+        exhibit = show_run(
+            analysis,
+            "error_curve",
+            pictures.picture_error_curve(analysis.dataset, analysis.evaluation),
+            list_points(analysis, {"mse": analysis.error}),
+            factor=analysis.curves[0].factor.name,
+        )
+        exhibits.append(exhibit)
+    exhibits += [make_images(*gap) for gap in gaps]
+    finding = describe_runs(summaries, describe_gaps)
+    return make_section("gaps", exhibits, finding)
+
+
+def list_scored_gaps(analyses: Sequence[RunAnalysis]) -> list[Gap]:
+    """Returns the curves with a held-out range, and their scores."""
+    return [
+        (analysis, curve, analysis.score_gap(curve))
+        for analysis in analyses
+        for curve in analysis.gaps
+    ]
+
+
+def make_images(
+    analysis: RunAnalysis, curve: Curve, scores: Interpolation
+) -> Exhibit:
+    """Shows truth, output and interpolation in a gap (figures 9c, 9d)."""
+    truth = analysis.evaluation.truth[curve.rows]
+    is_ood = analysis.splits.is_ood[curve.rows]
+    linear = interpolation.interpolate_edges(truth, is_ood, curve.factor.cycle)
+
+    count = min(MAX_IMAGES, len(scores.rows))
+    spread = np.linspace(0, len(scores.rows) - 1, count).round().astype(int)
+    before = scores.edges[0][0]
+    after = scores.edges[-1][1]
+    places = np.array([before, *scores.rows[spread], after])  # on the curve
+    points = curve.rows[places]
+
+    labels = [other.label for other in analysis.curves]
+    name = analysis.name
+    suffix = ""
+    if len(labels) > 1:
+        name = f"{name}, {curve.label}"
+        # Names of levels may have characters that no file name can have.
+        suffix = f"_{labels.index(curve.label)}"
+    figure = draw_rows(
+        {
+            analysis.dataset.truth_label: truth[places],
+            "output": analysis.evaluation.images[points],
+            "edges, linear": linear[places],
+        },
+        title=name,
+        first_row=analysis.dataset.first_row,
+        column_titles=pictures.describe_points(analysis.dataset, points),
+    )
+    return show_run(analysis, "gap_images", figure, suffix=suffix, run=name)
+
+
+def summarize_gap(
+    analysis: RunAnalysis, curve: Curve, scores: Interpolation
+) -> Row:
+    """Summarizes the scores of a curve with a gap for the table."""
+    factor = curve.factor
+    edges = np.unique(scores.edges, axis=0)
+    widths = np.diff(factor.values()[edges])
+    widths[widths <= 0] += factor.high - factor.low  # across the period's end
+    return {
+        "run": analysis.name,
+        "curve": curve.label,
+        "gap_width": float(widths.sum()),
+        **interpolation.summarize_interpolation(scores),
+        "ood_mse": float(analysis.error[curve.rows[scores.rows]].mean()),
+    }
+
+
+def describe_gaps(rows: Sequence[Row]) -> str:
+    """Describes if outputs in a gap are interpolations of its edges."""
+    columns = ["interpolation_r2", "truth_r2"]
+    scores = pd.DataFrame(rows)[columns].astype(float).dropna()
+    if scores.empty:
+        return ""
+    output, truth = scores.mean()
+    comparison = "no more"
+    if output > truth + CLOSE:
+        comparison = "more"
+    elif output < truth - CLOSE:
+        comparison = "less"
+    return (
+        f"outputs in the gap are {comparison} linear combinations of the edge "
+        f"images than the true images are (R² {output:.2f}; truth {truth:.2f})"
+    )
