@@ -195,7 +195,6 @@ def test_two_runs(earlier: Path, tmp_path: Path) -> None:
     assert (folder / "earlier_embedding_x.png").exists()
     assert (folder / "earlier_embedding_y.csv").exists()
     assert [row["run"] for row in read_csv(folder / "settings.csv")] == names
-    assert ">earlier: effective rank" in (folder / "report.html").read_text()
     flags = [f"--run={low_rank},{same}", "--sections=runs", f"--output={logs}"]
     assert analyze.main(["analyze", *flags]) == 0  # of two folders
     names = [str(low_rank), str(same)]

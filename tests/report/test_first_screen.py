@@ -23,7 +23,6 @@ from tfcomp.report.report_build import (
 )
 from tfcomp.report.score_table import (
     ScoredRun,
-    compare_with_first,
     make_table,
     read_scored,
     score_runs,
@@ -59,8 +58,7 @@ def test_a_series_is_drawn_at_the_same_positions(
 ) -> None:
     runs = rename_runs(series)
     scored = score_runs(runs, tmp_path)
-    answer = make_answer(runs, scored, "Compared.")
-    assert answer.sentences[-1] == "Compared."
+    answer = make_answer(runs, scored)
     scores, exhibit = answer.exhibits
     labels = [axes.get_ylabel() for axes in exhibit.figure.axes]
     assert list(filter(None, labels)) == ["truth", "num_bumps 0", "num_bumps 3"]
@@ -131,10 +129,6 @@ def test_seeds_of_a_setting_are_in_order() -> None:
     least = {"without_x": {"ood": 0.4}, "modulo_y": {"ood": 0.2}}
     table = make_table([read_scored("a", 0, {"references": least})])
     assert table.rows[0]["one factor ignored"] == 0.2
-    # The first setting holds nothing out: there are two seeds all the same.
-    runs = [ScoredRun("b", seed, errors) for seed in (0, 1)]
-    runs = [dataclasses.replace(r, setting="a", errors={}) for r in runs] + runs
-    assert "two seeds" not in compare_with_first(runs).finding
 
 
 def test_models_from_elsewhere_have_no_flags(series: list[RunAnalysis]) -> None:
@@ -151,7 +145,7 @@ def test_models_from_elsewhere_have_no_flags(series: list[RunAnalysis]) -> None:
     several = [models[0], series[0], models[0].rename("c", "c"), series[1]]
     maps = [e.name for e in make_landscapes(several)]
     assert maps == ["landscape_a", "landscape_run_0"]
-    assert [e.name for e in make_landscapes(series)] == ["landscape"]
+    assert [e.name for e in make_landscapes(series)] == ["landscape_run_0"]
     other = models[0]
     columns = ["run", "subset", *other.evaluation.scores["id"]]
     assert list(make_output_rows([other, series[0]]).rows[0]) == columns

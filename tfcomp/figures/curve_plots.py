@@ -263,7 +263,7 @@ def list_marks(
     row: str,
     seeds: Sequence[float],
     mean: float,
-    ends: tuple[float | None, float | None],
+    ends: tuple[float | None, float | None] = (None, None),
 ) -> list[dict[str, Any]]:
     """Returns marks of a forest: seeds, and their mean with its interval.
 

@@ -7,7 +7,6 @@ import pandas as pd
 
 from tfcomp.datasets.grid_maps import Curve
 from tfcomp.figures import pictures
-from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.map_plots import draw_gram_matrices
@@ -41,7 +40,6 @@ UNTRAINED = "before training"
 # Share of the way from the R² of the true images to 1, from which outputs are
 # called superpositions.
 PARTLY = 0.1
-MAX_TERMS = 30  # of a kernel, in the picture
 MAX_IMAGES = 9  # in a gap
 
 
@@ -55,7 +53,6 @@ def make_superposition(analyses: Sequence[RunAnalysis]) -> Section:
         "superposition",
         rows=rows,
         memories=superposition.MAX_MEMORIES,
-        far=superposition.FAR,
     )
     return make_section(
         "superposition",
@@ -85,22 +82,14 @@ def list_scores(analysis: RunAnalysis) -> list[Row]:
                 analysis.superposed_inputs,
                 analysis.bright_outputs[analysis.splits.is_id],
             )
-        for points, distance in (("all", 0.0), ("far", superposition.FAR)):
-            is_scored = scores.distance >= distance
-            if not is_scored.any():
-                continue
-            summary = superposition.summarize_superposition(scores, distance)
-            is_finite = is_scored & np.isfinite(inputs_r2)
-            row: Row = {
-                "run": analysis.name,
-                "OOD outputs": name,
-                "points": points,
-            }
-            for predictor in superposition.PREDICTORS:
-                row[predictor] = summary[f"{predictor}_r2"]
-            row["superposed_inputs"] = mean_or_none(inputs_r2[is_finite])
-            row["blank_fraction"] = summary["blank_fraction"]
-            rows.append(row)
+        inputs_r2 = inputs_r2[np.isfinite(inputs_r2)]
+        summary = superposition.summarize_superposition(scores, 0.0)
+        row: Row = {"run": analysis.name, "OOD outputs": name}
+        for predictor in superposition.PREDICTORS:
+            row[predictor] = summary[f"{predictor}_r2"]
+        row["superposed_inputs"] = mean_or_none(inputs_r2)
+        row["blank_fraction"] = summary["blank_fraction"]
+        rows.append(row)
     return rows
 
 
@@ -108,7 +97,7 @@ def describe_superposition(rows: Sequence[Row]) -> str:
     """Describes if outputs are sums of memories, beside the true images."""
     r2 = {}
     for row in rows:
-        if row["points"] == "all" and row["superposition"] is not None:
+        if row["superposition"] is not None:
             r2[row["OOD outputs"]] = row["superposition"]
     if "model" not in r2 or TRUTH not in r2:
         return "no held-out output is bright enough to be scored"
@@ -143,7 +132,7 @@ def make_kernels(analyses: Sequence[RunAnalysis]) -> Section:
         alignments += _list_alignments(analysis, grams)
         regressions += _list_regressions(analysis)
         if analysis.splits.is_complete:
-            exhibits.append(_make_terms(analysis, grams))
+            exhibits.append(_list_terms(analysis, grams))
     tables = [
         make_exhibit("kernel_alignment", rows=alignments),
         make_exhibit("kernel_regression", rows=regressions),
@@ -230,30 +219,17 @@ def make_matrices(
     return show_run(analysis, "gram", figure)
 
 
-def _make_terms(analysis: RunAnalysis, grams: Grams) -> Exhibit:
-    """Shows the variance of kernels by their terms (appendix A.5)."""
+def _list_terms(analysis: RunAnalysis, grams: Grams) -> Exhibit:
+    """Lists the variance of kernels by their terms (appendix A.5)."""
     index = analysis.index
     rows = []
-    shares = {}
     for name, gram in grams.items():
         row = {"run": analysis.name, "similarity": name}
         row |= schmidt.summarize_anova(gram, index)
         if analysis.is_plane:
             row |= schmidt.summarize_schmidt(gram, index)
-            values = schmidt.compute_schmidt_values(gram, index)
-            explained = schmidt.compute_explained_fraction(values)
-            shares[name] = explained[:MAX_TERMS]
         rows.append(row)
-
-    figure = None
-    if shares:
-        table = pd.DataFrame(shares)
-        figure = draw_curves(
-            table.set_axis(table.index + 1),
-            xlabel="number of product terms",
-            ylabel="explained fraction",
-        )
-    return show_run(analysis, "schmidt", figure, rows)
+    return show_run(analysis, "schmidt", rows=rows)
 
 
 def make_gaps(analyses: Sequence[RunAnalysis]) -> Section:
@@ -324,14 +300,9 @@ def summarize_gap(
     analysis: RunAnalysis, curve: Curve, scores: Interpolation
 ) -> Row:
     """Summarizes the scores of a curve with a gap for the table."""
-    factor = curve.factor
-    edges = np.unique(scores.edges, axis=0)
-    widths = np.diff(factor.values()[edges])
-    widths[widths <= 0] += factor.high - factor.low  # across the period's end
     return {
         "run": analysis.name,
         "curve": curve.label,
-        "gap_width": float(widths.sum()),
         **interpolation.summarize_interpolation(scores),
         "ood_mse": float(analysis.error[curve.rows[scores.rows]].mean()),
     }

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from tfcomp.config.errors import ConfigError, describe_plugin_error, suggest
 from tfcomp.config.plugins import locate
 from tfcomp.figures.curve_plots import draw_stage_panels, join_curves
-from tfcomp.figures.exhibits import FILE_DPI, Exhibit, Plot
+from tfcomp.figures.exhibits import Exhibit, Plot
 from tfcomp.figures.image_files import encode
 from tfcomp.report.verbalize import to_file_name
 
@@ -94,17 +94,11 @@ def render_template(path: Path, **values: Any) -> str:
     environment = jinja2.Environment(loader=loader, autoescape=True)
     environment.globals.update(
         encode=encode,
-        find_width=find_width,
         format_cell=format_cell,
         keep_filled=keep_filled,
         shown_rows=SHOWN_ROWS,
     )
     return environment.get_template(path.name).render(**values)
-
-
-def find_width(png: bytes) -> int:
-    """Returns the width of a picture on a page, in CSS pixels."""
-    return round(int.from_bytes(png[16:20], "big") * 96 / FILE_DPI)
 
 
 def keep_filled(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -238,10 +232,10 @@ def draw_stage_rows(
     ylabel: str,
     limits: tuple[float, float] | None = None,
 ) -> Plot | None:
-    """Draws columns of a table against the stage, a line a run (and curve).
+    """Draws columns of a table against the stage, a line a run.
 
     Args:
-        rows: Rows with `run` and `stage`, and `curve` if runs have several.
+        rows: Rows with `run` and `stage`.
         panels: The columns to draw, by the titles of their panels.
         ylabel: The label of the axis.
         limits: The ends of the axis, if they are fixed.
@@ -249,12 +243,9 @@ def draw_stage_rows(
     if not rows or not panels:
         return None
     table = pd.DataFrame(rows).set_index("stage")
-    line = table["run"]
-    if "curve" in table:
-        line = line + ", " + table["curve"]
     curves = {}
     for title, column in panels.items():
-        for name, stages in table.groupby(line, sort=False):
+        for name, stages in table.groupby("run", sort=False):
             curves[title, str(name)] = stages[column].to_frame("mean")
     points = join_curves(curves, "stage")
     return draw_stage_panels(points, ylabel=ylabel, limits=limits)
@@ -398,14 +389,12 @@ def make_user_sections(
 
 def _name_exhibits(start: str, exhibits: Sequence[Any]) -> list[Exhibit]:
     """Puts a start before the names; ValueError if they are unusable."""
-    names = []
     for exhibit in exhibits:
         if not isinstance(exhibit, Exhibit):
             kind = type(exhibit).__name__
-            raise ValueError(
-                f"must return a list of tfcomp.Exhibit, got {kind}"
-            )
-        names.append(exhibit.name)
+            rule = "must return a list of tfcomp.Exhibit"
+            raise ValueError(f"{rule}, got {kind}")
+    names = [exhibit.name for exhibit in exhibits]
     if len(set(names)) < len(names) or "/" in "".join(names):
         rule = "must differ and have no /"
         raise ValueError(f"names of exhibits {rule}, got {names}")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from tfcomp import __version__
 from tfcomp.config.errors import ConfigError
@@ -90,10 +91,7 @@ def build_report(
     made += make_user_sections(analyses, names)
     explorer = explorer_fragment(analyses) if "explorer" in names else ""
     scored = score_table.score_runs(analyses, folder)
-    paired = score_table.compare_with_first(scored)
-    if paired.exhibits:
-        made.insert(0, paired)
-    answer = make_answer(analyses, scored, paired.finding)
+    answer = make_answer(analyses, scored)
     if "manifolds" in names:
         for analysis in analyses:
             write_projections(analysis)
@@ -150,22 +148,14 @@ def _describe_data(analyses: Sequence[RunAnalysis]) -> str:
 
 
 def make_answer(
-    analyses: Sequence[RunAnalysis],
-    scored: Sequence[score_table.ScoredRun],
-    compared: str,
+    analyses: Sequence[RunAnalysis], scored: Sequence[score_table.ScoredRun]
 ) -> Answer:
-    """Makes the first screen.
-
-    Args:
-        analyses: The runs of the report.
-        scored: Their errors, in the same order.
-        compared: A sentence on the comparison of settings.
-    """
+    """Makes the first screen of runs, whose errors are in the same order."""
     layers = stage_section.list_table(analyses, "layers")
     sentences = [describe_runs(layers, stage_section.describe_sums)]
     if len(analyses) > 1:
         table = score_table.make_table(scored)
-        sentences += [score_table.describe_fits(scored), compared]
+        sentences.append(score_table.describe_fits(scored))
     else:
         (analysis,) = analyses
         table = _make_scores(analysis)
@@ -207,7 +197,7 @@ def _make_scores(analysis: RunAnalysis) -> Exhibit:
         data.reference_name: dict.fromkeys(scores, 1.0),
     }
     for name, text in verbalize.list_references(analysis.references).items():
-        errors[text.removeprefix("the ")] = analysis.references[name]
+        errors[text] = analysis.references[name]
     rows = [
         {"predictor": name, "ID": numbers.get("id"), "OOD": numbers.get("ood")}
         for name, numbers in errors.items()
@@ -305,20 +295,17 @@ def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
 def make_landscapes(analyses: Sequence[RunAnalysis]) -> list[Exhibit]:
     """Maps errors: an exhibit for runs with the same factors and region."""
     mapped = [analysis for analysis in analyses if analysis.has_map]
-    groups = group_runs(mapped)
     exhibits = []
-    for group in groups:
+    for group in group_runs(mapped):
         errors = {a.name: a.for_maps.error_ratio for a in group}
         first = group[0].for_maps
         data = first.dataset
         figure = pictures.picture_maps(data, errors, pictures.label_error(data))
-        is_whole = len(groups) == 1 and len(mapped) > 1
-        suffix = "" if is_whole else f"_{verbalize.to_file_name(first.name)}"
         exhibit = make_exhibit(
             "landscape",
             figure,
             list_points(first, errors),
-            name=f"landscape{suffix}",
+            name=f"landscape_{verbalize.to_file_name(first.name)}",
             reference=data.reference_name,
             planes=pictures.describe_planes(data),
         )
@@ -342,17 +329,18 @@ def make_runs(analyses: Sequence[RunAnalysis]) -> Section:
 def _list_settings(analyses: Sequence[RunAnalysis]) -> list[Row]:
     """Lists the main settings, and those in which runs differ."""
     flags = []
-    values: dict[str, set[str]] = {}
     for analysis in analyses:
         is_run = analysis.run.path is not None
         flags.append(analysis.run.config.identity() if is_run else {})
-        for name, value in flags[-1].items():
-            values.setdefault(name, set()).add(str(value))
-    names = [n for n in values if n in SETTINGS or len(values[n]) > 1]
+    table = pd.DataFrame(flags, dtype=object)
     rows = []
     for analysis, own_flags in zip(analyses, flags, strict=True):
         row = {"run": analysis.name, "held out": analysis.dataset.region.spec}
-        rows.append(row | {name: own_flags.get(name) for name in names})
+        for name in map(str, table):
+            values = set(table[name].astype(str))
+            if name in SETTINGS or len(values) > 1:
+                row[name] = own_flags.get(name)
+        rows.append(row)
     return rows
 
 

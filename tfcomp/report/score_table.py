@@ -8,15 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.metrics.registry import find_limits
 from tfcomp.report.page import Section, make_exhibit, make_section
 from tfcomp.report.verbalize import FITTED, list_references
 from tfcomp.statistics.seed_statistics import (
     Statistics,
-    compare_settings,
     compute_statistics,
 )
 
@@ -130,26 +127,6 @@ def _group_settings(runs: Sequence[ScoredRun]) -> dict[str, list[ScoredRun]]:
     for run in runs:
         groups.setdefault(run.setting, []).append(run)
     return groups
-
-
-def compare_with_first(runs: Sequence[ScoredRun]) -> Section:
-    """Compares OOD errors of the first setting with others, at equal seeds."""
-    if len({run.setting for run in runs}) < 2:
-        return make_paired([], "")
-    table = pd.DataFrame(
-        {
-            "setting": [run.setting for run in runs],
-            "seed": [run.seed for run in runs],
-            "score": HELD_OUT,
-            "value": [run.errors.get("ood") for run in runs],
-        }
-    )
-    names = {"setting_a": "a", "setting_b": "b"}
-    pairs = compare_settings(table, ["setting"]).rename(columns=names)
-    rows: list[Any] = pairs.to_dict("records")
-    finding = describe_tests(rows, runs[0].setting)
-    is_tested = any(row["p_holm"] is not None for row in rows)
-    return make_paired(rows if is_tested else [], finding)
 
 
 def make_paired(rows: Sequence[Row], finding: str) -> Section:

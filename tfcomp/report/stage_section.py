@@ -11,7 +11,6 @@ from tfcomp.datasets.factors import MAX_DIRECTIONS
 from tfcomp.figures import pictures
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_manifolds
-from tfcomp.figures.map_plots import draw_gram_matrices
 from tfcomp.metrics.jacobians import describe_nondifferentiable
 from tfcomp.metrics.manifolds import UMAP_HINT, compute_umaps, has_umap
 from tfcomp.metrics.metric import Chart, Metric
@@ -38,7 +37,6 @@ READABLE = (
     "dead_fraction floor_fraction_id floor_fraction_ood"
 ).split()
 SHOWN = ("contrast", "gaussian_curvature")
-SIMILARITIES = {"debiased CKA": "cka", "Procrustes": "procrustes", "RSA": "rsa"}
 SUMS_OF_PARTS = {
     "R² of a sum of parts": "additive_r2",
     "whitened": "additive_r2_whitened",
@@ -157,32 +155,15 @@ def make_volume_maps(analysis: RunAnalysis) -> list[Exhibit]:
 
 
 def make_interactions(analyses: Sequence[RunAnalysis]) -> Section:
-    """Shows interactions of factors, and the similarity of stages."""
+    """Shows interactions of factors."""
     several = [a for a in analyses if len(a.dataset.space) > 1]
     exhibits = make_charts(several, "interactions", SHOWN)
-    exhibits += [_show_similarities(analysis) for analysis in analyses]
     finding = describe_course(
         exhibits,
         "interaction_share",
         "the share of interactions in the variance",
     )
     return make_section("interactions", exhibits, finding)
-
-
-def _show_similarities(analysis: RunAnalysis) -> Exhibit:
-    stages = analysis.stages
-    maps = {label: np.eye(len(stages)) for label in SIMILARITIES}
-    for row in analysis.similarities:
-        i = stages.index(row["stage"])
-        j = stages.index(row["other"])
-        for label, column in SIMILARITIES.items():
-            number = np.nan if row[column] is None else row[column]
-            if column == "procrustes":  # a distance
-                number = 1 - number**2 / 2
-            maps[label][i, j] = number
-            maps[label][j, i] = number
-    figure = draw_gram_matrices(maps, len(stages), names=stages)
-    return show_run(analysis, "similarity", figure, analysis.similarities)
 
 
 def make_tuning(analyses: Sequence[RunAnalysis]) -> Section:
@@ -282,14 +263,10 @@ def _show_points(
 def make_embeddings(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows the matrices that forced rendering learned."""
     exhibits = []
-    summaries = []
     for analysis in analyses:
-        for factor, embedding in analysis.embeddings.items():
+        for factor in analysis.embeddings:
             exhibits += show_embedding(analysis, factor)
-            row = {"run": analysis.name, "factor": factor, **embedding.summary}
-            summaries.append(row)
-    finding = describe_runs(summaries, _describe_ranks)
-    return make_section("embeddings", exhibits, finding)
+    return make_section("embeddings", exhibits)
 
 
 def show_embedding(analysis: RunAnalysis, factor: str) -> list[Exhibit]:
@@ -316,22 +293,13 @@ def show_embedding(analysis: RunAnalysis, factor: str) -> list[Exhibit]:
     return exhibits
 
 
-def _describe_ranks(rows: Sequence[Row]) -> str:
-    """Describes the effective ranks of embeddings, by factor."""
-    ranks = [
-        f"{row['factor']} {row['effective_rank']:.1f}"
-        for row in rows
-        if row.get("effective_rank") is not None
-    ]
-    return f"effective rank of {', '.join(ranks)}" if ranks else ""
-
-
 def make_representations(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows how far layers are sums of parts, and their disentanglement."""
     rows = list_table(analyses, "layers")
-    points = [
-        {**row, "stage": row["layer"], "curve": row["classes"]} for row in rows
-    ]
+    points = []
+    for row in rows:
+        line = f"{row['run']}, {row['classes']}"
+        points.append({**row, "run": line, "stage": row["layer"]})
     figure = draw_stage_rows(points, SUMS_OF_PARTS, "share")
     exhibits = [make_exhibit("table_layers", figure, rows)]
     for name in ("parts", "pairs", "codes"):

@@ -87,13 +87,12 @@ def draw_score_panels(panels: Mapping[str, Mapping[str, Series]]) -> Plot:
             if not seeds:
                 continue
             # Seeds stay where one lacks the score, so that there is no mean.
-            mean = math.nan
-            ends: tuple[float | None, float | None] = (None, None)
             result = estimate(list_by_seed(values), find_limits(name))
-            if result is not None:
-                mean = result.mean
-                ends = (result.low, result.high)
-            marks += list_marks(name, label, seeds, mean, ends)
+            if result is None:
+                marks += list_marks(name, label, seeds, math.nan)
+                continue
+            ends = (result.low, result.high)
+            marks += list_marks(name, label, seeds, result.mean, ends)
     kind = "geometric mean" if len(log) == len(panels) else "mean"
     return draw_forest(marks, log, kind)
 
@@ -130,7 +129,7 @@ def plot_curves(
         )
         if over == "stage":  # a row may have runs of several depths
             stages = group.groupby("run")["stage"].agg(list)
-            table = table[list(dict.fromkeys(merge_stages(list(stages))))]
+            table = table[merge_stages(stages)]
         panel = name if over == "epoch" else ""
         curves[panel, str(label)] = average(table, limits)
 

@@ -19,14 +19,11 @@ FITTED = 0.05
 FAILED = 0.5
 # Predictors without a network, and their names in tables.
 REFERENCES = {
-    "additive": "the best sum of effects of single factors",
-    "nearest_id": "the nearest training image",
+    "additive": "best sum of effects of single factors",
+    "nearest_id": "nearest training image",
 }
-# Names of those that ignore a factor begin so (`reference_scores`).
-IGNORANT = {
-    "without_": "the true image with {} ignored",
-    "modulo_": "the true image with equal values of {} merged",
-}
+# Those that ignore a factor, or equal values of a factor (`reference_scores`).
+IGNORANT = ("without_", "modulo_")
 # Flags in a subtitle, and their words.
 SUBTITLE = {
     "dataset": "dataset {}",
@@ -211,12 +208,11 @@ def list_references(
     errors = {
         name: errors[subset]
         for name, errors in scores.items()
-        if name.startswith(tuple(IGNORANT)) and subset in errors
+        if name.startswith(IGNORANT) and subset in errors
     }
-    best = min(errors, key=errors.__getitem__, default="")
-    for start, text in IGNORANT.items():
-        if best.startswith(start):
-            words[best] = text.format(best.removeprefix(start))
+    if errors:
+        best = min(errors, key=errors.__getitem__)
+        words[best] = f"true image {best.replace('_', ' ')}"
     return words
 
 
