@@ -193,7 +193,13 @@ def _draw_lines(
             del style["marker"]
         # A single line needs no legend.
         label = str(name) if len(names) > 1 else "_nolegend_"
-        axes.plot(x, mean, label=label, markersize=size, **style)
+        axes.plot(
+            x,
+            mean,
+            label=label,
+            markersize=size,
+            **style,
+        )
         if "high" in rows and rows["high"].notna().any():
             # The edge keeps the interval of a point between gaps in sight.
             axes.fill_between(
@@ -254,7 +260,12 @@ def set_log_scale(axes: Axes, numbers: pd.Series, direction: str = "y") -> None:
 def shade_interval(axes: Axes, low: float, high: float) -> None:
     """Shades the values of x that were held out."""
     axes.axvspan(
-        low, high, label=OUTLINE_LABEL, color=OUTLINE_COLOR, alpha=0.1, lw=0
+        low,
+        high,
+        label=OUTLINE_LABEL,
+        color=OUTLINE_COLOR,
+        alpha=0.1,
+        lw=0,
     )
 
 
@@ -333,7 +344,14 @@ def _draw_row(axes: Axes, place: int, marks: pd.DataFrame, label: str) -> None:
     if len(seeds):
         heights = place + np.linspace(-0.14, 0.14, len(seeds))
         size = exhibits.scale_text(3.5)
-        axes.plot(seeds, heights, "o", color="0.55", ms=size, label="a seed")
+        axes.plot(
+            seeds,
+            heights,
+            "o",
+            color="0.55",
+            ms=size,
+            label="a seed",
+        )
 
     (mean,) = marks[~is_seed].to_dict("records")
     ends = [mean["low"], mean["high"]]
@@ -341,4 +359,11 @@ def _draw_row(axes: Axes, place: int, marks: pd.DataFrame, label: str) -> None:
         linewidth = exhibits.scale_text(2.2)
         axes.plot(ends, [place, place], color=color, lw=linewidth)
     size = exhibits.scale_text(6)
-    axes.plot([mean["value"]], [place], "D", color=color, ms=size, label=label)
+    axes.plot(
+        [mean["value"]],
+        [place],
+        "D",
+        color=color,
+        ms=size,
+        label=label,
+    )

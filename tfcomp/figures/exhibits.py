@@ -219,7 +219,7 @@ def _add_legend(figure: Figure) -> None:
         loc="outside lower center",
         ncols=num_columns,
         frameon=False,
-        handlelength=3.2,  # one period of the longest dashes
+        handlelength=3.2,  # one period of the longest dashes,
     )
 
 

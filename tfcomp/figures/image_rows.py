@@ -101,7 +101,13 @@ def _show_image(axes: Axes, image: np.ndarray) -> None:
         image = np.where(is_finite, image, to_rgb(NO_VALUE_COLOR))
         axes.imshow(image.clip(0, 1), origin="lower", interpolation="nearest")
     else:
-        show_cells(axes, image, Normalize(0, 1), "gray", NO_VALUE_COLOR)
+        show_cells(
+            axes,
+            image,
+            Normalize(0, 1),
+            "gray",
+            NO_VALUE_COLOR,
+        )
     axes.set(xticks=[], yticks=[])
     axes.xaxis.set_visible(False)  # or its place is looked for at length
 

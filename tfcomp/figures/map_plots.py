@@ -79,7 +79,13 @@ def draw_maps(
         exhibits.add_panel_title(axes, name, width)
         x, y = grid_map.factors
         axes.set(xlabel=x.label, ylabel=y.label)
-    figure.colorbar(image, ax=panels, label=label, aspect=25, pad=0.02)
+    figure.colorbar(
+        image,
+        ax=panels,
+        label=label,
+        aspect=25,
+        pad=0.02,
+    )
     if finite.size < numbers.size:
         explain_gaps(panels[0], NO_VALUE_COLOR)
     table = partial(tabulate_maps, maps)
@@ -251,7 +257,13 @@ def show_map(
     """
     num_x, num_y = grid_map.values.shape
     aspect = num_x / num_y / get_map_aspect((num_x, num_y))
-    image = show_cells(axes, grid_map.values.T, norm, cmap, aspect=aspect)
+    image = show_cells(
+        axes,
+        grid_map.values.T,
+        norm,
+        cmap,
+        aspect=aspect,
+    )
     x, y = grid_map.factors
     label_values(axes.xaxis, x)
     label_values(axes.yaxis, y)
@@ -299,7 +311,13 @@ def show_cells(
 
 def explain_gaps(axes: Axes, color: str) -> None:
     """Adds the color of numbers that are not finite to the legend."""
-    axes.scatter([], [], marker="s", color=color, label="no finite value")
+    axes.scatter(
+        [],
+        [],
+        marker="s",
+        color=color,
+        label="no finite value",
+    )
 
 
 def label_values(axis: Axis, factor: Factor) -> None:

@@ -191,7 +191,11 @@ def picture_maps(
                 place = f"{name}, {place}"
             panels[place] = grid_map.cut(plane)
     return map_plots.draw_maps(
-        panels, label=label, title=title, limits=limits, cmap=cmap
+        panels,
+        label=label,
+        title=title,
+        limits=limits,
+        cmap=cmap,
     )
 
 

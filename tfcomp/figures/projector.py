@@ -59,7 +59,12 @@ def write_projector(
     make_folder(folder / SUBFOLDER)
     # Names of levels may have tabs and lines of their own.
     cells = metadata.replace(r"\s+", " ", regex=True)
-    text = cells.to_csv(sep="\t", index=False, float_format="%.6g", quoting=3)
+    text = cells.to_csv(
+        sep="\t",
+        index=False,
+        float_format="%.6g",
+        quoting=3,
+    )
     write_text(folder / METADATA_FILE, text)
     sprite, size = make_sprite(images)
     with write_whole(folder / SPRITE_FILE) as partial:

@@ -402,10 +402,22 @@ def evaluate(
     wrapped = wrap_model(model, data, stages, inputs)
     data, outputs = check_outputs(data, wrapped, samples)
     text = f"Model: {model!r}\nInputs: {inputs}\n{describe_points(data)}"
-    run = loading.LoadedRun(None, config, data, wrapped, {}, text, reader)
+    run = loading.LoadedRun(
+        None,
+        config,
+        data,
+        wrapped,
+        {},
+        text,
+        reader,
+    )
     if reader is not None:
         run.tables["readings"] = list_readings(
-            reader, data, wrapped, outputs, samples
+            reader,
+            data,
+            wrapped,
+            outputs,
+            samples,
         )
     if samples == 1:
         return ModelReport(run, outputs)

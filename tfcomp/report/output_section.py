@@ -293,7 +293,13 @@ def make_images(
         first_row=analysis.dataset.first_row,
         column_titles=pictures.describe_points(analysis.dataset, points),
     )
-    return show_run(analysis, "gap_images", figure, suffix=suffix, run=name)
+    return show_run(
+        analysis,
+        "gap_images",
+        figure,
+        suffix=suffix,
+        run=name,
+    )
 
 
 def summarize_gap(

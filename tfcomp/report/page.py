@@ -201,7 +201,13 @@ def show_run(
     """
     name = f"{to_file_name(analysis.name)}_{kind}{suffix}"
     values = {"run": analysis.name, **values}
-    return make_exhibit(kind, figure, rows, name=name, **values)
+    return make_exhibit(
+        kind,
+        figure,
+        rows,
+        name=name,
+        **values,
+    )
 
 
 def list_points(

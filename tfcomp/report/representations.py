@@ -84,7 +84,15 @@ def evaluate_embeddings(
 
     pictures = table.draw if table.image_shape[0] else None
     points = table.points[rows]
-    return _report(config, table, listed, points, layers, look_up, pictures)
+    return _report(
+        config,
+        table,
+        listed,
+        points,
+        layers,
+        look_up,
+        pictures,
+    )
 
 
 def evaluate_encoder(
@@ -160,10 +168,24 @@ def evaluate_encoder(
             arrays[key] = np.concatenate([batch[key] for batch in batches])
     arrays = scores.read_layers(arrays, len(points))
     if decode:
-        result = _finish(config, images, points, arrays, look_up)
+        result = _finish(
+            config,
+            images,
+            points,
+            arrays,
+            look_up,
+        )
     else:
         draw = table.draw
-        result = _report(config, table, listed, points, arrays, look_up, draw)
+        result = _report(
+            config,
+            table,
+            listed,
+            points,
+            arrays,
+            look_up,
+            draw,
+        )
     if codes and arrays[LATENTS].shape[1] <= MAX_CODES:
         result.run.tables["codes"] = scores.measure_codes(
             table.space, points, arrays[LATENTS]
@@ -214,7 +236,13 @@ def _report(
         composed = (design @ effects).astype(np.float32)
         return look_up(factors) | {IMAGE: composed}
 
-    return _finish(config, dataset, points, layers, call)
+    return _finish(
+        config,
+        dataset,
+        points,
+        layers,
+        call,
+    )
 
 
 def _finish(
@@ -234,5 +262,13 @@ def _finish(
         values = call(dataset.splits.grid)[IMAGE]
         outputs = values.reshape(-1, *dataset.image_shape)
     text = f"Layers: {', '.join(layers)}\n{describe_points(dataset)}"
-    run = LoadedRun(None, config, dataset, model, {}, text, tables=tables)
+    run = LoadedRun(
+        None,
+        config,
+        dataset,
+        model,
+        {},
+        text,
+        tables=tables,
+    )
     return ModelReport(run, outputs=outputs)

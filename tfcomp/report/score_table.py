@@ -78,7 +78,13 @@ def read_scored(
         if name not in RIVALS:
             others[IGNORED] = references[name]["ood"]
     errors = {s: metrics.get(s, {}).get("relative_mse") for s in SUBSETS}
-    return ScoredRun(setting, seed, errors, others, link)
+    return ScoredRun(
+        setting,
+        seed,
+        errors,
+        others,
+        link,
+    )
 
 
 def score_runs(

@@ -95,7 +95,15 @@ def make_charts(
         filled = [m for m in metrics if has_numbers(rows, m.name)]
         if filled:
             ylabel = chart.axis or volume
-            exhibits.append(_make_chart(chart, filled, rows, others, ylabel))
+            exhibits.append(
+                _make_chart(
+                    chart,
+                    filled,
+                    rows,
+                    others,
+                    ylabel,
+                )
+            )
     return exhibits
 
 
@@ -257,7 +265,13 @@ def _show_points(
         columns[f"{stage}_1"] = places[:, 0]
         columns[f"{stage}_2"] = places[:, 1]
     rows = list_points(analysis, columns)
-    return show_run(analysis, kind, figure, rows, **values)
+    return show_run(
+        analysis,
+        kind,
+        figure,
+        rows,
+        **values,
+    )
 
 
 def make_embeddings(analyses: Sequence[RunAnalysis]) -> Section:

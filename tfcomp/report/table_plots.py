@@ -92,7 +92,13 @@ def draw_score_panels(panels: Mapping[str, Mapping[str, Series]]) -> Plot:
                 marks += list_marks(name, label, seeds, math.nan)
                 continue
             ends = (result.low, result.high)
-            marks += list_marks(name, label, seeds, result.mean, ends)
+            marks += list_marks(
+                name,
+                label,
+                seeds,
+                result.mean,
+                ends,
+            )
     kind = "geometric mean" if len(log) == len(panels) else "mean"
     return draw_forest(marks, log, kind)
 
@@ -120,12 +126,23 @@ def plot_curves(
     """
     if over not in ("stage", "epoch"):
         raise ConfigError("over", "must be among stage, epoch", over)
-    rows = _select(runs, numbers, name, by, over)
+    rows = _select(
+        runs,
+        numbers,
+        name,
+        by,
+        over,
+    )
     limits = find_limits(name)
     curves = {}
     for label, group in rows.groupby("label", sort=False):
         table = group.pivot_table(
-            "value", "seed", over, _average_all, dropna=False, sort=False
+            "value",
+            "seed",
+            over,
+            _average_all,
+            dropna=False,
+            sort=False,
         )
         if over == "stage":  # a row may have runs of several depths
             stages = group.groupby("run")["stage"].agg(list)
