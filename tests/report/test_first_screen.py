@@ -122,38 +122,56 @@ def test_seeds_of_a_setting_are_in_order() -> None:
     errors = {"id": 0.01, "ood": 0.5}
     runs = [ScoredRun("a", seed, errors, link=f"{seed}/") for seed in (2, 0)]
     (row,) = make_table(runs).rows
-    assert row["seeds"] == "0 2" and row["seeds"].parts[0] == ("0", "0/")
-    runs[1] = dataclasses.replace(runs[1], others={"nearest image": 3.0})
-    assert make_table(runs[1:]).rows[0]["nearest image"] == 3
-    assert make_table(runs).rows[0]["nearest image"] is None  # one lacks it
+    assert row["seeds"] == "0 2"
+    assert row["seeds"].parts[0] == ("0", "0/")
+
+
+def test_a_predictor_has_a_mean_if_every_run_has_its_error() -> None:
+    known = ScoredRun("a", 0, {}, others={"nearest image": 3.0})
+    unknown = ScoredRun("a", 1, {})
+    for runs, expected in (([known], 3.0), ([known, unknown], None)):
+        (row,) = make_table(runs).rows
+        assert row["nearest image"] == expected
+
+
+def test_of_predictors_that_ignore_a_factor_the_best_has_a_column() -> None:
     least = {"without_x": {"ood": 0.4}, "modulo_y": {"ood": 0.2}}
-    table = make_table([read_scored("a", 0, {"references": least})])
-    assert table.rows[0]["one factor ignored"] == 0.2
+    (row,) = make_table([read_scored("a", 0, {"references": least})]).rows
+    assert row["one factor ignored"] == 0.2
 
 
-def test_models_from_elsewhere_have_no_flags(series: list[RunAnalysis]) -> None:
-    corner = np.stack(np.divmod(np.arange(36), 6), axis=1)
+def make_corner(region: str, name: str, repeats: int = 1) -> RunAnalysis:
+    """A perfect model of random images at 6 x 6 places."""
+    places = np.stack(np.divmod(np.arange(36), 6), axis=1)
     images = np.random.default_rng(0).random((36, 4, 4)).astype("f4")
-    table = tfcomp.FactorTable(images, corner, names=["x", "y"])
-    regions = {"a": "x:3-5,y:3-5", "b": "x:0,y:0"}
-    models = [
-        tfcomp.evaluate(table.draw, table, region, name=name).analysis
-        for name, region in regions.items()
-    ]
+    table = tfcomp.FactorTable(
+        np.repeat(images, repeats, axis=0),
+        np.repeat(places, repeats, axis=0),
+        names=["x", "y"],
+    )
+    return tfcomp.evaluate(table.draw, table, region, name=name).analysis
+
+
+def test_models_from_elsewhere_keep_their_names() -> None:
+    models = [make_corner("x:3-5,y:3-5", "a"), make_corner("x:0,y:0", "b")]
     assert [model.name for model in rename_runs(models)] == ["a", "b"]
-    # Four runs, two on each of two splits, have two maps of errors.
-    several = [models[0], series[0], models[0].rename("c", "c"), series[1]]
-    maps = [e.name for e in make_landscapes(several)]
+
+
+def test_there_is_a_map_for_each_split(series: list[RunAnalysis]) -> None:
+    model = make_corner("x:3-5,y:3-5", "a")
+    several = [model, series[0], model.rename("c", "c"), series[1]]
+    maps = [exhibit.name for exhibit in make_landscapes(several)]
     assert maps == ["landscape_a", "landscape_run_0"]
-    assert [e.name for e in make_landscapes(series)] == ["landscape_run_0"]
-    other = models[0]
-    columns = ["run", "subset", *other.evaluation.scores["id"]]
-    assert list(make_output_rows([other, series[0]]).rows[0]) == columns
-    images, points = np.repeat(images, 2, axis=0), np.repeat(corner, 2, axis=0)
-    twice = tfcomp.FactorTable(images, points, names=["x", "y"])
-    second = tfcomp.evaluate(table.draw, twice, regions["b"]).analysis
-    rows = make_output_rows([other, second]).rows  # one has more scores
-    assert rows[0].keys() == rows[-1].keys() > {*columns}
+
+
+def test_runs_with_other_scores_share_a_table() -> None:
+    """Of several images of a combination there are more scores."""
+    once = make_corner("x:0,y:0", "once")
+    twice = make_corner("x:0,y:0", "twice", repeats=2)
+    rows = make_output_rows([once, twice]).rows
+    assert (
+        rows[0].keys() == rows[-1].keys() > once.evaluation.scores["id"].keys()
+    )
 
 
 def list_names(*runs: list[str]) -> list[tuple[str, str]]:

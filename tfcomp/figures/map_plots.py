@@ -66,11 +66,12 @@ def draw_maps(
 
     aspects = [get_map_aspect(m.values.shape) for m in maps.values()]
     width = MAP_SIZE * max(aspects)
+    height = MAP_SIZE + 0.6
     num_rows, num_columns = exhibits.arrange_panels(len(maps), MAX_COLUMNS)
     # The additions make room for color bar, axis names and titles.
     figure, grid = exhibits.make_panels(
         shape=(num_rows, num_columns),
-        size=(num_columns * width + 1.6, num_rows * (MAP_SIZE + 0.7) + 0.8),
+        size=(num_columns * (width + 0.5) + 1.2, num_rows * height + 0.4),
         pad=0.08,
     )
     panels = exhibits.keep_panels(grid, len(maps))
