@@ -79,12 +79,15 @@ def test_few_of_many_levels_exist(
     classes = np.unique(rng.integers(0, 12, (40, 3)), axis=0)
     images = (classes / 11).reshape(-1, 1, 3, 1).astype("f4")
     table = tfcomp.FactorTable(images, classes, names=["a", "b", "c"])
-    page = explore(tfcomp.evaluate(table.draw, table, "none"))
+    page = explore(
+        tfcomp.evaluate(lambda f: f[:, None, :, None] / 11, table, "none")
+    )
     count = len(page.evaluate("window.tfcomp.combinations"))
     assert 7 < count <= 30 < len(classes)
     note = page.inner_text('#explorer [data-part="note"]')
     assert f"{count} of {len(classes)}" in note
 
+    page.evaluate("window.tfcomp.select(0, 7)")
     page.focus('canvas[data-role="map"]')
     seen = set()
     for key in ("ArrowRight", "ArrowLeft", "ArrowUp", "ArrowDown") * 2:
