@@ -22,8 +22,6 @@ from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins, import_plugins
 from tfcomp.config.process import start_tensorflow
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.settings import split_names, split_paths
-from tfcomp.datasets import make_dataset
-from tfcomp.datasets.views import refine
 from tfcomp.metrics.manifolds import UMAP_HINT, has_umap
 from tfcomp.metrics.registry import is_measured
 from tfcomp.report.verbalize import is_hash, name_runs, to_file_name
@@ -38,11 +36,6 @@ FLAGS = {
         "",
         "Sections, separated by commas; list shows them. Default: all but "
         "umap, which takes half a minute.",
-    ),
-    "between": (
-        0,
-        "Values of each factor at which errors are shown as well, between "
-        "positions of the grid (50 in the published code); 0 for none.",
     ),
     "measure": (False, "Add metrics to metrics.json, and write no report."),
     **PLUGIN_FLAG,
@@ -66,9 +59,6 @@ def analyze_runs(settings: dict[str, Any]) -> int:
     default = _name_folder(paths, configs)
     for path, config in zip(paths, configs, strict=True):
         admit_plugins(path, config.plugins, settings["plugins"])
-        if settings["between"]:  # refuses impossible numbers
-            dataset = make_dataset(config)
-            refine(dataset, config.model.encoding, settings["between"])
     folder = Path(settings["output"] or default)
     check_folder("output", str(folder))
     sections = choose_sections(split_names(settings["sections"]))
@@ -79,7 +69,7 @@ def analyze_runs(settings: dict[str, Any]) -> int:
         from tfcomp.models.loading import load_run
         from tfcomp.report.report_build import build_report
     runs = [RunAnalysis.of_run(load_run(path)) for path in paths]
-    build_report(runs, folder, sections, settings["between"])
+    build_report(runs, folder, sections)
     print(f"report  {folder / 'report.html'}")
     if "umap" in sections and not has_umap():
         print(UMAP_HINT)

@@ -8,7 +8,7 @@ from matplotlib import colormaps
 from matplotlib.colors import Normalize
 from matplotlib.patches import Rectangle
 
-from tfcomp.figures import layout
+from tfcomp.figures import exhibits
 from tfcomp.figures.exhibits import Plot, melt
 from tfcomp.figures.map_plots import NO_VALUE_COLOR
 
@@ -31,7 +31,7 @@ def draw_score_table(
             table[y, x] = values.get((row, column), np.nan)
 
     size = (1.15 * len(columns) + 3.0, 0.34 * len(rows) + 1.6)
-    figure = layout.make_figure(size, layout="constrained")
+    figure = exhibits.make_figure(size, layout="constrained")
     axes = figure.subplots()
     picture = axes.imshow(
         np.clip(table, 0.0, 1.0),
@@ -39,7 +39,7 @@ def draw_score_table(
         Normalize(0, 1),
         aspect="auto",
     )
-    small = layout.scale_text(8)
+    small = exhibits.scale_text(8)
     for y, x in np.ndindex(table.shape):
         place = (rows[y], columns[x])
         if place not in values:
@@ -63,7 +63,7 @@ def draw_score_table(
     figure.colorbar(picture, ax=axes, label=label, shrink=0.8)
     cells = dict(zip(rows, table, strict=True))
     data = partial(melt, cells, ("row", "column"), "value")
-    return layout.finish_figure(figure, title, data)
+    return exhibits.finish_figure(figure, title, data)
 
 
 def _break_lines(column: str) -> str:

@@ -39,8 +39,7 @@ from tfcomp.tables.read import print_left_out
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from tfcomp.figures.exhibits import Plot
-    from tfcomp.figures.layout import Width
+    from tfcomp.figures.exhibits import Plot, Width
 
 FLAGS = {
     "runs": (
@@ -74,8 +73,7 @@ def draw_figures(settings: dict[str, Any]) -> int:
     runs = settings["runs"]
     evidence = read_some_evidence(runs) if runs else Evidence()
     # Imported here: bad flags must be answered without matplotlib.
-    from tfcomp.figures.exhibits import use_own_style
-    from tfcomp.figures.layout import fit_width
+    from tfcomp.figures.exhibits import fit_width, use_own_style
 
     with use_own_style(), fit_width(settings["width"]):
         write_figures(chosen, evidence, settings)
@@ -180,8 +178,7 @@ def plot_paper(
         >>> means["row"].unique().tolist()
         ['none', 'entropy', 'variance', 'both']
     """
-    from tfcomp.figures.exhibits import Plot
-    from tfcomp.figures.layout import fit_width
+    from tfcomp.figures.exhibits import Plot, fit_width
 
     evidence = Evidence()
     if runs:

@@ -22,10 +22,9 @@ from tfcomp.figures.pictures import (
 )
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.loading import load_run
-from tfcomp.report import gap_section, kernel_section, stage_section
+from tfcomp.report import output_section, stage_section
 from tfcomp.report.page import make_exhibit
-from tfcomp.report.part_section import show_embedding, try_umap
-from tfcomp.report.run_section import make_landscapes, make_output_rows
+from tfcomp.report.report_build import make_landscapes, make_output_rows
 
 # Networks in memory at a time; the figures on depth compare ten.
 MAX_NETWORKS = 10
@@ -133,6 +132,14 @@ def show_units(analysis: RunAnalysis, *stages: int) -> list[Exhibit]:
     return exhibits
 
 
+def show_embeddings(analysis: RunAnalysis, number: int) -> list[Exhibit]:
+    """Shows the matrices (0) or the profiles (1) of every embedding."""
+    return [
+        stage_section.show_embedding(analysis, factor)[number]
+        for factor in analysis.embeddings
+    ]
+
+
 EACH: dict[str, Callable[[RunAnalysis], Iterable[Exhibit]]] = {
     "errors": lambda analysis: [
         *make_landscapes([analysis]),
@@ -140,27 +147,23 @@ EACH: dict[str, Callable[[RunAnalysis], Iterable[Exhibit]]] = {
     ],
     "superposition": show_superposition,
     "grams": lambda analysis: [
-        kernel_section.make_matrices(
-            analysis, kernel_section.compute_grams(analysis.bright_outputs)
+        output_section.make_matrices(
+            analysis, output_section.compute_grams(analysis.bright_outputs)
         )
     ],
     "volumes": stage_section.make_volume_maps,
-    "embeddings": lambda analysis: [
-        show_embedding(analysis, factor)[0] for factor in analysis.embeddings
-    ],
-    "profiles": lambda analysis: [
-        show_embedding(analysis, factor)[1] for factor in analysis.embeddings
-    ],
+    "embeddings": lambda analysis: show_embeddings(analysis, 0),
+    "profiles": lambda analysis: show_embeddings(analysis, 1),
     "units": show_units,
     "first units": lambda analysis: show_units(analysis, 0),
     "early and late units": lambda analysis: show_units(analysis, 0, 3),
     "gap": lambda analysis: [
-        gap_section.make_images(*gap)
-        for gap in gap_section.list_scored_gaps([analysis])
+        output_section.make_images(*gap)
+        for gap in output_section.list_scored_gaps([analysis])
     ],
     "manifold": lambda analysis: [
         stage_section.make_pca(analysis),
-        *try_umap(analysis),
+        *stage_section.try_umap(analysis),
     ],
 }
 DRAWERS: dict[str, Drawer] = {"each": draw_each, "rows": draw_outputs}

@@ -12,7 +12,7 @@ from reproduction.thresholds.command import make_exhibits
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset
-from tfcomp.figures import layout
+from tfcomp.figures import exhibits
 from tfcomp.figures.curve_plots import (
     draw_curve_panels,
     draw_stage_panels,
@@ -143,7 +143,7 @@ def draw_error_map(found: PaperFigure, name: str) -> Drawn:
 
 def draw_contours(points: pd.DataFrame) -> Plot:
     """Draws lines of equal numbers; the columns are x, y and the number."""
-    figure = layout.make_figure((5.6, 4.2), layout="constrained")
+    figure = exhibits.make_figure((5.6, 4.2), layout="constrained")
     axes = figure.subplots()
     x, y, z = points.to_numpy(float).T
     filled = axes.tricontourf(x, y, z, levels=8, cmap="viridis")
@@ -155,7 +155,7 @@ def draw_contours(points: pd.DataFrame) -> Plot:
     axes.set(xlabel=xlabel, ylabel=ylabel)
     axes.set_xticks(np.unique(x))
     figure.colorbar(filled, label=label)
-    return layout.finish_figure(figure, "", lambda: points)
+    return exhibits.finish_figure(figure, "", lambda: points)
 
 
 def draw_donut() -> Drawn:

@@ -9,7 +9,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 
 from tfcomp.datasets.grid_maps import GridMap, Plane
-from tfcomp.figures import layout, map_plots
+from tfcomp.figures import exhibits, map_plots
 from tfcomp.figures.curve_plots import LINE_COLORS, finish_axes, shade_interval
 from tfcomp.figures.exhibits import Plot
 
@@ -26,7 +26,7 @@ def draw_tuning(
     ratios = [map_width + 0.6] + [2.0] * len(factors)
     size = (sum(ratios) + 1.6, len(units) * (ROW_HEIGHT + 0.3) + 0.7)
     engine = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.06)
-    figure = layout.make_figure(size, layout=engine)
+    figure = exhibits.make_figure(size, layout=engine)
     panels = figure.subplots(
         len(units), len(ratios), width_ratios=ratios, squeeze=False
     )
@@ -35,7 +35,7 @@ def draw_tuning(
         bar = figure.colorbar(image, ax=row[0], aspect=12, pad=0.04)
         bar.locator = MaxNLocator(3)
         bar.update_ticks()
-        layout.add_panel_title(row[0], name, map_width)
+        exhibits.add_panel_title(row[0], name, map_width)
         row[0].set_ylabel(y.label)
         _draw_marginals(row[1:], unit)
 
@@ -47,15 +47,12 @@ def draw_tuning(
     for axes, factor in zip(panels[0, 1:], factors, strict=True):
         others = [other.name for other in factors if other != factor]
         text = others[0] if len(others) == 1 else "the others"
-        axes.set_title(f"mean over {text}", fontsize=layout.scale_text(11))
+        axes.set_title(f"mean over {text}", fontsize=exhibits.scale_text(11))
 
-    is_finite = all(np.isfinite(unit.values).all() for unit in units.values())
-    return layout.finish_figure(
-        figure,
-        title,
-        partial(map_plots.tabulate_maps, units),
-        None if is_finite else map_plots.NO_VALUE_COLOR,
-    )
+    if not all(np.isfinite(unit.values).all() for unit in units.values()):
+        map_plots.explain_gaps(panels[0, 0], map_plots.NO_VALUE_COLOR)
+    table = partial(map_plots.tabulate_maps, units)
+    return exhibits.finish_figure(figure, title, table)
 
 
 def _draw_marginals(panels: Sequence[Axes], unit: GridMap) -> None:
@@ -67,8 +64,8 @@ def _draw_marginals(panels: Sequence[Axes], unit: GridMap) -> None:
         axes.plot(np.arange(len(values)), values, style, color=LINE_COLORS[0])
         axes.set_xlim(-0.5, len(values) - 0.5)
         if marginal.mask is not None and not marginal.mask.all():
-            for _, low, high in map_plots.find_runs(marginal.mask[np.newaxis]):
-                shade_interval(axes, low, high)
+            for place in np.flatnonzero(marginal.mask):
+                shade_interval(axes, place - 0.5, place + 0.5)
         finish_axes(axes)
         map_plots.label_values(axes.xaxis, factor)
         axes.yaxis.set_major_locator(MaxNLocator(4))

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
-from tfcomp.figures import curve_plots, layout
+from tfcomp.figures import curve_plots, exhibits
 from tfcomp.figures.exhibits import Plot
 
 GUIDE_DASHES = ((0, (1, 2)), (0, (4, 3)), (0, (6, 2, 1, 2)))
@@ -28,7 +28,7 @@ def draw_power_laws(
         guides: Exponents of gray lines for comparison, by name.
         title: The title of the figure.
     """
-    figure = layout.make_figure((5.6, 4.2), layout="constrained")
+    figure = exhibits.make_figure((5.6, 4.2), layout="constrained")
     axes = figure.subplots()
     axes.set(
         xscale="log",
@@ -66,7 +66,7 @@ def draw_power_laws(
     # All points are shown; the interval of few repeats may leave the axes.
     axes.set_ylim(counts.min() / 2.5, counts.max() * 2)
     curve_plots.finish_axes(axes)
-    return layout.finish_figure(figure, title, lambda: table)
+    return exhibits.finish_figure(figure, title, lambda: table)
 
 
 def _draw_series(
@@ -78,15 +78,15 @@ def _draw_series(
     style = curve_plots.get_line_style(index)
     color = style["color"]
     marker = style["marker"]
-    large = layout.scale_text(7)
-    linewidth = layout.scale_text(1.6)
+    large = exhibits.scale_text(7)
+    linewidth = exhibits.scale_text(1.6)
 
     searches = table[table["mark"] == "search"]
     x, y = _spread(searches)
-    size = layout.scale_text(4)
+    size = exhibits.scale_text(4)
     axes.plot(x, y, marker, color=color, alpha=0.4, markersize=size)
     x, y = _spread(table[table["mark"] == "not reached"])
-    size = layout.scale_text(6)
+    size = exhibits.scale_text(6)
     axes.plot(x, y, "^", color=color, fillstyle="none", markersize=size)
 
     means = table[table["mark"] == "mean"]

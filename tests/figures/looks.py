@@ -5,9 +5,8 @@ from matplotlib.figure import Figure
 
 
 def get_legend(figure: Figure) -> list[str]:
-    return [
-        text.get_text() for legend in figure.legends for text in legend.texts
-    ]
+    (legend,) = figure.legends
+    return [text.get_text() for text in legend.texts]
 
 
 def get_image_axes(figure: Figure) -> list[Axes]:
@@ -16,4 +15,4 @@ def get_image_axes(figure: Figure) -> list[Axes]:
 
 def get_outline(axes: Axes) -> list:
     (lines,) = axes.collections
-    return [tuple(map(tuple, s)) for s in lines.get_segments()]
+    return lines.get_segments()

@@ -1,49 +1,65 @@
-"""Places of axes, and rendering: PNG, PDF and pixels, without a display."""
+"""Sizes of figures and their text, and what is written to files."""
+
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from matplotlib import rc_context
-from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.figures import layout
-from tfcomp.figures.curve_plots import draw_curves
-from tfcomp.figures.exhibits import figure_to_pdf, figure_to_png
-from tfcomp.figures.layout import add_panel_title, finish_figure, make_panels
+from tfcomp.figures import exhibits
+from tfcomp.figures.curve_plots import draw_curves, set_log_scale
+
+TABLE = pd.DataFrame({"a": [0, 1]})
 
 
-def test_figures_for_print() -> None:
-    def draw() -> Figure:
-        table = pd.DataFrame({"a": [0, 1]})
-        return draw_curves(table, xlabel="x", ylabel="y")
+@pytest.mark.parametrize(
+    ("width", "style", "inches", "points"),
+    [
+        ("column", {}, 3.25, 7),
+        ("page", {"font.size": 9}, 6.75, 9),  # with text of the user's size
+        (4.0, {}, 4.0, 7),
+    ],
+)
+def test_figures_for_print(
+    width: str, style: dict, inches: float, points: float
+) -> None:
+    with rc_context(style), exhibits.fit_width(width):
+        figure = draw_curves(TABLE, xlabel="x", ylabel="y")
+    assert figure.get_figwidth() == inches
+    assert figure.axes[0].xaxis.label.get_fontsize() == points
 
-    with layout.fit_width("column"):
-        figure = draw()
-    assert figure.get_figwidth() == 3.25
-    assert figure.axes[0].xaxis.label.get_fontsize() == 7
-    pdf = figure_to_pdf(figure)
+
+def test_files_repeat_and_have_fonts_that_journals_take() -> None:
+    figure = draw_curves(TABLE, xlabel="x", ylabel="y")
+    pdf = exhibits.figure_to_pdf(figure)
     assert b"/Type3" not in pdf and b"/CIDFontType2" in pdf
-    with rc_context({"font.size": 9}), layout.fit_width("page"):
-        figure = draw()  # with text of the user's size
-    assert figure.get_figwidth() == 6.75
-    assert figure.axes[0].xaxis.label.get_fontsize() == 9
-    with pytest.raises(ConfigError, match="column, page"):
-        layout.fit_width("a4").__enter__()
+    assert exhibits.figure_to_pdf(figure) == pdf
+    assert exhibits.figure_to_png(figure) == exhibits.figure_to_png(figure)
+    height, width, channels = exhibits.figure_to_array(figure, dpi=50).shape
+    assert (width, channels) == (50 * figure.get_figwidth(), 4)
+    assert abs(height - 50 * figure.get_figheight()) <= 1
 
 
-def test_dollars_in_names_are_no_mathematics() -> None:
+def test_an_unknown_width_is_refused() -> None:
+    with pytest.raises(ConfigError, match="column"), exhibits.fit_width("a4"):
+        pass
+
+
+def test_dollars_in_names_are_no_mathematics(tmp_path: Path) -> None:
     name = "a$^_{x$b"  # ill-formed as mathematics
-    figure, panels = make_panels((1, 1), (4, 3), 0.1)
+    figure, panels = exhibits.make_panels((1, 1), (4, 3), 0.1)
     axes = panels[0, 0]
     axes.plot([1, 1000], [1, 1000], label=name)
-    axes.set(xlabel=name, ylabel=name, yscale="log")
+    axes.set(xlabel=name, ylabel=name)
+    set_log_scale(axes, pd.Series([1, 1000]))
     axes.set_xticks([1, 2], labels=[name, name])
-    axes.text(1, 1, name)
-    add_panel_title(axes, name, 4)
-    finish_figure(figure, name, pd.DataFrame)
-    assert figure_to_png(figure) and figure_to_pdf(figure)
-    named = [t for t in figure.findobj(Text) if "$^" in t.get_text()]
-    assert len(named) >= 8
-    assert not any(text.get_parse_math() for text in named)
-    assert all(text.get_parse_math() for text in axes.get_yticklabels())
+    exhibits.add_panel_title(axes, name, 4)
+    exhibits.finish_figure(figure, name, pd.DataFrame)
+    exhibit = exhibits.Exhibit("dollars", "", "", figure)
+    files = exhibits.save_exhibit(exhibit, tmp_path)
+    assert [file.suffix for file in files] == [".png", ".pdf"]
+    texts = [text.get_text() for text in figure.findobj(Text)]
+    assert texts.count(name) >= 7
+    assert "$" not in axes.get_yticklabels()[1].get_text()

@@ -1,69 +1,66 @@
-"""Maps: what is drawn, and where."""
+"""Maps and outlines: what is drawn, and where."""
 
 import numpy as np
+import pytest
 
 from tests.figures.looks import get_image_axes, get_legend, get_outline
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap
-from tfcomp.figures import map_plots
-from tfcomp.figures.map_plots import compute_outline
+from tfcomp.figures.map_plots import (
+    compute_outline,
+    draw_maps,
+    tabulate_maps,
+)
 
-LABELS = {"label": "MSE (1)"}
 VALUES = np.arange(15.0).reshape(5, 3)  # [nx, ny]
 MASK = np.isin(VALUES, [4, 7, 10])  # x from 1 to 3, y = 1
-
-
-def label(values: np.ndarray, mask: np.ndarray) -> GridMap:
-    sides = zip("xy", values.shape, strict=True)
-    factors = (Factor(f, n, 0.0, max(n - 1.0, 1.0), "px") for f, n in sides)
-    return GridMap(values, tuple(factors), mask)
+X = Factor("x", 5, 0.0, 4.0, "px")
+Y = Factor("y", 3, 0.0, 2.0, "px")
 
 
 def test_map_has_x_to_the_right_and_y_upwards() -> None:
-    figure = map_plots.draw_maps({"MSE": label(VALUES, MASK)}, **LABELS)
+    grid_map = GridMap(VALUES, (X, Y), MASK)
+    figure = draw_maps({"MSE": grid_map}, label="MSE (1)")
     (axes,) = get_image_axes(figure)
-    image = axes.images[0]
+    (image,) = axes.images
     np.testing.assert_array_equal(image.get_array(), VALUES.T)
     assert image.origin == "lower"
-    assert axes.get_xlim() == (-0.5, 4.5) and axes.get_ylim() == (-0.5, 2.5)
-    assert get_outline(axes) == compute_outline(MASK)
-    assert axes.get_title() == "MSE"
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("x (px)", "y (px)")
     assert image.get_clim() == (0, 14)
     assert image.colorbar.ax.get_ylabel() == "MSE (1)"
+    assert axes.get_xlim() == (-0.5, 4.5)
+    assert axes.get_ylim() == (-0.5, 2.5)
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("x (px)", "y (px)")
+    np.testing.assert_array_equal(get_outline(axes), compute_outline(MASK))
     assert get_legend(figure) == ["held-out region"]
-    cells = figure.data.set_index(["x", "y"])
-    assert (len(cells), cells["held_out"].sum()) == (15, 3)
+
+
+def test_the_table_has_a_row_for_each_cell() -> None:
+    table = tabulate_maps({"MSE": GridMap(VALUES, (X, Y), MASK)})
+    cells = table.set_index(["x", "y"])
+    assert len(cells) == 15
     for x, y in ((1, 1), (4, 2), (0, 1)):
         assert cells.loc[(x, y), "value"] == VALUES[x, y]
         assert cells.loc[(x, y), "held_out"] == MASK[x, y]
+    # A factor may have the name of the column.
     factors = (Factor("value", 5, 0.0, 4.0), Factor("hue", 3, 0.0, 2.0))
-    cells = map_plots.tabulate_maps({"": GridMap(VALUES, factors, None)})
-    assert cells["value"].tolist() == np.repeat(range(5), 3).tolist()
+    cells = tabulate_maps({"": GridMap(VALUES, factors)})
     assert cells["number"].tolist() == VALUES.ravel().tolist()
 
 
-def test_maps_share_one_scale_and_one_bar() -> None:
+def test_maps_share_one_scale_and_what_is_not_finite_is_gray() -> None:
     broken = np.where(VALUES == 14, np.inf, VALUES)
-    maps = {"first": VALUES, "second": VALUES - 20, "third": broken}
-    labelled = {name: label(array, MASK) for name, array in maps.items()}
-    figure = map_plots.draw_maps(labelled, title="Stages", **LABELS)
+    arrays = {"first": VALUES, "second": VALUES - 20, "third": broken}
+    maps = {name: GridMap(a, (X, Y), MASK) for name, a in arrays.items()}
+    figure = draw_maps(maps, title="Stages", label="MSE")
     panels = get_image_axes(figure)
     assert [axes.get_title() for axes in panels] == list(maps)
-    for axes, array in zip(panels, maps.values(), strict=True):
-        shown = axes.images[0].get_array().filled(np.inf)
-        np.testing.assert_array_equal(shown, array.T)
-        assert axes.images[0].get_clim() == (-20, 14)
-        assert get_outline(axes) == compute_outline(MASK)
-    assert len(figure.axes) == len(panels) + 1
-    assert figure.axes[-1].get_ylabel() == "MSE (1)"
+    assert {axes.images[0].get_clim() for axes in panels} == {(-20, 14)}
+    assert len(figure.axes) == len(panels) + 1  # one color bar
     assert figure.get_suptitle() == "Stages"
-    assert [axes.get_ylabel() for axes in panels] == ["y (px)", "", ""]
-    # What is not finite is gray.
+
     image = panels[2].images[0]
     colors = image.to_rgba(image.get_array())[..., :3]  # [ny, nx, 3]
-    red, green, blue = colors[2, 4]
-    assert red == green == blue and 0.3 < red < 0.8
+    assert np.ptp(colors[2, 4]) == 0
     assert np.ptp(colors[2, 3]) > 0.1
     assert get_legend(figure) == ["held-out region", "no finite value"]
 
@@ -74,18 +71,32 @@ def test_axes_show_values_and_names() -> None:
     shape = Factor("shape", 2, 0.0, 1.0, names=("box", "heart"))
     first = GridMap(np.eye(12, 3), (angle, radius))
     second = GridMap(np.eye(3, 2), (radius, shape))
-    figure = map_plots.draw_maps({"a": first, "b": second}, **LABELS)
-    ticks = [
-        {t.get_text(): t.get_position() for t in axis.get_ticklabels()}
-        for axes in get_image_axes(figure)
-        for axis in (axes.xaxis, axes.yaxis)
+    figure = draw_maps({"a": first, "b": second}, label="MSE")
+    ticks = []
+    for axes in get_image_axes(figure):
+        for axis in (axes.xaxis, axes.yaxis):
+            labels = [text.get_text() for text in axis.get_ticklabels()]
+            ticks.append((list(axis.get_ticklocs()), labels))
+    assert ticks == [
+        ([0, 2, 4, 6, 8, 10], ["0", "60", "120", "180", "240", "300"]),
+        ([0, 1, 2], ["1", "2.5", "8"]),
+        ([0, 1, 2], ["1", "2.5", "8"]),
+        ([0, 1], ["box", "heart"]),
     ]
-    angles, radii = ticks[:2]
-    assert [x for x, _ in angles.values()] == [0, 3, 6, 9]
-    assert list(angles) == ["0", "90", "180", "270"]
-    assert [y for _, y in radii.values()] == [0, 1, 2]
-    assert list(radii) == ["1", "2.5", "8"]
-    assert list(ticks[2]) == ["1", "2.5", "8"]
-    assert list(ticks[3]) == ["box", "heart"]
-    names = [axes.get_xlabel() for axes in get_image_axes(figure)]
-    assert names == ["cut (degrees)", "radius"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_outlines_part_cells_from_their_neighbors(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    mask = rng.random(rng.integers(1, 10, 2)) < rng.random()
+    inside = {(int(i), int(j)) for i, j in np.argwhere(mask)}
+    expected = set()
+    for i, j in inside:
+        for a, b in ((1, 0), (-1, 0), (0, 1), (0, -1)):
+            if (i + a, j + b) not in inside:
+                expected.add((i + a / 2, j + b / 2))
+    segments = compute_outline(mask)
+    middles = {(float(x), float(y)) for x, y in segments.mean(axis=1)}
+    assert middles == expected and len(segments) == len(expected)
+    lengths = np.abs(segments[:, 1] - segments[:, 0]).sum(axis=1)
+    assert (lengths == 1).all()

@@ -119,19 +119,11 @@ def test_measures_and_report_of_known_stages(study: RunAnalysis) -> None:
 
     other = copy.copy(study)
     other.name = "other"
-    lines, curvature, one, _, both = make_interactions([study, other]).exhibits
+    lines, curvature = make_interactions([study, other]).exhibits
     assert len(lines.rows) == len(curvature.rows) == 2 * len(study.stages)
     shares = {row["stage"]: row["interaction_share"] for row in lines.rows}
     assert shares["code"] == pytest.approx(0, abs=1e-6)
     assert shares["stage_0"] > 0.1
-    shown = [axes.images[0].get_array() for axes in one.figure.axes[:3]]
-    i, j = (study.stages.index(stage) for stage in ("code", "stage_2"))
-    for values in shown:
-        assert values[i, j] == values[j, i] == pytest.approx(1, abs=1e-5)
-    assert {row["run"] for row in both.rows} == {f"{study.name} and other"}
-    for row in both.rows:
-        assert row["rsa"] == pytest.approx(1)
-        assert row["procrustes"] == pytest.approx(0, abs=1e-5)
 
 
 def test_tracing_and_batches_change_nothing(study: RunAnalysis) -> None:

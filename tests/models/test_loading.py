@@ -18,8 +18,8 @@ import tfcomp
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
-from tfcomp.figures import kept_outputs
-from tfcomp.figures.kept_outputs import read_outputs, write_outputs
+from tfcomp.figures import image_files
+from tfcomp.figures.image_files import read_outputs, write_outputs
 from tfcomp.models.config_checks import check_config
 from tfcomp.models.loading import load_run
 from tfcomp.models.open_models import _load
@@ -184,7 +184,7 @@ def test_files_of_others_are_left_out(
     content[6] |= 1
     content[content.index(b"PK\x01\x02") + 8] |= 1
     encrypted.write_bytes(content)
-    monkeypatch.setattr(kept_outputs, "MAX_BYTES", 2**16)
+    monkeypatch.setattr(image_files, "MAX_BYTES", 2**16)
     assert list(read_outputs(tmp_path, GRID)) == [1]
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 3 and all("left out" in line for line in lines)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tfcomp
-from tfcomp.figures.kept_outputs import write_outputs
+from tfcomp.figures.image_files import write_outputs
 from tfcomp.metrics.run_analysis import RunAnalysis
 
 if TYPE_CHECKING:

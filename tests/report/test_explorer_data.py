@@ -10,7 +10,7 @@ from PIL import Image
 import tfcomp
 from tests.report.test_explorer import CLASSES, IMAGES, make_model
 from tfcomp.datasets.solvable import certify_dataset
-from tfcomp.figures.exhibits import make_sprite
+from tfcomp.figures.image_files import make_sprite
 from tfcomp.metrics.geometry import compute_log_volume
 from tfcomp.report import explorer
 

@@ -14,21 +14,24 @@ from tfcomp.figures.projector import write_projections
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.loading import LoadedRun
 from tfcomp.models.stages import make_model
-from tfcomp.report.report_build import make_answer
-from tfcomp.report.run_exhibits import group_runs, rename_runs
-from tfcomp.report.run_section import (
+from tfcomp.report.report_build import (
+    group_runs,
+    make_answer,
     make_errors,
     make_landscapes,
     make_output_rows,
 )
 from tfcomp.report.score_table import (
     ScoredRun,
-    compare_with_first,
     make_table,
     read_scored,
     score_runs,
 )
-from tfcomp.report.verbalize import describe_common, name_runs
+from tfcomp.report.verbalize import (
+    describe_common,
+    name_runs,
+    rename_runs,
+)
 
 HASHES = ("0123456789abcdef", "fedcba9876543210", "00112233aabbccdd")
 
@@ -55,8 +58,7 @@ def test_a_series_is_drawn_at_the_same_positions(
 ) -> None:
     runs = rename_runs(series)
     scored = score_runs(runs, tmp_path)
-    answer = make_answer(runs, scored, "Compared.", with_map=False)
-    assert answer.sentences[-1] == "Compared."
+    answer = make_answer(runs, scored)
     scores, exhibit = answer.exhibits
     labels = [axes.get_ylabel() for axes in exhibit.figure.axes]
     assert list(filter(None, labels)) == ["truth", "num_bumps 0", "num_bumps 3"]
@@ -64,7 +66,7 @@ def test_a_series_is_drawn_at_the_same_positions(
     assert [t.split()[0] for t in titles[:8]] == ["ID"] * 3 + ["OOD"] * 5
     rows = {row["setting"]: row for row in scores.rows}
     assert list(rows) == ["num_bumps 0", "num_bumps 3"]
-    for analysis, count in zip(runs, (0, 3), strict=True):
+    for analysis in runs:
         row, splits = rows[analysis.setting], analysis.splits
         truth, images = analysis.evaluation.truth, analysis.evaluation.images
         errors = np.square(images - truth).mean(axis=(1, 2, 3))
@@ -72,7 +74,6 @@ def test_a_series_is_drawn_at_the_same_positions(
         for subset, chosen in (("ID", splits.is_id), ("OOD", splits.is_ood)):
             expected = errors[chosen].mean() / blank[chosen].mean()
             assert float(row[subset]) == pytest.approx(expected, abs=0.006)
-        assert float(row["untrained"]) == 2.25 + count
         found = analysis.references
         expected = min(found["without_x"]["ood"], found["without_y"]["ood"])
         assert float(row["one factor ignored"]) == pytest.approx(
@@ -80,6 +81,16 @@ def test_a_series_is_drawn_at_the_same_positions(
         )
     ((_, address),) = rows["num_bumps 0"]["seeds"].parts
     assert (tmp_path / address).resolve() == series[0].run.path
+
+
+def test_errors_before_training_have_a_table(
+    series: list[RunAnalysis],
+) -> None:
+    tables = {e.name: e.rows for e in make_errors(series).exhibits}
+    assert tables["untrained"] == [
+        {"run": "run_0", "id": 1.5, "ood": 2.25},
+        {"run": "run_3", "id": 1.5, "ood": 5.25},
+    ]
 
 
 def test_a_run_that_cannot_be_written(series: list, capsys) -> None:
@@ -111,48 +122,56 @@ def test_seeds_of_a_setting_are_in_order() -> None:
     errors = {"id": 0.01, "ood": 0.5}
     runs = [ScoredRun("a", seed, errors, link=f"{seed}/") for seed in (2, 0)]
     (row,) = make_table(runs).rows
-    assert row["seeds"] == "0 2" and row["seeds"].parts[0] == ("0", "0/")
-    runs[1] = dataclasses.replace(runs[1], others={"untrained": 3.0})
-    assert make_table(runs[1:]).rows[0]["untrained"] == 3
+    assert row["seeds"] == "0 2"
+    assert row["seeds"].parts[0] == ("0", "0/")
+
+
+def test_a_predictor_has_a_mean_if_every_run_has_its_error() -> None:
+    known = ScoredRun("a", 0, {}, others={"nearest image": 3.0})
+    unknown = ScoredRun("a", 1, {})
+    for runs, expected in (([known], 3.0), ([known, unknown], None)):
+        (row,) = make_table(runs).rows
+        assert row["nearest image"] == expected
+
+
+def test_of_predictors_that_ignore_a_factor_the_best_has_a_column() -> None:
     least = {"without_x": {"ood": 0.4}, "modulo_y": {"ood": 0.2}}
-    table = make_table([read_scored("a", 0, {"references": least})])
-    assert table.rows[0]["one factor ignored"] == 0.2
-    assert "values merged that look the same" in table.caption
-    assert make_table(runs).rows[0]["untrained"] is None  # one lacks its own
-    # The first setting holds nothing out: there are two seeds all the same.
-    runs = [ScoredRun("b", seed, errors) for seed in (0, 1)]
-    runs = [dataclasses.replace(r, setting="a", errors={}) for r in runs] + runs
-    assert "two seeds" not in compare_with_first(runs).finding
+    (row,) = make_table([read_scored("a", 0, {"references": least})]).rows
+    assert row["one factor ignored"] == 0.2
 
 
-def test_models_from_elsewhere_have_no_flags(series: list[RunAnalysis]) -> None:
-    corner = np.stack(np.divmod(np.arange(36), 6), axis=1)
+def make_corner(region: str, name: str, repeats: int = 1) -> RunAnalysis:
+    """A perfect model of random images at 6 x 6 places."""
+    places = np.stack(np.divmod(np.arange(36), 6), axis=1)
     images = np.random.default_rng(0).random((36, 4, 4)).astype("f4")
-    table = tfcomp.FactorTable(images, corner, names=["x", "y"])
-    regions = {"a": "x:3-5,y:3-5", "b": "x:0,y:0"}
-    models = [
-        tfcomp.evaluate(table.draw, table, region, name=name).analysis
-        for name, region in regions.items()
-    ]
+    table = tfcomp.FactorTable(
+        np.repeat(images, repeats, axis=0),
+        np.repeat(places, repeats, axis=0),
+        names=["x", "y"],
+    )
+    return tfcomp.evaluate(table.draw, table, region, name=name).analysis
+
+
+def test_models_from_elsewhere_keep_their_names() -> None:
+    models = [make_corner("x:3-5,y:3-5", "a"), make_corner("x:0,y:0", "b")]
     assert [model.name for model in rename_runs(models)] == ["a", "b"]
-    # Four runs, two on each of two splits, have two maps of errors.
-    several = [models[0], series[0], models[0].rename("c", "c"), series[1]]
-    maps = [e.name for e in make_landscapes(several)]
+
+
+def test_there_is_a_map_for_each_split(series: list[RunAnalysis]) -> None:
+    model = make_corner("x:3-5,y:3-5", "a")
+    several = [model, series[0], model.rename("c", "c"), series[1]]
+    maps = [exhibit.name for exhibit in make_landscapes(several)]
     assert maps == ["landscape_a", "landscape_run_0"]
-    assert [e.name for e in make_landscapes(series)] == ["landscape"]
-    other = models[0]
-    columns = ["run", "subset", *other.evaluation.scores["id"]]
-    assert list(make_output_rows([other, series[0]]).rows[0]) == columns
-    images, points = np.repeat(images, 2, axis=0), np.repeat(corner, 2, axis=0)
-    twice = tfcomp.FactorTable(images, points, names=["x", "y"])
-    second = tfcomp.evaluate(table.draw, twice, regions["b"]).analysis
-    rows = make_output_rows([other, second]).rows  # one has more scores
-    assert rows[0].keys() == rows[-1].keys() > {*columns}
-    # Each has a reference of its own.
-    named = {e.name: e for e in make_errors([series[0], other]).exhibits}
-    (axes,) = named["border"].figure.axes
-    names = "MSE / MSE of a blank image or the mean training image"
-    assert axes.get_ylabel() == names
+
+
+def test_runs_with_other_scores_share_a_table() -> None:
+    """Of several images of a combination there are more scores."""
+    once = make_corner("x:0,y:0", "once")
+    twice = make_corner("x:0,y:0", "twice", repeats=2)
+    rows = make_output_rows([once, twice]).rows
+    assert (
+        rows[0].keys() == rows[-1].keys() > once.evaluation.scores["id"].keys()
+    )
 
 
 def list_names(*runs: list[str]) -> list[tuple[str, str]]:

@@ -101,38 +101,50 @@ def test_activations_and_geometry(run: tfcomp.ModelReport) -> None:
     np.testing.assert_allclose(some, whole[:7], rtol=1e-5)
 
 
-def test_what_a_notebook_shows(
-    run: tfcomp.ModelReport, shapes: tfcomp.ModelReport
+def test_the_table_has_the_errors_of_all_combinations(
+    run: tfcomp.ModelReport,
 ) -> None:
     frame = run.to_frame()
     names = ["x", "y", "is_ood", "mse", "relative_mse", "ssim_error"]
     assert list(frame.columns) == names
-    for subset, rows in frame.groupby("is_ood"):
-        known = run.scores["ood" if subset else "id"]["mse"]
-        assert rows["mse"].mean() == pytest.approx(known, rel=1e-5)
     assert frame["is_ood"].sum() == run.dataset.splits.is_ood.sum()
+    means = frame.groupby("is_ood")["mse"].mean()
+    for is_ood, subset in ((False, "id"), (True, "ood")):
+        expected = run.scores[subset]["mse"]
+        assert means[is_ood] == pytest.approx(expected, rel=1e-5)
+
     finer = run.refine(between=23).to_frame()  # every half pixel
-    old = finer[(finer[["x", "y"]] % 1 == 0).all(axis=1)]
     assert len(finer) == 23**2
-    np.testing.assert_allclose(old["mse"], frame["mse"], rtol=1e-3)
-    text = repr(run)
-    assert "gaussian_bumps of x (12), y (12)" in text
-    assert f"{run.scores['ood']['mse']:.4g}" in text
+    on_grid = finer[(finer[["x", "y"]] % 1 == 0).all(axis=1)]
+    np.testing.assert_allclose(on_grid["mse"], frame["mse"], rtol=1e-3)
+
+
+def test_what_a_notebook_shows(
+    run: tfcomp.ModelReport, shapes: tfcomp.ModelReport
+) -> None:
+    assert f"{run.scores['ood']['mse']:.4g}" in repr(run)
     page = run._repr_html_()
     assert "<table" in page and "data:image/png;base64,iVBOR" in page
-    figures = [shapes.plot_samples(), shapes.plot_samples("id")]
+    named = tfcomp.evaluate(run.model, run.dataset, name="<b>")
+    assert "&lt;b" in named._repr_html_()
+    # Scores that do not apply are not listed.
+    assert "position" not in repr(shapes)
+    assert set(shapes.scores["id"]) == {"mse", "relative_mse", "r2"}
+
+
+def test_samples_errors_and_layers_are_plotted(
+    shapes: tfcomp.ModelReport,
+) -> None:
+    figures = [shapes.plot_samples("id"), shapes.plot_samples("ood")]
     figures += [shapes.plot_error(), shapes.plot_layers()]
     assert all(figure.axes for figure in figures)
-    # Scores that do not apply are not listed.
-    assert "position" not in repr(shapes) and "relative_mse" in repr(shapes)
-    assert set(shapes.scores["id"]) == {"mse", "relative_mse", "r2"}
-    # An image that the reference equals, and that is drawn, is no error.
+
+
+def test_a_perfect_image_that_the_reference_equals_is_no_error() -> None:
     grays = np.linspace(0, 1, 3)[:, None, None] * np.ones((4, 4))
     table = tfcomp.FactorTable(grays, np.arange(3)[:, None], names=["x"])
     gray = tfcomp.evaluate(table.draw, table).to_frame()
     assert gray["relative_mse"].tolist() == [0, 0, 0]
-    named = tfcomp.evaluate(run.model, run.dataset, name="<b>")
-    assert "&lt;b" in named._repr_html_()
 
 
 def test_categories_have_no_geometry_to_plot() -> None:
@@ -151,6 +163,9 @@ def test_categories_have_no_geometry_to_plot() -> None:
     like = [tfcomp.evaluate(table.draw, table, name=n) for n in ("a b", "a_b")]
     with pytest.raises(ConfigError, match="names of different letters"):
         tfcomp.write_report(like, "report")  # their files would have one name
+
+
+def test_settings_are_not_given_twice() -> None:
     config = tfcomp.describe_run("smoke")
-    with pytest.raises(ConfigError, match="given to describe_run"):
+    with pytest.raises(ConfigError, match="describe_run"):
         tfcomp.train_run(config, depth=3)

@@ -14,7 +14,7 @@ import pytest
 import tfcomp
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit, save_exhibit
-from tfcomp.report import part_section
+from tfcomp.report import stage_section
 from tfcomp.report.page import (
     SECTIONS,
     Answer,
@@ -186,12 +186,8 @@ def test_a_page_with_a_section_of_a_user(tmp_path: Path) -> None:
     own = path.with_name("own_mine_answers.csv").read_text()
     assert own.splitlines() == ["model,answer,more", "model,42,", ",,1.5"]
     assert {p.parent for p in tmp_path.rglob("*.csv")} == {path.parent}
-    files = {p.name for p in path.parent.glob("*_gap_weights_*.csv")}
-    assert files == {f"model_gap_weights_{i}.csv" for i in range(3)}
-    gaps = pd.read_csv(path.with_name("interpolation.csv"))
-    assert (
-        gaps["gap_width"].tolist() == [4.0] * 3
-    )  # known up to 2 and from 6 on
+    files = {p.name for p in path.parent.glob("*_gap_images_*.png")}
+    assert files == {f"model_gap_images_{i}.png" for i in range(3)}
 
 
 def fail(models: list) -> list:
@@ -238,18 +234,18 @@ def test_every_section_has_a_maker() -> None:
 def test_without_umap_one_line_says_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    monkeypatch.setattr(part_section, "has_umap", lambda: False)
+    monkeypatch.setattr(stage_section, "has_umap", lambda: False)
     analysis = SimpleNamespace(name="donut", components={})
     analysis.for_pairs = analysis
-    section = part_section.make_umap([analysis])
+    section = stage_section.make_umap([analysis])
     hint = "UMAP is left out: pip install 'tfcomp[umap]' adds it."
     assert not section.exhibits and section.finding == hint
 
     def fail(_: object) -> None:
         raise OSError("its process has ended: LLVM ERROR")
 
-    monkeypatch.setattr(part_section, "has_umap", lambda: True)
-    monkeypatch.setattr(part_section, "compute_umaps", fail)
-    assert part_section.try_umap(analysis) == []
+    monkeypatch.setattr(stage_section, "has_umap", lambda: True)
+    monkeypatch.setattr(stage_section, "compute_umaps", fail)
+    assert stage_section.try_umap(analysis) == []
     line = "UMAP of donut is left out: its process has ended: LLVM ERROR\n"
     assert capsys.readouterr().err == line

@@ -13,7 +13,7 @@ from PIL import EpsImagePlugin, Image
 from PIL.PngImagePlugin import PngInfo
 
 from tfcomp.config.run_config import RunConfig
-from tfcomp.figures.kept_outputs import read_preview, write_preview
+from tfcomp.figures.image_files import read_preview, write_preview
 from tfcomp.metrics.registry import find_limits
 from tfcomp.report.score_table import ScoredRun, describe_fits
 from tfcomp.statistics import seed_statistics

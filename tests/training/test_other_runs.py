@@ -83,7 +83,7 @@ def test_outputs_of_hard_rendering(
     found = f"saved model  none; write one by {command}\n"
     assert found in format_report(again, metrics)
     tags = set(read_events(config).Tags()["tensors"])
-    assert {"profiles/x", "embedding/x", "spectrum/y"} <= tags
+    assert {"profiles/x", "embedding/x", "embedding/y"} <= tags
     assert "embedding_ratio/x" in tags
 
 

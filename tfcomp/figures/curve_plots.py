@@ -1,9 +1,10 @@
-"""Lines of numbers over a number, or over the stages of models.
+"""Lines of numbers, and forests: scores as seeds, means and intervals.
 
 Lines are a table with a row for each point: its `panel`, `line`, `x` or
 `stage`, and `mean`, with the ends `low` and `high` of an interval if known.
 """
 
+import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -13,31 +14,31 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
-from tfcomp.figures import layout
+from tfcomp.figures import exhibits
 from tfcomp.figures.exhibits import Plot
 
 # Okabe and Ito's colors, which differ for color-blind readers, the darkest
-# first; their yellow is too faint for a line.
+# first; their yellow is too faint for a line. Users' `axes.prop_cycle` takes
+# their place.
 LINE_COLORS = "#0072b2 #d55e00 #009e73 #cc79a7 #000000 #56b4e9 #e69f00".split()
-# Users' `axes.prop_cycle` takes their place.
 # In print without color the dashes and the markers tell the lines apart. The
 # lengths of the three tables share no divisor: the looks repeat after 280.
-LINE_DASHES = (
-    "-",
-    (0, (5, 2)),
-    (0, (1.2, 1.4)),
-    (0, (6, 1.5, 1.2, 1.5)),
-    (0, (3, 1, 1, 1, 1, 1)),
-)
-LINE_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+LINE_DASHES = ("-", "--", ":", "-.", (0, (3, 1, 1, 1, 1, 1)))
+LINE_MARKERS = "os^DvPX*"
 # Magenta stands out from all grays and all of viridis for color-blind readers
 # too: orange comes close to the yellow-greens in deuteranopia.
 OUTLINE_COLOR = "#ff00ff"
 OUTLINE_LABEL = "held-out region"
 # Long labels of ticks along x.
-SLANTED: dict[str, Any] = dict(rotation=45, ha="right", rotation_mode="anchor")
+SLANTED: dict[str, Any] = {
+    "rotation": 45,
+    "ha": "right",
+    "rotation_mode": "anchor",
+}
 MAX_MARKERS = 16  # of a line; more would hide it
-_PANEL_WIDTH = 3.4  # inches
+PANEL_WIDTH = 3.4  # inches
+STAGE_HEIGHT = 2.6
+ROW_HEIGHT = 0.30  # of a forest
 
 
 def join_curves(
@@ -67,19 +68,28 @@ def draw_curves(
     logy: bool = False,
     shaded: tuple[float, float] | None = None,
 ) -> Plot:
-    """Draws the columns of a table over its index; `shaded` was held out."""
+    """Draws the columns of a table over its index.
+
+    Args:
+        table: A column for each line.
+        xlabel: The label of the index.
+        ylabel: The label of the numbers.
+        title: The title of the figure.
+        logy: Whether the numbers have a logarithmic axis.
+        shaded: Ends of the interval of the index that was held out.
+    """
     curves = {
         (ylabel, str(name)): column.to_frame("mean")
         for name, column in table.items()
     }
     points = join_curves(curves)
-    figure = layout.make_figure((5.6, 3.6), layout="constrained")
+    figure = exhibits.make_figure((5.6, 3.6))
     axes = figure.subplots()
     _draw_lines(axes, points, list(map(str, table)), logy)
     if shaded is not None:
         shade_interval(axes, *shaded)
     axes.set(xlabel=xlabel, ylabel=ylabel)
-    return layout.finish_figure(figure, title, lambda: points)
+    return exhibits.finish_figure(figure, title, lambda: points)
 
 
 def draw_curve_panels(
@@ -89,21 +99,29 @@ def draw_curve_panels(
     log: Collection[str] = (),
     floors: Mapping[str, float] | None = None,
 ) -> Plot:
-    """Draws curves with bands, a panel for each quantity, from `floors` up."""
+    """Draws curves with bands, a panel for each quantity.
+
+    Args:
+        table: A result of `join_curves`.
+        xlabel: The label of x.
+        log: The panels with logarithmic axes.
+        floors: Numbers of panels below which nothing is shown.
+    """
     panels = list(table["panel"].unique())
     lines = list(table["line"].unique())
-    size = (_PANEL_WIDTH * len(panels) + 0.4, 3.2)
-    figure = layout.make_figure(size, layout="constrained")
-    grid = figure.subplots(1, len(panels), squeeze=False)[0]
+    width = PANEL_WIDTH * len(panels) + 0.4
+    figure = exhibits.make_figure((width, 3.2))
+    grid = figure.subplots(ncols=len(panels), squeeze=False)[0]
     for axes, panel in zip(grid, panels, strict=True):
-        _draw_lines(axes, table[table["panel"] == panel], lines, panel in log)
+        points = table[table["panel"] == panel]
+        _draw_lines(axes, points, lines, panel in log)
         if floors and panel in floors:
             floor = floors[panel]
             low, high = axes.get_ylim()
             axes.set_ylim(max(low, floor), max(high, floor + 1))
         axes.set_xlabel(xlabel)
-        layout.add_panel_title(axes, panel, _PANEL_WIDTH)
-    return layout.finish_figure(figure, "", lambda: table)
+        exhibits.add_panel_title(axes, panel, PANEL_WIDTH)
+    return exhibits.finish_figure(figure, "", lambda: table)
 
 
 def draw_stage_panels(
@@ -112,33 +130,51 @@ def draw_stage_panels(
     ylabel: str,
     limits: tuple[float, float] | None = None,
 ) -> Plot:
-    """Draws curves over stages, which are merged to one axis."""
+    """Draws curves over stages, which are merged to one axis.
+
+    Args:
+        table: A result of `join_curves`, by `stage`.
+        ylabel: The label of the numbers.
+        limits: The ends of their axis, if they are fixed.
+    """
     panels = list(table["panel"].unique())
     lines = list(table["line"].unique())
     curves = table.groupby(["panel", "line"], sort=False)["stage"]
-    stages = merge_stages([list(curve) for _, curve in curves])
-    x = curves.transform(lambda curve: find_places(list(curve), stages))
-    points = table.assign(x=x)
+    stages = merge_stages(curves.agg(list))
+    points = table.assign(x=table["stage"].map(stages.index))
 
-    height = 2.6  # inches
-    width = max(1.3 * height, 0.36 * len(stages))
-    letters_per_stage = 10 * width / len(stages)  # ten letters an inch
-    is_crowded = max(map(len, stages)) + 1 > letters_per_stage
-    size = (len(panels) * width + 1.0, height + 0.6)
-    figure = layout.make_figure(size, layout="constrained")
-    grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    width = max(1.3 * STAGE_HEIGHT, 0.36 * len(stages))
+    figure = exhibits.make_figure(
+        (len(panels) * width + 1.0, STAGE_HEIGHT + 0.6)
+    )
+    grid = figure.subplots(ncols=len(panels), sharey=True, squeeze=False)[0]
     for axes, panel in zip(grid, panels, strict=True):
         _draw_lines(axes, points[points["panel"] == panel], lines)
-        layout.add_panel_title(axes, panel, width)
-        look = SLANTED if is_crowded else {}
-        axes.set_xticks(range(len(stages)), stages, **look)
+        exhibits.add_panel_title(axes, panel, width)
+        axes.set_xticks(range(len(stages)), stages, **SLANTED)
         axes.set_xlim(-0.4, len(stages) - 0.6)
     grid[0].set_ylabel(ylabel)
-    if limits:
+    if limits is not None:
         low, high = limits
         margin = 0.03 * (high - low)
         grid[0].set_ylim(low - margin, high + margin)
-    return layout.finish_figure(figure, "", lambda: table)
+    return exhibits.finish_figure(figure, "", lambda: table)
+
+
+def merge_stages(lists: Collection[Sequence[str]]) -> list[str]:
+    """Merges stages; one of a shorter list goes before its successor.
+
+    Lists are assumed to have their common stages in the same order.
+    """
+    merged: list[str] = []
+    for stages in sorted(lists, key=len, reverse=True):  # stable
+        place = len(merged)
+        for stage in reversed(stages):
+            if stage in merged:
+                place = merged.index(stage)
+            else:
+                merged.insert(place, stage)
+    return merged
 
 
 def _draw_lines(
@@ -147,55 +183,36 @@ def _draw_lines(
     """Draws lines that look as their place among the names says."""
     if (points["x"] % 1 == 0).all():
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    size = layout.scale_text(0.8 * matplotlib.rcParams["lines.markersize"])
+    lowest = np.finfo(float).tiny if is_log else -np.inf
+    size = exhibits.scale_text(0.8 * matplotlib.rcParams["lines.markersize"])
     for name, rows in points.groupby("line", sort=False):
-        x = rows["x"].to_numpy(float)
-        mean = rows["mean"].to_numpy(float)
-        if is_log:
-            mean = np.where(mean > 0, mean, np.nan)
+        x = rows["x"]
+        mean = rows["mean"].where(rows["mean"] >= lowest)
         style = get_line_style(names.index(str(name)))
         if len(x) > MAX_MARKERS:
-            style.pop("marker", None)
+            del style["marker"]
         # A single line needs no legend.
         label = str(name) if len(names) > 1 else "_nolegend_"
-        axes.plot(x, mean, label=label, markersize=size, **style)
+        axes.plot(
+            x,
+            mean,
+            label=label,
+            markersize=size,
+            **style,
+        )
         if "high" in rows and rows["high"].notna().any():
-            low = rows["low"].to_numpy(float)
-            if is_log:
-                low = np.where(low > 0, low, np.finfo(float).tiny)
             # The edge keeps the interval of a point between gaps in sight.
             axes.fill_between(
-                x, low, rows["high"], lw=1, color=style["color"], alpha=0.18
+                x,
+                rows["low"].clip(lowest),
+                rows["high"],
+                lw=1,
+                color=style["color"],
+                alpha=0.18,
             )
     if is_log:
         set_log_scale(axes, points["mean"])
     finish_axes(axes)
-
-
-def merge_stages(lists: Sequence[Sequence[str]]) -> list[str]:
-    """Merges stages; one of a shorter list goes before its successor.
-
-    Where models have them in another order, some are there twice.
-    """
-    merged: list[str] = []
-    for stages in sorted(lists, key=len, reverse=True):  # stable
-        place = len(merged)
-        for stage in reversed(stages):
-            if stage in merged[:place]:
-                place -= 1 + merged[:place][::-1].index(stage)
-            else:
-                merged.insert(place, stage)
-    return merged
-
-
-def find_places(stages: Sequence[str], merged: Sequence[str]) -> list[int]:
-    """Returns rising places of stages among merged ones."""
-    places: list[int] = []
-    start = 0
-    for stage in stages:
-        places.append(merged.index(stage, start))
-        start = places[-1] + 1
-    return places
 
 
 def get_line_style(index: int) -> dict[str, Any]:
@@ -219,23 +236,134 @@ def finish_axes(axes: Axes) -> None:
 
 
 def set_log_scale(axes: Axes, numbers: pd.Series, direction: str = "y") -> None:
-    """Makes an axis logarithmic, which ends near the numbers above 0."""
+    """Makes an axis logarithmic, which ends near the numbers above 0.
+
+    Args:
+        axes: The axes.
+        numbers: The numbers that are to be seen.
+        direction: `x` or `y`.
+    """
     axes.set(**{f"{direction}scale": "log"})
     positive = numbers[(numbers > 0) & np.isfinite(numbers)]
+    axis = axes.xaxis if direction == "x" else axes.yaxis
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
     if positive.empty:
         return
     low = positive.min() / 1.5
     high = positive.max() * 1.5
     axes.set(**{f"{direction}lim": (low, high)})
-    axis = axes.xaxis if direction == "x" else axes.yaxis
     if high / low < 60:  # powers of ten alone are too few
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axis.set_major_formatter("{x:g}")
-    axis.set_minor_formatter(NullFormatter())
 
 
 def shade_interval(axes: Axes, low: float, high: float) -> None:
     """Shades the values of x that were held out."""
     axes.axvspan(
-        low, high, label=OUTLINE_LABEL, color=OUTLINE_COLOR, alpha=0.1, lw=0
+        low,
+        high,
+        label=OUTLINE_LABEL,
+        color=OUTLINE_COLOR,
+        alpha=0.1,
+        lw=0,
+    )
+
+
+def list_marks(
+    panel: str,
+    row: str,
+    seeds: Sequence[float],
+    mean: float,
+    ends: tuple[float | None, float | None] = (None, None),
+) -> list[dict[str, Any]]:
+    """Returns marks of a forest: seeds, and their mean with its interval.
+
+    Args:
+        panel: The score.
+        row: The setting.
+        seeds: The score of each seed.
+        mean: Their mean.
+        ends: The ends of its interval, if known.
+    """
+    place = {"panel": panel, "row": row}
+    marks: list[dict[str, Any]] = []
+    for seed in seeds:
+        marks.append({**place, "mark": "seed", "value": seed})
+    low, high = ends
+    marks.append(
+        {**place, "mark": "mean", "value": mean, "low": low, "high": high}
+    )
+    return marks
+
+
+def draw_forest(
+    marks: Sequence[dict[str, Any]],
+    log: Collection[str] = (),
+    mean: str = "mean",
+) -> Plot:
+    """Draws seeds as dots, and means as diamonds on their intervals.
+
+    Args:
+        marks: Results of `list_marks`: a panel for each score, a row for each
+            setting.
+        log: The panels with logarithmic axes.
+        mean: The name of the means in the legend.
+    """
+    table = pd.DataFrame(marks)
+    table = table.astype({"value": float, "low": float, "high": float})
+    panels = list(table["panel"].unique())
+    rows = list(table["row"].unique())
+    labels = [textwrap.fill(row, 34) for row in rows]
+    width = 2.8 * len(panels) + 0.085 * max(map(len, rows)) + 0.6
+    height = ROW_HEIGHT * len(rows) + 1.2
+    figure = exhibits.make_figure((width, height))
+    grid = figure.subplots(ncols=len(panels), sharey=True, squeeze=False)[0]
+    small = exhibits.scale_text(9)
+    for axes, panel in zip(grid, panels, strict=True):
+        panel_marks = table[table["panel"] == panel]
+        for name, row in panel_marks.groupby("row", sort=False):
+            _draw_row(axes, rows.index(name), row, mean)
+        finish_axes(axes)
+        axes.grid(visible=False, axis="y")
+        axes.spines["left"].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+        axes.tick_params(axis="x", labelsize=small)
+        axes.set_yticks(range(len(rows)), labels, fontsize=small)
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_xlabel(textwrap.fill(panel, 30), fontsize=small)
+        if panel in log:
+            is_seed = panel_marks["mark"] == "seed"
+            set_log_scale(axes, panel_marks.loc[is_seed, "value"], "x")
+    return exhibits.finish_figure(figure, "", lambda: table)
+
+
+def _draw_row(axes: Axes, place: int, marks: pd.DataFrame, label: str) -> None:
+    color = get_line_style(0)["color"]
+    is_seed = marks["mark"] == "seed"
+    seeds = marks.loc[is_seed, "value"]
+    if len(seeds):
+        heights = place + np.linspace(-0.14, 0.14, len(seeds))
+        size = exhibits.scale_text(3.5)
+        axes.plot(
+            seeds,
+            heights,
+            "o",
+            color="0.55",
+            ms=size,
+            label="a seed",
+        )
+
+    (mean,) = marks[~is_seed].to_dict("records")
+    ends = [mean["low"], mean["high"]]
+    if np.isfinite(ends).all():
+        linewidth = exhibits.scale_text(2.2)
+        axes.plot(ends, [place, place], color=color, lw=linewidth)
+    size = exhibits.scale_text(6)
+    axes.plot(
+        [mean["value"]],
+        [place],
+        "D",
+        color=color,
+        ms=size,
+        label=label,
     )

@@ -1,41 +1,56 @@
-"""Figures with the table of what they show, exhibits, and data of pages."""
+"""Figures with the table of what they show: made, finished, and saved.
 
-import base64
+A figure begins with `make_figure` or `make_panels`. `finish_figure` adds title,
+legend and table, and settles the layout. An `Exhibit` is a figure or a table
+with words, which `save_exhibit` writes.
+"""
+
 import functools
 import io
 import math
+import textwrap
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib import rc_context, rcdefaults
-from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib import rc_context, rcdefaults, rcParams, rcParamsDefault
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike, NDArray
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.text import Text
+from numpy.typing import NDArray
 from PIL import Image
 
+from tfcomp.config.errors import ConfigError
 from tfcomp.storage.files import write_bytes, write_csv
 
 DPI = 100  # pixels per inch of arrays
 FILE_DPI = 150  # and of files
+# Widths of figures in print, in inches, and the size of their text in points,
+# unless the user has changed `font.size` of matplotlib's rcParams.
+WIDTHS = {"column": 3.25, "page": 6.75}
+PRINT_SIZE = 7.0
+MIN_SHARE = 0.5  # of the height, however narrow a figure is
+# Letters of the default font, with a margin: matplotlib neither wraps titles
+# nor keeps titles of neighboring axes apart.
+LETTERS_PER_INCH = 10
 # Times and versions in a file would make equal results look different.
 _PDF_METADATA = {"CreationDate": None, "Creator": None, "Producer": None}
 # LaTeX, which a user may have turned on, cannot set names with underscores.
 WITHOUT_LATEX: Any = {"text.usetex": False}
 # Journals refuse fonts of type 3, matplotlib's default.
 _SAVING: Any = {"pdf.fonttype": 42, "ps.fonttype": 42, **WITHOUT_LATEX}
+# Width and largest height of the figures that are made now, in inches.
+_room: ContextVar[tuple[float, float] | None] = ContextVar("room", default=None)
 
-
-@contextmanager
-def use_own_style() -> Iterator[None]:
-    """Draws files alike on all machines, whatever a `matplotlibrc` says."""
-    with rc_context():
-        rcdefaults()
-        yield
+Width = str | float | None
 
 
 class Plot(Figure):
@@ -57,15 +72,177 @@ class Plot(Figure):
             super().savefig(*args, **options)
 
 
+@contextmanager
+def use_own_style() -> Iterator[None]:
+    """Draws files alike on all machines, whatever a `matplotlibrc` says."""
+    with rc_context():
+        rcdefaults()
+        yield
+
+
+@contextmanager
+def fit_width(width: Width, height: float = math.inf) -> Iterator[None]:
+    """Makes the figures of a `with` block fit a place in print.
+
+    Args:
+        width: `column`, `page`, or inches; empty for each figure's own size.
+        height: The largest height in inches.
+
+    Raises:
+        ConfigError: If the width has another name.
+    """
+    inches = width
+    if isinstance(width, str):
+        if width and width not in WIDTHS:
+            rule = f"must be among {', '.join(WIDTHS)}"
+            raise ConfigError("width", rule, width)
+        inches = WIDTHS.get(width)
+
+    style = dict(WITHOUT_LATEX)
+    room = None
+    if inches:
+        room = (float(inches), height)
+        if rcParams["font.size"] == rcParamsDefault["font.size"]:
+            style["font.size"] = PRINT_SIZE
+
+    token = _room.set(room)
+    try:
+        with rc_context(style):
+            yield
+    finally:
+        _room.reset(token)
+
+
+def make_figure(size: tuple[float, float], layout: Any = "constrained") -> Plot:
+    """Makes a figure of a size in inches, or as `fit_width` asks.
+
+    Args:
+        size: Width and height.
+        layout: A layout engine of matplotlib.
+    """
+    width, height = size
+    room = _room.get()
+    if room is not None:
+        room_width, max_height = room
+        height *= max(room_width / width, MIN_SHARE)
+        height = min(height, max_height)
+        width = room_width
+    return Plot(figsize=(width, height), layout=layout)
+
+
+def make_panels(
+    shape: tuple[int, int], size: tuple[float, float], pad: float
+) -> tuple[Plot, NDArray[np.object_]]:
+    """Makes a figure and its panels of a fixed aspect, `[rows, columns]`."""
+    engine = ConstrainedLayoutEngine(compress=True, w_pad=pad, h_pad=pad)
+    figure = make_figure(size, engine)
+    return figure, figure.subplots(*shape, squeeze=False)
+
+
+def arrange_panels(count: int, max_columns: int) -> tuple[int, int]:
+    """Returns (rows, columns): the fewest rows, of similar length."""
+    num_rows = math.ceil(count / max_columns)
+    return num_rows, math.ceil(count / num_rows)
+
+
+def keep_panels(grid: NDArray[np.object_], count: int) -> list[Axes]:
+    """Keeps the first panels of a grid, row by row, and removes the others."""
+    panels = list(grid.ravel())
+    for axes in panels[count:]:
+        axes.remove()
+    return panels[:count]
+
+
+def scale_text(points: float) -> float:
+    """Returns a size of text that follows `font.size` of rcParams."""
+    return points / rcParamsDefault["font.size"] * rcParams["font.size"]
+
+
+def add_panel_title(axes: Axes, title: str, width: float) -> None:
+    """Writes the title of one panel of a width in inches."""
+    axes.set_title(_wrap(title, width), fontsize=scale_text(11))
+
+
+def finish_figure(
+    figure: Plot, title: str, tabulate: Callable[[], pd.DataFrame]
+) -> Plot:
+    """Adds title, legend and table, and settles the layout; the last step.
+
+    Args:
+        figure: The figure with all of its axes.
+        title: The title of the figure, or nothing.
+        tabulate: Makes the table of the numbers that are shown.
+    """
+    figure.tabulate = tabulate
+    if title:
+        words = _wrap(title, figure.get_figwidth())
+        figure.suptitle(words, fontsize=scale_text(12))
+    _add_legend(figure)
+    for artist in figure.findobj(Text):
+        artist.set_parse_math(False)  # names may have dollars
+    for legend in figure.legends:
+        extent = legend.get_window_extent()
+        height = figure.get_figheight() + extent.height / figure.dpi
+        figure.set_figheight(height)
+
+    # The layout is settled here, once: PNG and PDF have the same places, and
+    # all ticks have the size of text that `fit_width` asks for.
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        with warnings.catch_warnings():
+            # Titles of hundreds of factors leave no room; axes then overlap.
+            warnings.filterwarnings("ignore", "constrained_layout not applied")
+            engine.execute(figure)
+        figure.set_layout_engine("none")
+    return figure
+
+
+def _add_legend(figure: Figure) -> None:
+    """Adds one legend of all panels below them."""
+    entries: dict[str, Artist] = {}
+    for axes in figure.axes:
+        handles, labels = axes.get_legend_handles_labels()
+        entries.update(zip(labels, handles, strict=True))
+    if not entries:
+        return
+
+    # The sample of a line takes the rest of the width.
+    width = figure.get_figwidth()
+    texts = [_wrap(label, width - 0.7) for label in entries]
+    longest = max(len(line) for text in texts for line in text.split("\n"))
+    column_width = scale_text(longest / LETTERS_PER_INCH + 0.8)
+    max_columns = max(1, int(width / column_width))
+    _, num_columns = arrange_panels(len(texts), max_columns)
+    figure.legend(
+        handles=list(entries.values()),
+        labels=texts,
+        loc="outside lower center",
+        ncols=num_columns,
+        frameon=False,
+        handlelength=3.2,  # one period of the longest dashes,
+    )
+
+
+def _wrap(text: str, width: float) -> str:
+    letters = width * LETTERS_PER_INCH / scale_text(1)
+    return textwrap.fill(text, max(1, int(letters)))
+
+
 def melt(
     arrays: Mapping[Any, Any], names: Sequence[str], value: str
 ) -> pd.DataFrame:
-    """Returns a row for each number of arrays, named by array and axes."""
+    """Returns a row for each number of arrays, named by array and axes.
+
+    Args:
+        arrays: Arrays of any shapes.
+        names: The column of the arrays' names, then of each axis.
+        value: The column of the numbers.
+    """
     tables = []
     for key, content in arrays.items():
         array = np.asarray(content)
-        columns: dict[str, Any] = {names[0]: key}
         index = np.indices(array.shape).reshape(array.ndim, -1)
+        columns: dict[str, Any] = {names[0]: key}
         columns.update(zip(names[1:], index, strict=False))
         columns[value] = array.ravel()
         tables.append(pd.DataFrame(columns))
@@ -76,36 +253,35 @@ def figure_to_png(
     figure: Figure, num_colors: int | None = None, dpi: int = FILE_DPI
 ) -> bytes:
     """Renders a figure as a PNG file, with a palette of `num_colors` or all."""
-    picture = Image.fromarray(figure_to_array(figure, dpi))
-    if num_colors is not None:
-        picture = picture.convert("RGB").quantize(
-            num_colors, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
-        )
     buffer = io.BytesIO()
-    picture.save(
-        buffer, format="PNG", dpi=(dpi, dpi), optimize=num_colors is not None
+    with rc_context(_SAVING):
+        figure.savefig(
+            buffer, format="png", dpi=dpi, metadata={"Software": None}
+        )
+    if num_colors is None:
+        return buffer.getvalue()
+
+    picture = Image.open(buffer).convert("RGB")
+    picture = picture.quantize(
+        num_colors, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
     )
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG", dpi=(dpi, dpi), optimize=True)
     return buffer.getvalue()
 
 
 def figure_to_pdf(figure: Figure) -> bytes:
     """Renders a figure as a PDF file, the same bytes at any time."""
-    # Its fonts take as long to import as all figures together.
-    from matplotlib.backends.backend_pdf import FigureCanvasPdf
-
     buffer = io.BytesIO()
-    with _keep_canvas(figure), rc_context(_SAVING):
-        FigureCanvasPdf(figure).print_pdf(buffer, metadata=_PDF_METADATA)
+    with rc_context(_SAVING):
+        figure.savefig(buffer, format="pdf", metadata=_PDF_METADATA)
     return buffer.getvalue()
 
 
 def figure_to_array(figure: Figure, dpi: int = DPI) -> NDArray[np.uint8]:
-    """Renders a figure, which is left as it was, as RGBA `[H, W, 4]`."""
-    with _keep_canvas(figure), rc_context(_SAVING):
-        figure.dpi = dpi
-        canvas = FigureCanvasAgg(figure)
-        canvas.draw()
-        return np.array(canvas.buffer_rgba())  # a copy: the canvas goes
+    """Renders a figure as RGBA `[H, W, 4]`."""
+    content = figure_to_png(figure, dpi=dpi)
+    return np.array(Image.open(io.BytesIO(content)).convert("RGBA"))
 
 
 def stack_to_png(pictures: Sequence[NDArray[np.uint8]]) -> bytes:
@@ -122,99 +298,13 @@ def stack_to_png(pictures: Sequence[NDArray[np.uint8]]) -> bytes:
     return buffer.getvalue()
 
 
-def arrange_channels(images: ArrayLike) -> np.ndarray:
-    """Returns RGB, or gray `[n, H, W]` with channels beside each other."""
-    images = np.asarray(images, float)
-    if images.ndim != 4 or images.shape[-1] == 3:
-        return images
-    count, height, width, channels = images.shape
-    beside = images.transpose(0, 1, 3, 2)
-    return beside.reshape(count, height, channels * width)
-
-
-def tile_images(images: np.ndarray, columns: int) -> np.ndarray:
-    """Returns images [n, H, W, ...] in one, row by row, with 0 at the end."""
-    free = -len(images) % columns
-    cells = np.pad(images, [(0, free), *[(0, 0)] * (images.ndim - 1)])
-    count, height, width, *colors = cells.shape
-    grid = cells.reshape(-1, columns, height, width, *colors).swapaxes(1, 2)
-    return grid.reshape(count // columns * height, columns * width, *colors)
-
-
-def make_sprite(
-    images: Mapping[str, np.ndarray], upright: bool
-) -> dict[str, Any]:
-    """Packs images [n, H, W, C], clipped to 0..1, as tiles of one PNG.
-
-    Args:
-        images: Images by name, all of one size.
-        upright: Whether their first row is at the top.
-
-    Returns:
-        `sprite`, a data URL; `size` of a tile and `columns` of tiles; and
-        `images`, the numbers of the tiles by name. Equal images share a tile.
-    """
-    tiles: dict[bytes, int] = {}
-    places = {}
-    for name, stack in images.items():
-        finite = np.nan_to_num(arrange_channels(stack), posinf=1.0, neginf=0.0)
-        pixels = np.round(finite.clip(0, 1) * 255).astype(np.uint8)
-        if not upright:
-            pixels = pixels[:, ::-1]
-        places[name] = [
-            tiles.setdefault(tile.tobytes(), len(tiles)) for tile in pixels
-        ]
-
-    shape = pixels.shape[1:]
-    array = np.frombuffer(b"".join(tiles), np.uint8).reshape(-1, *shape)
-    columns = math.isqrt(max(len(tiles) - 1, 0)) + 1
-    file = io.BytesIO()
-    Image.fromarray(tile_images(array, columns)).save(file, "PNG")
-    return {
-        "images": places,
-        "size": (shape[1], shape[0]),
-        "columns": columns,
-        "sprite": f"data:image/png;base64,{encode(file.getvalue())}",
-    }
-
-
-def encode(content: bytes) -> str:
-    """Returns bytes in base64."""
-    return base64.b64encode(content).decode("ascii")
-
-
-def pack_bytes(values: np.ndarray, top: int) -> str:
-    """Returns numbers from 0 to 1, as bytes from 0 to `top`, in base64."""
-    whole = np.round(np.nan_to_num(values).clip(0, 1) * top)
-    return encode(whole.astype(np.uint8).tobytes())
-
-
-def round_numbers(values: np.ndarray) -> list:
-    """Rounds to four digits, with None for numbers that are not finite."""
-    if np.ndim(values) > 1:
-        return [round_numbers(row) for row in values]
-    return [
-        float(f"{v:.4g}") if math.isfinite(v) else None
-        for v in np.asarray(values, float).tolist()
-    ]
-
-
-@contextmanager
-def _keep_canvas(figure: Figure) -> Iterator[None]:
-    dpi, canvas = figure.dpi, figure.canvas
-    try:
-        yield
-    finally:
-        figure.set_canvas(canvas)
-        figure.dpi = dpi
-
-
 @dataclass(frozen=True)
 class Exhibit:
     """One result to show.
 
     Attributes:
         name: File name without ending.
+        title: The heading, which also describes the picture.
         caption: What is plotted, in which units, for which points.
         figure: The picture; None for a table alone.
         rows: The numbers, one dictionary a row, all with the same keys.
@@ -225,17 +315,6 @@ class Exhibit:
     caption: str
     figure: Figure | None = None
     rows: Sequence[dict[str, Any]] = field(default_factory=list)
-
-    @property
-    def alt(self) -> str:
-        """Description of the picture for screen readers."""
-        parts = [self.title]
-        for axes in self.figure.axes if self.figure else ():
-            _, labels = axes.get_legend_handles_labels()
-            parts += [axes.get_title(), axes.get_xlabel(), axes.get_ylabel()]
-            parts += labels
-        words = [" ".join(part.split()) for part in parts if part]
-        return f"{'; '.join(dict.fromkeys(words))}."
 
 
 def save_exhibit(exhibit: Exhibit, folder: Path) -> list[Path]:

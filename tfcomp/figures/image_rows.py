@@ -1,4 +1,7 @@
-"""Panels of images, and of points: samples of models, manifolds of stages."""
+"""Panels of images, and of points: samples of models, manifolds of stages.
+
+Images have their first row at the bottom, unless their data say otherwise.
+"""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -7,15 +10,15 @@ from functools import partial
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize, to_rgb
 from numpy.typing import ArrayLike
 
 from tfcomp.datasets.factors import Factor
-from tfcomp.figures import layout
-from tfcomp.figures.curve_plots import OUTLINE_COLOR, OUTLINE_LABEL
-from tfcomp.figures.exhibits import Plot, arrange_channels, melt
-from tfcomp.figures.map_plots import draw_outline, show_cells
+from tfcomp.figures import exhibits
+from tfcomp.figures.curve_plots import OUTLINE_LABEL
+from tfcomp.figures.exhibits import Plot, melt
+from tfcomp.figures.image_files import arrange_channels
+from tfcomp.figures.map_plots import draw_outline, explain_gaps, show_cells
 
 PANEL_SIZE = 1.5  # inches, of an image
 TITLE_LETTERS = 16  # of a line above a panel
@@ -36,7 +39,7 @@ def draw_rows(
     *,
     title: str = "",
     first_row: str = "bottom",
-    column_titles: Sequence[str] | None = None,
+    column_titles: Sequence[str] = (),
 ) -> Plot:
     """Draws rows of images.
 
@@ -46,45 +49,44 @@ def draw_rows(
         mask: Pixels [W, H] whose outline is drawn over all images.
         title: The title of the figure.
         first_row: Whether the first row of pixels is at the `bottom` or `top`.
-        column_titles: Titles of the n columns; by default the positions.
+        column_titles: Titles of the n columns.
     """
     stacks = {label: arrange_channels(images) for label, images in rows.items()}
     first = next(iter(stacks.values()))
-    titles = [_wrap_title(text) for text in column_titles or ()]
-    if positions is not None:
-        positions = np.asarray(positions, float)
-        titles = titles or [_format_position(place) for place in positions]
-
+    num_images, image_height, image_width = first.shape[:3]
+    panel_height = PANEL_SIZE * min(1.0, image_height / image_width)
+    titles = [_wrap_title(text) for text in column_titles]
     num_lines = max((text.count("\n") for text in titles), default=0)
     # Wide enough for the legend, high enough for the titles.
-    width = max(4.5, PANEL_SIZE * len(first) + 0.4)
-    height = _get_height(first) * len(stacks) + 0.6 + 0.16 * num_lines
-    shape = (len(stacks), len(first))
-    figure, panels = layout.make_panels(shape, (width, height), pad=0.06)
+    width = max(4.5, PANEL_SIZE * num_images + 0.4)
+    height = panel_height * len(stacks) + 0.6 + 0.16 * num_lines
+    figure, panels = exhibits.make_panels(
+        shape=(len(stacks), num_images), size=(width, height), pad=0.06
+    )
+    # A label has lines as long as its panels are high.
+    letters = max(4, int(panel_height * LABEL_LETTERS))
     for row, (label, images) in zip(panels, stacks.items(), strict=True):
         for axes, image in zip(row, images, strict=True):
-            _draw_image(axes, image, mask)
+            _show_image(axes, image)
+            if mask is not None:
+                draw_outline(axes, mask, linewidth=1.2)
             if first_row == "top":
                 axes.invert_yaxis()
         for axes in row[1:]:
             axes.yaxis.set_visible(False)
-        # A label has lines as long as its panels are high.
-        letters = max(4, int(_get_height(images) * LABEL_LETTERS))
         text = textwrap.fill(label, letters, break_long_words=False)
-        row[0].set_ylabel(text, fontsize=layout.scale_text(12))
+        row[0].set_ylabel(text, fontsize=exhibits.scale_text(12))
     for axes, text in zip(panels[0], titles, strict=False):
-        axes.set_title(text, fontsize=layout.scale_text(10), pad=TITLE_PAD)
+        axes.set_title(text, fontsize=exhibits.scale_text(10), pad=TITLE_PAD)
     if positions is not None:
-        _mark_positions(panels, positions)
-
-    is_finite = all(np.isfinite(images).all() for images in stacks.values())
+        for column, (x, y) in zip(panels.T, np.asarray(positions), strict=True):
+            for axes in column:
+                _mark_position(axes, x, y)
+    if not all(np.isfinite(images).all() for images in stacks.values()):
+        explain_gaps(panels[0, 0], NO_VALUE_COLOR)
     names = ("row", "image", "y", "x", "channel")
-    return layout.finish_figure(
-        figure,
-        title,
-        partial(melt, stacks, names, "pixel"),
-        None if is_finite else NO_VALUE_COLOR,
-    )
+    table = partial(melt, stacks, names, "pixel")
+    return exhibits.finish_figure(figure, title, table)
 
 
 def _wrap_title(title: str) -> str:
@@ -93,47 +95,40 @@ def _wrap_title(title: str) -> str:
     return "\n".join(textwrap.fill(line, TITLE_LETTERS) for line in lines)
 
 
-def _format_position(position: np.ndarray) -> str:
-    x, y = ["–" if np.isnan(place) else f"{place:.3g}" for place in position]
-    return f"({x}, {y})"
-
-
-def _get_height(images: np.ndarray) -> float:
-    height, width = images.shape[1:3]
-    return PANEL_SIZE * min(1.0, height / width)
-
-
-def _draw_image(axes: Axes, image: np.ndarray, mask: ArrayLike | None) -> None:
+def _show_image(axes: Axes, image: np.ndarray) -> None:
     if image.ndim == 3:
         is_finite = np.isfinite(image).all(axis=-1, keepdims=True)
         image = np.where(is_finite, image, to_rgb(NO_VALUE_COLOR))
         axes.imshow(image.clip(0, 1), origin="lower", interpolation="nearest")
     else:
-        show_cells(axes, image, Normalize(0, 1), "gray", NO_VALUE_COLOR)
+        show_cells(
+            axes,
+            image,
+            Normalize(0, 1),
+            "gray",
+            NO_VALUE_COLOR,
+        )
     axes.set(xticks=[], yticks=[])
     axes.xaxis.set_visible(False)  # or its place is looked for at length
-    if mask is not None:
-        draw_outline(axes, mask, linewidth=1.2)
 
 
-def _mark_positions(panels: np.ndarray, positions: np.ndarray) -> None:
-    for column, (x, y) in zip(panels.T, positions, strict=True):
-        if np.isnan([x, y]).any():  # a stripe is no point
-            continue
-        for axes in column:
-            axes.plot(
-                x,
-                y,
-                "o",
-                color=POSITION_COLOR,
-                fillstyle="none",
-                # Wide enough to leave the peak in sight, whole at the border.
-                markersize=layout.scale_text(16),
-                clip_on=False,
-                in_layout=False,
-                zorder=4,
-                label="true position",
-            )
+def _mark_position(axes: Axes, x: float, y: float) -> None:
+    """Circles a position; a stripe, with NaN, is no point."""
+    if np.isnan([x, y]).any():
+        return
+    axes.plot(
+        x,
+        y,
+        "o",
+        color=POSITION_COLOR,
+        fillstyle="none",
+        # Wide enough to leave the peak in sight, whole at the border.
+        markersize=exhibits.scale_text(16),
+        clip_on=False,
+        in_layout=False,
+        zorder=4,
+        label="true position",
+    )
 
 
 def draw_manifolds(
@@ -156,113 +151,72 @@ def draw_manifolds(
     points = {stage: np.asarray(e, float) for stage, e in embeddings.items()}
     factors = np.asarray(factors, float)
     is_ood = np.asarray(is_ood, bool)
-    rows, columns = layout.arrange_panels(len(points), MAX_COLUMNS)
+    rows, columns = exhibits.arrange_panels(len(points), MAX_COLUMNS)
     num_rows = rows * len(space)
     # The additions make room for color bars and titles.
     width = columns * MANIFOLD_SIZE + 1.2
     height = num_rows * (MANIFOLD_SIZE + 0.1) + 0.8
-    shape = (num_rows, columns)
-    figure, grid = layout.make_panels(shape, (width, height), pad=0.04)
-    for axes in grid.ravel():
-        axes.set(xticks=[], yticks=[])
-        axes.set_box_aspect(1)
-
+    figure, grid = exhibits.make_panels(
+        shape=(num_rows, columns), size=(width, height), pad=0.04
+    )
     is_curve = len(space) == 1 and not space[0].categorical
     for index, factor in enumerate(space):
         block = grid[index * rows : (index + 1) * rows]
-        panels = layout.keep_panels(block, len(points))
+        panels = exhibits.keep_panels(block, len(points))
         colors = _make_colors(factors[:, index], factor)
         shades = colors.to_rgba(factors[:, index])
         for axes, (stage, places) in zip(panels, points.items(), strict=True):
+            axes.set(xticks=[], yticks=[])
+            axes.set_box_aspect(1)
             if is_curve:
-                _draw_curve(axes, places, shades, is_ood, factor.is_closed)
-            else:
-                _draw_points(axes, places, shades, is_ood)
+                _draw_curve(axes, places, factor.is_closed)
+            _draw_points(axes, places, shades, is_ood)
             if not np.isfinite(places).any():
                 axes.set_xlabel("no variance")
             if index == 0:
-                layout.add_panel_title(axes, stage, MANIFOLD_SIZE)
+                exhibits.add_panel_title(axes, stage, MANIFOLD_SIZE)
         bar = figure.colorbar(colors, ax=panels, label=factor.label, pad=0.01)
         if factor.names:
             bar.set_ticks(factor.values().tolist(), labels=factor.names)
 
     table = partial(melt, points, ("stage", "point", "axis"), "coordinate")
-    return layout.finish_figure(figure, title, table)
+    return exhibits.finish_figure(figure, title, table)
 
 
 def _make_colors(values: np.ndarray, factor: Factor) -> ScalarMappable:
     if factor.periodic:
         return ScalarMappable(Normalize(factor.low, factor.high), "twilight")
-    finite = values[np.isfinite(values)]
-    if not finite.size:
-        finite = np.array([0.0, 1.0])
-    return ScalarMappable(Normalize(finite.min(), finite.max()), "viridis")
+    low = np.nanmin(values)
+    high = np.nanmax(values)
+    return ScalarMappable(Normalize(low, high), "viridis")
+
+
+def _draw_curve(axes: Axes, points: np.ndarray, is_closed: bool) -> None:
+    if is_closed:
+        points = np.concatenate([points, points[:1]])
+    x, y = points.T
+    axes.plot(x, y, color="0.45", lw=0.8)
 
 
 def _draw_points(
     axes: Axes, points: np.ndarray, shades: np.ndarray, is_ood: np.ndarray
 ) -> None:
-    for label, rows, marker, size in (
+    for label, is_drawn, marker, size in (
         ("training region", ~is_ood, "o", 6),
         (OUTLINE_LABEL, is_ood, "D", 18),
     ):
-        if rows.any():
-            _scatter(axes, points[rows], shades[rows], size, marker)
-            # The legend has a color that stands for no value.
-            axes.scatter(
-                [],
-                [],
-                s=size,
-                marker=marker,
-                facecolor="0.6",
-                linewidths=0.25,
-                edgecolors="0.3",
-                label=label,
-            )
-
-
-def _draw_curve(
-    axes: Axes,
-    points: np.ndarray,
-    shades: np.ndarray,
-    is_ood: np.ndarray,
-    is_closed: bool,
-) -> None:
-    steps = np.stack([points, np.roll(points, -1, axis=0)], axis=1)
-    touches_gap = is_ood | np.roll(is_ood, -1)
-    if not is_closed:
-        steps = steps[:-1]
-        touches_gap = touches_gap[:-1]
-    if touches_gap.any():
-        gap = LineCollection(
-            list(steps[touches_gap]),
-            lw=7,
-            alpha=0.35,
-            capstyle="round",
-            color=OUTLINE_COLOR,
-            label=OUTLINE_LABEL,
+        if not is_drawn.any():
+            continue
+        x, y = points[is_drawn].T
+        axes.scatter(
+            x,
+            y,
+            c=shades[is_drawn],
+            s=size,
+            marker=marker,
+            # The ends of the cyclic colors are nearly white.
+            linewidths=0.25,
+            edgecolors="0.3",
+            zorder=3,
+            label=label,
         )
-        axes.add_collection(gap)
-    axes.add_collection(LineCollection(list(steps), color="0.45", lw=0.8))
-    _scatter(axes, points, shades, size=10)
-
-
-def _scatter(
-    axes: Axes,
-    points: np.ndarray,
-    shades: np.ndarray,
-    size: float,
-    marker: str = "o",
-) -> None:
-    x, y = points.T
-    axes.scatter(
-        x,
-        y,
-        c=shades,
-        s=size,
-        marker=marker,
-        # The ends of the cyclic colors are nearly white.
-        linewidths=0.25,
-        edgecolors="0.3",
-        zorder=3,
-    )

@@ -1,7 +1,13 @@
-"""Maps of two factors, similarity matrices, and outlines of regions."""
+"""Maps of two factors, matrices on a color scale, and outlines of regions.
 
+Maps have x to the right and y upwards, and cell `(i, j)` of the grid at x = i,
+y = j.
+"""
+
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -11,26 +17,27 @@ from matplotlib.axis import Axis, XAxis
 from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize
 from matplotlib.image import AxesImage
-from matplotlib.ticker import MaxNLocator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap
-from tfcomp.figures import layout
-from tfcomp.figures.curve_plots import OUTLINE_COLOR, OUTLINE_LABEL, SLANTED
+from tfcomp.figures import exhibits
+from tfcomp.figures.curve_plots import (
+    OUTLINE_COLOR,
+    OUTLINE_LABEL,
+    SLANTED,
+)
 from tfcomp.figures.exhibits import Plot, melt
+from tfcomp.figures.image_files import tile_images
 
 NO_VALUE_COLOR = "0.65"
 MAX_COLUMNS = 4
 MAX_TICKS = 6
 MAX_NAMES = 10  # names along an axis
 MAX_LETTERS = 26  # of all labels that lie side by side
-GRAM_SIZE = 2.5  # inches, of a similarity matrix
-# Multiples of powers of ten that are round parts of a circle, and of numbers.
-_DEGREES = (1, 1.5, 3, 4.5, 6, 9, 10)
-_DECIMALS = (1, 2, 2.5, 5, 10)
-# Ends ((x0, y0), (x1, y1)) of a line.
-Segment = tuple[tuple[float, float], tuple[float, float]]
+MAP_SIZE = 2.8  # inches
+GRAM_SIZE = 2.5  # of a similarity matrix
+TILE_SIZE = 0.8  # of a matrix of an embedding
 
 
 def draw_maps(
@@ -39,65 +46,67 @@ def draw_maps(
     label: str,
     title: str = "",
     limits: tuple[float, float] | None = None,
-    cmap: str | None = None,  # of rcParams
+    cmap: str | None = None,
 ) -> Plot:
-    """Draws maps of two factors on one color scale; not finite is gray."""
+    """Draws maps of two factors on one color scale; not finite is gray.
+
+    Args:
+        maps: Maps by the titles of their panels.
+        label: The label of the color bar.
+        title: The title of the figure.
+        limits: The ends of the color scale, by default of the numbers.
+        cmap: Colors, by default those of rcParams.
+    """
     numbers = np.concatenate([np.ravel(m.values) for m in maps.values()])
     finite = numbers[np.isfinite(numbers)]
     if limits is None and finite.size:
         limits = (finite.min(), finite.max())
-    norm = Normalize(*(limits or (0.0, 1.0)))
+    low, high = limits or (0.0, 1.0)
+    norm = Normalize(low, high)
 
-    is_shared = len({drawn.factors for drawn in maps.values()}) == 1
-    panel_size = {1: 4.0, 2: 3.0}.get(len(maps), 2.3)  # inches
-    widths = [
-        panel_size * get_map_aspect(drawn.values.shape)
-        for drawn in maps.values()
-    ]
-    num_rows, num_columns = layout.arrange_panels(len(maps), MAX_COLUMNS)
+    aspects = [get_map_aspect(m.values.shape) for m in maps.values()]
+    width = MAP_SIZE * max(aspects)
+    height = MAP_SIZE + 0.6
+    num_rows, num_columns = exhibits.arrange_panels(len(maps), MAX_COLUMNS)
     # The additions make room for color bar, axis names and titles.
-    height = panel_size + (0.4 if is_shared else 1.0)
-    figure, grid = layout.make_panels(
-        (num_rows, num_columns),
-        (num_columns * max(widths) + 1.6, num_rows * height + 0.8),
+    figure, grid = exhibits.make_panels(
+        shape=(num_rows, num_columns),
+        size=(num_columns * (width + 0.5) + 1.2, num_rows * height + 0.4),
         pad=0.08,
     )
-
-    panels = layout.keep_panels(grid, len(maps))
-    for index, (axes, name) in enumerate(zip(panels, maps, strict=True)):
-        image = show_map(axes, maps[name], norm, cmap=cmap)
-        layout.add_panel_title(axes, name, widths[index])
-        x, y = maps[name].factors
+    panels = exhibits.keep_panels(grid, len(maps))
+    for axes, (name, grid_map) in zip(panels, maps.items(), strict=True):
+        image = show_map(axes, grid_map, norm, cmap=cmap)
+        exhibits.add_panel_title(axes, name, width)
+        x, y = grid_map.factors
         axes.set(xlabel=x.label, ylabel=y.label)
-        # Where all panels have the same axes, only the outer ones are named.
-        if is_shared and index + num_columns < len(panels):
-            axes.set_xlabel("")
-            axes.tick_params(labelbottom=False)
-        if is_shared and index % num_columns > 0:
-            axes.set_ylabel("")
-            axes.tick_params(labelleft=False)
-
-    figure.colorbar(image, ax=panels, label=label, aspect=25, pad=0.02)
-    gray = None if finite.size == numbers.size else NO_VALUE_COLOR
-    return layout.finish_figure(
-        figure, title, partial(tabulate_maps, maps), gray
+    figure.colorbar(
+        image,
+        ax=panels,
+        label=label,
+        aspect=25,
+        pad=0.02,
     )
+    if finite.size < numbers.size:
+        explain_gaps(panels[0], NO_VALUE_COLOR)
+    table = partial(tabulate_maps, maps)
+    return exhibits.finish_figure(figure, title, table)
 
 
 def tabulate_maps(maps: Mapping[str, GridMap]) -> pd.DataFrame:
     """Returns a row for each cell: values of the factors, number, held out."""
     tables = []
-    for name, drawn in maps.items():
-        names = [factor.name for factor in drawn.factors]
-        values = [factor.values() for factor in drawn.factors]
+    for name, grid_map in maps.items():
+        names = [factor.name for factor in grid_map.factors]
+        values = [factor.values() for factor in grid_map.factors]
         points = pd.MultiIndex.from_product(values, names=names)
         table = points.to_frame(index=False)
         table.insert(0, "map", name)
         # Hue, saturation and value may be the factors.
         column = "number" if "value" in names else "value"
-        table[column] = drawn.values.ravel()
-        if drawn.mask is not None:
-            table["held_out"] = drawn.mask.ravel()
+        table[column] = grid_map.values.ravel()
+        if grid_map.mask is not None:
+            table["held_out"] = grid_map.mask.ravel()
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
 
@@ -123,9 +132,9 @@ def draw_gram_matrices(
     if num_id < count:
         ticks = {"ID": num_id / 2, "OOD": (num_id + count) / 2}
 
-    size = (GRAM_SIZE * len(arrays) + 1.0, GRAM_SIZE + 0.9)
-    figure = layout.make_figure(size, layout="constrained")
-    panels = figure.subplots(1, len(arrays), squeeze=False)[0]
+    width = GRAM_SIZE * len(arrays) + 1.0
+    figure = exhibits.make_figure((width, GRAM_SIZE + 0.9))
+    panels = list(figure.subplots(ncols=len(arrays), squeeze=False)[0])
     for axes, (name, array) in zip(panels, arrays.items(), strict=True):
         image = axes.imshow(array, vmin=0.0, vmax=1.0, interpolation="auto")
         if num_id < count:
@@ -135,48 +144,161 @@ def draw_gram_matrices(
         axes.set_xticks(list(ticks.values()), list(ticks), rotation=turn)
         axes.set_yticks(list(ticks.values()), list(ticks))
         axes.tick_params(length=0)
-        layout.add_panel_title(axes, name, GRAM_SIZE)
-
-    figure.colorbar(image, ax=list(panels), label="similarity", pad=0.02)
+        exhibits.add_panel_title(axes, name, GRAM_SIZE)
+    figure.colorbar(image, ax=panels, label="similarity", pad=0.02)
     table = partial(melt, arrays, ("matrix", "row", "column"), "similarity")
-    return layout.finish_figure(figure, title, table)
+    return exhibits.finish_figure(figure, title, table)
+
+
+def draw_embeddings(
+    matrices: ArrayLike,
+    levels: Sequence[str],
+    *,
+    factor_label: str,
+    title: str = "",
+) -> Plot:
+    """Draws the matrices of a factor as tiles, on one color scale.
+
+    Args:
+        matrices: Matrices [V, rows, columns], one for each value.
+        levels: The values, as text.
+        factor_label: The label of the factor.
+        title: The title of the figure.
+    """
+    matrices = np.asarray(matrices, float)
+    count, height, width = matrices.shape
+    num_columns = math.ceil(math.sqrt(2 * count))
+    # Gray room, which is NaN, parts the tiles and has their levels.
+    room = math.ceil(height / 4)
+    upright = matrices[:, ::-1]
+    padding = [(0, 0), (room, 0), (0, 1)]
+    framed = np.pad(upright, padding, constant_values=np.nan)
+    sheet = tile_images(framed, num_columns, empty=np.nan)
+    num_rows = math.ceil(count / num_columns)
+    size = (TILE_SIZE * num_columns + 1.2, TILE_SIZE * num_rows + 1.0)
+    figure = exhibits.make_figure(size)
+    axes = figure.subplots()
+    image = _show_symmetric(axes, sheet, find_limit(matrices))
+    axes.invert_yaxis()  # the first tile is at the top
+    axes.set(xticks=[], yticks=[])
+    axes.set_xlabel(f"one matrix per value of {factor_label}")
+    for number, level in enumerate(levels):
+        row, column = divmod(number, num_columns)
+        axes.text(
+            x=column * (width + 1),
+            y=row * (height + room) + room / 2,
+            s=level,
+            fontsize=exhibits.scale_text(7),
+            va="center",
+        )
+    figure.colorbar(image, label="entry")
+    named = dict(zip(levels, matrices, strict=True))
+    table = partial(melt, named, ("level", "row", "column"), "entry")
+    return exhibits.finish_figure(figure, title, table)
+
+
+def draw_profiles(
+    profiles: Mapping[str, ArrayLike], *, factor: Factor, title: str = ""
+) -> Plot:
+    """Draws profiles by axis of the image, a row of cells for each value.
+
+    Args:
+        profiles: Profiles [V, length] by the name of the axis.
+        factor: The factor with V values.
+        title: The title of the figure.
+    """
+    arrays = {name: np.asarray(p, float) for name, p in profiles.items()}
+    limit = max(find_limit(array) for array in arrays.values())
+    figure, grid = exhibits.make_panels(
+        shape=(1, len(arrays)), size=(3.0 * len(arrays) + 1.6, 3.4), pad=0.08
+    )
+    panels = list(grid[0])
+    for axes, (name, array) in zip(panels, arrays.items(), strict=True):
+        image = _show_symmetric(axes, array, limit)
+        xlabel = f"number along the {name}"
+        axes.set(xlabel=xlabel, ylabel=factor.label, title=name)
+        label_values(axes.yaxis, factor)
+    figure.colorbar(image, ax=panels, label="profile", aspect=25)
+    table = partial(melt, arrays, ("axis", "level", "pixel"), "profile")
+    return exhibits.finish_figure(figure, title, table)
+
+
+def _show_symmetric(axes: Axes, array: np.ndarray, limit: float) -> AxesImage:
+    """Shows numbers in red above 0 and in blue below."""
+    return show_cells(axes, array, Normalize(-limit, limit), "RdBu_r")
+
+
+def find_limit(numbers: np.ndarray) -> float:
+    """Returns the end of a color scale that outliers do not wash out."""
+    finite = np.abs(numbers[np.isfinite(numbers)])
+    if not finite.any():
+        return 1.0
+    quantile = float(np.quantile(finite, 0.999))
+    largest = float(finite.max())
+    if 0 < 2.0 * quantile < largest:
+        return quantile
+    return largest
 
 
 def show_map(
     axes: Axes,
-    drawn: GridMap,
+    grid_map: GridMap,
     norm: Normalize | None = None,
     linewidth: float = 1.8,
     cmap: str | None = None,
 ) -> AxesImage:
-    """Shows a map of two factors, with their values at its axes."""
-    num_x, num_y = drawn.values.shape
+    """Shows a map of two factors, with their values at its axes.
+
+    Args:
+        axes: The axes.
+        grid_map: The map.
+        norm: The color scale, by default of its numbers.
+        linewidth: Points, of the outline of the region.
+        cmap: Colors, by default those of rcParams.
+    """
+    num_x, num_y = grid_map.values.shape
     aspect = num_x / num_y / get_map_aspect((num_x, num_y))
-    image = show_cells(axes, drawn.values.T, norm, cmap, aspect=aspect)
-    x, y = drawn.factors
+    image = show_cells(
+        axes,
+        grid_map.values.T,
+        norm,
+        cmap,
+        aspect=aspect,
+    )
+    x, y = grid_map.factors
     label_values(axes.xaxis, x)
     label_values(axes.yaxis, y)
-    if drawn.mask is not None:
-        draw_outline(axes, drawn.mask, linewidth)
-    if y.name in drawn.downward:
+    if grid_map.mask is not None:
+        draw_outline(axes, grid_map.mask, linewidth)
+    if y.name in grid_map.downward:
         axes.invert_yaxis()
     return image
 
 
-def get_map_aspect(shape: tuple[int, int]) -> float:
+def get_map_aspect(shape: Sequence[int]) -> float:
     """Returns width over height of a map of `(nx, ny)` cells."""
-    return min(2.5, max(0.7, shape[0] / shape[1]))
+    num_x, num_y = shape
+    return min(2.5, max(0.7, num_x / num_y))
 
 
 def show_cells(
     axes: Axes,
     values: np.ndarray,
     norm: Normalize | None = None,
-    cmap: str | None = None,  # of rcParams
+    cmap: str | None = None,
     no_value_color: str = NO_VALUE_COLOR,
     aspect: float = 1.0,
 ) -> AxesImage:
-    """Shows cells, counted from 0; `aspect` is their height over width."""
+    """Shows cells, counted from 0, the first row at the bottom.
+
+    Args:
+        axes: The axes.
+        values: Numbers [rows, columns].
+        norm: The color scale, by default of the numbers.
+        cmap: Colors, by default those of rcParams.
+        no_value_color: The color of numbers that are not finite.
+        aspect: Height over width of a cell.
+    """
     colors = matplotlib.colormaps[cmap or matplotlib.rcParams["image.cmap"]]
     return axes.imshow(
         np.ma.masked_invalid(values),
@@ -188,51 +310,53 @@ def show_cells(
     )
 
 
+def explain_gaps(axes: Axes, color: str) -> None:
+    """Adds the color of numbers that are not finite to the legend."""
+    axes.scatter(
+        [],
+        [],
+        marker="s",
+        color=color,
+        label="no finite value",
+    )
+
+
 def label_values(axis: Axis, factor: Factor) -> None:
     """Labels an axis, on which cells count from 0, with values or names."""
     values = factor.values()
-    is_listed = factor.names or factor.levels or factor.categorical
-    if is_listed or len(values) <= MAX_TICKS:
-        max_ticks = MAX_NAMES if factor.names else MAX_TICKS
-        step = -(-len(values) // max_ticks)
-        places = np.arange(0.0, len(values), step)
-        labels = [factor.describe(value) for value in values[::step]]
-    else:
-        steps = _DEGREES if factor.unit == "degrees" else _DECIMALS
-        is_whole = np.array_equal(values, np.round(values))
-        locator = MaxNLocator(MAX_TICKS - 1, steps=steps, integer=is_whole)
-        numbers = np.asarray(locator.tick_values(values[0], values[-1]))
-        places = (numbers - factor.low) / factor.step
-        is_inside = (places > -0.5) & (places < len(values) - 0.5)
-        places = places[is_inside]
-        labels = [f"{number:g}" for number in numbers[is_inside].round(9)]
-
-    is_crowded = isinstance(axis, XAxis) and sum(map(len, labels)) > MAX_LETTERS
-    axis.set_ticks(places, labels, **(SLANTED if is_crowded else {}))
+    max_ticks = MAX_NAMES if factor.names else MAX_TICKS
+    step = math.ceil(len(values) / max_ticks)
+    places = np.arange(0, len(values), step)
+    labels = [factor.describe(value) for value in values[::step]]
+    look: dict[str, Any] = {}
+    if isinstance(axis, XAxis) and sum(map(len, labels)) > MAX_LETTERS:
+        look = SLANTED
+    axis.set_ticks(places, labels, **look)
 
 
-def compute_outline(mask: ArrayLike) -> list[Segment]:
-    """Returns the segments around the cells `[nx, ny]` that are True."""
+def compute_outline(mask: ArrayLike) -> np.ndarray:
+    """Returns the sides of cells that part True and False cells.
+
+    Args:
+        mask: Cells [nx, ny].
+
+    Returns:
+        Segments [n, 2, 2]: two ends, each (x, y).
+    """
     padded = np.pad(np.asarray(mask, bool), 1)
-    along_y = np.diff(padded, axis=0)[:, 1:-1]  # [nx + 1, ny]
-    along_x = np.diff(padded, axis=1)[1:-1].T  # [ny + 1, nx]
-    upright = [((x, y0), (x, y1)) for x, y0, y1 in find_runs(along_y)]
-    level = [((x0, y), (x1, y)) for y, x0, x1 in find_runs(along_x)]
-    return upright + level
-
-
-def find_runs(edges: NDArray[np.bool_]) -> list[tuple[float, float, float]]:
-    """Finds runs of True in `[lines, cells]`: (line, start, stop)."""
-    changes = np.diff(np.pad(edges, ((0, 0), (1, 1))), axis=1)
-    lines, places = np.nonzero(changes)  # a start and a stop in turn
-    runs = np.stack([lines[::2], places[::2], places[1::2]], axis=1) - 0.5
-    return [tuple(run) for run in runs.tolist()]
+    changes_x = np.diff(padded, axis=0)[:, 1:-1]  # [nx + 1, ny]
+    changes_y = np.diff(padded, axis=1)[1:-1]  # [nx, ny + 1]
+    upright = np.argwhere(changes_x) - 0.5
+    level = np.argwhere(changes_y) - 0.5
+    starts = np.concatenate([upright, level])
+    stops = np.concatenate([upright + [0, 1], level + [1, 0]])
+    return np.stack([starts, stops], axis=1)
 
 
 def draw_outline(axes: Axes, mask: ArrayLike, linewidth: float = 1.8) -> None:
     """Draws `compute_outline` on axes that count the cells from 0."""
     lines = LineCollection(
-        compute_outline(mask),
+        list(compute_outline(mask)),
         colors=OUTLINE_COLOR,
         linewidths=linewidth,
         capstyle="projecting",  # closes the corners

@@ -11,11 +11,10 @@ from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.datasets.grid_maps import Plane, find_interval, list_curves
 from tfcomp.datasets.splits import choose_rows
 from tfcomp.datasets.views import make_map
-from tfcomp.figures import embedding_plots
+from tfcomp.figures import map_plots
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Plot
 from tfcomp.figures.image_rows import draw_rows
-from tfcomp.figures.map_plots import draw_maps
 from tfcomp.metrics.embeddings import EmbeddingAnalysis
 from tfcomp.metrics.point_scores import (
     Evaluation,
@@ -25,7 +24,11 @@ from tfcomp.metrics.point_scores import (
 
 SHOWN_SAMPLES = 8
 _POWERS = {1: "", 2: "²", 3: "³"}
-_UNITS = {"degrees": "°", "px": " px"}  # behind a number
+
+
+def choose_spread(rows: np.ndarray, count: int = SHOWN_SAMPLES) -> np.ndarray:
+    """Samples rows, in order: evenly spaced ones would lie on a line."""
+    return rows[choose_rows(len(rows), count)]
 
 
 def picture_samples(
@@ -35,69 +38,82 @@ def picture_samples(
     title: str,
     count: int = SHOWN_SAMPLES,
 ) -> Plot:
-    """Shows truth above output for a spread of ID or OOD points."""
+    """Shows truth above output for a spread of points.
+
+    Args:
+        dataset: The data.
+        evaluation: Outputs at all combinations that are scored.
+        subset: `id` or `ood`.
+        title: The title of the figure.
+        count: The number of points.
+    """
     splits = dataset.splits
-    is_shown = splits.is_ood if subset == "ood" else splits.is_id
-    rows = choose_spread(np.flatnonzero(is_shown), count)
+    is_in_subset = splits.is_ood if subset == "ood" else splits.is_id
+    rows = choose_spread(np.flatnonzero(is_in_subset), count)
+    return picture_rows(dataset, {"model": evaluation}, rows, title=title)
+
+
+def picture_rows(
+    dataset: Dataset,
+    evaluations: Mapping[str, Evaluation],
+    rows: np.ndarray,
+    *,
+    title: str = "",
+    with_split: bool = False,
+) -> Plot:
+    """Shows the truth above a row of outputs for each evaluation.
+
+    Args:
+        dataset: The data.
+        evaluations: Outputs by the labels of their rows.
+        rows: The points, among those that are scored.
+        title: The title of the figure.
+        with_split: Whether titles of points tell if they are held out.
+    """
+    first = next(iter(evaluations.values()))
+    images = {dataset.truth_label: dataset.to_pictures(first.truth[rows])}
+    for label, evaluation in evaluations.items():
+        images[label] = dataset.to_pictures(evaluation.images[rows])
+    describe = title_points if with_split else describe_points
     return draw_rows(
-        {
-            dataset.truth_label: dataset.to_pictures(evaluation.truth[rows]),
-            "model": dataset.to_pictures(evaluation.images[rows]),
-        },
-        splits.grid[rows] if dataset.has_position else None,
+        images,
+        dataset.splits.grid[rows] if dataset.has_position else None,
         get_pixel_mask(dataset),
         title=title,
         first_row=dataset.first_row,
-        column_titles=describe_points(dataset, rows),
+        column_titles=describe(dataset, rows),
     )
 
 
-def describe_points(dataset: Dataset, rows: np.ndarray) -> list[str] | None:
-    """Returns factor values as titles of images; None for positions."""
-    if dataset.has_position:
-        return None
-    is_long = len(dataset.space) > 2  # a line for each factor
+def describe_points(dataset: Dataset, rows: np.ndarray) -> list[str]:
+    """Returns the factor values of points, as titles of images."""
+    separator = "\n" if len(dataset.space) > 2 else ", "
     titles = []
     for point in dataset.splits.grid[rows]:
         parts = []
         for factor, value in zip(dataset.space, point, strict=True):
-            if factor.categorical or is_long:
-                parts.append(f"{factor.name} {factor.describe(value)}")
-            else:
-                unit = _UNITS.get(factor.unit, f" {factor.unit}".rstrip())
-                parts.append(f"{value:.4g}{unit}")
-        titles.append(("\n" if is_long else ", ").join(parts))
+            text = "–" if np.isnan(value) else factor.describe(value)
+            if not dataset.has_position:
+                text = f"{factor.name} {text}"
+            parts.append(text)
+        titles.append(separator.join(parts))
     return titles
 
 
 def title_points(dataset: Dataset, rows: np.ndarray) -> list[str]:
     """Returns the split and the factor values of points, as titles."""
     points = describe_points(dataset, rows)
-    if points is None:
-        positions = dataset.splits.grid[rows]
-        points = [f"({x:.3g}, {y:.3g})" for x, y in positions]
     splits = np.where(dataset.splits.is_ood[rows], "OOD", "ID")
     return [f"{s} {p}" for s, p in zip(splits, points, strict=True)]
 
 
-def label_volume(space: FactorSpace) -> str:
-    """Returns the axis label of log-volumes, as `log(volume / px²)`."""
-    counts = Counter(f.unit or f.name for f in space if not f.categorical)
-    units = [u + _POWERS.get(n, f"^{n}") for u, n in counts.items()]
-    product = "·".join(units)
-    if len(units) > 1:
-        product = f"({product})"
-    return f"log(volume / {product})"
-
-
-def describe_planes(dataset: Dataset) -> str:
-    """Describes where maps of two of several factors are."""
-    if len(dataset.space) == 2:
-        return ""
-    return (
-        " The other factors stand where the map has most of both, held-out "
-        "and known points, as its title says."
-    )
+def get_pixel_mask(dataset: Dataset) -> np.ndarray | None:
+    """Returns the region over the pixels, if factors are pixel positions."""
+    rows, columns, _ = dataset.image_shape
+    is_pixels = dataset.has_position and dataset.space.shape == (columns, rows)
+    if not (is_pixels and dataset.splits.is_complete):
+        return None
+    return make_map(dataset, dataset.splits.is_ood).mask
 
 
 def picture_error_curve(dataset: Dataset, evaluation: Evaluation) -> Plot:
@@ -114,71 +130,10 @@ def picture_error_curve(dataset: Dataset, evaluation: Evaluation) -> Plot:
         pd.DataFrame(lines, factor.values()),
         xlabel=factor.label,
         ylabel="MSE over pixels",
-        title="error" if len(curves) == 1 else "error of every curve",
         # One gap for all curves that have one can be shaded.
         shaded=gaps.pop() if len(gaps) == 1 else None,
         logy=True,
     )
-
-
-def picture_maps(
-    dataset: Dataset,
-    maps: Mapping[str, np.ndarray],
-    label: str,
-    title: str = "",
-    limits: tuple[float, float] | None = None,
-    planes: Sequence[Plane] = (),
-    cmap: str | None = None,  # of rcParams
-) -> Plot:
-    """Plots numbers [n] by title as maps, by default of all planes."""
-    panels = {}
-    for name, values in maps.items():
-        grid_map = make_map(dataset, values)
-        for plane in planes or dataset.planes:
-            # Two maps may have the same place, but not the same axes, too.
-            names = " and ".join(factor.name for factor in plane.factors)
-            place = f"{names} at {plane.held}" if plane.held else name
-            if plane.held and len(maps) > 1:
-                place = f"{name}, {place}"
-            panels[place] = grid_map.cut(plane)
-    return draw_maps(panels, label=label, title=title, limits=limits, cmap=cmap)
-
-
-def picture_volumes(
-    dataset: Dataset,
-    volumes: Mapping[str, np.ndarray],
-    title: str = "",
-    planes: Sequence[Plane] = (),
-    limit: float | None = None,
-    label: str = "",
-) -> Plot:
-    """Plots log-volumes [n] less their means, as maps on one scale."""
-    centered = center_volumes(volumes)
-    if limit is None:
-        limit = find_largest(centered)
-    return picture_maps(
-        dataset,
-        centered,
-        label or f"{label_volume(dataset.space)} less its mean",
-        title,
-        limits=(-limit, limit),
-        planes=planes,
-        cmap="RdBu_r",
-    )
-
-
-def center_volumes(volumes: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Subtracts the mean of each stage; NaN where volumes are infinite."""
-    centered = {}
-    for stage, volume in volumes.items():
-        finite = np.ma.masked_invalid(volume)
-        centered[stage] = (finite - finite.mean()).filled(np.nan)
-    return centered
-
-
-def find_largest(maps: Mapping[str, np.ndarray]) -> float:
-    """Returns the largest absolute value of all numbers, above 0."""
-    return max(np.nanmax(np.abs(v), initial=1e-9) for v in maps.values())
 
 
 def picture_landscape(
@@ -187,7 +142,14 @@ def picture_landscape(
     planes: Sequence[Plane] = (),
     label: str = "",
 ) -> Plot:
-    """Plots the error at every combination of two factors."""
+    """Plots the error at every combination of two factors.
+
+    Args:
+        dataset: The data.
+        evaluation: Outputs at all combinations.
+        planes: The maps, by default all of the dataset.
+        label: The label of the error, by default the reference.
+    """
     maps = {"error landscape": compute_error_ratio(dataset, evaluation)}
     label = label or label_error(dataset)
     return picture_maps(dataset, maps, label, planes=planes)
@@ -198,39 +160,111 @@ def label_error(dataset: Dataset) -> str:
     return f"MSE / MSE of {dataset.reference_name}"
 
 
+def picture_maps(
+    dataset: Dataset,
+    maps: Mapping[str, np.ndarray],
+    label: str,
+    title: str = "",
+    limits: tuple[float, float] | None = None,
+    planes: Sequence[Plane] = (),
+    cmap: str | None = None,
+) -> Plot:
+    """Plots numbers as maps.
+
+    Args:
+        dataset: The data.
+        maps: Numbers [n] of all combinations by title.
+        label: The label of the color bar.
+        title: The title of the figure.
+        limits: The ends of the color scale, by default of the numbers.
+        planes: The maps, by default all of the dataset.
+        cmap: Colors, by default those of rcParams.
+    """
+    panels = {}
+    for name, values in maps.items():
+        grid_map = make_map(dataset, values)
+        for plane in planes or dataset.planes:
+            # Two maps may have the same place, but not the same axes, too.
+            names = " and ".join(factor.name for factor in plane.factors)
+            place = f"{names} at {plane.held}" if plane.held else name
+            if plane.held and len(maps) > 1:
+                place = f"{name}, {place}"
+            panels[place] = grid_map.cut(plane)
+    return map_plots.draw_maps(
+        panels,
+        label=label,
+        title=title,
+        limits=limits,
+        cmap=cmap,
+    )
+
+
+def describe_planes(dataset: Dataset) -> str:
+    """Describes where maps of two of several factors are."""
+    if len(dataset.space) == 2:
+        return ""
+    return (
+        " The other factors stand where the map has most of both, held-out "
+        "and known points, as its title says."
+    )
+
+
+def picture_volumes(
+    dataset: Dataset,
+    volumes: Mapping[str, np.ndarray],
+    title: str = "",
+    planes: Sequence[Plane] = (),
+) -> Plot:
+    """Plots log-volumes less their means, as maps on one scale.
+
+    Args:
+        dataset: The data.
+        volumes: Log-volumes [n] by stage.
+        title: The title of the figure.
+        planes: The maps, by default all of the dataset.
+    """
+    centered = {}
+    for stage, volume in volumes.items():
+        finite = np.ma.masked_invalid(volume)
+        centered[stage] = (finite - finite.mean()).filled(np.nan)
+    limit = map_plots.find_limit(np.stack(list(centered.values())))
+    return picture_maps(
+        dataset,
+        centered,
+        f"{label_volume(dataset.space)} less its mean",
+        title,
+        limits=(-limit, limit),
+        planes=planes,
+        cmap="RdBu_r",
+    )
+
+
+def label_volume(space: FactorSpace) -> str:
+    """Returns the axis label of log-volumes, as `log(volume / px²)`."""
+    counts = Counter(f.unit or f.name for f in space if not f.categorical)
+    units = [u + _POWERS.get(n, f"^{n}") for u, n in counts.items()]
+    product = "·".join(units)
+    if len(units) > 1:
+        product = f"({product})"
+    return f"log(volume / {product})"
+
+
 def picture_embedding(
     factor: Factor, embedding: EmbeddingAnalysis
 ) -> dict[str, Plot]:
-    """Plots all matrices of an embedding, and profiles or singular values."""
+    """Plots all matrices of an embedding, and profiles if it has any."""
     title = f"embedding of {factor.name}"
+    levels = [factor.describe(value) for value in factor.values()]
     figures = {
-        "embedding": embedding_plots.draw_embeddings(
+        "embedding": map_plots.draw_embeddings(
             embedding.matrices,
-            [factor.describe(value) for value in factor.values()],
+            levels,
             factor_label=factor.label,
             title=title,
         )
     }
     if embedding.profiles:
-        figures["profiles"] = embedding_plots.draw_profiles(
+        figures["profiles"] = map_plots.draw_profiles(
             embedding.profiles, factor=factor, title=title
         )
-    else:
-        figures["spectrum"] = embedding_plots.draw_spectrum(
-            embedding.spectrum, embedding.effective_rank, title=title
-        )
     return figures
-
-
-def choose_spread(rows: np.ndarray, count: int = SHOWN_SAMPLES) -> np.ndarray:
-    """Samples rows, in order: evenly spaced ones would lie on a line."""
-    return rows[choose_rows(len(rows), count)]
-
-
-def get_pixel_mask(dataset: Dataset) -> np.ndarray | None:
-    """Returns the region over the pixels, if factors are pixel positions."""
-    rows, columns, _ = dataset.image_shape
-    is_pixels = dataset.has_position and dataset.space.shape == (columns, rows)
-    if not (is_pixels and dataset.splits.is_complete):
-        return None
-    return make_map(dataset, dataset.splits.is_ood).mask

@@ -19,8 +19,7 @@ from markupsafe import Markup
 from tfcomp.datasets.solvable import certify_dataset
 from tfcomp.datasets.tables import VectorDataset
 from tfcomp.datasets.views import MAX_EXPLORED, from_contrast
-from tfcomp.figures.exhibits import make_sprite, pack_bytes, round_numbers
-from tfcomp.figures.kept_outputs import read_outputs
+from tfcomp.figures.image_files import encode, make_sprite, read_outputs
 from tfcomp.figures.pictures import label_error
 from tfcomp.metrics.point_scores import (
     compute_error_ratio,
@@ -32,7 +31,7 @@ from tfcomp.metrics.registry import list_metrics
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.metrics.superposition import superpose
 from tfcomp.report.page import TEMPLATES, render_template
-from tfcomp.report.run_exhibits import rename_runs
+from tfcomp.report.verbalize import rename_runs
 from tfcomp.storage.files import write_text
 
 Data = dict[str, Any]
@@ -91,21 +90,22 @@ def explorer_fragment(analyses: Sequence[RunAnalysis]) -> str:
 
 
 def collect(analyses: Sequence[RunAnalysis]) -> Data:
-    """Returns all data of a page on the runs."""
+    """Returns all data of a page on the runs: `groups`, and `runs`."""
+    limit = count_combinations(analyses)
     groups: dict[tuple, Data] = {}
     runs = []
     for analysis in analyses:
-        total = len(analysis.splits.all)
-        shown = analysis.for_explorer(count_combinations(analyses))
-        splits = shown.splits
-        truth = shown.evaluation.truth
-        arrays = (splits.grid, splits.is_ood, splits.train, truth)
+        part = analysis.for_explorer(limit)
+        data = part.dataset
+        arrays = (part.splits.grid, part.splits.train, part.evaluation.truth)
         hashes = [hash(array.tobytes()) for array in arrays]
-        key = (shown.dataset.space, shown.dataset.region.spec, *hashes)
+        key = (data.space, data.region.spec, *hashes)
         if key not in groups:
-            groups[key] = _describe_group(shown, total)
-        group = list(groups).index(key)
-        run = {"name": analysis.name, "group": group, **_describe_run(shown)}
+            groups[key] = _describe_group(part)
+            groups[key]["total"] = len(analysis.splits.all)
+        run = _describe_run(part)
+        run["name"] = analysis.name
+        run["group"] = list(groups).index(key)
         runs.append(run)
     return {"groups": list(groups.values()), "runs": runs}
 
@@ -119,7 +119,7 @@ def count_combinations(analyses: Sequence[RunAnalysis]) -> int:
     return max(1, min(MAX_EXPLORED, MAX_BYTES // size))
 
 
-def _describe_group(analysis: RunAnalysis, total: int) -> Data:
+def _describe_group(analysis: RunAnalysis) -> Data:
     """Describes what runs on the same data share."""
     data = analysis.dataset
     splits = analysis.splits
@@ -133,20 +133,22 @@ def _describe_group(analysis: RunAnalysis, total: int) -> Data:
             orders.append(k)
             order[certificate.certified & splits.is_ood] = k
 
-    # Embeddings are composed as the additive model is.
-    names = ("nearest_id", "additive") if data.is_pixels else ("nearest_id",)
     images = {"truth": data.to_pictures(analysis.evaluation.truth)}
     errors = {}
     for name, outputs in draw_references(data).items():
-        if name in names:
+        # Embeddings are composed as the additive model is.
+        if name == "nearest_id" or (name == "additive" and data.is_pixels):
             images[name] = data.to_pictures(outputs)
-            errors[name] = round_numbers(_rate(analysis, outputs))
+            evaluation = dataclasses.replace(
+                analysis.evaluation, images=outputs
+            )
+            ratios = compute_error_ratio(data, evaluation)
+            errors[name] = round_numbers(ratios)
     return {
         "factors": factors,
         "index": index,
         "ood": splits.is_ood.astype(int).tolist(),
         "test": splits.points.is_test.astype(int).tolist(),
-        "total": total,
         "region": data.region.spec,
         "control": bool(data.region.contains(splits.train).any()),
         "reference": data.reference_name,
@@ -187,9 +189,9 @@ def _describe_run(analysis: RunAnalysis) -> Data:
     outputs = analysis.evaluation.images
     images = {"output": data.to_pictures(outputs)}
     scores = _score_points(analysis)
-    described: Data = {}
+    run: Data = {"ranges": {}}
     if isinstance(data, VectorDataset):
-        described["items"] = data.find_items(outputs).tolist()
+        run["items"] = data.find_items(outputs).tolist()
     else:
         superposed, scores["superposition_r2"] = superpose(
             data.space.to_index(analysis.splits.grid),
@@ -197,10 +199,11 @@ def _describe_run(analysis: RunAnalysis) -> Data:
             analysis.splits.is_ood,
         )
         images["superposition"] = from_contrast(data, superposed)
+        run["ranges"] = list_ranges(outputs)
 
     labels = {metric.name: metric.axis for metric in list_metrics("image")}
     labels |= {"relative_mse": label_error(data), **LABELS}
-    described["scores"] = [
+    run["scores"] = [
         {
             "name": name,
             "label": labels.get(name, name),
@@ -208,19 +211,18 @@ def _describe_run(analysis: RunAnalysis) -> Data:
         }
         for name, values in scores.items()
     ]
-    described["ranges"] = list_ranges(outputs) if data.is_pixels else {}
-    described["stages"] = [
+    run["stages"] = [
         _describe_stage(analysis, stage) for stage in analysis.stages
     ]
-    described["epochs"] = _list_epochs(analysis)
-    return described | make_sprite(images, data.first_row == "top")
+    run["epochs"] = _list_epochs(analysis)
+    return run | make_sprite(images, data.first_row == "top")
 
 
 def _score_points(analysis: RunAnalysis) -> dict[str, np.ndarray]:
     """Returns the scores of all combinations, [n] each."""
-    outputs = analysis.evaluation.images
     splits = analysis.splits
-    scores = {"relative_mse": _rate(analysis, outputs)}
+    outputs = analysis.evaluation.images
+    scores = {"relative_mse": analysis.error_ratio}
     scores |= score_points(
         analysis.dataset,
         outputs,
@@ -228,7 +230,7 @@ def _score_points(analysis: RunAnalysis) -> dict[str, np.ndarray]:
         splits.grid,
         splits.is_ood,
     )
-    scores.pop("blank_mse")
+    del scores["blank_mse"]
     if analysis.ssim_error is not None:
         scores["ssim_error"] = analysis.ssim_error
     reader = analysis.run.reader
@@ -240,19 +242,19 @@ def _score_points(analysis: RunAnalysis) -> dict[str, np.ndarray]:
 
 def _describe_stage(analysis: RunAnalysis, stage: str) -> Data:
     """Describes maps of units, and lengths per level with their cosines."""
-    numbers, maps = analysis.shown_units[stage]
+    units, maps = analysis.shown_units[stage]
     maps = np.nan_to_num(maps)
     low = maps.min(1, keepdims=True, initial=np.inf)
     high = maps.max(1, keepdims=True, initial=-np.inf)
-    described = {
+    text = {
         "name": stage,
-        "units": numbers.tolist(),
+        "units": units.tolist(),
         "ranges": round_numbers(np.hstack([low, high])),
         "maps": pack_bytes(divide(maps - low, high - low), 255),
     }
     space = analysis.dataset.space
     if not space.directions:
-        return described
+        return text
 
     steps = np.array([space.factors[i].step for i in space.directions])
     metrics = np.nan_to_num(analysis.metrics[stage]) * np.outer(steps, steps)
@@ -262,17 +264,12 @@ def _describe_stage(analysis: RunAnalysis, stage: str) -> Data:
     for a, b in itertools.combinations(range(len(steps)), 2):
         cosine = divide(metrics[:, a, b], lengths[:, a] * lengths[:, b])
         cosines.append(pack_bytes((cosine + 1) / 2, 254))
-    return described | {
+    return text | {
         "log_volume": round_numbers(analysis.log_volume[stage]),
         "lengths": pack_bytes(lengths / (longest or 1.0), 255),
         "longest": longest,
         "cosines": cosines,
     }
-
-
-def _rate(analysis: RunAnalysis, images: np.ndarray) -> np.ndarray:
-    evaluation = dataclasses.replace(analysis.evaluation, images=images)
-    return compute_error_ratio(analysis.dataset, evaluation)
 
 
 def list_ranges(images: np.ndarray) -> dict[int, list[float | None]]:
@@ -282,6 +279,22 @@ def list_ranges(images: np.ndarray) -> dict[int, list[float | None]]:
     is_inside = (ranges[:, 0] >= -1 / 255) & (ranges[:, 1] <= 1 + 1 / 255)
     rows = np.flatnonzero(~is_inside)
     return dict(zip(rows.tolist(), round_numbers(ranges[rows]), strict=True))
+
+
+def pack_bytes(values: np.ndarray, top: int) -> str:
+    """Returns numbers from 0 to 1, as bytes from 0 to `top`, in base64."""
+    numbers = np.round(np.nan_to_num(values).clip(0, 1) * top)
+    return encode(numbers.astype(np.uint8).tobytes())
+
+
+def round_numbers(values: np.ndarray) -> list:
+    """Rounds to four digits, with None for numbers that are not finite."""
+    if np.ndim(values) > 1:
+        return [round_numbers(row) for row in values]
+    return [
+        float(f"{v:.4g}") if math.isfinite(v) else None
+        for v in np.asarray(values, float).tolist()
+    ]
 
 
 def _list_epochs(analysis: RunAnalysis) -> list[Data]:

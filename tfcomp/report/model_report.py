@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,8 +19,7 @@ from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.regions import Region
 from tfcomp.datasets.tables import make_listed_region, make_table_dataset
 from tfcomp.figures import pictures
-from tfcomp.figures.exhibits import Plot, figure_to_png
-from tfcomp.figures.layout import Width, fit_width
+from tfcomp.figures.exhibits import Plot, Width, figure_to_png, fit_width
 from tfcomp.metrics import run_metrics
 from tfcomp.metrics.jacobians import choose_jacobian, compute_stage_metrics
 from tfcomp.metrics.point_scores import evaluate_images, try_metrics
@@ -29,13 +28,16 @@ from tfcomp.models import loading
 from tfcomp.models.adapters import check_outputs, wrap_model
 from tfcomp.models.stages import evaluate_in_batches, make_stage_model
 from tfcomp.report.explorer import Explorer
-from tfcomp.report.page import TEMPLATES, keep_filled, render_template
+from tfcomp.report.page import (
+    TEMPLATES,
+    keep_filled,
+    list_points,
+    render_template,
+)
 from tfcomp.report.report_build import build_report
-from tfcomp.report.run_exhibits import list_points
 from tfcomp.report.stage_section import make_charts
 from tfcomp.report.verbalize import describe_model
 from tfcomp.representations.readers import Reader, list_readings
-from tfcomp.statistics.seed_statistics import compute_statistics
 from tfcomp.storage.run_folder import find_published
 
 Scores = dict[str, dict[str, float | None]]
@@ -64,7 +66,14 @@ class ModelReport:
         outputs: np.ndarray | None = None,
         sampled: tuple[Scores, Scores] = ({}, {}),
     ) -> None:
-        """Takes a run and, if known, outputs and scores of several samples."""
+        """Wraps a run.
+
+        Args:
+            run: A model and its data.
+            outputs: Its outputs for all combinations, if they are known.
+            sampled: Means and standard deviations of its scores over several
+                evaluations.
+        """
         self.run = run
         self.name = run.name
         self.path = run.path
@@ -76,9 +85,11 @@ class ModelReport:
         self.score_sds = deviations
 
     def __repr__(self) -> str:
-        frames = [self._tabulate(), *self.tables.values()][:2]
-        texts = [frame.to_string(**NUMBERS, na_rep="-") for frame in frames]
-        return "\n".join([describe_model(self.run), "\n\n".join(texts)])
+        texts = [describe_model(self.run)]
+        frames = [self._tabulate(), *self.tables.values()]
+        for frame in frames[:2]:
+            texts.append(frame.to_string(**NUMBERS, na_rep="-"))
+        return "\n".join(texts)
 
     def _repr_html_(self) -> str:
         return render_template(
@@ -239,7 +250,8 @@ class ModelReport:
         """
         analysis = self.analysis
         if not analysis.has_map and not analysis.curves:
-            self._refuse_order("and all combinations to be plotted")
+            rule = "must have an ordered factor and all combinations"
+            raise ConfigError("data", rule, self.name)
         with fit_width(width):
             if analysis.has_map:
                 maps = analysis.for_maps
@@ -254,7 +266,7 @@ class ModelReport:
         For the width and `data` of the figure see `plot_samples`.
         """
         if not self.dataset.space.ordered:
-            self._refuse_order("to have a geometry")
+            raise ConfigError("data", "must have an ordered factor", self.name)
         with fit_width(width):
             charts = make_charts([self.analysis], "layers")
         return next(c.figure for c in charts if isinstance(c.figure, Plot))
@@ -277,10 +289,6 @@ class ModelReport:
         if factors is None and not by_name:
             return self.dataset.splits.grid
         return views.read_points(self.dataset.space, factors, by_name)
-
-    def _refuse_order(self, purpose: str) -> NoReturn:
-        rule = f"must have an ordered factor {purpose}"
-        raise ConfigError("data", rule, ", ".join(self.dataset.space.names))
 
     def _check_stage(self, stage: str) -> str:
         if stage not in self.stages:
@@ -394,10 +402,22 @@ def evaluate(
     wrapped = wrap_model(model, data, stages, inputs)
     data, outputs = check_outputs(data, wrapped, samples)
     text = f"Model: {model!r}\nInputs: {inputs}\n{describe_points(data)}"
-    run = loading.LoadedRun(None, config, data, wrapped, {}, text, reader)
+    run = loading.LoadedRun(
+        None,
+        config,
+        data,
+        wrapped,
+        {},
+        text,
+        reader,
+    )
     if reader is not None:
         run.tables["readings"] = list_readings(
-            reader, data, wrapped, outputs, samples
+            reader,
+            data,
+            wrapped,
+            outputs,
+            samples,
         )
     if samples == 1:
         return ModelReport(run, outputs)
@@ -423,21 +443,22 @@ def _sample_scores(
     evaluations = [evaluate_images(run.dataset, draw, outputs)]
     for _ in range(samples - 1):
         evaluations.append(evaluate_images(run.dataset, draw, None))
-    means: Scores = {}
-    deviations: Scores = {}
-    for subset, scores in evaluations[0].scores.items():
-        means[subset] = {}
-        deviations[subset] = {}
-        for name in scores:
-            values = [e.scores[subset].get(name) for e in evaluations]
-            statistics = compute_statistics(values)
-            mean = deviation = None
-            if statistics is not None:
-                mean = statistics.mean
-                deviation = statistics.deviation
-            means[subset][name] = mean
-            deviations[subset][name] = deviation
-    return means, deviations
+    first = pd.DataFrame(evaluations[0].scores)  # [scores, subsets]
+    tables = [
+        pd.DataFrame(evaluation.scores).reindex_like(first).astype(float)
+        for evaluation in evaluations
+    ]
+    numbers = np.stack(tables)  # NaN where one evaluation has no score
+    means = pd.DataFrame(numbers.mean(axis=0), first.index, first.columns)
+    spread = numbers.std(axis=0, ddof=1)
+    deviations = pd.DataFrame(spread, first.index, first.columns)
+    return _to_scores(means), _to_scores(deviations)
+
+
+def _to_scores(table: pd.DataFrame) -> Scores:
+    """Returns scores by subset and name, None for NaN."""
+    scores: Any = table.astype(object).where(table.notna(), None).to_dict()
+    return scores
 
 
 def make_config(
@@ -470,7 +491,6 @@ def write_report(
     models: Sequence[ModelReport | str | Path],
     folder: str | Path,
     sections: Sequence[str] = (),
-    between: int = 0,
 ) -> Path:
     """Writes one report that compares models and finished runs.
 
@@ -479,8 +499,6 @@ def write_report(
         folder: Where pictures, tables and the page `report.html` are written.
         sections: Names of sections, as listed by `tfcomp analyze
             --sections=list`. The default is all but the slow ones.
-        between: Values of each ordered factor at which errors are shown as
-            well, between grid values (`ModelReport.refine`); 0 for none.
 
     Returns:
         The path of the page.
@@ -491,7 +509,7 @@ def write_report(
         RunError: If a run cannot be loaded.
     """
     analyses = [_find_analysis(model) for model in models]
-    return build_report(analyses, Path(folder), sections, between)[0]
+    return build_report(analyses, Path(folder), sections)[0]
 
 
 def _find_analysis(model: ModelReport | str | Path) -> RunAnalysis:

@@ -1,8 +1,9 @@
-"""Self-contained HTML pages, their sections, and the words of reports."""
+"""Self-contained HTML pages: sections, exhibits, and the words of reports."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -11,18 +12,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import jinja2
+import pandas as pd
 from markupsafe import Markup
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from tfcomp.config.errors import ConfigError, describe_plugin_error, suggest
 from tfcomp.config.plugins import locate
-from tfcomp.figures.exhibits import FILE_DPI, Exhibit, encode
+from tfcomp.figures.curve_plots import draw_stage_panels, join_curves
+from tfcomp.figures.exhibits import Exhibit, Plot
+from tfcomp.figures.image_files import encode
+from tfcomp.report.verbalize import to_file_name
 
 if TYPE_CHECKING:
     from tfcomp.metrics.run_analysis import RunAnalysis
 
 Function = TypeVar("Function", bound=Callable[..., Sequence[Exhibit]])
 
+Row = dict[str, Any]
+
+CLOSE = 0.05  # numbers that differ less are "about equal"
+MAX_NAMED = 3  # runs in a finding
 TEMPLATES = Path(__file__).with_name("templates")
 SHOWN_ROWS = 24
 _TEXTS = tomllib.loads((TEMPLATES / "texts.toml").read_text("utf-8"))
@@ -84,7 +94,6 @@ def render_template(path: Path, **values: Any) -> str:
     environment = jinja2.Environment(loader=loader, autoescape=True)
     environment.globals.update(
         encode=encode,
-        find_width=find_width,
         format_cell=format_cell,
         keep_filled=keep_filled,
         shown_rows=SHOWN_ROWS,
@@ -92,18 +101,12 @@ def render_template(path: Path, **values: Any) -> str:
     return environment.get_template(path.name).render(**values)
 
 
-def find_width(png: bytes) -> int:
-    """Returns the width of a picture on a page, in CSS pixels."""
-    return round(int.from_bytes(png[16:20], "big") * 96 / FILE_DPI)
-
-
 def keep_filled(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Returns rows with the columns that have a value in some row."""
-    columns: dict[str, bool] = {}
-    for row in rows:
-        for name, value in row.items():
-            columns[name] = columns.get(name, False) or value is not None
-    filled = [name for name in columns if columns[name]]
+    names = dict.fromkeys(name for row in rows for name in row)
+    filled = [
+        name for name in names if any(row.get(name) is not None for row in rows)
+    ]
     return [{name: row.get(name) for name in filled} for row in rows]
 
 
@@ -148,7 +151,7 @@ def make_section(
 def make_exhibit(
     kind: str,
     figure: Figure | None = None,
-    rows: Sequence[dict[str, Any]] = (),
+    rows: Sequence[Row] = (),
     *,
     name: str = "",
     **values: object,
@@ -175,6 +178,133 @@ def make_exhibit(
 
 def _fill(text: str, values: Mapping[str, object]) -> str:
     return " ".join(text.format(**values).split())
+
+
+def show_run(
+    analysis: RunAnalysis,
+    kind: str,
+    figure: Figure | None = None,
+    rows: Sequence[Row] = (),
+    *,
+    suffix: str = "",
+    **values: object,
+) -> Exhibit:
+    """Makes the exhibit `<run>_<kind><suffix>` of a run.
+
+    Args:
+        analysis: The run.
+        kind: As for `make_exhibit`.
+        figure: The picture, if there is one.
+        rows: The table.
+        suffix: The end of the name.
+        **values: What is filled into title and caption, beside the `run`.
+    """
+    name = f"{to_file_name(analysis.name)}_{kind}{suffix}"
+    values = {"run": analysis.name, **values}
+    return make_exhibit(
+        kind,
+        figure,
+        rows,
+        name=name,
+        **values,
+    )
+
+
+def list_points(
+    analysis: RunAnalysis, columns: Mapping[str, ArrayLike]
+) -> list[Row]:
+    """Lists factors and split of every grid point beside columns [n]."""
+    splits = analysis.splits
+    factors = analysis.dataset.space.name_values(splits.grid)
+    table = pd.DataFrame({**factors, "is_ood": splits.is_ood, **columns})
+    rows: list[Any] = table.to_dict("records")
+    return rows
+
+
+def list_stages(
+    analyses: Sequence[RunAnalysis], compute: Callable[[RunAnalysis, str], Row]
+) -> list[Row]:
+    """Returns a row for each stage of each run, with the row of `compute`."""
+    return [
+        {"run": analysis.name, "stage": stage, **compute(analysis, stage)}
+        for analysis in analyses
+        for stage in analysis.stages
+    ]
+
+
+def draw_stage_rows(
+    rows: Sequence[Row],
+    panels: Mapping[str, str],
+    ylabel: str,
+    limits: tuple[float, float] | None = None,
+) -> Plot | None:
+    """Draws columns of a table against the stage, a line a run.
+
+    Args:
+        rows: Rows with `run` and `stage`.
+        panels: The columns to draw, by the titles of their panels.
+        ylabel: The label of the axis.
+        limits: The ends of the axis, if they are fixed.
+    """
+    if not rows or not panels:
+        return None
+    table = pd.DataFrame(rows).set_index("stage")
+    curves = {}
+    for title, column in panels.items():
+        for name, stages in table.groupby("run", sort=False):
+            curves[title, str(name)] = stages[column].to_frame("mean")
+    points = join_curves(curves, "stage")
+    return draw_stage_panels(points, ylabel=ylabel, limits=limits)
+
+
+def describe_runs(
+    rows: Sequence[Row], describe: Callable[[Sequence[Row]], str]
+) -> str:
+    """Joins the findings of runs, which begin with the name of the run.
+
+    Args:
+        rows: The rows of a table, which has the rows of a run together.
+        describe: Returns the finding of the rows of one run, or nothing.
+    """
+    findings = []
+    for name, group in itertools.groupby(rows, lambda row: row["run"]):
+        text = describe(list(group))
+        if text:
+            findings.append(f"{name}: {text}")
+    if not findings:
+        return ""
+    text = "; ".join(findings[:MAX_NAMED])
+    if len(findings) > MAX_NAMED:
+        text += f"; and {len(findings) - MAX_NAMED} more"
+    return f"{text}."
+
+
+def describe_course(
+    exhibits: Sequence[Exhibit], column: str, label: str
+) -> str:
+    """Describes a number in the first and in the last stage of each run.
+
+    Args:
+        exhibits: Exhibits; the first one with the column is described.
+        column: The column of the number.
+        label: Its name in a sentence.
+    """
+
+    def describe(rows: Sequence[Row]) -> str:
+        filled = [row for row in rows if row[column] is not None]
+        if len(filled) < 2:
+            return ""
+        first = filled[0]
+        last = filled[-1]
+        return (
+            f"{label} goes from {first[column]:.2f} ({first['stage']}) to "
+            f"{last[column]:.2f} ({last['stage']})"
+        )
+
+    for exhibit in exhibits:
+        if exhibit.rows and column in exhibit.rows[0]:
+            return describe_runs(exhibit.rows, describe)
+    return ""
 
 
 def choose_sections(names: Sequence[str]) -> list[str]:
@@ -265,14 +395,12 @@ def make_user_sections(
 
 def _name_exhibits(start: str, exhibits: Sequence[Any]) -> list[Exhibit]:
     """Puts a start before the names; ValueError if they are unusable."""
-    names = []
     for exhibit in exhibits:
         if not isinstance(exhibit, Exhibit):
             kind = type(exhibit).__name__
-            raise ValueError(
-                f"must return a list of tfcomp.Exhibit, got {kind}"
-            )
-        names.append(exhibit.name)
+            rule = "must return a list of tfcomp.Exhibit"
+            raise ValueError(f"{rule}, got {kind}")
+    names = [exhibit.name for exhibit in exhibits]
     if len(set(names)) < len(names) or "/" in "".join(names):
         rule = "must differ and have no /"
         raise ValueError(f"names of exhibits {rule}, got {names}")

@@ -1,26 +1,25 @@
-"""Builds a report: computes all numbers, then draws and writes the page."""
+"""Builds a report: the first screen, the sections, and the page."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from tfcomp import __version__
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.process import show_progress
-from tfcomp.datasets.notes import list_notes
-from tfcomp.datasets.solvable import measure_coverage
+from tfcomp.datasets import solvable
+from tfcomp.datasets.notes import describe_copies, list_notes
 from tfcomp.figures import pictures
 from tfcomp.figures.exhibits import Exhibit, save_exhibit, use_own_style
 from tfcomp.figures.projector import write_projections
+from tfcomp.metrics.registry import list_metrics
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.report import (
-    gap_section,
-    kernel_section,
-    part_section,
-    run_exhibits,
-    run_section,
+    output_section,
     score_table,
     stage_section,
     verbalize,
@@ -28,40 +27,36 @@ from tfcomp.report import (
 from tfcomp.report.explorer import explorer_fragment
 from tfcomp.report.page import (
     Answer,
+    Row,
     Section,
     choose_sections,
+    describe_runs,
+    list_points,
     make_exhibit,
+    make_section,
     make_user_sections,
     render_page,
 )
 from tfcomp.storage.files import check_folder, make_folder, write_text
 
-# Functions from analyses to a section, by its name in `page.SECTIONS`. They
-# leave out runs that a section does not apply to.
-MAKERS: dict[str, Callable[[Sequence[RunAnalysis]], Section]] = {
-    "representations": part_section.make_representations,
-    "readings": part_section.make_readings,
-    "errors": run_section.make_errors,
-    "gaps": gap_section.make_gaps,
-    "superposition": kernel_section.make_superposition,
-    "kernels": kernel_section.make_kernels,
-    "layers": stage_section.make_layers,
-    "interactions": stage_section.make_interactions,
-    "tuning": stage_section.make_tuning,
-    "manifolds": stage_section.make_manifolds,
-    "umap": part_section.make_umap,
-    "embeddings": part_section.make_embeddings,
-    "runs": run_section.make_runs,
-}
 NUM_HELD_OUT = 5  # of the points on the first screen
+OF_VECTORS = (
+    "Images are embeddings, shown by the nearest item's picture, else in "
+    "shades of gray; outputs are sums of parts that are fitted to ID."
+)
+# Flags that the table always has, beside flags in which runs differ.
+SETTINGS = "dataset encoding model depth width epochs seed".split()
+# Names in the table of coverage, and in the certificates of `metrics.json`.
+CERTIFICATE = {
+    "certified": "certified",
+    "missing": "missing_rank",
+    "noise": "noise_mean",  # older runs lack it
+}
 
 
 @use_own_style()
 def build_report(
-    analyses: Sequence[RunAnalysis],
-    folder: Path,
-    sections: Sequence[str],
-    between: int = 0,
+    analyses: Sequence[RunAnalysis], folder: Path, sections: Sequence[str] = ()
 ) -> list[Path]:
     """Writes a report and projector data.
 
@@ -69,8 +64,6 @@ def build_report(
         analyses: The runs and models to compare.
         folder: The folder of the page, its pictures and tables.
         sections: Names of sections; by default the usual ones.
-        between: Errors are also shown at this number of values of each factor,
-            unless it is 0.
 
     Returns:
         All files, the page first.
@@ -81,7 +74,7 @@ def build_report(
     """
     check_folder("output", str(folder))
     names = choose_sections(sections)
-    analyses = run_exhibits.rename_runs(analyses)
+    analyses = verbalize.rename_runs(analyses)
     runs = [analysis.name for analysis in analyses]
     file_names = {verbalize.to_file_name(run) for run in runs}
     if not runs or len(file_names) < len(runs):
@@ -89,34 +82,28 @@ def build_report(
         raise ConfigError("models", rule, runs)
     make_folder(folder)
 
-    made = _make_sections(analyses, names, between)
+    built_in = [name for name in names if name in MAKERS]
+    made = [
+        MAKERS[name](analyses)
+        for name in show_progress(built_in, "report", "section", len(built_in))
+    ]
+    made += make_user_sections(analyses, names)
     explorer = explorer_fragment(analyses) if "explorer" in names else ""
     scored = score_table.score_runs(analyses, folder)
-    paired = score_table.compare_with_first(scored)
-    if paired.exhibits:
-        made.insert(0, paired)
-    answer = make_answer(analyses, scored, paired.finding, not explorer)
+    answer = make_answer(analyses, scored)
     if "manifolds" in names:
         for analysis in analyses:
             write_projections(analysis)
 
-    # What the first screen shows is not repeated below.
-    exhibits = {exhibit.name: exhibit for exhibit in answer.exhibits}
-    for index, section in enumerate(made):
-        others = [e for e in section.exhibits if e.name not in exhibits]
-        exhibits.update((exhibit.name, exhibit) for exhibit in others)
-        finding = section.finding
-        if len(runs) == 1:
-            finding = run_exhibits.drop_name(finding, runs[0])
-        made[index] = dataclasses.replace(
-            section, exhibits=others, finding=finding
-        )
+    exhibits = list(answer.exhibits)
+    for section in made:
+        exhibits += section.exhibits
     files = []
-    for exhibit in show_progress(
-        list(exhibits.values()), "drawing", "exhibit", len(exhibits)
-    ):
+    for exhibit in show_progress(exhibits, "drawing", "exhibit", len(exhibits)):
         files += save_exhibit(exhibit, folder)
 
+    if len(runs) == 1:
+        made = [_drop_name(section, runs[0]) for section in made]
     page = folder / "report.html"
     text = render_page(
         title=f"Analysis of {_describe_settings(analyses)}",
@@ -130,27 +117,19 @@ def build_report(
     return [page, *files]
 
 
-def _make_sections(
-    analyses: Sequence[RunAnalysis], names: Sequence[str], between: int
-) -> list[Section]:
-    built_in = [name for name in names if name in MAKERS]
-    sections = [
-        MAKERS[name](analyses)
-        for name in show_progress(built_in, "report", "section", len(built_in))
-    ]
-    sections += make_user_sections(analyses, names)
-    if between:
-        sections.append(gap_section.make_between(analyses, between))
-    return sections
+def _drop_name(section: Section, name: str) -> Section:
+    """Leaves out the name before a finding, for a page of one run."""
+    finding = section.finding.removeprefix(f"{name}: ")
+    finding = f"{finding[:1].upper()}{finding[1:]}"
+    return dataclasses.replace(section, finding=finding)
 
 
 def _describe_settings(analyses: Sequence[RunAnalysis]) -> str:
     settings = list(dict.fromkeys(analysis.setting for analysis in analyses))
     text = "; ".join(settings)
-    count = f"{len(analyses)} runs"
-    if len(settings) == len(analyses):
-        return text
-    return count if len(settings) == 1 else f"{text} ({count})"
+    if len(settings) < len(analyses):
+        text += f" ({len(analyses)} runs)"
+    return text
 
 
 def _describe_data(analyses: Sequence[RunAnalysis]) -> str:
@@ -168,78 +147,61 @@ def _describe_data(analyses: Sequence[RunAnalysis]) -> str:
 
 
 def make_answer(
-    analyses: Sequence[RunAnalysis],
-    scored: Sequence[score_table.ScoredRun],
-    compared: str,
-    with_map: bool,
+    analyses: Sequence[RunAnalysis], scored: Sequence[score_table.ScoredRun]
 ) -> Answer:
-    """Makes the first screen.
-
-    Args:
-        analyses: The runs of the report.
-        scored: Their errors, in the same order.
-        compared: A sentence on the comparison of settings.
-        with_map: Whether to show a map of errors, in place of an explorer.
-    """
-    sentences = [part_section.describe_layers(a) for a in analyses]
+    """Makes the first screen of runs, whose errors are in the same order."""
+    layers = stage_section.list_table(analyses, "layers")
+    sentences = [describe_runs(layers, stage_section.describe_sums)]
     if len(analyses) > 1:
         table = score_table.make_table(scored)
-        sentences += [score_table.describe_fits(scored), compared]
+        sentences.append(score_table.describe_fits(scored))
     else:
         (analysis,) = analyses
         table = _make_scores(analysis)
         if analysis.dataset.is_pixels:
-            sentences += _describe_images(analysis)
-
-    exhibits = [table]
-    for group in run_exhibits.group_runs(analyses):
-        exhibits.append(make_samples(group))
-    if with_map:
-        exhibits += run_section.make_landscapes(analyses)
-    return Answer([text for text in sentences if text], exhibits)
+            sentences.append(_describe_images(analysis))
+    samples = [make_samples(group) for group in group_runs(analyses)]
+    return Answer([text for text in sentences if text], [table, *samples])
 
 
-def _describe_images(analysis: RunAnalysis) -> list[str]:
+def group_runs(analyses: Sequence[RunAnalysis]) -> list[list[RunAnalysis]]:
+    """Groups runs that have the same factors, region and true images."""
+    groups: dict[tuple, list[RunAnalysis]] = {}
+    for analysis in analyses:
+        data = analysis.dataset
+        truth = hash(analysis.evaluation.truth.tobytes())
+        key = (data.space, data.region.spec, truth)
+        groups.setdefault(key, []).append(analysis)
+    return list(groups.values())
+
+
+def _describe_images(analysis: RunAnalysis) -> str:
     data = analysis.dataset
     points = {name: int(rows.sum()) for name, rows in data.subsets.items()}
     metrics = {  # as in a `metrics.json`
         **analysis.evaluation.scores,
         "points": points,
-        "coverage": measure_coverage(data),
+        "coverage": solvable.measure_coverage(data),
         "copies": data.copies.summary,
-        "references": analysis.references,
     }
-    if analysis.has_hole:
-        rows = kernel_section.list_scores(analysis)
-        finding = kernel_section.describe_superposition(rows)
-    else:
-        gaps = gap_section.list_scored_gaps([analysis])
-        rows = [gap_section.summarize_curve(*gap) for gap in gaps]
-        finding = gap_section.describe_gaps(rows)
-    return [
-        verbalize.describe_scores(metrics),
-        verbalize.describe_references(metrics),
-        run_exhibits.drop_name(finding, analysis.name),
-    ]
+    return verbalize.describe_scores(metrics)
 
 
 def _make_scores(analysis: RunAnalysis) -> Exhibit:
     """Makes the table of one run: its errors beside other predictors'."""
     data = analysis.dataset
     scores = analysis.evaluation.scores
-    errors = {
+    errors: dict[str, Any] = {
         analysis.name: {s: scores[s]["relative_mse"] for s in scores},
-        "the network before training": analysis.run.metrics.get("untrained"),
         data.reference_name: dict.fromkeys(scores, 1.0),
     }
     for name, text in verbalize.list_references(analysis.references).items():
-        errors[text.removeprefix("the ")] = analysis.references[name]
+        errors[text] = analysis.references[name]
     rows = [
         {"predictor": name, "ID": numbers.get("id"), "OOD": numbers.get("ood")}
         for name, numbers in errors.items()
-        if numbers
     ]
-    vectors = "" if data.is_pixels else run_section.OF_VECTORS
+    vectors = "" if data.is_pixels else OF_VECTORS
     return make_exhibit("scores", rows=rows, vectors=vectors)
 
 
@@ -253,9 +215,165 @@ def make_samples(analyses: Sequence[RunAnalysis]) -> Exhibit:
     held_out = pictures.choose_spread(held_out, NUM_HELD_OUT)
     num_known = pictures.SHOWN_SAMPLES - len(held_out)
     known = pictures.choose_spread(np.flatnonzero(splits.is_id), num_known)
-    return run_section.make_output_rows(
+    return make_output_rows(
         list(by_setting.values()),
         rows=np.concatenate([known, held_out]),
         name="samples",
         title="Samples",
     )
+
+
+def make_output_rows(
+    analyses: Sequence[RunAnalysis],
+    labels: Sequence[str] = (),
+    *,
+    rows: np.ndarray | None = None,
+    name: str = "held_out_rows",
+    title: str = "Held-out positions",
+) -> Exhibit:
+    """Shows the truth, then a row for each run, with scores of each truth.
+
+    Args:
+        analyses: Runs on the same data.
+        labels: Labels of the runs, by default their names.
+        rows: The points that are shown, by default a spread of held-out ones.
+        name: How the name of the files begins.
+        title: The heading, before the region.
+    """
+    first = analyses[0]
+    data = first.dataset
+    if rows is None:
+        rows = pictures.choose_spread(np.flatnonzero(first.splits.is_ood))
+    labels = labels or [analysis.name for analysis in analyses]
+    evaluations = {
+        label: analysis.evaluation
+        for label, analysis in zip(labels, analyses, strict=True)
+    }
+    return make_exhibit(
+        "samples",
+        pictures.picture_rows(data, evaluations, rows, with_split=True),
+        _list_scores(analyses),
+        name=f"{name}_{verbalize.to_file_name(first.name)}",
+        heading=title,
+        region=data.region.spec,
+        vectors="" if data.is_pixels else OF_VECTORS,
+    )
+
+
+def _list_scores(analyses: Sequence[RunAnalysis]) -> list[Row]:
+    return [
+        {"run": analysis.name, "subset": subset, **scores}
+        for analysis in analyses
+        for subset, scores in analysis.evaluation.scores.items()
+    ]
+
+
+def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
+    """Shows errors by combination, and all scores."""
+    definitions = []
+    for metric in list_metrics("image"):
+        unit = f", in {metric.unit}" if metric.unit else ""
+        definitions.append(f"{metric.name}: {metric.about}{unit}.")
+    untrained = []
+    for analysis in analyses:
+        errors = analysis.run.metrics.get("untrained")
+        if errors:
+            untrained.append({"run": analysis.name, **errors})
+    exhibits = [
+        *make_landscapes(analyses),
+        make_exhibit(
+            "all_scores",
+            rows=_list_scores(analyses),
+            scores=" ".join(definitions),
+        ),
+        make_exhibit("untrained", rows=untrained),
+    ]
+    return make_section("errors", exhibits)
+
+
+def make_landscapes(analyses: Sequence[RunAnalysis]) -> list[Exhibit]:
+    """Maps errors: an exhibit for runs with the same factors and region."""
+    mapped = [analysis for analysis in analyses if analysis.has_map]
+    exhibits = []
+    for group in group_runs(mapped):
+        errors = {a.name: a.for_maps.error_ratio for a in group}
+        first = group[0].for_maps
+        data = first.dataset
+        figure = pictures.picture_maps(data, errors, pictures.label_error(data))
+        exhibit = make_exhibit(
+            "landscape",
+            figure,
+            list_points(first, errors),
+            name=f"landscape_{verbalize.to_file_name(first.name)}",
+            reference=data.reference_name,
+            planes=pictures.describe_planes(data),
+        )
+        exhibits.append(exhibit)
+    return exhibits
+
+
+def make_runs(analyses: Sequence[RunAnalysis]) -> Section:
+    """Shows settings, coverage and flags."""
+    settings = _list_settings(analyses)
+    coverage = [_measure_coverage(analysis) for analysis in analyses]
+    tables = [
+        make_exhibit("settings", rows=settings),
+        make_exhibit("coverage", rows=coverage),
+    ]
+    finding = verbalize.describe_common(settings)
+    texts = {a.name: a.run.description for a in analyses}
+    return make_section("runs", tables, finding, texts)
+
+
+def _list_settings(analyses: Sequence[RunAnalysis]) -> list[Row]:
+    """Lists the main settings, and those in which runs differ."""
+    flags = []
+    for analysis in analyses:
+        is_run = analysis.run.path is not None
+        flags.append(analysis.run.config.identity() if is_run else {})
+    table = pd.DataFrame(flags, dtype=object)
+    rows = []
+    for analysis, own_flags in zip(analyses, flags, strict=True):
+        row = {"run": analysis.name, "held out": analysis.dataset.region.spec}
+        for name in map(str, table):
+            values = set(table[name].astype(str))
+            if name in SETTINGS or len(values) > 1:
+                row[name] = own_flags.get(name)
+        rows.append(row)
+    return rows
+
+
+def _measure_coverage(analysis: RunAnalysis) -> Row:
+    data = analysis.dataset
+    row: Row = {"run": analysis.name, "region": data.region.spec}
+    row |= solvable.measure_coverage(data)
+    orders = analysis.run.metrics.get("certificate")
+    if orders is None:
+        certificates = solvable.certify_dataset(data)
+        orders = solvable.summarize_certificates(data, certificates)
+    for order, numbers in orders.items():
+        for name, key in CERTIFICATE.items():
+            row[f"{name}_{order}"] = numbers.get(key)
+    copies = describe_copies(data.copies.summary)
+    if copies:
+        row["copies"] = copies
+    return row
+
+
+# Functions from analyses to a section, by its name in `page.SECTIONS`. They
+# leave out runs that a section does not apply to.
+MAKERS: dict[str, Callable[[Sequence[RunAnalysis]], Section]] = {
+    "representations": stage_section.make_representations,
+    "readings": stage_section.make_readings,
+    "errors": make_errors,
+    "gaps": output_section.make_gaps,
+    "superposition": output_section.make_superposition,
+    "kernels": output_section.make_kernels,
+    "layers": stage_section.make_layers,
+    "interactions": stage_section.make_interactions,
+    "tuning": stage_section.make_tuning,
+    "manifolds": stage_section.make_manifolds,
+    "umap": stage_section.make_umap,
+    "embeddings": stage_section.make_embeddings,
+    "runs": make_runs,
+}

@@ -1,5 +1,6 @@
 """Scores embeddings and encoders: the functions of `tfcomp`."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -69,22 +70,29 @@ def evaluate_embeddings(
     rows = table.rows
     layers = scores.read_layers(embeddings, len(rows))
     config, listed = make_config(table, region, name, eval_points)
-    order, shown = np.argsort(rows, kind="stable"), layers
-    if table.is_repeated:  # pictures and geometry are of means
-        shown = {n: _average(v[order], table.counts) for n, v in layers.items()}
-        order = np.arange(len(table.points))
+    # Pictures and geometry are of means over the rows of a combination.
+    order = np.argsort(rows, kind="stable")
+    means = {n: _average(v[order], table.counts) for n, v in layers.items()}
 
     def look_up(factors: np.ndarray) -> Arrays:
-        chosen = table.find_points(factors)
-        taken = order[chosen]
-        found = {n: v[taken].astype(np.float32) for n, v in shown.items()}
-        for values in found.values():
-            values[chosen < 0] = np.nan
-        return found
+        places = table.find_points(factors)
+        arrays = {}
+        for layer, values in means.items():
+            arrays[layer] = values[places].astype(np.float32)
+            arrays[layer][places < 0] = np.nan
+        return arrays
 
     pictures = table.draw if table.image_shape[0] else None
     points = table.points[rows]
-    return _report(config, table, listed, points, layers, look_up, pictures)
+    return _report(
+        config,
+        table,
+        listed,
+        points,
+        layers,
+        look_up,
+        pictures,
+    )
 
 
 def evaluate_encoder(
@@ -133,32 +141,51 @@ def evaluate_encoder(
 
     def read(factors: np.ndarray) -> Arrays:
         """Returns layers of all images of combinations."""
-        found = encode(table.draw_all(factors.astype(np.float32)))
+        arrays = encode(table.draw_all(factors.astype(np.float32)))
         if decode:
-            for key, values in decode(found[LATENTS]).items():
-                found[f"{key}_decoder" if key in found else key] = values
-        return found
+            for key, values in decode(arrays[LATENTS]).items():
+                if key in arrays:
+                    key = f"{key}_decoder"
+                arrays[key] = values
+        return arrays
 
     def look_up(factors: np.ndarray) -> Arrays:
         rows = table.find_points(factors)
-        is_absent, counts = rows[:, None] < 0, table.counts[rows]
-        return {
-            key: np.where(is_absent, np.nan, _average(values, counts))
-            for key, values in read(table.points[rows]).items()
-        }
+        is_absent = rows[:, None] < 0
+        means = {}
+        for key, values in read(table.points[rows]).items():
+            mean = _average(values, table.counts[rows])
+            means[key] = np.where(is_absent, np.nan, mean)
+        return means
 
     points = images.splits.scored.factors
-    parts = np.array_split(points, -(-len(points) // BATCH))
-    batches = [read(part) for part in parts]
+    num_parts = math.ceil(len(points) / BATCH)
+    batches = [read(part) for part in np.array_split(points, num_parts)]
     points = np.repeat(points, table.counts[table.find_points(points)], axis=0)
-    stages = [key for key in batches[0] if key != IMAGE]
-    arrays = {n: np.concatenate([b[n] for b in batches]) for n in stages}
+    arrays = {}
+    for key in batches[0]:
+        if key != IMAGE:
+            arrays[key] = np.concatenate([batch[key] for batch in batches])
     arrays = scores.read_layers(arrays, len(points))
     if decode:
-        result = _finish(config, images, points, arrays, look_up)
+        result = _finish(
+            config,
+            images,
+            points,
+            arrays,
+            look_up,
+        )
     else:
         draw = table.draw
-        result = _report(config, table, listed, points, arrays, look_up, draw)
+        result = _report(
+            config,
+            table,
+            listed,
+            points,
+            arrays,
+            look_up,
+            draw,
+        )
     if codes and arrays[LATENTS].shape[1] <= MAX_CODES:
         result.run.tables["codes"] = scores.measure_codes(
             table.space, points, arrays[LATENTS]
@@ -181,8 +208,9 @@ def _report(
     look_up: Lookup,
     pictures: Callable | None,
 ) -> ModelReport:
-    *_, last = layers
-    units, space = layers[last].shape[1], table.space
+    last = list(layers)[-1]
+    units = layers[last].shape[1]
+    space = table.space
     dataset = build_dataset(
         config,
         space,
@@ -198,17 +226,23 @@ def _report(
         notes=table.notes,
         size_flag="eval_points",
     )
-    known = np.flatnonzero(~dataset.region.contains(points))
-    known = known[choose_rows(len(known), MAX_FITTED)]
-    index = space.to_index(points[known])
-    effects = fit_effects(index, space.shape, layers[last][known])
+    rows = np.flatnonzero(~dataset.region.contains(points))
+    rows = rows[choose_rows(len(rows), MAX_FITTED)]
+    index = space.to_index(points[rows])
+    effects = fit_effects(index, space.shape, layers[last][rows])
 
     def call(factors: np.ndarray) -> Arrays:
         design = make_design(space.to_index(np.asarray(factors)), space.shape)
         composed = (design @ effects).astype(np.float32)
         return look_up(factors) | {IMAGE: composed}
 
-    return _finish(config, dataset, points, layers, call)
+    return _finish(
+        config,
+        dataset,
+        points,
+        layers,
+        call,
+    )
 
 
 def _finish(
@@ -228,5 +262,13 @@ def _finish(
         values = call(dataset.splits.grid)[IMAGE]
         outputs = values.reshape(-1, *dataset.image_shape)
     text = f"Layers: {', '.join(layers)}\n{describe_points(dataset)}"
-    run = LoadedRun(None, config, dataset, model, {}, text, tables=tables)
+    run = LoadedRun(
+        None,
+        config,
+        dataset,
+        model,
+        {},
+        text,
+        tables=tables,
+    )
     return ModelReport(run, outputs=outputs)

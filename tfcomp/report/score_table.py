@@ -8,15 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.metrics.registry import find_limits
 from tfcomp.report.page import Section, make_exhibit, make_section
 from tfcomp.report.verbalize import FITTED, list_references
 from tfcomp.statistics.seed_statistics import (
     Statistics,
-    compare_settings,
     compute_statistics,
 )
 
@@ -65,16 +62,29 @@ class ScoredRun:
 def read_scored(
     setting: str, seed: int, metrics: Mapping[str, Any], link: str = ""
 ) -> ScoredRun:
-    """Reads the errors of a run from the content of its `metrics.json`."""
+    """Reads the errors of a run.
+
+    Args:
+        setting: The name of its setting.
+        seed: Its seed.
+        metrics: The content of its `metrics.json`.
+        link: The address of its page or folder, from the page of the table.
+    """
     references = metrics.get("references", {})
-    others = {"untrained": metrics.get("untrained", {}).get("ood")}
-    for name, column in RIVALS.items():
-        others[column] = references.get(name, {}).get("ood")
+    others = {}
+    for name in references.keys() & RIVALS.keys():
+        others[RIVALS[name]] = references[name].get("ood")
     for name in list_references(references):
         if name not in RIVALS:
             others[IGNORED] = references[name]["ood"]
     errors = {s: metrics.get(s, {}).get("relative_mse") for s in SUBSETS}
-    return ScoredRun(setting, seed, errors, others, link)
+    return ScoredRun(
+        setting,
+        seed,
+        errors,
+        others,
+        link,
+    )
 
 
 def score_runs(
@@ -89,11 +99,8 @@ def score_runs(
             page = run.path / "analysis" / "report.html"
             target = page if page.exists() else run.path
             link = Path(os.path.relpath(target, folder)).as_posix()
-        metrics = {
-            **analysis.evaluation.scores,
-            "references": analysis.references,
-            "untrained": run.metrics.get("untrained", {}),
-        }
+        scores = analysis.evaluation.scores
+        metrics = {**scores, "references": analysis.references}
         seed = run.config.training.seed
         scored.append(read_scored(analysis.setting, seed, metrics, link))
     return scored
@@ -113,7 +120,7 @@ def make_table(runs: Sequence[ScoredRun]) -> Exhibit:
             statistics = _summarize(group, subset)
             row[column] = statistics.mean if statistics else None
             row[f"{column} 95 %"] = _format_interval(statistics)
-        for column in ("untrained", *RIVALS.values(), IGNORED):
+        for column in (*RIVALS.values(), IGNORED):
             values = [run.others.get(column) for run in group]
             statistics = compute_statistics(values)
             row[column] = statistics.mean if statistics else None
@@ -126,26 +133,6 @@ def _group_settings(runs: Sequence[ScoredRun]) -> dict[str, list[ScoredRun]]:
     for run in runs:
         groups.setdefault(run.setting, []).append(run)
     return groups
-
-
-def compare_with_first(runs: Sequence[ScoredRun]) -> Section:
-    """Compares OOD errors of the first setting with others, at equal seeds."""
-    if len({run.setting for run in runs}) < 2:
-        return make_paired([], "")
-    table = pd.DataFrame(
-        {
-            "setting": [run.setting for run in runs],
-            "seed": [run.seed for run in runs],
-            "score": HELD_OUT,
-            "value": [run.errors.get("ood") for run in runs],
-        }
-    )
-    names = {"setting_a": "a", "setting_b": "b"}
-    pairs = compare_settings(table, ["setting"]).rename(columns=names)
-    rows: list[Any] = pairs.to_dict("records")
-    finding = describe_tests(rows, runs[0].setting)
-    is_tested = any(row["p_holm"] is not None for row in rows)
-    return make_paired(rows if is_tested else [], finding)
 
 
 def make_paired(rows: Sequence[Row], finding: str) -> Section:
@@ -172,13 +159,13 @@ def describe_fits(
     # A setting without an ID error has not been seen to fit.
     fitted = [s for s, error in id_errors.items() if error <= FITTED]
     count = len({*groups, *planned})
-    if count > 1:
-        text = f"{len(fitted)} of {count} settings fit their"
-    elif fitted:
-        text = "The setting fits its"
-    else:
-        text = "The setting does not fit its"
-    text += f" training data (mean ID error at most {100 * FITTED:.0f} %)"
+    text = (
+        f"{len(fitted)} of {count} settings fit their training data (mean ID "
+        f"error at most {FITTED:g})"
+    )
+    if count == 1:
+        verb = "fits" if fitted else "does not fit"
+        text = f"The setting {verb} its training data"
     if not fitted:
         return f"{text}, so OOD errors are no test of generalization."
 

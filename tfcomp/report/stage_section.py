@@ -1,8 +1,9 @@
-"""Geometry, probes, interactions, tuning and manifolds, stage by stage."""
+"""Sections on stages: geometry, probes, tuning, manifolds, embeddings."""
 
-import itertools
 import math
+import sys
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,27 +11,38 @@ from tfcomp.datasets.factors import MAX_DIRECTIONS
 from tfcomp.figures import pictures
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_manifolds
-from tfcomp.figures.map_plots import draw_gram_matrices
 from tfcomp.metrics.jacobians import describe_nondifferentiable
+from tfcomp.metrics.manifolds import UMAP_HINT, compute_umaps, has_umap
 from tfcomp.metrics.metric import Chart, Metric
 from tfcomp.metrics.registry import list_charts
 from tfcomp.metrics.run_analysis import FEW_POINTS, RunAnalysis
 from tfcomp.metrics.run_metrics import tabulate_stages
-from tfcomp.metrics.similarity import summarize_similarity
 from tfcomp.metrics.tuning import summarize_tuning
-from tfcomp.report import run_exhibits
-from tfcomp.report.page import Section, make_exhibit, make_section
-from tfcomp.report.run_exhibits import Row
+from tfcomp.report.page import (
+    Row,
+    Section,
+    describe_course,
+    describe_runs,
+    draw_stage_rows,
+    list_points,
+    list_stages,
+    make_exhibit,
+    make_section,
+    show_run,
+)
 
-# Rounding error of shares that are sums of products of derivatives.
-ROUNDING = 1e-9
 # Columns of the tables that no chart shows.
 READABLE = (
     "scaled_factorization chance_factorization worst_pair_factorization "
     "dead_fraction floor_fraction_id floor_fraction_ood"
 ).split()
 SHOWN = ("contrast", "gaussian_curvature")
-SIMILARITIES = {"debiased CKA": "cka", "Procrustes": "procrustes", "RSA": "rsa"}
+SUMS_OF_PARTS = {
+    "R² of a sum of parts": "additive_r2",
+    "whitened": "additive_r2_whitened",
+    "in the span of probes": "additive_r2_probes",
+    "accuracy of probes, OOD": "accuracy_ood",
+}
 
 
 def make_layers(analyses: Sequence[RunAnalysis]) -> Section:
@@ -52,7 +64,7 @@ def make_layers(analyses: Sequence[RunAnalysis]) -> Section:
     exhibits = make_charts(ordered, "layers", READABLE)
     for analysis in ordered:
         exhibits += make_volume_maps(analysis)
-    finding = run_exhibits.describe_column(
+    finding = describe_course(
         exhibits, "cosine_factorization", "the factorization (cosine form)"
     )
     return make_section("layers", exhibits, finding, notes=" ".join(notes))
@@ -70,24 +82,34 @@ def make_charts(
     """
     charts = list_charts(section)
     names = [m.name for metrics in charts.values() for m in metrics]
-    rows = [
-        {"run": analysis.name, "stage": stage, **numbers}
-        for analysis in analyses
-        for stage, numbers in tabulate_stages(
-            analysis, [*names, *others]
-        ).items()
-    ]
+    rows = []
+    for analysis in analyses:
+        stages = tabulate_stages(analysis, [*names, *others])
+        for stage, numbers in stages.items():
+            rows.append({"run": analysis.name, "stage": stage, **numbers})
+
     units = {pictures.label_volume(a.dataset.space) for a in analyses}
-    volume = "log(volume / units of the factors)"
-    if len(units) == 1:
-        volume = units.pop()
+    volume = " or ".join(sorted(units))
     exhibits = []
     for chart, metrics in charts.items():
-        known = [m for m in metrics if run_exhibits.has_numbers(rows, m.name)]
-        if known:
+        filled = [m for m in metrics if has_numbers(rows, m.name)]
+        if filled:
             ylabel = chart.axis or volume
-            exhibits.append(_make_chart(chart, known, rows, others, ylabel))
+            exhibits.append(
+                _make_chart(
+                    chart,
+                    filled,
+                    rows,
+                    others,
+                    ylabel,
+                )
+            )
     return exhibits
+
+
+def has_numbers(rows: Sequence[Row], column: str) -> bool:
+    """Returns True if a column of a table is not empty."""
+    return any(row[column] is not None for row in rows)
 
 
 def _make_chart(
@@ -98,15 +120,7 @@ def _make_chart(
     ylabel: str,
 ) -> Exhibit:
     texts = [chart.text]
-    notes = []
-    panels = {}
     for metric in metrics:
-        # Mixed derivatives are 0 of a network that is linear between kinks.
-        numbers = [abs(row[metric.name] or 0.0) for row in rows]
-        if not any(number > ROUNDING for number in numbers):
-            notes.append(f"{metric.label}: 0 in every stage.")
-            continue
-        panels[metric.label] = metric.name
         if metric.about:
             texts.append(f"{metric.label}: {metric.about}.")
 
@@ -116,12 +130,13 @@ def _make_chart(
     if math.isfinite(low) and math.isfinite(high):
         limits = (low, high)
         texts.append(f"The axis has the whole range, {low:g} to {high:g}.")
-    columns = ["run", "stage", *(m.name for m in metrics), *others]
+    panels = {metric.label: metric.name for metric in metrics}
+    columns = ["run", "stage", *panels.values(), *others]
     return Exhibit(
         name=chart.name,
         title=chart.title,
-        caption=" ".join(texts + notes).strip(),
-        figure=run_exhibits.draw_stage_rows(rows, panels, ylabel, limits),
+        caption=" ".join(texts).strip(),
+        figure=draw_stage_rows(rows, panels, ylabel, limits),
         rows=[{column: row[column] for column in columns} for row in rows],
     )
 
@@ -131,34 +146,27 @@ def make_volume_maps(analysis: RunAnalysis) -> list[Exhibit]:
     analysis = analysis.for_maps
     data = analysis.dataset
     volumes = analysis.log_volume
-    rows = run_exhibits.list_points(analysis, volumes)
+    rows = list_points(analysis, volumes)
     exhibits: list[Exhibit] = []
     for plane in data.planes:
-        exhibit = run_exhibits.show_run(
+        exhibit = show_run(
             analysis,
             "log_volume",
             pictures.picture_volumes(data, volumes, analysis.name, [plane]),
-            [] if exhibits else rows,
+            rows,
             suffix="" if len(data.space) == 2 else f"_{plane.name}",
             planes=pictures.describe_planes(data),
         )
         exhibits.append(exhibit)
+        rows = []  # once for all pairs
     return exhibits
 
 
 def make_interactions(analyses: Sequence[RunAnalysis]) -> Section:
-    """Shows interactions of factors, and the similarity of stages."""
+    """Shows interactions of factors."""
     several = [a for a in analyses if len(a.dataset.space) > 1]
     exhibits = make_charts(several, "interactions", SHOWN)
-    exhibits += [_show_similarities(analysis) for analysis in analyses]
-    groups: dict[bytes, list[RunAnalysis]] = {}
-    for analysis in analyses:
-        points = analysis.compared_points.tobytes()
-        groups.setdefault(points, []).append(analysis)
-    for number, group in enumerate(groups.values()):
-        if len(group) > 1:
-            exhibits.append(_compare_stages(group, f"similarity_{number}"))
-    finding = run_exhibits.describe_column(
+    finding = describe_course(
         exhibits,
         "interaction_share",
         "the share of interactions in the variance",
@@ -166,82 +174,38 @@ def make_interactions(analyses: Sequence[RunAnalysis]) -> Section:
     return make_section("interactions", exhibits, finding)
 
 
-def _show_similarities(analysis: RunAnalysis) -> Exhibit:
-    stages = analysis.stages
-    maps = {label: np.eye(len(stages)) for label in SIMILARITIES}
-    for row in analysis.similarities:
-        i = stages.index(row["stage"])
-        j = stages.index(row["other"])
-        for label, column in SIMILARITIES.items():
-            number = row[column]
-            if column == "procrustes":  # a distance
-                number = np.nan if number is None else 1 - number**2 / 2
-            maps[label][i, j] = maps[label][j, i] = number
-    return run_exhibits.show_run(
-        analysis,
-        "similarity",
-        draw_gram_matrices(maps, len(stages), names=stages),
-        analysis.similarities,
-        heading=f"Similarity of stages: {analysis.name}",
-    )
-
-
-def _compare_stages(analyses: Sequence[RunAnalysis], name: str) -> Exhibit:
-    rows = []
-    for first, second in itertools.combinations(analyses, 2):
-        for stage in first.stages:
-            if stage in second.stages:
-                similarity = summarize_similarity(
-                    first.shapes[stage], second.shapes[stage]
-                )
-                runs = f"{first.name} and {second.name}"
-                rows.append({"run": runs, "stage": stage, **similarity})
-    return make_exhibit(
-        "similarity",
-        run_exhibits.draw_stage_rows(
-            rows, SIMILARITIES, "similarity, distance"
-        ),
-        rows,
-        name=name,
-        heading="The same stage of two runs",
-    )
-
-
 def make_tuning(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows whether units depend on factors additively."""
-    analyses = [
+    complete = [
         analysis
         for analysis in analyses
         if len(analysis.dataset.space) > 1 and analysis.splits.is_complete
     ]
-    rows = run_exhibits.list_stages(
-        analyses, lambda a, stage: summarize_tuning(a.tuning[stage])
+    rows = list_stages(
+        complete, lambda a, stage: summarize_tuning(a.tuning[stage])
     )
     column = "additive_share_mean"
-    figure = run_exhibits.draw_stage_rows(
-        rows, {"": column}, "additive share of variance"
-    )
+    figure = draw_stage_rows(rows, {"": column}, "additive share of variance")
     exhibits = [make_exhibit("additive_share", figure, rows)]
-    finding = run_exhibits.describe_column(
-        exhibits, column, "the additive share of a unit"
-    )
+    finding = describe_course(exhibits, column, "the additive share of a unit")
     return make_section("tuning", exhibits, finding)
 
 
 def make_manifolds(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows the combinations as points in the activations of every stage."""
-    rows = run_exhibits.list_stages(
+    rows = list_stages(
         analyses, lambda a, stage: dict(a.for_pairs.ranks[stage])
     )
+    subsets = {"ID": "id", "OOD": "ood"}
     panels = {
-        subset.upper(): subset
-        for subset in ("id", "ood")
-        if run_exhibits.has_numbers(rows, subset)
+        title: column
+        for title, column in subsets.items()
+        if has_numbers(rows, column)
     }
-    figure = run_exhibits.draw_stage_rows(rows, panels, "participation ratio")
+    figure = draw_stage_rows(rows, panels, "participation ratio")
     exhibits = [make_exhibit("effective_rank", figure, rows)]
     exhibits += [make_pca(analysis) for analysis in analyses]
-    finding = run_exhibits.describe_column(
+    finding = describe_course(
         exhibits, "id", "the effective rank over ID points"
     )
     return make_section("manifolds", exhibits, finding, points=FEW_POINTS)
@@ -258,10 +222,31 @@ def make_pca(analysis: RunAnalysis) -> Exhibit:
         # A code of one unit has a line, at 0.
         missing = 2 - plane.shape[1]
         points[stage] = np.pad(plane, ((0, 0), (0, missing)))
-    return show_points(analysis, "pca", points, shares=", ".join(shares))
+    return _show_points(analysis, "pca", points, shares=", ".join(shares))
 
 
-def show_points(
+def make_umap(analyses: Sequence[RunAnalysis]) -> Section:
+    """Shows the neighborhoods of points in every stage, by UMAP."""
+    exhibits = []
+    for analysis in analyses:
+        exhibits += try_umap(analysis)
+    return make_section("umap", exhibits, "" if has_umap() else UMAP_HINT)
+
+
+def try_umap(analysis: RunAnalysis) -> list[Exhibit]:
+    """Draws UMAP of every stage if it is installed and does not fail."""
+    if not has_umap():
+        return []
+    analysis = analysis.for_pairs
+    try:
+        points = compute_umaps(analysis.components)
+    except OSError as error:
+        print(f"UMAP of {analysis.name} is left out: {error}", file=sys.stderr)
+        return []
+    return [_show_points(analysis, "umap", points)]
+
+
+def _show_points(
     analysis: RunAnalysis,
     kind: str,
     points: Mapping[str, np.ndarray],
@@ -279,5 +264,109 @@ def show_points(
     for stage, places in points.items():
         columns[f"{stage}_1"] = places[:, 0]
         columns[f"{stage}_2"] = places[:, 1]
-    rows = run_exhibits.list_points(analysis, columns)
-    return run_exhibits.show_run(analysis, kind, figure, rows, **values)
+    rows = list_points(analysis, columns)
+    return show_run(
+        analysis,
+        kind,
+        figure,
+        rows,
+        **values,
+    )
+
+
+def make_embeddings(analyses: Sequence[RunAnalysis]) -> Section:
+    """Shows the matrices that forced rendering learned."""
+    exhibits = []
+    for analysis in analyses:
+        for factor in analysis.embeddings:
+            exhibits += show_embedding(analysis, factor)
+    return make_section("embeddings", exhibits)
+
+
+def show_embedding(analysis: RunAnalysis, factor: str) -> list[Exhibit]:
+    """Shows the matrices of one factor, and its profiles if it has any."""
+    embedding = analysis.embeddings[factor]
+    figures = pictures.picture_embedding(
+        analysis.dataset.space[factor], embedding
+    )
+    summary = [{"factor": factor, **embedding.summary}]
+    exhibits = []
+    for kind, figure in figures.items():
+        rows: Any = summary
+        if kind == "profiles":
+            rows = figure.data.to_dict("records")
+        exhibit = show_run(
+            analysis,
+            kind,
+            figure,
+            rows,
+            suffix=f"_{factor}",
+            factor=factor,
+        )
+        exhibits.append(exhibit)
+    return exhibits
+
+
+def make_representations(analyses: Sequence[RunAnalysis]) -> Section:
+    """Shows how far layers are sums of parts, and their disentanglement."""
+    rows = list_table(analyses, "layers")
+    points = []
+    for row in rows:
+        line = f"{row['run']}, {row['classes']}"
+        points.append({**row, "run": line, "stage": row["layer"]})
+    figure = draw_stage_rows(points, SUMS_OF_PARTS, "share")
+    exhibits = [make_exhibit("table_layers", figure, rows)]
+    for name in ("parts", "pairs", "codes"):
+        table = list_table(analyses, name)
+        exhibits.append(make_exhibit(f"table_{name}", rows=table))
+    finding = describe_runs(rows, describe_sums)
+    return make_section("representations", exhibits, finding)
+
+
+def list_table(analyses: Sequence[RunAnalysis], name: str) -> list[Row]:
+    """Lists the rows of one of the `tables` of models."""
+    rows: list[Row] = []
+    for analysis in analyses:
+        for row in analysis.run.tables.get(name, ()):
+            rows.append({"run": analysis.name, **row})
+    return rows
+
+
+def describe_sums(rows: Sequence[Row]) -> str:
+    """Describes the latents, or the last layer, as sums of parts."""
+    latents = [row for row in rows if row["layer"] == "latents"]
+    # The second row has permuted classes.
+    row, chance = latents or list(rows[-2:])
+    if row["additive_r2"] is None:
+        return ""
+    text = (
+        f"a sum of parts explains {row['additive_r2']:.1%} of the variance in "
+        f"{row['layer']} ({chance['additive_r2']:.1%} with permuted classes)"
+    )
+    if row["composed_ood"] is not None:
+        text += (
+            f"; held-out embeddings composed of parts have "
+            f"{row['composed_ood']:.1%} of the error of the mean (the nearest "
+            f"ID embedding {row['nearest_ood']:.1%})"
+        )
+    return text
+
+
+def make_readings(analyses: Sequence[RunAnalysis]) -> Section:
+    """Shows the accuracy of readers on outputs, beside their ceiling."""
+    rows = list_table(analyses, "readings")
+    table = make_exhibit("table_readings", rows=rows)
+    finding = describe_runs(rows, _describe_readings)
+    return make_section("readings", [table], finding)
+
+
+def _describe_readings(rows: Sequence[Row]) -> str:
+    """Describes how often a reader finds all factors."""
+    shares = []
+    for row in rows:
+        if row["level"] == "any" and row["factor"] == "all":
+            shares.append(
+                f"{row['accuracy']:.1%} of {row['subset'].upper()} (true "
+                f"images {row['ceiling']:.1%})"
+            )
+    return f"all factors are read right in {' and '.join(shares)}"

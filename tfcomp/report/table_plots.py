@@ -12,13 +12,13 @@ from tfcomp.config.errors import ConfigError, suggest
 from tfcomp.config.settings import split_names
 from tfcomp.figures.curve_plots import (
     draw_curve_panels,
+    draw_forest,
     draw_stage_panels,
     join_curves,
+    list_marks,
     merge_stages,
 )
-from tfcomp.figures.estimate_plots import draw_forest, list_marks
-from tfcomp.figures.exhibits import Plot
-from tfcomp.figures.layout import Width, fit_width
+from tfcomp.figures.exhibits import Plot, Width, fit_width
 from tfcomp.metrics.registry import find_limits
 from tfcomp.statistics.estimates import estimate_geometric, estimate_mean
 from tfcomp.statistics.limits import Limits
@@ -87,13 +87,18 @@ def draw_score_panels(panels: Mapping[str, Mapping[str, Series]]) -> Plot:
             if not seeds:
                 continue
             # Seeds stay where one lacks the score, so that there is no mean.
-            mean = math.nan
-            ends: tuple[float | None, float | None] = (None, None)
             result = estimate(list_by_seed(values), find_limits(name))
-            if result is not None:
-                mean = result.mean
-                ends = (result.low, result.high)
-            marks += list_marks(name, label, seeds, mean, ends)
+            if result is None:
+                marks += list_marks(name, label, seeds, math.nan)
+                continue
+            ends = (result.low, result.high)
+            marks += list_marks(
+                name,
+                label,
+                seeds,
+                result.mean,
+                ends,
+            )
     kind = "geometric mean" if len(log) == len(panels) else "mean"
     return draw_forest(marks, log, kind)
 
@@ -121,16 +126,27 @@ def plot_curves(
     """
     if over not in ("stage", "epoch"):
         raise ConfigError("over", "must be among stage, epoch", over)
-    rows = _select(runs, numbers, name, by, over)
+    rows = _select(
+        runs,
+        numbers,
+        name,
+        by,
+        over,
+    )
     limits = find_limits(name)
     curves = {}
     for label, group in rows.groupby("label", sort=False):
         table = group.pivot_table(
-            "value", "seed", over, _average_all, dropna=False, sort=False
+            "value",
+            "seed",
+            over,
+            _average_all,
+            dropna=False,
+            sort=False,
         )
         if over == "stage":  # a row may have runs of several depths
             stages = group.groupby("run")["stage"].agg(list)
-            table = table[list(dict.fromkeys(merge_stages(list(stages))))]
+            table = table[merge_stages(stages)]
         panel = name if over == "epoch" else ""
         curves[panel, str(label)] = average(table, limits)
 

@@ -7,11 +7,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tfcomp.figures.curve_plots import draw_curve_panels, join_curves
-from tfcomp.figures.estimate_plots import draw_forest, list_marks
+from tfcomp.figures.curve_plots import (
+    draw_curve_panels,
+    draw_forest,
+    join_curves,
+    list_marks,
+)
 from tfcomp.figures.exhibits import Exhibit
+from tfcomp.figures.image_files import read_preview
 from tfcomp.figures.image_rows import draw_rows
-from tfcomp.figures.kept_outputs import read_preview
 from tfcomp.metrics.registry import find_metric, list_leading
 from tfcomp.report import score_table
 from tfcomp.report.page import Answer, Section

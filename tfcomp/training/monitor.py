@@ -11,7 +11,7 @@ import numpy as np
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, solvable
 from tfcomp.datasets.views import subsample_levels
-from tfcomp.figures import kept_outputs, pictures
+from tfcomp.figures import image_files, pictures
 from tfcomp.metrics.interaction import WATCHED_POINTS
 from tfcomp.metrics.point_scores import Evaluation, compute_error_ratio
 from tfcomp.metrics.reference_scores import score_certified, score_references
@@ -111,7 +111,7 @@ class Monitor(keras.callbacks.Callback):
             images = self._models.traced.predict(points)
             found = Evaluation(images, shown.grid_images, {})
             errors = compute_error_ratio(shown, found)
-            kept_outputs.write_outputs(folder, done, points, images, errors)
+            image_files.write_outputs(folder, done, points, images, errors)
         layers_due = _is_due(done, self._config.layerwise_every)
         if layers_due or _is_due(done, self._config.eval_every):
             _, evaluation = self._evaluate(done, self.model, layers_due)
@@ -164,7 +164,7 @@ class Monitor(keras.callbacks.Callback):
         if dataset.first_row == "bottom":
             pair = [images[:, ::-1] for images in pair]
         titles = pictures.title_points(dataset, rows)
-        kept_outputs.write_preview(Path(self._config.run_dir), titles, pair)
+        image_files.write_preview(Path(self._config.run_dir), titles, pair)
 
     def _evaluate(
         self, epoch: int, model: keras.Model, with_layers: bool

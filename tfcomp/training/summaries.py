@@ -24,10 +24,11 @@ from tfcomp.config.errors import describe_plugin_error, is_exhausted
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.grid_maps import list_curves
-from tfcomp.figures import layout, pictures
+from tfcomp.figures import pictures
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import (
     figure_to_array,
+    fit_width,
     stack_to_png,
     use_own_style,
 )
@@ -145,7 +146,7 @@ class RunSummaries:
             go_on_without_pictures(f"epoch {epoch}"),
             self._writer.as_default(step=epoch),
             use_own_style(),
-            layout.fit_width(*CARD),
+            fit_width(*CARD),
         ):
             yield
 
@@ -176,14 +177,10 @@ class RunSummaries:
         self.write_stages(epoch, analysis.summary)
         if not (self._has_maps and self._config.pictures):
             return
-        centered = pictures.center_volumes(analysis.log_volume)
-        largest = pictures.find_largest(centered)
         with self._draw_cards(epoch):
             for stage, values in analysis.log_volume.items():
                 named = {f"log volume, {stage}": values}
-                figure = pictures.picture_volumes(
-                    self._dataset, named, limit=largest, label="less its mean"
-                )
+                figure = pictures.picture_volumes(self._dataset, named)
                 write_figure(f"stage_log_volume_map/{stage}", figure)
 
     def write_stages(

@@ -7,4 +7,4 @@ import pytest
 def _rough_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tfcomp.figures.exhibits.figure_to_pdf", lambda _: b"")
     # Its compiler takes half a minute.
-    monkeypatch.setattr("tfcomp.report.part_section.has_umap", lambda: False)
+    monkeypatch.setattr("tfcomp.report.stage_section.has_umap", lambda: False)

@@ -1,0 +1,186 @@
+"""Images in files: tiles of pages, and outputs that a run keeps.
+
+In the folder of a run, outputs/epoch_<n>.npz has `factors` [n, F], `images`
+[n, H, W, C] in 8 bits, and `errors` [n] of the outputs as they were, relative
+to the reference. preview.png has held-out images above the last outputs, for
+pages of sweeps.
+"""
+
+import base64
+import io
+import json
+import math
+import sys
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from tfcomp.storage.files import make_folder, write_whole
+
+FOLDER = "outputs"
+PREVIEW_FILE = "preview.png"
+MAX_BYTES = 2**28  # of a file, unpacked; a run keeps no more in all of them
+Outputs = tuple[np.ndarray, np.ndarray]  # images [n, H, W, C], errors [n]
+
+
+def arrange_channels(images: ArrayLike) -> np.ndarray:
+    """Returns RGB, or gray `[n, H, W]` with channels beside each other."""
+    images = np.asarray(images, float)
+    if images.ndim != 4 or images.shape[-1] == 3:
+        return images
+    count, height, width, channels = images.shape
+    beside = images.transpose(0, 1, 3, 2)
+    return beside.reshape(count, height, channels * width)
+
+
+def to_bytes(images: np.ndarray) -> np.ndarray:
+    """Converts numbers, clipped to 0..1, to 0..255; NaN is 0."""
+    return np.round(np.nan_to_num(images).clip(0, 1) * 255).astype(np.uint8)
+
+
+def tile_images(
+    images: np.ndarray, columns: int, empty: float = 0
+) -> np.ndarray:
+    """Returns images [n, H, W, ...] in one, row by row; the end is empty."""
+    padding = [(0, 0)] * images.ndim
+    padding[0] = (0, -len(images) % columns)
+    cells = np.pad(images, padding, constant_values=empty)
+    rows = [
+        np.concatenate(list(row), axis=1)
+        for row in np.split(cells, len(cells) // columns)
+    ]
+    return np.concatenate(rows)
+
+
+def encode(content: bytes) -> str:
+    """Returns bytes in base64."""
+    return base64.b64encode(content).decode("ascii")
+
+
+def make_sprite(
+    images: Mapping[str, np.ndarray], upright: bool
+) -> dict[str, Any]:
+    """Packs images [n, H, W, C], clipped to 0..1, as tiles of one PNG.
+
+    Args:
+        images: Images by name, all of one size.
+        upright: Whether their first row is at the top.
+
+    Returns:
+        `sprite`, a data URL; `size` of a tile and `columns` of tiles; and
+        `images`, the numbers of the tiles by name. Equal images share a tile.
+    """
+    tiles: dict[bytes, int] = {}
+    places = {}
+    for name, stack in images.items():
+        pixels = to_bytes(arrange_channels(stack))
+        if not upright:
+            pixels = pixels[:, ::-1]
+        places[name] = [
+            tiles.setdefault(tile.tobytes(), len(tiles)) for tile in pixels
+        ]
+
+    height, width, *colors = pixels.shape[1:]
+    array = np.frombuffer(b"".join(tiles), np.uint8)
+    array = array.reshape(-1, height, width, *colors)
+    columns = math.ceil(math.sqrt(len(tiles)))
+    file = io.BytesIO()
+    Image.fromarray(tile_images(array, columns)).save(file, "PNG")
+    return {
+        "images": places,
+        "size": (width, height),
+        "columns": columns,
+        "sprite": f"data:image/png;base64,{encode(file.getvalue())}",
+    }
+
+
+def write_outputs(
+    folder: Path,
+    epoch: int,
+    factors: np.ndarray,
+    images: np.ndarray,
+    errors: np.ndarray,
+) -> None:
+    """Writes the outputs after an epoch into the folder of a run.
+
+    Args:
+        folder: The folder of the run.
+        epoch: The number of epochs that were trained.
+        factors: The combinations [n, F].
+        images: The outputs [n, H, W, C], from 0 to 1.
+        errors: Their errors [n], relative to the reference.
+    """
+    path = make_folder(folder / FOLDER) / f"epoch_{epoch}.npz"
+    pixels = to_bytes(images)
+    with write_whole(path) as partial, open(partial, "wb") as file:
+        np.savez_compressed(file, factors=factors, images=pixels, errors=errors)
+
+
+def read_outputs(folder: Path, grid: np.ndarray) -> dict[int, Outputs]:
+    """Reads the outputs at the combinations [n, F] of a grid.
+
+    Returns:
+        Images and errors by epoch, in order. Files of another grid and damaged
+        files are left out, with a note.
+    """
+    outputs: dict[int, Outputs] = {}
+    for path in folder.glob(f"{FOLDER}/epoch_*.npz"):
+        try:
+            epoch = int(path.stem.removeprefix("epoch_"))
+            outputs[epoch] = _read(path, grid)
+        except Exception as error:  # damaged files raise errors of many kinds
+            print(f"note: {path} is left out: {error}", file=sys.stderr)
+    return dict(sorted(outputs.items()))
+
+
+def _read(path: Path, grid: np.ndarray) -> Outputs:
+    with zipfile.ZipFile(path) as archive:
+        size = sum(part.file_size for part in archive.infolist())
+    if size > MAX_BYTES:
+        raise ValueError(f"it unpacks to more than {MAX_BYTES >> 20} MB")
+
+    count = len(grid)
+    with np.load(path) as arrays:
+        factors = arrays["factors"]
+        images = arrays["images"]
+        # Earlier versions kept none, and 8 bits cut what is beyond 0 to 1.
+        errors = np.asarray(arrays.get("errors", np.full(count, np.nan)))
+    if not np.array_equal(factors, grid):
+        raise ValueError("it has other combinations than the page shows")
+    if images.ndim != 4 or len(images) != count or len(errors) != count:
+        raise ValueError(f"it has images of shape {images.shape}")
+    return images.astype(np.float32) / 255, errors
+
+
+def write_preview(
+    folder: Path, titles: Sequence[str], rows: Sequence[np.ndarray]
+) -> None:
+    """Writes rows of images [n, H, W, C], their first row at the top."""
+    images = np.concatenate([arrange_channels(row) for row in rows])
+    sheet = Image.fromarray(to_bytes(tile_images(images, len(titles))))
+    info = PngInfo()
+    info.add_text("points", json.dumps(list(titles)))
+    with write_whole(folder / PREVIEW_FILE) as partial:
+        sheet.save(partial, "PNG", pnginfo=info)
+
+
+def read_preview(folder: Path) -> tuple[list[str], np.ndarray] | None:
+    """Returns titles [n] and images [2, n, H, W, ...], if there are any."""
+    path = folder / PREVIEW_FILE
+    try:
+        # Other formats start programs, as Ghostscript.
+        with Image.open(path, formats=["PNG"]) as file:
+            titles = [str(title) for title in json.loads(file.info["points"])]
+            sheet = np.asarray(file) / 255
+        rows = []
+        for strip in np.split(sheet, 2):
+            rows.append(np.stack(np.split(strip, len(titles), axis=1)))
+        return titles, np.stack(rows)
+    except Exception:  # of an earlier version, or damaged, in many ways
+        return None

@@ -1,0 +1,332 @@
+"""Sections on outputs: superposition, kernels (3.3), and gaps (figure 9)."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from tfcomp.datasets.grid_maps import Curve
+from tfcomp.figures import pictures
+from tfcomp.figures.exhibits import Exhibit
+from tfcomp.figures.image_rows import draw_rows
+from tfcomp.figures.map_plots import draw_gram_matrices
+from tfcomp.metrics import interpolation, kernels, schmidt, superposition
+from tfcomp.metrics.features import mean_or_none
+from tfcomp.metrics.interpolation import Interpolation
+from tfcomp.metrics.run_analysis import FEW_POINTS, RunAnalysis
+from tfcomp.report.page import (
+    CLOSE,
+    Row,
+    Section,
+    describe_runs,
+    list_points,
+    make_exhibit,
+    make_section,
+    show_run,
+)
+
+Grams = dict[str, np.ndarray]
+Gap = tuple[RunAnalysis, Curve, Interpolation]
+
+# Columns of the table, and what they show.
+ALIGNMENTS = {
+    "factorized": "alignment_factorized",
+    "conjunctive": "alignment_conjunctive",
+    "factorized (smooth)": "alignment_factorized_smooth",
+    "conjunctive (smooth)": "alignment_radial",
+}
+TRUTH = "truth"  # among rows of superposition scores
+UNTRAINED = "before training"
+# Share of the way from the R² of the true images to 1, from which outputs are
+# called superpositions.
+PARTLY = 0.1
+MAX_IMAGES = 9  # in a gap
+
+
+def make_superposition(analyses: Sequence[RunAnalysis]) -> Section:
+    """Shows whether OOD outputs are sums of training outputs."""
+    rows: list[Row] = []
+    for analysis in analyses:
+        if analysis.dataset.is_pixels and analysis.has_hole:
+            rows += list_scores(analysis)
+    table = make_exhibit(
+        "superposition",
+        rows=rows,
+        memories=superposition.MAX_MEMORIES,
+    )
+    return make_section(
+        "superposition",
+        [table],
+        describe_runs(rows, describe_superposition),
+        points=superposition.MAX_POINTS,
+    )
+
+
+def list_scores(analysis: RunAnalysis) -> list[Row]:
+    """Returns superposition scores of outputs, true images, and the start."""
+    sources = {
+        "model": (analysis.superposition, analysis.bright_outputs),
+        TRUTH: (analysis.composed, analysis.bright_truth),
+    }
+    before = analysis.untrained
+    if before:
+        sources[UNTRAINED] = (before.superposition, before.bright_outputs)
+
+    is_ood = analysis.splits.is_ood
+    rows: list[Row] = []
+    for name, (scores, outputs) in sources.items():
+        inputs_r2 = np.full(int(is_ood.sum()), np.nan)
+        if name != UNTRAINED and analysis.superposed_inputs is not None:
+            inputs_r2 = superposition.score_combinations(
+                outputs[is_ood],
+                analysis.superposed_inputs,
+                analysis.bright_outputs[analysis.splits.is_id],
+            )
+        inputs_r2 = inputs_r2[np.isfinite(inputs_r2)]
+        summary = superposition.summarize_superposition(scores, 0.0)
+        row: Row = {"run": analysis.name, "OOD outputs": name}
+        for predictor in superposition.PREDICTORS:
+            row[predictor] = summary[f"{predictor}_r2"]
+        row["superposed_inputs"] = mean_or_none(inputs_r2)
+        row["blank_fraction"] = summary["blank_fraction"]
+        rows.append(row)
+    return rows
+
+
+def describe_superposition(rows: Sequence[Row]) -> str:
+    """Describes if outputs are sums of memories, beside the true images."""
+    r2 = {}
+    for row in rows:
+        if row["superposition"] is not None:
+            r2[row["OOD outputs"]] = row["superposition"]
+    if "model" not in r2 or TRUTH not in r2:
+        return "no held-out output is bright enough to be scored"
+
+    numbers = "; ".join(f"{name} {r2[name]:.2f}" for name in r2)
+    share = (r2["model"] - r2[TRUTH]) / max(1 - r2[TRUTH], 1e-9)
+    if share < PARTLY:
+        return (
+            "held-out outputs are no more superpositions than the true images "
+            f"are (R²: {numbers})"
+        )
+    return (
+        f"held-out outputs are {share:.0%} of the way from true images to sums "
+        f"of training outputs that share a factor value (R²: {numbers})"
+    )
+
+
+def make_kernels(analyses: Sequence[RunAnalysis]) -> Section:
+    """Shows which ideal kernel the outputs of a run resemble."""
+    exhibits = []
+    alignments: list[Row] = []
+    regressions: list[Row] = []
+    for analysis in analyses:
+        # Of all pairs of points, so a sample is subsampled.
+        analysis = analysis.for_pairs
+        if not (analysis.dataset.is_pixels and analysis.has_hole):
+            continue
+        grams = compute_grams(analysis.bright_outputs)
+        exhibits.append(make_matrices(analysis, grams))
+        truth = kernels.compute_cosine_gram(analysis.bright_truth)
+        grams["truth, cosine"] = truth
+        alignments += _list_alignments(analysis, grams)
+        regressions += _list_regressions(analysis)
+        if analysis.splits.is_complete:
+            exhibits.append(_list_terms(analysis, grams))
+    tables = [
+        make_exhibit("kernel_alignment", rows=alignments),
+        make_exhibit("kernel_regression", rows=regressions),
+    ]
+    return make_section(
+        "kernels",
+        tables + exhibits,
+        describe_runs(alignments, _describe_kernels),
+        points=FEW_POINTS,
+    )
+
+
+def _list_alignments(analysis: RunAnalysis, grams: Grams) -> list[Row]:
+    rows = []
+    for name, gram in grams.items():
+        scores = analysis.align(gram)
+        row: Row = {"run": analysis.name, "similarity": name}
+        for column, score in ALIGNMENTS.items():
+            row[column] = scores.get(score)
+        rows.append(row)
+    return rows
+
+
+def _list_regressions(analysis: RunAnalysis) -> list[Row]:
+    rows: list[Row] = []
+    if not analysis.is_plane:
+        return rows
+    for target, fits in analysis.kernel_fits.items():
+        for kernel, fit in fits.items():
+            row = {"run": analysis.name, "target": target, "kernel": kernel}
+            row |= vars(fit)
+            row["scales"] = " ".join(f"{scale:g}" for scale in fit.scales)
+            rows.append(row)
+    return rows
+
+
+def _describe_kernels(rows: Sequence[Row]) -> str:
+    """Describes the alignments of outputs beside those of true images."""
+    texts = []
+    for name, similarity in (
+        ("outputs", "cosine"),
+        ("true images", "truth, cosine"),
+    ):
+        (row,) = [row for row in rows if row["similarity"] == similarity]
+        factorized = row["factorized"]
+        conjunctive = row["conjunctive"]
+        if factorized is not None and conjunctive is not None:
+            texts.append(
+                f"{name} {factorized:.2f} with the factorized kernel and "
+                f"{conjunctive:.2f} with the conjunctive one"
+            )
+    return f"alignment of {', of '.join(texts)}" if texts else ""
+
+
+def compute_grams(outputs: np.ndarray) -> Grams:
+    """Computes three similarities of all outputs, [n, n] each."""
+    distances = kernels.compute_distance_gram(outputs)
+    largest = np.fmax.reduce(distances, axis=None, initial=0)
+    if largest > 0:
+        distances = distances / largest
+    return {
+        "cosine": kernels.compute_cosine_gram(outputs),
+        "L2": 1 - distances,
+        "overlap": kernels.compute_overlap_gram(outputs),
+    }
+
+
+def make_matrices(
+    analysis: RunAnalysis, grams: Mapping[str, np.ndarray]
+) -> Exhibit:
+    """Shows Gram matrices beside the ideal ones, ID first, then OOD."""
+    is_ood = analysis.splits.is_ood
+    order = np.argsort(is_ood, kind="stable")
+    matrices = {
+        **grams,
+        "binary factorized": kernels.make_factorized_kernel(analysis.index),
+        "conjunctive": kernels.make_conjunctive_kernel(analysis.index),
+    }
+    figure = draw_gram_matrices(
+        {name: gram[np.ix_(order, order)] for name, gram in matrices.items()},
+        num_id=int((~is_ood).sum()),
+        title=analysis.name,
+    )
+    return show_run(analysis, "gram", figure)
+
+
+def _list_terms(analysis: RunAnalysis, grams: Grams) -> Exhibit:
+    """Lists the variance of kernels by their terms (appendix A.5)."""
+    index = analysis.index
+    rows = []
+    for name, gram in grams.items():
+        row = {"run": analysis.name, "similarity": name}
+        row |= schmidt.summarize_anova(gram, index)
+        if analysis.is_plane:
+            row |= schmidt.summarize_schmidt(gram, index)
+        rows.append(row)
+    return show_run(analysis, "schmidt", rows=rows)
+
+
+def make_gaps(analyses: Sequence[RunAnalysis]) -> Section:
+    """Shows the outputs across a held-out range of one factor."""
+    analyses = [a for a in analyses if a.dataset.is_pixels and a.curves]
+    gaps = list_scored_gaps(analyses)
+    summaries = [summarize_gap(*gap) for gap in gaps]
+    exhibits = [make_exhibit("interpolation", rows=summaries)]
+    for analysis in analyses:
+        exhibit = show_run(
+            analysis,
+            "error_curve",
+            pictures.picture_error_curve(analysis.dataset, analysis.evaluation),
+            list_points(analysis, {"mse": analysis.error}),
+            factor=analysis.curves[0].factor.name,
+        )
+        exhibits.append(exhibit)
+    exhibits += [make_images(*gap) for gap in gaps]
+    finding = describe_runs(summaries, describe_gaps)
+    return make_section("gaps", exhibits, finding)
+
+
+def list_scored_gaps(analyses: Sequence[RunAnalysis]) -> list[Gap]:
+    """Returns the curves with a held-out range, and their scores."""
+    return [
+        (analysis, curve, analysis.score_gap(curve))
+        for analysis in analyses
+        for curve in analysis.gaps
+    ]
+
+
+def make_images(
+    analysis: RunAnalysis, curve: Curve, scores: Interpolation
+) -> Exhibit:
+    """Shows truth, output and interpolation in a gap (figures 9c, 9d)."""
+    truth = analysis.evaluation.truth[curve.rows]
+    is_ood = analysis.splits.is_ood[curve.rows]
+    linear = interpolation.interpolate_edges(truth, is_ood, curve.factor.cycle)
+
+    count = min(MAX_IMAGES, len(scores.rows))
+    spread = np.linspace(0, len(scores.rows) - 1, count).round().astype(int)
+    before = scores.edges[0][0]
+    after = scores.edges[-1][1]
+    places = np.array([before, *scores.rows[spread], after])  # on the curve
+    points = curve.rows[places]
+
+    labels = [other.label for other in analysis.curves]
+    name = analysis.name
+    suffix = ""
+    if len(labels) > 1:
+        name = f"{name}, {curve.label}"
+        # Names of levels may have characters that no file name can have.
+        suffix = f"_{labels.index(curve.label)}"
+    figure = draw_rows(
+        {
+            analysis.dataset.truth_label: truth[places],
+            "output": analysis.evaluation.images[points],
+            "edges, linear": linear[places],
+        },
+        title=name,
+        first_row=analysis.dataset.first_row,
+        column_titles=pictures.describe_points(analysis.dataset, points),
+    )
+    return show_run(
+        analysis,
+        "gap_images",
+        figure,
+        suffix=suffix,
+        run=name,
+    )
+
+
+def summarize_gap(
+    analysis: RunAnalysis, curve: Curve, scores: Interpolation
+) -> Row:
+    """Summarizes the scores of a curve with a gap for the table."""
+    return {
+        "run": analysis.name,
+        "curve": curve.label,
+        **interpolation.summarize_interpolation(scores),
+        "ood_mse": float(analysis.error[curve.rows[scores.rows]].mean()),
+    }
+
+
+def describe_gaps(rows: Sequence[Row]) -> str:
+    """Describes if outputs in a gap are interpolations of its edges."""
+    columns = ["interpolation_r2", "truth_r2"]
+    scores = pd.DataFrame(rows)[columns].astype(float).dropna()
+    if scores.empty:
+        return ""
+    output, truth = scores.mean()
+    comparison = "no more"
+    if output > truth + CLOSE:
+        comparison = "more"
+    elif output < truth - CLOSE:
+        comparison = "less"
+    return (
+        f"outputs in the gap are {comparison} linear combinations of the edge "
+        f"images than the true images are (R² {output:.2f}; truth {truth:.2f})"
+    )
