@@ -13,17 +13,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import reproduction  # noqa: F401  (its flagfiles are found by their names)
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.flagfiles import expand_flagfiles
 from tfcomp.config.plugins import PLUGIN_FLAG
 from tfcomp.config.run_flags import make_flags, parse_flags
-from tfcomp.sweeps.sweep_run import Sweep
-
-if TYPE_CHECKING:
-    from tfcomp.sweeps.workload import Workload
+from tfcomp.sweeps.sweep_run import Sweep, Workload
 
 SHIPPED = Path(__file__).parent / "profiles"
 RULES_FILE = "pipeline.flags"

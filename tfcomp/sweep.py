@@ -24,8 +24,7 @@ from tfcomp.storage.files import read_csv
 from tfcomp.storage.output_folders import check_run_folders, list_versions
 from tfcomp.sweeps.grid import Trial
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.sweep_run import define_flags, make_sweep
-from tfcomp.sweeps.workload import run_missing
+from tfcomp.sweeps.sweep_run import define_flags, make_sweep, run_missing
 
 
 def run_trials(values: dict[str, Any]) -> int:

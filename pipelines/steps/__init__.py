@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tfcomp.config.errors import explain_failure, first_line
 from tfcomp.storage.files import make_folder
-from tfcomp.sweeps.workload import format_seconds
+from tfcomp.sweeps.sweep_run import format_seconds
 
 if TYPE_CHECKING:
     from kfp import dsl

@@ -18,8 +18,7 @@ from tfcomp import compare
 from tfcomp.storage import files
 from tfcomp.storage.files import DamagedFileError, read_xz
 from tfcomp.tables import read_results
-from tfcomp.tables.packs import KEYS, read_pack
-from tfcomp.tables.read import Results
+from tfcomp.tables.read import KEYS, Results, read_pack
 
 ROOT = Path(__file__).parents[2]
 EVIDENCE = ROOT / "reproduction" / "evidence"

@@ -79,23 +79,17 @@ def hash_setting(flags: Mapping[str, Any], seed: int | None = None) -> str:
         seed: Its seed, to tell runs of one setting apart; None for the setting.
     """
     # Without defaults: flags that a later version adds change no hash.
-    defaults = get_defaults()
     deciding = []
-    for name, value in flags.items():
-        is_default = value == defaults.get(name)
-        if is_default or name in UNIMPORTANT or _is_retired(name, value):
-            continue
-        deciding.append((name, value))
+    for name, value in sorted(flags.items()):
+        is_default = value == get_defaults().get(name)
+        is_retired = f"--{name}={value}".lower() in RETIRED
+        if not (is_default or is_retired or name in UNIMPORTANT):
+            deciding.append((name, value))
 
-    deciding.sort()
     text = repr(deciding)
     if seed is not None:
         text = repr((deciding, seed))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _is_retired(name: str, value: Any) -> bool:
-    return f"--{name}={value}".lower() in RETIRED
 
 
 class Run(NamedTuple):
@@ -114,6 +108,11 @@ class Run(NamedTuple):
     own_metrics: Mapping[str, Any] = {}
     age: float = 0.0
     notes: Sequence[str] = ()
+
+    @property
+    def place(self) -> str:
+        """Its folder; of a pack, its name."""
+        return self.row["folder"] or self.row["name"]
 
 
 def describe_run(
@@ -143,7 +142,8 @@ def describe_run(
     }
     hidden = {*LOCATION_FLAGS, "seed"}
     for name, value in flags.items():
-        if name not in hidden and not _is_retired(name, value):
+        is_retired = f"--{name}={value}".lower() in RETIRED
+        if not is_retired and name not in hidden:
             row[name] = value
     for name in ORIGIN:
         row[name] = (origin or {}).get(name, "")
@@ -158,7 +158,7 @@ def list_numbers(
 
     Args:
         metrics: The content of `metrics.json`.
-        measures: What `tfcomp measure` has added.
+        measures: What `--measure` has added.
     """
     layers = metrics.get("layers", {})
     trained = set()
@@ -175,45 +175,33 @@ def list_numbers(
                 yield END, ALL, "", name, value
 
     stages = measures.get("stages") or []
-    yield from _list_measures(
-        END,
-        measures,
-        stages,
-        known=trained,
-    )
+    for stage, name, value in _list_measures(measures, stages):
+        if not stage or name not in trained:
+            yield END, ALL, stage, name, value
     start = measures.get("start") or {}
-    yield from _list_measures(
-        START,
-        start,
-        stages,
-        known=set(),
-    )
+    for stage, name, value in _list_measures(start, stages):
+        yield START, ALL, stage, name, value
 
 
 def _list_measures(
-    when: str,
-    measures: Mapping[str, Any],
-    stages: Sequence[str],
-    known: set,
-) -> Iterator[Row]:
-    """Lists the numbers that `tfcomp measure` has added.
+    measures: Mapping[str, Any], stages: Sequence[str]
+) -> Iterator[tuple[str, str, float]]:
+    """Yields stage, name and value of the numbers that claims need.
 
     Args:
-        when: `START` or `END` of training.
         measures: Numbers by name; of stages, lists.
         stages: Names of the stages.
-        known: Names of numbers of stages that are left out.
     """
     for name, value in measures.items():
         if name in SKIPPED:
             continue
         is_list = isinstance(value, list) and name not in PLACES
-        if not is_list or len(value) != len(stages):
-            for path, number in _walk(value, name):
-                yield when, ALL, "", path, number
-        elif name not in known:
+        if is_list and len(value) == len(stages):
             for stage, number in zip(stages, value, strict=True):
-                yield when, ALL, stage, name, _to_float(number)
+                yield stage, name, _to_float(number)
+        else:
+            for path, number in _walk(value, name):
+                yield "", path, number
 
 
 def list_history(path: Path) -> Iterator[Row]:

@@ -13,7 +13,6 @@ from tests.sweeps.pool_here import PoolHere
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_flags
-from tfcomp.sweeps import workload
 
 FLAGS = (
     "--flagfile=threshold_quick.flags",
