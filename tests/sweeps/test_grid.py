@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from reproduction.thresholds import command as threshold
 from tfcomp import sweep
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.flagfiles import list_flagfiles
@@ -13,7 +12,6 @@ from tfcomp.config.run_flags import define_run_flags, parse_flags
 from tfcomp.sweeps import grid as grid_module
 from tfcomp.sweeps import scheduler_options
 from tfcomp.sweeps.grid import Trial, make_trials, parse_grid
-from tfcomp.sweeps.scheduler_options import SchedulerOptions
 
 NUM_TRIALS = {
     "sweep_ablation.flags": 60,
@@ -154,29 +152,6 @@ def test_shipped_sweeps(capsys: pytest.CaptureFixture) -> None:
     assert capsys.readouterr().out == ""  # no region hides a value
 
 
-def test_processes_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scheduler_options, "count_memory", lambda: 4 * 10**9)
-    assert SchedulerOptions(workers=8).workers == 8
-    with pytest.raises(ConfigError, match="must be at most 8, as many as"):
-        SchedulerOptions(workers=9)
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ("--seeds=1000000000", "--seeds must be at most 10000"),
-        ("--grid_sizes=100000", "--grid_size must be at most 1024"),
-        ("--max_bumps=1000000000000", "--max_bumps must be at most 10000000"),
-    ],
-)
-def test_searches_are_counted_before_they_are_made(
-    flags: str, message: str
-) -> None:
-    values = parse_flags(flags.split(), threshold.define_flags())
-    with pytest.raises(ConfigError, match=message):
-        threshold.make_searches(values)
-
-
 def test_cores_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)))
     count_threads = scheduler_options.count_threads
@@ -187,6 +162,7 @@ def test_cores_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     ("visible", "expected"),
     [
         ("", []),
+        ("-1", []),
         ("0,2", ["0", "2"]),
         ("1,-1,2", ["1"]),
         ("GPU-8a,GPU-9b", ["GPU-8a", "GPU-9b"]),

@@ -281,9 +281,9 @@ def _submit_jobs(client: Client, options: SchedulerOptions, logs: str) -> None:
 
     print(f"waiting for the first job; its output: {logs}", flush=True)
     try:
-        client.wait_for_workers(1, timeout=60 * options.job_wait)
+        client.wait_for_workers(1, timeout=options.job_wait)
     except TimeoutError as error:
-        text = f"no job has started in {options.job_wait} minutes (--job_wait)"
+        text = f"no job has started in {options.job_wait} s (--job_wait)"
         raise RunError(f"{text}: read their output in {logs}") from error
 
 

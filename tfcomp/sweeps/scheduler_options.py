@@ -72,8 +72,8 @@ class SchedulerOptions(Settings):
     job_partition: str = setting(
         "", "Partition of the jobs. By default as Dask's file says."
     )
-    job_wait: int = non_negative(
-        60, "How many minutes the first job may wait for its start."
+    job_wait: int = setting(
+        3600, "Seconds that the first job may wait for its start.", minimum=1
     )
 
     def __post_init__(self) -> None:
