@@ -204,13 +204,34 @@ def summarize(
     import pandas as pd
 
     rows = []
-    for key, group in table.groupby(list(keys), sort=False, dropna=False):
+    for key, group in table.groupby(
+        list(keys),
+        sort=False,
+        dropna=False,
+    ):
         limits = find_limits(str(key[-1]))
         statistics = compute_statistics(group["value"].tolist(), limits)
         count = int(group["value"].count())
-        rows.append([*key, *list_numbers(statistics), count])
-    columns = [*keys, "mean", "sd", "low", "high", "n"]
-    return pd.DataFrame(rows, columns=columns, dtype=object)
+        rows.append(
+            [
+                *key,
+                *list_numbers(statistics),
+                count,
+            ]
+        )
+    columns = [
+        *keys,
+        "mean",
+        "sd",
+        "low",
+        "high",
+        "n",
+    ]
+    return pd.DataFrame(
+        rows,
+        columns=columns,
+        dtype=object,
+    )
 
 
 def list_numbers(statistics: Statistics | None) -> list[float | None]:
@@ -244,9 +265,15 @@ def compare_settings(
     import pandas as pd
 
     rows = []
-    for score, numbers in table.groupby("score", sort=False):
+    for score, numbers in table.groupby(
+        "score",
+        sort=False,
+    ):
         samples = []
-        for key, group in numbers.groupby([*flags, "score"], sort=False):
+        for key, group in numbers.groupby(
+            [*flags, "score"],
+            sort=False,
+        ):
             values = group.set_index("seed")["value"].dropna().astype(float)
             setting = dict(zip(flags, key[:-1], strict=True))
             samples.append((setting, values))
@@ -273,7 +300,11 @@ def _make_pair(
         for flag, value in setting.items():
             row[f"{flag}_{side}"] = value
     row["score"] = score
-    return row | _compare(first[1], second[1], score)
+    return row | _compare(
+        first[1],
+        second[1],
+        score,
+    )
 
 
 def adjust_by_holm(p_values: Sequence[float | None]) -> list[float | None]:

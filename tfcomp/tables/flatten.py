@@ -21,7 +21,7 @@ UNIMPORTANT = frozenset(LOCATION_FLAGS) | set(IGNORED)
 # Comments of `run.flags`.
 ORIGIN = "tfcomp tensorflow keras numpy devices cores threads onednn".split()
 MEASURED = "measured_with"
-IDENTITY = ["run", "name", "study", "folder", "setting", "seed", "round"]
+IDENTITY = "run name study folder setting seed round".split()
 START = "start"
 END = "end"
 ALL = "all"

@@ -49,7 +49,10 @@ class Results:
         import pandas as pd
 
         if not self.loaded:
-            return pd.DataFrame([], columns=flatten.IDENTITY)
+            return pd.DataFrame(
+                [],
+                columns=flatten.IDENTITY,
+            )
         return pd.DataFrame([run.row for run in self.loaded])
 
     @functools.cached_property
@@ -61,7 +64,10 @@ class Results:
         for run in self.loaded:
             for row in run.numbers:
                 rows.append((run.row["run"], *row))
-        table = pd.DataFrame(rows, columns=[*KEYS, "value"])
+        table = pd.DataFrame(
+            rows,
+            columns=[*KEYS, "value"],
+        )
         return table.astype({"value": float})
 
     @functools.cached_property
@@ -71,7 +77,11 @@ class Results:
         stage_path = "layers/" + table["stage"] + "/" + table["name"]
         path = _join_path(table).where(table["stage"] == "", stage_path)
         table = table.assign(path=path)
-        wide = table.pivot(index="run", columns="path", values="value")
+        wide = table.pivot(
+            index="run",
+            columns="path",
+            values="value",
+        )
         return wide.reindex(self.runs["run"])
 
     @property
@@ -131,7 +141,10 @@ class Sweep:
     @property
     def varied(self) -> list[str]:
         """Flags that differ between runs, without the seed."""
-        flags = self.runs.drop(columns=list(flatten.NO_FLAGS), errors="ignore")
+        flags = self.runs.drop(
+            columns=list(flatten.NO_FLAGS),
+            errors="ignore",
+        )
         return list(flags.columns[flags.nunique(dropna=False) > 1])
 
     def to_frame(self, kind: str = "runs") -> DataFrame:
@@ -161,7 +174,14 @@ class Sweep:
         wide = numbers.set_index([*index, "path"])["value"].unstack(sort=False)
         wide = wide.reset_index().rename_axis(columns=None)
 
-        settings = self.runs[["run", *self.varied, "seed", "folder"]]
+        settings = self.runs[
+            [
+                "run",
+                *self.varied,
+                "seed",
+                "folder",
+            ]
+        ]
         table = settings.merge(
             wide,
             on="run",
@@ -208,7 +228,11 @@ def read_finished(patterns: Sequence[str], history: bool = True) -> Results:
     if not results.loaded:
         why = f" ({results.notes[0]})" if results.notes else ""
         rule = f"must match at least one finished run{why}"
-        raise ConfigError("runs", rule, ",".join(patterns))
+        raise ConfigError(
+            "runs",
+            rule,
+            ",".join(patterns),
+        )
     print_left_out(results.notes)
     return results
 
@@ -326,7 +350,10 @@ def find_packs(patterns: Sequence[str]) -> list[Path]:
 
     paths: list[Path] = []
     for pattern in patterns:
-        matches = glob.iglob(os.path.expanduser(pattern), recursive=True)
+        matches = glob.iglob(
+            os.path.expanduser(pattern),
+            recursive=True,
+        )
         paths += map(Path, matches)
     for folder in run_folder.find_folders(patterns, has_pack):
         paths += folder.iterdir()
@@ -343,14 +370,20 @@ def read_pack(path: Path) -> list[Run]:
     study = path.name.removesuffix(PACK_ENDING)
     try:
         text = files.read_xz(path).decode()
-        head, *lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+        head, *lines = csv.reader(
+            io.StringIO(text, newline=""),
+            strict=True,
+        )
         missing = {"name", "seed"}.difference(head)
         if missing:
             raise ValueError(f"it has no column {min(missing)}")
 
         runs = {}
         for line in lines:
-            run = _restore(study, dict(zip(head, line, strict=True)))
+            run = _restore(
+                study,
+                dict(zip(head, line, strict=True)),
+            )
             if run.row["run"] in runs:
                 raise ValueError("it has a run twice")
             runs[run.row["run"]] = run
