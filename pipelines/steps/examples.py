@@ -105,23 +105,18 @@ def compare_split(
     name: str, split: Examples, expected: Examples
 ) -> Iterator[str]:
     """Yields a line if factors, or else images, are not the expected ones."""
-    problem = find_difference(split.factors, expected.factors)
-    if problem:
-        yield f"factors of {name}: {problem}"
-        return
-    problem = find_difference(split.images, expected.images, TOLERANCE)
-    if problem:
-        yield f"images of {name}: {problem}"
-
-
-def find_difference(
-    found: np.ndarray, expected: np.ndarray, tolerance: float = 0.0
-) -> str:
-    """Describes the rows that are not as expected; empty if there are none."""
-    if found.shape != expected.shape:
-        return f"shape {list(found.shape)} in place of {list(expected.shape)}"
-    same = np.isclose(found, expected, rtol=0, atol=tolerance, equal_nan=True)
-    wrong = np.flatnonzero(~same.reshape(len(same), -1).all(axis=1))
-    if not wrong.size:
-        return ""
-    return f"{wrong.size} are not as the flags say, the first is {wrong[0]}"
+    for part, tolerance in {"factors": 0.0, "images": TOLERANCE}.items():
+        written = getattr(split, part)
+        wanted = getattr(expected, part)
+        if written.shape != wanted.shape:
+            shapes = f"{list(written.shape)} in place of {list(wanted.shape)}"
+            yield f"{part} of {name}: shape {shapes}"
+            return
+        same = np.isclose(
+            written, wanted, rtol=0, atol=tolerance, equal_nan=True
+        )
+        wrong = np.flatnonzero(~same.reshape(len(same), -1).all(axis=1))
+        if wrong.size:
+            first = f"{wrong.size} are wrong, the first is {wrong[0]}"
+            yield f"{part} of {name}: {first}"
+            return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -88,12 +89,9 @@ def query_model(model: Path, factors: np.ndarray) -> np.ndarray:
 
 def compare_images(images: np.ndarray, expected: np.ndarray) -> None:
     """Raises a RunError if images are not those of the trained network."""
-    if images.shape != expected.shape:
-        raise RunError(
-            f"the SavedModel's images are {list(images.shape)}, the network's "
-            f"{list(expected.shape)}"
-        )
-    error = np.abs(images - expected).max()
+    error = math.nan
+    if images.shape == expected.shape:
+        error = np.abs(images - expected).max()
     # NaN is no match, either.
     if not error <= TOLERANCE * np.abs(expected).max():
         raise RunError(

@@ -85,7 +85,9 @@ def test_numbers_of_stages_and_runs(
 ) -> None:
     measures = {"border_rank_correlation": 0.5, "stages": ["image"]}
     measures |= {"factorization": [1.0]}
-    (folder / "a0" / "measures.json").write_text(json.dumps(measures))
+    path = folder / "a0" / "metrics.json"
+    content = json.loads(path.read_text()) | {"measures": measures}
+    path.write_text(json.dumps(content))
     scores = "--scores=border_rank_correlation,layers/image/factorization"
     assert compare.main(["compare", f"--runs={folder}/*", scores]) == 0
     assert "| 2 | 3 | – | – |" in capsys.readouterr().out
