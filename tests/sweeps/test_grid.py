@@ -1,6 +1,5 @@
 """Grids, trials and sweeps: what they mean, and every mistake."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -150,12 +149,6 @@ def test_shipped_sweeps(capsys: pytest.CaptureFixture) -> None:
         assert work.folder.name == name.removesuffix(".flags")
     assert counts == NUM_TRIALS
     assert capsys.readouterr().out == ""  # no region hides a value
-
-
-def test_cores_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)))
-    count_threads = scheduler_options.count_threads
-    assert [count_threads(n) for n in (1, 2, 3, 8, 20)] == [8, 4, 2, 1, 1]
 
 
 @pytest.mark.parametrize(

@@ -278,9 +278,9 @@ def compare_settings(
             setting = dict(zip(flags, key[:-1], strict=True))
             samples.append((setting, values))
 
-        compared = itertools.combinations(samples, 2)
+        compared = list(itertools.combinations(samples, 2))
         if pairs == "first":
-            compared = itertools.islice(compared, len(samples) - 1)
+            compared = compared[: len(samples) - 1]
         family = [_make_pair(*pair, str(score)) for pair in compared]
         adjusted = adjust_by_holm([row["p"] for row in family])
         for row, p_holm in zip(family, adjusted, strict=True):

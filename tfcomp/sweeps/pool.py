@@ -16,7 +16,6 @@ import functools
 import importlib.util
 import logging
 import os
-import re
 import shlex
 import shutil
 import signal
@@ -31,7 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfcomp.config.errors import ConfigError, RunError, first_line
-from tfcomp.config.process import make_private_folder
+from tfcomp.config.process import count_cores, make_private_folder
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.files import make_folder, write_text
 from tfcomp.sweeps import scheduler_options
@@ -52,8 +51,6 @@ MAX_JOB_DEATHS = 11  # a trial may outlive several jobs
 POLL_SECONDS = 1.0  # between looks for workers that died
 SCALE_SECONDS = 30.0  # between looks for jobs that ended
 CONNECT_SECONDS = 5
-# Paths stand without quotes in the jobs that dask-jobqueue writes.
-PLAIN_PATH = re.compile(r"[\w./+=:@,-]+")
 THREAD_VARIABLES = (
     "MALLOC_TRIM_THRESHOLD_",
     "OMP_NUM_THREADS",
@@ -105,7 +102,7 @@ def open_pool(
             rule = f"must be at most {len(gpus)}, one for each GPU "
             rule += "(CUDA_VISIBLE_DEVICES=0,0 lets two share GPU 0)"
             raise ConfigError("workers", rule, workers)
-        threads = options.threads or scheduler_options.count_threads(workers)
+        threads = options.threads or max(1, count_cores() // workers)
         with start_local_cluster(workers) as client:
             yield Pool(client, options, workers, threads, tuple(gpus))
 
@@ -177,10 +174,6 @@ def start_job_cluster(
         RunError: A job is refused, or none has started in time.
     """
     cluster_class = import_slurm()
-    if not PLAIN_PATH.fullmatch(str(folder)):
-        rule = "must be without spaces and quotes with --cluster"
-        raise ConfigError("log_dir", rule, str(folder))
-
     with make_private_folder(make_folder(folder)) as private:
         make_cluster = functools.partial(
             cluster_class,

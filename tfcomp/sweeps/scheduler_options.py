@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.process import count_cores
 from tfcomp.config.settings import Settings, non_negative, setting
 
 Item = TypeVar("Item")
@@ -111,11 +110,6 @@ class SchedulerOptions(Settings):
 def is_here(flags: Mapping[str, Any]) -> bool:
     """Checks whether trials run on this machine."""
     return not (flags.get("scheduler") or flags.get("cluster"))
-
-
-def count_threads(workers: int) -> int:
-    """Returns the threads for each of several workers, at least one."""
-    return max(1, count_cores() // workers)
 
 
 def list_gpus() -> list[str]:

@@ -231,7 +231,7 @@ def draw_samples(folder: Path, runs: Sequence[ScoredRun]) -> list[Exhibit]:
         "True images (first row), and outputs of the first seed of each "
         f"setting, at most {MAX_ROWS}. Pixels are shown from 0 to 1."
     )
-    exhibits = []
+    exhibits: list[Exhibit] = []
     for (*titles, _), rows in groups.items():
         figure = draw_rows(rows, first_row="top", column_titles=titles)
         name = f"samples_{len(exhibits)}"

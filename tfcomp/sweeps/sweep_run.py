@@ -133,8 +133,6 @@ def _run_items(
     items = {i.name: i for i in work.list_missing() if i.name in names}
     logs = work.folder / "logs"
     line = f"{len(items)} {work.noun} to run, {pool.workers} at a time"
-    if len(items) < len(names):
-        line += f", {len(names) - len(items)} are finished already"
     print(f"{line}; logs in {logs}", flush=True)
 
     tasks = [_make_task(work, item) for item in items.values()]

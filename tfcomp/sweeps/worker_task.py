@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import re
 import sys
 import threading
 import traceback
@@ -110,8 +109,6 @@ def run_task(task: Task, setup: Setup) -> None:
                 reason = _call(task, setup)
         except StopRequested as error:
             raise TaskStopped from error
-        except OSError as error:
-            reason = f"{task.log}: {error.strerror}"
         _Process.is_spent = bool(reason)
     if reason:
         raise RunError(reason)
@@ -165,9 +162,7 @@ def _set_up(setup: Setup, worker: Worker) -> None:
 
 def _choose_gpu(gpus: Sequence[str], worker: Worker) -> None:
     """Shows one GPU to TensorFlow, by the number of the worker."""
-    number = re.search(r"\d*$", str(worker.name))
-    assert number is not None
-    gpu = gpus[int(number[0] or 0) % len(gpus)]
+    gpu = gpus[int(worker.name) % len(gpus)]
     os.environ["CUDA_VISIBLE_DEVICES"] = gpu
     if gpus.count(gpu) > 1:  # the first would take all memory
         os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
