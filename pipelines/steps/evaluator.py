@@ -89,7 +89,9 @@ def run(
 
 
 def evaluate_candidate(
-    profile: Profile, runs_dir: str | Path, export_dir: str | Path
+    profile: Profile,
+    runs_dir: str | Path,
+    export_dir: str | Path,
 ) -> dict[str, Any]:
     """Compares the candidate with the thresholds and the last pushed model.
 
@@ -163,7 +165,10 @@ def choose_setting(sweep: Sweep) -> DataFrame:
     return min(settings, key=lambda scores: scores[CHOOSE_BY].mean())
 
 
-def compare_with_pushed(bounds: Sequence[Bound], version: Path) -> list[Bound]:
+def compare_with_pushed(
+    bounds: Sequence[Bound],
+    version: Path,
+) -> list[Bound]:
     """Lists the same bounds with limits from the scores of a pushed model."""
     file = version / EVALUATION
     if not file.exists():  # a model that was copied there by hand

@@ -47,7 +47,8 @@ class Statistics:
 
 
 def compute_statistics(
-    values: Sequence[float | None], limits: Limits = REAL
+    values: Sequence[float | None],
+    limits: Limits = REAL,
 ) -> Statistics | None:
     """Computes mean, spread and interval of one value a seed.
 
@@ -109,7 +110,10 @@ def compute_interval(
     return low, high
 
 
-def estimate_mean(values: Values, limits: Limits = REAL) -> Statistics | None:
+def estimate_mean(
+    values: Values,
+    limits: Limits = REAL,
+) -> Statistics | None:
     """Estimates the mean over seeds, with Student's interval.
 
     Args:
@@ -129,7 +133,10 @@ def estimate_mean(values: Values, limits: Limits = REAL) -> Statistics | None:
     return statistics
 
 
-def estimate_geometric(values: Values, _: Limits = REAL) -> Statistics | None:
+def estimate_geometric(
+    values: Values,
+    _: Limits = REAL,
+) -> Statistics | None:
     """Estimates the geometric mean, with Student's interval of logarithms.
 
     Args:
@@ -157,7 +164,10 @@ def estimate_geometric(values: Values, _: Limits = REAL) -> Statistics | None:
     )
 
 
-def estimate_share(values: Values, _: Limits = REAL) -> Statistics | None:
+def estimate_share(
+    values: Values,
+    _: Limits = REAL,
+) -> Statistics | None:
     """Estimates the share of seeds whose value is 1 (else 0).
 
     *Each* end of Clopper and Pearson's interval is right in 95 % of cases.
@@ -403,7 +413,10 @@ def choose_flags(settings: Sequence[Mapping[str, Any]]) -> list[str]:
     return flags
 
 
-def make_label(setting: Mapping[str, Any], names: Sequence[str]) -> str:
+def make_label(
+    setting: Mapping[str, Any],
+    names: Sequence[str],
+) -> str:
     """Formats the values of flags, as `encoding bump, depth 2`.
 
     Args:
@@ -455,7 +468,8 @@ class PowerLaw:
 
 
 def average_sizes(
-    sizes: Sequence[int], counts: Sequence[float]
+    sizes: Sequence[int],
+    counts: Sequence[float],
 ) -> list[SizeMean]:
     """Averages the counts of each size.
 

@@ -37,7 +37,9 @@ MAX_SEEDS = 10**4
 
 
 def parse_grid(
-    specs: Sequence[str], num_seeds: int = 1, plugins: str = ""
+    specs: Sequence[str],
+    num_seeds: int = 1,
+    plugins: str = "",
 ) -> list[dict[str, Any]]:
     """Reads axes, and combines their points; the last axis varies fastest.
 
@@ -74,7 +76,10 @@ def parse_grid(
     return combinations
 
 
-def split_cells(flag: str, text: str) -> list[str]:
+def split_cells(
+    flag: str,
+    text: str,
+) -> list[str]:
     """Splits a flag's value at commas outside of quotes, as in CSV.
 
     Args:
@@ -89,7 +94,10 @@ def split_cells(flag: str, text: str) -> list[str]:
     return [cell.strip() for row in rows for cell in row]
 
 
-def _parse_axis(spec: str, plugins: str) -> list[dict[str, Any]]:
+def _parse_axis(
+    spec: str,
+    plugins: str,
+) -> list[dict[str, Any]]:
     """Reads the points of an axis, each with a value of all of its flags."""
     left, _, right = spec.partition("=")
     names = [name.strip() for name in left.split("/")]
@@ -152,7 +160,10 @@ class Trial:
         return " ".join(f"{name}={value}" for name, value in named.items())
 
 
-def read_result(trial: Trial, history: bool = False) -> Run | None:
+def read_result(
+    trial: Trial,
+    history: bool = False,
+) -> Run | None:
     """Reads the numbers of a trial; None if it is unfinished or damaged.
 
     Args:
@@ -225,7 +236,10 @@ def make_trials(
     return trials, list(notes)
 
 
-def compute_hash(config: RunConfig, code_version: str) -> str:
+def compute_hash(
+    config: RunConfig,
+    code_version: str,
+) -> str:
     """Computes the name of a trial: 16 hex digits of its flags and code.
 
     Args:

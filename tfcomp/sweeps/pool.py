@@ -209,7 +209,10 @@ def import_slurm() -> Any:
     return dask_jobqueue.SLURMCluster
 
 
-def describe_job(options: SchedulerOptions, folder: Path) -> dict[str, Any]:
+def describe_job(
+    options: SchedulerOptions,
+    folder: Path,
+) -> dict[str, Any]:
     """Describes a job by arguments of dask-jobqueue.
 
     What they leave out is read from Dask's file
@@ -260,7 +263,11 @@ def _write_keys(folder: Path) -> Security:
     return keys
 
 
-def _submit_jobs(client: Client, options: SchedulerOptions, logs: str) -> None:
+def _submit_jobs(
+    client: Client,
+    options: SchedulerOptions,
+    logs: str,
+) -> None:
     """Submits all jobs, and waits for the first worker."""
 
     async def submit() -> None:
@@ -304,7 +311,10 @@ def _open_cluster(
         yield client
 
 
-def _make_error(problem: str, error: Exception) -> RunError:
+def _make_error(
+    problem: str,
+    error: Exception,
+) -> RunError:
     """Makes an error of one line."""
     return RunError(" ".join([f"{problem}:", *str(error).split()]))
 
@@ -417,7 +427,9 @@ class Pool:
             self.client.cancel(futures, force=True)
 
     def _start_tasks(
-        self, waiting: deque[Task], running: dict[str, _Started]
+        self,
+        waiting: deque[Task],
+        running: dict[str, _Started],
     ) -> None:
         """Starts a task on each free worker; ends jobs without a task."""
         addresses = list_workers(self.client)
@@ -452,7 +464,11 @@ class Pool:
                 ended.append(address)
         return ended
 
-    def _submit(self, task: Task, address: str) -> _Started:
+    def _submit(
+        self,
+        task: Task,
+        address: str,
+    ) -> _Started:
         """Starts a task on a worker."""
         threads = self.threads
         if task.max_threads and not self.options.threads:
@@ -471,7 +487,10 @@ class Pool:
         return _Started(task, future, time.monotonic())
 
     def _find_reason(
-        self, started: _Started, address: str, deaths: Counter[str]
+        self,
+        started: _Started,
+        address: str,
+        deaths: Counter[str],
     ) -> str | None:
         """Returns why a task failed, "" if it did not, None to run it again."""
         from distributed import KilledWorker

@@ -76,7 +76,10 @@ class SweepNumbers:
         return [name.replace("_", "/", 1) for name in names]
 
 
-def compute_numbers(trials: Sequence[Trial], pairs: str) -> SweepNumbers:
+def compute_numbers(
+    trials: Sequence[Trial],
+    pairs: str,
+) -> SweepNumbers:
     """Computes all statistics of the finished trials of a sweep.
 
     Args:
@@ -117,7 +120,10 @@ def compute_numbers(trials: Sequence[Trial], pairs: str) -> SweepNumbers:
     )
 
 
-def write_page(folder: Path, sweep: SweepNumbers) -> None:
+def write_page(
+    folder: Path,
+    sweep: SweepNumbers,
+) -> None:
     """Writes `figures/`, and the page that shows them.
 
     Args:
@@ -205,7 +211,10 @@ def plot(
     return [Exhibit(name, name.replace("_", " "), caption, figure, rows)]
 
 
-def draw_samples(folder: Path, runs: Sequence[ScoredRun]) -> list[Exhibit]:
+def draw_samples(
+    folder: Path,
+    runs: Sequence[ScoredRun],
+) -> list[Exhibit]:
     """Draws held-out images above the outputs of one seed of each setting.
 
     Args:
@@ -240,7 +249,9 @@ def draw_samples(folder: Path, runs: Sequence[ScoredRun]) -> list[Exhibit]:
 
 
 def write_experiment(
-    folder: Path, trials: Sequence[Trial], tags: Sequence[str]
+    folder: Path,
+    trials: Sequence[Trial],
+    tags: Sequence[str],
 ) -> None:
     """Writes what TensorBoard's HParams shows of a sweep.
 

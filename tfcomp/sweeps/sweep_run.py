@@ -76,7 +76,10 @@ class Workload(ABC):
         return item.describe()
 
 
-def run_missing(work: Workload, options: SchedulerOptions) -> list[str]:
+def run_missing(
+    work: Workload,
+    options: SchedulerOptions,
+) -> list[str]:
     """Runs the missing items of a sweep or a search, and writes its tables.
 
     Args:
@@ -126,7 +129,10 @@ def run_missing(work: Workload, options: SchedulerOptions) -> list[str]:
 
 
 def _run_items(
-    work: Workload, names: set[str], pool: Pool, failures: dict[str, str]
+    work: Workload,
+    names: set[str],
+    pool: Pool,
+    failures: dict[str, str],
 ) -> None:
     """Runs the missing ones of some items, and notes which of them fail."""
     # Looked for again: from now on the folder is locked.
@@ -160,7 +166,10 @@ def _run_items(
             due = time.monotonic() + PAUSE * (time.monotonic() - now)
 
 
-def _make_task(work: Workload, item: Any) -> Task:
+def _make_task(
+    work: Workload,
+    item: Any,
+) -> Task:
     config, function, arguments = work.make_call(item)
     return Task(
         name=item.name,
@@ -228,7 +237,9 @@ class Sweep(Workload):
         files.write_csv(self.folder / "trials.csv", rows)
 
     def _make_row(
-        self, trial: grid.Trial, failures: Mapping[str, str]
+        self,
+        trial: grid.Trial,
+        failures: Mapping[str, str],
     ) -> dict[str, Any]:
         run = grid.read_result(trial)
         status = "missing"

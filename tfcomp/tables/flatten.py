@@ -37,7 +37,10 @@ def get_defaults() -> Mapping[str, Any]:
     return RunConfig().to_flags()
 
 
-def parse_value(name: str, text: str) -> Any:
+def parse_value(
+    name: str,
+    text: str,
+) -> Any:
     """Parses the text of a flag.
 
     Args:
@@ -71,7 +74,10 @@ def parse_run_flags(text: str) -> tuple[Flags, dict[str, str]]:
     return flags, origin
 
 
-def hash_setting(flags: Mapping[str, Any], seed: int | None = None) -> str:
+def hash_setting(
+    flags: Mapping[str, Any],
+    seed: int | None = None,
+) -> str:
     """Hashes the flags that decide a run, to 16 hex digits.
 
     Args:
@@ -152,7 +158,8 @@ def describe_run(
 
 
 def list_numbers(
-    metrics: Mapping[str, Any], measures: Mapping[str, Any]
+    metrics: Mapping[str, Any],
+    measures: Mapping[str, Any],
 ) -> Iterator[Row]:
     """Lists all numbers of a run; of stages, numbers of training come first.
 
@@ -184,7 +191,8 @@ def list_numbers(
 
 
 def _list_measures(
-    measures: Mapping[str, Any], stages: Sequence[str]
+    measures: Mapping[str, Any],
+    stages: Sequence[str],
 ) -> Iterator[tuple[str, str, float]]:
     """Yields stage, name and value of the numbers that claims need.
 
@@ -217,7 +225,10 @@ def list_history(path: Path) -> Iterator[Row]:
             yield f"epoch {epoch}", subset, "", name, value
 
 
-def _walk(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
+def _walk(
+    value: Any,
+    name: str = "",
+) -> Iterator[tuple[str, float]]:
     """Lists numbers at any depth with their path.
 
     Args:

@@ -214,7 +214,10 @@ def load_sweep(path: str | Path) -> Sweep:
     return Sweep(folder, runs, numbers)
 
 
-def read_finished(patterns: Sequence[str], history: bool = True) -> Results:
+def read_finished(
+    patterns: Sequence[str],
+    history: bool = True,
+) -> Results:
     """Reads finished runs, at least one; prints what is left out.
 
     Args:
@@ -274,7 +277,10 @@ def read_results(
     return Results(_leave_out_repeats(runs, notes), notes)
 
 
-def read_run(folder: Path, history: bool = True) -> Run:
+def read_run(
+    folder: Path,
+    history: bool = True,
+) -> Run:
     """Reads one run.
 
     Damaged epochs are left out, since the scores at the end of training do not
@@ -314,7 +320,10 @@ def read_run(folder: Path, history: bool = True) -> Run:
     )
 
 
-def _read_epochs(folder: Path, notes: list[str]) -> list[Row]:
+def _read_epochs(
+    folder: Path,
+    notes: list[str],
+) -> list[Row]:
     """Reads the numbers of epochs; adds a note if damaged."""
     path = folder / run_folder.HISTORY_FILE
     if not path.exists():
@@ -326,7 +335,10 @@ def _read_epochs(folder: Path, notes: list[str]) -> list[Row]:
         return []
 
 
-def _leave_out_repeats(runs: Sequence[Run], notes: list[str]) -> list[Run]:
+def _leave_out_repeats(
+    runs: Sequence[Run],
+    notes: list[str],
+) -> list[Run]:
     """Keeps distinct runs, the newest or with measures; adds notes."""
     by_age = sorted(
         runs, key=lambda run: (run.age, bool(run.row[flatten.MEASURED]))
@@ -392,7 +404,10 @@ def read_pack(path: Path) -> list[Run]:
     return list(runs.values())
 
 
-def _restore(study: str, cells: Mapping[str, str]) -> Run:
+def _restore(
+    study: str,
+    cells: Mapping[str, str],
+) -> Run:
     """Restores a run, whose flags have types.
 
     Args:
