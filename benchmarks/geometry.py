@@ -29,7 +29,10 @@ class BumpCode(keras.layers.Layer):
     """One Gaussian of standard deviation 1 per factor, side by side."""
 
     def call(self, factors: tf.Tensor) -> tf.Tensor:
-        centres = keras.ops.arange(GRID_SIZE, dtype="float32")
+        centres = keras.ops.arange(
+            GRID_SIZE,
+            dtype="float32",
+        )
         offsets = factors[:, :, None] - centres  # [n, 2, 28]
         code = keras.ops.exp(-0.5 * offsets**2)
         return keras.ops.reshape(code, (-1, 1, 1, 2 * GRID_SIZE))
@@ -40,21 +43,35 @@ def make_decoder() -> keras.Model:
     factors = keras.Input((2,))
     h = BumpCode()(factors)
     stages = {"encoding": h}
-    settings = [(7, 1, "valid"), (4, 2, "same"), (4, 2, "same")]
+    settings = [
+        (7, 1, "valid"),
+        (4, 2, "same"),
+        (4, 2, "same"),
+    ]
     settings += [(3, 1, "same"), (3, 1, "same")]
     for i, (kernel, strides, padding) in enumerate(settings):
         h = keras.layers.Conv2DTranspose(
             WIDTH, kernel, strides, padding, activation="relu"
         )(h)
         stages[f"conv_{i}"] = h
-    stages["image"] = keras.layers.Conv2DTranspose(1, 3, padding="same")(h)
+    stages["image"] = keras.layers.Conv2DTranspose(
+        1,
+        3,
+        padding="same",
+    )(h)
     return keras.Model(factors, stages)
 
 
 def make_grid() -> np.ndarray:
     """All positions of the grid, [784, 2]."""
-    axis = np.arange(GRID_SIZE, dtype=np.float32)
-    return np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    axis = np.arange(
+        GRID_SIZE,
+        dtype=np.float32,
+    )
+    return np.stack(
+        np.meshgrid(axis, axis),
+        axis=-1,
+    ).reshape(-1, 2)
 
 
 def time_call(fn: Callable[[], object]) -> float:

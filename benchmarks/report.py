@@ -27,7 +27,11 @@ TRAIN = (
 def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--grid_size", type=int, default=28)
+    parser.add_argument(
+        "--grid_size",
+        type=int,
+        default=28,
+    )
     size = parser.parse_args().grid_size
     with tempfile.TemporaryDirectory() as folder:
         run(
@@ -49,8 +53,17 @@ def main() -> None:
 
 def run(module: str, *flags: str) -> None:
     """Runs a command of tfcomp in a process of its own."""
-    command = [sys.executable, "-m", module, *flags]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    command = [
+        sys.executable,
+        "-m",
+        module,
+        *flags,
+    ]
+    subprocess.run(
+        command,
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
 
 
 def peak_memory() -> float:

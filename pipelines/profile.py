@@ -10,19 +10,16 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import reproduction  # noqa: F401  (its flagfiles are found by their names)
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import PLUGIN_FLAG
 from tfcomp.config.run_flags import expand_flagfiles, make_flags, parse_flags
-from tfcomp.sweeps.sweep_run import Sweep
-
-if TYPE_CHECKING:
-    from tfcomp.sweeps.workload import Workload
+from tfcomp.sweeps.sweep_run import Sweep, Workload
 
 SHIPPED = Path(__file__).parent / "profiles"
 RULES_FILE = "pipeline.flags"
@@ -61,16 +58,15 @@ class Profile:
         parts: The flags of each sweep or search, by the name of its flagfile.
         candidate: The run name of the sweep with the model to push.
         push_as: The name under which this model is pushed.
-        maxima: The largest means over seeds that are accepted, by score.
-        minima: The smallest means over seeds that are accepted, by score.
+        bounds: Score, `max` or `min`, and the mean over seeds that is just
+            accepted.
     """
 
     name: str
     parts: dict[str, list[str]]
     candidate: str
     push_as: str
-    maxima: dict[str, float]
-    minima: dict[str, float]
+    bounds: list[list[Any]]
 
     def to_json(self) -> str:
         """Formats the profile as the steps of the pipeline receive it."""
@@ -82,7 +78,10 @@ class Profile:
         return cls(**json.loads(text))
 
 
-def load_profile(name: str, plugins: str = "") -> Profile:
+def load_profile(
+    name: str,
+    plugins: str = "",
+) -> Profile:
     """Reads and checks a profile.
 
     Args:
@@ -113,8 +112,7 @@ def load_profile(name: str, plugins: str = "") -> Profile:
         parts=parts,
         candidate=rules["candidate"],
         push_as=rules["push_as"],
-        maxima=parse_bounds("max", rules["max"]),
-        minima=parse_bounds("min", rules["min"]),
+        bounds=parse_bounds(rules, "max") + parse_bounds(rules, "min"),
     )
     check_profile(profile)
     return profile
@@ -136,13 +134,21 @@ def find_folder(name: str) -> Path:
     raise ConfigError("profile", rule, name)
 
 
-def parse_bounds(flag: str, texts: Sequence[str]) -> dict[str, float]:
-    """Parses bounds of scores, such as `id_relative_mse=0.05`."""
-    bounds = {}
-    for text in texts:
+def parse_bounds(
+    rules: Mapping[str, Any],
+    flag: str,
+) -> list[list[Any]]:
+    """Parses bounds of scores, such as `id_relative_mse=0.05`.
+
+    Args:
+        rules: Flags with their values.
+        flag: `max` or `min`.
+    """
+    bounds = []
+    for text in rules[flag]:
         score, _, bound = text.partition("=")
         try:
-            bounds[score] = float(bound)
+            bounds.append([score, flag, float(bound)])
         except ValueError as error:
             rule = "must look like id_relative_mse=0.05"
             raise ConfigError(flag, rule, text) from error
@@ -155,7 +161,7 @@ def check_profile(profile: Profile) -> None:
     if not name or name.startswith(".") or os.sep in name:
         rule = "must be a plain name without a path"
         raise ConfigError("push_as", rule, name)
-    if not profile.maxima and not profile.minima:
+    if not profile.bounds:
         raise ConfigError("max", "or --min must bound a score", [])
 
     works = make_works(profile)
@@ -166,7 +172,10 @@ def check_profile(profile: Profile) -> None:
     find_sweep(works, profile)
 
 
-def find_sweep(works: Sequence[Workload], profile: Profile) -> Sweep:
+def find_sweep(
+    works: Sequence[Workload],
+    profile: Profile,
+) -> Sweep:
     """Finds the sweep of the candidate among the works of a profile."""
     sweeps = {}
     for work in works:
@@ -179,7 +188,9 @@ def find_sweep(works: Sequence[Workload], profile: Profile) -> Sweep:
 
 
 def make_works(
-    profile: Profile, runs_dir: str | Path = "", examples_dir: str | Path = ""
+    profile: Profile,
+    runs_dir: str | Path = "",
+    examples_dir: str | Path = "",
 ) -> list[Workload]:
     """Makes the sweeps and searches of a profile; runs nothing.
 

@@ -73,7 +73,10 @@ def check_and_run(settings: dict[str, Any]) -> int:
 
 
 def run_pipeline(
-    profile: Profile, work: Path, export_dir: str, options: SchedulerOptions
+    profile: Profile,
+    work: Path,
+    export_dir: str,
+    options: SchedulerOptions,
 ) -> None:
     """Runs the steps in this process.
 
@@ -102,7 +105,10 @@ def run_pipeline(
 
 
 def make_inputs(
-    profile: Profile, work: Path, export_dir: str, options: SchedulerOptions
+    profile: Profile,
+    work: Path,
+    export_dir: str,
+    options: SchedulerOptions,
 ) -> dict[str, Any]:
     """Makes the values of all parameters of steps, by name."""
     with quiet_startup():
@@ -121,7 +127,10 @@ def make_inputs(
     return inputs
 
 
-def run_steps(steps: tuple[str, ...], inputs: dict[str, Any]) -> list[str]:
+def run_steps(
+    steps: tuple[str, ...],
+    inputs: dict[str, Any],
+) -> list[str]:
     """Runs steps up to the first one that stops; returns why it did."""
     with quiet_startup():
         from pipelines import pipeline

@@ -1,4 +1,4 @@
-"""Packs finished runs: a file for each sweep (`tfcomp.tables.packs`)."""
+"""Packs finished runs: a file for each sweep (`tfcomp.tables.read`)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,14 @@ from reproduction.claims.evidence import STUDY_FLAGS, TABLES, find_studies
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import LOCATION_FLAGS
 from tfcomp.storage import files
-from tfcomp.tables.packs import ENDING, KEYS, NULL, read_pack
-from tfcomp.tables.read import print_left_out, read_results
+from tfcomp.tables.read import (
+    KEYS,
+    NULL,
+    PACK_ENDING,
+    print_left_out,
+    read_pack,
+    read_results,
+)
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -34,7 +40,7 @@ def write_pack(
     runs = runs.set_index("run").drop(columns=derived).dropna(axis=1, how="all")
     table = runs.join(wide).fillna("").sort_values("name")
     text = table.to_csv(index=False, lineterminator="\n")
-    path = files.make_folder(folder) / f"{study}{ENDING}"
+    path = files.make_folder(folder) / f"{study}{PACK_ENDING}"
     return path, files.write_xz(path, text.encode())
 
 
@@ -55,7 +61,7 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
         raise ConfigError("runs", rule, ",".join(patterns))
     if len(set(names)) < len(names):
         raise RunError(f"--runs: two sweeps have one name in {sorted(names)}")
-    for pack in (output / f"{study}{ENDING}" for study, _ in sweeps):
+    for pack in (output / f"{study}{PACK_ENDING}" for study, _ in sweeps):
         packed = read_pack(pack) if pack.exists() else []
         if lost := {run.row["run"] for run in packed}.difference(runs["run"]):
             rule = f"must keep the runs of {pack}, but {len(lost)} are not"

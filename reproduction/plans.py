@@ -15,7 +15,7 @@ from tfcomp.config.settings import split_names
 from tfcomp.statistics.seed_statistics import format_rows
 from tfcomp.sweeps import sweep_run
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.workload import Workload, format_seconds, run_missing
+from tfcomp.sweeps.sweep_run import Workload, format_seconds, run_missing
 from tfcomp.tables.flatten import hash_setting, parse_run_flags
 
 # Flagfiles of the runs that a study needs, and flags that follow them; patterns

@@ -31,8 +31,7 @@ from tfcomp.metrics.registry import list_leading
 from tfcomp.storage.files import check_run_folders, list_versions, read_csv
 from tfcomp.sweeps.grid import Trial
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.sweep_run import define_flags, make_sweep
-from tfcomp.sweeps.workload import run_missing
+from tfcomp.sweeps.sweep_run import define_flags, make_sweep, run_missing
 from tfcomp.train import format_arguments
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tfcomp.config.errors import explain_failure, first_line
 from tfcomp.storage.files import make_folder
-from tfcomp.sweeps.workload import format_seconds
+from tfcomp.sweeps.sweep_run import format_seconds
 
 if TYPE_CHECKING:
     from kfp import dsl
@@ -45,7 +45,11 @@ def run_step(name: str) -> Iterator[Step]:
         print(line, flush=True)
 
 
-def place(artifact: dsl.Artifact, work_dir: str, name: str) -> Path:
+def place(
+    artifact: dsl.Artifact,
+    work_dir: str,
+    name: str,
+) -> Path:
     """Moves an output to `<work_dir>/<name>`, where the next run continues."""
     if work_dir:
         artifact.uri = os.path.join(work_dir, name)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,7 @@ class Bound:
 
     Attributes:
         score: Its name, as in `trials.csv`.
-        side: `at most` or `at least`.
+        side: `max` or `min`.
         limit: The bound, which itself is accepted.
         why: Where the limit comes from, if not from the profile.
     """
@@ -50,17 +50,16 @@ class Bound:
 
     def accepts(self, value: float) -> bool:
         """Compares a value with the bound. NaN, a missing one, never passes."""
-        if self.side == "at most":
+        if self.side == "max":
             return value <= self.limit
         return value >= self.limit
 
     def describe(self, value: float) -> str:
         """Formats a comparison, as `id_mse 0.2 is not at most 0.1`."""
         verb = "is" if self.accepts(value) else "is not"
-        return (
-            f"{self.score} {value:.4g} {verb} {self.side} "
-            f"{self.limit:.4g}{self.why}"
-        )
+        side = "at most" if self.side == "max" else "at least"
+        limit = f"{side} {self.limit:.4g}{self.why}"
+        return f"{self.score} {value:.4g} {verb} {limit}"
 
 
 def run(
@@ -77,10 +76,9 @@ def run(
         content = evaluate_candidate(parsed, runs_dir, export_dir)
         file = place(evaluation, work_dir, "evaluation.json")
         write_text(file, json.dumps(content, indent=2) + "\n")
-        for bound in list_thresholds(parsed):
-            if bound.score in content["scores"]:
-                value = content["scores"][bound.score]
-                metrics.log_metric(bound.score, value)
+        for score, *_ in parsed.bounds:
+            if score in content["scores"]:
+                metrics.log_metric(score, content["scores"][score])
 
         is_blessed: bool = content["blessed"]
         if not is_blessed:
@@ -90,7 +88,9 @@ def run(
 
 
 def evaluate_candidate(
-    profile: Profile, runs_dir: str | Path, export_dir: str | Path
+    profile: Profile,
+    runs_dir: str | Path,
+    export_dir: str | Path,
 ) -> dict[str, Any]:
     """Compares the candidate with the thresholds and the last pushed model.
 
@@ -111,21 +111,19 @@ def evaluate_candidate(
         verdict = f"not blessed: {error}"
         return {"blessed": False, "verdict": verdict, "scores": {}}
 
-    thresholds = list_thresholds(profile)
-    bounds = list(thresholds)
+    bounds = [Bound(*bound) for bound in profile.bounds]
     versions = list_versions(Path(export_dir, profile.push_as))
     if versions:
-        bounds += list_pushed_bounds(thresholds, versions[-1])
+        bounds += compare_with_pushed(bounds, versions[-1])
 
     means = trials.mean(skipna=False).dropna().to_dict()
     checks = []
     failed = []
     for bound in bounds:
         value = means.get(bound.score, math.nan)
-        line = bound.describe(value)
-        checks.append(line)
+        checks.append(bound.describe(value))
         if not bound.accepts(value):
-            failed.append(line)
+            failed.append(checks[-1])
 
     candidate = Path(str(trials[CHOOSE_BY].idxmin()))
     verdict = f"blessed {candidate.name}: {', '.join(checks)}"
@@ -166,33 +164,23 @@ def choose_setting(sweep: Sweep) -> DataFrame:
     return min(settings, key=lambda scores: scores[CHOOSE_BY].mean())
 
 
-def list_thresholds(profile: Profile) -> list[Bound]:
-    """Lists the bounds of a profile."""
-    bounds = []
-    for score, limit in profile.maxima.items():
-        bounds.append(Bound(score=score, side="at most", limit=limit))
-    for score, limit in profile.minima.items():
-        bounds.append(Bound(score=score, side="at least", limit=limit))
-    return bounds
-
-
-def list_pushed_bounds(
-    thresholds: Sequence[Bound], version: Path
-) -> Iterator[Bound]:
-    """Yields the same bounds with limits from the scores of a pushed model."""
+def compare_with_pushed(
+    bounds: Sequence[Bound],
+    version: Path,
+) -> list[Bound]:
+    """Lists the same bounds with limits from the scores of a pushed model."""
     file = version / EVALUATION
     if not file.exists():  # a model that was copied there by hand
-        return
+        return []
+
     scores = read_json(file).get("scores", {})
-    for bound in thresholds:
+    others = []
+    for bound in bounds:
         if bound.score in scores:
             last = scores[bound.score]
             slack = TOLERANCE * abs(last)
-            if bound.side == "at least":
+            if bound.side == "min":
                 slack = -slack
-            yield Bound(
-                score=bound.score,
-                side=bound.side,
-                limit=last + slack,
-                why=f" (version {version.name} has {last:.4g})",
-            )
+            why = f" (version {version.name} has {last:.4g})"
+            others.append(replace(bound, limit=last + slack, why=why))
+    return others

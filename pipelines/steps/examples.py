@@ -31,7 +31,11 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-5  # of a pixel: processors round differently
 
 
-def generate(profile: str, work_dir: str, examples: dsl.Dataset) -> None:
+def generate(
+    profile: str,
+    work_dir: str,
+    examples: dsl.Dataset,
+) -> None:
     """Writes the dataset of every sweep."""
     with start_tensorflow():
         import tensorflow_datasets as tfds
@@ -55,7 +59,11 @@ def list_datasets(profile: Profile) -> list[RunConfig]:
     return list(configs.values())
 
 
-def validate(profile: str, examples_dir: str, anomalies: str) -> None:
+def validate(
+    profile: str,
+    examples_dir: str,
+    anomalies: str,
+) -> None:
     """Writes all anomalies to a JSON file; a RunError names the first."""
     with run_step("example_validator") as step:
         configs = list_datasets(Profile.from_json(profile))
@@ -87,7 +95,10 @@ def find_anomalies(
         yield from compare_split(name, split, expected)
 
 
-def find_leak(dataset: Dataset, train: Examples) -> Iterator[str]:
+def find_leak(
+    dataset: Dataset,
+    train: Examples,
+) -> Iterator[str]:
     """Yields a line if there are training examples in the held-out region."""
     region = dataset.region
     if region.contains(dataset.splits.train).any():
@@ -105,23 +116,18 @@ def compare_split(
     name: str, split: Examples, expected: Examples
 ) -> Iterator[str]:
     """Yields a line if factors, or else images, are not the expected ones."""
-    problem = find_difference(split.factors, expected.factors)
-    if problem:
-        yield f"factors of {name}: {problem}"
-        return
-    problem = find_difference(split.images, expected.images, TOLERANCE)
-    if problem:
-        yield f"images of {name}: {problem}"
-
-
-def find_difference(
-    found: np.ndarray, expected: np.ndarray, tolerance: float = 0.0
-) -> str:
-    """Describes the rows that are not as expected; empty if there are none."""
-    if found.shape != expected.shape:
-        return f"shape {list(found.shape)} in place of {list(expected.shape)}"
-    same = np.isclose(found, expected, rtol=0, atol=tolerance, equal_nan=True)
-    wrong = np.flatnonzero(~same.reshape(len(same), -1).all(axis=1))
-    if not wrong.size:
-        return ""
-    return f"{wrong.size} are not as the flags say, the first is {wrong[0]}"
+    for part, tolerance in {"factors": 0.0, "images": TOLERANCE}.items():
+        written = getattr(split, part)
+        wanted = getattr(expected, part)
+        if written.shape != wanted.shape:
+            shapes = f"{list(written.shape)} in place of {list(wanted.shape)}"
+            yield f"{part} of {name}: shape {shapes}"
+            return
+        same = np.isclose(
+            written, wanted, rtol=0, atol=tolerance, equal_nan=True
+        )
+        wrong = np.flatnonzero(~same.reshape(len(same), -1).all(axis=1))
+        if wrong.size:
+            first = f"{wrong.size} are wrong, the first is {wrong[0]}"
+            yield f"{part} of {name}: {first}"
+            return

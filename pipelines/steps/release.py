@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import filecmp
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -28,7 +29,11 @@ NUM_POINTS = 10
 TOLERANCE = 1e-4  # of the brightest pixel: kernels differ between processes
 
 
-def validate(profile: str, runs_dir: str, evaluation: str) -> None:
+def validate(
+    profile: str,
+    runs_dir: str,
+    evaluation: str,
+) -> None:
     """Compares images of the candidate's SavedModel and of its network."""
     with run_step("infra_validator") as step:
         run, model = export_candidate(profile, runs_dir, evaluation)
@@ -59,7 +64,10 @@ def export_candidate(
     return run, model
 
 
-def query_model(model: Path, factors: np.ndarray) -> np.ndarray:
+def query_model(
+    model: Path,
+    factors: np.ndarray,
+) -> np.ndarray:
     """Calls a SavedModel in a process of its own.
 
     Args:
@@ -86,14 +94,14 @@ def query_model(model: Path, factors: np.ndarray) -> np.ndarray:
     return np.array(json.loads(result.stdout))
 
 
-def compare_images(images: np.ndarray, expected: np.ndarray) -> None:
+def compare_images(
+    images: np.ndarray,
+    expected: np.ndarray,
+) -> None:
     """Raises a RunError if images are not those of the trained network."""
-    if images.shape != expected.shape:
-        raise RunError(
-            f"the SavedModel's images are {list(images.shape)}, the network's "
-            f"{list(expected.shape)}"
-        )
-    error = np.abs(images - expected).max()
+    error = math.nan
+    if images.shape == expected.shape:
+        error = np.abs(images - expected).max()
     # NaN is no match, either.
     if not error <= TOLERANCE * np.abs(expected).max():
         raise RunError(

@@ -42,7 +42,11 @@ def train(
 
 
 def report(
-    profile: str, runs_dir: str, work_dir: str, folder: dsl.Artifact, page: str
+    profile: str,
+    runs_dir: str,
+    work_dir: str,
+    folder: dsl.Artifact,
+    page: str,
 ) -> None:
     """Writes the report to a folder, and its page once more."""
     with run_step("report") as step:
@@ -55,7 +59,9 @@ def report(
 
 
 def report_runs(
-    profile: Profile, runs_dir: str | Path, output: Path
+    profile: Profile,
+    runs_dir: str | Path,
+    output: Path,
 ) -> list[Row]:
     """Judges the paper's claims by the runs of a profile, and by no others.
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfcomp.statistics import estimates
+from tfcomp.statistics import seed_statistics
 from tfcomp.statistics.limits import REAL, Limits
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ MIN_SEEDS = 3
 MIN_FITTED = 0.5  # share of the runs that were tried
 ALL, UNTRAINED = "trained on all", "untrained"
 ESTIMATORS = {
-    "mean": estimates.estimate_mean,
-    "geometric mean": estimates.estimate_geometric,
-    "share": estimates.estimate_share,
+    "mean": seed_statistics.estimate_mean,
+    "geometric mean": seed_statistics.estimate_geometric,
+    "share": seed_statistics.estimate_share,
 }
 
 

@@ -23,9 +23,8 @@ from reproduction.decoders.verdicts import (
     combine,
     judge,
 )
-from tfcomp.statistics.estimates import estimate_mean
 from tfcomp.statistics.limits import AT_MOST_ONE
-from tfcomp.statistics.seed_statistics import choose_flags
+from tfcomp.statistics.seed_statistics import choose_flags, estimate_mean
 from tfcomp.tables import Results
 from tfcomp.tables.flatten import NO_FLAGS
 

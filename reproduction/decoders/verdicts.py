@@ -3,7 +3,7 @@
 import enum
 from collections.abc import Sequence
 
-from tfcomp.statistics.estimates import Estimate
+from tfcomp.statistics.seed_statistics import Statistics
 
 # Two seeds have an interval of 12.7 standard errors on either side: formally
 # enough, and blind to the third seed that behaves in another way.
@@ -19,7 +19,7 @@ class Verdict(enum.StrEnum):
     NOT_RUN = "not run"
 
 
-def judge(estimate: Estimate | None, bound: float) -> Verdict:
+def judge(estimate: Statistics | None, bound: float) -> Verdict:
     """Judges that a number is above a bound, by its 95 % interval."""
     if estimate is None:
         return Verdict.NOT_RUN

@@ -23,8 +23,8 @@ from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.pictures import choose_spread, get_pixel_mask
 from tfcomp.metrics.registry import find_limits
 from tfcomp.report.table_plots import average, draw_score_panels, list_by_seed
-from tfcomp.statistics.estimates import estimate_geometric
 from tfcomp.statistics.limits import POSITIVE, REAL
+from tfcomp.statistics.seed_statistics import estimate_geometric
 
 SEEDS = "seeds that fit ID (where none does, all)"
 VOLUME = "log_volume_difference"

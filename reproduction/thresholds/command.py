@@ -28,7 +28,7 @@ from tfcomp.config.command import Command
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.datasets.notes import list_notes
 from tfcomp.models.config_checks import check_config
-from tfcomp.statistics import estimates
+from tfcomp.statistics import seed_statistics as estimates
 from tfcomp.storage.files import (
     check_run_folders,
     make_folder,
@@ -36,8 +36,8 @@ from tfcomp.storage.files import (
     write_csv,
 )
 from tfcomp.sweeps.scheduler_options import SchedulerOptions, is_here
+from tfcomp.sweeps.sweep_run import Workload, run_missing
 from tfcomp.sweeps.worker_task import TaskFunction
-from tfcomp.sweeps.workload import Workload, run_missing
 
 if TYPE_CHECKING:
     from tfcomp.figures.exhibits import Exhibit

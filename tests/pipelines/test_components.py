@@ -20,7 +20,7 @@ from tests.sweeps.pool_here import PoolHere
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset, materialized
-from tfcomp.sweeps import workload
+from tfcomp.sweeps import sweep_run
 
 Inputs = dict[str, Any]
 
@@ -84,7 +84,7 @@ def test_trainer_records_failed_trials(
     capfd: pytest.CaptureFixture,
 ) -> None:
     pool = nullcontext(PoolHere())
-    monkeypatch.setattr(workload, "open_pool", lambda *_: pool)
+    monkeypatch.setattr(sweep_run, "open_pool", lambda *_: pool)
     # One learning rate is absurd and diverges.
     profile = make_profile("--grid=learning_rate=1e-3,1e18")
     work = tmp_path / "work"

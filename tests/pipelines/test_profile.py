@@ -43,8 +43,11 @@ def test_profile_is_a_string_with_its_flags(
 def test_bounds_are_read(make_profile: MakeProfile) -> None:
     rules = [*RULES, "--max=ood_mse=0.5", "--min=ood_position_accuracy=.95"]
     profile = make_profile(rules=rules)
-    assert profile.maxima == {"id_relative_mse": 1000.0, "ood_mse": 0.5}
-    assert profile.minima == {"ood_position_accuracy": 0.95}
+    assert profile.bounds == [
+        ["id_relative_mse", "max", 1000.0],
+        ["ood_mse", "max", 0.5],
+        ["ood_position_accuracy", "min", 0.95],
+    ]
 
 
 def test_plugins_are_named_by_the_user(

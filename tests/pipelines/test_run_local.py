@@ -138,20 +138,6 @@ def test_bad_model_is_stopped(place: Place, again: Run) -> None:
     assert not {"infra_validator", "pusher"} & set(states)
 
 
-def test_model_that_is_worse_than_the_pushed_one(
-    place: Place, again: Run
-) -> None:
-    file = place.path / "out" / NAME / "1" / "assets.extra/evaluation.json"
-    text = file.read_text()
-    better = json.loads(text)
-    better["scores"]["id_relative_mse"] /= 2
-    file.write_text(json.dumps(better))
-    line, states = again()
-    file.write_text(text)
-    assert "version 1 has" in line and line.endswith("nothing was pushed")
-    assert states["evaluator"] == "stopped"
-
-
 def test_removed_data_and_a_broken_saved_model(
     place: Place, again: Run
 ) -> None:

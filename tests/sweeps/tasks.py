@@ -24,11 +24,6 @@ from tfcomp.sweeps.pool import open_pool
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.worker_task import Task
 
-NAMES = (
-    "OMP_NUM_THREADS TF_NUM_INTRAOP_THREADS CUDA_VISIBLE_DEVICES "
-    "TF_FORCE_GPU_ALLOW_GROWTH"
-).split()
-
 
 def make_task(
     name: str, folder: Path, function: Callable, *arguments: str, **setup
@@ -49,7 +44,9 @@ def show_process(argv: list[str]) -> None:
 
 def show_environment(argv: list[str]) -> None:
     time.sleep(1)  # so that each worker gets one
-    print(*(os.environ.get(name, "-") for name in NAMES), os.getcwd())
+    for name in argv[1:]:
+        print(os.environ.get(name, "-"))
+    print(os.getcwd())
 
 
 def wait_for_file(argv: list[str]) -> None:
@@ -60,23 +57,23 @@ def wait_for_file(argv: list[str]) -> None:
         check_stop()
 
 
-def fail(argv: list[str]) -> None:
+def refuse(argv: list[str]) -> None:
     print(os.getpid(), flush=True)
-    match argv[1]:
-        case "refuse":
-            raise RunError("--depth is bad")
-        case "crash":
-            os.write(2, b"from a library\n")
-            raise ZeroDivisionError("division by zero")
+    raise RunError("--depth is bad")
+
+
+def crash(argv: list[str]) -> None:
+    print(os.getpid(), flush=True)
+    os.write(2, b"from a library\n")
+    raise ZeroDivisionError("division by zero")
 
 
 def die_three_times(argv: list[str]) -> None:
     """Kills its worker, but not at the fourth start."""
-    with open(argv[1], "a+") as file:
-        file.write("x")
-        file.seek(0)
-        count = len(file.read())
-    if count < 4:
+    path = Path(argv[1])
+    count = int(path.read_text()) if path.exists() else 0
+    path.write_text(str(count + 1))
+    if count < 3:
         os.kill(os.getpid(), signal.SIGKILL)
 
 

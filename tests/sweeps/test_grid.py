@@ -1,11 +1,9 @@
 """Grids, trials and sweeps: what they mean, and every mistake."""
 
-import os
 from pathlib import Path
 
 import pytest
 
-from reproduction.thresholds import command as threshold
 from tfcomp import sweep
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import (
@@ -16,7 +14,6 @@ from tfcomp.config.run_flags import (
 from tfcomp.sweeps import grid as grid_module
 from tfcomp.sweeps import scheduler_options
 from tfcomp.sweeps.grid import Trial, make_trials, parse_grid
-from tfcomp.sweeps.scheduler_options import SchedulerOptions
 
 NUM_TRIALS = {
     "sweep_ablation.flags": 60,
@@ -33,11 +30,8 @@ NUM_TRIALS = {
 def test_number_of_trials_is_bounded() -> None:
     specs = [f"{name}=1,2,3,4,5,6,7,8,9,10" for name in ("depth", "width")]
     assert len(parse_grid(specs, num_seeds=1000)) == 100
-    specs += [f"{n}=1,2,3,4,5" for n in ("rank", "epochs", "batch_size")]
-    with pytest.raises(
-        ConfigError, match="at most 100000 trials, not 12500000"
-    ):
-        parse_grid(specs, num_seeds=1000)
+    with pytest.raises(ConfigError, match="100100"):
+        parse_grid(specs, num_seeds=1001)
 
 
 def test_cross_product_with_linked_flags() -> None:
@@ -60,28 +54,30 @@ def test_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "message"),
+    ("spec", "word"),
     [
-        ("depth", "must look like depth=2,3,4"),
-        ("depth=", "must look like depth=2,3,4"),
-        ("depth=2,,3", "must have a value of depth at each point"),
-        ("depth/width=2/8,3", "must have a value of depth/width at each"),
-        ("learning_rate=1e-3,0.001", "must have 0.001 once"),
-        ("depth/depth=2/3", "must vary depth once"),
-        ("depth=two", "--depth must be an integer"),
-        ('region="corner:3', "must be quoted as in CSV"),
-        ("seed=0,1", "must not vary seed"),
+        ("depth", "depth=2,3,4"),
+        ("depth=", "depth=2,3,4"),
+        ("depth=2,,3", "value of depth"),
+        ("depth/width=2/8,3", "value of depth/width"),
+        ("learning_rate=1e-3,0.001", "0.001 once"),
+        ("depth/depth=2/3", "vary depth"),
+        ("depth=two", "integer"),
+        ('region="corner:3', "CSV"),
+        ("seed=0,1", "vary seed"),
+        ("depht=1", "--depht"),
+        ("nopictures=1", "--nopictures"),
+        ("undefok=1", "--undefok"),
     ],
 )
-def test_mistakes(spec: str, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
+def test_mistakes(spec: str, word: str) -> None:
+    with pytest.raises((ConfigError, RunError), match=word):
         parse_grid([spec])
 
 
-@pytest.mark.parametrize("name", ["depht", "nopictures", "undefok"])
-def test_names_that_are_no_flags_of_a_run(name: str) -> None:
-    with pytest.raises(RunError, match=f"--{name} is not a flag"):
-        parse_grid([f"{name}=1"])
+def test_a_flag_of_two_axes() -> None:
+    with pytest.raises(ConfigError, match="depth"):
+        parse_grid(["depth=2", "depth/width=3/4"])
 
 
 def make(
@@ -137,59 +133,32 @@ def test_the_name_follows_from_the_code(
     assert name() != before
 
 
-def test_every_combination_is_checked() -> None:
-    with pytest.raises(ConfigError, match="--region must lie in the range"):
-        make([{"grid_size": 12}, {"grid_size": 8}], [0])
-    with pytest.raises(ConfigError, match="--depth must be at least 2"):
-        make([{"depth": 1}], [0])
-    with pytest.raises(ConfigError, match="--encoding must be one of"):
-        make([{"encoding": "morse"}], [0])
+@pytest.mark.parametrize(
+    ("name", "value"), [("depth", 1), ("region", "x:99"), ("encoding", "morse")]
+)
+def test_every_combination_is_checked(name: str, value: object) -> None:
+    with pytest.raises(ConfigError, match=f"--{name}"):
+        make([{}, {name: value}], [0])
 
 
 def test_shipped_sweeps(capsys: pytest.CaptureFixture) -> None:
-    found = {}
-    for name in (n for n in list_flagfiles() if n.startswith("sweep_")):
+    counts = {}
+    for name in list_flagfiles():
+        if not name.startswith("sweep_"):
+            continue
         flags = parse_flags([f"--flagfile={name}"], sweep.define_flags())
-        made = sweep.make_sweep(flags)
-        found[name] = len({trial.name for trial in made.items})
-        assert made.folder.name == name.removesuffix(".flags")
-    assert found == NUM_TRIALS
+        work = sweep.make_sweep(flags)
+        counts[name] = len({trial.name for trial in work.items})
+        assert work.folder.name == name.removesuffix(".flags")
+    assert counts == NUM_TRIALS
     assert capsys.readouterr().out == ""  # no region hides a value
-
-
-def test_processes_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scheduler_options, "count_memory", lambda: 4 * 10**9)
-    assert SchedulerOptions(workers=8).workers == 8
-    with pytest.raises(ConfigError, match="must be at most 8, as many as"):
-        SchedulerOptions(workers=9)
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ("--seeds=1000000000", "--seeds must be at most 10000"),
-        ("--grid_sizes=100000", "--grid_size must be at most 1024"),
-        ("--max_bumps=1000000000000", "--max_bumps must be at most 10000000"),
-    ],
-)
-def test_searches_are_counted_before_they_are_made(
-    flags: str, message: str
-) -> None:
-    values = parse_flags(flags.split(), threshold.define_flags())
-    with pytest.raises(ConfigError, match=message):
-        threshold.make_searches(values)
-
-
-def test_cores_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)))
-    count_threads = scheduler_options.count_threads
-    assert [count_threads(n) for n in (1, 2, 3, 8, 20)] == [8, 4, 2, 1, 1]
 
 
 @pytest.mark.parametrize(
     ("visible", "expected"),
     [
         ("", []),
+        ("-1", []),
         ("0,2", ["0", "2"]),
         ("1,-1,2", ["1"]),
         ("GPU-8a,GPU-9b", ["GPU-8a", "GPU-9b"]),

@@ -5,11 +5,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from tfcomp.sweeps import sweep_numbers, sweep_run
+from tfcomp.sweeps import sweep_page
 from tfcomp.sweeps.grid import SweepSettings
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.sweep_run import Sweep
-from tfcomp.sweeps.workload import run_missing
+from tfcomp.sweeps.sweep_run import Sweep, run_missing
 
 
 def run_finished(folder: Path) -> None:
@@ -17,7 +16,6 @@ def run_finished(folder: Path) -> None:
     work = Mock(folder=folder, items=[], flags="--depth=2\n")
     work.flags_name = "sweep.flags"
     work.list_missing.return_value = []
-    work.read_failures.return_value = {}
     run_missing(work, SchedulerOptions(workers=1))
 
 
@@ -59,10 +57,8 @@ def test_a_report_removes_nothing_behind_a_link(
 ) -> None:
     """Old figures go before new ones are drawn."""
     (sweep / "figures").symlink_to(letter.parent)
-    numbers = Mock(return_value=Mock(scores=[], paired=[]))
-    monkeypatch.setattr(sweep_numbers, "compute_numbers", numbers)
     stop = Mock(side_effect=KeyboardInterrupt)
-    monkeypatch.setattr(sweep_run, "write_experiment", stop)
+    monkeypatch.setattr(sweep_page, "compute_numbers", stop)
 
     with pytest.raises(KeyboardInterrupt):
         Sweep(sweep, [], "", SweepSettings()).write_reports()

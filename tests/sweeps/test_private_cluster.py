@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tfcomp.sweeps.clusters import start_local_cluster
+from tfcomp.sweeps.pool import start_local_cluster
 
 NOBODY = 65534
 # Runs as the other user: swaps what it can, and plants a module everywhere.

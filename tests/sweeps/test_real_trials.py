@@ -2,6 +2,7 @@
 
 import csv
 import hashlib
+import itertools
 import json
 import zipfile
 from pathlib import Path
@@ -53,17 +54,13 @@ def test_tables_and_figures(folder: Path) -> None:
         assert b"answer/samples_ood" not in events.read_bytes()
         assert [r["epoch"] for r in read(trial / "history.csv")] == list("123")
     assert len({row["id_mse"] for row in rows}) == 4
-    for name in ("curves", "layers", "scores"):
+    for name in ("epoch_train_loss", "stage_probe_r2_ood", "scores"):
         for ending in ("png", "pdf", "csv"):
             assert (folder / "figures" / f"{name}.{ending}").exists()
-    losses = [
-        row
-        for row in read(folder / "figures" / "curves.csv")
-        if row["quantity"] == "train/loss"
-    ]
-    assert [(r["precision"], r["epoch"], r["n"]) for r in losses] == [
-        (precision, epoch, "2") for precision in PRECISIONS for epoch in "123"
-    ]
+    losses = read(folder / "figures" / "epoch_train_loss.csv")
+    points = [(row["line"], row["x"]) for row in losses]
+    lines = [f"precision {precision}" for precision in PRECISIONS]
+    assert points == list(itertools.product(lines, "123"))
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

@@ -2,7 +2,7 @@
 
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -36,40 +36,43 @@ def run(pool: Pool, *wanted: Task) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("word", "reason", "last"),
+    ("function", "reason", "output"),
     [
-        ("refuse", "--depth is bad", "error: --depth is bad"),
-        ("crash", "ZeroDivisionError: division by zero", ""),
+        (tasks.refuse, "--depth is bad", "error: --depth is bad"),
+        (tasks.crash, "ZeroDivisionError: division by zero", "from a library"),
     ],
 )
 def test_a_failure_has_a_reason_and_costs_one_process(
-    pool: Pool, word: str, reason: str, last: str, tmp_path: Path
+    pool: Pool, function: Callable, reason: str, output: str, tmp_path: Path
 ) -> None:
     first = make_task("a", tmp_path, tasks.show_process)
-    failing = make_task("b", tmp_path, tasks.fail, word)
+    failing = make_task("b", tmp_path, function)
     after = make_task("c", tmp_path, tasks.show_process)
     assert run(pool, first, failing, after) == ["", reason, ""]
     one, two, three = read_pids(tmp_path)
     assert one == two != three and os.getpid() not in (one, three)
-    lines = (tmp_path / "b.log").read_text().splitlines()
-    assert lines[-1] == (last or reason)
-    assert ("from a library" in lines) == (word == "crash")
+    assert output in (tmp_path / "b.log").read_text().splitlines()
 
 
-@pytest.mark.parametrize("gpus", ["46", "44"])
-def test_environment_of_a_task(gpus: str, tmp_path: Path, monkeypatch) -> None:
+def test_environment_of_a_task(tmp_path: Path, monkeypatch) -> None:
     """One trial runs on each GPU, or several that share its memory."""
-    growth = "true" if gpus == "44" else "-"
-    monkeypatch.setattr(scheduler_options, "list_gpus", lambda: [*gpus])
+    monkeypatch.setattr(scheduler_options, "list_gpus", lambda: [*"464"])
+    names = (
+        "CUDA_VISIBLE_DEVICES",
+        "TF_FORCE_GPU_ALLOW_GROWTH",
+        "OMP_NUM_THREADS",
+        "TF_NUM_INTRAOP_THREADS",
+    )
     with open_pool(SchedulerOptions(threads=3)) as pool:
-        assert pool.workers == 2
-        wanted = [
-            make_task(name, tmp_path, tasks.show_environment) for name in "ab"
-        ]
-        assert run(pool, *wanted) == [""] * 2
-    found = [(tmp_path / f"{name}.log").read_text().split() for name in "ab"]
-    here = os.getcwd()
-    assert sorted(found) == [["3", "3", gpu, growth, here] for gpu in gpus]
+        assert pool.workers == 3
+        show = tasks.show_environment
+        wanted = [make_task(name, tmp_path, show, *names) for name in "abc"]
+        assert run(pool, *wanted) == [""] * 3
+    outputs = [(tmp_path / f"{n}.log").read_text().split() for n in "abc"]
+    rest = ["3", "3", os.getcwd()]
+    alone = ["6", "-", *rest]
+    shared = ["4", "true", *rest]
+    assert sorted(outputs) == [shared, shared, alone]
 
 
 def test_another_setup_is_another_process(pool: Pool, tmp_path: Path) -> None:
@@ -97,9 +100,9 @@ def test_plugins_do_not_leak(
         make_task("c", tmp_path, tasks.list_models),
     ]
     assert run(pool, *wanted) == [""] * 3
-    found = [(tmp_path / f"{n}.log").read_text().split() for n in "abc"]
-    assert ["of_the_plugin" in names for names in found] == [False, True, False]
-    assert "cnn" in found[2]
+    models = [(tmp_path / f"{n}.log").read_text().split() for n in "abc"]
+    has_model = ["of_the_plugin" in names for names in models]
+    assert has_model == [False, True, False]
 
 
 def test_other_code_is_refused(
@@ -110,7 +113,7 @@ def test_other_code_is_refused(
         pool_module, "compute_code_version", lambda plugins: "x"
     )
     (reason,) = run(pool, make_task("a", tmp_path, tasks.show_process))
-    assert reason == "the code of the worker is not the code of the sweep"
+    assert "the code of the worker" in reason
 
 
 def test_threads_of_dask_do_not_draw(pool: Pool, tmp_path: Path) -> None:

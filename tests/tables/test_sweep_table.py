@@ -17,7 +17,6 @@ def sweep(tmp_path: Path) -> Path:
     for number, (depth, seed) in enumerate([(2, 0), (2, 1), (3, 0), (3, 1)]):
         flags = f"--depth={depth}", f"--seed={seed}"
         folder = write_run(tmp_path / "s[1]" / "trials" / f"{number}", *flags)
-        (folder / "measures.json").unlink()
         stages = ["code", *["middle"] * (depth == 3), "image"]
         probes = {s: n + number / 4 for n, s in enumerate(stages)}
         layers = {s: {"probe": n, "seed": 9} for s, n in probes.items()}

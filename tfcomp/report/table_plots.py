@@ -20,9 +20,13 @@ from tfcomp.figures.curve_plots import (
 )
 from tfcomp.figures.exhibits import Plot, Width, fit_width
 from tfcomp.metrics.registry import find_limits
-from tfcomp.statistics.estimates import estimate_geometric, estimate_mean
 from tfcomp.statistics.limits import Limits
-from tfcomp.statistics.seed_statistics import choose_flags, make_label
+from tfcomp.statistics.seed_statistics import (
+    choose_flags,
+    estimate_geometric,
+    estimate_mean,
+    make_label,
+)
 from tfcomp.tables.flatten import ALL, END, NO_FLAGS
 
 if TYPE_CHECKING:

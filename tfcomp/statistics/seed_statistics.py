@@ -1,9 +1,14 @@
-"""Means over seeds, paired tests at equal seeds, and labels of settings.
+"""Means over seeds, paired tests at equal seeds, power laws, and labels.
 
 Tables have a row for each number: the flags of its setting,
 its `seed`, its name (as `score`), and its `value`. Runs of one seed share their
 data order and much of their chance, so that the difference within a seed has
 less spread than the scores have.
+
+A power law is a line in log-log scale. Counts at the same size are repeats,
+which share all that it leaves out there. So they are averaged in log scale over
+seeds, and the line is fitted to these means with equal weights; the interval of
+its slope is Student's at 95 % with (number of sizes - 2) degrees of freedom.
 """
 
 from __future__ import annotations
@@ -11,7 +16,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +30,9 @@ if TYPE_CHECKING:
 IGNORED = ("seed", "eval_every", "layerwise_every", "checkpoint_seconds")
 # Scores of which "half as large" says more than "0.01 less".
 RATIO_ENDINGS = ("mse", "_error")
+LEVEL = 0.95
+# By seed; None for a seed that lacks its number.
+Values = Mapping[int, float | None]
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,8 @@ class Statistics:
 
 
 def compute_statistics(
-    values: Sequence[float | None], limits: Limits = REAL
+    values: Sequence[float | None],
+    limits: Limits = REAL,
 ) -> Statistics | None:
     """Computes mean, spread and interval of one value a seed.
 
@@ -101,6 +110,91 @@ def compute_interval(
     return low, high
 
 
+def estimate_mean(
+    values: Values,
+    limits: Limits = REAL,
+) -> Statistics | None:
+    """Estimates the mean over seeds, with Student's interval.
+
+    Args:
+        values: By seed.
+        limits: Range of the values; the interval stays inside.
+
+    Returns:
+        The estimate, with the mean as its interval if all seeds are alike;
+        None without values, or if one is missing.
+    """
+    statistics = compute_statistics(list(values.values()), limits)
+    if statistics is None:
+        return None
+    mean = statistics.mean
+    if statistics.low is None and statistics.count > 1:  # all alike
+        return replace(statistics, low=mean, high=mean)
+    return statistics
+
+
+def estimate_geometric(
+    values: Values,
+    _: Limits = REAL,
+) -> Statistics | None:
+    """Estimates the geometric mean, with Student's interval of logarithms.
+
+    Args:
+        values: By seed.
+
+    Returns:
+        The estimate without a deviation; None if a value is missing or not
+        positive.
+    """
+    logs: dict[int, float | None] = {}
+    for seed, value in values.items():
+        if value is None or value <= 0:
+            return None
+        logs[seed] = math.log(value)
+
+    estimate = estimate_mean(logs)
+    if estimate is None:
+        return None
+    return Statistics(
+        mean=math.exp(estimate.mean),
+        deviation=None,
+        low=None if estimate.low is None else math.exp(estimate.low),
+        high=None if estimate.high is None else math.exp(estimate.high),
+        count=estimate.count,
+    )
+
+
+def estimate_share(
+    values: Values,
+    _: Limits = REAL,
+) -> Statistics | None:
+    """Estimates the share of seeds whose value is 1 (else 0).
+
+    *Each* end of Clopper and Pearson's interval is right in 95 % of cases.
+
+    Args:
+        values: By seed.
+
+    Returns:
+        The estimate without a deviation; None if a value is missing.
+    """
+    from scipy import stats
+
+    statistics = compute_statistics(list(values.values()))
+    if statistics is None:
+        return None
+    count = statistics.count
+    wins = round(statistics.mean * count)
+    interval = stats.binomtest(wins, count).proportion_ci(2 * LEVEL - 1)
+    return Statistics(
+        mean=wins / count,
+        deviation=None,
+        low=float(interval.low),
+        high=float(interval.high),
+        count=count,
+    )
+
+
 def summarize(
     table: pd.DataFrame,
     keys: Sequence[str],
@@ -110,23 +204,44 @@ def summarize(
 
     Args:
         table: Has the keys, and the column `value`.
-        keys: Columns that tell settings and scores apart.
+        keys: Columns that tell settings and scores apart; the last one is the
+            name of the score, which decides the range of its values.
         find_limits: From the name of a score to its range.
+
+    Returns:
+        The keys, `mean`, `sd`, `low`, `high`, and `n`, the number of values.
     """
     import pandas as pd
 
-    # The score decides the range of its values.
-    name_at = [keys.index(n) for n in ("score", "quantity") if n in keys]
     rows = []
-    for key, group in table.groupby(list(keys), sort=False, dropna=False):
-        limits = REAL
-        if name_at:
-            limits = find_limits(str(key[name_at[0]]))
+    for key, group in table.groupby(
+        list(keys),
+        sort=False,
+        dropna=False,
+    ):
+        limits = find_limits(str(key[-1]))
         statistics = compute_statistics(group["value"].tolist(), limits)
         count = int(group["value"].count())
-        rows.append([*key, *list_numbers(statistics), count])
-    columns = [*keys, "mean", "sd", "low", "high", "n"]
-    return pd.DataFrame(rows, columns=columns, dtype=object)
+        rows.append(
+            [
+                *key,
+                *list_numbers(statistics),
+                count,
+            ]
+        )
+    columns = [
+        *keys,
+        "mean",
+        "sd",
+        "low",
+        "high",
+        "n",
+    ]
+    return pd.DataFrame(
+        rows,
+        columns=columns,
+        dtype=object,
+    )
 
 
 def list_numbers(statistics: Statistics | None) -> list[float | None]:
@@ -160,29 +275,46 @@ def compare_settings(
     import pandas as pd
 
     rows = []
-    for score, numbers in table.groupby("score", sort=False):
-        settings = []
-        for key, group in numbers.groupby([*flags, "score"], sort=False):
+    for score, numbers in table.groupby(
+        "score",
+        sort=False,
+    ):
+        samples = []
+        for key, group in numbers.groupby(
+            [*flags, "score"],
+            sort=False,
+        ):
             values = group.set_index("seed")["value"].dropna().astype(float)
-            settings.append((key[:-1], values))
-        if pairs == "first":
-            compared = list(itertools.product(settings[:1], settings[1:]))
-        else:
-            compared = list(itertools.combinations(settings, 2))
+            setting = dict(zip(flags, key[:-1], strict=True))
+            samples.append((setting, values))
 
-        family = []
-        for (first, first_values), (second, second_values) in compared:
-            row: dict[str, Any] = {}
-            row |= {f"{f}_a": x for f, x in zip(flags, first, strict=True)}
-            row |= {f"{f}_b": x for f, x in zip(flags, second, strict=True)}
-            row["score"] = score
-            row |= _compare(first_values, second_values, str(score))
-            family.append(row)
+        compared = list(itertools.combinations(samples, 2))
+        if pairs == "first":
+            compared = compared[: len(samples) - 1]
+        family = [_make_pair(*pair, str(score)) for pair in compared]
         adjusted = adjust_by_holm([row["p"] for row in family])
         for row, p_holm in zip(family, adjusted, strict=True):
             row["p_holm"] = p_holm
         rows += family
     return pd.DataFrame(rows, dtype=object)
+
+
+def _make_pair(
+    first: tuple[Mapping[str, Any], pd.Series],
+    second: tuple[Mapping[str, Any], pd.Series],
+    score: str,
+) -> dict[str, Any]:
+    """Makes the row of two settings, each with its values by seed."""
+    row: dict[str, Any] = {}
+    for side, (setting, _) in {"a": first, "b": second}.items():
+        for flag, value in setting.items():
+            row[f"{flag}_{side}"] = value
+    row["score"] = score
+    return row | _compare(
+        first[1],
+        second[1],
+        score,
+    )
 
 
 def adjust_by_holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -270,18 +402,21 @@ def choose_flags(settings: Sequence[Mapping[str, Any]]) -> list[str]:
     """Chooses flags that tell the settings apart, and follow from no other."""
     flags: list[str] = []
     for name in settings[0]:
-        if _count(settings, [name]) == 1:
+        if _count(settings, name) == 1:
             continue
         follows = False
         for other in flags:
-            both = _count(settings, [other, name])
-            follows |= both == _count(settings, [other])
+            both = _count(settings, other, name)
+            follows |= both == _count(settings, other)
         if not follows:
             flags.append(name)
     return flags
 
 
-def make_label(setting: Mapping[str, Any], names: Sequence[str]) -> str:
+def make_label(
+    setting: Mapping[str, Any],
+    names: Sequence[str],
+) -> str:
     """Formats the values of flags, as `encoding bump, depth 2`.
 
     Args:
@@ -297,6 +432,89 @@ def make_label(setting: Mapping[str, Any], names: Sequence[str]) -> str:
     return ", ".join(parts) or "all"
 
 
-def _count(settings: Sequence[Mapping[str, Any]], names: Sequence[str]) -> int:
+def _count(settings: Sequence[Mapping[str, Any]], *names: str) -> int:
     """Counts the combinations of values of some flags."""
-    return len({tuple(setting[name] for name in names) for setting in settings})
+    values = set()
+    for setting in settings:
+        values.add(tuple(setting[name] for name in names))
+    return len(values)
+
+
+@dataclass(frozen=True)
+class SizeMean:
+    """Geometric mean of the counts of one size over seeds; 95 % interval."""
+
+    size: int
+    mean: float
+    low: float | None
+    high: float | None
+    num_seeds: int
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """count = constant * size ** slope, with the 95 % interval of the slope."""
+
+    slope: float
+    low: float | None
+    high: float | None
+    constant: float
+
+    def describe(self) -> str:
+        """Formats exponent and interval, as `N^2.10 (1.80 to 2.40)`."""
+        if self.low is None:
+            return f"N^{self.slope:.2f}"
+        return f"N^{self.slope:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+
+def average_sizes(
+    sizes: Sequence[int],
+    counts: Sequence[float],
+) -> list[SizeMean]:
+    """Averages the counts of each size.
+
+    Args:
+        sizes: Sizes of grids, [n].
+        counts: Positive counts at these sizes, [n].
+    """
+    logs = np.log(np.asarray(counts, float))  # [n]
+    means = []
+    for size in sorted(set(sizes)):
+        same_size = logs[np.equal(sizes, size)]
+        low = None
+        high = None
+        interval = compute_interval(same_size)
+        if interval is not None:
+            low, high = np.exp(interval).tolist()
+        mean = SizeMean(
+            size=size,
+            mean=float(np.exp(same_size.mean())),
+            low=low,
+            high=high,
+            num_seeds=len(same_size),
+        )
+        means.append(mean)
+    return means
+
+
+def fit_power_law(means: Sequence[SizeMean]) -> PowerLaw | None:
+    """Fits a line to the logarithms; None for fewer than two sizes."""
+    from scipy import stats
+
+    if len(means) < 2:
+        return None
+
+    logs = np.log([[mean.size, mean.mean] for mean in means])  # [sizes, 2]
+    line = stats.linregress(logs[:, 0], logs[:, 1])
+    low = None
+    high = None
+    if len(means) > 2:
+        width = stats.t.ppf(0.975, len(means) - 2) * line.stderr
+        low = float(line.slope - width)
+        high = float(line.slope + width)
+    return PowerLaw(
+        slope=float(line.slope),
+        low=low,
+        high=high,
+        constant=float(np.exp(line.intercept)),
+    )

@@ -7,7 +7,7 @@ import itertools
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from tfcomp.metrics.registry import adopt_metrics
 from tfcomp.models.config_checks import check_config
 from tfcomp.storage.run_folder import TRIALS
 from tfcomp.sweeps.scheduler_options import is_here
-from tfcomp.tables.flatten import ALL, END, Row
+from tfcomp.tables.flatten import ALL, END, Run
 from tfcomp.tables.read import print_left_out, read_run
 
 GRID: dict[str, tuple[list[str], str]] = {
@@ -36,16 +36,10 @@ MAX_ITEMS = 10**5  # trials, or searches, of one command
 MAX_SEEDS = 10**4
 
 
-@dataclass(frozen=True)
-class _Axis:
-    """Flags that vary together, and their values at each point."""
-
-    names: list[str]
-    points: list[tuple[Any, ...]]
-
-
 def parse_grid(
-    specs: Sequence[str], num_seeds: int = 1, plugins: str = ""
+    specs: Sequence[str],
+    num_seeds: int = 1,
+    plugins: str = "",
 ) -> list[dict[str, Any]]:
     """Reads axes, and combines their points; the last axis varies fastest.
 
@@ -64,24 +58,28 @@ def parse_grid(
         RunError: A name is not a flag of a run.
     """
     axes = [_parse_axis(spec, plugins) for spec in specs]
-    names = [name for axis in axes for name in axis.names]
-    for name in names:
-        if names.count(name) > 1:
-            raise ConfigError("grid", f"must vary {name} once", list(specs))
-
-    count = num_seeds * math.prod(len(axis.points) for axis in axes)
+    count = num_seeds * math.prod(map(len, axes))
     if count > MAX_ITEMS:
         rule = f"and --seeds must make at most {MAX_ITEMS} trials, not {count}"
         raise ConfigError("grid", rule, list(specs))
 
     combinations = []
-    for points in itertools.product(*(axis.points for axis in axes)):
-        values = itertools.chain.from_iterable(points)
-        combinations.append(dict(zip(names, values, strict=True)))
+    for points in itertools.product(*axes):
+        setting: dict[str, Any] = {}
+        for point in points:
+            for name, value in point.items():
+                if name in setting:
+                    rule = f"must vary {name} once"
+                    raise ConfigError("grid", rule, list(specs))
+                setting[name] = value
+        combinations.append(setting)
     return combinations
 
 
-def split_cells(flag: str, text: str) -> list[str]:
+def split_cells(
+    flag: str,
+    text: str,
+) -> list[str]:
     """Splits a flag's value at commas outside of quotes, as in CSV.
 
     Args:
@@ -96,14 +94,28 @@ def split_cells(flag: str, text: str) -> list[str]:
     return [cell.strip() for row in rows for cell in row]
 
 
-def _parse_axis(spec: str, plugins: str) -> _Axis:
+def _parse_axis(
+    spec: str,
+    plugins: str,
+) -> list[dict[str, Any]]:
+    """Reads the points of an axis, each with a value of all of its flags."""
     left, _, right = spec.partition("=")
     names = [name.strip() for name in left.split("/")]
     if not right or not all(names):
         raise ConfigError("grid", "must look like depth=2,3,4", spec)
-    _check_names(names, spec, plugins)
 
-    points: list[tuple[Any, ...]] = []
+    defined = run_flags.define_run_flags(plugins)
+    for name in names:
+        # Absl would also take `nopictures`, and read files named by `flagfile`.
+        if name not in defined:
+            raise run_flags.make_unknown_error(name, defined)
+        if name in ("seed", *LOCATION_FLAGS) or names.count(name) > 1:
+            rule = (
+                f"must not vary {name} (once is enough, and of seeds --seeds)"
+            )
+            raise ConfigError("grid", rule, spec)
+
+    points: list[dict[str, Any]] = []
     for cell in split_cells("grid", right):
         texts = [cell]
         if len(names) > 1:
@@ -111,36 +123,16 @@ def _parse_axis(spec: str, plugins: str) -> _Axis:
         if not all(texts) or len(texts) != len(names):
             rule = f"must have a value of {left} at each point"
             raise ConfigError("grid", rule, spec)
-        point = _parse_point(names, texts, plugins)
+
+        pairs = zip(names, texts, strict=True)
+        arguments = [f"--{name}={text}" for name, text in pairs]
+        flags = run_flags.define_run_flags(plugins)
+        values = run_flags.parse_flags(arguments, flags)
+        point = {name: values[name] for name in names}
         if point in points:
-            shown = "/".join(map(str, point))
-            raise ConfigError("grid", f"must have {shown} once", spec)
+            raise ConfigError("grid", f"must have {cell} once", spec)
         points.append(point)
-    return _Axis(names, points)
-
-
-def _check_names(names: Sequence[str], spec: str, plugins: str) -> None:
-    """Checks that a grid may vary these flags."""
-    run_names = run_flags.define_run_flags(plugins)
-    for name in names:
-        # Absl would also take `nopictures`, and read files named by `flagfile`.
-        if name not in run_names:
-            raise run_flags.make_unknown_error(name, run_names)
-        if name in ("seed", *LOCATION_FLAGS):
-            rule = f"must not vary {name} (for seeds there is --seeds)"
-            raise ConfigError("grid", rule, spec)
-
-
-def _parse_point(
-    names: Sequence[str], texts: Sequence[str], plugins: str
-) -> tuple[Any, ...]:
-    """Parses one value of each flag."""
-    arguments = []
-    for name, text in zip(names, texts, strict=True):
-        arguments.append(f"--{name}={text}")
-    defined = run_flags.define_run_flags(plugins)
-    values = run_flags.parse_flags(arguments, defined)
-    return tuple(values[name] for name in names)
+    return points
 
 
 @dataclass(frozen=True)
@@ -168,29 +160,31 @@ class Trial:
         return " ".join(f"{name}={value}" for name, value in named.items())
 
 
-def read_result(trial: Trial, history: bool = False) -> list[Row]:
-    """Reads the numbers of a trial.
+def read_result(
+    trial: Trial,
+    history: bool = False,
+) -> Run | None:
+    """Reads the numbers of a trial; None if it is unfinished or damaged.
 
     Args:
         trial: Need not be finished.
         history: Also read the numbers of each epoch.
-
-    Returns:
-        No rows if the trial is unfinished or damaged.
     """
     try:
         run = read_run(trial.path, history)
     except (OSError, ValueError, RunError):
-        return []
+        return None
+    # Trials may differ in flags that change no number.
+    run.row["run"] = trial.name
     print_left_out(run.notes)
     adopt_metrics(run.own_metrics)
-    return run.numbers
+    return run
 
 
-def list_scores(rows: Iterable[Row]) -> dict[str, float]:
+def list_scores(run: Run | None) -> dict[str, float]:
     """Lists scores such as `ood_mse`, and measures that are one number."""
     scores = {}
-    for when, subset, stage, name, value in rows:
+    for when, subset, stage, name, value in run.numbers if run else ():
         if when != END or stage:
             continue
         if subset != ALL:
@@ -242,7 +236,10 @@ def make_trials(
     return trials, list(notes)
 
 
-def compute_hash(config: RunConfig, code_version: str) -> str:
+def compute_hash(
+    config: RunConfig,
+    code_version: str,
+) -> str:
     """Computes the name of a trial: 16 hex digits of its flags and code.
 
     Args:

@@ -1,4 +1,9 @@
-"""Runs tasks on the workers of a Dask cluster, one at a time on each.
+"""Workers of a Dask cluster, and the tasks that run on them.
+
+Workers are processes of this machine, jobs of SLURM, or those of another
+scheduler. Clusters that tfcomp starts speak through TLS: a port without it lets
+every other user of the machine run code as us. Their files are in a folder that
+only this user can enter, since Dask imports modules from its scratch folder.
 
 A task is bound to a free worker, and never waits on one that is busy. So when a
 worker dies, this counts for the task that ran on it, and for no other.
@@ -7,18 +12,28 @@ worker dies, this counts for the task that ran on it, and for no other.
 from __future__ import annotations
 
 import contextlib
+import functools
+import importlib.util
+import logging
 import os
+import shlex
+import shutil
+import signal
+import sys
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfcomp.config.errors import ConfigError, RunError, first_line
-from tfcomp.config.hashes import OVERRIDE, compute_code_version
-from tfcomp.sweeps import clusters, scheduler_options
+from tfcomp.config.hashes import compute_code_version
+from tfcomp.config.process import count_cores, make_private_folder
+from tfcomp.storage.files import make_folder, write_text
+from tfcomp.sweeps import scheduler_options
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.worker_task import (
     NewProcessNeeded,
@@ -29,28 +44,32 @@ from tfcomp.sweeps.worker_task import (
 )
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Client, Future, Security
 
 MAX_DEATHS = 4  # of workers that ran a task, which then has failed
 MAX_JOB_DEATHS = 11  # a trial may outlive several jobs
 POLL_SECONDS = 1.0  # between looks for workers that died
 SCALE_SECONDS = 30.0  # between looks for jobs that ended
-PATIENCE_SECONDS = 300.0  # for a worker of this machine to start again
-
-
-class Outcome(NamedTuple):
-    """The end of a task."""
-
-    name: str
-    reason: str  # of its failure, in one line; empty if it did not fail
-    seconds: float = 0.0
-
-
-class _Started(NamedTuple):
-    """A task on a worker."""
-
-    task: Task
-    future: Future
+CONNECT_SECONDS = 5
+THREAD_VARIABLES = (
+    "MALLOC_TRIM_THRESHOLD_",
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+)
+SETTINGS: dict[str, Any] = {
+    # Dask limits the threads of its workers and changes how they return
+    # memory, which trials would inherit. None removes a variable.
+    "distributed.nanny.pre-spawn-environ": dict.fromkeys(THREAD_VARIABLES),
+    # Pages with logs and counts, which know no login.
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+    # Dask's measurements for dashboards cost more than all the rest when tasks
+    # take minutes.
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "5s",
+}
 
 
 @contextlib.contextmanager
@@ -67,14 +86,14 @@ def open_pool(
         ConfigError: Flags do not fit this machine, or no scheduler answers.
         RunError: No worker can be started.
     """
+    _silence_dask()
     if options.scheduler:
-        with clusters.connect(options.scheduler) as client:
-            workers = len(clusters.list_workers(client))
+        with connect(options.scheduler) as client:
+            workers = len(list_workers(client))
             yield Pool(client, options, workers, options.threads)
     elif options.cluster:
-        cores = clusters.describe_job(options, folder)["cores"]
-        threads = options.threads or cores
-        with clusters.start_job_cluster(options, folder) as client:
+        threads = options.threads or options.job_cores
+        with start_job_cluster(options, folder.absolute()) as client:
             yield Pool(client, options, options.workers, threads)
     else:
         gpus = scheduler_options.list_gpus()
@@ -83,9 +102,285 @@ def open_pool(
             rule = f"must be at most {len(gpus)}, one for each GPU "
             rule += "(CUDA_VISIBLE_DEVICES=0,0 lets two share GPU 0)"
             raise ConfigError("workers", rule, workers)
-        threads = options.threads or scheduler_options.count_threads(workers)
-        with clusters.start_local_cluster(workers) as client:
+        threads = options.threads or max(1, count_cores() // workers)
+        with start_local_cluster(workers) as client:
             yield Pool(client, options, workers, threads, tuple(gpus))
+
+
+def connect(address: str) -> Client:
+    """Connects to a scheduler that runs already.
+
+    Args:
+        address: As `tcp://host:8786`.
+
+    Raises:
+        ConfigError: No scheduler answers there.
+    """
+    from distributed import Client
+
+    try:
+        return Client(address, timeout=CONNECT_SECONDS)
+    except (OSError, TypeError, ValueError) as error:
+        # Dask raises TypeError for a protocol that is not set up here, as
+        # tls:// without its certificates.
+        rule = "must be the address of a running Dask scheduler"
+        raise ConfigError("scheduler", rule, address) from error
+
+
+@contextlib.contextmanager
+def start_local_cluster(num_workers: int) -> Iterator[Client]:
+    """Starts worker processes on this machine, with one thread each.
+
+    Args:
+        num_workers: The number of trials at a time.
+
+    Raises:
+        RunError: No worker can be started.
+    """
+    import dask
+    from distributed import LocalCluster
+
+    # By default a worker that has not come back after 15 s is given up, also
+    # while it is about to start on a busy machine.
+    patience = {"distributed.deploy.lost-worker-timeout": "100000 h"}
+    with make_private_folder() as private, dask.config.set(patience):
+        make_cluster = functools.partial(
+            LocalCluster,
+            n_workers=num_workers,
+            threads_per_worker=1,
+            memory_limit=0,  # it would count workers, not tasks
+            dashboard_address="127.0.0.1:0",  # any free port
+            scheduler_kwargs={"dashboard": False},
+            env={"TMPDIR": str(private)},
+            security=True,
+        )
+        with _open_cluster(make_cluster, private) as client:
+            yield client
+
+
+@contextlib.contextmanager
+def start_job_cluster(
+    options: SchedulerOptions, folder: Path
+) -> Iterator[Client]:
+    """Starts workers as jobs of SLURM, through dask-jobqueue.
+
+    Args:
+        options: The number of jobs, and what each asks for.
+        folder: The folder of the sweep, which all nodes see. The output of
+            jobs is written to `logs/jobs` in it.
+
+    Raises:
+        ConfigError: dask-jobqueue or the programs of SLURM are missing.
+        RunError: A job is refused, or none has started in time.
+    """
+    cluster_class = import_slurm()
+    with make_private_folder(make_folder(folder)) as private:
+        make_cluster = functools.partial(
+            cluster_class,
+            **describe_job(options, folder),
+            security=_write_keys(private),
+            scheduler_options={
+                "dashboard": False,
+                "dashboard_address": "127.0.0.1:0",
+            },
+        )
+        with _open_cluster(make_cluster, private) as client:
+            _submit_jobs(client, options, f"{folder}/logs/jobs")
+            yield client
+
+
+def import_slurm() -> Any:
+    """Imports the cluster of dask-jobqueue whose workers are jobs of SLURM.
+
+    Raises:
+        ConfigError: dask-jobqueue or the programs of SLURM are missing.
+    """
+    if importlib.util.find_spec("dask_jobqueue") is None:
+        rule = "needs dask-jobqueue: pip install 'tfcomp[cluster]'"
+        raise ConfigError("cluster", rule, "slurm")
+    if shutil.which("sbatch") is None:
+        rule = "needs sbatch, which this machine does not have"
+        raise ConfigError("cluster", rule, "slurm")
+    # Its import replaces the handler of Ctrl-C by one with status 0.
+    handler = signal.getsignal(signal.SIGINT)
+    import dask_jobqueue
+
+    signal.signal(signal.SIGINT, handler)
+    return dask_jobqueue.SLURMCluster
+
+
+def describe_job(
+    options: SchedulerOptions,
+    folder: Path,
+) -> dict[str, Any]:
+    """Describes a job by arguments of dask-jobqueue.
+
+    What they leave out is read from Dask's file
+    (`~/.config/dask/jobqueue.yaml`) by dask-jobqueue.
+
+    Args:
+        options: What flags say about jobs.
+        folder: The folder of the sweep.
+    """
+    import dask
+
+    own = dask.config.get("jobqueue.slurm.job-extra-directives", [])
+    directives = list(own or [])
+    if options.job_gpus:
+        directives.append(f"--gres=gpu:{options.job_gpus}")
+    settings = dask.config.serialize(SETTINGS)
+    python = shlex.quote(sys.executable)
+    return {
+        "cores": options.job_cores,
+        "memory": options.job_memory,
+        "walltime": options.job_time or None,
+        "queue": options.job_partition or None,
+        "job_extra_directives": directives,
+        "processes": 1,
+        "job_name": "tfcomp",
+        # Without a shell between, the signal that ends the job reaches Dask.
+        "python": f"exec env DASK_INTERNAL_INHERIT_CONFIG={settings} {python}",
+        # One task at a time, whose memory SLURM limits.
+        "worker_extra_args": [
+            "--nthreads=1",
+            "--memory-limit=0",
+            "--no-dashboard",
+        ],
+        "log_directory": f"{folder}/logs/jobs",
+    }
+
+
+def _write_keys(folder: Path) -> Security:
+    """Makes keys for one cluster, which its jobs read in a folder."""
+    from distributed import Security
+
+    # dask-jobqueue would write them itself, and remove them too late.
+    keys = Security.temporary()
+    for name in ("tls_ca_file", "tls_worker_cert", "tls_worker_key"):
+        path = folder / f"{name}.pem"
+        write_text(path, getattr(keys, name))
+        setattr(keys, name, str(path))
+    return keys
+
+
+def _submit_jobs(
+    client: Client,
+    options: SchedulerOptions,
+    logs: str,
+) -> None:
+    """Submits all jobs, and waits for the first worker."""
+
+    async def submit() -> None:
+        client.cluster.scale(jobs=options.workers)
+        await client.cluster  # else the error of a job would be lost
+
+    try:
+        client.cluster.sync(submit)
+    except (AssertionError, OSError, RuntimeError, ValueError) as error:
+        raise _make_error("no job can be submitted", error) from error
+
+    print(f"waiting for the first job; its output: {logs}", flush=True)
+    try:
+        client.wait_for_workers(1, timeout=options.job_wait)
+    except TimeoutError as error:
+        text = f"no job has started in {options.job_wait} s (--job_wait)"
+        raise RunError(f"{text}: read their output in {logs}") from error
+
+
+@contextlib.contextmanager
+def _open_cluster(
+    make_cluster: Callable[..., Any], private: Path
+) -> Iterator[Client]:
+    """Opens a cluster with its files in a folder, and its client."""
+    import dask
+    from distributed import Client
+
+    settings = SETTINGS | {"temporary-directory": str(private)}
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(dask.config.set(settings))
+        with _hold_back_interrupts():
+            try:
+                cluster = make_cluster(
+                    local_directory=str(private),
+                    silence_logs=logging.CRITICAL,
+                )
+                stack.callback(_close, cluster)
+                client = stack.enter_context(Client(cluster))
+            except (OSError, RuntimeError, TypeError, ValueError) as error:
+                raise _make_error("no worker can be started", error) from error
+        yield client
+
+
+def _make_error(
+    problem: str,
+    error: Exception,
+) -> RunError:
+    """Makes an error of one line."""
+    return RunError(" ".join([f"{problem}:", *str(error).split()]))
+
+
+def _silence_dask() -> None:
+    """Hides Dask's logs, mostly tracebacks of lost workers, from users."""
+    import distributed  # noqa: F401  sets the levels as it is imported
+
+    for name in (
+        "distributed",
+        "distributed.client",
+        "distributed.gc",
+        "tornado.application",
+    ):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+@contextlib.contextmanager
+def _hold_back_interrupts() -> Iterator[None]:
+    """Lets workers, which start in the block, ignore Ctrl-C."""
+    # Started later, this helper of multiprocessing would let them through.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _close(cluster: Any) -> None:
+    """Stops the workers; those that do not listen die with this process."""
+    from distributed import Status
+
+    try:
+        cluster.close(timeout=60)
+    except (AssertionError, TimeoutError):
+        # Dask misses a job that was refused, when all else is closed.
+        cluster.status = Status.closed
+
+
+def list_workers(client: Client) -> list[str]:
+    """Lists the addresses of all workers.
+
+    Raises:
+        RunError: The scheduler does not answer any more.
+    """
+    try:
+        return list(client.nthreads())
+    except (OSError, RuntimeError, ValueError) as error:
+        raise RunError("the scheduler is gone: repeat the command") from error
+
+
+class Outcome(NamedTuple):
+    """The end of a task."""
+
+    name: str
+    reason: str  # of its failure, in one line; empty if it did not fail
+    seconds: float = 0.0
+
+
+class _Started(NamedTuple):
+    """A task on a worker."""
+
+    task: Task
+    future: Future
+    start: float
 
 
 @dataclass
@@ -105,104 +400,108 @@ class Pool:
             tasks: With unique names. If the iterator is closed, they stop.
 
         Raises:
-            RunError: The scheduler, or all workers of this machine, are gone.
+            RunError: The scheduler is gone.
         """
         waiting = deque(tasks)
         running: dict[str, _Started] = {}  # by the address of the worker
-        starts: dict[str, float] = {}
         deaths = Counter[str]()
-        outcomes: list[Outcome] = []
-        self._last_seen = self._last_scaled = time.monotonic()
+        self._last_scaled = time.monotonic()
         try:
-            while waiting or running or outcomes:
-                alive = self._list_workers(is_needed=bool(waiting))
-                free = [address for address in alive if address not in running]
-                while waiting and free:
-                    task = waiting.popleft()
-                    address = free.pop(0)
-                    running[address] = self._submit(task, address)
-                    starts.setdefault(task.name, time.monotonic())
-                if self.options.cluster and free:
-                    # An idle job should not hold its cores until the end.
-                    self.client.retire_workers(free)
-
-                yield from outcomes  # while tasks run on all workers
+            while waiting or running:
+                self._start_tasks(waiting, running)
                 outcomes = []
-
-                _wait_for_one(running)
-                alive = self._list_workers(is_needed=False)
-                for address, (task, future) in list(running.items()):
-                    if not future.done() and address in alive:
-                        continue
-                    del running[address]
-                    reason = self._end(task, future, address, deaths)
+                for address in self._wait(running):
+                    started = running.pop(address)
+                    task = started.task
+                    reason = self._find_reason(started, address, deaths)
                     if reason is None:
                         waiting.appendleft(task)
                         continue
-                    seconds = time.monotonic() - starts[task.name]
+                    seconds = time.monotonic() - started.start
                     outcomes.append(Outcome(task.name, reason, seconds))
+                # The receiver writes tables while tasks run on all workers.
+                self._start_tasks(waiting, running)
+                yield from outcomes
         finally:
             futures = [started.future for started in running.values()]
             self.client.cancel(futures, force=True)
 
-    def _list_workers(self, is_needed: bool) -> list[str]:
-        """Lists the workers that are there, and asks for lost ones again."""
-        addresses = clusters.list_workers(self.client)
+    def _start_tasks(
+        self,
+        waiting: deque[Task],
+        running: dict[str, _Started],
+    ) -> None:
+        """Starts a task on each free worker; ends jobs without a task."""
+        addresses = list_workers(self.client)
+        free = [address for address in addresses if address not in running]
+        while waiting and free:
+            address = free.pop(0)
+            running[address] = self._submit(waiting.popleft(), address)
+        if not self.options.cluster:
+            return
+
+        if free:  # an idle job should not hold its cores until the end
+            self.client.retire_workers(free)
         now = time.monotonic()
-        if addresses:
-            self._last_seen = now
-
-        is_local = not (self.options.cluster or self.options.scheduler)
-        if is_local and now - self._last_seen > PATIENCE_SECONDS:
-            raise RunError("no worker is left: repeat the command")
-
-        is_due = now - self._last_scaled > SCALE_SECONDS
-        if self.options.cluster and is_needed and is_due:
+        if waiting and now - self._last_scaled > SCALE_SECONDS:
             self._last_scaled = now
             self.client.cluster.scale(jobs=self.options.workers)
-        return addresses
 
-    def _submit(self, task: Task, address: str) -> _Started:
+    def _wait(self, running: dict[str, _Started]) -> list[str]:
+        """Waits for a moment; lists workers that have ended a task, or died."""
+        from distributed import wait
+
+        futures = [started.future for started in running.values()]
+        if futures:
+            with contextlib.suppress(TimeoutError, CancelledError):
+                wait(futures, POLL_SECONDS, "FIRST_COMPLETED")
+        else:
+            time.sleep(POLL_SECONDS)
+        alive = list_workers(self.client)
+        ended = []
+        for address, started in running.items():
+            if started.future.done() or address not in alive:
+                ended.append(address)
+        return ended
+
+    def _submit(
+        self,
+        task: Task,
+        address: str,
+    ) -> _Started:
         """Starts a task on a worker."""
         threads = self.threads
         if task.max_threads and not self.options.threads:
             threads = min(threads or task.max_threads, task.max_threads)
-        code = ""
-        if OVERRIDE not in os.environ:
-            code = compute_code_version(task.plugins)
         setup = Setup(
             folder=os.getcwd(),
-            code=code,
+            code=compute_code_version(task.plugins),
             plugins=task.plugins,
             replicas=task.replicas,
             threads=threads,
             gpus=self.gpus,
         )
         future = self.client.submit(
-            run_task,
-            task.function,
-            list(task.arguments),
-            str(task.log.absolute()),
-            setup,
-            pure=False,
-            workers=[address],
+            run_task, task, setup, pure=False, workers=[address]
         )
-        return _Started(task, future)
+        return _Started(task, future, time.monotonic())
 
-    def _end(
-        self, task: Task, future: Future, address: str, deaths: Counter[str]
+    def _find_reason(
+        self,
+        started: _Started,
+        address: str,
+        deaths: Counter[str],
     ) -> str | None:
         """Returns why a task failed, "" if it did not, None to run it again."""
         from distributed import KilledWorker
 
-        if future.status == "finished":
-            future.release()
-            return ""
-
-        error: BaseException | None = None
-        if future.status == "error":
-            error = future.exception()
+        name = started.task.name
+        future = started.future
+        status = future.status
+        error = future.exception() if status == "error" else None
         future.cancel(force=True)
+        if status == "finished":
+            return ""
         if isinstance(error, TaskStopped):
             return None
         if isinstance(error, NewProcessNeeded):
@@ -212,20 +511,8 @@ class Pool:
             return first_line(error)
 
         # The worker is gone, or the scheduler has lost the task with it.
-        deaths[task.name] += 1
+        deaths[name] += 1
         most = MAX_JOB_DEATHS if self.options.cluster else MAX_DEATHS
-        if deaths[task.name] < most:
+        if deaths[name] < most:
             return None
         return f"its worker died {most} times (see its log)"
-
-
-def _wait_for_one(running: dict[str, _Started]) -> None:
-    """Waits until a task ends, or for a moment."""
-    from distributed import wait
-
-    if not running:
-        time.sleep(POLL_SECONDS)
-        return
-    futures = [started.future for started in running.values()]
-    with contextlib.suppress(TimeoutError, CancelledError):
-        wait(futures, POLL_SECONDS, "FIRST_COMPLETED")

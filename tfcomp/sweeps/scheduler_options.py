@@ -1,40 +1,25 @@
 """Flags of the place where trials and searches run; cores and GPUs."""
 
+import itertools
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.process import count_cores, count_memory
 from tfcomp.config.settings import Settings, non_negative, setting
 
 Item = TypeVar("Item")
 
-# Classes of dask-jobqueue.
-JOB_CLUSTERS = {
-    "slurm": "SLURMCluster",
-    "pbs": "PBSCluster",
-    "lsf": "LSFCluster",
-    "sge": "SGECluster",
-    "htcondor": "HTCondorCluster",
-}
-_TIME = (r"\d{1,4}:[0-5]\d:[0-5]\d", "hours:minutes:seconds")
 _FORMS = {
-    "job_memory": (r"\d+(\.\d+)?[kMGT]i?B", "a number and a unit, as 8GB"),
-    "job_time": _TIME,
-    "job_wait": _TIME,
-    "job_partition": (r"[\w.@:,+-]+", "a name without spaces"),
     "scheduler": (
         r"(\w+://)?(\[[\da-fA-F:]+\]|[^\s/:\[\]]+):\d{1,5}",
         "the address of a scheduler, as tcp://host:8786",
     ),
-    "shard": (r"\d{1,6}/\d{1,6}", "a part and the number of parts, as 2/3"),
+    "shard": (r"[1-9]\d{0,5}/[1-9]\d{0,5}", "a part of all parts, as 2/3"),
 }
-# Of a process that has imported TensorFlow.
-WORKER_BYTES = 500 * 10**6
 
 
 @dataclass(frozen=True)
@@ -69,31 +54,25 @@ class SchedulerOptions(Settings):
     )
     cluster: str = setting(
         "",
-        "Run trials in jobs of a cluster, as slurm. What the flags below "
-        "leave out is read from the configuration of dask-jobqueue "
+        "Run trials in jobs of SLURM. What the flags below leave out is read "
+        "from the configuration of dask-jobqueue "
         "(~/.config/dask/jobqueue.yaml).",
-        choices=("", *JOB_CLUSTERS),
+        choices=("", "slurm"),
     )
-    job_cores: int = non_negative(
-        0,
-        "Cores of a job. With 0 as many as Dask's file says, or one.",
-        maximum=1024,
-    )
-    job_memory: str = setting(
-        "", "Memory of a job, as 8GB. By default as Dask's file says, or 4GB."
-    )
+    job_cores: int = setting(1, "Cores of a job.", minimum=1, maximum=1024)
+    job_memory: str = setting("4GB", "Memory of a job.")
     job_time: str = setting(
         "",
         "Time limit of a job, as 12:00:00. A trial that reaches it continues "
         "in the next job from its last checkpoint. By default as Dask's file "
         "says, or half an hour.",
     )
-    job_gpus: int = non_negative(0, "GPUs of a job of SLURM.", maximum=64)
+    job_gpus: int = non_negative(0, "GPUs of a job.", maximum=64)
     job_partition: str = setting(
         "", "Partition of the jobs. By default as Dask's file says."
     )
-    job_wait: str = setting(
-        "1:00:00", "How long the first job may wait for its start."
+    job_wait: int = setting(
+        3600, "Seconds that the first job may wait for its start.", minimum=1
     )
 
     def __post_init__(self) -> None:
@@ -102,49 +81,17 @@ class SchedulerOptions(Settings):
             value = getattr(self, name)
             if value and not re.fullmatch(form, value, re.ASCII):
                 raise ConfigError(name, f"must be {words}", value)
-        self._check_shard()
-        self._check_jobs()
-        self._check_memory()
-
-    def _check_shard(self) -> None:
-        if not self.shard:
-            return
-        number, count = self._split_shard()
-        if not 1 <= number <= count:
-            rule = "must name a part from 1 to the number of parts, as 2/3"
-            raise ConfigError("shard", rule, self.shard)
-
-    def _check_jobs(self) -> None:
-        if self.scheduler:
-            rule = "must be left out with --scheduler, which has its workers"
-            self._refuse(("cluster", "workers"), rule)
-        if not self.cluster:
-            flags = [name for name in self.to_flags() if name[:4] == "job_"]
-            self._refuse(flags, "needs --cluster")
-            return
-        if self.cluster != "slurm":
-            self._refuse(["job_gpus"], "needs --cluster=slurm")
-        if not self.workers:
+        if self.shard:
+            number, count = map(int, self.shard.split("/"))
+            if number > count:
+                rule = "must name a part up to the number of parts, as 2/3"
+                raise ConfigError("shard", rule, self.shard)
+        if self.scheduler and (self.cluster or self.workers):
+            rule = "has workers: --cluster and --workers must be left out"
+            raise ConfigError("scheduler", rule, self.scheduler)
+        if self.cluster and not self.workers:
             rule = "must be given with --cluster: the trials at a time"
             raise ConfigError("workers", rule, self.workers)
-
-    def _refuse(self, names: Iterable[str], rule: str) -> None:
-        """Raises ConfigError if one of some flags has a value."""
-        for name in names:
-            value = getattr(self, name)
-            if value != getattr(type(self), name):
-                raise ConfigError(name, rule, value)
-
-    def _check_memory(self) -> None:
-        most = max(1, count_memory() // WORKER_BYTES)
-        if self.workers > most and not self.cluster:
-            rule = f"must be at most {most}, as many as fit into the memory"
-            raise ConfigError("workers", rule, self.workers)
-
-    @property
-    def job_wait_seconds(self) -> int:
-        hours, minutes, seconds = self.job_wait.split(":")
-        return 3600 * int(hours) + 60 * int(minutes) + int(seconds)
 
     def select_shard(self, items: Sequence[Item]) -> Sequence[Item]:
         """Selects every n-th item, from the k-th; all without `--shard=k/n`.
@@ -156,12 +103,8 @@ class SchedulerOptions(Settings):
         """
         if not self.shard:
             return items
-        number, count = self._split_shard()
+        number, count = map(int, self.shard.split("/"))
         return items[number - 1 :: count]
-
-    def _split_shard(self) -> tuple[int, int]:
-        number, count = self.shard.split("/")
-        return int(number), int(count)
 
 
 def is_here(flags: Mapping[str, Any]) -> bool:
@@ -169,28 +112,15 @@ def is_here(flags: Mapping[str, Any]) -> bool:
     return not (flags.get("scheduler") or flags.get("cluster"))
 
 
-def count_threads(workers: int) -> int:
-    """Returns the threads for each of several workers, at least one."""
-    return max(1, count_cores() // workers)
-
-
 def list_gpus() -> list[str]:
     """Lists the GPUs that this process may use, as CUDA names them."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is None:
-        return _ask_driver()
-    gpus = []
-    for entry in visible.split(","):
-        name = entry.strip()
+    if visible is not None:
+        names = map(str.strip, visible.split(","))
         # CUDA ignores entries after the first invalid one.
-        if name in ("", "-1"):
-            break
-        gpus.append(name)
-    return gpus
+        return [*itertools.takewhile(lambda n: n not in ("", "-1"), names)]
 
-
-def _ask_driver() -> list[str]:
-    """Lists GPUs without TensorFlow, which would occupy one by looking."""
+    # TensorFlow would occupy one by looking.
     command = ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"]
     try:
         output = subprocess.check_output(command, text=True, timeout=30)

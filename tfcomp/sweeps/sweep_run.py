@@ -1,44 +1,208 @@
-"""A sweep: its trials, the call of each, and its tables and reports.
+"""A sweep: its trials, their calls, its tables; how missing trials are run.
 
-The files in the folder of a sweep are listed in docs/sweeps.md.
+The files in the folder of a sweep are listed in docs/sweeps.md. Threshold
+searches run as sweeps do: both are a `Workload`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+import contextlib
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 from absl import flags
-from tensorboard.compat.proto.event_pb2 import Event
-from tensorboard.plugins.hparams import summary_v2 as hparams
-from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tfcomp.config import run_flags
+from tfcomp.config.errors import RunError
 from tfcomp.config.hashes import compute_code_version
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.metrics.registry import is_measured
+from tfcomp.models.registry import choose_threads
 from tfcomp.storage import files
-from tfcomp.storage.run_folder import is_finished
+from tfcomp.storage.files import lock_folder
+from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, is_finished
 from tfcomp.sweeps import grid
+from tfcomp.sweeps.pool import Pool, open_pool
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.worker_task import TaskFunction, run_trial
-from tfcomp.sweeps.workload import Workload
-from tfcomp.tables.flatten import ALL, END, Row
+from tfcomp.sweeps.worker_task import Task, TaskFunction, run_trial
 
-if TYPE_CHECKING:
-    from tfcomp.sweeps.sweep_numbers import SweepNumbers
+FAILURE = ".failure"  # ends the name of a file with the reason of a failure
+PAUSE = 20  # between writes of the tables, in times of a write
+MAX_DRAWN = 40  # settings that a figure can tell apart
 
-PAGE = "report.html"
-TRIALS_TABLE = "trials.csv"
-# Settings that a figure can tell apart, with a row of an inch for each five.
-MAX_DRAWN = 200
-# TensorBoard knows an event file by a part of its name.
-EVENTS_FILE = "events.out.tfevents.0.hparams"
-# TensorBoard shows these first.
-FIRST_TAGS = ("ood/relative_mse", "id/relative_mse")
+
+@dataclass(frozen=True)
+class Workload(ABC):
+    """The tasks of one command in one folder, one for each item."""
+
+    folder: Path
+    items: Sequence[Any]  # each has a unique `name` and a method `describe`
+    flags: str  # the resolved ones, a flagfile that repeats the command
+    kind: ClassVar[str]  # the work, for messages
+    noun: ClassVar[str]  # the items, in the plural
+    flags_name: ClassVar[str]  # of the file with the flags
+
+    @abstractmethod
+    def is_finished(self, item: Any) -> bool:
+        """Checks whether all results of an item are there."""
+
+    @abstractmethod
+    def make_call(self, item: Any) -> tuple[RunConfig, TaskFunction, list[str]]:
+        """Makes the call for a worker: a run like the item's, and a function
+        with its arguments."""
+
+    @abstractmethod
+    def write_tables(self, failures: Mapping[str, str]) -> None:
+        """Writes the results so far; called now and then, and at the end.
+
+        Args:
+            failures: Why items failed, by their names.
+        """
+
+    @abstractmethod
+    def write_reports(self) -> None:
+        """Writes the reports on all items, once."""
+
+    def list_missing(self) -> list[Any]:
+        """Lists the items that are not finished, in the order to run them."""
+        return [item for item in self.items if not self.is_finished(item)]
+
+    def describe_result(self, item: Any) -> str:
+        """Describes an item that has ended in one line."""
+        return item.describe()
+
+
+def run_missing(
+    work: Workload,
+    options: SchedulerOptions,
+) -> list[str]:
+    """Runs the missing items of a sweep or a search, and writes its tables.
+
+    Args:
+        work: All items; with `--shard` a part of them is run.
+        options: Where they run.
+
+    Returns:
+        A line for each item that failed.
+
+    Raises:
+        ConfigError: The flags do not fit this machine.
+        RunError: Another command works in the folder, or no worker starts.
+    """
+    if (work.folder / FLAGS_FILE).exists():
+        rule = f"--run_name must name a sweep, {work.folder} is a single run"
+        raise RunError(rule)
+    names = {item.name for item in options.select_shard(work.items)}
+    opened: contextlib.AbstractContextManager[Pool | None]
+    opened = contextlib.nullcontext()
+    if any(item.name in names for item in work.list_missing()):
+        opened = open_pool(options, work.folder)
+
+    failures: dict[str, str] = {}
+    logs = work.folder / "logs"
+    with contextlib.ExitStack() as locks:
+        with opened as pool:
+            files.make_folder(logs)
+            if not options.shard:  # parts run at the same time
+                locks.enter_context(lock_folder(work.folder))
+            files.write_text(work.folder / work.flags_name, work.flags)
+            for name in names:
+                (logs / f"{name}{FAILURE}").unlink(missing_ok=True)
+            try:
+                if pool is not None:
+                    _run_items(work, names, pool, failures)
+            finally:  # also if it is told to stop
+                _write_tables(work)
+        # Without workers, for which others may wait.
+        with lock_folder(logs, wait=True):
+            work.write_reports()
+
+    lines = []
+    for item in work.items:
+        if item.name in failures:
+            lines.append(f"{item.describe()}: {failures[item.name]}")
+    return lines
+
+
+def _run_items(
+    work: Workload,
+    names: set[str],
+    pool: Pool,
+    failures: dict[str, str],
+) -> None:
+    """Runs the missing ones of some items, and notes which of them fail."""
+    # Looked for again: from now on the folder is locked.
+    items = {i.name: i for i in work.list_missing() if i.name in names}
+    logs = work.folder / "logs"
+    line = f"{len(items)} {work.noun} to run, {pool.workers} at a time"
+    print(f"{line}; logs in {logs}", flush=True)
+
+    tasks = [_make_task(work, item) for item in items.values()]
+    start = time.monotonic()
+    due = start  # when tables are written again
+    for number, (name, reason, seconds) in enumerate(pool.run(tasks), 1):
+        item = items[name]
+        if not reason and not work.is_finished(item):
+            reason = "wrote no results (is the folder shared with workers?)"
+        line = f"[{number}/{len(items)}] {work.describe_result(item)}"
+        line += f"  {format_seconds(seconds)}"
+        if reason:
+            line += f"  FAILED: {reason}"
+            failures[name] = reason
+            files.write_text(logs / f"{name}{FAILURE}", reason)
+
+        now = time.monotonic()
+        left = (now - start) / number * (len(items) - number)
+        rest = f"about {format_seconds(left)} left"
+        if number == len(items):
+            rest = f"all in {format_seconds(now - start)}"
+        print(f"{line}  ({rest})", flush=True)
+        if now >= due:
+            _write_tables(work)
+            due = time.monotonic() + PAUSE * (time.monotonic() - now)
+
+
+def _make_task(
+    work: Workload,
+    item: Any,
+) -> Task:
+    config, function, arguments = work.make_call(item)
+    return Task(
+        name=item.name,
+        function=function,
+        arguments=arguments,
+        log=work.folder / "logs" / f"{item.name}.log",
+        plugins=config.plugins,
+        replicas=config.training.num_replicas,
+        max_threads=choose_threads(config),
+    )
+
+
+def _write_tables(work: Workload) -> None:
+    """Writes what is finished, in turn with other shards.
+
+    A shard reads and writes under one lock, so that the last one to write has
+    the results of all.
+    """
+    logs = work.folder / "logs"
+    with lock_folder(logs, wait=True):
+        failures = {}
+        for path in logs.glob(f"*{FAILURE}"):
+            failures[path.stem] = files.read_text(path)
+        work.write_tables(failures)
+
+
+def format_seconds(seconds: float) -> str:
+    """Formats a duration as `48 s`, `12 min` or `3.5 h`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 100 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
 
 
 @dataclass(frozen=True)
@@ -61,6 +225,7 @@ class Sweep(Workload):
     def make_call(
         self, trial: grid.Trial
     ) -> tuple[RunConfig, TaskFunction, list[str]]:
+        """Makes the call of `run_trial` for a trial."""
         arguments = run_flags.list_flag_lines(trial.config)
         if self.settings.measure:
             arguments.append("--measure")
@@ -69,17 +234,21 @@ class Sweep(Workload):
     def write_tables(self, failures: Mapping[str, str]) -> None:
         """Writes `trials.csv`: settings, seeds, scores, reasons of failures."""
         rows = [self._make_row(trial, failures) for trial in self.items]
-        files.write_csv(self.folder / TRIALS_TABLE, rows)
+        files.write_csv(self.folder / "trials.csv", rows)
 
     def _make_row(
-        self, trial: grid.Trial, failures: Mapping[str, str]
+        self,
+        trial: grid.Trial,
+        failures: Mapping[str, str],
     ) -> dict[str, Any]:
-        numbers = grid.read_result(trial)
+        run = grid.read_result(trial)
         status = "missing"
         if trial.name in failures:
             status = "failed"
-        elif numbers:
+        elif run is not None:
             status = "finished"
+        elif (trial.path / METRICS_FILE).exists():
+            status = "damaged"
         row = {
             "trial": trial.name,
             "status": status,
@@ -87,50 +256,32 @@ class Sweep(Workload):
             **trial.setting,
             "seed": trial.seed,
         }
-        for name, score in grid.list_scores(numbers).items():
+        for name, score in grid.list_scores(run).items():
             if score == score:  # no NaN
                 row[name] = score
         return row
 
-    def read_failures(self, names: Set[str]) -> dict[str, str]:
-        """Reads from `trials.csv` why some trials failed."""
-        path = self.folder / TRIALS_TABLE
-        if not names or not path.exists():
-            return {}
-        finished = {t.name for t in self.items if grid.read_result(t)}
-        failures = {}
-        for row in files.read_csv(path):
-            name = row["trial"]
-            if row["status"] == "failed" and name in names - finished:
-                failures[name] = row["reason"]
-        return failures
-
     def write_reports(self) -> None:
         """Writes summary, comparisons, figures and HParams."""
         # A late import: an interrupted command should not wait for it.
-        from tfcomp.sweeps.sweep_numbers import compute_numbers
+        from tfcomp.sweeps import sweep_page
 
-        figures = self.folder / "figures"
-        numbers = compute_numbers(self.folder.name, self.items, self.settings)
         # Until they are complete, reports can be wrong.
-        files.remove(self.folder / PAGE)
-        files.remove(figures)
-
-        tables = {"summary": numbers.scores, "paired": numbers.paired}
+        files.remove(self.folder / sweep_page.PAGE)
+        files.remove(self.folder / "figures")
+        numbers = sweep_page.compute_numbers(self.items, self.settings.pairs)
+        tables = {"summary": numbers.summary, "paired": numbers.paired}
         for name, table in tables.items():
             path = self.folder / f"{name}.csv"
             if len(table):
                 files.write_table(path, table)
             else:
                 path.unlink(missing_ok=True)
-
-        results = [grid.read_result(trial) for trial in self.items]
-        write_experiment(self.folder, self.items, list_tags(results))
-        settings = {tuple(trial.setting.values()) for trial in self.items}
-        if len(settings) > MAX_DRAWN:
+        sweep_page.write_experiment(self.folder, self.items, numbers.paths)
+        if len({str(trial.setting) for trial in self.items}) > MAX_DRAWN:
             print(f"no figures of more than {MAX_DRAWN} settings")
-        elif any(results):
-            write_page(self.folder, numbers)
+        elif numbers.runs:
+            sweep_page.write_page(self.folder, numbers)
 
 
 def define_flags() -> flags.FlagValues:
@@ -167,74 +318,3 @@ def make_sweep(values: dict[str, Any]) -> Sweep:
     for line in lines + run_flags.list_flag_lines(settings):
         text += f"{line}\n"
     return Sweep(Path(config.run_dir), trials, text, settings)
-
-
-def write_page(folder: Path, sweep: SweepNumbers) -> None:
-    """Writes `figures/`, and the page that shows them.
-
-    Args:
-        folder: The folder of the sweep, with `trials/`.
-        sweep: Its statistics.
-    """
-    from tfcomp.figures.exhibits import save_exhibit, use_own_style
-    from tfcomp.report.page import render_page
-    from tfcomp.sweeps.sweep_page import make_page
-
-    figures = files.make_folder(folder / "figures")
-    with use_own_style():
-        answer, sections = make_page(sweep, folder)
-        exhibits = list(answer.exhibits)
-        for section in sections:
-            exhibits += section.exhibits
-        for exhibit in exhibits:
-            save_exhibit(exhibit, figures)
-    page = render_page(
-        f"Sweep {sweep.title}",
-        sweep.common,
-        answer,
-        sections,
-        figures,
-        place="figures/",
-    )
-    files.write_text(folder / PAGE, page)
-
-
-def list_tags(results: Sequence[Sequence[Row]]) -> list[str]:
-    """Lists TensorBoard's names of scores, as `ood/mse`; OOD scores first."""
-    tags: dict[str, None] = {}  # in the order of the first result
-    for rows in results:
-        for when, subset, _, name, _ in rows:
-            if when == END and subset != ALL:
-                tags[f"{subset}/{name}"] = None
-
-    def rank(tag: str) -> tuple[bool, bool]:
-        return tag not in FIRST_TAGS, not tag.startswith("ood")
-
-    return sorted(tags, key=rank)
-
-
-def write_experiment(
-    folder: Path, trials: Sequence[grid.Trial], tags: Sequence[str]
-) -> None:
-    """Writes what TensorBoard's HParams shows of a sweep.
-
-    Args:
-        folder: The folder of the sweep.
-        trials: All of them: their flags are the domains.
-        tags: The scores to show, as `ood/mse`.
-    """
-    domains = []
-    for name in [*trials[0].setting, "seed"]:
-        values = {{**t.setting, "seed": t.seed}[name] for t in trials}
-        domains.append(hparams.HParam(name, hparams.Discrete(values)))
-    metrics = [hparams.Metric(tag) for tag in tags]
-    # Equal sweeps have equal files, so there is no time in it.
-    summary = hparams.hparams_config_pb(domains, metrics, 0.0)
-
-    content = BytesIO()
-    writer = RecordWriter(content)
-    head = Event(wall_time=0.0, file_version="brain.Event:2")
-    event = Event(wall_time=0.0, step=0, summary=summary)
-    writer.write(head.SerializeToString())
-    writer.write(event.SerializeToString())
-    files.write_bytes(folder / EVENTS_FILE, content.getvalue())

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import re
 import sys
 import threading
 import traceback
@@ -67,7 +66,7 @@ class Setup:
     """The state of a process that its first task decides."""
 
     folder: str  # to work in
-    code: str  # the version of the code; empty if it is not checked
+    code: str  # the version of the code of the sweep
     plugins: str = ""
     replicas: int = 0  # among which a CPU is divided
     threads: int = 0  # 0 leaves the number to the environment
@@ -91,14 +90,14 @@ class _Process:
 
 
 def run_task(
-    function: TaskFunction, arguments: Sequence[str], log: str, setup: Setup
+    task: Task,
+    setup: Setup,
 ) -> None:
-    """Calls a function in a Dask worker, with its output in a log.
+    """Calls the function of a task in a Dask worker, with its output in a log.
 
     Args:
-        function: Gets the name of its module and the arguments.
-        arguments: As of a command line.
-        log: The path of a file, to which the output is appended.
+        task: Its function gets the name of its module and the arguments, as of
+            a command line.
         setup: What the process must be set up for.
 
     Raises:
@@ -113,12 +112,10 @@ def run_task(
     with _Process.lock:
         _prepare_process(setup, worker)
         try:
-            with stop_when(is_stopped), _append_output(log):
-                reason = _call(function, arguments, setup)
+            with stop_when(is_stopped), _append_output(task.log):
+                reason = _call(task, setup)
         except StopRequested as error:
             raise TaskStopped from error
-        except OSError as error:
-            reason = f"{log}: {error.strerror}"
         _Process.is_spent = bool(reason)
     if reason:
         raise RunError(reason)
@@ -140,24 +137,27 @@ def _make_stop_check(worker: Worker) -> IsStopped:
     return is_stopped
 
 
-def _prepare_process(setup: Setup, worker: Worker) -> None:
+def _prepare_process(
+    setup: Setup,
+    worker: Worker,
+) -> None:
     """Sets a new process up, and refuses one that cannot run the task."""
     import psutil
 
     if _Process.setup is None:
         _set_up(setup, worker)
-        return
     is_large = psutil.Process().memory_info().rss > MAX_BYTES
-    if _Process.setup == setup and not _Process.is_spent and not is_large:
-        return
-    if worker.nanny is None:
-        raise RunError(
-            "the worker cannot start a new process: start it with --nanny"
-        )
-    raise NewProcessNeeded
+    if is_large or _Process.is_spent or _Process.setup != setup:
+        if worker.nanny is None:
+            rule = "the worker cannot start a new process"
+            raise RunError(f"{rule}: start it with --nanny")
+        raise NewProcessNeeded
 
 
-def _set_up(setup: Setup, worker: Worker) -> None:
+def _set_up(
+    setup: Setup,
+    worker: Worker,
+) -> None:
     import threadpoolctl
 
     os.chdir(setup.folder)
@@ -173,11 +173,12 @@ def _set_up(setup: Setup, worker: Worker) -> None:
     _Process.setup = setup
 
 
-def _choose_gpu(gpus: Sequence[str], worker: Worker) -> None:
+def _choose_gpu(
+    gpus: Sequence[str],
+    worker: Worker,
+) -> None:
     """Shows one GPU to TensorFlow, by the number of the worker."""
-    number = re.search(r"\d+$", str(worker.name))
-    place = int(number[0]) if number else 0
-    gpu = gpus[place % len(gpus)]
+    gpu = gpus[int(worker.name) % len(gpus)]
     os.environ["CUDA_VISIBLE_DEVICES"] = gpu
     if gpus.count(gpu) > 1:  # the first would take all memory
         os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
@@ -195,34 +196,32 @@ def _separate_random() -> None:
 
 
 @contextlib.contextmanager
-def _append_output(log: str) -> Iterator[None]:
+def _append_output(log: Path) -> Iterator[None]:
     """Appends output of Python and of libraries to a log."""
-    make_folder(Path(log).parent)
-    copies = {number: os.dup(number) for number in (1, 2)}
-    try:
-        with open_log(Path(log)) as file:
-            for number in copies:
-                os.dup2(file.fileno(), number)
+    make_folder(log.parent)
+    with open_log(log) as file, contextlib.ExitStack() as stack:
+        for number in (1, 2):
+            copy = os.dup(number)
+            stack.callback(os.close, copy)
+            stack.callback(os.dup2, copy, number)
+            os.dup2(file.fileno(), number)
+        stack.callback(sys.stdout.flush)
+        stack.callback(sys.stderr.flush)
         yield
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        for number, copy in copies.items():
-            os.dup2(copy, number)
-            os.close(copy)
 
 
 def _call(
-    function: TaskFunction, arguments: Sequence[str], setup: Setup
+    task: Task,
+    setup: Setup,
 ) -> str:
     """Calls a function; returns why it failed, in one line."""
     try:
-        import_plugins(setup.plugins)
-        if setup.code and compute_code_version(setup.plugins) != setup.code:
+        import_plugins(task.plugins)
+        if compute_code_version(task.plugins) != setup.code:
             raise RunError(
                 "the code of the worker is not the code of the sweep"
             )
-        function([function.__module__, *arguments])
+        task.function([task.function.__module__, *task.arguments])
     except (Exception, SystemExit) as error:
         explained = explain_failure(error)
         if explained is None:
@@ -242,8 +241,7 @@ def run_trial(argv: list[str]) -> None:
         argv: A name, then the flags of the run. `--measure` also adds the
             measures of the claims to `metrics.json`.
     """
-    text = "Also add the measures of the claims to metrics.json."
-    flags = make_flags({"measure": (False, text)}, define_run_flags())
+    flags = make_flags({"measure": (False, "")}, define_run_flags())
     settings = parse_flags(argv[1:], flags)
     measure = settings.pop("measure")
     config = make_config(settings | {"resume": True})

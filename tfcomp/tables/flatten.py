@@ -21,7 +21,7 @@ UNIMPORTANT = frozenset(LOCATION_FLAGS) | set(IGNORED)
 # Comments of `run.flags`.
 ORIGIN = "tfcomp tensorflow keras numpy devices cores threads onednn".split()
 MEASURED = "measured_with"
-IDENTITY = ["run", "name", "study", "folder", "setting", "seed", "round"]
+IDENTITY = "run name study folder setting seed round".split()
 START = "start"
 END = "end"
 ALL = "all"
@@ -37,7 +37,10 @@ def get_defaults() -> Mapping[str, Any]:
     return RunConfig().to_flags()
 
 
-def parse_value(name: str, text: str) -> Any:
+def parse_value(
+    name: str,
+    text: str,
+) -> Any:
     """Parses the text of a flag.
 
     Args:
@@ -71,7 +74,10 @@ def parse_run_flags(text: str) -> tuple[Flags, dict[str, str]]:
     return flags, origin
 
 
-def hash_setting(flags: Mapping[str, Any], seed: int | None = None) -> str:
+def hash_setting(
+    flags: Mapping[str, Any],
+    seed: int | None = None,
+) -> str:
     """Hashes the flags that decide a run, to 16 hex digits.
 
     Args:
@@ -79,23 +85,17 @@ def hash_setting(flags: Mapping[str, Any], seed: int | None = None) -> str:
         seed: Its seed, to tell runs of one setting apart; None for the setting.
     """
     # Without defaults: flags that a later version adds change no hash.
-    defaults = get_defaults()
     deciding = []
-    for name, value in flags.items():
-        is_default = value == defaults.get(name)
-        if is_default or name in UNIMPORTANT or _is_retired(name, value):
-            continue
-        deciding.append((name, value))
+    for name, value in sorted(flags.items()):
+        is_default = value == get_defaults().get(name)
+        is_retired = f"--{name}={value}".lower() in RETIRED
+        if not (is_default or is_retired or name in UNIMPORTANT):
+            deciding.append((name, value))
 
-    deciding.sort()
     text = repr(deciding)
     if seed is not None:
         text = repr((deciding, seed))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _is_retired(name: str, value: Any) -> bool:
-    return f"--{name}={value}".lower() in RETIRED
 
 
 class Run(NamedTuple):
@@ -114,6 +114,11 @@ class Run(NamedTuple):
     own_metrics: Mapping[str, Any] = {}
     age: float = 0.0
     notes: Sequence[str] = ()
+
+    @property
+    def place(self) -> str:
+        """Its folder; of a pack, its name."""
+        return self.row["folder"] or self.row["name"]
 
 
 def describe_run(
@@ -143,7 +148,8 @@ def describe_run(
     }
     hidden = {*LOCATION_FLAGS, "seed"}
     for name, value in flags.items():
-        if name not in hidden and not _is_retired(name, value):
+        is_retired = f"--{name}={value}".lower() in RETIRED
+        if not is_retired and name not in hidden:
             row[name] = value
     for name in ORIGIN:
         row[name] = (origin or {}).get(name, "")
@@ -152,7 +158,8 @@ def describe_run(
 
 
 def list_numbers(
-    metrics: Mapping[str, Any], measures: Mapping[str, Any]
+    metrics: Mapping[str, Any],
+    measures: Mapping[str, Any],
 ) -> Iterator[Row]:
     """Lists all numbers of a run; of stages, numbers of training come first.
 
@@ -175,45 +182,34 @@ def list_numbers(
                 yield END, ALL, "", name, value
 
     stages = measures.get("stages") or []
-    yield from _list_measures(
-        END,
-        measures,
-        stages,
-        known=trained,
-    )
+    for stage, name, value in _list_measures(measures, stages):
+        if not stage or name not in trained:
+            yield END, ALL, stage, name, value
     start = measures.get("start") or {}
-    yield from _list_measures(
-        START,
-        start,
-        stages,
-        known=set(),
-    )
+    for stage, name, value in _list_measures(start, stages):
+        yield START, ALL, stage, name, value
 
 
 def _list_measures(
-    when: str,
     measures: Mapping[str, Any],
     stages: Sequence[str],
-    known: set,
-) -> Iterator[Row]:
-    """Lists the numbers that `tfcomp analyze --measure` has added.
+) -> Iterator[tuple[str, str, float]]:
+    """Yields stage, name and value of the numbers that claims need.
 
     Args:
-        when: `START` or `END` of training.
         measures: Numbers by name; of stages, lists.
         stages: Names of the stages.
-        known: Names of numbers of stages that are left out.
     """
     for name, value in measures.items():
         if name in SKIPPED:
             continue
         is_list = isinstance(value, list) and name not in PLACES
-        if not is_list or len(value) != len(stages):
-            for path, number in _walk(value, name):
-                yield when, ALL, "", path, number
-        elif name not in known:
+        if is_list and len(value) == len(stages):
             for stage, number in zip(stages, value, strict=True):
-                yield when, ALL, stage, name, _to_float(number)
+                yield stage, name, _to_float(number)
+        else:
+            for path, number in _walk(value, name):
+                yield "", path, number
 
 
 def list_history(path: Path) -> Iterator[Row]:
@@ -229,7 +225,10 @@ def list_history(path: Path) -> Iterator[Row]:
             yield f"epoch {epoch}", subset, "", name, value
 
 
-def _walk(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
+def _walk(
+    value: Any,
+    name: str = "",
+) -> Iterator[tuple[str, float]]:
     """Lists numbers at any depth with their path.
 
     Args:

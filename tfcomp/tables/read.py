@@ -1,29 +1,39 @@
-"""Reads finished runs, and the tables that earlier readers have written."""
+"""Reads finished runs, from their folders or from packs.
+
+A pack is a file `<study>.csv.xz` with a row for each run of a study. Its
+columns are flags and versions, and then numbers, whose names say when, of which
+subset and stage: `end|ood||mse`, `start|all|stage_0|factorization`. Cells
+without a number are empty; a null of the run is `null`. All digits are kept.
+"""
 
 from __future__ import annotations
 
+import csv
 import functools
 import glob
+import io
+import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.storage import run_folder
-from tfcomp.storage.files import DamagedFileError, read_json
+from tfcomp.storage import files, run_folder
+from tfcomp.storage.files import DamagedFileError
 from tfcomp.storage.run_folder import TRIALS
 from tfcomp.tables import flatten
 from tfcomp.tables.flatten import END, Row, Run
-from tfcomp.tables.packs import KEYS, find_packs, read_pack
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-MEASURES_FILE = "measures.json"
 OWN_METRICS = "own_measures"  # declarations of users' metrics by name
+PACK_ENDING = ".csv.xz"
+KEYS = ["run", "when", "subset", "stage", "name"]
+NULL = "null"  # a number of a pack that is not finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +49,10 @@ class Results:
         import pandas as pd
 
         if not self.loaded:
-            return pd.DataFrame([], columns=flatten.IDENTITY)
+            return pd.DataFrame(
+                [],
+                columns=flatten.IDENTITY,
+            )
         return pd.DataFrame([run.row for run in self.loaded])
 
     @functools.cached_property
@@ -51,16 +64,18 @@ class Results:
         for run in self.loaded:
             for row in run.numbers:
                 rows.append((run.row["run"], *row))
-        table = pd.DataFrame(rows, columns=[*KEYS, "value"])
+        table = pd.DataFrame(
+            rows,
+            columns=[*KEYS, "value"],
+        )
         return table.astype({"value": float})
 
     @functools.cached_property
     def scores(self) -> DataFrame:
         """Numbers at the end [runs, paths]: `ood/mse`, `layers/image/probe`."""
         table = self.numbers[self.numbers["when"] == END]
-        path = _join_path(table)
-        stage_path = "layers/" + table["stage"] + "/" + path
-        path = path.where(table["stage"] == "", stage_path)
+        stage_path = "layers/" + table["stage"] + "/" + table["name"]
+        path = _join_path(table).where(table["stage"] == "", stage_path)
         table = table.assign(path=path)
         wide = table.pivot(
             index="run",
@@ -126,12 +141,11 @@ class Sweep:
     @property
     def varied(self) -> list[str]:
         """Flags that differ between runs, without the seed."""
-        varied = []
-        for name in self.runs:
-            is_flag = name not in flatten.NO_FLAGS
-            if is_flag and self.runs[name].nunique(dropna=False) > 1:
-                varied.append(str(name))
-        return varied
+        flags = self.runs.drop(
+            columns=list(flatten.NO_FLAGS),
+            errors="ignore",
+        )
+        return list(flags.columns[flags.nunique(dropna=False) > 1])
 
     def to_frame(self, kind: str = "runs") -> DataFrame:
         """Makes a table of varying settings, seeds, and numbers at the end.
@@ -151,18 +165,23 @@ class Sweep:
 
         numbers = self.numbers[self.numbers["when"] == END]
         is_stage = numbers["stage"] != ""
+        index = ["run"]
         if kind == "stages":
-            index = ["run", "stage"]
-            numbers = numbers[is_stage]
-        else:
-            index = ["run"]
-            numbers = numbers[~is_stage]
+            index.append("stage")
+        numbers = numbers[is_stage == (kind == "stages")]
         numbers = numbers.assign(path=_join_path(numbers))
         # In the order of the data flow.
         wide = numbers.set_index([*index, "path"])["value"].unstack(sort=False)
         wide = wide.reset_index().rename_axis(columns=None)
 
-        settings = self.runs[["run", *self.varied, "seed", "folder"]]
+        settings = self.runs[
+            [
+                "run",
+                *self.varied,
+                "seed",
+                "folder",
+            ]
+        ]
         table = settings.merge(
             wide,
             on="run",
@@ -195,7 +214,10 @@ def load_sweep(path: str | Path) -> Sweep:
     return Sweep(folder, runs, numbers)
 
 
-def read_finished(patterns: Sequence[str], history: bool = True) -> Results:
+def read_finished(
+    patterns: Sequence[str],
+    history: bool = True,
+) -> Results:
     """Reads finished runs, at least one; prints what is left out.
 
     Args:
@@ -209,7 +231,11 @@ def read_finished(patterns: Sequence[str], history: bool = True) -> Results:
     if not results.loaded:
         why = f" ({results.notes[0]})" if results.notes else ""
         rule = f"must match at least one finished run{why}"
-        raise ConfigError("runs", rule, ",".join(patterns))
+        raise ConfigError(
+            "runs",
+            rule,
+            ",".join(patterns),
+        )
     print_left_out(results.notes)
     return results
 
@@ -251,11 +277,14 @@ def read_results(
     return Results(_leave_out_repeats(runs, notes), notes)
 
 
-def read_run(folder: Path, history: bool = True) -> Run:
+def read_run(
+    folder: Path,
+    history: bool = True,
+) -> Run:
     """Reads one run.
 
-    Damaged measures and epochs are left out, since the scores at the end of
-    training do not depend on them; `Run.notes` names these parts.
+    Damaged epochs are left out, since the scores at the end of training do not
+    depend on them; `Run.notes` says so.
 
     Args:
         folder: The run folder.
@@ -269,9 +298,6 @@ def read_run(folder: Path, history: bool = True) -> Run:
     flags, origin = flatten.parse_run_flags(run_folder.read_flags_text(folder))
     metrics = run_folder.read_metrics(folder)
     measures = metrics.get("measures") or {}
-    if not measures:  # an older run has them in a file
-        measures = _read_measures(folder, notes)
-
     study = folder.name
     if folder.parent.name == TRIALS:
         study = folder.parents[1].name
@@ -294,19 +320,6 @@ def read_run(folder: Path, history: bool = True) -> Run:
     )
 
 
-def _read_measures(folder: Path, notes: list[str]) -> dict[str, Any]:
-    """Reads the measures of an older run; adds a note if damaged."""
-    path = folder / MEASURES_FILE
-    if not path.exists():
-        return {}
-    try:
-        measures = read_json(path)
-    except (OSError, DamagedFileError) as error:
-        notes.append(f"measures of {folder.name} cannot be read: {error}")
-        return {}
-    return measures
-
-
 def _read_epochs(folder: Path, notes: list[str]) -> list[Row]:
     """Reads the numbers of epochs; adds a note if damaged."""
     path = folder / run_folder.HISTORY_FILE
@@ -319,25 +332,104 @@ def _read_epochs(folder: Path, notes: list[str]) -> list[Row]:
         return []
 
 
-def _leave_out_repeats(runs: Sequence[Run], notes: list[str]) -> list[Run]:
+def _leave_out_repeats(
+    runs: Sequence[Run],
+    notes: list[str],
+) -> list[Run]:
     """Keeps distinct runs, the newest or with measures; adds notes."""
-    groups: dict[str, list[Run]] = {}
-    for run in runs:
-        groups.setdefault(run.row["run"], []).append(run)
-
+    by_age = sorted(
+        runs, key=lambda run: (run.age, bool(run.row[flatten.MEASURED]))
+    )
+    newest = {run.row["run"]: run for run in by_age}
     distinct = []
-    for repeats in groups.values():
-        ordered = sorted(
-            repeats, key=lambda run: (run.age, bool(run.row[flatten.MEASURED]))
-        )
-        best = ordered[-1]
-        distinct.append(best)
-        for run in ordered[:-1]:
-            notes.append(f"{_show_name(run)} repeats {_show_name(best)}")
+    for run in runs:
+        best = newest[run.row["run"]]
+        if run is best:
+            distinct.append(run)
+        else:
+            notes.append(f"{run.place} repeats {best.place}")
     return distinct
 
 
-def _show_name(run: Run) -> str:
-    """Formats study and name, which may be the same."""
-    names = dict.fromkeys([run.row["study"], run.row["name"]])
-    return "/".join(names)
+def find_packs(patterns: Sequence[str]) -> list[Path]:
+    """Finds packed files that patterns match, or that lie in such folders."""
+
+    def has_pack(names: set[str]) -> bool:
+        return any(name.endswith(PACK_ENDING) for name in names)
+
+    paths: list[Path] = []
+    for pattern in patterns:
+        matches = glob.iglob(
+            os.path.expanduser(pattern),
+            recursive=True,
+        )
+        paths += map(Path, matches)
+    for folder in run_folder.find_folders(patterns, has_pack):
+        paths += folder.iterdir()
+    packs = {path.resolve() for path in paths if has_pack({path.name})}
+    return sorted(packs)
+
+
+def read_pack(path: Path) -> list[Run]:
+    """Reads the runs of a packed file.
+
+    Raises:
+        DamagedFileError: If the file is not one.
+    """
+    study = path.name.removesuffix(PACK_ENDING)
+    try:
+        text = files.read_xz(path).decode()
+        head, *lines = csv.reader(
+            io.StringIO(text, newline=""),
+            strict=True,
+        )
+        missing = {"name", "seed"}.difference(head)
+        if missing:
+            raise ValueError(f"it has no column {min(missing)}")
+
+        runs = {}
+        for line in lines:
+            run = _restore(
+                study,
+                dict(zip(head, line, strict=True)),
+            )
+            if run.row["run"] in runs:
+                raise ValueError("it has a run twice")
+            runs[run.row["run"]] = run
+    except (OSError, ValueError, csv.Error) as error:
+        raise DamagedFileError(path, error) from error
+    return list(runs.values())
+
+
+def _restore(
+    study: str,
+    cells: Mapping[str, str],
+) -> Run:
+    """Restores a run, whose flags have types.
+
+    Args:
+        study: Name of the pack.
+        cells: Texts by column.
+    """
+    flags = dict(flatten.get_defaults())
+    numbers = []
+    no_flags = {*flatten.IDENTITY, *flatten.ORIGIN, flatten.MEASURED}
+    for column, text in cells.items():
+        if "|" in column:
+            if text:
+                value = math.nan if text == NULL else float(text)
+                when, subset, stage, name = column.split("|", 3)
+                numbers.append((when, subset, stage, name, value))
+        elif column not in no_flags:
+            if text or column in flags:  # a run lacks flags of other versions
+                flags[column] = flatten.parse_value(column, text)
+
+    flags["seed"] = int(cells["seed"])
+    row = flatten.describe_run(
+        flags,
+        study=study,
+        origin=cells,
+        measured=cells.get(flatten.MEASURED, ""),
+    )
+    row["name"] = cells["name"]
+    return Run(row, numbers)

@@ -11,7 +11,6 @@ import pytest
 from pipelines.profile import Profile
 from pipelines.steps import evaluator
 from pipelines.steps.evaluator import Bound
-from tfcomp.sweeps.grid import Trial
 
 Scores = Mapping[str, float]
 Evaluate = Callable[..., dict[str, Any]]
@@ -29,20 +28,21 @@ def evaluate(
     def run(
         *bounds: str, scores: Mapping[tuple[int, int], Scores]
     ) -> dict[str, Any]:
-        def read_result(trial: Trial) -> Scores:
-            return scores[trial.setting["depth"], trial.seed]
-
-        monkeypatch.setattr(evaluator, "read_result", read_result)
-        monkeypatch.setattr(evaluator, "list_scores", dict)
+        monkeypatch.setattr(evaluator, "read_result", lambda trial: trial)
+        monkeypatch.setattr(
+            evaluator,
+            "list_scores",
+            lambda trial: scores[trial.setting["depth"], trial.seed],
+        )
         depths = sorted({str(depth) for depth, _ in scores})
-        seeds = len(scores) // len(depths)
         profile = make_profile(
             f"--grid=depth={','.join(depths)}",
-            f"--seeds={seeds}",
+            f"--seeds={len(scores) // len(depths)}",
             rules=["--candidate=tiny", "--push_as=tiny", *bounds],
         )
-        folders = tmp_path / "runs", tmp_path / "out"
-        return evaluator.evaluate_candidate(profile, *folders)
+        return evaluator.evaluate_candidate(
+            profile, tmp_path / "runs", tmp_path / "out"
+        )
 
     return run
 
@@ -69,12 +69,12 @@ def test_mean_over_seeds_decides(evaluate: Evaluate) -> None:
 @pytest.mark.parametrize(
     ("side", "value", "is_accepted"),
     [
-        ("at most", 0.5, True),  # the bound itself
-        ("at most", 0.6, False),
-        ("at least", 0.5, True),
-        ("at least", 0.4, False),
-        ("at most", math.nan, False),
-        ("at least", math.nan, False),
+        ("max", 0.5, True),  # the bound itself
+        ("max", 0.6, False),
+        ("min", 0.5, True),
+        ("min", 0.4, False),
+        ("max", math.nan, False),
+        ("min", math.nan, False),
     ],
 )
 def test_bounds(side: str, value: float, is_accepted: bool) -> None:

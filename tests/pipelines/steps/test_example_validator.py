@@ -17,10 +17,8 @@ from tfcomp.datasets.materialized import Examples, materialize, render_splits
 SMALL = ("--flagfile=smoke.flags", "--region=corner:7")
 GOOD = {
     "bumps": SMALL,
-    "no region": ("--flagfile=smoke.flags", "--region=none"),
     "continuous": (*SMALL, "--coordinates=continuous"),
     "control": (*SMALL, "--train_all"),
-    "stripes": (*SMALL, "--dataset=stripes", "--num_bumps=5"),
     "several images": (
         *("--dataset=table", "--data=own.npz", "--model=mlp"),
         *("--factors=a,b", "--region=a:2,b:2"),

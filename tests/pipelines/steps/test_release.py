@@ -11,24 +11,6 @@ from tfcomp.config.errors import RunError
 from tfcomp.storage.files import list_versions
 
 
-@pytest.mark.slow
-def test_model_is_called_by_tensorflow_alone(tmp_path: Path) -> None:
-    import tensorflow as tf
-
-    module = tf.Module()
-    signature = tf.TensorSpec((None, 2), name="factors")
-    render = tf.function(lambda factors: {"image": 2 * factors}, [signature])
-    model = tmp_path / "model"
-    tf.saved_model.save(module, model, {"serving_default": render})
-    factors = np.float32([[1, 2], [0.1, 4]])
-
-    images = release.query_model(model, factors)
-
-    np.testing.assert_array_equal(np.float32(images), 2 * factors)
-    with pytest.raises(RunError):
-        release.query_model(tmp_path / "absent", factors)
-
-
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -13,7 +13,7 @@ from tests.sweeps.pool_here import PoolHere
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_flags
-from tfcomp.sweeps import workload
+from tfcomp.sweeps import sweep_run
 
 FLAGS = (
     "--flagfile=threshold_quick.flags",
@@ -46,7 +46,7 @@ def test_new_seeds_are_searched_and_finished_ones_do_nothing(
     capsys: pytest.CaptureFixture,
 ) -> None:
     monkeypatch.setattr(
-        workload, "open_pool", lambda *_: nullcontext(PoolHere())
+        sweep_run, "open_pool", lambda *_: nullcontext(PoolHere())
     )
     configs, train = [], one_search.train_and_score
 
@@ -106,3 +106,15 @@ def test_flags_of_a_search_repeat_it(tmp_path: Path) -> None:
     file.write_text(searches.flags)
     again = make_searches(f"--flagfile={file}")
     assert (again.items, again.flags) == (searches.items, searches.flags)
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [("seeds", 10**9), ("grid_size", 10**5), ("max_bumps", 10**12)],
+)
+def test_searches_are_counted_before_they_are_made(
+    flag: str, value: int
+) -> None:
+    name = "grid_sizes" if flag == "grid_size" else flag
+    with pytest.raises(ConfigError, match=f"--{flag} must be at most"):
+        make_searches(f"--{name}={value}")

@@ -10,7 +10,7 @@ from reproduction.thresholds.cases import Row
 from reproduction.thresholds.command import list_slopes, make_exhibits
 from reproduction.thresholds.one_search import find_threshold
 from tfcomp.figures.exhibits import save_exhibit
-from tfcomp.statistics.estimates import average_sizes, fit_power_law
+from tfcomp.statistics.seed_statistics import average_sizes, fit_power_law
 from tfcomp.storage.files import make_folder
 
 COLUMNS = (
