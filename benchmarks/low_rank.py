@@ -27,7 +27,7 @@ import tensorflow as tf
 from tfcomp.config.process import keep_freed_memory
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.models.value_embedding import LowRankEmbedding
+from tfcomp.models.forced_rendering import LowRankEmbedding
 from tfcomp.training.prepared_models import make_model
 
 GRID = 32

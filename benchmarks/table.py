@@ -40,7 +40,7 @@ def main() -> int:
 def measure(path: Path) -> None:
     """One step of training, then both kinds of evaluation."""
     from tfcomp.config.run_flags import parse_config
-    from tfcomp.models.config_checks import check_config
+    from tfcomp.models.registry import check_config
 
     flags = [
         *("--dataset=table", f"--data={path}", "--region=montero:range"),
@@ -53,7 +53,7 @@ def measure(path: Path) -> None:
     from tfcomp.datasets.batches import make_batches
     from tfcomp.metrics.run_analysis import RunAnalysis
     from tfcomp.models.stages import make_model
-    from tfcomp.training.fit import compile_model
+    from tfcomp.training.prepared_models import compile_model
 
     dataset = make_dataset(config)
     dataset.prepare()

@@ -12,7 +12,7 @@ from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags
 from tfcomp.datasets.notes import print_notes
-from tfcomp.models.config_checks import check_config
+from tfcomp.models.registry import check_config
 from tfcomp.storage.output_folders import check_folder
 
 

@@ -11,8 +11,7 @@ from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import define_run_flags
 from tfcomp.datasets import notes
-from tfcomp.models.config_checks import check_config
-from tfcomp.models.registry import AXES, limit_threads
+from tfcomp.models.registry import AXES, check_config, limit_threads
 from tfcomp.report.verbalize import describe_scores, format_references
 from tfcomp.storage.output_folders import check_run_folders, list_versions
 from tfcomp.storage.run_folder import SAMPLES_FILE, find_finished, select_scores

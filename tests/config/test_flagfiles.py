@@ -15,7 +15,7 @@ from tfcomp.config.run_flags import (
     parse_config,
     parse_flags,
 )
-from tfcomp.models.config_checks import check_config
+from tfcomp.models.registry import check_config
 
 
 def write_flags(folder: Path, name: str, *lines: str) -> str:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-import tfcomp.models.keras_objects  # noqa: F401
 from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
 from tfcomp.models.decoders.forced_rendering import parse_axes
 from tfcomp.models.forced_rendering import (

@@ -10,9 +10,9 @@ import tensorflow as tf
 from tfcomp.config.run_flags import define_run_flags, parse_config, parse_flags
 from tfcomp.datasets import make_dataset
 from tfcomp.metrics.embeddings import analyze_embedding
-from tfcomp.models import forced_rendering
-from tfcomp.models.value_embedding import LowRankEmbedding, list_embeddings
-from tfcomp.training.prepared_models import make_model
+from tfcomp.models import forced_rendering, pixels
+from tfcomp.models.forced_rendering import LowRankEmbedding
+from tfcomp.models.stages import list_embeddings, make_model
 
 NUM_VALUES, ROWS, COLUMNS, RANK = 5, 4, 6, 3
 
@@ -148,7 +148,7 @@ def test_narrow_convolution_is_a_convolution(rng: np.random.Generator) -> None:
     weights = rng.normal(size=(3, 3, 2, 2)), rng.normal(size=2)
     results = []
     for kind in (
-        forced_rendering.NarrowConvolution,
+        pixels.NarrowConvolution,
         keras.layers.Conv2DTranspose,
     ):
         layer = kind(2, 3, padding="same")

@@ -19,10 +19,14 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.batches import make_training_table
-from tfcomp.models import MODELS, value_embedding
-from tfcomp.models.value_embedding import LowRankEmbedding
-from tfcomp.training import train_model
-from tfcomp.training.prepared_models import make_strategy, make_training_model
+from tfcomp.models import MODELS, forced_rendering
+from tfcomp.models.forced_rendering import LowRankEmbedding
+from tfcomp.training import fit as fitting
+from tfcomp.training.prepared_models import (
+    make_strategy,
+    make_training_model,
+    to_train_model,
+)
 
 TINY = ("--epochs=5", "--steps_per_epoch=10", "--batch_size=8", "--width=2")
 CNN = ("--flagfile=smoke.flags", "--grid_size=8", "--region=square:3-4", *TINY)
@@ -129,9 +133,9 @@ def test_calls_end_where_weights_are_read(
     reader = ReadsEvery()
     reader.reads_weights = due.__contains__
     epochs = range(first, 12)
-    assert train_model.count_span([reader], epochs, 10) == expected
-    assert train_model.count_span([reader, Losses()], epochs, 10) == 1
-    assert train_model.count_span([reader], epochs, 600) == 1
+    assert fitting.count_span([reader], epochs, 10) == expected
+    assert fitting.count_span([reader, Losses()], epochs, 10) == 1
+    assert fitting.count_span([reader], epochs, 600) == 1
 
 
 def make_program(name: str) -> str:
@@ -181,7 +185,7 @@ def test_products_look_up_what_take_does(rng: np.random.Generator) -> None:
     layer(index)
     found = {}
     for use in (False, True):
-        with value_embedding.use_products() if use else tf.name_scope("plain"):
+        with forced_rendering.use_products() if use else tf.name_scope("plain"):
             with tf.GradientTape() as tape:
                 image = layer(index)
                 loss = tf.reduce_sum(image**2)
@@ -202,9 +206,9 @@ def test_when_steps_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
             tf.config, "list_physical_devices", lambda kind: devices
         )
-        monkeypatch.setattr(train_model, "count_device_memory", lambda: memory)
+        monkeypatch.setattr(fitting, "count_device_memory", lambda: memory)
         flags = parse_config([*LOW_RANK, f"--compiled={choice}"])
-        return train_model.is_compiled(flags.training, dataset, strategy)
+        return fitting.is_compiled(flags.training, dataset, strategy)
 
     assert ask("auto", gpus=1)
     assert not ask("auto", gpus=0)
@@ -234,7 +238,7 @@ def test_the_step_of_a_users_model_is_taken() -> None:
     """Before, a new model of the same layers was trained by Keras's step."""
     inputs = keras.Input((2,))
     network = CountingModel(inputs, keras.layers.Dense(1)(inputs))
-    model = train_model.to_train_model(network)
+    model = to_train_model(network)
     model.compile("sgd", "mse")
 
     model.fit(np.ones((12, 2)), np.ones((12, 1)), batch_size=4, verbose=0)

@@ -11,7 +11,6 @@ import keras
 import numpy as np
 import pytest
 
-import tfcomp.models.keras_objects  # noqa: F401  (classes of the saved model)
 from tfcomp import train
 from tfcomp.config.run_flags import parse_config
 from tfcomp.training.experiment import train_and_evaluate

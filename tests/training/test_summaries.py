@@ -20,7 +20,7 @@ from tensorboard.util import tensor_util
 from tfcomp.config.run_config import RunConfig
 from tfcomp.metrics.registry import list_metrics
 from tfcomp.storage.run_folder import read_history
-from tfcomp.training import summaries
+from tfcomp.training import monitor
 from tfcomp.training.experiment import train_and_evaluate
 from tfcomp.training.monitor import History
 
@@ -148,7 +148,7 @@ def test_pictures_that_fail_leave_the_numbers(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("Failed to process string with tex")
 
-    monkeypatch.setattr(summaries.pictures, "picture_samples", fail)
+    monkeypatch.setattr(monitor.pictures, "picture_samples", fail)
     train_and_evaluate(config)
     folder = Path(config.run_dir)
     scores = json.loads((folder / "metrics.json").read_text())
@@ -162,7 +162,7 @@ def test_pictures_that_fail_leave_the_numbers(
 
 def test_full_disks_are_no_failed_picture() -> None:
     with pytest.raises(OSError, match="full"):
-        with summaries.go_on_without_pictures("samples"):
+        with monitor.go_on_without_pictures("samples"):
             raise OSError(errno.ENOSPC, "full")
 
 

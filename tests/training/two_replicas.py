@@ -24,9 +24,9 @@ from tfcomp.datasets import make_dataset
 from tfcomp.datasets.batches import make_batches
 from tfcomp.models.forced_rendering import (
     EntropyRegularizer,
+    LowRankEmbedding,
     VarianceRegularizer,
 )
-from tfcomp.models.value_embedding import LowRankEmbedding
 from tfcomp.training.prepared_models import make_strategy, make_training_model
 
 SMOKE = ("--flagfile=smoke.flags", "--grid_size=8", "--region=square:3-4")

@@ -163,10 +163,6 @@ def _to_images(
 ) -> tf.Tensor:
     """Converts images [n, C, H, W], [n, H, W] or flat ones to [n, H, W, C]."""
     images = tf.convert_to_tensor(images)
-    if images.dtype.is_complex:
-        open_models.check_output(IMAGE, images.shape, np.dtype(complex), 0)
-    images = tf.cast(images, tf.float32)
-
     rows, columns, channels = shape
     size = tuple(images.shape[1:])
     if size == shape:
@@ -254,9 +250,11 @@ def _list_notes(
     grid = dataset.splits.grid
     points = grid[choose_rows(len(grid), MAX_AVERAGED)]
     truth, _ = dataset.render_all(points, MAX_AVERAGED)
-    darkest, brightest = float(truth.min()), float(truth.max())
+    darkest = float(truth.min())
+    brightest = float(truth.max())
     margin = MARGIN * (brightest - darkest)
-    low, high = float(images.min()), float(images.max())
+    low = float(images.min())
+    high = float(images.max())
     if low >= darkest - margin and high <= brightest + margin:
         return []
     guess = "logits?"

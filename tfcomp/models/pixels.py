@@ -1,6 +1,7 @@
-"""Layers that draw pixels, which they know by row r and column c.
+"""Layers that draw pixels.
 
-Positions are known as coordinates x_p, y_p in [-1, 1], or as sinusoids:
+Row r and column c of a pixel are known as coordinates x_p, y_p in [-1, 1], or
+as sinusoids:
 
     PE(p) = [sin w_k r, cos w_k r, sin w_k c, cos w_k c],  w_k = 10000^(-k / K)
 
@@ -17,6 +18,8 @@ from keras import KerasTensor, ops
 from tfcomp.models.registry import HEADS
 
 WAVELENGTH = 10000.0
+PRELU_START = 0.25
+KERNEL_SIZE = 3
 
 
 def make_coordinates(
@@ -350,3 +353,70 @@ def _mix_slots(
         weighted.append(weight * part)
     total = functools.reduce(ops.add, weights)
     return functools.reduce(ops.add, weighted) / total
+
+
+def convolve(
+    hidden: KerasTensor,
+    index: int,
+    filters: int,
+    **kwargs: Any,
+) -> KerasTensor:
+    """Applies a PReLU and a convolution, which start as published.
+
+    Args:
+        hidden: Channels, [n, rows, columns, C].
+        index: Number of the PReLU in its name.
+        filters: Channels of the result.
+        **kwargs: More arguments of the convolution, such as its name.
+    """
+    # Initializers draw their seeds when they are made: keep this order.
+    bound = (filters * KERNEL_SIZE**2) ** -0.5
+    layer = NarrowConvolution(
+        filters,
+        KERNEL_SIZE,
+        padding="same",
+        kernel_initializer=keras.initializers.RandomUniform(-bound, bound),
+        bias_initializer=keras.initializers.RandomUniform(-bound, bound),
+        **kwargs,
+    )
+    prelu = keras.layers.PReLU(
+        alpha_initializer=keras.initializers.Constant(PRELU_START),
+        shared_axes=[1, 2, 3],
+        name=f"prelu_{index}",
+    )
+    return layer(prelu(hidden))
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class Stack(keras.layers.Layer):
+    """Stacks images as the channels of one.
+
+    Input shape:
+        A list of C images, `(batch, rows, columns)`.
+
+    Output shape:
+        `(batch, rows, columns, C)`.
+    """
+
+    def call(self, inputs: list) -> KerasTensor:
+        # Twice as fast as to interleave single numbers.
+        return ops.transpose(ops.stack(inputs), (1, 2, 3, 0))
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class NarrowConvolution(keras.layers.Conv2DTranspose):
+    """A linear transposed convolution to very few channels.
+
+    TensorFlow would add the bias to one number for each channel at a time.
+    Arguments and shapes are those of `keras.layers.Conv2DTranspose`, without
+    an activation.
+    """
+
+    def call(self, inputs: KerasTensor) -> KerasTensor:
+        drawn = ops.conv_transpose(
+            inputs, self.kernel, self.strides, self.padding
+        )  # [n, H, W, C]
+        rows, columns, channels = drawn.shape[1:]
+        lines = ops.reshape(drawn, (-1, rows, columns * channels))
+        lines = lines + ops.tile(self.bias, (columns,))
+        return ops.reshape(lines, (-1, rows, columns, channels))

@@ -17,6 +17,7 @@ from tfcomp.config.process import count_device_memory
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.models import MODELS
+from tfcomp.models.forced_rendering import ValueEmbedding
 
 # A stage function maps factors [n, F] to stages by name, [n, ...] each.
 StageDict = dict[str, tf.Tensor]
@@ -55,6 +56,16 @@ def list_stages(model: keras.Model) -> list[str]:
         if is_named or isinstance(layer, Stage):
             names.append(layer.name)
     return names
+
+
+def list_embeddings(model: keras.Model) -> dict[str, ValueEmbedding]:
+    """Returns the layers in which values own images, by their factor."""
+    embeddings = {}
+    for layer in model.layers:
+        if isinstance(layer, ValueEmbedding):
+            factor = layer.name.removeprefix("embedding_")
+            embeddings[factor] = layer
+    return embeddings
 
 
 def make_stage_model(

@@ -18,7 +18,8 @@ def write_torch(source: str, path: str, *plugins: str) -> None:
     import keras
     import torch
 
-    for module in ("tfcomp.models.keras_objects", *plugins):
+    importlib.import_module("tfcomp.models.loading").import_layers()
+    for module in plugins:
         importlib.import_module(module)
     stages = importlib.import_module("tfcomp.models.stages")
     model = keras.models.load_model(source, compile=False)
