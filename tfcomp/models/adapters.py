@@ -107,11 +107,16 @@ class _Outside(keras.layers.Layer):
         num_rows = 3
         grid = dataset.splits.grid
         factors = grid[np.arange(num_rows) % len(grid)]
-        outputs = self._run(tf.constant(factors))
-        for name, value in outputs.items():
+        outputs = self._call(self._convert(tf.constant(factors)))
+
+        shapes = {}
+        for name in names:
+            value = tf.convert_to_tensor(outputs[name])
             dtype = np.dtype(value.dtype.as_numpy_dtype)
             open_models.check_output(name, tuple(value.shape), dtype, num_rows)
-        return {name: tuple(outputs[name].shape[1:]) for name in names}
+            shapes[name] = tuple(value.shape[1:])
+        _to_images(outputs[IMAGE], self._image_shape)
+        return shapes
 
     @property
     def jacobian_fn(self) -> JacobianFn | None:
@@ -141,12 +146,11 @@ class _Outside(keras.layers.Layer):
         return jacobians
 
     def call(self, factors: tf.Tensor) -> dict[str, tf.Tensor]:
-        outputs = self._run(factors)
-        cast = {n: tf.cast(outputs[n], tf.float32) for n in self._shapes}
-        return open_models.fix_shapes(cast, self._shapes)
-
-    def _run(self, factors: tf.Tensor) -> dict[str, tf.Tensor]:
-        outputs = dict(self._call(self._convert(factors)))
+        values = self._call(self._convert(factors))
+        outputs = {}
+        for name, shape in self._shapes.items():
+            value = tf.cast(values[name], tf.float32)
+            outputs[name] = tf.ensure_shape(value, (None, *shape))
         outputs[IMAGE] = _to_images(outputs[IMAGE], self._image_shape)
         return outputs
 

@@ -46,7 +46,15 @@ def take_rows(
     weight: KerasTensor,
     rows: KerasTensor,
 ) -> KerasTensor:
-    """Looks up rows [batch, ...] of a weight [V, ...] by indices [batch]."""
+    """Looks up rows of a weight.
+
+    Args:
+        weight: The weight, [V, ...].
+        rows: Indices, [batch].
+
+    Returns:
+        The rows, [batch, ...].
+    """
     num_rows = weight.shape[0]
     if not _by_product or num_rows > MOST_ROWS:
         return ops.take(weight, rows, axis=0)
@@ -119,10 +127,7 @@ class ValueEmbedding(keras.layers.Layer):
 
     def _find_rows(self, index: KerasTensor) -> tuple[KerasTensor, KerasTensor]:
         """Finds rows [batch] of weights, and which of them are values."""
-        if keras.backend.is_float_dtype(index.dtype):
-            index = ops.round(index)
-        else:
-            index = ops.cast(index, "int64")
+        index = ops.round(ops.cast(index, "float32"))
         # NaN compares false; checked before the cast, which may wrap around.
         valid = ops.logical_and(index >= 0, index <= self.num_values - 1)
         rows = ops.where(valid, index, ops.zeros_like(index))
@@ -150,6 +155,20 @@ class LowRankEmbedding(ValueEmbedding):
         coefficient_regularizer: Penalty of lambda, as `EntropyRegularizer`.
         left_regularizer: Penalty of `left`, as `VarianceRegularizer`.
         right_regularizer: Penalty of `right`, as `VarianceRegularizer`.
+
+    Input shape:
+        See `ValueEmbedding`.
+
+    Output shape:
+        `(batch, rows, columns)`.
+
+    Do not use it for a factor with more values than examples per value: every
+    value learns alone.
+
+    Example:
+        >>> layer = LowRankEmbedding(5, (4, 3), rank=2)
+        >>> tuple(layer(np.array([0.0, 3.0])).shape)
+        (2, 4, 3)
     """
 
     def __init__(
@@ -269,6 +288,20 @@ class AxisEmbedding(ValueEmbedding):
         axes: Some of `"rows"` and `"columns"`.
         group_weight: The weight of the penalty; without it both axes stay.
         inputs: `"index"` or `"code"`, see `ValueEmbedding`.
+
+    Input shape:
+        See `ValueEmbedding`.
+
+    Output shape:
+        `(batch, rows, columns)`.
+
+    Do not use it for factors that move nothing along rows or columns, as a
+    shape or an angle: `LowRankEmbedding` has whole matrices.
+
+    Example:
+        >>> layer = AxisEmbedding(5, (4, 3), axes=("rows",))
+        >>> tuple(layer(np.array([0.0, 3.0])).shape)
+        (2, 4, 3)
     """
 
     def __init__(
@@ -414,6 +447,11 @@ class EntropyRegularizer(_Penalty):
     Args:
         weight: `alpha` of equation 12, 0.1 in the paper's experiments.
         reduction: `"sum"` over the values i, or their `"mean"`.
+
+    Example:
+        >>> penalty = EntropyRegularizer(1.0)
+        >>> round(float(penalty(np.array([[2.0, 2.0], [3.0, 0.0]]))), 2)
+        0.69
     """
 
     def measure(self, values: KerasTensor) -> KerasTensor:
@@ -452,7 +490,13 @@ class VarianceRegularizer(_Penalty):
         weight: `beta` of equation 12, 0.01 in the paper's experiments.
         basis: `"raw"` (the published code) takes vectors as they are, `"unit"`
             (the paper's text) scales them to unit length.
-        reduction: `"sum"` over the vectors, or their `"mean"`.
+        reduction: `"sum"` over the vectors, or their `"mean"`. The sum grows
+            with the grid, so that its weight does not transfer to another.
+
+    Example:
+        >>> penalty = VarianceRegularizer(0.5)
+        >>> round(float(penalty(np.array([[[0.0, 2.0]]]))), 2)
+        1.0
     """
 
     def __init__(

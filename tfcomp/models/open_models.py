@@ -234,7 +234,6 @@ def _call_numpy(
     names: list[str],
 ) -> Call:
     """Wraps a function of arrays, to be called from within TensorFlow."""
-    shapes: dict[str, tuple[int, ...]] = {}
 
     def evaluate(factors: np.ndarray) -> list[np.ndarray]:
         outputs = function(factors)
@@ -249,36 +248,15 @@ def _call_numpy(
             arrays.append(_to_array(name, outputs[name], len(factors)))
         return arrays
 
-    def call(factors: tf.Tensor) -> Mapping[str, tf.Tensor]:
-        if not tf.executing_eagerly():
+    def call(factors: tf.Tensor) -> Mapping[str, Any]:
+        if tf.executing_eagerly():
+            values = evaluate(factors.numpy())
+        else:
             types = [tf.float32] * len(names)
             values = tf.numpy_function(evaluate, [factors], types)
-            return fix_shapes(dict(zip(names, values, strict=True)), shapes)
-
-        tensors = {}
-        arrays = evaluate(factors.numpy())
-        for name, array in zip(names, arrays, strict=True):
-            shapes[name] = array.shape[1:]  # for later calls in a graph
-            tensors[name] = tf.constant(array)
-        return tensors
+        return dict(zip(names, values, strict=True))
 
     return call
-
-
-def fix_shapes(
-    outputs: Mapping[str, tf.Tensor],
-    shapes: Mapping[str, tuple[int, ...]],
-) -> dict[str, tf.Tensor]:
-    """Declares the shapes of outputs.
-
-    Args:
-        outputs: Tensors [n, ...] by name.
-        shapes: Their shapes without n.
-    """
-    return {
-        name: tf.ensure_shape(value, (None, *shapes[name]))
-        for name, value in outputs.items()
-    }
 
 
 def _to_array(

@@ -26,7 +26,15 @@ def make_coordinates(
     rows: int,
     columns: int,
 ) -> np.ndarray:
-    """Makes x_p and y_p of every pixel, float32 [rows, columns, 2]."""
+    """Makes x_p and y_p of every pixel.
+
+    Args:
+        rows: Rows of the image.
+        columns: Columns of the image.
+
+    Returns:
+        Coordinates, float32 [rows, columns, 2].
+    """
     x = np.linspace(-1.0, 1.0, columns)
     y = np.linspace(-1.0, 1.0, rows)
     grid = np.stack(np.meshgrid(x, y), axis=-1)
@@ -38,12 +46,15 @@ def make_sinusoids(
     columns: int,
     features: int,
 ) -> np.ndarray:
-    """Makes PE(p) of every pixel, float32 [rows, columns, features].
+    """Makes PE(p) of every pixel.
 
     Args:
         rows: Rows of the image.
         columns: Columns of the image.
         features: Numbers for each pixel, a multiple of 4.
+
+    Returns:
+        Sinusoids, float32 [rows, columns, features].
     """
     count = features // 4
     frequencies = WAVELENGTH ** (-np.arange(count) / count)  # [K]
@@ -67,6 +78,10 @@ class PixelSum(keras.layers.Layer):
 
     Output shape:
         `(batch, rows, columns, k)`.
+
+    Example:
+        >>> tuple(PixelSum((2, 3))(np.zeros((1, 4))).shape)
+        (1, 2, 3, 4)
     """
 
     def __init__(
@@ -102,6 +117,11 @@ class PixelDense(keras.layers.Layer):
 
     Output shape:
         `(batch, rows, columns, units)`.
+
+    Example:
+        >>> layer = PixelDense((2, 3), units=5, positions="coordinates")
+        >>> tuple(layer(np.zeros((1, 4))).shape)
+        (1, 2, 3, 5)
     """
 
     def __init__(
@@ -161,6 +181,10 @@ class PixelTable(keras.layers.Layer):
 
     Output shape:
         `(1, rows, columns, units)`.
+
+    Example:
+        >>> tuple(PixelTable((2, 3), units=4)(np.zeros((7, 1))).shape)
+        (1, 2, 3, 4)
     """
 
     def __init__(
@@ -191,6 +215,12 @@ class Modulate(keras.layers.Layer):
 
     Output shape:
         `(batch, rows, columns, k)`.
+
+    Example:
+        >>> hidden, modulation = np.ones((1, 2, 3, 1)), np.array([[0.5, 1.0]])
+        >>> image = Modulate()([hidden, modulation])
+        >>> float(image[0, 0, 0, 0])
+        2.5
     """
 
     def call(self, inputs: list) -> KerasTensor:
@@ -215,6 +245,10 @@ class CrossAttention(keras.layers.Layer):
 
     Output shape:
         `(batch, rows, columns, k)`.
+
+    Example:
+        >>> tuple(CrossAttention((2, 3))(np.zeros((1, 5, 4))).shape)
+        (1, 2, 3, 4)
     """
 
     def __init__(
@@ -295,6 +329,12 @@ class Composition(keras.layers.Layer):
 
     Output shape:
         `(batch, rows, columns, C)`.
+
+    Example:
+        >>> compose = Composition("product", channels=1, groups=2)
+        >>> images = [np.full((1, 2, 3, 1), 2.0), np.full((1, 2, 3, 1), 3.0)]
+        >>> float(compose(images)[0, 0, 0, 0])
+        6.0
     """
 
     def __init__(
@@ -396,6 +436,10 @@ class Stack(keras.layers.Layer):
 
     Output shape:
         `(batch, rows, columns, C)`.
+
+    Example:
+        >>> tuple(Stack()([np.zeros((1, 2, 3)), np.ones((1, 2, 3))]).shape)
+        (1, 2, 3, 2)
     """
 
     def call(self, inputs: list) -> KerasTensor:
@@ -408,8 +452,13 @@ class NarrowConvolution(keras.layers.Conv2DTranspose):
     """A linear transposed convolution to very few channels.
 
     TensorFlow would add the bias to one number for each channel at a time.
-    Arguments and shapes are those of `keras.layers.Conv2DTranspose`, without
-    an activation.
+    Arguments and shapes are as in `keras.layers.Conv2DTranspose`, without an
+    activation. Do not use it for many channels, where Keras is as fast.
+
+    Example:
+        >>> layer = NarrowConvolution(2, kernel_size=3, padding="same")
+        >>> tuple(layer(np.zeros((1, 4, 5, 3))).shape)
+        (1, 4, 5, 2)
     """
 
     def call(self, inputs: KerasTensor) -> KerasTensor:

@@ -194,6 +194,10 @@ def check_groups(
 ) -> None:
     """Checks that `--groups` name each factor once.
 
+    Args:
+        config: The run.
+        dataset: Has the factors.
+
     Raises:
         ConfigError: If they do not.
     """
@@ -208,7 +212,12 @@ def make_encoding(
     config: RunConfig,
     space: FactorSpace,
 ) -> keras.Layer:
-    """Makes the layer `code` of a run, from factors [n, F] to units."""
+    """Makes the layer `code` of a run, from factors [n, F] to units.
+
+    Args:
+        config: The run.
+        space: The factors.
+    """
     make = ENCODINGS.get(config.model.encoding).load()
     return make(config, space)
 
@@ -226,7 +235,15 @@ def make_code(
     config: RunConfig,
     dataset: Dataset,
 ) -> tuple[keras.KerasTensor, keras.KerasTensor]:
-    """Makes the input `factors` [n, F] of a decoder, and its code [n, U]."""
+    """Makes the input of a decoder and its code.
+
+    Args:
+        config: The run.
+        dataset: Has the factors.
+
+    Returns:
+        The input `factors` [n, F], and the code [n, units].
+    """
     factors = make_input(dataset)
     encoding = make_encoding(config, dataset.space)
     return factors, encoding(factors)
@@ -236,7 +253,14 @@ def make_grouped_code(
     config: RunConfig,
     dataset: Dataset,
 ) -> tuple[keras.KerasTensor, list[keras.KerasTensor]]:
-    """Makes the input `factors`, and a code for each of `--groups`.
+    """Makes the input of a decoder and a code for each of `--groups`.
+
+    Args:
+        config: The run.
+        dataset: Has the factors.
+
+    Returns:
+        The input `factors` [n, F], and codes [n, units] of groups.
 
     Raises:
         ConfigError: If the encoding has no code of each factor.

@@ -100,6 +100,13 @@ def build_low_rank(
     Each factor's matrix is a channel of `stage_0`; `--depth` times a PReLU
     and a 3 x 3 transposed convolution follow (`stage_1`, ...), and one more
     makes the image. Factors with `--axes` have profiles instead of matrices.
+
+    Do not use it for factors whose values are not those of a grid: every
+    value owns a matrix, and none lies between two.
+
+    Args:
+        config: The run.
+        dataset: Its data, which have the size of images.
     """
     from tfcomp.models import pixels
     from tfcomp.models.encodings import FactorIndex
