@@ -1,6 +1,5 @@
 """Runs of hard rendering and with one ordered factor."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from tfcomp.datasets import make_dataset
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.tables import make_table_dataset
 from tfcomp.models.forced_rendering import AxisEmbedding
+from tfcomp.storage.run_folder import read_metrics
 from tfcomp.train import format_report
 from tfcomp.training.callbacks import PruneAxes, measure_fitted
 from tfcomp.training.experiment import train_and_evaluate
@@ -35,8 +35,7 @@ def test_metrics_and_export(tmp_path: Path, read_events: Callable) -> None:
     places = (f"--log_dir={tmp_path}/logs", f"--export_dir={tmp_path}/models")
     config = parse_config([*TINY, *places])
     train_and_evaluate(config)
-    text = (Path(config.run_dir) / "metrics.json").read_text()
-    metrics = json.loads(text)
+    metrics = read_metrics(Path(config.run_dir))
     assert metrics["ood"]["mse"] > 0
     assert metrics["id"]["position_accuracy"] is None
     code = metrics["layers"]["code"]
@@ -61,10 +60,18 @@ def test_outputs_of_hard_rendering(
     config = parse_config(
         [
             "--flagfile=hard_rendering.flags",
-            *("--grid_size=6", "--region=corner:4", "--rank=2"),
-            *("--encoding=bump", "--width=3", "--depth=1", "--epochs=1"),
-            *("--axes=x:find,y:none", "--id_target=0", "--eval_every=0"),
-            *(f"--log_dir={tmp_path}", "--noexport"),
+            "--grid_size=6",
+            "--region=corner:4",
+            "--rank=2",
+            "--encoding=bump",
+            "--width=3",
+            "--depth=1",
+            "--epochs=1",
+            "--axes=x:find,y:none",
+            "--id_target=0",
+            "--eval_every=0",
+            "--noexport",
+            f"--log_dir={tmp_path}",
         ]
     )
     metrics = train_and_evaluate(config)

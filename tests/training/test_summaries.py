@@ -2,7 +2,6 @@
 
 import errno
 import io
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from tensorboard.util import tensor_util
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.metrics.registry import list_metrics
-from tfcomp.storage.run_folder import read_history
+from tfcomp.storage.run_folder import read_history, read_metrics
 from tfcomp.training import monitor
 from tfcomp.training.experiment import train_and_evaluate
 from tfcomp.training.monitor import History
@@ -32,7 +31,7 @@ def events(smoke_run: RunConfig, read_events: Callable) -> EventAccumulator:
 
 @pytest.fixture(scope="module")
 def metrics(smoke_run: RunConfig) -> dict:
-    return json.loads((Path(smoke_run.run_dir) / "metrics.json").read_text())
+    return read_metrics(Path(smoke_run.run_dir))
 
 
 def read(events: EventAccumulator, tag: str) -> dict[int, object]:
@@ -147,8 +146,7 @@ def test_pictures_that_fail_leave_the_numbers(
     monkeypatch.setattr(monitor.pictures, "picture_samples", fail)
     train_and_evaluate(config)
     folder = Path(config.run_dir)
-    scores = json.loads((folder / "metrics.json").read_text())
-    assert scores["ood"]["mse"] > 0
+    assert read_metrics(folder)["ood"]["mse"] > 0
     assert not (folder / "samples.png").exists()
     tags = set(read_events(config).Tags()["tensors"])
     assert "ood/mse" in tags and "answer/samples_id" not in tags

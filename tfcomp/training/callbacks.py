@@ -51,7 +51,10 @@ class TrainingState:
     """
 
     def __init__(
-        self, model: keras.Model, folder: str, **schedules: tf.train.Checkpoint
+        self,
+        model: keras.Model,
+        folder: str,
+        **schedules: tf.train.Checkpoint,
     ) -> None:
         self._epoch = tf.Variable(0, dtype=tf.int64, trainable=False)
         # The training time of all sessions of the run.
@@ -138,7 +141,11 @@ class SaveState(keras.callbacks.Callback):
     """
 
     def __init__(
-        self, state: TrainingState, every_seconds: float, first: int, span: int
+        self,
+        state: TrainingState,
+        every_seconds: float,
+        first: int,
+        span: int,
     ) -> None:
         super().__init__()
         self._state = state

@@ -39,7 +39,8 @@ from tfcomp.training.prepared_models import PreparedModels
 
 
 def train_and_evaluate(
-    config: RunConfig, dataset: Dataset | None = None
+    config: RunConfig,
+    dataset: Dataset | None = None,
 ) -> dict[str, Any]:
     """Runs one experiment, as far as it is not finished yet.
 
@@ -79,7 +80,9 @@ def train_and_evaluate(
 
 
 def _run(
-    config: RunConfig, dataset: Dataset, strategy: tf.distribute.Strategy
+    config: RunConfig,
+    dataset: Dataset,
+    strategy: tf.distribute.Strategy,
 ) -> dict[str, Any]:
     folder = Path(config.run_dir)
     with prepared_models.prepare_models(config, dataset, strategy) as models:

@@ -102,7 +102,9 @@ def export_model(
 
 
 def write_archive(
-    model: keras.Model, folder: Path, jacobian_fn: Callable
+    model: keras.Model,
+    folder: Path,
+    jacobian_fn: Callable,
 ) -> None:
     """Writes a SavedModel with its three signatures.
 

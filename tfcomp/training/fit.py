@@ -98,7 +98,8 @@ def fit_model(
 
 @contextlib.contextmanager
 def show_epochs(
-    config: RunConfig, first_epoch: int
+    config: RunConfig,
+    first_epoch: int,
 ) -> Iterator[keras.callbacks.Callback]:
     """Shows a progress bar; an error in the block starts a new line.
 
@@ -186,7 +187,8 @@ def fit_without_pause(
 
 
 def give_to_devices(
-    batches: tf.data.Dataset, strategy: tf.distribute.Strategy
+    batches: tf.data.Dataset,
+    strategy: tf.distribute.Strategy,
 ) -> tf.data.Dataset | tf.distribute.DistributedDataset:
     """Distributes batches.
 
@@ -218,7 +220,9 @@ def _check_loss(epoch: int, logs: dict[str, Any]) -> None:
 
 
 def is_compiled(
-    config: TrainingConfig, dataset: Dataset, strategy: tf.distribute.Strategy
+    config: TrainingConfig,
+    dataset: Dataset,
+    strategy: tf.distribute.Strategy,
 ) -> bool:
     """Decides by `--compiled` whether epochs are programs.
 
@@ -253,7 +257,9 @@ def is_compiled(
 
 
 def count_span(
-    callbacks: Sequence[keras.callbacks.Callback], epochs: range, steps: int
+    callbacks: Sequence[keras.callbacks.Callback],
+    epochs: range,
+    steps: int,
 ) -> int:
     """Counts the epochs of one call: calls end where weights are read.
 

@@ -73,7 +73,10 @@ class Monitor(keras.callbacks.Callback):
     """
 
     def __init__(
-        self, config: RunConfig, models: PreparedModels, dataset: Dataset
+        self,
+        config: RunConfig,
+        models: PreparedModels,
+        dataset: Dataset,
     ) -> None:
         super().__init__()
         self._config = config
@@ -177,7 +180,9 @@ class Monitor(keras.callbacks.Callback):
         kept_outputs.write_preview(self._folder, titles, strips)
 
     def _evaluate(
-        self, epoch: int, with_layers: bool
+        self,
+        epoch: int,
+        with_layers: bool,
     ) -> tuple[dict[str, Any], Evaluation]:
         """Writes scores and embeddings; `with_layers` stages and pictures."""
         analysis = self._analyze()
@@ -317,7 +322,10 @@ class RunSummaries:
             hparams.hparams_config(columns, errors)
 
     def write_scalars(
-        self, epoch: int, numbers: Mapping[str, float | None], every: int = 0
+        self,
+        epoch: int,
+        numbers: Mapping[str, float | None],
+        every: int = 0,
     ) -> None:
         """Writes numbers by tag, such as `ood/mse`.
 
@@ -382,7 +390,9 @@ class RunSummaries:
                 self._write_samples(evaluation, subsets)
 
     def _write_samples(
-        self, evaluation: Evaluation, subsets: Sequence[str]
+        self,
+        evaluation: Evaluation,
+        subsets: Sequence[str],
     ) -> None:
         samples = []
         for subset in subsets:
@@ -428,7 +438,9 @@ class RunSummaries:
                 write_figure(f"stage_log_volume_map/{stage}", figure)
 
     def write_stages(
-        self, epoch: int, summary: Mapping[str, Mapping[str, float | None]]
+        self,
+        epoch: int,
+        summary: Mapping[str, Mapping[str, float | None]],
     ) -> None:
         """Writes numbers by stage, of metrics with a chart.
 

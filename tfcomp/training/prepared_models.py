@@ -126,7 +126,10 @@ class TrainModel(keras.Model):
 
     @tf.function(autograph=False, jit_compile=True)
     def train_epochs(
-        self, rows: tf.Tensor, factors: tf.Tensor, images: tf.Tensor
+        self,
+        rows: tf.Tensor,
+        factors: tf.Tensor,
+        images: tf.Tensor,
     ) -> tf.Tensor:
         """Trains E epochs of K steps as one program.
 
@@ -144,7 +147,8 @@ class TrainModel(keras.Model):
         strategy = self.distribute_strategy
 
         def train_epoch(
-            epoch: tf.Tensor, losses: tf.TensorArray
+            epoch: tf.Tensor,
+            losses: tf.TensorArray,
         ) -> tuple[tf.Tensor, tf.TensorArray]:
             def step(number: tf.Tensor) -> tuple[tf.Tensor]:
                 batch = rows[epoch, number]
@@ -191,7 +195,8 @@ def make_loss(l1_weight: float) -> str | Callable:
         return "mean_squared_error"
 
     def squared_and_absolute_error(
-        truth: keras.KerasTensor, images: keras.KerasTensor
+        truth: keras.KerasTensor,
+        images: keras.KerasTensor,
     ) -> keras.KerasTensor:
         error = images - truth
         return ops.mean(ops.square(error) + l1_weight * ops.abs(error), axis=-1)
@@ -200,7 +205,9 @@ def make_loss(l1_weight: float) -> str | Callable:
 
 
 def compile_model(
-    model: keras.Model, config: TrainingConfig, steps: int
+    model: keras.Model,
+    config: TrainingConfig,
+    steps: int,
 ) -> None:
     """Compiles with AdamW and `make_loss`, in the scope of its strategy.
 
@@ -234,7 +241,9 @@ def compile_model(
 
 
 def make_training_model(
-    config: RunConfig, dataset: Dataset, strategy: tf.distribute.Strategy
+    config: RunConfig,
+    dataset: Dataset,
+    strategy: tf.distribute.Strategy,
 ) -> TrainModel:
     """Makes the compiled model of a run.
 
@@ -302,7 +311,9 @@ _kept: dict[str, PreparedModels] = {}
 
 @contextlib.contextmanager
 def prepare_models(
-    config: RunConfig, dataset: Dataset, strategy: tf.distribute.Strategy
+    config: RunConfig,
+    dataset: Dataset,
+    strategy: tf.distribute.Strategy,
 ) -> Iterator[PreparedModels]:
     """Lends the models of a run, and keeps them if the block succeeds.
 
