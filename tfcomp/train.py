@@ -24,8 +24,7 @@ from tfcomp.config.process import start_tensorflow
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import define_run_flags, make_flags, parse_config
 from tfcomp.datasets import notes
-from tfcomp.models.config_checks import check_config
-from tfcomp.models.registry import AXES, limit_threads
+from tfcomp.models.registry import AXES, check_config, limit_threads
 from tfcomp.report.verbalize import describe_scores, format_references
 from tfcomp.storage.files import (
     check_folder,

@@ -27,7 +27,7 @@ from tfcomp.config import run_flags
 from tfcomp.config.command import Command
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.datasets.notes import list_notes
-from tfcomp.models.config_checks import check_config
+from tfcomp.models.registry import check_config
 from tfcomp.statistics import seed_statistics as estimates
 from tfcomp.storage.files import (
     check_run_folders,

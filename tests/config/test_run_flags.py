@@ -25,7 +25,7 @@ from tfcomp.config.run_flags import (
     parse_flags,
     parse_record,
 )
-from tfcomp.models.config_checks import check_config
+from tfcomp.models.registry import check_config
 
 
 def test_identity_leaves_out_the_location() -> None:

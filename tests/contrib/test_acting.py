@@ -16,11 +16,11 @@ from tfcomp.contrib.acting.transforms import RATES, SHRINK, FactorTransforms
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.batches import make_batches
 from tfcomp.models import MODELS
-from tfcomp.models.config_checks import check_config
+from tfcomp.models.registry import check_config
 from tfcomp.models.stages import list_stages
 from tfcomp.train import run_training
-from tfcomp.training.fit import compile_model
 from tfcomp.training.monitor import measure_factors
+from tfcomp.training.prepared_models import compile_model
 
 FLAGS = [
     "--flagfile=acting.flags",

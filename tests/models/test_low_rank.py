@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfcomp.config.run_flags import define_run_flags, parse_config, parse_flags
+from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.metrics.embeddings import analyze_embedding
-from tfcomp.models import forced_rendering
-from tfcomp.models.value_embedding import LowRankEmbedding, list_embeddings
-from tfcomp.training.prepared_models import make_model
+from tfcomp.models import forced_rendering, pixels
+from tfcomp.models.forced_rendering import LowRankEmbedding
+from tfcomp.models.stages import list_embeddings, make_model
 
 NUM_VALUES, ROWS, COLUMNS, RANK = 5, 4, 6, 3
 
@@ -110,8 +110,6 @@ def test_config_round_trip() -> None:
         name="matrices",
     )
     config = json.loads(json.dumps(keras.layers.serialize(layer)))
-    # Models of earlier versions say so.
-    config["config"] |= {"vector_initializer": None, "orthogonal": False}
     copy = keras.layers.deserialize(config)
     assert copy.get_config() == layer.get_config()
     assert copy.compute_output_shape((7, 5)) == (7, ROWS, COLUMNS)
@@ -148,7 +146,7 @@ def test_narrow_convolution_is_a_convolution(rng: np.random.Generator) -> None:
     weights = rng.normal(size=(3, 3, 2, 2)), rng.normal(size=2)
     results = []
     for kind in (
-        forced_rendering.NarrowConvolution,
+        pixels.NarrowConvolution,
         keras.layers.Conv2DTranspose,
     ):
         layer = kind(2, 3, padding="same")
@@ -161,17 +159,3 @@ def test_narrow_convolution_is_a_convolution(rng: np.random.Generator) -> None:
         results.append([image, *gradients])
     for found, expected in zip(*results, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
-
-
-def test_lines_of_earlier_versions_are_read() -> None:
-    flags = ["--grid_size=12", "--region=corner:8", "--rank=4"]
-    old = parse_flags([*flags, "--orthogonal=false"], define_run_flags())
-    assert old == parse_flags(flags, define_run_flags())
-
-
-def test_published_start_is_a_flag() -> None:
-    model = make("--flagfile=smoke.flags", "--start=published")
-    layer = model.get_layer("stage_2")
-    bound = np.prod(layer.kernel.shape[:-1]) ** -0.5
-    for weight in (layer.kernel, layer.bias):
-        assert 0.8 * bound < np.abs(weight).max() < bound

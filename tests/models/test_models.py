@@ -1,5 +1,8 @@
 """Decoders: sizes, stages, precision, users' own models."""
 
+import doctest
+from types import ModuleType
+
 import keras
 import numpy as np
 import pytest
@@ -7,8 +10,8 @@ import pytest
 from tests.own_factors import TILES
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config, parse_flags
-from tfcomp.models import MODELS, config_checks
-from tfcomp.models.config_checks import check_config
+from tfcomp.models import MODELS, encodings, forced_rendering, pixels, registry
+from tfcomp.models.registry import check_config
 from tfcomp.models.stages import make_model, make_stage_model
 from tfcomp.sweeps.sweep_run import define_flags, make_sweep
 
@@ -104,13 +107,19 @@ def test_rules_of_the_models(flags: list[str], message: str) -> None:
 def test_memory_of_this_machine_limits_runs_that_are_here(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(config_checks, "count_memory", lambda: 10**8)
+    monkeypatch.setattr(registry, "count_memory", lambda: 10**8)
     config = parse_config(["--grid_size=600", "--eval_points=360000"])
     with pytest.raises(ConfigError, match="--grid_size must be smaller"):
         check_config(config)
     check_config(config, here=False)
-    monkeypatch.setattr(config_checks, "count_memory", lambda: 10**6)
+    monkeypatch.setattr(registry, "count_memory", lambda: 10**6)
     with pytest.raises(ConfigError, match="this machine has 0.0 GB"):
         make_sweep(parse_flags(["--depth=3"], define_flags()))
     flags = ["--depth=3", "--scheduler=tcp://there:1"]
     assert make_sweep(parse_flags(flags, define_flags())).items
+
+
+@pytest.mark.parametrize("module", [encodings, forced_rendering, pixels])
+def test_examples_of_layers(module: ModuleType) -> None:
+    results = doctest.testmod(module)
+    assert results.attempted > 0 and results.failed == 0

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-import keras
 import numpy as np
 import pytest
 
-import tfcomp.models.keras_objects  # noqa: F401  (classes of the saved model)
 from tfcomp import train
 from tfcomp.config.run_flags import parse_config
+from tfcomp.models.loading import load_model
 from tfcomp.training.experiment import train_and_evaluate
 
 FLAGS = (
@@ -73,7 +72,7 @@ def kill_later(process: BaseProcess, folder: Path, seconds: float) -> bool:
 def read_result(folder: Path) -> tuple[list[np.ndarray], dict[str, bytes]]:
     """The weights, and the curves and images, of a run."""
     run = folder / "logs" / "smoke"
-    model = keras.models.load_model(run / "model.keras")
+    model = load_model(run / "model.keras")
     files = [run / "history.csv", *sorted(run.glob("outputs/epoch_*"))]
     kept = {file.name: file.read_bytes() for file in files}
     assert list(kept)[1:] == ["epoch_2.npz", "epoch_4.npz"]
@@ -96,8 +95,8 @@ def test_killed_runs_resume_to_the_same_bits(
             wait = chance.uniform(0, 0.2) if done < kills else 1e6
             is_killed = kill_later(start(folder), folder, wait)
             done += is_killed
-        weights, found = read_result(folder)
+        weights, resumed_curves = read_result(folder)
         for first, second in zip(expected, weights, strict=True):
             np.testing.assert_array_equal(first, second)
-        assert found == curves
+        assert resumed_curves == curves
         assert not list(folder.rglob("*_temp"))

@@ -9,7 +9,7 @@ import pytest
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import TrainingConfig
 from tfcomp.training.callbacks import FinalDecay, PlateauSchedule, make_rate
-from tfcomp.training.fit import compile_model, make_loss
+from tfcomp.training.prepared_models import compile_model, make_loss
 
 
 def follow(losses: list[float], patience: int) -> list[float]:

@@ -32,7 +32,6 @@ RENDERING = (
     "--entropy_weight=0.1",
     "--variance_weight=0.1",
     "--prune_below=0.99",
-    "--start=published",
     "--decay=cosine",
 )
 

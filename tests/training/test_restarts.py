@@ -1,6 +1,5 @@
 """Trainings that miss their ID target start again; kills change nothing."""
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,14 +9,22 @@ import pytest
 
 from tfcomp.config.errors import ConfigError, DivergedError
 from tfcomp.config.run_config import RunConfig
+from tfcomp.storage.run_folder import read_metrics
 from tfcomp.training import fit
 from tfcomp.training.experiment import derive_seed, train_and_evaluate
 from tfcomp.training.monitor import History, Monitor
 
-FLAGS = ("--epochs=2", "--steps_per_epoch=4", "--checkpoint_seconds=0")
-FLAGS += ("--layerwise_every=0", "--nopictures", "--noexport")
-FLAGS += ("--model=mlp", "--width=4", "--depth=1", "--eval_every=0")
-FLAGS += ("--grid_size=6", "--region=square:2-3")
+FLAGS = (
+    "--epochs=2",
+    "--steps_per_epoch=4",
+    "--checkpoint_seconds=0",
+    "--model=mlp",
+    "--width=4",
+    "--depth=1",
+    "--eval_every=0",
+    "--grid_size=6",
+    "--region=square:2-3",
+)
 MISSED = (*FLAGS, "--id_target=1e-9", "--restarts=1")
 Smoke = Callable[..., RunConfig]
 
@@ -26,7 +33,7 @@ def run(config: RunConfig) -> tuple[list[np.ndarray], dict, str]:
     """Weights, metrics without times, and curves."""
     train_and_evaluate(config)
     folder = Path(config.run_dir)
-    metrics = json.loads((folder / "metrics.json").read_text())
+    metrics = read_metrics(folder)
     for name in ("seconds", "examples_per_second"):
         assert metrics["train"].pop(name) > 0
     model = keras.models.load_model(folder / "model.keras")
@@ -83,7 +90,9 @@ def test_a_diverged_attempt_has_failed(
     make_smoke: Smoke, interrupted: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also if the next one is killed; numbers that it lacks stay absent."""
-    diverging, own, add = [True, False], {"id/own": 1.0}, History.add
+    diverging = [True, False]
+    own = {"id/own": 1.0}
+    add = History.add
 
     def check_loss(*_: object) -> None:
         if diverging and diverging.pop():
@@ -92,19 +101,20 @@ def test_a_diverged_attempt_has_failed(
 
     monkeypatch.setattr(fit, "_check_loss", check_loss)
     monkeypatch.setattr(
-        History, "add", lambda self, e, found: add(self, e, {**found, **own})
+        History, "add", lambda self, e, scores: add(self, e, scores | own)
     )
     interrupted += [1, 1]
     with pytest.raises(KeyboardInterrupt):
         run(make_smoke(*MISSED))
     interrupted += [1] * 100
-    found, seed = run(make_smoke(*MISSED, "--resume")), derive_seed(0, 1)
-    failed, _ = found[1].pop("train")["attempts"]
+    weights, metrics, curves = run(make_smoke(*MISSED, "--resume"))
+    failed, _ = metrics.pop("train")["attempts"]
     assert failed == {"seed": 0, "id_relative_mse": None, "decided": False}
+    seed = derive_seed(0, 1)
     alone = run(make_smoke(*FLAGS, f"--seed={seed}", "--run_name=alone"))
-    check_equal(found[0], alone[0])
+    check_equal(weights, alone[0])
     del alone[1]["train"]
-    assert found[1:] == alone[1:]  # also of the network before training
+    assert (metrics, curves) == alone[1:]  # also before training
     diverging += [True, False, True]  # one after an epoch
     with pytest.raises(DivergedError):
         run(make_smoke(*MISSED, "--run_name=both"))
@@ -118,7 +128,7 @@ def test_no_target_without_a_unit(make_smoke: Smoke, tmp_path: Path) -> None:
     np.savez(tmp_path / "equal.npz", images=images, classes=classes)
     data = ("--dataset=table", f"--data={tmp_path}/equal.npz")
     region = "--region=factor_0:#1,factor_1:#1"
-    with pytest.raises(ConfigError, match="id_target must be 0: no ID image"):
+    with pytest.raises(ConfigError, match="id_target"):
         train_and_evaluate(make_smoke(*MISSED, *data, region))
 
 

@@ -3,7 +3,7 @@
     python two_replicas.py FOLDER
 
 A CPU can be split only before TensorFlow uses it, so that each of these would
-take a process of its own. Results are `replicas.npz` in the folder, by name and
+take a process of its own. Results are `1.npz` and `2.npz` in the folder, by the
 number of replicas.
 """
 
@@ -24,9 +24,9 @@ from tfcomp.datasets import make_dataset
 from tfcomp.datasets.batches import make_batches
 from tfcomp.models.forced_rendering import (
     EntropyRegularizer,
+    LowRankEmbedding,
     VarianceRegularizer,
 )
-from tfcomp.models.value_embedding import LowRankEmbedding
 from tfcomp.training.prepared_models import make_strategy, make_training_model
 
 SMOKE = ("--flagfile=smoke.flags", "--grid_size=8", "--region=square:3-4")
@@ -74,14 +74,13 @@ def train_layer(scope: contextlib.AbstractContextManager) -> dict:
 
 
 if __name__ == "__main__":
+    folder = Path(sys.argv[1])
     two = make_strategy(2)  # splits the CPU
+    arrays = {"losses": train_smoke(two), **train_layer(two.scope())}
+    np.savez(folder / "2.npz", **arrays)
     one = make_strategy(1)
-    assert two.num_replicas_in_sync == 2
-    found = {}
-    for strategy in (two, one):
-        name = str(strategy.num_replicas_in_sync)
-        found[f"losses {name}"] = train_smoke(strategy)
-        plain = contextlib.nullcontext() if strategy is one else two.scope()
-        for part, values in train_layer(plain).items():
-            found[f"{part} {name}"] = values
-    np.savez(Path(sys.argv[1], "replicas.npz"), **found)
+    arrays = {
+        "losses": train_smoke(one),
+        **train_layer(contextlib.nullcontext()),
+    }
+    np.savez(folder / "1.npz", **arrays)

@@ -161,12 +161,6 @@ class ModelConfig(Settings):
     width: int = setting(
         64, "Channels or units of a layer.", minimum=1, maximum=2**16
     )
-    start: str = setting(
-        "default",
-        "Initial weights: the model's own, or the published ones (uniform "
-        "up to 1 / sqrt(fan-in)), as low_rank and hard_rendering always have.",
-        choices=("default", "published"),
-    )
     code_width: float = non_negative(
         0.0,
         "Bump code: standard deviation of the tuning of a unit, in grid steps; "

@@ -40,7 +40,7 @@ PATHS = (
     "profile embeddings pack tables"
 ).split()
 # Lines of runs of earlier versions, whose flags are gone.
-RETIRED = ("--orthogonal=false", "--interval=student")
+RETIRED = ("--orthogonal=false", "--interval=student", "--start=default")
 DEFINE: dict[type, Callable[..., Any]] = {
     bool: flags.DEFINE_boolean,
     int: flags.DEFINE_integer,

@@ -111,9 +111,12 @@ def write_torch(
     import keras
     import torch
 
-    for module in ("tfcomp.models.keras_objects", *plugins):
-        importlib.import_module(module)
+    from tfcomp.models.loading import import_layers
     from tfcomp.models.stages import make_stage_model
+
+    import_layers()
+    for module in plugins:
+        importlib.import_module(module)
 
     model = keras.models.load_model(source, compile=False)
     any_count = torch.export.Dim("n", min=1)

@@ -20,8 +20,7 @@ from tfcomp.statistics.limits import CORRELATION, Limits
 
 if TYPE_CHECKING:
     from tfcomp.metrics.run_analysis import RunAnalysis
-    from tfcomp.models.forced_rendering import AxisEmbedding
-    from tfcomp.models.value_embedding import ValueEmbedding
+    from tfcomp.models.forced_rendering import AxisEmbedding, ValueEmbedding
 
 
 @dataclass(frozen=True)

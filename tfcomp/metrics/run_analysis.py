@@ -33,8 +33,7 @@ from tfcomp.metrics.output_analysis import OutputAnalysis
 from tfcomp.metrics.probes import NO_SCORES, probe_rows, score_fitted
 from tfcomp.metrics.tuning import Tuning, compute_tuning, select_units
 from tfcomp.models.loading import LoadedRun
-from tfcomp.models.stages import make_model
-from tfcomp.models.value_embedding import list_embeddings
+from tfcomp.models.stages import list_embeddings, make_model
 
 TRUTH = "truth"  # the true images, as a stage
 # Points of a large space that are compared with each other, which takes time

@@ -107,11 +107,16 @@ class _Outside(keras.layers.Layer):
         num_rows = 3
         grid = dataset.splits.grid
         factors = grid[np.arange(num_rows) % len(grid)]
-        outputs = self._run(tf.constant(factors))
-        for name, value in outputs.items():
+        outputs = self._call(self._convert(tf.constant(factors)))
+
+        shapes = {}
+        for name in names:
+            value = tf.convert_to_tensor(outputs[name])
             dtype = np.dtype(value.dtype.as_numpy_dtype)
             open_models.check_output(name, tuple(value.shape), dtype, num_rows)
-        return {name: tuple(outputs[name].shape[1:]) for name in names}
+            shapes[name] = tuple(value.shape[1:])
+        _to_images(outputs[IMAGE], self._image_shape)
+        return shapes
 
     @property
     def jacobian_fn(self) -> JacobianFn | None:
@@ -141,12 +146,11 @@ class _Outside(keras.layers.Layer):
         return jacobians
 
     def call(self, factors: tf.Tensor) -> dict[str, tf.Tensor]:
-        outputs = self._run(factors)
-        cast = {n: tf.cast(outputs[n], tf.float32) for n in self._shapes}
-        return open_models.fix_shapes(cast, self._shapes)
-
-    def _run(self, factors: tf.Tensor) -> dict[str, tf.Tensor]:
-        outputs = dict(self._call(self._convert(factors)))
+        values = self._call(self._convert(factors))
+        outputs = {}
+        for name, shape in self._shapes.items():
+            value = tf.cast(values[name], tf.float32)
+            outputs[name] = tf.ensure_shape(value, (None, *shape))
         outputs[IMAGE] = _to_images(outputs[IMAGE], self._image_shape)
         return outputs
 
@@ -163,10 +167,6 @@ def _to_images(
 ) -> tf.Tensor:
     """Converts images [n, C, H, W], [n, H, W] or flat ones to [n, H, W, C]."""
     images = tf.convert_to_tensor(images)
-    if images.dtype.is_complex:
-        open_models.check_output(IMAGE, images.shape, np.dtype(complex), 0)
-    images = tf.cast(images, tf.float32)
-
     rows, columns, channels = shape
     size = tuple(images.shape[1:])
     if size == shape:
@@ -254,9 +254,11 @@ def _list_notes(
     grid = dataset.splits.grid
     points = grid[choose_rows(len(grid), MAX_AVERAGED)]
     truth, _ = dataset.render_all(points, MAX_AVERAGED)
-    darkest, brightest = float(truth.min()), float(truth.max())
+    darkest = float(truth.min())
+    brightest = float(truth.max())
     margin = MARGIN * (brightest - darkest)
-    low, high = float(images.min()), float(images.max())
+    low = float(images.min())
+    high = float(images.max())
     if low >= darkest - margin and high <= brightest + margin:
         return []
     guess = "logits?"

@@ -75,7 +75,15 @@ def encode_one_hot(
     values: KerasTensor,
     factor: Factor,
 ) -> KerasTensor:
-    """Encodes values [n, 1] as 1 for the nearest grid value, [n, size]."""
+    """Encodes values as 1 for the nearest grid value, else 0.
+
+    Args:
+        values: Raw values of a factor, [n, 1].
+        factor: The factor.
+
+    Returns:
+        The code, [n, size].
+    """
     index = nearest_index(values[:, 0], factor)
     return ops.one_hot(ops.cast(index, "int32"), factor.size)
 
@@ -120,7 +128,12 @@ class FactorEncoding(keras.layers.Layer):
         config: RunConfig,
         space: FactorSpace,
     ) -> Self:
-        """Makes the layer `code` of a run by its settings."""
+        """Makes the layer `code` of a run by its settings.
+
+        Args:
+            config: The run.
+            space: The factors of its data.
+        """
         return cls(space, name="code")
 
     def encode_factor(
@@ -128,7 +141,15 @@ class FactorEncoding(keras.layers.Layer):
         values: KerasTensor,
         factor: Factor,
     ) -> KerasTensor:
-        """Encodes present values [n, 1] of a factor, [n, code_size]."""
+        """Encodes present values of a factor.
+
+        Args:
+            values: Raw values, [n, 1].
+            factor: The factor.
+
+        Returns:
+            The code, [n, code_size].
+        """
         raise NotImplementedError
 
     def code_size(self, factor: Factor) -> int:
@@ -196,9 +217,19 @@ class BumpEncoding(FactorEncoding):
     with a unit for each grid value v_i. Distances of a periodic factor are
     taken around its circle.
 
+    Neighbouring values share units, so that a decoder can interpolate. Do not
+    use it where values must not overlap (`OneHotEncoding`), or for far more
+    values than a decoder can have inputs (`PositionalEncoding`).
+
     Args:
         space: See `FactorEncoding`.
         sigma: The tuning width s, in grid steps.
+
+    Example:
+        >>> space = FactorSpace((Factor("x", 3, 0.0, 2.0),))
+        >>> code = BumpEncoding(space)(np.array([[1.0]]))
+        >>> np.asarray(code).round(2)
+        array([[0.61, 1.  , 0.61]], dtype=float32)
     """
 
     options = ("sigma",)
@@ -240,7 +271,20 @@ class BumpEncoding(FactorEncoding):
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class OneHotEncoding(FactorEncoding):
-    """The unit of the nearest grid value is 1, all others are 0."""
+    """The unit of the nearest grid value is 1, all others are 0.
+
+    As in section 4.1 of the paper. It has no derivatives, so geometry comes
+    from differences, and values between those of the grid are rounded: do not
+    use it to draw such values.
+
+    Args:
+        space: See `FactorEncoding`.
+
+    Example:
+        >>> space = FactorSpace((Factor("x", 3, 0.0, 2.0),))
+        >>> np.asarray(OneHotEncoding(space)(np.array([[0.9]])))
+        array([[0., 1., 0.]], dtype=float32)
+    """
 
     differentiable = False
 
@@ -261,9 +305,18 @@ class PositionalEncoding(FactorEncoding):
 
     with v the factor in grid steps and 2 K units, about one for each value.
 
+    Do not use it for a periodic factor, which has no wrap here
+    (`CircleEncoding` or `BumpEncoding`).
+
     Args:
         space: See `FactorEncoding`.
         max_wavelength: The base of the frequencies w.
+
+    Example:
+        >>> space = FactorSpace((Factor("x", 4, 0.0, 3.0),))
+        >>> code = PositionalEncoding(space)(np.array([[1.0]]))
+        >>> np.asarray(code).round(2)
+        array([[0.84, 0.01, 0.54, 1.  ]], dtype=float32)
     """
 
     options = ("max_wavelength",)
@@ -301,6 +354,13 @@ class RampEncoding(FactorEncoding):
         scaled_to: `"signed"` for codes in [-1, 1], `"unit"` for [0, 1], or
             `"raw"` for the values themselves.
         absent_value: The code of an absent factor.
+
+    Do not use it for a periodic factor, whose ends meet (`CircleEncoding`).
+
+    Example:
+        >>> space = FactorSpace((Factor("x", 3, 0.0, 2.0),))
+        >>> np.asarray(RampEncoding(space)(np.array([[1.5]])))
+        array([[0.5]], dtype=float32)
     """
 
     options = ("scaled_to", "absent_value")
@@ -351,7 +411,17 @@ class CircleEncoding(FactorEncoding):
 
         z = [cos 2 pi u, sin 2 pi u],  u = (f - low) / (high - low)
 
-    Other factors are ramps 2 u - 1.
+    Other factors are ramps 2 u - 1. Do not use it for periodic factors with
+    many values that a decoder must tell apart (`BumpEncoding`).
+
+    Args:
+        space: See `FactorEncoding`.
+
+    Example:
+        >>> angle = Factor("angle", 8, 0.0, 360.0, periodic=True)
+        >>> code = CircleEncoding(FactorSpace((angle,)))(np.array([[45.0]]))
+        >>> np.asarray(code).round(2)
+        array([[0.71, 0.71]], dtype=float32)
     """
 
     def encode_factor(
@@ -380,7 +450,18 @@ def _scale_to_unit(
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class FactorIndex(FactorEncoding):
-    """The nearest grid index of every factor, NaN where it is absent."""
+    """The nearest grid index of every factor, NaN where it is absent.
+
+    For layers that look values up, as `LowRankEmbedding`; no code for others.
+
+    Args:
+        space: See `FactorEncoding`.
+
+    Example:
+        >>> space = FactorSpace((Factor("x", 3, 0.0, 2.0),))
+        >>> np.asarray(FactorIndex(space)(np.array([[0.9]])))
+        array([[1.]], dtype=float32)
+    """
 
     differentiable = False
     absent_value = float("nan")

@@ -1,10 +1,11 @@
-"""Convolutions and penalties of forced rendering, and axes of hard rendering.
+"""Layers in which every value of a factor owns an image, and their penalties.
 
 The penalties are equations 9 to 11 of the paper. As regularizers of weights
 they count once per step, whatever the batch.
 """
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import keras
@@ -12,196 +13,259 @@ import numpy as np
 from keras import KerasTensor, ops
 
 from tfcomp.models.registry import AXES
-from tfcomp.models.value_embedding import (
-    LENGTH_FLOOR,
-    Size,
-    ValueEmbedding,
-    take_rows,
-)
 
-PRELU_START = 0.25
-KERNEL_SIZE = 3
+Size = int | tuple[int, int]
+# Rows of a weight up to which a product costs less than a scatter.
+MOST_ROWS = 1024
+# A shorter vector is divided by this, which bounds the gradient at a zero one.
+LENGTH_FLOOR = 1e-6
 # Rows whose largest coefficient is below it have no distribution: entropy 0.
 _COEFFICIENT_FLOOR = 1e-30
 # Norms below it get no gradient, which is infinite at 0.
 _NORM_FLOOR = 1e-12
+_by_product = False
 
 
-def convolve(
-    hidden: KerasTensor,
-    index: int,
-    filters: int,
-    **kwargs: Any,
+@contextlib.contextmanager
+def use_products() -> Iterator[None]:
+    """Makes functions that are traced in the block look rows up by products.
+
+    The gradient of `take` is a scatter, which deterministic kernels of a GPU
+    add row by row. Replicas are traced in threads: all are affected.
+    """
+    global _by_product
+    before = _by_product
+    _by_product = True
+    try:
+        yield
+    finally:
+        _by_product = before
+
+
+def take_rows(
+    weight: KerasTensor,
+    rows: KerasTensor,
 ) -> KerasTensor:
-    """Applies a PReLU and a convolution, which start as published.
+    """Looks up rows of a weight.
 
     Args:
-        hidden: Channels, [n, rows, columns, C].
-        index: Number of the PReLU in its name.
-        filters: Channels of the result.
-        **kwargs: More arguments of the convolution, such as its name.
+        weight: The weight, [V, ...].
+        rows: Indices, [batch].
+
+    Returns:
+        The rows, [batch, ...].
     """
-    # Initializers draw their seeds when they are made: keep this order.
-    bound = (filters * KERNEL_SIZE**2) ** -0.5
-    layer = NarrowConvolution(
-        filters,
-        KERNEL_SIZE,
-        padding="same",
-        kernel_initializer=keras.initializers.RandomUniform(-bound, bound),
-        bias_initializer=keras.initializers.RandomUniform(-bound, bound),
-        **kwargs,
-    )
-    prelu = keras.layers.PReLU(
-        alpha_initializer=keras.initializers.Constant(PRELU_START),
-        shared_axes=[1, 2, 3],
-        name=f"prelu_{index}",
-    )
-    return layer(prelu(hidden))
+    num_rows = weight.shape[0]
+    if not _by_product or num_rows > MOST_ROWS:
+        return ops.take(weight, rows, axis=0)
+    code = ops.one_hot(rows, num_rows, dtype=weight.dtype)  # [batch, V]
+    return ops.tensordot(code, weight, axes=1)
 
 
-@keras.saving.register_keras_serializable(package="tfcomp")
-class Stack(keras.layers.Layer):
-    """Stacks images as the channels of one.
+class ValueEmbedding(keras.layers.Layer):
+    """Base of layers in which every value of a factor owns an image.
+
+    A subclass has the largest `rank` R of a matrix, `matrices()` of all values
+    [V, rows, columns], and `look_up` of indices [batch], zero unless `valid`.
+
+    Args:
+        num_values: The number V of values.
+        size: Rows and columns of the matrices, or one number for both.
+        inputs: `"index"`, or `"code"` for codes that mix matrices.
 
     Input shape:
-        A list of C images, `(batch, rows, columns)`.
+        `(batch, 1)` or `(batch,)` for an index: NaN and indices outside of the
+        range give the zero matrix. `(batch, V)` for a code.
 
     Output shape:
-        `(batch, rows, columns, C)`.
+        `(batch, rows, columns)`.
     """
 
-    def call(self, inputs: list) -> KerasTensor:
-        # Twice as fast as to interleave single numbers.
-        return ops.transpose(ops.stack(inputs), (1, 2, 3, 0))
-
-
-@keras.saving.register_keras_serializable(package="tfcomp")
-class NarrowConvolution(keras.layers.Conv2DTranspose):
-    """A linear transposed convolution to very few channels.
-
-    TensorFlow would add the bias to one number for each channel at a time.
-    Arguments and shapes are those of `keras.layers.Conv2DTranspose`, without
-    an activation.
-    """
+    def __init__(
+        self,
+        num_values: int,
+        size: Size,
+        inputs: str = "index",
+        **kwargs,
+    ) -> None:
+        # Keras would cast the input to the compute dtype, and bfloat16 does
+        # not tell index 257 from 256. Only the output has that dtype.
+        super().__init__(
+            autocast=False,
+            **kwargs,
+        )
+        if isinstance(size, int):
+            size = (size, size)
+        rows, columns = size
+        self.num_values = num_values
+        self.size = (rows, columns)
+        self.inputs = inputs
 
     def call(self, inputs: KerasTensor) -> KerasTensor:
-        drawn = ops.conv_transpose(
-            inputs, self.kernel, self.strides, self.padding
-        )  # [n, H, W, C]
-        rows, columns, channels = drawn.shape[1:]
-        lines = ops.reshape(drawn, (-1, rows, columns * channels))
-        lines = lines + ops.tile(self.bias, (columns,))
-        return ops.reshape(lines, (-1, rows, columns, channels))
+        if self.inputs == "index":
+            rows, valid = self._find_rows(ops.reshape(inputs, (-1,)))
+            matrices = self.look_up(rows, valid)
+        else:
+            code = ops.cast(inputs, self.variable_dtype)  # [batch, V]
+            matrices = ops.tensordot(code, self.matrices(), axes=1)
+        return ops.cast(matrices, self.compute_dtype)
 
+    def spectrum(self) -> KerasTensor:
+        """Singular values `[V, R]` of the matrices, largest first."""
+        values = ops.svd(self.matrices(), compute_uv=False)
+        return values[:, : self.rank]
 
-class _Penalty(keras.regularizers.Regularizer):
-    """Base of penalties: a weight times `measure`, over all values."""
-
-    def __init__(
-        self,
-        weight: float,
-        reduction: str = "sum",
-    ) -> None:
-        self.weight = float(weight)
-        self.reduction = reduction
-
-    def __call__(self, values: KerasTensor) -> KerasTensor:
-        measured = self.measure(ops.convert_to_tensor(values))
-        if self.reduction == "mean":
-            return self.weight * ops.mean(measured)
-        return self.weight * ops.sum(measured)
-
-    def measure(self, values: KerasTensor) -> KerasTensor:
-        raise NotImplementedError
+    def compute_output_shape(self, input_shape: tuple) -> tuple:
+        return (input_shape[0], *self.size)
 
     def get_config(self) -> dict:
-        return {"weight": self.weight, "reduction": self.reduction}
+        config = super().get_config()
+        config["num_values"] = self.num_values
+        config["size"] = list(self.size)
+        config["inputs"] = self.inputs
+        return config
+
+    def _find_rows(self, index: KerasTensor) -> tuple[KerasTensor, KerasTensor]:
+        """Finds rows [batch] of weights, and which of them are values."""
+        index = ops.round(ops.cast(index, "float32"))
+        # NaN compares false; checked before the cast, which may wrap around.
+        valid = ops.logical_and(index >= 0, index <= self.num_values - 1)
+        rows = ops.where(valid, index, ops.zeros_like(index))
+        return ops.cast(rows, "int32"), valid
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
-class EntropyRegularizer(_Penalty):
-    """Entropy of the squared coefficients of every value, in nats.
+class LowRankEmbedding(ValueEmbedding):
+    """Looks up a low-rank matrix for every value of a factor.
 
-        p_ir = lambda_ir^2 / sum_s lambda_is^2      (equation 9 of the paper)
-        L = weight sum_i -sum_r p_ir log p_ir       (equation 10)
+    The value i owns (section 4.1 and appendix C of the paper, equation 8)
 
-    for coefficients lambda `[V, R]`; a row of zeros has the entropy 0.
+        M_i = sum_r lambda_ir u_ir v_ir^T
 
-    Args:
-        weight: `alpha` of equation 12, 0.1 in the paper's experiments.
-        reduction: `"sum"` over the values i, or their `"mean"`.
-    """
-
-    def measure(self, values: KerasTensor) -> KerasTensor:
-        """Computes the entropies [V] of coefficients [V, R]."""
-        # Entropy ignores the scale of a row, so dividing by a constant changes
-        # neither value nor gradient, and squares neither under- nor overflow.
-        scale = ops.max(
-            ops.abs(values),
-            axis=-1,
-            keepdims=True,
-        )
-        scale = ops.where(scale > _COEFFICIENT_FLOOR, scale, 1.0)  # [V, 1]
-        squares = ops.square(values / ops.stop_gradient(scale))
-        total = ops.sum(
-            squares,
-            axis=-1,
-            keepdims=True,
-        )
-        p = squares / ops.where(total > 0.0, total, 1.0)  # [V, R]
-
-        # p log p tends to 0 with p, but 0 * log 0 is NaN.
-        logarithm = ops.log(ops.where(p > 0.0, p, 1.0))
-        return -ops.sum(p * logarithm, axis=-1)
-
-
-@keras.saving.register_keras_serializable(package="tfcomp")
-class VarianceRegularizer(_Penalty):
-    """Sample variance over the entries of every vector.
-
-        L = weight sum_i sum_r Var_n(u_irn)         (equation 11 of the paper)
-        Var_n(u_irn) = sum_n (u_irn - mean_n u_irn)^2 / (N - 1)
-
-    for vectors u `[V, R, N]`.
+    with `rank` modes r. `u` and `v` are the weights `left` [V, R, rows] and
+    `right` [V, R, columns] scaled to unit length (at least 1e-6), so that
+    `lambda` [V, R] alone carries the size of a mode. Modes may be parallel, and
+    `lambda` are not singular values: see `spectrum`.
 
     Args:
-        weight: `beta` of equation 12, 0.01 in the paper's experiments.
-        basis: `"raw"` (the published code) takes vectors as they are, `"unit"`
-            (the paper's text) scales them to unit length.
-        reduction: `"sum"` over the vectors, or their `"mean"`.
+        num_values: The number V of values.
+        size: Rows and columns of the matrices, or one number for both.
+        rank: The number R of modes.
+        inputs: `"index"` or `"code"`, see `ValueEmbedding`.
+        coefficient_regularizer: Penalty of lambda, as `EntropyRegularizer`.
+        left_regularizer: Penalty of `left`, as `VarianceRegularizer`.
+        right_regularizer: Penalty of `right`, as `VarianceRegularizer`.
+
+    Input shape:
+        See `ValueEmbedding`.
+
+    Output shape:
+        `(batch, rows, columns)`.
+
+    Do not use it for a factor with more values than examples per value: every
+    value learns alone.
+
+    Example:
+        >>> layer = LowRankEmbedding(5, (4, 3), rank=2)
+        >>> tuple(layer(np.array([0.0, 3.0])).shape)
+        (2, 4, 3)
     """
 
     def __init__(
         self,
-        weight: float,
-        basis: str = "raw",
-        reduction: str = "sum",
+        num_values: int,
+        size: Size,
+        rank: int,
+        inputs: str = "index",
+        coefficient_regularizer: Any = None,
+        left_regularizer: Any = None,
+        right_regularizer: Any = None,
+        **kwargs,
     ) -> None:
-        super().__init__(weight, reduction)
-        self.basis = basis
+        super().__init__(num_values, size, inputs, **kwargs)
+        self.rank = rank
+        get = keras.regularizers.get
+        self.coefficient_regularizer = get(coefficient_regularizer)
+        self.left_regularizer = get(left_regularizer)
+        self.right_regularizer = get(right_regularizer)
 
-    def measure(self, values: KerasTensor) -> KerasTensor:
-        """Computes the variances [V, R] of vectors [V, R, N]."""
-        # The sum is smallest at the mean, so its derivative by the mean is 0,
-        # and leaving that out halves the backward pass.
-        mean = ops.stop_gradient(
-            ops.mean(
-                values,
-                axis=-1,
-                keepdims=True,
-            )
+    def build(self, input_shape: tuple) -> None:
+        rows, columns = self.size
+        self.coefficients = self._add_modes(
+            "coefficients", (), self.coefficient_regularizer
         )
-        # Not the mean square minus the squared mean: what the penalty aims at,
-        # entries that are almost equal, is where that difference loses digits.
-        spread = ops.sum(ops.square(values - mean), axis=-1)  # [V, R]
+        self.left = self._add_modes("left", (rows,), self.left_regularizer)
+        self.right = self._add_modes(
+            "right", (columns,), self.right_regularizer
+        )
 
-        if self.basis == "unit":
-            squares = ops.sum(ops.square(values), axis=-1)
-            spread = spread / ops.maximum(squares, LENGTH_FLOOR**2)
-        return spread / max(values.shape[-1] - 1, 1)  # 0 for a single entry
+    def _add_modes(
+        self,
+        name: str,
+        length: tuple,
+        regularizer: Any,
+    ) -> keras.Variable:
+        """Adds a weight [V, R, *length] that starts at about unit length."""
+        shape = (self.num_values, self.rank, *length)
+        return self.add_weight(
+            shape=shape,
+            initializer=keras.initializers.RandomNormal(
+                stddev=shape[-1] ** -0.5
+            ),
+            regularizer=regularizer,
+            name=name,
+        )
+
+    def look_up(
+        self,
+        rows: KerasTensor,
+        valid: KerasTensor,
+    ) -> KerasTensor:
+        coefficients = take_rows(self.coefficients, rows)
+        return self._render(
+            ops.where(valid[:, None], coefficients, 0.0),  # [batch, R]
+            take_rows(self.left, rows),  # [batch, R, rows]
+            take_rows(self.right, rows),  # [batch, R, columns]
+        )
+
+    def matrices(self) -> KerasTensor:
+        return self._render(
+            ops.convert_to_tensor(self.coefficients),
+            ops.convert_to_tensor(self.left),
+            ops.convert_to_tensor(self.right),
+        )
 
     def get_config(self) -> dict:
-        return {**super().get_config(), "basis": self.basis}
+        serialize = keras.regularizers.serialize
+        return {
+            **super().get_config(),
+            "rank": self.rank,
+            "coefficient_regularizer": serialize(self.coefficient_regularizer),
+            "left_regularizer": serialize(self.left_regularizer),
+            "right_regularizer": serialize(self.right_regularizer),
+        }
+
+    def _render(
+        self,
+        coefficients: KerasTensor,
+        left: KerasTensor,
+        right: KerasTensor,
+    ) -> KerasTensor:
+        # The lengths go into one factor per mode: scaling each vector first
+        # costs more passes over the large tensors.
+        scale = coefficients[..., None]  # [n, R, 1]
+        scale = scale * _inverse_length(left) * _inverse_length(right)
+        # Not `ops.matmul` of a transpose, whose gradient moves a copy.
+        return ops.einsum("nri,nrj->nij", left * scale, right)
+
+
+def _inverse_length(vectors: KerasTensor) -> KerasTensor:
+    squares = ops.sum(
+        ops.square(vectors),
+        axis=-1,
+        keepdims=True,
+    )
+    return ops.rsqrt(ops.maximum(squares, LENGTH_FLOOR**2))  # [n, R, 1]
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -224,6 +288,20 @@ class AxisEmbedding(ValueEmbedding):
         axes: Some of `"rows"` and `"columns"`.
         group_weight: The weight of the penalty; without it both axes stay.
         inputs: `"index"` or `"code"`, see `ValueEmbedding`.
+
+    Input shape:
+        See `ValueEmbedding`.
+
+    Output shape:
+        `(batch, rows, columns)`.
+
+    Do not use it for factors that move nothing along rows or columns, as a
+    shape or an angle: `LowRankEmbedding` has whole matrices.
+
+    Example:
+        >>> layer = AxisEmbedding(5, (4, 3), axes=("rows",))
+        >>> tuple(layer(np.array([0.0, 3.0])).shape)
+        (2, 4, 3)
     """
 
     def __init__(
@@ -331,3 +409,124 @@ class AxisEmbedding(ValueEmbedding):
         weight = self.group_weight * ops.prod(self.kept)
         squares = ops.sum(ops.square(profiles))
         return weight * ops.sqrt(ops.maximum(squares, _NORM_FLOOR))
+
+
+class _Penalty(keras.regularizers.Regularizer):
+    """Base of penalties: a weight times `measure`, over all values."""
+
+    def __init__(
+        self,
+        weight: float,
+        reduction: str = "sum",
+    ) -> None:
+        self.weight = float(weight)
+        self.reduction = reduction
+
+    def __call__(self, values: KerasTensor) -> KerasTensor:
+        measured = self.measure(ops.convert_to_tensor(values))
+        if self.reduction == "mean":
+            return self.weight * ops.mean(measured)
+        return self.weight * ops.sum(measured)
+
+    def measure(self, values: KerasTensor) -> KerasTensor:
+        raise NotImplementedError
+
+    def get_config(self) -> dict:
+        return {"weight": self.weight, "reduction": self.reduction}
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class EntropyRegularizer(_Penalty):
+    """Entropy of the squared coefficients of every value, in nats.
+
+        p_ir = lambda_ir^2 / sum_s lambda_is^2      (equation 9 of the paper)
+        L = weight sum_i -sum_r p_ir log p_ir       (equation 10)
+
+    for coefficients lambda `[V, R]`; a row of zeros has the entropy 0.
+
+    Args:
+        weight: `alpha` of equation 12, 0.1 in the paper's experiments.
+        reduction: `"sum"` over the values i, or their `"mean"`.
+
+    Example:
+        >>> penalty = EntropyRegularizer(1.0)
+        >>> round(float(penalty(np.array([[2.0, 2.0], [3.0, 0.0]]))), 2)
+        0.69
+    """
+
+    def measure(self, values: KerasTensor) -> KerasTensor:
+        """Computes the entropies [V] of coefficients [V, R]."""
+        # Entropy ignores the scale of a row, so dividing by a constant changes
+        # neither value nor gradient, and squares neither under- nor overflow.
+        scale = ops.max(
+            ops.abs(values),
+            axis=-1,
+            keepdims=True,
+        )
+        scale = ops.where(scale > _COEFFICIENT_FLOOR, scale, 1.0)  # [V, 1]
+        squares = ops.square(values / ops.stop_gradient(scale))
+        total = ops.sum(
+            squares,
+            axis=-1,
+            keepdims=True,
+        )
+        p = squares / ops.where(total > 0.0, total, 1.0)  # [V, R]
+
+        # p log p tends to 0 with p, but 0 * log 0 is NaN.
+        logarithm = ops.log(ops.where(p > 0.0, p, 1.0))
+        return -ops.sum(p * logarithm, axis=-1)
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class VarianceRegularizer(_Penalty):
+    """Sample variance over the entries of every vector.
+
+        L = weight sum_i sum_r Var_n(u_irn)         (equation 11 of the paper)
+        Var_n(u_irn) = sum_n (u_irn - mean_n u_irn)^2 / (N - 1)
+
+    for vectors u `[V, R, N]`.
+
+    Args:
+        weight: `beta` of equation 12, 0.01 in the paper's experiments.
+        basis: `"raw"` (the published code) takes vectors as they are, `"unit"`
+            (the paper's text) scales them to unit length.
+        reduction: `"sum"` over the vectors, or their `"mean"`. The sum grows
+            with the grid, so that its weight does not transfer to another.
+
+    Example:
+        >>> penalty = VarianceRegularizer(0.5)
+        >>> round(float(penalty(np.array([[[0.0, 2.0]]]))), 2)
+        1.0
+    """
+
+    def __init__(
+        self,
+        weight: float,
+        basis: str = "raw",
+        reduction: str = "sum",
+    ) -> None:
+        super().__init__(weight, reduction)
+        self.basis = basis
+
+    def measure(self, values: KerasTensor) -> KerasTensor:
+        """Computes the variances [V, R] of vectors [V, R, N]."""
+        # The sum is smallest at the mean, so its derivative by the mean is 0,
+        # and leaving that out halves the backward pass.
+        mean = ops.stop_gradient(
+            ops.mean(
+                values,
+                axis=-1,
+                keepdims=True,
+            )
+        )
+        # Not the mean square minus the squared mean: what the penalty aims at,
+        # entries that are almost equal, is where that difference loses digits.
+        spread = ops.sum(ops.square(values - mean), axis=-1)  # [V, R]
+
+        if self.basis == "unit":
+            squares = ops.sum(ops.square(values), axis=-1)
+            spread = spread / ops.maximum(squares, LENGTH_FLOOR**2)
+        return spread / max(values.shape[-1] - 1, 1)  # 0 for a single entry
+
+    def get_config(self) -> dict:
+        return {**super().get_config(), "basis": self.basis}

@@ -1,6 +1,5 @@
 """Loads finished runs, within limits on their files."""
 
-import importlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import keras
 
 from tfcomp.config.errors import RunError, is_exhausted
-from tfcomp.config.plugins import admit_plugins
+from tfcomp.config.plugins import CONTRIB, admit_plugins, import_modules
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.storage import run_folder
@@ -17,16 +16,26 @@ from tfcomp.storage.files import DamagedFileError
 
 @dataclass(frozen=True)
 class LoadedRun:
-    """A finished run."""
+    """A finished run.
 
-    path: Path | None  # its folder; None for a model trained elsewhere
+    Attributes:
+        path: Its folder; None for a model trained elsewhere.
+        config: Its settings.
+        dataset: Its data.
+        model: Its network.
+        metrics: The content of `metrics.json`.
+        description: The model and its data, in words.
+        reader: A `Reader`, if one was given.
+        tables: More results by name, each a list of rows.
+    """
+
+    path: Path | None
     config: RunConfig
     dataset: Dataset
     model: keras.Model
-    metrics: dict[str, Any]  # the content of `metrics.json`
-    description: str  # of the model and its data, in words
-    reader: Any = None  # a `Reader`, if one was given
-    # More results by name, each a list of rows.
+    metrics: dict[str, Any]
+    description: str
+    reader: Any = None
     tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     @property
@@ -36,11 +45,17 @@ class LoadedRun:
 
 
 def load_run(path: str | Path) -> LoadedRun:
-    """Loads a finished run; RunError if a file is missing or damaged."""
+    """Loads a finished run.
+
+    Args:
+        path: Its folder. Its plugins must be imported already.
+
+    Raises:
+        RunError: A file is missing, damaged, or of a stranger's code.
+    """
     path = Path(path)
     config = run_folder.check_run(path)
     model_file = path / run_folder.MODEL_FILE
-    importlib.import_module("tfcomp.models.keras_objects")
     admit_plugins(path, config.plugins)
     try:
         metrics = run_folder.read_metrics(path)
@@ -61,7 +76,21 @@ def load_run(path: str | Path) -> LoadedRun:
     return LoadedRun(path, config, dataset, model, metrics, text)
 
 
-def load_model(path: Path) -> keras.Model:
-    """Loads a Keras file after checking what it unpacks to."""
-    run_folder.check_model(path)
+def load_model(path: str | Path) -> keras.Model:
+    """Loads a Keras file after checking its size.
+
+    Args:
+        path: The file, which may have layers of tfcomp.
+
+    Raises:
+        DamagedFileError: It would fill the memory.
+    """
+    run_folder.check_model(Path(path))
+    import_layers()
     return keras.models.load_model(path)
+
+
+def import_layers() -> None:
+    """Imports all modules of models: saved ones have classes of any."""
+    import_modules("tfcomp.models")
+    import_modules(CONTRIB, nested=True)

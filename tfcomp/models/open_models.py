@@ -1,7 +1,9 @@
 """Opens models of Keras, TensorFlow, PyTorch or NumPy; checks their outputs."""
 
+import contextlib
+import sys
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +11,14 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.config.errors import RunError, first_line
+from tfcomp.config.errors import RunError, first_line, suggest
+from tfcomp.datasets.table_checks import to_array
 from tfcomp.models.loading import load_model, load_run
 from tfcomp.models.stages import list_stages, make_stage_model
-from tfcomp.models.torch_modules import TorchModule, is_module
 from tfcomp.storage.run_folder import FLAGS_FILE
 
-IMAGE = "image"
+IMAGE = "image"  # name of the output, unless a model names it
+TORCH_MODULE = "torch.nn.modules.module.Module"
 # From factors [n, F] to named activations [n, ...], images among them.
 Call = Callable[[tf.Tensor], Mapping[str, Any]]
 # From arrays [n, ...] to arrays by layer, the output last.
@@ -231,7 +234,6 @@ def _call_numpy(
     names: list[str],
 ) -> Call:
     """Wraps a function of arrays, to be called from within TensorFlow."""
-    shapes: dict[str, tuple[int, ...]] = {}
 
     def evaluate(factors: np.ndarray) -> list[np.ndarray]:
         outputs = function(factors)
@@ -246,36 +248,15 @@ def _call_numpy(
             arrays.append(_to_array(name, outputs[name], len(factors)))
         return arrays
 
-    def call(factors: tf.Tensor) -> Mapping[str, tf.Tensor]:
-        if not tf.executing_eagerly():
+    def call(factors: tf.Tensor) -> Mapping[str, Any]:
+        if tf.executing_eagerly():
+            values = evaluate(factors.numpy())
+        else:
             types = [tf.float32] * len(names)
             values = tf.numpy_function(evaluate, [factors], types)
-            return fix_shapes(dict(zip(names, values, strict=True)), shapes)
-
-        tensors = {}
-        arrays = evaluate(factors.numpy())
-        for name, array in zip(names, arrays, strict=True):
-            shapes[name] = array.shape[1:]  # for later calls in a graph
-            tensors[name] = tf.constant(array)
-        return tensors
+        return dict(zip(names, values, strict=True))
 
     return call
-
-
-def fix_shapes(
-    outputs: Mapping[str, tf.Tensor],
-    shapes: Mapping[str, tuple[int, ...]],
-) -> dict[str, tf.Tensor]:
-    """Declares the shapes of outputs.
-
-    Args:
-        outputs: Tensors [n, ...] by name.
-        shapes: Their shapes without n.
-    """
-    return {
-        name: tf.ensure_shape(value, (None, *shapes[name]))
-        for name, value in outputs.items()
-    }
 
 
 def _to_array(
@@ -288,11 +269,7 @@ def _to_array(
             f"the model returns {len(value)} outputs: return the images, or a "
             "dictionary with 'image' and named stages"
         )
-    try:
-        array = np.asarray(value)
-    except (RuntimeError, TypeError) as error:  # a tensor of PyTorch
-        cure = "return tensor.detach().cpu().float().numpy()"
-        raise ValueError(f"{name} must be an array: {cure}") from error
+    array = to_array(value)
     check_output(name, array.shape, array.dtype, num_rows)
     return array.astype(np.float32)
 
@@ -314,10 +291,8 @@ def check_output(
     Raises:
         ValueError: If rows or type are invalid.
     """
-    if dtype.kind == "c":
-        raise ValueError(f"{name} must be real, got {dtype}: return its .real")
-    if dtype.kind not in "buif":
-        raise ValueError(f"{name} must be an array of numbers, got {dtype}")
+    if dtype.kind in "cOSUmM":
+        raise ValueError(f"{name} must have real numbers, got {dtype}")
     if not shape or shape[0] != num_rows:
         got = "a number"
         if shape:
@@ -326,3 +301,118 @@ def check_output(
             f"{name} must have a row for each of {num_rows} combinations, got "
             f"{got}: return [n, ...] for factors [n, F]"
         )
+
+
+def is_module(model: Any) -> bool:
+    """Returns True for a module of PyTorch."""
+    for base in type(model).__mro__:
+        if f"{base.__module__}.{base.__name__}" == TORCH_MODULE:
+            return True
+    return False
+
+
+class TorchModule:
+    """A module as a function of arrays, left in the mode that it was in.
+
+    Args:
+        module: The module; it takes one tensor [n, ...].
+        layers: Names of its submodules, whose outputs are returned as well.
+
+    Raises:
+        ValueError: If it has no such layer, or in a call that fails.
+    """
+
+    def __init__(
+        self,
+        module: Any,
+        layers: Sequence[str] = (),
+    ) -> None:
+        self._module = module
+        self._layers: dict[str, Any] = {}
+        submodules = {}
+        if layers:
+            submodules = dict(module.named_modules())
+        for name in layers:
+            if name not in submodules:
+                hint = suggest(name, submodules)
+                raise ValueError(f"the module has no layer {name!r}{hint}")
+            self._layers[name] = submodules[name]
+
+    def __call__(self, inputs: np.ndarray) -> Any:
+        """Calls the module with inputs [n, ...].
+
+        Returns:
+            Its output, or a dictionary with layers and the output.
+        """
+        torch = sys.modules["torch"]
+        with self._evaluate(), torch.no_grad():
+            outputs = self._run(self._to_tensor(inputs))
+        if self._layers:
+            return outputs
+        return outputs[IMAGE]
+
+    def differentiate(self, inputs: np.ndarray) -> dict[str, np.ndarray]:
+        """Returns Jacobians [n, units, F], by one forward pass per factor."""
+        torch = sys.modules["torch"]
+        values = self._to_tensor(inputs)
+        columns: dict[str, list[np.ndarray]] = {}  # one by each factor
+        with self._evaluate(), torch.no_grad():
+            for column in range(values.shape[1]):
+                tangent = torch.zeros_like(values)
+                tangent[:, column] = 1
+                _, slopes = torch.func.jvp(self._run, (values,), (tangent,))
+                for name, slope in slopes.items():
+                    units = to_array(slope).reshape(len(inputs), -1)
+                    columns.setdefault(name, []).append(units)
+        return {name: np.stack(x, axis=-1) for name, x in columns.items()}
+
+    def _run(self, values: Any) -> dict[str, Any]:
+        """Returns tensors by name; a dictionary of the module keeps names."""
+        outputs: dict[str, Any] = {}
+
+        def keep(name: str) -> Callable:
+            def hook(
+                _: Any,
+                __: Any,
+                result: Any,
+            ) -> None:
+                if isinstance(result, tuple | list):
+                    result = result[0]
+                outputs[name] = result
+
+            return hook
+
+        with contextlib.ExitStack() as stack:
+            for name, layer in self._layers.items():
+                handle = layer.register_forward_hook(keep(name))
+                stack.callback(handle.remove)
+            result = self._module(values)
+
+        if isinstance(result, Mapping) and self._layers:
+            outputs.update(result)
+        else:
+            outputs[IMAGE] = result
+        return outputs
+
+    def _to_tensor(self, inputs: np.ndarray) -> Any:
+        values = sys.modules["torch"].from_numpy(np.array(inputs))
+        weight = next(self._module.parameters(), None)
+        if weight is None:
+            return values
+        return values.to(weight.device, weight.dtype)
+
+    @contextlib.contextmanager
+    def _evaluate(self) -> Iterator[None]:
+        """Switches to evaluation; turns errors of a call into one line."""
+        modes = [(part, part.training) for part in self._module.modules()]
+        self._module.eval()
+        try:
+            yield
+        except (TypeError, RuntimeError, IndexError) as error:
+            raise ValueError(
+                f"the module cannot be called ({first_line(error)}): pass a "
+                "function of arrays that calls it"
+            ) from error
+        finally:
+            for part, mode in modes:
+                part.training = mode

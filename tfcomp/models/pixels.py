@@ -1,6 +1,7 @@
-"""Layers that draw pixels, which they know by row r and column c.
+"""Layers that draw pixels.
 
-Positions are known as coordinates x_p, y_p in [-1, 1], or as sinusoids:
+Row r and column c of a pixel are known as coordinates x_p, y_p in [-1, 1], or
+as sinusoids:
 
     PE(p) = [sin w_k r, cos w_k r, sin w_k c, cos w_k c],  w_k = 10000^(-k / K)
 
@@ -17,13 +18,23 @@ from keras import KerasTensor, ops
 from tfcomp.models.registry import HEADS
 
 WAVELENGTH = 10000.0
+PRELU_START = 0.25
+KERNEL_SIZE = 3
 
 
 def make_coordinates(
     rows: int,
     columns: int,
 ) -> np.ndarray:
-    """Makes x_p and y_p of every pixel, float32 [rows, columns, 2]."""
+    """Makes x_p and y_p of every pixel.
+
+    Args:
+        rows: Rows of the image.
+        columns: Columns of the image.
+
+    Returns:
+        Coordinates, float32 [rows, columns, 2].
+    """
     x = np.linspace(-1.0, 1.0, columns)
     y = np.linspace(-1.0, 1.0, rows)
     grid = np.stack(np.meshgrid(x, y), axis=-1)
@@ -35,12 +46,15 @@ def make_sinusoids(
     columns: int,
     features: int,
 ) -> np.ndarray:
-    """Makes PE(p) of every pixel, float32 [rows, columns, features].
+    """Makes PE(p) of every pixel.
 
     Args:
         rows: Rows of the image.
         columns: Columns of the image.
         features: Numbers for each pixel, a multiple of 4.
+
+    Returns:
+        Sinusoids, float32 [rows, columns, features].
     """
     count = features // 4
     frequencies = WAVELENGTH ** (-np.arange(count) / count)  # [K]
@@ -64,6 +78,10 @@ class PixelSum(keras.layers.Layer):
 
     Output shape:
         `(batch, rows, columns, k)`.
+
+    Example:
+        >>> tuple(PixelSum((2, 3))(np.zeros((1, 4))).shape)
+        (1, 2, 3, 4)
     """
 
     def __init__(
@@ -99,6 +117,11 @@ class PixelDense(keras.layers.Layer):
 
     Output shape:
         `(batch, rows, columns, units)`.
+
+    Example:
+        >>> layer = PixelDense((2, 3), units=5, positions="coordinates")
+        >>> tuple(layer(np.zeros((1, 4))).shape)
+        (1, 2, 3, 5)
     """
 
     def __init__(
@@ -158,6 +181,10 @@ class PixelTable(keras.layers.Layer):
 
     Output shape:
         `(1, rows, columns, units)`.
+
+    Example:
+        >>> tuple(PixelTable((2, 3), units=4)(np.zeros((7, 1))).shape)
+        (1, 2, 3, 4)
     """
 
     def __init__(
@@ -188,6 +215,12 @@ class Modulate(keras.layers.Layer):
 
     Output shape:
         `(batch, rows, columns, k)`.
+
+    Example:
+        >>> hidden, modulation = np.ones((1, 2, 3, 1)), np.array([[0.5, 1.0]])
+        >>> image = Modulate()([hidden, modulation])
+        >>> float(image[0, 0, 0, 0])
+        2.5
     """
 
     def call(self, inputs: list) -> KerasTensor:
@@ -212,6 +245,10 @@ class CrossAttention(keras.layers.Layer):
 
     Output shape:
         `(batch, rows, columns, k)`.
+
+    Example:
+        >>> tuple(CrossAttention((2, 3))(np.zeros((1, 5, 4))).shape)
+        (1, 2, 3, 4)
     """
 
     def __init__(
@@ -292,6 +329,12 @@ class Composition(keras.layers.Layer):
 
     Output shape:
         `(batch, rows, columns, C)`.
+
+    Example:
+        >>> compose = Composition("product", channels=1, groups=2)
+        >>> images = [np.full((1, 2, 3, 1), 2.0), np.full((1, 2, 3, 1), 3.0)]
+        >>> float(compose(images)[0, 0, 0, 0])
+        6.0
     """
 
     def __init__(
@@ -350,3 +393,79 @@ def _mix_slots(
         weighted.append(weight * part)
     total = functools.reduce(ops.add, weights)
     return functools.reduce(ops.add, weighted) / total
+
+
+def convolve(
+    hidden: KerasTensor,
+    index: int,
+    filters: int,
+    **kwargs: Any,
+) -> KerasTensor:
+    """Applies a PReLU and a convolution, which start as published.
+
+    Args:
+        hidden: Channels, [n, rows, columns, C].
+        index: Number of the PReLU in its name.
+        filters: Channels of the result.
+        **kwargs: More arguments of the convolution, such as its name.
+    """
+    # Initializers draw their seeds when they are made: keep this order.
+    bound = (filters * KERNEL_SIZE**2) ** -0.5
+    layer = NarrowConvolution(
+        filters,
+        KERNEL_SIZE,
+        padding="same",
+        kernel_initializer=keras.initializers.RandomUniform(-bound, bound),
+        bias_initializer=keras.initializers.RandomUniform(-bound, bound),
+        **kwargs,
+    )
+    prelu = keras.layers.PReLU(
+        alpha_initializer=keras.initializers.Constant(PRELU_START),
+        shared_axes=[1, 2, 3],
+        name=f"prelu_{index}",
+    )
+    return layer(prelu(hidden))
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class Stack(keras.layers.Layer):
+    """Stacks images as the channels of one.
+
+    Input shape:
+        A list of C images, `(batch, rows, columns)`.
+
+    Output shape:
+        `(batch, rows, columns, C)`.
+
+    Example:
+        >>> tuple(Stack()([np.zeros((1, 2, 3)), np.ones((1, 2, 3))]).shape)
+        (1, 2, 3, 2)
+    """
+
+    def call(self, inputs: list) -> KerasTensor:
+        # Twice as fast as to interleave single numbers.
+        return ops.transpose(ops.stack(inputs), (1, 2, 3, 0))
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class NarrowConvolution(keras.layers.Conv2DTranspose):
+    """A linear transposed convolution to very few channels.
+
+    TensorFlow would add the bias to one number for each channel at a time.
+    Arguments and shapes are as in `keras.layers.Conv2DTranspose`, without an
+    activation. Do not use it for many channels, where Keras is as fast.
+
+    Example:
+        >>> layer = NarrowConvolution(2, kernel_size=3, padding="same")
+        >>> tuple(layer(np.zeros((1, 4, 5, 3))).shape)
+        (1, 4, 5, 2)
+    """
+
+    def call(self, inputs: KerasTensor) -> KerasTensor:
+        drawn = ops.conv_transpose(
+            inputs, self.kernel, self.strides, self.padding
+        )  # [n, H, W, C]
+        rows, columns, channels = drawn.shape[1:]
+        lines = ops.reshape(drawn, (-1, rows, columns * channels))
+        lines = lines + ops.tile(self.bias, (columns,))
+        return ops.reshape(lines, (-1, rows, columns, channels))

@@ -1,4 +1,4 @@
-"""Registries of decoders and encodings, and parts that builders share.
+"""Registries of decoders and encodings, their rules, and shared parts.
 
 A builder is called as `build(config, dataset)`. `MODELS.register` also takes
 
@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
 import os
 from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.plugins import Registry
+from tfcomp.config.plugins import Registry, import_plugins
+from tfcomp.config.process import count_memory
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import Dataset
+from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.factors import FactorSpace, parse_groups
 
 
@@ -46,6 +48,12 @@ ENCODINGS = Registry("encoding")
 # costs more than it brings (benchmarks/README.md).
 _MIN_MULTIPLICATIONS = 200e6
 
+# Datasets that make their images; a plugin's may read a file.
+READ_NO_FILE = "gaussian_bumps stripes rotated_digits sprites composed".split()
+FLOAT = 4  # bytes
+# A weight, its gradient and the optimizer's two moments.
+COPIES = 4
+
 AXES = ("rows", "columns")  # in the order of an image's dimensions
 HEADS = 4  # of attention; sinusoids have as many parts
 
@@ -71,6 +79,73 @@ def _make_code(
 
 for _name, _class in _ENCODING_CLASSES.items():
     ENCODINGS.register(_name, functools.partial(_make_code, _class))
+
+
+def check_config(config: RunConfig, here: bool = True) -> Dataset:
+    """Checks a run, without TensorFlow.
+
+    Args:
+        config: The run.
+        here: It is trained on this machine; others may have more memory.
+
+    Returns:
+        Its dataset.
+
+    Raises:
+        ConfigError: Settings contradict each other, or exceed this machine.
+        RunError: A plugin cannot be imported.
+    """
+    import_plugins(config.plugins)
+    if config.data.data and config.data.dataset in READ_NO_FILE:
+        rule = "must go with --dataset=table, which reads it"
+        raise ConfigError("data", rule, config.data.data)
+    ENCODINGS.get(config.model.encoding)
+    check_model = MODELS.get(config.model.model).check
+    dataset = make_dataset(config)
+    if check_model:
+        check_model(config, dataset)
+    if config.keep_outputs and config.training.id_target:
+        rule = "must be 0 beside --id_target, whose restarts would replace them"
+        raise ConfigError("keep_outputs", rule, config.keep_outputs)
+    if here:
+        check_memory(config, dataset)
+    return dataset
+
+
+def check_memory(config: RunConfig, dataset: Dataset) -> None:
+    """Refuses hidden layers and images that do not fit into this machine.
+
+    Args:
+        config: The run.
+        dataset: Its data.
+
+    Raises:
+        ConfigError: If they do not.
+    """
+    weights = COPIES * config.model.depth * config.model.width**2
+    _check_size(config, "width", "the weights", weights)
+
+    points = len(dataset.splits.grid)
+    images = 2 + len(dataset.other_truths)  # of the model and the renderers
+    pixels = images * points * math.prod(dataset.image_shape)
+    flag = "eval_points" if dataset.splits.existing else dataset.size_flag
+    _check_size(config, flag, f"images of {points:,} combinations", pixels)
+
+
+def _check_size(
+    config: RunConfig,
+    flag: str,
+    subject: str,
+    numbers: int,
+) -> None:
+    size = FLOAT * numbers
+    memory = count_memory()
+    if size > memory:
+        rule = (
+            f"must be smaller: {subject} take {size / 1e9:,.1f} GB, this "
+            f"machine has {memory / 1e9:,.1f} GB"
+        )
+        raise ConfigError(flag, rule, config.to_flags()[flag])
 
 
 def limit_threads(config: RunConfig) -> None:
@@ -119,6 +194,10 @@ def check_groups(
 ) -> None:
     """Checks that `--groups` name each factor once.
 
+    Args:
+        config: The run.
+        dataset: Has the factors.
+
     Raises:
         ConfigError: If they do not.
     """
@@ -133,7 +212,12 @@ def make_encoding(
     config: RunConfig,
     space: FactorSpace,
 ) -> keras.Layer:
-    """Makes the layer `code` of a run, from factors [n, F] to units."""
+    """Makes the layer `code` of a run, from factors [n, F] to units.
+
+    Args:
+        config: The run.
+        space: The factors.
+    """
     make = ENCODINGS.get(config.model.encoding).load()
     return make(config, space)
 
@@ -151,7 +235,15 @@ def make_code(
     config: RunConfig,
     dataset: Dataset,
 ) -> tuple[keras.KerasTensor, keras.KerasTensor]:
-    """Makes the input `factors` [n, F] of a decoder, and its code [n, U]."""
+    """Makes the input of a decoder and its code.
+
+    Args:
+        config: The run.
+        dataset: Has the factors.
+
+    Returns:
+        The input `factors` [n, F], and the code [n, units].
+    """
     factors = make_input(dataset)
     encoding = make_encoding(config, dataset.space)
     return factors, encoding(factors)
@@ -161,7 +253,14 @@ def make_grouped_code(
     config: RunConfig,
     dataset: Dataset,
 ) -> tuple[keras.KerasTensor, list[keras.KerasTensor]]:
-    """Makes the input `factors`, and a code for each of `--groups`.
+    """Makes the input of a decoder and a code for each of `--groups`.
+
+    Args:
+        config: The run.
+        dataset: Has the factors.
+
+    Returns:
+        The input `factors` [n, F], and codes [n, units] of groups.
 
     Raises:
         ConfigError: If the encoding has no code of each factor.

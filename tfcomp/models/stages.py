@@ -4,7 +4,6 @@ In the models of tfcomp they are the layers named `code`, `stage_0`,
 `stage_1`, ... and `image`; of any other functional Keras model they are given.
 """
 
-import math
 import re
 from collections.abc import Callable, Sequence
 
@@ -17,6 +16,7 @@ from tfcomp.config.process import count_device_memory
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.models import MODELS
+from tfcomp.models.forced_rendering import ValueEmbedding
 
 # A stage function maps factors [n, F] to stages by name, [n, ...] each.
 StageDict = dict[str, tf.Tensor]
@@ -55,6 +55,16 @@ def list_stages(model: keras.Model) -> list[str]:
         if is_named or isinstance(layer, Stage):
             names.append(layer.name)
     return names
+
+
+def list_embeddings(model: keras.Model) -> dict[str, ValueEmbedding]:
+    """Returns the layers in which values own images, by their factor."""
+    embeddings = {}
+    for layer in model.layers:
+        if isinstance(layer, ValueEmbedding):
+            factor = layer.name.removeprefix("embedding_")
+            embeddings[factor] = layer
+    return embeddings
 
 
 def make_stage_model(
@@ -98,24 +108,6 @@ def make_model(
         precision: A Keras dtype policy of the hidden layers.
     """
     keras.utils.set_random_seed(config.training.seed)
-    model = build_model(config, dataset, precision)
-    if config.model.start == "published":
-        apply_published_start(model)
-    return model
-
-
-def build_model(
-    config: RunConfig,
-    dataset: Dataset,
-    precision: str,
-) -> keras.Model:
-    """Builds the model of a run; the random state decides its weights.
-
-    Args:
-        config: The run.
-        dataset: Its data.
-        precision: A Keras dtype policy of the hidden layers.
-    """
     build = MODELS.get(config.model.model).load()
     policy = keras.config.dtype_policy()
     keras.config.set_dtype_policy(precision)
@@ -123,19 +115,6 @@ def build_model(
         return build(config, dataset)
     finally:
         keras.config.set_dtype_policy(policy)
-
-
-def apply_published_start(model: keras.Model) -> None:
-    """Draws weights as PyTorch: uniform up to 1 / sqrt(fan-in)."""
-    for layer in model.layers:
-        kernel = getattr(layer, "kernel", None)
-        if kernel is None:
-            continue
-        bound = math.prod(kernel.shape[:-1]) ** -0.5
-        for variable in (kernel, getattr(layer, "bias", None)):
-            if variable is not None:
-                sample = keras.initializers.RandomUniform(-bound, bound)
-                variable.assign(sample(variable.shape, variable.dtype))
 
 
 def choose_batch_size(

@@ -19,7 +19,7 @@ from tfcomp.config.run_config import LOCATION_FLAGS, RunConfig, make_config
 from tfcomp.config.settings import Settings, non_negative, setting
 from tfcomp.datasets.notes import list_notes
 from tfcomp.metrics.registry import adopt_metrics
-from tfcomp.models.config_checks import check_config
+from tfcomp.models.registry import check_config
 from tfcomp.storage.run_folder import TRIALS
 from tfcomp.sweeps.scheduler_options import is_here
 from tfcomp.tables.flatten import ALL, END, Run

@@ -29,7 +29,7 @@ from tfcomp.config.process import (
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags, make_flags, parse_flags
 from tfcomp.datasets.notes import print_notes
-from tfcomp.models.config_checks import check_config
+from tfcomp.models.registry import check_config
 from tfcomp.storage.files import make_folder, open_log
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from tfcomp.config.run_config import TrainingConfig
 from tfcomp.datasets import Dataset
 from tfcomp.models.forced_rendering import AxisEmbedding
 
-# A kill while one is written leaves the other.
+# Keep two: a crash during a write must leave one.
 _KEPT = 2
 _INDEX = re.compile(r"ckpt-(\d{1,18})\.index", re.ASCII)
 FACTOR = 0.5
@@ -42,16 +42,28 @@ SAMPLE = 1024
 
 
 class TrainingState:
-    """The state of a compiled model with a built optimizer, and its files."""
+    """The state of a compiled model with a built optimizer, and its files.
+
+    Args:
+        model: The model.
+        folder: The folder of checkpoints.
+        **schedules: More states, by their names in checkpoints.
+    """
 
     def __init__(
-        self, model: keras.Model, folder: str, **schedules: tf.train.Checkpoint
+        self,
+        model: keras.Model,
+        folder: str,
+        **schedules: tf.train.Checkpoint,
     ) -> None:
         self._epoch = tf.Variable(0, dtype=tf.int64, trainable=False)
         # The training time of all sessions of the run.
         self.seconds = tf.Variable(0.0, dtype=tf.float64, trainable=False)
         weights = {id(variable) for variable in model.weights}
-        random = [v.value for v in model.variables if id(v) not in weights]
+        random = []
+        for variable in model.variables:
+            if id(variable) not in weights:
+                random.append(variable.value)
         self._checkpoint = tf.train.Checkpoint(
             model=model,
             optimizer=model.optimizer,
@@ -70,12 +82,20 @@ class TrainingState:
         epochs = list_epochs(self._folder)
         # Later checkpoints could not be read.
         kept = [e for e in epochs if e <= epoch][:_KEPT]
-        for other in set(epochs) - set(kept):
-            for file in self._folder.glob(f"ckpt-{other}.*"):
-                file.unlink()
+        for other in epochs:
+            if other not in kept:
+                for file in self._folder.glob(f"ckpt-{other}.*"):
+                    file.unlink()
 
     def restore(self) -> int:
-        """Loads the latest readable checkpoint; returns its epoch, or 0."""
+        """Loads the latest readable checkpoint.
+
+        Returns:
+            Its epoch; 0 if there are no checkpoints.
+
+        Raises:
+            RunError: None of the checkpoints can be read.
+        """
         for left in self._folder.glob("ckpt-*_temp"):
             shutil.rmtree(left)  # left by a kill
         problems = []
@@ -89,7 +109,6 @@ class TrainingState:
                 reason = f"cannot be read ({first_line(error)})"
                 problems.append(f"the checkpoint {path} {reason}")
                 continue
-            epoch = int(self._epoch.numpy())
             for problem in problems:
                 note = f"note: {problem}; on from epoch {epoch}"
                 print(note, file=sys.stderr)
@@ -103,43 +122,68 @@ class TrainingState:
 
 def list_epochs(folder: Path) -> list[int]:
     """Returns the epochs of the checkpoints in a folder, latest first."""
-    names = (_INDEX.fullmatch(file.name) for file in folder.glob("ckpt-*"))
-    return sorted((int(name[1]) for name in names if name), reverse=True)
+    epochs = []
+    for file in folder.glob("ckpt-*"):
+        name = _INDEX.fullmatch(file.name)
+        if name:
+            epochs.append(int(name[1]))
+    return sorted(epochs, reverse=True)
 
 
 class SaveState(keras.callbacks.Callback):
-    """Saves after the last epoch, and every `every_seconds` between calls."""
+    """Saves after the last epoch, and now and then between compiled calls.
+
+    Args:
+        state: What is saved.
+        every_seconds: Seconds from one checkpoint to the next, at least.
+        first: The number of epochs that are trained already.
+        span: The number of epochs of one compiled call.
+    """
 
     def __init__(
-        self, state: TrainingState, every_seconds: float, first: int, span: int
+        self,
+        state: TrainingState,
+        every_seconds: float,
+        first: int,
+        span: int,
     ) -> None:
         super().__init__()
-        self._state, self._every_seconds = state, every_seconds
-        self._first, self._span = first, span
+        self._state = state
+        self._every_seconds = every_seconds
+        self._first = first
+        self._span = span
 
     def on_train_begin(self, logs: Any = None) -> None:
         self._last_save = time.monotonic()
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
         self._state.seconds.assign_add(logs["seconds"])
+        done = epoch + 1
         waited = time.monotonic() - self._last_save
-        is_last = epoch + 1 == self.params["epochs"]
-        is_end = not (epoch + 1 - self._first) % self._span
-        if is_last or (is_end and waited >= self._every_seconds):
-            self._state.save(epoch + 1)
+        is_last = done == self.params["epochs"]
+        is_end_of_call = (done - self._first) % self._span == 0
+        if is_last or (is_end_of_call and waited >= self._every_seconds):
+            self._state.save(done)
             self._last_save = time.monotonic()
 
 
 class EpochTimer(keras.callbacks.Callback):
-    """Adds the `seconds` of the training steps to the logs of epochs."""
+    """Adds the `seconds` of the training steps to the logs of epochs.
+
+    Args:
+        first: The number of epochs that are trained already.
+        span: The number of epochs of one compiled call.
+    """
 
     def __init__(self, first: int = 0, span: int = 1) -> None:
         super().__init__()
-        self._first, self._span = first, span
+        self._first = first
+        self._span = span
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        if not (epoch - self._first) % self._span:
-            self._start, self._end = time.monotonic(), 0.0
+        if (epoch - self._first) % self._span == 0:
+            self._start = time.monotonic()
+            self._end = 0.0
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         if self._span == 1 or not self._end:
@@ -154,6 +198,9 @@ class PlateauSchedule(keras.callbacks.Callback):
 
     Works like PyTorch's ReduceLROnPlateau, which the published rotation
     experiment used; the callback of Keras loses its state in a kill.
+
+    Args:
+        patience: Epochs without a lower loss that are waited for.
     """
 
     def __init__(self, patience: int) -> None:
@@ -165,38 +212,57 @@ class PlateauSchedule(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
         loss = logs["loss"]
-        if loss < float(self._best.numpy()) * (1.0 - THRESHOLD):
+        best = float(self._best.numpy())
+        if loss < best * (1.0 - THRESHOLD):
             self._best.assign(loss)
             self._waited.assign(0)
-        else:
-            self._waited.assign_add(1)
+            return
+
+        self._waited.assign_add(1)
         if int(self._waited.numpy()) > self._patience:
+            self._waited.assign(0)
             rate = self.model.optimizer.learning_rate
             old = float(rate.numpy())
             if old * (1.0 - FACTOR) > SMALLEST_STEP:
                 rate.assign(old * FACTOR)
-            self._waited.assign(0)
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class FinalDecay(keras.optimizers.schedules.LearningRateSchedule):
-    """Falls from `rate`, up to step `start`, to 0 at step `end`."""
+    """A learning rate that falls to 0 at the end of a training.
+
+        rate f((step - start) / (end - start)) from step `start` on
+
+    with f(s) = 1 - s (`"linear"`) or (1 + cos pi s) / 2 (`"cosine"`).
+
+    Args:
+        rate: The learning rate before.
+        start: The step at which it begins to fall.
+        end: The step at which it is 0.
+        shape: `"linear"` or `"cosine"`.
+    """
 
     def __init__(self, rate: float, start: int, end: int, shape: str) -> None:
         super().__init__()
-        self._span = start, end
-        self._rate, self._shape = rate, shape
+        self._config = {
+            "rate": rate,
+            "start": start,
+            "end": end,
+            "shape": shape,
+        }
+        self._rate = rate
+        self._start = start
+        self._length = end - start
+        self._fall = FALLS[shape]
 
     def __call__(self, step: keras.KerasTensor) -> keras.KerasTensor:
-        start, end = self._span
         # Integers up to here: float32 does not tell steps above 2^24 apart.
-        past = ops.cast(ops.maximum(ops.cast(step, "int64") - start, 0), float)
-        share = ops.minimum(past / (end - start), 1.0)
-        return self._rate * FALLS[self._shape](share)
+        past = ops.maximum(ops.cast(step, "int64") - self._start, 0)
+        share = ops.minimum(ops.cast(past, float) / self._length, 1.0)
+        return self._rate * self._fall(share)
 
     def get_config(self) -> dict[str, Any]:
-        start, end = self._span
-        return dict(rate=self._rate, start=start, end=end, shape=self._shape)
+        return self._config
 
 
 def clip_whole(optimizer: keras.Optimizer) -> None:
@@ -205,14 +271,20 @@ def clip_whole(optimizer: keras.Optimizer) -> None:
 
     def clip_sum(parts: list) -> list:
         context = tf.distribute.get_replica_context()
-        whole = context.all_reduce("sum", [*map(tf.convert_to_tensor, parts)])
-        return [g / context.num_replicas_in_sync for g in clip(whole)]
+        tensors = [tf.convert_to_tensor(part) for part in parts]
+        clipped = clip(context.all_reduce("sum", tensors))
+        return [g / context.num_replicas_in_sync for g in clipped]
 
     optimizer._clip_gradients = clip_sum
 
 
 def make_rate(config: TrainingConfig, steps: int) -> float | FinalDecay:
-    """Returns the learning rate of a run, given the steps of an epoch."""
+    """Returns the learning rate of a run, or its fall.
+
+    Args:
+        config: The training.
+        steps: Steps of an epoch.
+    """
     if config.decay == "none":
         return config.learning_rate
     end = config.epochs * steps
@@ -221,11 +293,17 @@ def make_rate(config: TrainingConfig, steps: int) -> float | FinalDecay:
 
 
 class PruneAxes(keras.callbacks.Callback):
-    """Prunes the far weaker axis of factors once examples are partly fitted."""
+    """Prunes the far weaker axis of factors once examples are partly fitted.
+
+    Args:
+        below: The ratio of both axes that is far.
+        dataset: Has the training table.
+    """
 
     def __init__(self, below: float, dataset: Dataset) -> None:
         super().__init__()
-        self._below, self._dataset = below, dataset
+        self._below = below
+        self._dataset = dataset
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         # The loss includes the noise until examples are memorized.
@@ -247,6 +325,8 @@ def measure_fitted(dataset: Dataset) -> float:
     table = dataset.splits.train
     rows = np.arange(0, len(table), len(table) // SAMPLE + 1)
     means = dataset.render_array(table[rows])  # over images of a combination
-    apart = np.square(dataset.render_training(rows) - means).mean()
-    blank = np.square(means - dataset.reference).mean()
-    return float(FITTED * blank + apart)
+    images = dataset.render_training(rows)
+
+    blank_error = np.square(means - dataset.reference).mean()
+    spread = np.square(images - means).mean()
+    return float(FITTED * blank_error + spread)

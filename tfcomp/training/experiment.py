@@ -4,13 +4,13 @@ Trainings that miss an ID target start again with another seed. On resume,
 finished attempts are replayed from checkpoints, so their number is not stored.
 """
 
-import dataclasses
 import json
 import math
 import os
 import sys
 import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +35,12 @@ from tfcomp.training.callbacks import list_axes, list_epochs
 from tfcomp.training.export import export_scored
 from tfcomp.training.fit import fit_model
 from tfcomp.training.monitor import Monitor
-from tfcomp.training.summaries import RunSummaries
+from tfcomp.training.prepared_models import PreparedModels
 
 
 def train_and_evaluate(
-    config: RunConfig, dataset: Dataset | None = None
+    config: RunConfig,
+    dataset: Dataset | None = None,
 ) -> dict[str, Any]:
     """Runs one experiment, as far as it is not finished yet.
 
@@ -59,95 +60,113 @@ def train_and_evaluate(
     strategy = prepared_models.make_strategy(config.training.num_replicas)
     dataset = dataset or make_dataset(config)
     notes = dataset.prepare()
-    for note in notes if isinstance(notes, tuple) else ():
-        print(note)
+    if isinstance(notes, tuple):
+        for note in notes:
+            print(note)
     dataset = attach_examples(config, dataset)
     try_metrics(dataset)
     if not prepared_models.is_shipped(config):
         prepared_models.check_saving(config, dataset)
+
     header = textwrap.indent(describe_environment(), "# ")
     with run_folder.claim_run(config, header):
         folder = Path(config.run_dir)
         if run_folder.is_finished(folder):
             return run_folder.read_metrics(folder)
+        for path in folder.rglob(f"{files.PARTIAL}*"):
+            if path.is_file():
+                path.unlink()  # of a process that was killed
         return _run(config, dataset, strategy)
 
 
 def _run(
-    config: RunConfig, dataset: Dataset, strategy: tf.distribute.Strategy
+    config: RunConfig,
+    dataset: Dataset,
+    strategy: tf.distribute.Strategy,
 ) -> dict[str, Any]:
     folder = Path(config.run_dir)
-    for left in filter(Path.is_file, folder.rglob(f"{files.PARTIAL}*")):
-        left.unlink()  # of a process that was killed
     with prepared_models.prepare_models(config, dataset, strategy) as models:
-        model, observed = models.trained, models.observed
-        summaries = RunSummaries(config, dataset)
-        summaries.write_settings()
-        monitor = Monitor(config, models, dataset, summaries)
+        monitor = Monitor(config, models, dataset)
         user_callbacks = make_callbacks(config)
-        callbacks = [monitor, *user_callbacks]
-        untrained = monitor.score_errors(model)
-
-        target = config.training.id_target
-        if not target:
-            checkpoints = folder / "checkpoints"
-            cost = fit_model(
-                model, dataset, config, str(checkpoints), callbacks
-            )
-        elif untrained["id"] is None:
-            rule = "must be 0: no ID image differs from the reference"
-            raise ConfigError("id_target", rule, target)
-        else:
-            cost = train_to_target(config, dataset, models, monitor, callbacks)
-        cost["weights"] = model.count_params()
-
-        metrics = {**monitor.finish(model), "train": cost}
-        metrics["untrained"] = cost.pop("untrained", untrained)
-        metrics["coverage"] = measure_coverage(dataset)
-        subsets = dataset.subsets.items()
-        metrics["points"] = {name: int(rows.sum()) for name, rows in subsets}
-        if copies := dataset.copies.summary:
-            metrics["copies"] = copies
-        if own := describe_user_metrics():
-            metrics[USER_METRICS] = own
-        summaries.close()
+        trainer = Trainer(
+            config=config,
+            dataset=dataset,
+            models=models,
+            monitor=monitor,
+            callbacks=[monitor, *user_callbacks],
+        )
+        cost = trainer.train()
+        cost["weights"] = models.trained.count_params()
+        untrained = cost.pop("untrained")
+        metrics = {**monitor.finish(), "train": cost, "untrained": untrained}
+        metrics |= describe_data(dataset)
 
         with files.write_whole(folder / MODEL_FILE) as partial:
-            observed.save(partial)
+            models.observed.save(partial)
         if config.export:
             steps = metrics.get("differences", [])
-            export_scored(observed, config, dataset, metrics, steps=steps)
+            export_scored(
+                models.observed, config, dataset, metrics, steps=steps
+            )
+
     text = json.dumps(metrics, indent=2, allow_nan=False)
     for callback in user_callbacks:
-        if end := getattr(callback, "on_run_end", None):
-            end(metrics)
+        if hasattr(callback, "on_run_end"):
+            callback.on_run_end(metrics)
     files.write_text(folder / METRICS_FILE, f"{text}\n")
     return metrics
 
 
-@dataclasses.dataclass(frozen=True)
+def describe_data(dataset: Dataset) -> dict[str, Any]:
+    """Returns what `metrics.json` says about the data and users' metrics."""
+    points = {}
+    for name, rows in dataset.subsets.items():
+        points[name] = int(rows.sum())
+    facts: dict[str, Any] = {"coverage": measure_coverage(dataset)}
+    facts["points"] = points
+    if dataset.copies.summary:
+        facts["copies"] = dataset.copies.summary
+    user_metrics = describe_user_metrics()
+    if user_metrics:
+        facts[USER_METRICS] = user_metrics
+    return facts
+
+
+@dataclass(frozen=True)
 class Attempt:
-    """One training of a run that starts again until its ID target is met."""
+    """One training of a run that starts again until its ID target is met.
+
+    Attributes:
+        seed: The seed of initial weights and batches.
+        cost: Epochs, seconds, and scores before training; None if training
+            diverged.
+        id_error: Relative MSE of ID images.
+        is_decided: All axes of hard rendering are chosen.
+        problem: The error of a training that diverged.
+    """
 
     seed: int
-    # Epochs, seconds and scores before training; None if training diverged.
     cost: dict[str, Any] | None = None
-    id_error: float | None = None  # relative MSE
-    is_decided: bool = False  # all axes of hard rendering are chosen
+    id_error: float | None = None
+    is_decided: bool = False
     problem: DivergedError | None = None
 
     @property
     def rank(self) -> tuple[bool, float]:
         """Sorts attempts: those with decided axes first, by their ID error."""
-        error = math.inf if self.id_error is None else self.id_error
+        error = self.id_error
+        if error is None:
+            error = math.inf
         return not self.is_decided, error
 
     def describe(self) -> str:
         """Says how the attempt ended, for a note."""
         if self.id_error is None:
             return "training diverged"
-        axes = "" if self.is_decided else ", axes not decided"
-        return f"ID relative MSE {self.id_error:.3g}{axes}"
+        text = f"ID relative MSE {self.id_error:.3g}"
+        if not self.is_decided:
+            text += ", axes not decided"
+        return text
 
     def to_json(self) -> dict[str, Any]:
         """Returns what `metrics.json` says about the attempt."""
@@ -158,114 +177,135 @@ class Attempt:
         }
 
 
-def train_to_target(
-    config: RunConfig,
-    dataset: Dataset,
-    models: prepared_models.PreparedModels,
-    monitor: Monitor,
-    callbacks: Sequence[keras.callbacks.Callback],
-) -> dict[str, Any]:
-    """Trains until the ID target is met; ends with the best attempt.
+@dataclass(frozen=True)
+class Trainer:
+    """Trains the models of a run, again until its ID target is met.
 
-    Args:
-        config: Has the target and the number of restarts.
-        dataset: The dataset of the run.
-        models: The models, which have the weights of the best attempt then.
-        monitor: Scores the attempts.
+    Attributes:
+        config: The run; has the target and the number of restarts.
+        dataset: Its data.
+        models: Its models, which have the best weights after training.
+        monitor: Scores the models.
         callbacks: Callbacks of `fit`, the monitor included.
-
-    Returns:
-        The cost of the best attempt, with its seed, the seconds of all
-        attempts, and what became of each.
-
-    Raises:
-        DivergedError: All attempts diverged.
     """
-    restarts = config.training.restarts
-    goal = (False, config.training.id_target)
 
-    attempts: list[Attempt] = []
-    for number in range(restarts + 1):
-        attempt = train_attempt(
-            number, config, dataset, models, monitor, callbacks
+    config: RunConfig
+    dataset: Dataset
+    models: PreparedModels
+    monitor: Monitor
+    callbacks: Sequence[keras.callbacks.Callback]
+
+    def train(self) -> dict[str, Any]:
+        """Trains the models.
+
+        Returns:
+            What it cost, with the scores before training, `untrained`.
+
+        Raises:
+            ConfigError: The ID target is impossible, or a callback stopped
+                training early.
+            DivergedError: The loss is not finite.
+            RunError: None of the checkpoints can be read.
+        """
+        untrained = self.monitor.score_errors()
+        target = self.config.training.id_target
+        if target and untrained["id"] is None:
+            rule = "must be 0: no ID image differs from the reference"
+            raise ConfigError("id_target", rule, target)
+        if target:
+            return self._train_to_target()
+        folder = Path(self.config.run_dir) / "checkpoints"
+        cost = self._fit(self.config, folder)
+        return {**cost, "untrained": untrained}
+
+    def _fit(self, config: RunConfig, folder: Path) -> dict[str, Any]:
+        return fit_model(
+            self.models.trained,
+            self.dataset,
+            config,
+            str(folder),
+            self.callbacks,
         )
-        attempts.append(attempt)
-        if attempt.rank <= goal:
-            break
-        if number < restarts:
-            again = f"restart {number + 1} of at most {restarts}"
-            print(f"note: {attempt.describe()}: {again}", file=sys.stderr)
 
-    costs = [a.cost for a in attempts if a.cost is not None]
-    if attempt.problem and not costs:
-        raise attempt.problem
+    def _train_to_target(self) -> dict[str, Any]:
+        """Ends with the best attempt; the cost names what became of each."""
+        restarts = self.config.training.restarts
+        goal = (False, self.config.training.id_target)
 
-    best = min(range(len(attempts)), key=lambda n: attempts[n].rank)
-    if best != number:  # its checkpoint has its weights
-        attempt = train_attempt(
-            best, config, dataset, models, monitor, callbacks
+        attempts: list[Attempt] = []
+        for number in range(restarts + 1):
+            attempt = self._train_attempt(number)
+            attempts.append(attempt)
+            if attempt.rank <= goal:
+                break
+            if number < restarts:
+                again = f"restart {number + 1} of at most {restarts}"
+                print(f"note: {attempt.describe()}: {again}", file=sys.stderr)
+
+        costs = [a.cost for a in attempts if a.cost is not None]
+        if attempt.problem and not costs:
+            raise attempt.problem
+
+        best = min(range(len(attempts)), key=lambda n: attempts[n].rank)
+        if best != number:  # its checkpoint has its weights
+            attempt = self._train_attempt(best)
+        return {
+            **(attempt.cost or {}),
+            "seconds": sum(cost["seconds"] for cost in costs),
+            "seed": attempt.seed,
+            "attempts": [a.to_json() for a in attempts],
+        }
+
+    def _train_attempt(self, number: int) -> Attempt:
+        """Trains from the attempt's checkpoint, which may be its end."""
+        run = Path(self.config.run_dir)
+        folder = run / "checkpoints"
+        if number:
+            folder = folder / f"restart_{number}"
+        seed = derive_seed(self.config.training.seed, number)
+        training = replace(self.config.training, seed=seed)
+        config = replace(self.config, training=training)
+
+        self.models.restart(config, self.dataset)
+        history = self.monitor.history
+        # A new attempt has no numbers of the one before.
+        history.copy(run if list_epochs(folder) else folder)
+        untrained = self.monitor.score_errors()
+
+        record = folder / "diverged.txt"
+        try:
+            if record.exists():
+                raise DivergedError(files.read_text(record))
+            cost = self._fit(config, folder)
+        except DivergedError as error:
+            files.make_folder(folder)
+            files.write_text(record, str(error))
+            return Attempt(seed, problem=error)
+
+        curves = folder / HISTORY_FILE
+        if not curves.exists():  # the next attempt overwrites those of the run
+            files.write_text(curves, files.read_text(run / HISTORY_FILE))
+        history.copy(folder)
+        axes = [layer.find_axis() for layer in list_axes(self.models.trained)]
+        return Attempt(
+            seed,
+            cost={**cost, "untrained": untrained},
+            id_error=self.monitor.score_errors()["id"],
+            is_decided=None not in axes,
         )
-    return {
-        **(attempt.cost or {}),
-        "seconds": sum(cost["seconds"] for cost in costs),
-        "seed": attempt.seed,
-        "attempts": [a.to_json() for a in attempts],
-    }
-
-
-def train_attempt(
-    number: int,
-    config: RunConfig,
-    dataset: Dataset,
-    models: prepared_models.PreparedModels,
-    monitor: Monitor,
-    callbacks: Sequence[keras.callbacks.Callback],
-) -> Attempt:
-    """Trains an attempt from its checkpoint, which may be its end already."""
-    run = Path(config.run_dir)
-    folder = run / "checkpoints"
-    if number:
-        folder = folder / f"restart_{number}"
-    seed = derive_seed(config.training.seed, number)
-    training = dataclasses.replace(config.training, seed=seed)
-    config = dataclasses.replace(config, training=training)
-
-    models.restart(config, dataset)
-    is_resumed = bool(list_epochs(folder))
-    # A new attempt has no numbers of the one before.
-    monitor.history.copy(run if is_resumed else folder)
-    untrained = monitor.score_errors(models.trained)
-
-    record = folder / "diverged.txt"
-    try:
-        if record.exists():
-            raise DivergedError(files.read_text(record))
-        cost = fit_model(
-            models.trained, dataset, config, str(folder), callbacks
-        )
-    except DivergedError as error:
-        files.make_folder(folder)
-        files.write_text(record, str(error))
-        return Attempt(seed, problem=error)
-
-    curves = folder / HISTORY_FILE
-    if not curves.exists():  # the next attempt overwrites those of the run
-        files.write_text(curves, files.read_text(run / HISTORY_FILE))
-    monitor.history.copy(folder)
-    axes = [layer.find_axis() for layer in list_axes(models.trained)]
-    return Attempt(
-        seed,
-        cost={**cost, "untrained": untrained},
-        id_error=monitor.score_errors(models.trained)["id"],
-        is_decided=None not in axes,
-    )
 
 
 def derive_seed(seed: int, number: int) -> int:
-    """Returns the seed of the initial weights and batches of an attempt."""
+    """Returns the seed of the initial weights and batches of an attempt.
+
+    Args:
+        seed: The seed of the run, which the first attempt has.
+        number: The number of restarts before.
+    """
     if not number:
         return seed
-    return int(np.random.SeedSequence([seed, number]).generate_state(1)[0] >> 1)
+    sequence = np.random.SeedSequence([seed, number])
+    return int(sequence.generate_state(1)[0] >> 1)
 
 
 def describe_environment() -> str:
@@ -285,15 +325,18 @@ def describe_environment() -> str:
 
 
 def make_callbacks(config: RunConfig) -> list[keras.callbacks.Callback]:
-    """Makes the registered callbacks, in the order of their names."""
+    """Makes the registered callbacks, in the order of their names.
+
+    Raises:
+        RunError: A plugin makes something else.
+    """
     callbacks = []
     for name in CALLBACKS.names():
         make_callback = CALLBACKS.get(name).load()
         callback = make_callback(config)
         if not isinstance(callback, keras.callbacks.Callback):
-            raise RunError(
-                f"--plugins: the callback {name!r} must be a Keras callback, "
-                f"it is a {type(callback).__name__}"
-            )
+            kind = type(callback).__name__
+            rule = f"the callback {name!r} must be a Keras callback"
+            raise RunError(f"--plugins: {rule}, it is a {kind}")
         callbacks.append(callback)
     return callbacks

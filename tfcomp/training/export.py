@@ -45,7 +45,19 @@ def export_scored(
     folder: str | Path = "",
     steps: Sequence[str] | None = None,
 ) -> Path:
-    """Exports a model with its card, by default to the run's export folder."""
+    """Exports a model with its card.
+
+    Args:
+        model: The model.
+        config: Its run.
+        dataset: The data of the run.
+        metrics: The content of `metrics.json`.
+        folder: The folder of versions, by default the run's export folder.
+        steps: Stages whose geometry comes from differences, if known.
+
+    Returns:
+        The folder of the version.
+    """
     jacobian_fn = choose_jacobian(model, dataset, steps)
     card = format_model_card(config, dataset, metrics, [CALL])
     return export_model(model, folder or config.export_path, jacobian_fn, card)
@@ -57,7 +69,17 @@ def export_model(
     jacobian_fn: Callable,
     card: str = "",
 ) -> Path:
-    """Exports the next version, unless the last one is the same model."""
+    """Exports the next version, unless the last one is the same model.
+
+    Args:
+        model: A model with stages.
+        folder: The folder of versions.
+        jacobian_fn: Computes Jacobians of its stages, for their geometry.
+        card: The text of `README.md`, if there is one.
+
+    Returns:
+        The folder of the version.
+    """
     digest = hashlib.sha256(model.to_json().encode())
     for weight in model.get_weights():
         digest.update(weight.tobytes())
@@ -65,8 +87,9 @@ def export_model(
 
     def write(partial: Path) -> None:
         write_archive(model, partial, jacobian_fn)
-        (partial / FINGERPRINT).parent.mkdir(exist_ok=True)
-        (partial / FINGERPRINT).write_text(fingerprint)
+        file = partial / FINGERPRINT
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(fingerprint)
         if card:
             (partial / CARD_FILE).write_text(card, "utf-8")
 
@@ -79,9 +102,17 @@ def export_model(
 
 
 def write_archive(
-    model: keras.Model, folder: Path, jacobian_fn: Callable
+    model: keras.Model,
+    folder: Path,
+    jacobian_fn: Callable,
 ) -> None:
-    """Writes a SavedModel with its three signatures."""
+    """Writes a SavedModel with its three signatures.
+
+    Args:
+        model: A model with stages.
+        folder: The folder to write.
+        jacobian_fn: Computes Jacobians of its stages, for their geometry.
+    """
     stages = make_stage_model(model)
     width = model.inputs[0].shape[-1]
 
@@ -93,12 +124,8 @@ def write_archive(
             return tf.ensure_shape(tf.identity(factors), (None, width))
 
     def measure_geometry(factors: tf.Tensor) -> dict[str, tf.Tensor]:
-        # Some CPU kernels cannot differentiate convolutions of no images.
-        count = tf.shape(factors)[0]
-        missing = tf.cast(count == 0, tf.int32)
-        padded = check(tf.pad(factors, [[0, missing], [0, 0]]))
-        metrics = compute_stage_metrics(stages, padded, jacobian_fn)
-        return {n: tf.cast(m[:count], tf.float32) for n, m in metrics.items()}
+        metrics = compute_stage_metrics(stages, check(factors), jacobian_fn)
+        return {name: tf.cast(g, tf.float32) for name, g in metrics.items()}
 
     endpoints = {
         "serving_default": lambda factors: {"image": model(check(factors))},
@@ -109,7 +136,8 @@ def write_archive(
     signature = tf.TensorSpec((None, width), name="factors")
     # Functions with a signature, as Keras has them, are traced again to be
     # saved, but concrete ones are not.
-    archive, functions = tf.Module(), {}
+    archive = tf.Module()
+    functions = {}
     for name, endpoint in endpoints.items():
         function = tf.function(endpoint, autograph=False)
         functions[name] = function.get_concrete_function(signature)

@@ -1,82 +1,39 @@
-"""Keras `fit` of one run: compile, restore, train, save."""
+"""Keras `fit` of one run: restore, train, save.
+
+Where it pays, epochs are XLA programs: the loop over steps, the gradient and
+the optimizer. The training table lies on the device then, and the host sends
+row numbers.
+"""
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
-from keras import ops
 
 from tfcomp.config.errors import ConfigError, DivergedError
-from tfcomp.config.process import check_stop, show_progress
+from tfcomp.config.process import (
+    check_stop,
+    count_device_memory,
+    show_progress,
+)
 from tfcomp.config.run_config import RunConfig, TrainingConfig
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.batches import make_batches
-from tfcomp.training import callbacks as own
-from tfcomp.training.train_model import (
-    TrainModel,
-    count_span,
-    is_compiled,
-    use_program,
+from tfcomp.datasets.batches import (
+    make_batches,
+    make_row_batches,
+    make_training_table,
 )
+from tfcomp.training import callbacks as own
+from tfcomp.training.prepared_models import TrainModel, count_steps
 
-
-def compile_model(
-    model: keras.Model, config: TrainingConfig, steps: int
-) -> None:
-    """Compiles with AdamW and `make_loss`, in the scope of its strategy.
-
-    Args:
-        model: The model.
-        config: Has the learning rate, its fall, weight decay and clipping.
-        steps: Steps of an epoch.
-    """
-    replicas = tf.distribute.get_strategy().num_replicas_in_sync
-    # Several steps per call save a third of the time of tiny models, but
-    # fail with more than one replica.
-    most = 25
-    if replicas > 1:
-        most = 1
-    divisors = [d for d in range(1, most + 1) if steps % d == 0]
-    model.compile(
-        optimizer=keras.optimizers.AdamW(
-            learning_rate=own.make_rate(config, steps),
-            weight_decay=config.weight_decay,
-            epsilon=config.adam_epsilon,
-            global_clipnorm=config.clip_norm or None,
-        ),
-        loss=make_loss(config.l1_weight),
-        steps_per_execution=max(divisors),
-        # XLA makes these networks slower on a CPU, and Keras skips it with
-        # deterministic kernels, as on GPUs.
-        jit_compile=False,
-    )
-    # Its variables must exist before a checkpoint can be restored to them.
-    model.optimizer.build(model.trainable_variables)
-    if replicas > 1:
-        own.clip_whole(model.optimizer)
-
-
-def make_loss(l1_weight: float) -> str | Callable:
-    """Returns the mean over pixels of (t - p)^2 + `l1_weight` |t - p|."""
-    if not l1_weight:
-        return "mean_squared_error"
-
-    def squared_and_absolute_error(
-        truth: keras.KerasTensor, images: keras.KerasTensor
-    ) -> keras.KerasTensor:
-        error = images - truth
-        return ops.mean(ops.square(error) + l1_weight * ops.abs(error), axis=-1)
-
-    return squared_and_absolute_error
-
-
-def count_steps(config: TrainingConfig, dataset: Dataset) -> int:
-    """Returns the steps of an epoch, by default one pass over the table."""
-    passes = math.ceil(len(dataset.splits.train) / config.batch_size)
-    return config.steps_per_epoch or passes
+# Share of the memory of the device that the training table may fill.
+SHARE = 4
+# Steps of a program: it cannot be stopped, and the progress bar waits for it.
+MOST_STEPS = 1000
 
 
 def fit_model(
@@ -144,9 +101,14 @@ def fit_model(
 
 @contextlib.contextmanager
 def show_epochs(
-    config: RunConfig, first_epoch: int
+    config: RunConfig,
+    first_epoch: int,
 ) -> Iterator[keras.callbacks.Callback]:
     """Shows a progress bar; an error in the block starts a new line.
+
+    Args:
+        config: The run, whose epochs are shown.
+        first_epoch: The number of epochs that are trained already.
 
     Yields:
         The callback that moves the bar. (TqdmCallback reads the numbers of
@@ -228,11 +190,16 @@ def fit_without_pause(
 
 
 def give_to_devices(
-    batches: tf.data.Dataset, strategy: tf.distribute.Strategy
+    batches: tf.data.Dataset,
+    strategy: tf.distribute.Strategy,
 ) -> tf.data.Dataset | tf.distribute.DistributedDataset:
     """Distributes batches.
 
     No buffer on a CPU: to shut it down can take a minute.
+
+    Args:
+        batches: Batches of factors [n, F] and images [n, H, W, C].
+        strategy: The devices.
     """
     gpus = tf.config.list_logical_devices("GPU")
     if gpus or strategy.num_replicas_in_sync > 1:
@@ -253,3 +220,122 @@ def _check_loss(epoch: int, logs: dict[str, Any]) -> None:
             f"training diverged: the loss is {logs['loss']} in epoch "
             f"{epoch + 1}; try a smaller --learning_rate"
         )
+
+
+def is_compiled(
+    config: TrainingConfig,
+    dataset: Dataset,
+    strategy: tf.distribute.Strategy,
+) -> bool:
+    """Decides by `--compiled` whether epochs are programs.
+
+    Args:
+        config: The training; `auto` compiles on one GPU if possible.
+        dataset: Its training images must fit the device's memory.
+        strategy: Programs need a single replica.
+
+    Raises:
+        ConfigError: `--compiled=always` is impossible here.
+    """
+    if config.compiled == "never":
+        return False
+
+    images = 4 * len(dataset.splits.train) * math.prod(dataset.image_shape)
+    replicas = strategy.num_replicas_in_sync
+    problem = ""
+    if replicas > 1:
+        problem = f"with {replicas} replicas"
+    elif SHARE * images > count_device_memory():
+        problem = (
+            f"where training images ({images >> 20:,} MB) fill more than a "
+            "quarter of the memory of the device"
+        )
+
+    if config.compiled == "auto":
+        return not problem and bool(tf.config.list_physical_devices("GPU"))
+    if problem:
+        rule = f"must be auto or never {problem}"
+        raise ConfigError("compiled", rule, config.compiled)
+    return True
+
+
+def count_span(
+    callbacks: Sequence[keras.callbacks.Callback],
+    epochs: range,
+    steps: int,
+) -> int:
+    """Counts the epochs of one call: calls end where weights are read.
+
+    Args:
+        callbacks: Those without a method `reads_weights(done)` are taken to
+            read weights after every epoch.
+        epochs: The epochs that are left.
+        steps: Steps of an epoch.
+    """
+    ends = {epochs.start, epochs.stop}
+    for callback in callbacks:
+        reads_weights = getattr(callback, "reads_weights", None)
+        if reads_weights is None:
+            return 1
+        ends.update(filter(reads_weights, epochs[1:]))
+
+    gap = math.gcd(*np.diff(sorted(ends)).tolist())
+    most = min(gap, max(MOST_STEPS // steps, 1))
+    return max(span for span in range(1, most + 1) if gap % span == 0)
+
+
+@contextlib.contextmanager
+def use_program(
+    model: TrainModel,
+    dataset: Dataset,
+    config: TrainingConfig,
+    steps: int,
+    first_epoch: int,
+    span: int,
+) -> Iterator[tf.data.Dataset]:
+    """Lets `fit` train epochs as single steps by a program.
+
+    Args:
+        model: The compiled model.
+        dataset: Its training table is put on the device.
+        config: Has the size of batches and their seed.
+        steps: Steps of an epoch.
+        first_epoch: The number of epochs that are trained already.
+        span: The number of epochs of one call of the program.
+
+    Yields:
+        Batches without content, for `fit` with one step an epoch.
+    """
+    table = make_training_table(dataset)
+    factors, images = (part[:1] for part in table)
+    with model.distribute_strategy.scope():  # `fit` would use row numbers
+        model.compute_loss(x=factors, y=images, y_pred=images)
+
+    batches = make_row_batches(
+        dataset,
+        config.batch_size,
+        config.seed,
+        first_epoch * steps,
+        together=span * steps,
+    )
+    # The next rows are sampled while the program runs.
+    rows = iter(batches.prefetch(1))
+    shape = (span, steps, config.batch_size)
+    losses: list[float] = []  # of epochs that are trained and not reported
+
+    def run_epoch() -> dict[str, float]:
+        if not losses:
+            numbers = tf.reshape(next(rows), shape)
+            trained = model.train_epochs(numbers, *table)
+            losses.extend(trained.numpy().tolist())
+        return {"loss": losses.pop(0)}
+
+    steps_per_execution = model.steps_per_execution
+    model.steps_per_execution = 1
+    model.run_epoch = run_epoch
+    try:
+        yield tf.data.Dataset.from_tensors(0).repeat()
+    finally:
+        model.steps_per_execution = steps_per_execution
+        model.run_epoch = None
+        model.train_function = None  # holds the table

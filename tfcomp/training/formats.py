@@ -44,8 +44,8 @@ class Format:
 def check_formats(names: Sequence[str]) -> None:
     """Raises a ConfigError for unknown formats and for missing packages."""
     if not names:
-        known = ", ".join(FORMATS.names())
-        raise ConfigError("format", f"must name some of {known}", "")
+        formats = ", ".join(FORMATS.names())
+        raise ConfigError("format", f"must name some of {formats}", "")
     for name in names:
         packages = FORMATS.get(name).load().packages
         missing = [packages[p] for p in packages if not find_spec(p)]
@@ -55,11 +55,23 @@ def check_formats(names: Sequence[str]) -> None:
 
 
 def write_format(run: LoadedRun, name: str, folder: Path) -> Path:
-    """Writes `folder / name`, and returns the file; RunError if that fails."""
-    chosen: Format = FORMATS.get(name).load()
+    """Writes a model in a format.
+
+    Args:
+        run: The run with the model.
+        name: The name of the format.
+        folder: Where a folder of this name is replaced.
+
+    Returns:
+        The file.
+
+    Raises:
+        RunError: If the format cannot write the model.
+    """
+    model_format: Format = FORMATS.get(name).load()
     with replace_folder(folder, name) as partial:
-        chosen.write(run, partial / chosen.file)
-    return folder / name / chosen.file
+        model_format.write(run, partial / model_format.file)
+    return folder / name / model_format.file
 
 
 def write_saved_model(run: LoadedRun, path: Path) -> None:
@@ -84,10 +96,9 @@ ask = model.signatures["serving_default"]
 image = ask(factors=tf.constant(factors))["image"]"""
 
 KERAS_CALL = """
-import keras
-import tfcomp.models.keras_objects  # the layers of tfcomp
+from tfcomp.models.loading import load_model
 
-image = keras.models.load_model("keras/model.keras")(factors)"""
+image = load_model("keras/model.keras")(factors)"""
 
 FORMATS.register(
     "saved_model", Format(write=write_saved_model, call=SAVED_MODEL_CALL)

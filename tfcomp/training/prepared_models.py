@@ -1,4 +1,4 @@
-"""The devices and models of a run, which the next run may reuse.
+"""The devices and compiled models of a run, which the next run may reuse.
 
 Tracing takes most of a short run. A run that differs only in its seed reuses
 the models of the last one, and a run of the same network its traced functions.
@@ -6,12 +6,15 @@ the models of the last one, and a run of the same network its traced functions.
 
 import contextlib
 import json
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
+from keras import ops
 
 from tfcomp.config.errors import (
     ConfigError,
@@ -25,60 +28,278 @@ from tfcomp.config.process import (
     make_private_folder,
     quiet_startup,
 )
-from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_config import RunConfig, TrainingConfig
 from tfcomp.datasets import DATASETS, Dataset
 from tfcomp.metrics.traced_model import TracedModel
 from tfcomp.models import ENCODINGS, MODELS
+from tfcomp.models.forced_rendering import use_products
 from tfcomp.models.stages import make_model
 from tfcomp.storage.run_folder import MODEL_FILE
-from tfcomp.training.fit import compile_model, count_steps
-from tfcomp.training.train_model import TrainModel, to_train_model
+from tfcomp.training.callbacks import clip_whole, make_rate
+
+# Steps that Keras may run in one call, a third faster for tiny models.
+MOST_STEPS = 25
 
 
 def make_strategy(num_replicas: int = 0) -> tf.distribute.MirroredStrategy:
-    """Mirrors variables over GPUs, or over parts of a CPU not used before."""
+    """Mirrors variables over GPUs, or over parts of a CPU not used before.
+
+    Args:
+        num_replicas: The number of devices; 0 for all GPUs, or one CPU.
+
+    Raises:
+        ConfigError: This machine has fewer GPUs, or fewer cores.
+    """
     keep_freed_memory()
     with quiet_startup():
         gpus = tf.config.list_physical_devices("GPU")
-    available = len(gpus) or count_cores()
+
+    kind, place = "CPU", "CPU cores"
+    available = count_cores()
+    count = num_replicas or 1
+    if gpus:
+        kind, place = "GPU", "GPUs"
+        available = len(gpus)
+        count = num_replicas or available
     if num_replicas > available:
-        kind = "GPUs" if gpus else "CPU cores"
-        rule = f"must be at most the {available} {kind} of this machine"
+        rule = f"must be at most the {available} {place} of this machine"
         raise ConfigError("num_replicas", rule, num_replicas)
-    count = num_replicas or len(gpus) or 1
+
     if gpus:
         tf.config.experimental.enable_op_determinism()
     elif count > 1:
-        cpu = tf.config.list_physical_devices("CPU")[0]
-        known = tf.config.get_logical_device_configuration(cpu) or []
-        if len(known) < count:
-            tf.config.set_logical_device_configuration(
-                cpu, [tf.config.LogicalDeviceConfiguration()] * count
+        _split_cpu(count)
+    devices = [f"{kind}:{number}" for number in range(count)]
+    return tf.distribute.MirroredStrategy(devices)
+
+
+def _split_cpu(count: int) -> None:
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    parts = tf.config.get_logical_device_configuration(cpu) or []
+    if len(parts) < count:
+        parts = [tf.config.LogicalDeviceConfiguration()] * count
+        tf.config.set_logical_device_configuration(cpu, parts)
+
+
+class TrainModel(keras.Model):
+    """A faster `fit`, also by whole epochs, which `to_train_model` gives.
+
+    `fit` reads and resets the mean loss eagerly around each epoch, which is
+    slow: here these calls are traced. They stay out of attributes, as
+    functions of TensorFlow there would become parts of checkpoints.
+    """
+
+    # Trains an epoch and returns its logs, while `fit` is to call a program.
+    run_epoch: Callable[[], dict[str, float]] | None = None
+    train_function: Callable[..., Any] | None
+
+    def make_train_function(self, force: bool = False) -> None:
+        """Makes what `fit` calls for `steps_per_execution` steps."""
+        run_epoch = self.run_epoch
+        if run_epoch is None:
+            super().make_train_function(force)
+        else:
+            self.train_function = lambda iterator: run_epoch()
+
+    def reset_metrics(self) -> None:
+        """Forgets the losses; a program does so itself."""
+        if not tf.executing_eagerly():
+            super().reset_metrics()
+        elif self.run_epoch is None:
+            self._reset_traced()
+
+    def get_metrics_result(self) -> dict[str, Any]:
+        """Returns the mean loss so far; a program's logs have it already."""
+        if not tf.executing_eagerly():
+            return super().get_metrics_result()
+        if self.run_epoch is None:
+            return self._read_traced()
+        return {}
+
+    @tf.function(autograph=False)
+    def _reset_traced(self) -> None:
+        self.reset_metrics()
+
+    @tf.function(autograph=False)
+    def _read_traced(self) -> dict[str, tf.Tensor]:
+        return self.get_metrics_result()
+
+    @tf.function(autograph=False, jit_compile=True)
+    def train_epochs(
+        self,
+        rows: tf.Tensor,
+        factors: tf.Tensor,
+        images: tf.Tensor,
+    ) -> tf.Tensor:
+        """Trains E epochs of K steps as one program.
+
+        On a GPU, launching kernels takes most of a step of a small network.
+
+        Args:
+            rows: Numbers of the rows of each batch, [E, K, B].
+            factors: The training table's factors, [n, F].
+            images: Its images, [n, H, W, C].
+
+        Returns:
+            The mean loss of each epoch, [E].
+        """
+        epochs, steps = rows.shape[:2]
+        strategy = self.distribute_strategy
+
+        def train_epoch(
+            epoch: tf.Tensor,
+            losses: tf.TensorArray,
+        ) -> tuple[tf.Tensor, tf.TensorArray]:
+            def step(number: tf.Tensor) -> tuple[tf.Tensor]:
+                batch = rows[epoch, number]
+                data = (tf.gather(factors, batch), tf.gather(images, batch))
+                strategy.run(self.train_step, args=(data,))
+                return (number + 1,)
+
+            self.reset_metrics()
+            tf.while_loop(lambda n: n < steps, step, [tf.constant(0)])
+            loss = self.get_metrics_result()["loss"]
+            return epoch + 1, losses.write(epoch, loss)
+
+        losses = tf.TensorArray(tf.float32, epochs)
+        with use_products():
+            _, losses = tf.while_loop(
+                lambda epoch, _: epoch < epochs,
+                train_epoch,
+                [tf.constant(0), losses],
             )
-    kind = "GPU" if gpus else "CPU"
-    return tf.distribute.MirroredStrategy([f"{kind}:{n}" for n in range(count)])
+        return losses.stack()
+
+
+def to_train_model(network: keras.Model) -> TrainModel:
+    """Gives a model, in place, the methods of `TrainModel` before its own.
+
+    Its class may have a `train_step`, `call` or `compute_loss` of its own,
+    which a new model of the same layers would not have.
+    """
+    own = type(network)
+    network.__class__ = type(f"Train{own.__name__}", (TrainModel, own), {})
+    assert isinstance(network, TrainModel)
+    return network
+
+
+def count_steps(config: TrainingConfig, dataset: Dataset) -> int:
+    """Returns the steps of an epoch, by default one pass over the table."""
+    passes = math.ceil(len(dataset.splits.train) / config.batch_size)
+    return config.steps_per_epoch or passes
+
+
+def make_loss(l1_weight: float) -> str | Callable:
+    """Returns the mean over pixels of (t - p)^2 + `l1_weight` |t - p|."""
+    if not l1_weight:
+        return "mean_squared_error"
+
+    def squared_and_absolute_error(
+        truth: keras.KerasTensor,
+        images: keras.KerasTensor,
+    ) -> keras.KerasTensor:
+        error = images - truth
+        return ops.mean(ops.square(error) + l1_weight * ops.abs(error), axis=-1)
+
+    return squared_and_absolute_error
+
+
+def compile_model(
+    model: keras.Model,
+    config: TrainingConfig,
+    steps: int,
+) -> None:
+    """Compiles with AdamW and `make_loss`, in the scope of its strategy.
+
+    Args:
+        model: The model.
+        config: Has the learning rate, its fall, weight decay and clipping.
+        steps: Steps of an epoch.
+    """
+    replicas = tf.distribute.get_strategy().num_replicas_in_sync
+    most = MOST_STEPS
+    if replicas > 1:
+        most = 1  # several steps per call fail there
+    steps_per_call = max(n for n in range(1, most + 1) if steps % n == 0)
+    model.compile(
+        optimizer=keras.optimizers.AdamW(
+            learning_rate=make_rate(config, steps),
+            weight_decay=config.weight_decay,
+            epsilon=config.adam_epsilon,
+            global_clipnorm=config.clip_norm or None,
+        ),
+        loss=make_loss(config.l1_weight),
+        steps_per_execution=steps_per_call,
+        # XLA makes these networks slower on a CPU, and Keras skips it with
+        # deterministic kernels, as on GPUs.
+        jit_compile=False,
+    )
+    # Its variables must exist before a checkpoint can be restored to them.
+    model.optimizer.build(model.trainable_variables)
+    if replicas > 1:
+        clip_whole(model.optimizer)
+
+
+def make_training_model(
+    config: RunConfig,
+    dataset: Dataset,
+    strategy: tf.distribute.Strategy,
+) -> TrainModel:
+    """Makes the compiled model of a run.
+
+    Args:
+        config: The run.
+        dataset: Its data.
+        strategy: The devices, in whose scope variables are made.
+    """
+    with strategy.scope():
+        network = make_model(config, dataset, config.training.precision)
+        model = to_train_model(network)
+        steps = count_steps(config.training, dataset)
+        compile_model(model, config.training, steps)
+    return model
 
 
 @dataclass
 class PreparedModels:
-    """The compiled model of a run, and a traced one that is evaluated."""
+    """The compiled model of a run, and a traced one that is evaluated.
+
+    Attributes:
+        trained: The model that `fit` trains.
+        traced: The model that is evaluated, in float32, since geometry in
+            bfloat16 is noise.
+        optimizer_start: Variables of the optimizer before the first step.
+        seed: Of the attempt that is trained, and of the folds of probes.
+    """
 
     trained: TrainModel
     traced: TracedModel
-    optimizer_start: list[np.ndarray]  # variables before the first step
-    seed: int  # of the attempt that is trained, and of the folds of probes
+    optimizer_start: list[np.ndarray]
+    seed: int
 
     @property
     def observed(self) -> keras.Model:
-        """The evaluated model, in float32: geometry in bfloat16 is noise."""
+        """The Keras model that is evaluated."""
         return self.traced.model
 
+    def observe(self) -> None:
+        """Gives the model that is evaluated the weights that are trained."""
+        self.observed.set_weights(self.trained.get_weights())
+
     def restart(self, config: RunConfig, dataset: Dataset) -> None:
-        """Resets the models for a run that differs only in its seed."""
+        """Resets the models for a run that differs only in its seed.
+
+        Args:
+            config: The run.
+            dataset: Its data.
+        """
         fresh = make_model(config, dataset, config.training.precision)
         # With random states of layers, which are no weights.
-        variables = *self.trained.variables, *self.trained.optimizer.variables
-        values = *fresh.variables, *self.optimizer_start
+        variables = [
+            *self.trained.variables,
+            *self.trained.optimizer.variables,
+        ]
+        values = [*fresh.variables, *self.optimizer_start]
         for variable, value in zip(variables, values, strict=True):
             variable.assign(value)
         self.seed = config.training.seed
@@ -90,34 +311,70 @@ _kept: dict[str, PreparedModels] = {}
 
 @contextlib.contextmanager
 def prepare_models(
-    config: RunConfig, dataset: Dataset, strategy: tf.distribute.Strategy
+    config: RunConfig,
+    dataset: Dataset,
+    strategy: tf.distribute.Strategy,
 ) -> Iterator[PreparedModels]:
-    """Yields the models of a run, and caches them if the block succeeds."""
-    # They depend on the training images, which another seed may choose.
-    find_constants = MODELS.get(config.model.model).constants
-    constants = find_constants(dataset) if find_constants else None
-    key = json.dumps(config.identity() | {"seed": None, "constants": constants})
+    """Lends the models of a run, and keeps them if the block succeeds.
+
+    Args:
+        config: The run.
+        dataset: Its data.
+        strategy: The devices that train it.
+
+    Yields:
+        The models of the run before, if it differs only in its seed, or new
+        ones, which take over traced functions of the same network.
+    """
+    key = _describe_network(config, dataset)
     # Taken out while in use, so that no other thread finds them.
     models = _kept.pop(key, None)
     # Parts of users may change under their names, as in a notebook.
     is_ours = not config.plugins and is_shipped(config)
-    others = list_traced() if is_ours else []
+    reusable: list[TracedModel] = []
+    if is_ours:
+        reusable = list_traced()
     _kept.clear()
+
     if models is None:
-        trained = make_training_model(config, dataset, strategy)
-        observed = make_model(config, dataset, "float32")
-        space = dataset.space
-        reusable = (t for t in others if t.is_compatible(observed, space))
-        traced = next(reusable, None) or TracedModel(observed, space)
-        start = [variable.numpy() for variable in trained.optimizer.variables]
-        models = PreparedModels(
-            trained, traced, start, seed=config.training.seed
-        )
+        models = _make_models(config, dataset, strategy, reusable)
     else:
         models.restart(config, dataset)
     yield models
     if is_ours:
         _kept[key] = models
+
+
+def _describe_network(config: RunConfig, dataset: Dataset) -> str:
+    """Names all that models depend on, but for the seed of their weights."""
+    parts: dict[str, Any] = {**config.identity(), "seed": None}
+    # They depend on the training images, which another seed may choose.
+    find_constants = MODELS.get(config.model.model).constants
+    if find_constants:
+        parts["constants"] = find_constants(dataset)
+    return json.dumps(parts)
+
+
+def _make_models(
+    config: RunConfig,
+    dataset: Dataset,
+    strategy: tf.distribute.Strategy,
+    reusable: list[TracedModel],
+) -> PreparedModels:
+    trained = make_training_model(config, dataset, strategy)
+    observed = make_model(config, dataset, "float32")
+    for traced in reusable:
+        if traced.is_compatible(observed, dataset.space):
+            break
+    else:
+        traced = TracedModel(observed, dataset.space)
+    start = [variable.numpy() for variable in trained.optimizer.variables]
+    return PreparedModels(trained, traced, start, seed=config.training.seed)
+
+
+def list_traced() -> list[TracedModel]:
+    """Returns the traced model of the previous run, if kept."""
+    return [models.traced for models in _kept.values()]
 
 
 def is_shipped(config: RunConfig) -> bool:
@@ -137,16 +394,19 @@ def check_saving(config: RunConfig, dataset: Dataset) -> None:
     Training takes long, and its end is too late to find that the network
     cannot be read again.
 
+    Args:
+        config: The run.
+        dataset: Its data.
+
     Raises:
         RunError: The network cannot be saved or loaded; names the layer.
     """
     model = make_model(config, dataset, "float32")
     subject = f"--model={config.model.model}"
     if getattr(model, "inputs", None) is None:
-        raise RunError(
-            f"{subject} must build keras.Model(inputs, outputs), it builds a "
-            f"{type(model).__name__}"
-        )
+        kind = type(model).__name__
+        rule = f"must build keras.Model(inputs, outputs), it builds a {kind}"
+        raise RunError(f"{subject} {rule}")
 
     try:
         with make_private_folder() as folder:
@@ -155,36 +415,16 @@ def check_saving(config: RunConfig, dataset: Dataset) -> None:
     except Exception as error:  # Keras has errors of many kinds
         if is_exhausted(error):
             raise
-        layer, reason = _find_unsaved_layer(model) or ("", error)
-        place = f"its layer {layer} " if layer else ""
-        rule = "cannot be saved and loaded again"
-        raise RunError(
-            f"{subject}: {place}{rule} ({first_line(reason)})"
-        ) from error
+        part, reason = _find_unsaved(model) or ("it", error)
+        rule = f"cannot be saved and loaded again ({first_line(reason)})"
+        raise RunError(f"{subject}: {part} {rule}") from error
 
 
-def _find_unsaved_layer(model: keras.Model) -> tuple[str, Exception] | None:
+def _find_unsaved(model: keras.Model) -> tuple[str, Exception] | None:
     for layer in model.layers:
         try:
             content = keras.saving.serialize_keras_object(layer)
             keras.saving.deserialize_keras_object(content)
         except Exception as error:  # of the user's class, too
-            return f"{layer.name!r} ({type(layer).__name__})", error
+            return f"layer {layer.name!r} ({type(layer).__name__})", error
     return None
-
-
-def list_traced() -> list[TracedModel]:
-    """Returns the traced model of the previous run, if cached."""
-    return [models.traced for models in _kept.values()]
-
-
-def make_training_model(
-    config: RunConfig, dataset: Dataset, strategy: tf.distribute.Strategy
-) -> TrainModel:
-    """Makes the compiled model of a run in the scope of a strategy."""
-    with strategy.scope():
-        network = make_model(config, dataset, config.training.precision)
-        model = to_train_model(network)
-        steps = count_steps(config.training, dataset)
-        compile_model(model, config.training, steps)
-    return model

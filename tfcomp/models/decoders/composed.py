@@ -35,7 +35,12 @@ def build_composed(
     config: RunConfig,
     dataset: Dataset,
 ) -> keras.Model:
-    """Builds the decoder of this module that `--model` names."""
+    """Builds the decoder of this module that `--model` names.
+
+    Args:
+        config: The run.
+        dataset: Its data, which have the size of images.
+    """
     from tfcomp.models.pixels import Composition
 
     model = config.model

@@ -43,7 +43,15 @@ def build_mlp(
     config: RunConfig,
     dataset: Dataset,
 ) -> keras.Model:
-    """`--depth` ReLU layers of `--width` units and a linear layer of pixels."""
+    """`--depth` ReLU layers of `--width` units and a linear layer of pixels.
+
+    Every pixel has weights of its own, so nothing is shared between places:
+    a floor to compare other decoders with, rather than one to use.
+
+    Args:
+        config: The run.
+        dataset: Its data, which have the size of images.
+    """
     shape = dataset.image_shape
     factors, hidden = make_code(config, dataset)
     for index in range(config.model.depth):
@@ -81,6 +89,13 @@ def build_cnn(
     One transposed convolution draws the code on a quarter of the rows and
     columns of the image, two of stride 2 double that, the rest of `--depth`
     keeps the size; each has a ReLU. A linear one makes the image.
+
+    It superposes images of single factors where training has holes (section
+    3.3): take `low_rank` for compositions that are held out.
+
+    Args:
+        config: The run.
+        dataset: Its data, which have the size of images.
     """
     width = config.model.width
     rows, columns, channels = dataset.image_shape
@@ -128,6 +143,10 @@ def build_rotation(
     two transposed convolutions double that, each with batch normalization (as
     in PyTorch) and a ReLU; a convolution and a sigmoid make the image. With
     width 64 it has the 406,913 published weights.
+
+    Args:
+        config: The run.
+        dataset: Its data, which have the size of images.
     """
     width = config.model.width
     rows, columns, channels = dataset.image_shape
@@ -180,6 +199,10 @@ def build_broadcast(
     of 3 x 3 convolutions C_1 .. C_d (d = `--depth`) with `--width` channels.
     The product with W is the published first convolution, which pads nothing,
     as the code is constant and coordinates are linear along the image.
+
+    Args:
+        config: The run.
+        dataset: Its data, which have the size of images.
     """
     from tfcomp.models.pixels import PixelDense
 
@@ -229,6 +252,10 @@ def build_deconvolution(
         x = (T_n relu ... relu T_1) reshape(relu D_2 relu D_1 code)
 
     The last map is cropped to the image.
+
+    Args:
+        config: The run.
+        dataset: Its data, which have the size of images.
     """
     first_size, channels = list_doublings(config, dataset)
     first_shape = (*first_size, channels[0])

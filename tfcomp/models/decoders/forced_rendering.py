@@ -100,8 +100,15 @@ def build_low_rank(
     Each factor's matrix is a channel of `stage_0`; `--depth` times a PReLU
     and a 3 x 3 transposed convolution follow (`stage_1`, ...), and one more
     makes the image. Factors with `--axes` have profiles instead of matrices.
+
+    Do not use it for factors whose values are not those of a grid: every
+    value owns a matrix, and none lies between two.
+
+    Args:
+        config: The run.
+        dataset: Its data, which have the size of images.
     """
-    from tfcomp.models import forced_rendering as rendering
+    from tfcomp.models import pixels
     from tfcomp.models.encodings import FactorIndex
 
     model = config.model
@@ -128,16 +135,16 @@ def build_low_rank(
             config, dataset, factor, axes.get(factor.name, ()), penalties
         )
         images.append(embedding(part))
-    hidden = rendering.Stack(name="stage_0")(images)  # [n, rows, columns, F]
+    hidden = pixels.Stack(name="stage_0")(images)  # [n, rows, columns, F]
 
     for index in range(1, model.depth + 1):
-        hidden = rendering.convolve(
+        hidden = pixels.convolve(
             hidden,
             index,
             filters=filters,
             name=f"stage_{index}",
         )
-    image = rendering.convolve(
+    image = pixels.convolve(
         hidden,
         index=model.depth + 1,
         filters=dataset.image_shape[2],
@@ -177,8 +184,7 @@ def _make_embedding(
     penalties: dict[str, Any],
 ) -> keras.Layer:
     """Makes the layer with the images of a factor's values."""
-    from tfcomp.models.forced_rendering import AxisEmbedding
-    from tfcomp.models.value_embedding import LowRankEmbedding
+    from tfcomp.models.forced_rendering import AxisEmbedding, LowRankEmbedding
 
     settings: dict[str, Any] = {
         "num_values": factor.size,

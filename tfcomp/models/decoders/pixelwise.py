@@ -64,6 +64,10 @@ def build_coordinate(
 
     of `--depth` layers phi of `--width` units with a PReLU each, as
     `spatial_aware_mlp` of the paper's published code.
+
+    Args:
+        config: The run.
+        dataset: Its data, which have the size of images.
     """
     from tfcomp.models.pixels import PixelDense
 
@@ -109,6 +113,10 @@ def build_film(
 
     (Perez et al. 2018) with `--depth` 3 x 3 convolutions C of `--width`
     channels. The first one is computed once for a batch.
+
+    Args:
+        config: The run.
+        dataset: Its data, which have the size of images.
     """
     from tfcomp.models.pixels import Modulate, PixelTable
 
@@ -157,6 +165,10 @@ def build_attention(
         `--interaction_weight` mean_p sum_(i<j) A_pi A_pj
 
     of A averaged over the heads is 0 where every pixel sees one token only.
+
+    Args:
+        config: The run.
+        dataset: Its data, which have the size of images.
     """
     from tfcomp.models.pixels import CrossAttention
 
@@ -204,6 +216,12 @@ def build_transformer(
     for every pixel p, or every patch of `--patch_size` rows and columns, with N
     the normalization of a token (Vaswani et al. 2017). E has 4 times `--width`
     units; the published code has 2,048, and dropout.
+
+    Attention costs the square of the tokens: take patches for large images.
+
+    Args:
+        config: The run.
+        dataset: Its data, which have the size of images.
     """
     from tfcomp.models.pixels import PixelSum
 
