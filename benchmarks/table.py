@@ -68,7 +68,7 @@ def measure(path: Path) -> None:
         config = parse_config([*flags, f"--eval_points={points}"])
         analysis = RunAnalysis(model, make_dataset(config))
         start = time.perf_counter()
-        scores = analysis.renew().evaluation.scores
+        scores = analysis.evaluation.scores
         seconds = time.perf_counter() - start
         say(f"--eval_points={points}: {seconds:.1f} s, {scores}")
 

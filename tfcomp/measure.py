@@ -51,7 +51,7 @@ def measure_all(paths: list[Path], plugins: str) -> int:
     with start_tensorflow():
         import keras
 
-        from tfcomp.metrics.run_metrics import measure_run
+        from tfcomp.metrics.run_analysis import measure_run
     failed = 0
     for number, path in enumerate(paths, 1):
         print(f"[{number}/{len(paths)}] {path}", flush=True)

@@ -11,7 +11,7 @@ from tests.models.small_images import INDEX, LEVELS, REGION, TABLE
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.solvable import certify_dataset
-from tfcomp.metrics import reference_scores
+from tfcomp.metrics import references
 from tfcomp.metrics.point_scores import Evaluation
 from tfcomp.report.verbalize import format_references, list_references
 from tfcomp.representations import readers
@@ -132,7 +132,7 @@ def test_r2_by_its_definition(diagonal: Dataset) -> None:
 
     def score(images: np.ndarray) -> dict[str, float | None]:
         drawn = Evaluation(images, truth, {})
-        return reference_scores.score_certified(diagonal, drawn, None)
+        return references.score_certified(diagonal, drawn, None)
 
     assert score(truth) == {"id": 1, "ood": 1}
     by_hand = compute_r2((truth + noise)[is_ood], truth[is_ood])
@@ -148,7 +148,7 @@ def test_equal_images_have_no_r2() -> None:
     found = tfcomp.evaluate(table.draw, table, "factor_0:2-8")
     truth = found.dataset.grid_images
     drawn = Evaluation(truth + 0.1, truth, {})
-    scores = reference_scores.score_certified(found.dataset, drawn, None)
+    scores = references.score_certified(found.dataset, drawn, None)
     assert scores["ood"] is None and scores["id"] is not None
 
 
@@ -158,7 +158,7 @@ def test_errors_count_where_they_are(diagonal: Dataset) -> None:
     truth = diagonal.grid_images
     wrong = diagonal.splits.is_ood & ~found.certified
     images = np.where(wrong[:, None, None, None], 0, truth)
-    scores = reference_scores.score_certified(
+    scores = references.score_certified(
         diagonal, Evaluation(images, truth, {}), found
     )
     assert scores["id"] == scores["certified"] == 1
@@ -168,7 +168,7 @@ def test_errors_count_where_they_are(diagonal: Dataset) -> None:
 def test_references_equal_their_definition(diagonal: Dataset) -> None:
     """By loops over combinations: the most frequent value in training."""
     truth, splits = diagonal.grid_images, diagonal.splits
-    found = reference_scores.score_references(diagonal, truth)
+    found = references.score_references(diagonal, truth)
     held_out = splits.grid[splits.is_ood]
     for column, factor in enumerate(diagonal.space):
         train = splits.train[:, column].tolist()
@@ -186,7 +186,7 @@ def test_references_equal_their_definition(diagonal: Dataset) -> None:
 def test_a_split_where_only_the_ellipse_turns() -> None:
     """Ignoring the turns has .92, half turns .95: above many decoders."""
     dataset = make("wiedemer:orthogonal")
-    found = reference_scores.score_references(dataset, dataset.grid_images)
+    found = references.score_references(dataset, dataset.grid_images)
     names = "without_orientation", "modulo_orientation"
     r2 = [round(found[name]["ood_r2"], 2) for name in names]
     assert r2 == [0.92, 0.95]
@@ -194,7 +194,7 @@ def test_a_split_where_only_the_ellipse_turns() -> None:
     last = format_references(found).splitlines()[-1]
     assert last.split()[:2] == ["modulo_orientation", "-"]
     # Half of the turns of hearts: the squares and ellipses are the same.
-    points = dict(reference_scores.list_ignorant(dataset))["modulo_orientation"]
+    points = dict(references.list_ignorant(dataset))["modulo_orientation"]
     angles = dataset.splits.grid[dataset.splits.is_ood][:, 2]
     assert set(points[:, 2]) < set(angles.tolist())
     np.testing.assert_array_equal(points[:, 2] % 180, angles % 180)
@@ -203,7 +203,7 @@ def test_a_split_where_only_the_ellipse_turns() -> None:
 def test_nothing_is_ignored_that_no_image_shows() -> None:
     """Squares and ellipses at 0 and 180 degrees: no reference is the truth."""
     dataset = make("random:0.2", "--grid_size=8", "--sprite_sizes=2,2,2,3,3")
-    found = reference_scores.score_references(dataset, dataset.grid_images)
+    found = references.score_references(dataset, dataset.grid_images)
     assert {"without_shape", "without_x"} < {*found}
     assert not [name for name in found if name.endswith("_orientation")]
 
@@ -211,9 +211,9 @@ def test_nothing_is_ignored_that_no_image_shows() -> None:
 def test_combinations_that_do_not_exist_have_none(diagonal: Dataset) -> None:
     """Held-out squares, which stand for all shapes, are missing."""
     every, splits = diagonal.splits.all, diagonal.splits
-    points = dict(reference_scores.list_ignorant(diagonal))
+    points = dict(references.list_ignorant(diagonal))
     shape = points["without_shape"][0, 0]
     known = every[~every.is_ood | (every.factors[:, 0] != shape)]
     splits = dataclasses.replace(splits, points=known, existing=known)
     lacking = dataclasses.replace(diagonal, splits=splits)
-    assert "without_shape" not in dict(reference_scores.list_ignorant(lacking))
+    assert "without_shape" not in dict(references.list_ignorant(lacking))

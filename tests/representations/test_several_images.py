@@ -20,7 +20,7 @@ from tests.representations.several_images import (
 )
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.solvable import explain_training
-from tfcomp.metrics.reference_scores import draw_references
+from tfcomp.metrics.references import predict_references
 
 IS_OOD = (CLASSES >= (1, 1)).all(axis=1)  # of `REGION`
 IS_TRAINED = (CLASSES != (1, 1)).any(axis=1)  # of `dataset`
@@ -156,7 +156,7 @@ def test_additive_images_fit_the_training_images(dataset: Dataset) -> None:
         splits=splits,
         draw_train=lambda chosen: IMAGES[rows[chosen], ..., None],
     )
-    drawn = draw_references(few)
+    drawn = predict_references(few)
     shape, size = np.eye(3)[CLASSES[rows, 0]], np.eye(2)[CLASSES[rows, 1]]
     design = np.concatenate([shape, size], axis=1)
     images = IMAGES[rows].reshape(len(rows), -1)

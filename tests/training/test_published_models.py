@@ -12,7 +12,7 @@ import tfcomp
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
-from tfcomp.metrics.reference_scores import score_certified
+from tfcomp.metrics.references import score_certified
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.loading import load_run
 from tfcomp.storage import published_models

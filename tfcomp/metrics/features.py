@@ -27,8 +27,9 @@ from threadpoolctl import threadpool_limits
 BLOCK_UNITS = 4096
 # Variance of a subset over the variance of all points up to which it is dead.
 SPREAD_FLOOR = 1e-6
-Scores = dict[str, float | None]
+Scores = dict[str, float | None]  # by name
 Rows = dict[str, Scores]  # by stage
+Arrays = dict[str, Array]  # by stage, or by another name
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 

@@ -198,7 +198,7 @@ def make_interaction_fn(
     model: keras.Model,
     space: FactorSpace,
     num_units: int,
-) -> Callable[[np.ndarray], Interactions]:
+) -> Callable[[Array], Interactions]:
     """Makes a function from points [n, F] to the interactions of stages.
 
     Args:
@@ -222,7 +222,7 @@ def make_interaction_fn(
     columns = len(ranges) * (len(ranges) + 5) // 2
     most_points = max(1, MAX_NUMBERS // (num_units * columns))
 
-    def measure(points: np.ndarray) -> Interactions:
+    def measure(points: Array) -> Interactions:
         size = choose_batch_size(num_units, len(points))
         size = min(most_points, size)
         try:
@@ -237,7 +237,7 @@ def make_interaction_fn(
     return measure
 
 
-def choose_points(grid: np.ndarray, count: int) -> np.ndarray:
+def choose_points(grid: Array, count: int) -> Array:
     """Draws a fixed random sample of the rows of a grid, in its order."""
     rows = np.random.default_rng(0).permutation(len(grid))[:count]
     return grid[np.sort(rows)]

@@ -30,7 +30,7 @@ from tfcomp.metrics.features import (
     finite_or_none,
     mean_or_none,
 )
-from tfcomp.metrics.metric import computes
+from tfcomp.metrics.registry import computes
 from tfcomp.statistics.limits import AT_MOST_ONE, POSITIVE, SHARE
 
 if TYPE_CHECKING:
@@ -61,7 +61,6 @@ def find_edges(is_ood: Array, cycle: int = 0) -> tuple[Array, Array, Array]:
         Rows of held-out points between known ones [m], rows of their edges
         [m, 2], and the fraction of the way between these [m].
     """
-    is_ood = np.asarray(is_ood, bool)
     known = np.flatnonzero(~is_ood)
     rows = np.flatnonzero(is_ood)
     if cycle:

@@ -280,7 +280,7 @@ def _list_steps(exact: StageDict, moved: StageDict) -> list[str]:
     return stages
 
 
-def is_flat(g: np.ndarray | tf.Tensor) -> np.ndarray:
+def is_flat(g: Array | tf.Tensor) -> Array:
     """Marks the factors [F] along which metric tensors [n, F, F] are zero."""
     lengths = np.diagonal(np.asarray(g), axis1=1, axis2=2)  # [n, F]
     return np.asarray(~lengths.any(axis=0))

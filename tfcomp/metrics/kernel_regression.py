@@ -114,7 +114,6 @@ def fit_kernels(
     Returns:
         Ridge regressions with a free intercept, by output and by kernel.
     """
-    is_ood = np.asarray(is_ood, bool)
     points = _convert_to_steps(factors)
     rows = np.flatnonzero(~is_ood)
     rows = rows[choose_rows(len(rows), MAX_POINTS)]

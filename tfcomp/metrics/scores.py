@@ -15,14 +15,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy import ndarray as Array
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
 from tfcomp.metrics.features import Scores, finite_or_none, mean_or_none
-from tfcomp.metrics.metric import computes
+from tfcomp.metrics.registry import computes
 from tfcomp.statistics.limits import AT_MOST_ONE, POSITIVE, SHARE, Limits
 
 if TYPE_CHECKING:
+    from tfcomp.datasets.dataset import Dataset
     from tfcomp.metrics.run_analysis import RunAnalysis
 
 FloatArray = NDArray[np.float64]
@@ -70,6 +72,26 @@ def compute_mse_per_image(images: ArrayLike, truth: ArrayLike) -> FloatArray:
         difference = np.asarray(images[block], float) - truth[block]
         error[block] = np.mean(difference**2, axis=pixels)
     return error
+
+
+def compute_mse(
+    dataset: Dataset,
+    factors: Array,
+    images: Array,
+    truth: Array,
+) -> Array:
+    """Computes the MSE at points, [n]; a mean over images of a combination.
+
+    Args:
+        dataset: Knows if a combination has several images.
+        factors: The points, [n, F].
+        images: Outputs, [n, H, W, C].
+        truth: True images, [n, H, W, C].
+    """
+    if dataset.compare is not None:
+        error, _ = dataset.compare(factors, images)
+        return error
+    return compute_mse_per_image(images, truth)
 
 
 def compute_peaks(images: ArrayLike, polarity: str) -> FloatArray:

@@ -32,7 +32,7 @@ from numpy import ndarray as Array
 
 from tfcomp.metrics import features
 from tfcomp.metrics.features import Rows, Scores, finite_or_none, iterate_units
-from tfcomp.metrics.metric import Chart, computes
+from tfcomp.metrics.registry import Chart, computes
 from tfcomp.statistics.limits import CORRELATION, POSITIVE, SHARE
 
 if TYPE_CHECKING:

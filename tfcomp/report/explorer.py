@@ -27,7 +27,7 @@ from tfcomp.metrics.point_scores import (
     divide,
     score_points,
 )
-from tfcomp.metrics.reference_scores import draw_references
+from tfcomp.metrics.references import predict_references
 from tfcomp.metrics.registry import list_metrics
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.metrics.superposition import superpose
@@ -137,7 +137,7 @@ def _describe_group(analysis: RunAnalysis, total: int) -> Data:
     names = ("nearest_id", "additive") if data.is_pixels else ("nearest_id",)
     images = {"truth": data.to_pictures(analysis.evaluation.truth)}
     errors = {}
-    for name, outputs in draw_references(data).items():
+    for name, outputs in predict_references(data).items():
         if name in names:
             images[name] = data.to_pictures(outputs)
             errors[name] = round_numbers(_rate(analysis, outputs))

@@ -12,11 +12,9 @@ from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_manifolds
 from tfcomp.figures.map_plots import draw_gram_matrices
 from tfcomp.metrics.jacobians import describe_nondifferentiable
-from tfcomp.metrics.metric import Chart, Metric
-from tfcomp.metrics.registry import list_charts
-from tfcomp.metrics.run_analysis import FEW_POINTS, RunAnalysis
-from tfcomp.metrics.run_metrics import tabulate_stages
-from tfcomp.metrics.similarity import summarize_similarity
+from tfcomp.metrics.kernels import summarize_similarity
+from tfcomp.metrics.registry import Chart, Metric, list_charts
+from tfcomp.metrics.run_analysis import FEW_POINTS, RunAnalysis, tabulate_stages
 from tfcomp.metrics.tuning import summarize_tuning
 from tfcomp.report import run_exhibits
 from tfcomp.report.page import Section, make_exhibit, make_section

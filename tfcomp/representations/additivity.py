@@ -34,7 +34,7 @@ from numpy import ndarray as Array
 from scipy import linalg, sparse
 
 from tfcomp.metrics import features
-from tfcomp.metrics.features import Scores, finite_or_none
+from tfcomp.metrics.features import Arrays, Scores, finite_or_none
 
 # The sets of rows.
 ID = 0
@@ -342,9 +342,7 @@ def _compose(moments: Sequence[Moments]) -> Scores:
     return numbers
 
 
-def _probe(
-    layer: Layer, moments: Sequence[Moments]
-) -> tuple[Array, dict[str, Array]]:
+def _probe(layer: Layer, moments: Sequence[Moments]) -> tuple[Array, Arrays]:
     """Fits discriminants to ID rows, and tests them.
 
     Returns:

@@ -11,6 +11,7 @@ from typing import Any, cast
 import keras
 import numpy as np
 import pandas as pd
+from numpy import ndarray as Array
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import make_config
@@ -19,8 +20,7 @@ from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.datasets.splits import choose_rows
 from tfcomp.datasets.tables import make_table_dataset
-from tfcomp.metrics.distances import find_nearest
-from tfcomp.metrics.reference_scores import sample_known
+from tfcomp.metrics.references import find_nearest, sample_known
 from tfcomp.models.stages import evaluate_in_batches
 
 MAX_IMAGES = 20_000  # that a reader is trained on
@@ -43,7 +43,7 @@ class Reader:
         self.space = space
         self.accuracy = pd.DataFrame()
 
-    def read(self, images: np.ndarray) -> np.ndarray:
+    def read(self, images: Array) -> Array:
         """Reads the grid indices of the factors [n, F] off images."""
         votes = self.model.predict(images, batch_size=256, verbose=0)
         indices = [vote.argmax(axis=1) for vote in votes]
@@ -51,10 +51,10 @@ class Reader:
 
     def check(
         self,
-        images: np.ndarray,
-        points: np.ndarray,
+        images: Array,
+        points: Array,
         steps: int = 0,
-    ) -> np.ndarray:
+    ) -> Array:
         """Marks the factors that are read right, [n, F].
 
         Args:
@@ -141,8 +141,8 @@ def train_reader(
 
 def _fit(
     model: keras.Model,
-    images: np.ndarray,
-    index: np.ndarray,
+    images: Array,
+    index: Array,
     epochs: int,
 ) -> None:
     """Trains until all factors are read off 99.9 % of the images.
@@ -171,8 +171,8 @@ def _fit(
 
 def _rate(
     reader: Reader,
-    images: np.ndarray,
-    points: np.ndarray,
+    images: Array,
+    points: Array,
     seed: int,
 ) -> pd.DataFrame:
     """Measures the accuracy on true, noisy and shifted images.
@@ -231,7 +231,7 @@ def _build(shape: tuple[int, ...], sizes: Sequence[int]) -> keras.Model:
     return model
 
 
-def find_levels(dataset: Dataset) -> np.ndarray:
+def find_levels(dataset: Dataset) -> Array:
     """Counts factors that differ between points and the nearest ID point."""
     space = dataset.space
     index = space.to_index(dataset.splits.grid)
@@ -244,7 +244,7 @@ def list_readings(
     reader: Reader,
     dataset: Dataset,
     model: keras.Model,
-    outputs: np.ndarray,
+    outputs: Array,
     samples: int,
 ) -> list[Row]:
     """Measures the accuracy on outputs, and its ceiling on true images.
@@ -293,8 +293,8 @@ def list_readings(
 def _measure_shares(
     reader: Reader,
     dataset: Dataset,
-    images: np.ndarray,
-    rows: np.ndarray,
+    images: Array,
+    rows: Array,
     steps: int,
 ) -> pd.DataFrame:
     """Measures the share of images that is read right at each grid point.

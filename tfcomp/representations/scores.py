@@ -7,17 +7,18 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.datasets.splits import choose_rows
 from tfcomp.datasets.table_checks import to_array
-from tfcomp.metrics.distances import find_nearest
-from tfcomp.metrics.features import Scores
+from tfcomp.metrics.features import Arrays, Scores
 from tfcomp.metrics.kernels import compute_cosine_gram, summarize_alignment
+from tfcomp.metrics.references import find_nearest
 from tfcomp.metrics.tuning import compute_tuning, summarize_tuning
 from tfcomp.representations import additivity, disentanglement
 
-Layers = dict[str, np.ndarray]
+Layers = Arrays
 Row = dict[str, Any]
 MAX_COMPARED = 1024  # points whose kernels and nearest items are compared
 MAX_KNOWN = 2**16  # training points among which the nearest is searched
@@ -50,7 +51,7 @@ def read_layers(given: Any, count: int) -> Layers:
 
 def _check_layer(
     name: str,
-    array: np.ndarray,
+    array: Array,
     count: int,
 ) -> None:
     """Checks type and shape of one layer, and its name."""
@@ -66,7 +67,7 @@ def _check_layer(
         raise ValueError(f"{rule}, got {name!r}")
 
 
-def _flatten_layer(name: str, array: np.ndarray) -> np.ndarray:
+def _flatten_layer(name: str, array: Array) -> Array:
     """Flattens a layer to [n, units], and checks that it is finite."""
     kind = np.result_type(array.dtype, np.float32)
     flat = array.reshape(len(array), -1).astype(kind, copy=False)
@@ -104,8 +105,8 @@ def say_memory(layers: Layers, space: FactorSpace) -> None:
 
 def measure_layers(
     space: FactorSpace,
-    points: np.ndarray,
-    is_ood: np.ndarray,
+    points: Array,
+    is_ood: Array,
     layers: Layers,
 ) -> dict[str, list[Row]]:
     """Measures the additive structure of layers.
@@ -151,8 +152,8 @@ def measure_layers(
 
 def measure_codes(
     space: FactorSpace,
-    points: np.ndarray,
-    codes: np.ndarray,
+    points: Array,
+    codes: Array,
 ) -> list[Row]:
     """Computes DCI, MIG, SAP and FactorVAE's score.
 
@@ -171,8 +172,8 @@ def measure_codes(
 
 
 def _measure_pair_share(
-    values: np.ndarray,
-    index: np.ndarray,
+    values: Array,
+    index: Array,
     space: FactorSpace,
 ) -> float | None:
     """Computes the share of interactions of pairs; None unless complete."""
@@ -185,9 +186,9 @@ def _measure_pair_share(
 
 
 def _align(
-    values: np.ndarray,
-    index: np.ndarray,
-    is_ood: np.ndarray,
+    values: Array,
+    index: Array,
+    is_ood: Array,
 ) -> Scores:
     """Computes alignments of cosines with ideal kernels, over OOD points."""
     is_used = is_ood if is_ood.any() else ~is_ood
@@ -200,9 +201,9 @@ def _align(
 
 
 def _rate_nearest(
-    values: np.ndarray,
-    index: np.ndarray,
-    is_ood: np.ndarray,
+    values: Array,
+    index: Array,
+    is_ood: Array,
     space: FactorSpace,
 ) -> float | None:
     """Divides errors of the nearest ID rows by errors of the ID mean.

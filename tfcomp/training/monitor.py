@@ -14,7 +14,7 @@ from tfcomp.datasets.views import subsample_levels
 from tfcomp.figures import kept_outputs, pictures
 from tfcomp.metrics.interaction import WATCHED_POINTS
 from tfcomp.metrics.point_scores import Evaluation, compute_error_ratio
-from tfcomp.metrics.reference_scores import score_certified, score_references
+from tfcomp.metrics.references import score_certified, score_references
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.storage.files import DamagedFileError, open_log, write_csv
 from tfcomp.storage.run_folder import HISTORY_FILE, read_history

@@ -27,7 +27,7 @@ from tfcomp.config.process import (
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import DATASETS, Dataset
-from tfcomp.metrics.traced_model import TracedModel
+from tfcomp.metrics.output_analysis import TracedModel
 from tfcomp.models import ENCODINGS, MODELS
 from tfcomp.models.stages import make_model
 from tfcomp.storage.run_folder import MODEL_FILE
