@@ -87,7 +87,6 @@ def test_ideal_kernels_equal_double_loops(sizes) -> None:
     for name, expected in {
         "factorized": agrees.mean(axis=2),
         "conjunctive": agrees.all(axis=2),
-        "constant": np.ones(agrees.shape[:2]),
     }.items():
         kernel = kernels.IDEAL_KERNELS[name](grid)
         np.testing.assert_allclose(kernel, expected)
@@ -99,7 +98,6 @@ def test_true_bumps_resemble_both_ideal_kernels() -> None:
     scores = kernels.summarize_alignment(cosines, GRID, IS_OOD)
     assert scores["alignment_factorized"] == pytest.approx(0.41, abs=0.005)
     assert scores["alignment_conjunctive"] == pytest.approx(0.42, abs=0.005)
-    assert scores["alignment_constant"] == 0
     scores = kernels.summarize_alignment(cosines, GRID, IS_OOD, width=1.0)
     assert scores["alignment_conjunctive"] > 0.999
     assert scores["alignment_factorized"] < 0.7

@@ -136,7 +136,7 @@ def test_values_equal_the_definition(sizes) -> None:
 @pytest.mark.parametrize("width", [0.0, 1.5])
 @pytest.mark.parametrize(
     ("name", "rank"),
-    [("conjunctive", 1), ("constant", 1), ("factorized", 2)],
+    [("conjunctive", 1), ("factorized", 2)],
 )
 def test_planted_ranks(name, rank, width, scale) -> None:
     grid = make_grid(7, 6).astype(float)

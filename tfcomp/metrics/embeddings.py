@@ -57,7 +57,10 @@ def _summarize_axes(layer: AxisEmbedding) -> Scores:
     number = None
     if axis is not None:
         number = AXES.index(axis)
-    return {"ratio": layer.measure_ratio(), "axis": number}
+    return {
+        "ratio": layer.measure_ratio(),
+        "axis": number,
+    }
 
 
 def _summarize_penalties(layer: ValueEmbedding) -> Scores:

@@ -61,7 +61,11 @@ VOLUME = Chart(
 
 def is_dead(g: Array) -> Array:
     """Marks points where some length sqrt(g_ii) is at most `FLOOR`, [n]."""
-    squared_lengths = np.diagonal(_finite(g), axis1=1, axis2=2)  # [n, F]
+    squared_lengths = np.diagonal(
+        _finite(g),
+        axis1=1,
+        axis2=2,
+    )  # [n, F]
     is_short = squared_lengths <= FLOOR**2
     return np.asarray(is_short.any(axis=1))
 
@@ -98,7 +102,10 @@ def compute_log_volume(g: Array) -> Array:
     return np.where(np.isnan(g[:, 0, 0]), np.nan, log_volume)
 
 
-@np.errstate(invalid="ignore", over="ignore")
+@np.errstate(
+    invalid="ignore",
+    over="ignore",
+)
 def divide_by_contrast(
     log_volume: Array,
     activations: Array,
@@ -131,7 +138,10 @@ def compute_factorization(g: Array) -> Array:
 def compute_cosine_factorization(g: Array) -> Array:
     """Computes 1 less the absolute cosine of directions, [n] in [0, 1]."""
 
-    def multiply_lengths(xx: Array, yy: Array) -> Array:
+    def multiply_lengths(
+        xx: Array,
+        yy: Array,
+    ) -> Array:
         return np.sqrt(xx) * np.sqrt(yy)
 
     return _average_pairs(g, multiply_lengths, worst=0.0)
@@ -240,7 +250,10 @@ def compute_gradient_metrics(
     dead_fraction="share of dead points: share of the points at which some "
     "factor moves nothing, or at most 1e-6 per unit",
 )
-def summarize_geometry(g: Array, is_ood: Array) -> Scores:
+def summarize_geometry(
+    g: Array,
+    is_ood: Array,
+) -> Scores:
     """Averages the scores of a stage over points (section 3.4).
 
     Args:

@@ -11,7 +11,6 @@ the ideal kernels are (eq. 32 for more factors)
 
     binary factorized   k = mean over factors of d_f     (eq. 3, 4: d/2 + d/2)
     conjunctive         k = product over factors of d_f
-    constant            k = 1
 
 and agreement with a Gram matrix is the centered kernel alignment
 
@@ -158,7 +157,10 @@ def _one_if_zero(values: Array) -> Array:
     return np.where(values == 0, 1.0, values)
 
 
-def make_factorized_kernel(factors: Array, width: float = 0.0) -> Array:
+def make_factorized_kernel(
+    factors: Array,
+    width: float = 0.0,
+) -> Array:
     """Makes the binary factorized kernel (eq. 3, 4).
 
     An absent value (NaN) agrees with none.
@@ -175,7 +177,10 @@ def make_factorized_kernel(factors: Array, width: float = 0.0) -> Array:
     return np.mean(similarities, axis=0)
 
 
-def make_conjunctive_kernel(factors: Array, width: float = 0.0) -> Array:
+def make_conjunctive_kernel(
+    factors: Array,
+    width: float = 0.0,
+) -> Array:
     """Makes the kernel that is 1 where all factors agree; arguments as above.
 
     Returns:
@@ -185,20 +190,16 @@ def make_conjunctive_kernel(factors: Array, width: float = 0.0) -> Array:
     return np.prod(similarities, axis=0)
 
 
-def make_constant_kernel(factors: Array, width: float = 0.0) -> Array:
-    """Makes a kernel of ones, [n, n]; arguments as above."""
-    count = len(factors)
-    return np.ones((count, count))
-
-
 IDEAL_KERNELS: dict[str, Callable[..., Array]] = {
     "factorized": make_factorized_kernel,
     "conjunctive": make_conjunctive_kernel,
-    "constant": make_constant_kernel,
 }
 
 
-def compute_alignment(gram: Array, kernel: Array) -> float:
+def compute_alignment(
+    gram: Array,
+    kernel: Array,
+) -> float:
     """Computes the centered alignment of two kernels (appendix F.1).
 
     Args:
@@ -280,7 +281,10 @@ def summarize_best_alignment(
     return numbers
 
 
-def _compute_similarities(factors: Array, width: float) -> Iterator[Array]:
+def _compute_similarities(
+    factors: Array,
+    width: float,
+) -> Iterator[Array]:
     """Yields the similarity of all pairs of points in each factor, [n, n]."""
     for values in factors.T:
         difference = np.subtract.outer(values, values)
@@ -382,7 +386,10 @@ def compare_shapes(
 
 
 @single_threaded
-def summarize_similarity(first: Shape, second: Shape) -> Scores:
+def summarize_similarity(
+    first: Shape,
+    second: Shape,
+) -> Scores:
     """Computes the metrics and their null.
 
     Args:
@@ -426,7 +433,7 @@ def _scale(values: Array) -> Array:
 @computes(
     "run",
     CORRELATION,
-    "alignment_factorized alignment_conjunctive alignment_constant "
+    "alignment_factorized alignment_conjunctive "
     "alignment_factorized_smooth alignment_radial alignment_additive_best "
     "alignment_radial_best",
 )

@@ -67,7 +67,8 @@ class Components:
 
 @single_threaded
 def compute_components(
-    rows: Array, num_components: int | None = None
+    rows: Array,
+    num_components: int | None = None,
 ) -> Components:
     """Computes principal components, whose largest entry is positive.
 
@@ -179,7 +180,8 @@ def _embed(features: Array) -> Array:
 
 
 def compute_steps(
-    activations: Array, periodic: bool = False
+    activations: Array,
+    periodic: bool = False,
 ) -> tuple[Array, Array]:
     """Computes speeds and angles along a curve (appendix F.2).
 

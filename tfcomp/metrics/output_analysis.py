@@ -68,7 +68,11 @@ class TracedModel:
         predict_fn: From factors to `{"image": images}`, traced.
     """
 
-    def __init__(self, model: keras.Model, space: FactorSpace) -> None:
+    def __init__(
+        self,
+        model: keras.Model,
+        space: FactorSpace,
+    ) -> None:
         self.model = model
         self.space = space
         self.stage_sizes = {}
@@ -90,7 +94,11 @@ class TracedModel:
     def _num_units(self) -> int:
         return sum(self.stage_sizes.values())
 
-    def is_compatible(self, model: keras.Model, space: FactorSpace) -> bool:
+    def is_compatible(
+        self,
+        model: keras.Model,
+        space: FactorSpace,
+    ) -> bool:
         """Returns True for the same architecture, whatever the weights."""
         return space == self.space and model.to_json() == self.model.to_json()
 
@@ -149,7 +157,11 @@ class TracedModel:
     def _interaction_fn(self) -> Callable[[Array], Interactions]:
         return make_interaction_fn(self.model, self.space, self._num_units)
 
-    def _evaluate(self, fn: StageFn, points: Array) -> Arrays:
+    def _evaluate(
+        self,
+        fn: StageFn,
+        points: Array,
+    ) -> Arrays:
         """Calls a function as seldom as memory allows."""
         size = choose_batch_size(self._call_units, len(points))
         try:
@@ -218,7 +230,10 @@ class OutputAnalysis:
     @property
     def subsets(self) -> Arrays:
         """Masks of ID and of OOD grid points, [n] each."""
-        return {"id": self.splits.is_id, "ood": self.splits.is_ood}
+        return {
+            "id": self.splits.is_id,
+            "ood": self.splits.is_ood,
+        }
 
     @cached_property
     def index(self) -> Array:
@@ -402,7 +417,8 @@ class OutputAnalysis:
 
 
 def predict_superposed_inputs(
-    model: keras.Model, splits: Splits
+    model: keras.Model,
+    splits: Splits,
 ) -> Array | None:
     """Predicts images for mean codes of ID points that share a factor.
 

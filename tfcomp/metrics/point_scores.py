@@ -83,7 +83,12 @@ def score_points(
         scores["blank_mse"], _ = dataset.compare(factors, blank)
 
     if is_ood is not None:
-        view = ImageView(images, truth, factors, is_ood)
+        view = ImageView(
+            images,
+            truth,
+            factors,
+            is_ood,
+        )
         for metric in list_registered("image"):
             values = _attempt(metric, view, "images")
             if values is None:
@@ -113,7 +118,13 @@ def evaluate_images(
     known_images = None if splits.is_streamed else images
     known_truth = None if splits.is_streamed else truth
     subsets = dataset.subsets
-    scores = _score(dataset, predict, subsets, known_images, known_truth)
+    scores = _score(
+        dataset,
+        predict,
+        subsets,
+        known_images,
+        known_truth,
+    )
     for name, render in dataset.other_truths.items():
         named = {f"{key}_{name}": subsets[key] for key in ("id", "ood")}
         scores |= _score(
@@ -166,7 +177,15 @@ def _score(
             targets = truth[rows]
 
         is_ood = scored.is_ood[rows]
-        parts.append(score_points(dataset, outputs, targets, points, is_ood))
+        parts.append(
+            score_points(
+                dataset,
+                outputs,
+                targets,
+                points,
+                is_ood,
+            )
+        )
         for name, mask in subsets.items():
             is_in = mask[rows]
             total = targets[is_in].sum(axis=0, dtype=np.float64)
@@ -185,7 +204,12 @@ def _list_starts(dataset: Dataset) -> Iterable[int]:
     starts = range(0, len(dataset.splits.scored.factors), BLOCK)
     if not dataset.splits.is_streamed:
         return starts
-    return show_progress(starts, "scores", "block", len(starts))
+    return show_progress(
+        starts,
+        "scores",
+        "block",
+        len(starts),
+    )
 
 
 def _average(
@@ -207,7 +231,10 @@ def _average(
     )
 
 
-def compute_ssim_error(images: Array, truth: Array) -> Array:
+def compute_ssim_error(
+    images: Array,
+    truth: Array,
+) -> Array:
     """Computes 1 - SSIM, [n]; NaN if not finite.
 
     Args:
@@ -222,7 +249,10 @@ def compute_ssim_error(images: Array, truth: Array) -> Array:
     return 1.0 - np.concatenate(parts, dtype=np.float64)
 
 
-def compute_error_ratio(dataset: Dataset, evaluation: Evaluation) -> Array:
+def compute_error_ratio(
+    dataset: Dataset,
+    evaluation: Evaluation,
+) -> Array:
     """Divides MSE by the MSE of `Dataset.reference`, at grid points, [n].
 
     Args:
@@ -232,14 +262,30 @@ def compute_error_ratio(dataset: Dataset, evaluation: Evaluation) -> Array:
     points = dataset.splits.grid
     truth = evaluation.truth
     reference = np.broadcast_to(dataset.reference, truth.shape)
-    error = compute_mse(dataset, points, evaluation.images, truth)
-    blank = compute_mse(dataset, points, reference, truth)
+    error = compute_mse(
+        dataset,
+        points,
+        evaluation.images,
+        truth,
+    )
+    blank = compute_mse(
+        dataset,
+        points,
+        reference,
+        truth,
+    )
     return divide(error, blank)
 
 
-def divide(values: Array, by: Array) -> Array:
+def divide(
+    values: Array,
+    by: Array,
+) -> Array:
     """Divides values; 0 / 0 is 0, and another value over 0 is infinite."""
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(
+        invalid="ignore",
+        divide="ignore",
+    ):
         return np.where(values == 0, 0.0, values / by)
 
 
@@ -281,7 +327,12 @@ def compute_stage_metrics(
 
     numbers = {}
     for stage, activations in read_stages():
-        view = StageView(stage, activations, factors, is_ood)
+        view = StageView(
+            stage,
+            activations,
+            factors,
+            is_ood,
+        )
         numbers[stage] = {
             metric.name: finite_or_none(_attempt(metric, view, stage))
             for metric in metrics
@@ -311,16 +362,29 @@ def try_metrics(dataset: Dataset) -> None:
 
     rng = np.random.default_rng(0)
     units = rng.normal(size=(len(rows), TRIAL_UNITS)).astype(np.float32)
-    stage_view = StageView("stage_0", units, points, is_ood)
+    stage_view = StageView(
+        "stage_0",
+        units,
+        points,
+        is_ood,
+    )
     for metric in stage_metrics:
         _compute(metric, stage_view)
     truth = dataset.render_array(points)
-    image_view = ImageView(truth, truth, points, is_ood)
+    image_view = ImageView(
+        truth,
+        truth,
+        points,
+        is_ood,
+    )
     for metric in image_metrics:
         _compute(metric, image_view)
 
 
-def _compute(metric: Metric, view: StageView | ImageView) -> Any:
+def _compute(
+    metric: Metric,
+    view: StageView | ImageView,
+) -> Any:
     """Calls a metric of a user.
 
     Args:

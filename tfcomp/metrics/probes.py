@@ -28,7 +28,10 @@ TINY = 1e-13
 # Two points per fold, for the inner cross-validation as well.
 MIN_POINTS = 2 * NUM_FOLDS
 
-NO_SCORES: Scores = {"probe_r2_id": None, "probe_r2_ood": None}
+NO_SCORES: Scores = {
+    "probe_r2_id": None,
+    "probe_r2_ood": None,
+}
 
 PROBES = Chart(
     "probes",
@@ -92,7 +95,12 @@ def probe_rows(
 
     def predict(fit: tuple[Array, Array]) -> Array:
         seen, others = fit
-        return _predict(rows, truth, seen, others)
+        return _predict(
+            rows,
+            truth,
+            seen,
+            others,
+        )
 
     most = max(1, MAX_BYTES // (rows.nbytes + 1))
     with ThreadPoolExecutor(min(count_cores(), most)) as pool:
@@ -172,7 +180,10 @@ def _decompose(
     return axes * lengths, squares, products[unseen] @ axes / lengths
 
 
-def _score(truth: Array, errors: Array) -> float | None:
+def _score(
+    truth: Array,
+    errors: Array,
+) -> float | None:
     """Averages R^2 over the targets that vary; None if none does.
 
     Args:

@@ -139,7 +139,10 @@ def fit_effects(
     return np.vstack([mean, effects])
 
 
-def make_design(index: Array, sizes: Sequence[int]) -> Array:
+def make_design(
+    index: Array,
+    sizes: Sequence[int],
+) -> Array:
     """Makes the matrix that `fit_effects` is multiplied with.
 
     Args:
@@ -156,7 +159,10 @@ def make_design(index: Array, sizes: Sequence[int]) -> Array:
     return np.hstack(columns)
 
 
-def compute_border_distance(is_ood: Array, space: FactorSpace) -> Array:
+def compute_border_distance(
+    is_ood: Array,
+    space: FactorSpace,
+) -> Array:
     """Computes the largest step along a factor to the nearest ID point.
 
     Args:
@@ -184,7 +190,10 @@ def compute_border_distance(is_ood: Array, space: FactorSpace) -> Array:
     return steps[on_grid].ravel()
 
 
-def _grow(reached: Array, space: FactorSpace) -> Array:
+def _grow(
+    reached: Array,
+    space: FactorSpace,
+) -> Array:
     """Adds the points that are one step along any factors from a mask."""
     for axis, factor in enumerate(space):
         if factor.categorical:  # all classes are one step apart
@@ -199,7 +208,10 @@ def _grow(reached: Array, space: FactorSpace) -> Array:
     return reached
 
 
-def correlate_with_distance(error: Array, distance: Array) -> float | None:
+def correlate_with_distance(
+    error: Array,
+    distance: Array,
+) -> float | None:
     """Computes the rank correlation of OOD errors and distances.
 
     Args:
@@ -287,7 +299,10 @@ def predict_references(dataset: Dataset) -> Arrays:
     return predictions
 
 
-def score_references(dataset: Dataset, truth: Array) -> References:
+def score_references(
+    dataset: Dataset,
+    truth: Array,
+) -> References:
     """Scores predictors without a network.
 
     Args:
@@ -300,13 +315,22 @@ def score_references(dataset: Dataset, truth: Array) -> References:
     """
     splits = dataset.splits
     is_copy = dataset.copies.is_copy
-    subsets = {"id": splits.is_id, "ood": splits.is_ood}
+    subsets = {
+        "id": splits.is_id,
+        "ood": splits.is_ood,
+    }
     if is_copy.any():
         is_old = dataset.select_points(is_copy)
         subsets["ood_new"] = splits.is_ood & ~is_old
     scores = {}
     for name, images in predict_references(dataset).items():
-        scores[name] = _score(dataset, splits.grid, images, truth, subsets)
+        scores[name] = _score(
+            dataset,
+            splits.grid,
+            images,
+            truth,
+            subsets,
+        )
 
     del subsets["id"]
     held_out = {name: mask[splits.is_ood] for name, mask in subsets.items()}
@@ -314,7 +338,13 @@ def score_references(dataset: Dataset, truth: Array) -> References:
     truth = truth[splits.is_ood]
     for name, substitutes in list_ignorant(dataset):
         images = dataset.render_array(substitutes)
-        numbers = _score(dataset, points, images, truth, held_out)
+        numbers = _score(
+            dataset,
+            points,
+            images,
+            truth,
+            held_out,
+        )
         if numbers.get("ood", 1.0) > TINY:  # else no image shows the factor
             scores[name] = numbers
     return scores
@@ -378,8 +408,18 @@ def _score(
         subsets: Masks of points by name, [n] each.
     """
     reference = np.broadcast_to(dataset.reference, truth.shape)
-    blank = compute_mse(dataset, points, reference, truth)
-    error = compute_mse(dataset, points, images, truth)
+    blank = compute_mse(
+        dataset,
+        points,
+        reference,
+        truth,
+    )
+    error = compute_mse(
+        dataset,
+        points,
+        images,
+        truth,
+    )
     scores = {}
     for name, rows in subsets.items():
         if not blank[rows].any():
@@ -390,7 +430,12 @@ def _score(
 
         targets = truth[rows]
         mean_image = np.broadcast_to(targets.mean(axis=0), targets.shape)
-        distance = compute_mse(dataset, points[rows], mean_image, targets)
+        distance = compute_mse(
+            dataset,
+            points[rows],
+            mean_image,
+            targets,
+        )
         variance = distance.mean()
         if variance > TINY * mean_blank:
             scores[f"{name}_r2"] = float(1 - mean_error / variance)
@@ -410,7 +455,10 @@ def score_certified(
         certificate: Says which combinations training images determine; None
             leaves the two parts of OOD out.
     """
-    subsets = {"id": dataset.splits.is_id, "ood": dataset.splits.is_ood}
+    subsets = {
+        "id": dataset.splits.is_id,
+        "ood": dataset.splits.is_ood,
+    }
     if certificate is not None:
         marks = mark_certified(dataset, certificate)
         subsets["certified"] = marks == 1

@@ -254,7 +254,10 @@ def is_measured(path: Path) -> bool:
     return entry.get("version") == compute_code_version()
 
 
-def write_run_metrics(path: Path, metrics: Mapping[str, Any]) -> None:
+def write_run_metrics(
+    path: Path,
+    metrics: Mapping[str, Any],
+) -> None:
     """Writes metrics into a run folder, with the version of the code.
 
     Args:
@@ -262,8 +265,15 @@ def write_run_metrics(path: Path, metrics: Mapping[str, Any]) -> None:
         metrics: By `compute_metrics`.
     """
     content = read_metrics(path)
-    content["measures"] = {"version": compute_code_version(), **metrics}
-    text = json.dumps(content, indent=2, allow_nan=False)
+    content["measures"] = {
+        "version": compute_code_version(),
+        **metrics,
+    }
+    text = json.dumps(
+        content,
+        indent=2,
+        allow_nan=False,
+    )
     write_text(path / METRICS_FILE, f"{text}\n")
 
 
@@ -316,7 +326,13 @@ def register_metric(
     def register(function: Function) -> Function:
         text = (function.__doc__ or "").strip().split("\n\n")[0]
         about = " ".join(text.split())
-        _add(dataclasses.replace(metric, function=function, about=about))
+        _add(
+            dataclasses.replace(
+                metric,
+                function=function,
+                about=about,
+            )
+        )
         return function
 
     return register

@@ -113,7 +113,11 @@ class RunAnalysis(OutputAnalysis):
             run=run,
         )
 
-    def rename(self, name: str, setting: str) -> RunAnalysis:
+    def rename(
+        self,
+        name: str,
+        setting: str,
+    ) -> RunAnalysis:
         """Makes the same analysis by another name.
 
         Args:
@@ -177,7 +181,11 @@ class RunAnalysis(OutputAnalysis):
             return self
         run = self._run
         if run is not None:
-            run = dataclasses.replace(run, dataset=dataset, **changes)
+            run = dataclasses.replace(
+                run,
+                dataset=dataset,
+                **changes,
+            )
         analysis = RunAnalysis(
             self.traced,
             dataset,
@@ -191,7 +199,12 @@ class RunAnalysis(OutputAnalysis):
     def read_stages(self) -> Iterable[tuple[str, Array]]:
         """Yields stages [n, units] over the grid, with a progress bar."""
         stages = self.traced.read_stages(self.splits.grid)
-        return show_progress(stages, "layers", "stage", len(self.stage_sizes))
+        return show_progress(
+            stages,
+            "layers",
+            "stage",
+            len(self.stage_sizes),
+        )
 
     @cached_property
     def _exact_metrics(self) -> Arrays:
@@ -275,7 +288,12 @@ class RunAnalysis(OutputAnalysis):
         probes = {}
         for stage, activations in self.read_stages():
             rows = features.compute_rows(activations, is_ood)
-            probes[stage] = probe_rows(rows, self._targets, is_ood, self.seed)
+            probes[stage] = probe_rows(
+                rows,
+                self._targets,
+                is_ood,
+                self.seed,
+            )
         return probes
 
     @cached_property
@@ -335,7 +353,13 @@ class RunAnalysis(OutputAnalysis):
             numbers = kernels.summarize_similarity(
                 self.shapes[first], self.shapes[second]
             )
-            rows.append({"stage": first, "other": second, **numbers})
+            rows.append(
+                {
+                    "stage": first,
+                    "other": second,
+                    **numbers,
+                }
+            )
         return rows
 
     @cached_property
@@ -431,7 +455,10 @@ class RunAnalysis(OutputAnalysis):
         return statistics
 
 
-def measure_run(path: str | Path, traced: Sequence[TracedModel] = ()) -> None:
+def measure_run(
+    path: str | Path,
+    traced: Sequence[TracedModel] = (),
+) -> None:
     """Adds the metrics of a finished run to its `metrics.json`, if old.
 
     Args:
@@ -474,7 +501,8 @@ def compute_metrics(analysis: RunAnalysis) -> dict[str, Any]:
 
 
 def tabulate_stages(
-    analysis: RunAnalysis, names: Sequence[str]
+    analysis: RunAnalysis,
+    names: Sequence[str],
 ) -> dict[str, Scores]:
     """Computes some metrics of every stage, None where it has none.
 
@@ -495,7 +523,8 @@ def tabulate_stages(
 
 
 def _compute_stages(
-    analysis: RunAnalysis, metrics: Sequence[Metric]
+    analysis: RunAnalysis,
+    metrics: Sequence[Metric],
 ) -> dict[str, Scores]:
     """Computes metrics by stage, with all that their functions return."""
     rows: dict[str, Scores] = {stage: {} for stage in analysis.stages}

@@ -67,7 +67,10 @@ PART_ROUNDING = 1e-10
 
 
 @features.single_threaded
-def compute_schmidt_values(gram: Array, factors: Array) -> Array:
+def compute_schmidt_values(
+    gram: Array,
+    factors: Array,
+) -> Array:
     """Computes the singular values of a kernel between two factors (eq. 30).
 
     Args:
@@ -82,7 +85,12 @@ def compute_schmidt_values(gram: Array, factors: Array) -> Array:
     if not np.isfinite(blocks).all():
         return np.full(min(nx**2, ny**2), np.nan)
 
-    realigned = blocks.transpose(0, 2, 1, 3).reshape(nx**2, ny**2)
+    realigned = blocks.transpose(
+        0,
+        2,
+        1,
+        3,
+    ).reshape(nx**2, ny**2)
     return scipy.linalg.svdvals(realigned, check_finite=False)
 
 
@@ -96,7 +104,10 @@ def compute_explained_fraction(values: Array) -> Array:
     return np.cumsum(squares / squares.sum())
 
 
-def summarize_schmidt(gram: Array, factors: Array) -> Scores:
+def summarize_schmidt(
+    gram: Array,
+    factors: Array,
+) -> Scores:
     """Summarizes the terms of a kernel, and of the centered kernel (eq. 31).
 
     `schmidt_explained_1` is the share of the best product kernel,
@@ -111,7 +122,10 @@ def summarize_schmidt(gram: Array, factors: Array) -> Scores:
     return numbers | summarize_centered_schmidt(gram, factors)
 
 
-def summarize_centered_schmidt(gram: Array, factors: Array) -> Scores:
+def summarize_centered_schmidt(
+    gram: Array,
+    factors: Array,
+) -> Scores:
     """Summarizes the centered kernel alone; arguments as above."""
     return _summarize(center_kernel(gram), factors, "schmidt_centered")
 
@@ -151,7 +165,10 @@ def _summarize(
     }
 
 
-def arrange_grid(gram: Array, factors: Array) -> Array:
+def arrange_grid(
+    gram: Array,
+    factors: Array,
+) -> Array:
     """Reshapes a Gram matrix over a grid to [x, y, ..., x', y', ...].
 
     Args:
@@ -189,7 +206,10 @@ def _square(values: Array) -> Array:
     return (values / scale) ** 2
 
 
-def summarize_anova(gram: Array, factors: Array) -> Scores:
+def summarize_anova(
+    gram: Array,
+    factors: Array,
+) -> Scores:
     """Splits the variance of a kernel by the order of its terms (A.5).
 
     Args:
@@ -232,7 +252,10 @@ def summarize_anova(gram: Array, factors: Array) -> Scores:
     return {name: finite_or_none(value) for name, value in numbers.items()}
 
 
-def _keep(blocks: Array, factors: list[int]) -> Array:
+def _keep(
+    blocks: Array,
+    factors: list[int],
+) -> Array:
     """Averages over both arguments of all other factors; keeps the axes."""
     count = blocks.ndim // 2
     others = [i for i in range(count) if i not in factors]
@@ -248,7 +271,10 @@ def remove_marginals(images: Array) -> Array:
     return maps - maps.mean(axis=2, keepdims=True)
 
 
-def compute_interaction_r2(images: Array, truth: Array) -> float | None:
+def compute_interaction_r2(
+    images: Array,
+    truth: Array,
+) -> float | None:
     """Computes R^2 of the interaction part of images on the true part.
 
     Args:

@@ -221,7 +221,10 @@ def make_span(regressors: Array) -> Explain:
     return explain
 
 
-def project(target: Array, regressors: Array) -> float:
+def project(
+    target: Array,
+    regressors: Array,
+) -> float:
     """Explains a target with weights of either sign.
 
     Args:
@@ -295,7 +298,10 @@ def superpose(
     return images, np.clip(r2, 0, 1)
 
 
-def choose_scored(count: int, num_factors: int) -> Array:
+def choose_scored(
+    count: int,
+    num_factors: int,
+) -> Array:
     """Chooses the OOD points that are scored: all, or some of many factors.
 
     Args:
@@ -312,7 +318,10 @@ def choose_scored(count: int, num_factors: int) -> Array:
     return is_scored
 
 
-def choose_memories(shares: Array, distances: Array) -> Array:
+def choose_memories(
+    shares: Array,
+    distances: Array,
+) -> Array:
     """Chooses the nearest `MAX_MEMORIES` that share most factors.
 
     Args:
@@ -355,7 +364,8 @@ def score_combinations(
 
 
 def summarize_superposition(
-    scores: SuperpositionScores, min_distance: float
+    scores: SuperpositionScores,
+    min_distance: float,
 ) -> Scores:
     """Averages over OOD points at least that far from ID (see `FAR`).
 
@@ -448,7 +458,10 @@ def _remove_means(images: Array) -> Array:
     return contrast
 
 
-def _choose_sets(offsets: Array, space: FactorSpace) -> dict[str, list[Array]]:
+def _choose_sets(
+    offsets: Array,
+    space: FactorSpace,
+) -> dict[str, list[Array]]:
     """Chooses the memories of each of `SETS` for one OOD point.
 
     Args:
@@ -473,10 +486,17 @@ def _choose_sets(offsets: Array, space: FactorSpace) -> dict[str, list[Array]]:
     rivals = []
     if len(rival) == len(sharing):  # a small grid has fewer
         rivals.append(rival)
-    return {"sharing": [sharing], "rival": rivals, "single": single}
+    return {
+        "sharing": [sharing],
+        "rival": rivals,
+        "single": single,
+    }
 
 
-def find_faint(outputs: Array, is_ood: Array) -> Array:
+def find_faint(
+    outputs: Array,
+    is_ood: Array,
+) -> Array:
     """Marks the OOD outputs that are too faint to be scored.
 
     Args:
@@ -505,7 +525,10 @@ def summarize_sharing(
     """
     is_far = distance >= FAR
     numbers = {}
-    for place, rows in {"far": is_far, "near": ~is_far}.items():
+    for place, rows in {
+        "far": is_far,
+        "near": ~is_far,
+    }.items():
         for name, scores in r2.items():
             values = scores[rows & np.isfinite(scores)]
             numbers[f"{name}_{place}_r2_centered"] = mean_or_none(values)

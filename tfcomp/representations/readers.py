@@ -38,14 +38,22 @@ class Reader:
             `true`, have `noise`, or are `shifted` by a pixel.
     """
 
-    def __init__(self, model: keras.Model, space: FactorSpace) -> None:
+    def __init__(
+        self,
+        model: keras.Model,
+        space: FactorSpace,
+    ) -> None:
         self.model = model
         self.space = space
         self.accuracy = pd.DataFrame()
 
     def read(self, images: Array) -> Array:
         """Reads the grid indices of the factors [n, F] off images."""
-        votes = self.model.predict(images, batch_size=256, verbose=0)
+        votes = self.model.predict(
+            images,
+            batch_size=256,
+            verbose=0,
+        )
         indices = [vote.argmax(axis=1) for vote in votes]
         return np.stack(indices, axis=1)
 
@@ -123,7 +131,12 @@ def train_reader(
         >>> tfcomp.evaluate(model, table, "square:9-18", reader=reader)
     """
     if isinstance(data, FactorTable):
-        config = make_config({"dataset": "table", "region": "none"})
+        config = make_config(
+            {
+                "dataset": "table",
+                "region": "none",
+            }
+        )
         data = make_table_dataset(config, data)
     points = data.splits.all.factors
     points = points[choose_rows(len(points), MAX_IMAGES)]
@@ -132,10 +145,20 @@ def train_reader(
 
     keras.utils.set_random_seed(seed)
     model = _build(data.image_shape, data.space.shape)
-    _fit(model, images, data.space.to_index(points), epochs)
+    _fit(
+        model,
+        images,
+        data.space.to_index(points),
+        epochs,
+    )
     reader = Reader(model, data.space)
     rows = choose_rows(len(images), CHECKED)
-    reader.accuracy = _rate(reader, images[rows], points[rows], seed)
+    reader.accuracy = _rate(
+        reader,
+        images[rows],
+        points[rows],
+        seed,
+    )
     return reader
 
 
@@ -154,7 +177,10 @@ def _fit(
         epochs: Passes over the images at most.
     """
 
-    def stop(epoch: int, logs: dict[str, float]) -> None:
+    def stop(
+        epoch: int,
+        logs: dict[str, float],
+    ) -> None:
         names = [name for name in logs if name.endswith("accuracy")]
         model.stop_training = min(logs[name] for name in names) > 0.999
 
@@ -195,7 +221,10 @@ def _rate(
     return pd.DataFrame(table)
 
 
-def _build(shape: tuple[int, ...], sizes: Sequence[int]) -> keras.Model:
+def _build(
+    shape: tuple[int, ...],
+    sizes: Sequence[int],
+) -> keras.Model:
     """Builds the network of a reader.
 
     Args:
@@ -273,11 +302,23 @@ def list_readings(
     for accuracy, ceiling, steps in columns:
         sampled = []
         for images in sampled_images:
-            share = _measure_shares(reader, dataset, images, each, steps)
+            share = _measure_shares(
+                reader,
+                dataset,
+                images,
+                each,
+                steps,
+            )
             sampled.append(share)
         total = sum(sampled[1:], start=sampled[0])
         shares[accuracy] = total / len(sampled)
-        shares[ceiling] = _measure_shares(reader, dataset, truth, rows, steps)
+        shares[ceiling] = _measure_shares(
+            reader,
+            dataset,
+            truth,
+            rows,
+            steps,
+        )
     frame = pd.concat(shares, axis=1)
 
     subsets = np.where(dataset.splits.is_ood, "ood", "id")
