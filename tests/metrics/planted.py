@@ -14,7 +14,14 @@ def make_space(*sizes: int) -> FactorSpace:
     """The space of that grid."""
     factors = []
     for name, size in zip("xyz", sizes, strict=False):
-        factors.append(Factor(name, size, 0.0, size - 1.0))
+        factors.append(
+            Factor(
+                name,
+                size,
+                0.0,
+                size - 1.0,
+            )
+        )
     return FactorSpace(tuple(factors))
 
 
@@ -69,12 +76,18 @@ def copy_nearest(
     return copies
 
 
-def explain(regressors: np.ndarray, target: np.ndarray) -> np.ndarray:
+def explain(
+    regressors: np.ndarray,
+    target: np.ndarray,
+) -> np.ndarray:
     """Predicts a target [P] by least squares on regressors [k, P]."""
     weights = np.linalg.lstsq(regressors.T, target, rcond=None)[0]
     return weights @ regressors
 
 
-def compute_r2(prediction: np.ndarray, target: np.ndarray) -> float:
+def compute_r2(
+    prediction: np.ndarray,
+    target: np.ndarray,
+) -> float:
     """R^2 about zero."""
     return 1 - np.sum((target - prediction) ** 2) / np.sum(target**2)

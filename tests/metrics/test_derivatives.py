@@ -61,7 +61,11 @@ def test_units_that_are_off_at_few_points_are_not_differenced() -> None:
     expected = analysis.metrics["stage_1"]
     assert not analysis.nondifferentiable
     assert not jacobians.find_nondifferentiable(model, dataset)
-    result = tfcomp.evaluate(model, dataset, stages=["stage_1"])
+    result = tfcomp.evaluate(
+        model,
+        dataset,
+        stages=["stage_1"],
+    )
     found = result.geometry("stage_1", dataset.splits.grid)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-8)
 
@@ -70,7 +74,11 @@ def test_data_without_ordered_factors() -> None:
     classes = np.argwhere(np.ones((4, 5)))
     images = np.zeros((20, 5, 5), np.float32)
     images[np.arange(20), classes[:, 0], classes[:, 1]] = 1
-    table = FactorTable(images, classes, kinds=["categorical"] * 2)
+    table = FactorTable(
+        images,
+        classes,
+        kinds=["categorical"] * 2,
+    )
     region = "factor_0:1-2,factor_1:1-2"
     study = tfcomp.evaluate(table.draw, table, region).analysis
     for numbers in study.layers.summary.values():
@@ -85,14 +93,22 @@ def test_many_ordered_factors_have_scores_and_no_geometry() -> None:
     rng = np.random.default_rng(0)
     classes = np.unique(rng.integers(0, 2, (60, 40)), axis=0)
     names = [f"a{number}" for number in range(40)]
-    table = FactorTable(rng.random((60, 4, 4)), classes, names=names)
+    table = FactorTable(
+        rng.random((60, 4, 4)),
+        classes,
+        names=names,
+    )
     weights = rng.normal(size=(40, 16)).astype(np.float32)
 
     def call(factors: tf.Tensor) -> tf.Tensor:
         image = tf.cast(factors, tf.float32) @ weights
         return tf.reshape(image, (-1, 4, 4))
 
-    result = tfcomp.evaluate(call, table, region="a0:1,a1:1")
+    result = tfcomp.evaluate(
+        call,
+        table,
+        region="a0:1,a1:1",
+    )
     assert result.analysis.metrics["image"].shape == (60, 0, 0)
     assert result.analysis.layers.summary["image"]["factorization"] is None
     assert np.isfinite(result.scores["ood"]["mse"])
@@ -101,7 +117,10 @@ def test_many_ordered_factors_have_scores_and_no_geometry() -> None:
 @tf.custom_gradient
 def once(f: tf.Tensor) -> tuple:
     """Sine, with a derivative that has none."""
-    slope = tf.raw_ops.PreventGradient(input=tf.cos(f), message="no more")
+    slope = tf.raw_ops.PreventGradient(
+        input=tf.cos(f),
+        message="no more",
+    )
     return tf.sin(f), lambda upstream: upstream * slope
 
 
@@ -162,6 +181,9 @@ def test_tracing_and_batches_change_nothing(study) -> None:
 
 def test_stages_without_second_derivatives(make_study, make_turned) -> None:
     for make in (make_study, make_turned):
-        study = make("truth", stage_0=once)
+        study = make(
+            "truth",
+            stage_0=once,
+        )
         assert tuning.measure_interaction(study) == {}
         assert study.metrics["stage_0"].any()

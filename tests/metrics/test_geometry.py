@@ -73,7 +73,10 @@ def test_the_worst_pair_and_chance(rng) -> None:
 def test_log_volume_equals_log_of_singular_values(rng) -> None:
     jacobian = rng.normal(size=(50, 20, 3))
     g = np.einsum("nui,nuj->nij", jacobian, jacobian)
-    singular_values = np.linalg.svd(jacobian, compute_uv=False)
+    singular_values = np.linalg.svd(
+        jacobian,
+        compute_uv=False,
+    )
     expected = np.log(singular_values).sum(axis=1)
     np.testing.assert_allclose(geometry.compute_log_volume(g), expected)
 
@@ -112,7 +115,11 @@ def test_fading_does_not_change_the_volume_per_contrast() -> None:
     np.testing.assert_allclose(found, slow)
     assert np.ptp(found) < 1e-4
     # A contrast of rounding counts as the floor.
-    dead = geometry.divide_by_contrast(log_volume, 0 * bumps, num_factors=2)
+    dead = geometry.divide_by_contrast(
+        log_volume,
+        0 * bumps,
+        num_factors=2,
+    )
     np.testing.assert_allclose(dead, 0.7 - 2 * LOG_FLOOR)
 
 

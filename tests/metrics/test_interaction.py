@@ -67,11 +67,17 @@ SADDLE = -((1 + (POINTS**2).sum(axis=1)) ** -2)
     ],
 )
 def test_curvature_of_known_surfaces(surface, curvature, ranges) -> None:
-    jet = measure(surface, ranges=ranges)
+    jet = measure(
+        surface,
+        ranges=ranges,
+    )
     found, area = jet.curvature()
     np.testing.assert_allclose(found, curvature + 0 * found, atol=1e-4)
     # Where a factor moves nothing, nothing is added to the integral.
-    half = measure(lambda f: surface(tf.maximum(f, [0.7, 0.0])), ranges=ranges)
+    half = measure(
+        lambda f: surface(tf.maximum(f, [0.7, 0.0])),
+        ranges=ranges,
+    )
     total = np.mean(found * area * (POINTS[:, 0] > 0.7))
     total_curvature = half.summarize()["total_curvature"]
     assert total_curvature == pytest.approx(total, abs=1e-4)

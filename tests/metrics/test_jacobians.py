@@ -20,12 +20,33 @@ def conv() -> keras.Model:
     keras.utils.set_random_seed(0)
     layers = keras.layers
     factors = keras.Input((2,))
-    hidden = layers.Dense(12, activation="tanh")(factors)
+    hidden = layers.Dense(
+        12,
+        activation="tanh",
+    )(factors)
     pixel = layers.Reshape((1, 1, 12))(hidden)
-    first = layers.Conv2DTranspose(6, 3, activation="relu")(pixel)
-    second = layers.Conv2DTranspose(4, 4, 2, "same", activation="relu")(first)
-    image = layers.Conv2DTranspose(1, 3, padding="same")(second)
-    outputs = {"hidden": hidden, "conv": first, "image": image}
+    first = layers.Conv2DTranspose(
+        6,
+        3,
+        activation="relu",
+    )(pixel)
+    second = layers.Conv2DTranspose(
+        4,
+        4,
+        2,
+        "same",
+        activation="relu",
+    )(first)
+    image = layers.Conv2DTranspose(
+        1,
+        3,
+        padding="same",
+    )(second)
+    outputs = {
+        "hidden": hidden,
+        "conv": first,
+        "image": image,
+    }
     return keras.Model(factors, outputs)
 
 
@@ -33,12 +54,27 @@ def conv() -> keras.Model:
 def mlp() -> keras.Model:
     keras.utils.set_random_seed(0)
     factors = keras.Input((3,))
-    first = keras.layers.Dense(9, activation="gelu")(factors)
-    second = keras.layers.Dense(7, activation="sigmoid")(first)
-    return keras.Model(factors, {"first": first, "second": second})
+    first = keras.layers.Dense(
+        9,
+        activation="gelu",
+    )(factors)
+    second = keras.layers.Dense(
+        7,
+        activation="sigmoid",
+    )(first)
+    return keras.Model(
+        factors,
+        {
+            "first": first,
+            "second": second,
+        },
+    )
 
 
-def make_factors(count: int, num_factors: int = 2) -> tf.Tensor:
+def make_factors(
+    count: int,
+    num_factors: int = 2,
+) -> tf.Tensor:
     rng = np.random.default_rng(1)
     return tf.constant(rng.normal(size=(count, num_factors)), tf.float32)
 
@@ -149,7 +185,11 @@ def test_batches_trace_once_and_lose_nothing(count) -> None:
         return compute_stage_metrics(make_code, f)
 
     factors = make_factors(count)
-    found = stages.evaluate_in_batches(compute, factors.numpy(), batch_size=4)
+    found = stages.evaluate_in_batches(
+        compute,
+        factors.numpy(),
+        batch_size=4,
+    )
     assert len(traces) == 1
     expected = compute_stage_metrics(make_code, factors)["code"]
     np.testing.assert_allclose(found["code"], expected, rtol=1e-6)

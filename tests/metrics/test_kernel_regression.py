@@ -43,7 +43,12 @@ def test_kernels_equal_double_loops(kernel, define) -> None:
     scales = np.array([0.5, 2.0])
     rows = GRID[::7]
     columns = GRID[::5]
-    found = kr.make_kernel(kernel, rows, columns, scales)
+    found = kr.make_kernel(
+        kernel,
+        rows,
+        columns,
+        scales,
+    )
     for i, j in np.ndindex(found.shape):
         expected = define((rows[i] - columns[j]) / scales)
         assert found[i, j] == pytest.approx(expected)
@@ -59,9 +64,18 @@ def test_leave_one_out_equals_refits(pixels, monkeypatch, rng) -> None:
     nothing = np.zeros(len(points), bool)
     found = fit(targets, points, nothing)["product"]
 
-    gram = kr.make_kernel("product", points, points, [2.0, 2.0])
+    gram = kr.make_kernel(
+        "product",
+        points,
+        points,
+        [2.0, 2.0],
+    )
     # An intercept is a last row and column of ones: the weights sum to 0.
-    system = np.pad(gram, (0, 1), constant_values=1.0)
+    system = np.pad(
+        gram,
+        (0, 1),
+        constant_values=1.0,
+    )
     system[-1, -1] = -ridge
     known = np.pad(targets, [(0, 1), (0, 0)])
     error = 0.0
@@ -109,7 +123,10 @@ def test_ood_outputs_and_units_change_nothing_but_the_score(rng) -> None:
     ids=["black", "gray", "broken", "one ID point"],
 )
 def test_nothing_to_explain_gives_none(outputs, is_ood) -> None:
-    for found in fit(outputs, is_ood=is_ood).values():
+    for found in fit(
+        outputs,
+        is_ood=is_ood,
+    ).values():
         assert found.r2_id is None
         assert found.r2_ood is None
 
@@ -134,7 +151,10 @@ def truth(rng) -> np.ndarray:
 )
 def test_edges_of_gaps(shift, rows, edges, fractions) -> None:
     gap = np.roll(GAP, shift)
-    found_rows, found_edges, found_fractions = find_edges(gap, cycle=8)
+    found_rows, found_edges, found_fractions = find_edges(
+        gap,
+        cycle=8,
+    )
     assert found_rows.tolist() == rows
     assert found_edges.tolist() == [edges] * 3
     np.testing.assert_allclose(found_fractions, fractions)

@@ -17,17 +17,26 @@ SMALL = make_grid(6, 7)
 OUTPUTS = np.random.default_rng(3).uniform(size=(12, 5, 6, 1))
 
 
-def cosine(a: np.ndarray, b: np.ndarray) -> float:
+def cosine(
+    a: np.ndarray,
+    b: np.ndarray,
+) -> float:
     return a @ b / (np.linalg.norm(a) * np.linalg.norm(b))
 
 
-def overlap(a: np.ndarray, b: np.ndarray) -> float:
+def overlap(
+    a: np.ndarray,
+    b: np.ndarray,
+) -> float:
     both = (a > 0.5) & (b > 0.5)
     either = (a > 0.5) | (b > 0.5)
     return both.sum() / either.sum()
 
 
-def distance(a: np.ndarray, b: np.ndarray) -> float:
+def distance(
+    a: np.ndarray,
+    b: np.ndarray,
+) -> float:
     return np.linalg.norm(a - b)
 
 
@@ -98,7 +107,12 @@ def test_true_bumps_resemble_both_ideal_kernels() -> None:
     scores = kernels.summarize_alignment(cosines, GRID, IS_OOD)
     assert scores["alignment_factorized"] == pytest.approx(0.41, abs=0.005)
     assert scores["alignment_conjunctive"] == pytest.approx(0.42, abs=0.005)
-    scores = kernels.summarize_alignment(cosines, GRID, IS_OOD, width=1.0)
+    scores = kernels.summarize_alignment(
+        cosines,
+        GRID,
+        IS_OOD,
+        width=1.0,
+    )
     assert scores["alignment_conjunctive"] > 0.999
     assert scores["alignment_factorized"] < 0.7
 
@@ -157,7 +171,10 @@ def shape(features: np.ndarray) -> kernels.Shape:
     return kernels.make_shape(features @ features.T)
 
 
-def slow_hsic(first: np.ndarray, second: np.ndarray) -> float:
+def slow_hsic(
+    first: np.ndarray,
+    second: np.ndarray,
+) -> float:
     """The unbiased estimator, equation 5 of Song et al. (2012)."""
     k = first - np.diag(np.diag(first))
     m = second - np.diag(np.diag(second))

@@ -71,7 +71,11 @@ def true_study(make_study) -> RunAnalysis:
 
 @pytest.fixture(scope="module")
 def turning(make_turned) -> RunAnalysis:
-    return make_turned("truth", stage_0=turn, stage_1=jump)
+    return make_turned(
+        "truth",
+        stage_0=turn,
+        stage_1=jump,
+    )
 
 
 def test_border_of_fading_images(make_study, true_study) -> None:
@@ -100,7 +104,11 @@ def test_spread_of_log_volumes(true_study) -> None:
     x = true_study.splits.grid[:, 0]
     is_ood = true_study.splits.is_ood
     rows = geometry.measure_volume_spread(true_study)
-    subsets = {"": slice(None), "_id": ~is_ood, "_ood": is_ood}
+    subsets = {
+        "": slice(None),
+        "_id": ~is_ood,
+        "_ood": is_ood,
+    }
     for name, points in subsets.items():
         spread = pytest.approx(x[points].std() / 4, rel=1e-4)
         assert rows[GROWING][f"log_volume_sd{name}"] == spread
@@ -137,7 +145,10 @@ def test_fading_is_no_warp_per_contrast(true_study) -> None:
 
 def test_the_published_factorization(make_study) -> None:
     """By differences per step, which for a linear stage are exact."""
-    study = make_study("truth", stage_0=lambda f: f @ [[3.0, 4.0], [0.0, 5.0]])
+    study = make_study(
+        "truth",
+        stage_0=lambda f: f @ [[3.0, 4.0], [0.0, 5.0]],
+    )
     metrics = compute_metrics(study)
     stage = study.stages.index("stage_0")
     score = metrics["factorization_gradient_ratio_of_means"][stage]
@@ -147,7 +158,10 @@ def test_the_published_factorization(make_study) -> None:
     # All names are declared, and all values are plain.
     declared = {m.name for m in list_metrics("stages", "run", "stage")}
     assert metrics.keys() - {"stages"} <= declared
-    json.dumps(metrics, allow_nan=False)
+    json.dumps(
+        metrics,
+        allow_nan=False,
+    )
 
 
 def test_factors_in_other_units(make_study) -> None:
@@ -156,7 +170,12 @@ def test_factors_in_other_units(make_study) -> None:
     def merge(f):
         return keras.ops.stack([f @ [[100.0], [1.0]]], 1)
 
-    rows = geometry.measure_orthogonality(make_study("truth", stage_0=merge))
+    rows = geometry.measure_orthogonality(
+        make_study(
+            "truth",
+            stage_0=merge,
+        )
+    )
     assert rows["stage_0"]["factorization"] > 0.98
     assert rows["stage_0"]["worst_pair_factorization"] == pytest.approx(0)
     assert rows["stage_0"]["chance_factorization"] == 0
@@ -219,7 +238,12 @@ def test_a_diverged_model_gives_null(make_study) -> None:
     def diverge(dataset) -> np.ndarray:
         return np.full((len(dataset.splits.grid), *dataset.image_shape), np.nan)
 
-    metrics = compute_metrics(make_study(diverge, stage_0=lambda f: f * np.nan))
+    metrics = compute_metrics(
+        make_study(
+            diverge,
+            stage_0=lambda f: f * np.nan,
+        )
+    )
     for name in (
         "sharing_far_r2_centered",
         "interaction_r2_ood",
@@ -232,7 +256,10 @@ def test_a_diverged_model_gives_null(make_study) -> None:
         assert metrics[name] is None
     assert None in metrics["log_volume_sd"]
     assert None in metrics["log_volume_per_contrast_sd"]
-    json.dumps(metrics, allow_nan=False)
+    json.dumps(
+        metrics,
+        allow_nan=False,
+    )
 
 
 def test_blank_outputs(make_study) -> None:

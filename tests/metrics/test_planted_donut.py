@@ -36,8 +36,16 @@ KNOWN = BUMPS[~IS_OOD]
 
 
 def plant_means() -> np.ndarray:
-    weights = {0: 1.0, 1: 1.0}
-    return planted.superpose(BUMPS, GRID, IS_OOD, weights)[IS_OOD]
+    weights = {
+        0: 1.0,
+        1: 1.0,
+    }
+    return planted.superpose(
+        BUMPS,
+        GRID,
+        IS_OOD,
+        weights,
+    )[IS_OOD]
 
 
 def plant_blurred_means() -> np.ndarray:
@@ -122,7 +130,12 @@ def test_a_copy_of_one_memory_shares_one_factor() -> None:
 
 
 def share(outputs: np.ndarray) -> dict:
-    r2 = compute_sharing(GRID, outputs, IS_OOD, SPACE)
+    r2 = compute_sharing(
+        GRID,
+        outputs,
+        IS_OOD,
+        SPACE,
+    )
     return summarize_sharing(r2, DISTANCE, find_faint(outputs, IS_OOD))
 
 
@@ -162,7 +175,12 @@ SMALL_BUMPS = planted.make_bumps(SMALL_GRID, 14)
 
 
 def share_small(outputs: np.ndarray) -> dict[str, np.ndarray]:
-    return compute_sharing(SMALL_GRID, outputs, SMALL_OOD, SMALL_SPACE)
+    return compute_sharing(
+        SMALL_GRID,
+        outputs,
+        SMALL_OOD,
+        SMALL_SPACE,
+    )
 
 
 def test_scores_equal_their_definition(rng) -> None:
@@ -184,7 +202,12 @@ def test_scores_equal_their_definition(rng) -> None:
     sharing = np.concatenate([same_x, same_y])
     clear = np.flatnonzero(~SMALL_OOD & (steps > 3).all(axis=1))
     distance = np.linalg.norm(steps[clear], axis=1).round(6)
-    rival = clear[np.argsort(distance, kind="stable")][: len(sharing)]
+    rival = clear[
+        np.argsort(
+            distance,
+            kind="stable",
+        )
+    ][: len(sharing)]
     expected = {
         "sharing": explain(sharing),
         "rival": explain(rival),

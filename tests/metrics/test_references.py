@@ -51,7 +51,10 @@ def test_nearest_has_fewest_differing_factors(rng) -> None:
         assert row == min(keys)[2]
 
 
-def measure_slowly(is_ood: np.ndarray, space: FactorSpace) -> np.ndarray:
+def measure_slowly(
+    is_ood: np.ndarray,
+    space: FactorSpace,
+) -> np.ndarray:
     """Chessboard distance to the nearest ID point, a point at a time."""
     grid = make_grid(*space.shape)
     distances = []
@@ -67,14 +70,30 @@ def measure_slowly(is_ood: np.ndarray, space: FactorSpace) -> np.ndarray:
 
 
 def make_angle(size: int) -> Factor:
-    return Factor("angle", size, 0.0, 360.0, periodic=True)
+    return Factor(
+        "angle",
+        size,
+        0.0,
+        360.0,
+        periodic=True,
+    )
 
 
 SPACES = {
     "pixels": make_pixel_space(6),
     "angle": FactorSpace((make_angle(12),)),
     "digits": FactorSpace((make_angle(7), make_categories("digit", [0, 4]))),
-    "angle and x": FactorSpace((make_angle(5), Factor("x", 5, 0.0, 4.0))),
+    "angle and x": FactorSpace(
+        (
+            make_angle(5),
+            Factor(
+                "x",
+                5,
+                0.0,
+                4.0,
+            ),
+        )
+    ),
     "tiles": TILES,
     "names": FactorSpace(tuple(make_categories(n, [0, 1, 2]) for n in "ab")),
 }

@@ -54,7 +54,12 @@ def test_every_declaration_is_found_and_whole() -> None:
 
 
 def test_a_metric_of_ones_own() -> None:
-    @register_metric("sparsity", label="Sparsity", range=(0, 1), unit="%")
+    @register_metric(
+        "sparsity",
+        label="Sparsity",
+        range=(0, 1),
+        unit="%",
+    )
     def measure_sparsity(stage) -> float:
         """Share of units
         that are zero.
@@ -75,13 +80,21 @@ def test_runs_record_what_users_declare() -> None:
     def compute(stage) -> float:
         return 1.0
 
-    register = register_metric("gain", range=(0, math.inf), better="high")
+    register = register_metric(
+        "gain",
+        range=(0, math.inf),
+        better="high",
+    )
     register(compute)
     recorded = registry.describe_user_metrics()
     registry.unregister_all()
     assert find_limits("layers/image/gain") == REAL
 
-    broken = {"mse": {}, "broken": {"per": 3}, "other": 3}
+    broken = {
+        "mse": {},
+        "broken": {"per": 3},
+        "other": 3,
+    }
     registry.adopt_metrics(recorded | broken)
     assert find_limits("layers/image/gain") == POSITIVE
     assert find_limits("mse") == POSITIVE
@@ -106,8 +119,14 @@ def test_runs_record_what_users_declare() -> None:
     ],
 )
 def test_mistakes_of_registration(name, settings, word) -> None:
-    with pytest.raises(ValueError, match=word) as caught:
-        register_metric(name, **settings)(lambda stage: 0.0)
+    with pytest.raises(
+        ValueError,
+        match=word,
+    ) as caught:
+        register_metric(
+            name,
+            **settings,
+        )(lambda stage: 0.0)
     assert "\n" not in str(caught.value)
     assert find_metric("new") is None
 
@@ -130,7 +149,10 @@ def test_a_number_of_every_stage(make_study) -> None:
             return None
         return stage.activations.max()
 
-    study = make_study("truth", stage_0=lambda f: 2.0 * f)
+    study = make_study(
+        "truth",
+        stage_0=lambda f: 2.0 * f,
+    )
     assert study.layers.summary["stage_0"]["largest"] == 30.0
     assert study.layers.summary["image"]["largest"] is None
     view = views["stage_0"]
@@ -142,7 +164,10 @@ def test_a_number_of_every_stage(make_study) -> None:
 
 
 def test_a_number_of_every_image(dataset) -> None:
-    @tfcomp.register_metric("mean_value", per="image")
+    @tfcomp.register_metric(
+        "mean_value",
+        per="image",
+    )
     def average(data) -> np.ndarray:
         assert data.images.shape == data.truth.shape
         assert len(data.factors) == len(data.is_ood) == len(data.images)
@@ -174,12 +199,18 @@ def test_a_mistake_is_one_line_before_the_training_and_after(
     per, function, words, dataset, working_folder, make_study, capsys
 ) -> None:
     """A late one, on real activations alone, costs only the number."""
-    tfcomp.register_metric("mine", per=per)(function)
+    tfcomp.register_metric(
+        "mine",
+        per=per,
+    )(function)
     for run in (
         lambda: tfcomp.train_run(SMOKE),
         lambda: tfcomp.evaluate(dataset.render_array, dataset),
     ):
-        with pytest.raises(RunError, match="mine") as caught:
+        with pytest.raises(
+            RunError,
+            match="mine",
+        ) as caught:
             run()
         message = str(caught.value)
         assert words in message
@@ -202,7 +233,10 @@ def test_a_mistake_is_one_line_before_the_training_and_after(
 def test_numbers_outside_of_the_range_are_noted(
     value, kept, words, make_study, capsys
 ) -> None:
-    tfcomp.register_metric("mine", range=(0, 1))(lambda stage: value)
+    tfcomp.register_metric(
+        "mine",
+        range=(0, 1),
+    )(lambda stage: value)
     summary = make_study("truth").layers.summary
     assert {row["mine"] for row in summary.values()} == {kept}
     assert words in capsys.readouterr().err

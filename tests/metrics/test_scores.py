@@ -19,11 +19,17 @@ def polarity(request) -> str:
     return request.param
 
 
-def make_bump(x: float, y: float) -> np.ndarray:
+def make_bump(
+    x: float,
+    y: float,
+) -> np.ndarray:
     return make_bumps(np.array([[x, y]]), SIZE)[0]
 
 
-def to_polarity(bright: np.ndarray, polarity: str) -> np.ndarray:
+def to_polarity(
+    bright: np.ndarray,
+    polarity: str,
+) -> np.ndarray:
     if polarity == "bright":
         return bright
     return 1 - bright
@@ -36,7 +42,13 @@ def score(
     polarity: str = "bright",
     reference=None,
 ) -> dict[str, float | None]:
-    each = scores.score_images(images, truth, positions, polarity, reference)
+    each = scores.score_images(
+        images,
+        truth,
+        positions,
+        polarity,
+        reference,
+    )
     return scores.average_scores(each)
 
 
@@ -47,7 +59,12 @@ def locate(
 ) -> tuple[float, bool]:
     """Scores one image: error and accuracy of its position."""
     blank = np.zeros_like(image[None])
-    each = scores.score_images(image[None], blank, [position], polarity)
+    each = scores.score_images(
+        image[None],
+        blank,
+        [position],
+        polarity,
+    )
     return each["position_error"][0], each["position_accuracy"][0]
 
 
@@ -61,14 +78,21 @@ def test_mse_equals_a_plain_loop(rng) -> None:
     np.testing.assert_allclose(per_image, expected)
     with_channel = scores.compute_mse_per_image(images[..., None], truth)
     np.testing.assert_array_equal(with_channel, per_image)
-    with pytest.raises(ValueError, match="size"):  # it is not broadcast
+    with pytest.raises(
+        ValueError,
+        match="size",
+    ):  # it is not broadcast
         scores.compute_mse_per_image(images, truth[:1])
 
 
 def test_channels_count_as_pixels_and_peaks_are_of_their_mean(rng) -> None:
     images, truth = rng.random((2, 4, 3, 5, 3))
     mean = truth.mean(axis=0)
-    numbers = score(images, truth, reference=mean)
+    numbers = score(
+        images,
+        truth,
+        reference=mean,
+    )
     error = ((images - truth) ** 2).mean()
     assert numbers["mse"] == pytest.approx(error)
     relative = error / ((mean - truth) ** 2).mean()
@@ -86,7 +110,12 @@ def test_ssim_equals_its_definition(rng) -> None:
     window = np.exp(-(row**2 + column**2) / (2 * 1.5**2))
     window /= window.sum()
     similarity = np.zeros(3)
-    for n, i, j, channel in np.ndindex(3, 3, 2, 2):
+    for n, i, j, channel in np.ndindex(
+        3,
+        3,
+        2,
+        2,
+    ):
         place = n, slice(i, i + 11), slice(j, j + 11), channel
         a = images[place].astype(float)
         b = truth[place].astype(float)
@@ -109,9 +138,20 @@ def test_relative_mse(polarity) -> None:
     blank = to_polarity(np.zeros_like(truth), polarity)
     halfway = (truth + blank) / 2
     for images, expected in ((truth, 0), (blank, 1), (halfway, 0.25)):
-        numbers = score(images, truth, polarity=polarity)
+        numbers = score(
+            images,
+            truth,
+            polarity=polarity,
+        )
         assert numbers["relative_mse"] == pytest.approx(expected)
-    assert score(truth, blank, polarity=polarity)["relative_mse"] is None
+    assert (
+        score(
+            truth,
+            blank,
+            polarity=polarity,
+        )["relative_mse"]
+        is None
+    )
 
 
 def test_peaks_are_x_then_y(polarity) -> None:
@@ -177,7 +217,10 @@ def test_hits(height, plus, hits) -> None:
 TWO = make_bump(2, 3) + make_bump(8, 9)
 
 
-def make_dots(column: int, between: float = 0.0) -> np.ndarray:
+def make_dots(
+    column: int,
+    between: float = 0.0,
+) -> np.ndarray:
     dots = np.zeros((SIZE, SIZE))
     dots[2, 4] = between
     dots[2, 2] = 1
@@ -199,7 +242,13 @@ def make_dots(column: int, between: float = 0.0) -> np.ndarray:
         # Ripples on one bump are one peak; dots 3 px apart are two.
         (make_dots(4), 1),
         (make_dots(5), 2),
-        (make_dots(7, between=0.8), 2),  # hides behind both
+        (
+            make_dots(
+                7,
+                between=0.8,
+            ),
+            2,
+        ),  # hides behind both
     ],
 )
 def test_number_of_peaks_of_an_image_by_its_own_measure(
@@ -240,7 +289,12 @@ def test_diverged_model_is_never_right(value, polarity) -> None:
     assert scores.count_peaks(images, polarity).tolist() == [0, 1]
     counts = scores.count_own_peaks(images, polarity)
     np.testing.assert_array_equal(counts, [np.nan, 1])
-    assert score(images, truth, positions, polarity) == {
+    assert score(
+        images,
+        truth,
+        positions,
+        polarity,
+    ) == {
         "mse": None,
         "relative_mse": None,
         "r2": None,

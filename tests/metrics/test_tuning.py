@@ -9,7 +9,11 @@ from tfcomp.metrics.tuning import (
     summarize_tuning,
 )
 
-X, Y = np.meshgrid(np.arange(6.0), np.arange(5.0), indexing="ij")
+X, Y = np.meshgrid(
+    np.arange(6.0),
+    np.arange(5.0),
+    indexing="ij",
+)
 PRODUCT = (X - X.mean()) * (Y - Y.mean())
 SHAPE = X.shape
 
@@ -37,7 +41,12 @@ def test_shares_equal_the_slow_definition(shape, rng) -> None:
 
 
 def test_orders_of_three_factors() -> None:
-    a, b, c = np.meshgrid([-1, 1], [-1, 0, 1], [-1, 1], indexing="ij")
+    a, b, c = np.meshgrid(
+        [-1, 1],
+        [-1, 0, 1],
+        [-1, 1],
+        indexing="ij",
+    )
     units = [a + b, a * b + 2 * a * c, a * b * c, a * b + b + a * b * c]
     tuning = compute_tuning(to_activations(*units).astype(float), (2, 3, 2))
     additive = tuning.additive_share
@@ -46,7 +55,12 @@ def test_orders_of_three_factors() -> None:
 
 
 def test_summary_weights_units_by_their_variance() -> None:
-    activations = to_activations(3 * X, X, PRODUCT, 0 * X)
+    activations = to_activations(
+        3 * X,
+        X,
+        PRODUCT,
+        0 * X,
+    )
     summary = summarize_tuning(compute_tuning(activations, SHAPE))
     weighted = 10 * X.var() / (10 * X.var() + PRODUCT.var())
     assert summary == {
@@ -100,7 +114,10 @@ WIDTHS = (0.5, 2.0, 8.0)
 PLACES = np.arange(28)
 
 
-def make_profile(width: float, center: int) -> np.ndarray:
+def make_profile(
+    width: float,
+    center: int,
+) -> np.ndarray:
     """A Gaussian of one coordinate of a 28 x 28 grid."""
     return np.exp(-0.5 * ((PLACES - center) / width) ** 2)
 
@@ -149,6 +166,9 @@ def test_the_best_product_is_the_first_singular_component(rng) -> None:
         end = unit.min() if unit.mean() <= middle else unit.max()
         slow = []
         for rest in (unit.mean(), end):
-            values = np.linalg.svd(unit - rest, compute_uv=False)
+            values = np.linalg.svd(
+                unit - rest,
+                compute_uv=False,
+            )
             slow.append(1 - (values[1:] ** 2).sum() / unit.var() / unit.size)
         assert share == pytest.approx(max(slow), abs=0.01)

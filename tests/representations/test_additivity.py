@@ -36,7 +36,12 @@ def measure(
     index: np.ndarray = INDEX,
     is_ood: np.ndarray = IS_OOD,
 ) -> Additivity:
-    return measure_additivity(values, index, SIZES, is_ood)[0]
+    return measure_additivity(
+        values,
+        index,
+        SIZES,
+        is_ood,
+    )[0]
 
 
 def score(values: np.ndarray) -> dict[str, float | None]:
@@ -53,14 +58,22 @@ def predict(
     return LinearRegression().fit(codes[known], values[known]).predict(codes)
 
 
-def compute_r2(values: np.ndarray, index: np.ndarray) -> float:
+def compute_r2(
+    values: np.ndarray,
+    index: np.ndarray,
+) -> float:
     rest = values - predict(values, index)
     return 1 - np.square(rest).sum() / np.square(values - values.mean(0)).sum()
 
 
 @pytest.mark.parametrize("values", (SUM, SUM @ ROTATION + 5, 1e-3 * SUM))
 def test_a_sum_of_parts_scores_one(values) -> None:
-    found, chance = measure_additivity(values, INDEX, SIZES, IS_OOD)
+    found, chance = measure_additivity(
+        values,
+        INDEX,
+        SIZES,
+        IS_OOD,
+    )
     for name in ("", "_whitened", "_probes"):
         assert found.scores[f"additive_r2{name}"] == pytest.approx(1)
         assert chance.scores[f"additive_r2{name}"] < 0.2
@@ -73,7 +86,12 @@ def test_a_sum_of_parts_scores_one(values) -> None:
 
 @pytest.mark.parametrize("values", (PRODUCT, RANDOM))
 def test_products_and_random_tables_score_at_chance(values) -> None:
-    for table in measure_additivity(values, INDEX, SIZES, IS_OOD):
+    for table in measure_additivity(
+        values,
+        INDEX,
+        SIZES,
+        IS_OOD,
+    ):
         r2 = table.scores["additive_r2"]
         assert r2 == pytest.approx(CHANCE, abs=0.02)
         assert table.scores["composed_ood"] > 1

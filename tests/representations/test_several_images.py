@@ -76,8 +76,16 @@ def test_accuracy_is_of_single_images() -> None:
 
 def test_readers_of_means_alone_are_refused() -> None:
     reader = LookUp(MEANS, COMBINATIONS)
-    with pytest.raises(tfcomp.ConfigError, match="of no use.*shape.*size"):
-        tfcomp.evaluate(Sampler(), TABLE, REGION, reader=reader)
+    with pytest.raises(
+        tfcomp.ConfigError,
+        match="of no use.*shape.*size",
+    ):
+        tfcomp.evaluate(
+            Sampler(),
+            TABLE,
+            REGION,
+            reader=reader,
+        )
 
 
 def test_a_perfect_sampler_reaches_its_ceiling() -> None:
@@ -92,7 +100,13 @@ def test_a_perfect_sampler_reaches_its_ceiling() -> None:
     )
     wrong = wrong[first[same.ravel()]]
     reader = LookUp(IMAGES, wrong)
-    found = tfcomp.evaluate(Sampler(), TABLE, REGION, reader=reader, samples=40)
+    found = tfcomp.evaluate(
+        Sampler(),
+        TABLE,
+        REGION,
+        reader=reader,
+        samples=40,
+    )
 
     rows = found.tables["readings"]
     assert ((rows["accuracy"] - rows["ceiling"]).abs() < 0.1).all()
@@ -149,7 +163,8 @@ def test_additive_images_fit_the_training_images(dataset: Dataset) -> None:
     """Few images are trained on: their mean is not the mean of all."""
     rows = np.flatnonzero(IS_TRAINED)[::7]
     splits = dataclasses.replace(
-        dataset.splits, train=CLASSES[rows].astype(np.float32)
+        dataset.splits,
+        train=CLASSES[rows].astype(np.float32),
     )
     few = dataclasses.replace(
         dataset,
