@@ -171,8 +171,11 @@ class Interaction:
     def curvature(self) -> tuple[Array, Array]:
         """Computes K, NaN without a surface, and sqrt(det g), [n] each."""
         g = self.first
-        squares = g[:, 0, 0] * g[:, 1, 1]
-        det = squares - g[:, 0, 1] ** 2
+        g_xx = g[:, 0, 0]
+        g_yy = g[:, 1, 1]
+        g_xy = g[:, 0, 1]
+        squares = g_xx * g_yy
+        det = squares - g_xy**2
         is_surface = det > MIN_SQUARED_SINE * squares
         is_flat = is_dead(g) | ~is_surface
 
