@@ -101,7 +101,7 @@ def measure_runs(patterns: str, plugins: str) -> int:
     with start_tensorflow():
         import keras
 
-        from tfcomp.metrics.run_metrics import measure_run
+        from tfcomp.metrics.run_analysis import measure_run
     status = 0
     for number, path in enumerate(missing, 1):
         print(f"[{number}/{len(missing)}] {path}", flush=True)

@@ -67,7 +67,7 @@ def _find_facts(dataset: Dataset) -> tuple[dict[str, Any], str]:
     """Returns entries of `metrics.json`, and why there may be none."""
     try:
         with quiet_startup():
-            from tfcomp.metrics.reference_scores import score_references
+            from tfcomp.metrics.references import score_references
 
             dataset.prepare()
             facts = {

@@ -227,7 +227,7 @@ def test_a_trained_run_is_measured_once(sweep: Path, capsys) -> None:
     # Of the untrained network the same, and the code is in both.
     start = measures["start"]
     assert {*start} == {*measures} - {"version", "stages", "start"}
-    for name in ("factorization", "probe_r2_grid", "log_volume_deviation_ood"):
+    for name in ("factorization", "log_volume_median_deviation_ood"):
         first, *rest = start[name]
         assert first == pytest.approx(measures[name][0], abs=1e-4)
         assert rest != pytest.approx(measures[name][1:], abs=1e-3)
@@ -248,7 +248,7 @@ def test_a_damaged_run_does_not_stop_the_others(
     def write(run: Path) -> None:
         registry.write_run_metrics(load_run(run).path, {"stages": []})
 
-    monkeypatch.setattr("tfcomp.metrics.run_metrics.measure_run", write)
+    monkeypatch.setattr("tfcomp.metrics.run_analysis.measure_run", write)
     scores = read_metrics(trials / "ab12")
     older = scores | {"measures": {"version": "older", "stages": []}}
     (trials / "ab12" / "metrics.json").write_text(json.dumps(older))

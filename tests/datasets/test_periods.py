@@ -15,7 +15,7 @@ from tfcomp.datasets.card import describe_factor
 from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.datasets.table_checks import TableError
 from tfcomp.datasets.tables import read_table
-from tfcomp.metrics import distances, interpolation
+from tfcomp.metrics import interpolation, references
 from tfcomp.models.encodings import BumpEncoding, CircleEncoding, OneHotEncoding
 
 PERIOD = 180
@@ -85,7 +85,7 @@ def test_steps_are_around_the_period() -> None:
     index = np.arange(8)[:, None]
     for row, angle in enumerate(ANGLES):
         slow = [measure_slowly(angle, other) / 18 for other in ANGLES]
-        steps = distances.compute_offsets(index, index[row], SPACE)
+        steps = references.compute_offsets(index, index[row], SPACE)
         np.testing.assert_allclose(steps[:, 0], slow)
 
     is_ood = np.array([1, 1, 0, 0, 0, 1, 1, 1], bool)
@@ -93,7 +93,7 @@ def test_steps_are_around_the_period() -> None:
         min(measure_slowly(angle, known) / 18 for known in ANGLES[~is_ood])
         for angle in ANGLES
     ]
-    found = distances.compute_border_distance(is_ood, SPACE)
+    found = references.compute_border_distance(is_ood, SPACE)
     np.testing.assert_allclose(found, slow)
 
 

@@ -20,7 +20,7 @@ from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.solvable import certify_dataset, measure_coverage
 from tfcomp.datasets.table_checks import TableError
 from tfcomp.datasets.views import make_map
-from tfcomp.metrics.reference_scores import score_certified
+from tfcomp.metrics.references import score_certified
 
 RNG = np.random.default_rng(0)
 GRID = np.array([*itertools.product(range(2), range(3), range(4))])

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from tfcomp.config.run_flags import parse_config
+from tfcomp.metrics.interpolation import interpolate_edges
+from tfcomp.metrics.references import compute_border_distance
 
 # A dark bump on 16 x 16 pixels, the middle held out.
 BUMPS = ("--flagfile=smoke.flags", "--grid_size=16", "--region=square:3-12")
@@ -19,16 +21,22 @@ ROTATION = (
 )
 
 
-def draw_truth(dataset) -> np.ndarray:
-    sign = -1.0 if dataset.polarity == "dark" else 1.0
+def get_sign(dataset) -> float:
+    if dataset.polarity == "dark":
+        return -1.0
+    return 1.0
+
+
+def render_truth(dataset) -> np.ndarray:
     truth = dataset.render_array(dataset.splits.grid)
-    return sign * (truth - dataset.ground)
+    return get_sign(dataset) * (truth - dataset.ground)
 
 
-def draw_two_memories(dataset) -> np.ndarray:
+def plant_two_memories(dataset) -> np.ndarray:
     """True ID images; OOD, the nearest sharing x plus the nearest sharing y."""
-    images, splits = draw_truth(dataset), dataset.splits
+    images = render_truth(dataset)
     known = images.copy()
+    splits = dataset.splits
     for i in np.flatnonzero(splits.is_ood):
         offsets = np.abs(splits.grid - splits.grid[i])
         distance = offsets.sum(axis=1, keepdims=True)
@@ -38,30 +46,51 @@ def draw_two_memories(dataset) -> np.ndarray:
     return images
 
 
-def draw_fading(dataset) -> np.ndarray:
-    from tfcomp.metrics.distances import compute_border_distance
-
+def plant_fading(dataset) -> np.ndarray:
     distance = compute_border_distance(dataset.splits.is_ood, dataset.space)
     weight = 1 - distance / (distance.max() + 1)
-    return draw_truth(dataset) * weight[:, None, None, None]
+    return render_truth(dataset) * weight[:, None, None, None]
 
 
-def draw_interpolated(dataset) -> np.ndarray:
+def plant_interpolated(dataset) -> np.ndarray:
     """In the gap, the linear interpolation of the images at its edges."""
-    from tfcomp.metrics.interpolation import interpolate_edges
+    (factor,) = dataset.space
+    truth = render_truth(dataset)
+    return interpolate_edges(truth, dataset.splits.is_ood, factor.cycle)
 
-    (factor,), is_ood = dataset.space, dataset.splits.is_ood
-    return interpolate_edges(draw_truth(dataset), is_ood, factor.cycle)
+
+def plant_blank(dataset) -> np.ndarray:
+    return np.zeros_like(render_truth(dataset))
 
 
 # Bright images over the grid, by what they do at held-out points.
 PLANTED = {
-    "truth": draw_truth,
-    "two memories": draw_two_memories,
-    "fading": draw_fading,
-    "blank": lambda dataset: np.zeros_like(draw_truth(dataset)),
-    "interpolated": draw_interpolated,
+    "truth": render_truth,
+    "two memories": plant_two_memories,
+    "fading": plant_fading,
+    "blank": plant_blank,
+    "interpolated": plant_interpolated,
 }
+
+
+def look_up(
+    dataset,
+    images: np.ndarray,
+) -> Callable:
+    """Makes a function to the image of the nearest grid point."""
+    import keras
+
+    strides = np.cumprod([1, *dataset.space.shape[:0:-1]])[::-1]
+    low = [factor.low for factor in dataset.space]
+    step = [factor.step for factor in dataset.space]
+
+    def call(factors):
+        index = keras.ops.round((factors - low) / step)
+        places = keras.ops.sum(index * strides.astype("f4"), axis=1)
+        rows = keras.ops.cast(places, "int32")
+        return keras.ops.take(images.astype("f4"), rows, axis=0)
+
+    return call
 
 
 @pytest.fixture(scope="session")
@@ -73,43 +102,47 @@ def make_study() -> Callable:
     from tfcomp.metrics.run_analysis import RunAnalysis
     from tfcomp.models.loading import LoadedRun
 
-    def look_up(dataset, images: np.ndarray) -> Callable:
-        """Draws the image that a table has for the nearest grid point."""
-        low, step, size = np.transpose(
-            [(f.low, f.step, f.size) for f in dataset.space]
-        ).astype("f4")
-        strides = np.cumprod([1, *size[:0:-1]])[::-1].astype("f4")
-
-        def call(factors):
-            index = keras.ops.round((factors - low) / step)
-            row = keras.ops.cast(keras.ops.sum(index * strides, 1), "int32")
-            return keras.ops.take(images.astype("f4"), row, axis=0)
-
-        return call
-
     def make(
-        draw: str | Callable,
+        plant: str | Callable,
         *flags: str,
         base: tuple[str, ...] = BUMPS,
         **stages: Callable,
     ) -> RunAnalysis:
-        """`draw` names `PLANTED` outputs, or makes some from a dataset."""
-        draw = PLANTED.get(draw, draw)
+        """`plant` names `PLANTED` outputs, or makes some from a dataset."""
+        plant = PLANTED.get(plant, plant)
         config = parse_config([*base, *flags])
         dataset = make_dataset(config)
-        sign = -1.0 if dataset.polarity == "dark" else 1.0
-        images = dataset.ground + sign * draw(dataset)
-        factors = keras.Input((len(dataset.space),), name="factors")
-        hidden = [
-            keras.layers.Lambda(function, name=name)(factors)
-            for name, function in stages.items()
-        ]
-        draw_table = look_up(dataset, images)
-        image = keras.layers.Lambda(draw_table, name="image")(factors)
+        images = dataset.ground + get_sign(dataset) * plant(dataset)
+
+        factors = keras.Input(
+            (len(dataset.space),),
+            name="factors",
+        )
+        table = keras.layers.Lambda(
+            look_up(dataset, images),
+            name="image",
+        )
+        outputs = [table(factors)]
+        for name, function in stages.items():
+            stage = keras.layers.Lambda(
+                function,
+                name=name,
+            )
+            outputs.append(stage(factors))
         # The stages hang on the image, or they would be no part of the model.
-        used = keras.layers.Lambda(lambda parts: parts[0], name="last")
-        model = keras.Model(factors, used([image, *hidden]))
-        run = LoadedRun(Path("run"), config, dataset, model, {}, "")
+        first = keras.layers.Lambda(
+            lambda parts: parts[0],
+            name="last",
+        )
+        model = keras.Model(factors, first(outputs))
+        run = LoadedRun(
+            Path("run"),
+            config,
+            dataset,
+            model,
+            {},
+            "",
+        )
         return RunAnalysis.of_run(run)
 
     return make
@@ -117,4 +150,7 @@ def make_study() -> Callable:
 
 @pytest.fixture(scope="session")
 def make_turned(make_study: Callable) -> Callable:
-    return functools.partial(make_study, base=ROTATION)
+    return functools.partial(
+        make_study,
+        base=ROTATION,
+    )

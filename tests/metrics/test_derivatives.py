@@ -1,7 +1,6 @@
-"""Derivatives, interactions and similarity of planted stages."""
+"""Derivatives and interactions of the stages of planted models."""
 
 import copy
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,8 +10,7 @@ import tfcomp
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.factor_table import FactorTable
-from tfcomp.metrics import interaction, jacobians, similarity, tuning
-from tfcomp.metrics.jacobians import choose_jacobian
+from tfcomp.metrics import interaction, jacobians, tuning
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.stages import make_model
 from tfcomp.report.stage_section import make_interactions, make_layers
@@ -24,125 +22,70 @@ STEPS = {
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_steps_are_differenced_and_marked(
-    step: str, make_study: Callable, capsys: pytest.CaptureFixture
-) -> None:
+def test_steps_are_differenced_and_marked(step, make_study, capsys) -> None:
     """Exact derivatives are 0, which would be the worst factorization."""
     study = make_study(
-        "truth", code=tf.sin, stage_1=STEPS[step], stage_2=lambda f: 0 * f
+        "truth",
+        code=tf.sin,
+        stage_1=STEPS[step],
+        stage_2=lambda f: 0 * f,  # dead
     )
-    identity = 4 * np.eye(2)
-    np.testing.assert_allclose(study.metrics["stage_1"], [identity] * 256)
+    metrics = study.metrics
+    np.testing.assert_allclose(metrics["stage_1"], [4 * np.eye(2)] * 256)
     # The others are exact.
-    expected = np.cos(study.splits.grid[:, 0]) ** 2
-    np.testing.assert_allclose(
-        study.metrics["code"][:, 0, 0], expected, atol=1e-5
-    )
+    slopes = np.cos(study.splits.grid[:, 0])
+    np.testing.assert_allclose(metrics["code"][:, 0, 0], slopes**2, atol=1e-5)
     assert study.layers.summary["stage_1"]["factorization"] == 1
     assert "stage_1" in study.nondifferentiable
-    assert not {"code", "stage_2"} & {*study.nondifferentiable}  # 2 is dead
+    assert not {"code", "stage_2"} & {*study.nondifferentiable}
     assert "stage_1" in capsys.readouterr().err
-    jacobian_fn = choose_jacobian(study.run.model, study.dataset)
+
     points = tf.constant(study.splits.grid[:3])
-    found = jacobian_fn(lambda f: {"stage_1": STEPS[step](f)}, points)
-    np.testing.assert_allclose(found["stage_1"], [2 * np.eye(2)] * 3)
-    exact_fn = choose_jacobian(study.run.model, study.dataset, [])
-    exact = exact_fn(lambda f: {"stage_1": STEPS[step](f)}, points)
-    assert not np.any(exact["stage_1"])
+    for steps, expected in ((None, 2 * np.eye(2)), ([], np.zeros((2, 2)))):
+        jacobian_fn = jacobians.choose_jacobian(
+            study.model,
+            study.dataset,
+            steps,
+        )
+        found = jacobian_fn(lambda f: {"stage_1": STEPS[step](f)}, points)
+        np.testing.assert_allclose(found["stage_1"], [expected] * 3)
 
 
 def test_units_that_are_off_at_few_points_are_not_differenced() -> None:
     """The same geometry at all points and at given ones."""
-    config = parse_config(
-        [
-            *("--model=mlp", "--width=2", "--depth=2", "--seed=34"),
-            *("--grid_size=16", "--region=square:5-9"),
-        ]
-    )
+    flags = "--model=mlp --width=2 --depth=2 --seed=34 --grid_size=16"
+    config = parse_config([*flags.split(), "--region=square:5-9"])
     dataset = make_dataset(config)
     model = make_model(config, dataset, "float32")
     analysis = RunAnalysis(model, dataset)
-    expected, points = analysis.metrics, dataset.splits.grid
+    expected = analysis.metrics["stage_1"]
     assert not analysis.nondifferentiable
     assert not jacobians.find_nondifferentiable(model, dataset)
-    result = tfcomp.evaluate(model, dataset, stages=["stage_1"])
-    found = result.geometry("stage_1", points)
-    np.testing.assert_allclose(found, expected["stage_1"], 1e-4, 1e-8)
+    result = tfcomp.evaluate(
+        model,
+        dataset,
+        stages=["stage_1"],
+    )
+    found = result.geometry("stage_1", dataset.splits.grid)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-8)
 
 
 def test_data_without_ordered_factors() -> None:
     classes = np.argwhere(np.ones((4, 5)))
     images = np.zeros((20, 5, 5), np.float32)
     images[np.arange(20), classes[:, 0], classes[:, 1]] = 1
-    table = FactorTable(images, classes, kinds=["categorical"] * 2)
+    table = FactorTable(
+        images,
+        classes,
+        kinds=["categorical"] * 2,
+    )
     region = "factor_0:1-2,factor_1:1-2"
     study = tfcomp.evaluate(table.draw, table, region).analysis
     for numbers in study.layers.summary.values():
         assert set(numbers.values()) == {None}
     section = make_layers([study])
-    assert not section.exhibits and "no order" in section.introduction
-
-
-@tf.custom_gradient
-def once(f: tf.Tensor) -> tuple:
-    """Sine, with a derivative that has none."""
-    slope = tf.raw_ops.PreventGradient(input=tf.cos(f), message="no more")
-    return tf.sin(f), lambda upstream: upstream * slope
-
-
-KNOWN_STAGES = {
-    "code": tf.sin,  # adds up
-    "stage_0": lambda f: f[:, :1] * f[:, 1:],
-    "stage_1": lambda f: tf.round(f),  # no derivatives
-    "stage_2": lambda f: 4.0 * tf.reverse(tf.sin(f), [1]) + 1.0,  # code, turned
-}
-
-
-@pytest.fixture
-def study(make_study: Callable) -> RunAnalysis:
-    return make_study("truth", **KNOWN_STAGES)
-
-
-def test_measures_and_report_of_known_stages(study: RunAnalysis) -> None:
-    found = tuning.measure_interaction(study)
-    alike = similarity.measure_similarity(study)
-    numbers = {stage: found[stage] | alike[stage] for stage in found}
-    added, product, rounded, image = (
-        numbers[stage] for stage in ("code", "stage_0", "stage_1", "image")
-    )
-    assert added["mixed_share"] == added["relative_contrast"] == 0
-    assert product["mixed_share"] > 0.5  # the rest are its slopes
-    assert rounded["mixed_share"] is image["mixed_share"] is None
-    for name, same in (("cka", 1), ("procrustes", 0), ("rsa", 1)):
-        assert image[f"image_{name}"] == pytest.approx(same, abs=1e-6)
-        assert added[f"image_{name}"] != pytest.approx(same, abs=0.1)
-
-    other = copy.copy(study)
-    other.name = "other"
-    lines, curvature = make_interactions([study, other]).exhibits
-    assert len(lines.rows) == len(curvature.rows) == 2 * len(study.stages)
-    shares = {row["stage"]: row["interaction_share"] for row in lines.rows}
-    assert shares["code"] == pytest.approx(0, abs=1e-6)
-    assert shares["stage_0"] > 0.1
-
-
-def test_tracing_and_batches_change_nothing(study: RunAnalysis) -> None:
-    points = interaction.choose_points(study.splits.grid, 20)
-    model, space = study.run.model, study.dataset.space
-    expected, found = (
-        interaction.make_interaction_fn(model, space, num_units)(points)
-        for num_units in (1, interaction.MAX_NUMBERS // 50)
-    )
-    for stage in ("code", "stage_2"):
-        same = pytest.approx(expected[stage], rel=1e-4, abs=1e-6)
-        assert found[stage] == same
-
-
-def test_stages_without_second_derivatives(make_study, make_turned) -> None:
-    for make in (make_study, make_turned):
-        study = make("truth", stage_0=once)
-        assert tuning.measure_interaction(study) == {}
-        assert study.metrics["stage_0"].any()
+    assert not section.exhibits
+    assert "no order" in section.introduction
 
 
 def test_many_ordered_factors_have_scores_and_no_geometry() -> None:
@@ -150,16 +93,97 @@ def test_many_ordered_factors_have_scores_and_no_geometry() -> None:
     rng = np.random.default_rng(0)
     classes = np.unique(rng.integers(0, 2, (60, 40)), axis=0)
     names = [f"a{number}" for number in range(40)]
-    table = tfcomp.FactorTable(rng.random((60, 4, 4)), classes, names=names)
+    table = FactorTable(
+        rng.random((60, 4, 4)),
+        classes,
+        names=names,
+    )
     weights = rng.normal(size=(40, 16)).astype(np.float32)
 
+    def call(factors: tf.Tensor) -> tf.Tensor:
+        image = tf.cast(factors, tf.float32) @ weights
+        return tf.reshape(image, (-1, 4, 4))
+
     result = tfcomp.evaluate(
-        lambda f: tf.reshape(tf.cast(f, tf.float32) @ weights, (-1, 4, 4)),
+        call,
         table,
         region="a0:1,a1:1",
     )
-
     assert result.analysis.metrics["image"].shape == (60, 0, 0)
-    layer = result.analysis.layers.summary["image"]
-    assert layer["factorization"] is None
+    assert result.analysis.layers.summary["image"]["factorization"] is None
     assert np.isfinite(result.scores["ood"]["mse"])
+
+
+@tf.custom_gradient
+def once(f: tf.Tensor) -> tuple:
+    """Sine, with a derivative that has none."""
+    slope = tf.raw_ops.PreventGradient(
+        input=tf.cos(f),
+        message="no more",
+    )
+    return tf.sin(f), lambda upstream: upstream * slope
+
+
+@pytest.fixture(scope="module")
+def study(make_study) -> RunAnalysis:
+    return make_study(
+        "truth",
+        code=tf.sin,  # adds up
+        stage_0=lambda f: f[:, :1] * f[:, 1:],
+        stage_1=tf.round,  # no derivatives
+        stage_2=lambda f: (
+            4.0 * tf.reverse(tf.sin(f), [1]) + 1.0
+        ),  # code, turned
+    )
+
+
+def test_interactions_of_known_stages(study) -> None:
+    rows = tuning.measure_interaction(study)
+    assert rows["code"]["mixed_share"] == 0
+    assert rows["code"]["relative_contrast"] == 0
+    assert rows["stage_0"]["mixed_share"] > 0.5  # the rest are its slopes
+    assert rows["stage_1"]["mixed_share"] is None
+    assert rows["image"]["mixed_share"] is None
+
+
+def test_the_report_of_known_stages(study) -> None:
+    other = copy.copy(study)
+    other.name = "other"
+    lines, curvature, one, _, both = make_interactions([study, other]).exhibits
+    assert len(lines.rows) == len(curvature.rows) == 2 * len(study.stages)
+    shares = {row["stage"]: row["interaction_share"] for row in lines.rows}
+    assert shares["code"] == pytest.approx(0, abs=1e-6)
+    assert shares["stage_0"] > 0.1
+
+    assert {row["run"] for row in both.rows} == {f"{study.name} and other"}
+    pairs = {(row["stage"], row["other"]): row for row in one.rows}
+    for row in (*both.rows, pairs["code", "stage_2"]):
+        assert row["cka"] == pytest.approx(1, abs=1e-5)
+        assert row["procrustes"] == pytest.approx(0, abs=1e-3)
+        assert row["rsa"] == pytest.approx(1, abs=1e-5)
+    assert pairs["code", "stage_0"]["cka"] < 0.9
+
+
+def test_tracing_and_batches_change_nothing(study) -> None:
+    points = interaction.choose_points(study.splits.grid, 20)
+    found = []
+    for num_units in (1, interaction.MAX_NUMBERS // 50):
+        measure = interaction.make_interaction_fn(
+            study.model,
+            study.dataset.space,
+            num_units,
+        )
+        found.append(measure(points))
+    for stage in ("code", "stage_2"):
+        same = pytest.approx(found[0][stage], rel=1e-4, abs=1e-6)
+        assert found[1][stage] == same
+
+
+def test_stages_without_second_derivatives(make_study, make_turned) -> None:
+    for make in (make_study, make_turned):
+        study = make(
+            "truth",
+            stage_0=once,
+        )
+        assert tuning.measure_interaction(study) == {}
+        assert study.metrics["stage_0"].any()

@@ -1,11 +1,11 @@
 """Geometry scores on metric tensors whose answer is known."""
 
-import itertools
 import math
 
 import numpy as np
 import pytest
 
+from tests.metrics.planted import make_bumps, make_grid
 from tfcomp.metrics import geometry
 
 ORTHOGONAL = np.diag([4.0, 9.0])[None]
@@ -31,21 +31,18 @@ LOG_FLOOR = np.log(geometry.FLOOR)
         (THREE, 2.5 / 3, 2 / 3),
     ],
 )
-def test_factorization(
-    g: np.ndarray, score: float, cosine_score: float
-) -> None:
+def test_factorization(g, score, cosine_score) -> None:
     assert geometry.compute_factorization(g) == pytest.approx([score])
-    found = geometry.compute_cosine_factorization(g)
-    assert found == pytest.approx([cosine_score], abs=1e-12)
+    cosine = geometry.compute_cosine_factorization(g)
+    assert cosine == pytest.approx([cosine_score], abs=1e-12)
 
 
 def test_one_factor_has_no_pair() -> None:
     g = np.full((3, 1, 1), 2.0)
-    assert np.isnan(geometry.compute_factorization(g)).all()
-    assert np.isnan(geometry.compute_cosine_factorization(g)).all()
     assert math.isnan(geometry.compute_ratio_factorization(g))
     summary = geometry.summarize_geometry(g, np.zeros(3, bool))
     assert summary["factorization"] is None
+    assert summary["cosine_factorization"] is None
     assert summary["log_volume_id"] == pytest.approx(0.5 * np.log(2))
     assert summary["log_volume_ood"] is None  # no point is held out
 
@@ -58,13 +55,30 @@ def test_ratio_is_of_means() -> None:
     assert geometry.compute_ratio_factorization(DEAD) == 0.5
 
 
-def test_log_volume_equals_log_of_singular_values() -> None:
-    jacobian = np.random.default_rng(3).normal(size=(50, 20, 3))
+def test_the_worst_pair_and_chance(rng) -> None:
+    """The mean does not see that, of ten factors, two move the same unit."""
+    jacobian = np.eye(10)[:9, [*range(9), 8]]
+    merged = (jacobian.T @ jacobian)[None]
+    mean = geometry.compute_factorization(merged)
+    assert mean == pytest.approx(1 - 0.5 / 45)
+    assert min(geometry.compute_pair_scores(merged).values()) == 0
+    for units in (20, 2000):
+        jacobians = rng.normal(size=(400, units, 2))
+        g = np.einsum("nui,nuj->nij", jacobians, jacobians)
+        mean = geometry.compute_cosine_factorization(g).mean()
+        chance = geometry.compute_chance(units)
+        assert mean == pytest.approx(chance, abs=0.02)
+
+
+def test_log_volume_equals_log_of_singular_values(rng) -> None:
+    jacobian = rng.normal(size=(50, 20, 3))
     g = np.einsum("nui,nuj->nij", jacobian, jacobian)
-    singular_values = np.linalg.svd(jacobian, compute_uv=False)
-    found = geometry.compute_log_volume(g)
-    np.testing.assert_allclose(found, np.log(singular_values).sum(axis=1))
-    np.testing.assert_allclose(found, 0.5 * np.linalg.slogdet(g)[1])
+    singular_values = np.linalg.svd(
+        jacobian,
+        compute_uv=False,
+    )
+    expected = np.log(singular_values).sum(axis=1)
+    np.testing.assert_allclose(geometry.compute_log_volume(g), expected)
 
 
 @pytest.mark.parametrize(
@@ -77,27 +91,55 @@ def test_log_volume_equals_log_of_singular_values() -> None:
     ],
     ids=["dead", "half dead", "small"],
 )
-def test_log_volume_of_small_metrics(g: np.ndarray, expected: float) -> None:
+def test_log_volume_of_small_metrics(g, expected) -> None:
     assert geometry.compute_log_volume(g) == pytest.approx([expected])
+
+
+def test_fading_does_not_change_the_volume_per_contrast() -> None:
+    """A perfect bump at contrast .2 does not warp."""
+    grid = make_grid(7, 7) + 5
+    bumps = make_bumps(grid, 17).reshape(len(grid), -1)
+    log_volume = np.full(len(grid), 0.7)
+    contrast = np.where(grid[:, 0] > 7, 0.2, 1.0)
+
+    found = geometry.divide_by_contrast(
+        log_volume + 2 * np.log(contrast),
+        activations=contrast[:, None] * bumps,
+        num_factors=2,
+    )
+    slow = []
+    for bump in bumps:
+        mean = sum(bump) / bump.size
+        variance = sum((bump - mean) ** 2) / bump.size
+        slow.append(0.7 - 2 * math.log(math.sqrt(variance)))
+    np.testing.assert_allclose(found, slow)
+    assert np.ptp(found) < 1e-4
+    # A contrast of rounding counts as the floor.
+    dead = geometry.divide_by_contrast(
+        log_volume,
+        0 * bumps,
+        num_factors=2,
+    )
+    np.testing.assert_allclose(dead, 0.7 - 2 * LOG_FLOOR)
 
 
 def test_summary_keeps_id_and_ood_apart() -> None:
     g = np.concatenate([ORTHOGONAL, COLLINEAR, DEAD, ORTHOGONAL])
     summary = geometry.summarize_geometry(g, np.arange(4) == 3)
     expected_id = (np.log(6) + 0.5 * np.log(2) + 3 * LOG_FLOOR) / 3
-    assert summary["factorization"] == pytest.approx(0.75)
-    assert summary["cosine_factorization"] == pytest.approx(0.5)
-    assert summary["log_volume_id"] == pytest.approx(expected_id)
-    assert summary["log_volume_ood"] == pytest.approx(np.log(6))
-    assert summary["dead_fraction"] == 0.25
+    assert summary == {
+        "factorization": pytest.approx(0.75),
+        "cosine_factorization": pytest.approx(0.5),
+        "log_volume_id": pytest.approx(expected_id),
+        "log_volume_ood": pytest.approx(np.log(6)),
+        "dead_fraction": 0.25,
+    }
     assert all(type(value) is float for value in summary.values())
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("num_factors", [2, 3])
-def test_a_diverged_model_is_null_not_perfect(
-    bad: float, num_factors: int
-) -> None:
+def test_a_diverged_model_is_null_not_perfect(bad, num_factors) -> None:
     g = np.stack([np.diag([4.0, 9.0, 1.0][:num_factors])] * 2)
     g[0, 0, 1] = bad
     summary = geometry.summarize_geometry(g, np.array([False, True]))
@@ -106,24 +148,22 @@ def test_a_diverged_model_is_null_not_perfect(
     assert summary["log_volume_ood"] == pytest.approx(np.log(6))
 
 
-def slow_gradient(values: np.ndarray, shape: tuple[int, ...], axes) -> list:
-    """Metric tensors of values [n, units] over a grid, point by point."""
-    tensors, maps = [], values.reshape(*shape, -1)
-    for point in itertools.product(*map(range, shape)):
+@pytest.mark.parametrize("axes", [(0, 1, 2), (0, 2)])
+def test_gradient_equals_its_definition(axes, rng) -> None:
+    """Metric tensors of values over a grid, point by point."""
+    shape = (3, 2, 4)
+    values = rng.normal(size=(24, 600))
+    maps = values.reshape(*shape, -1)
+    expected = []
+    for point in np.ndindex(shape):
         slopes = []
         for axis in axes:
-            low, high = list(point), list(point)
+            low = list(point)
+            high = list(point)
             low[axis] = max(point[axis] - 1, 0)
             high[axis] = min(point[axis] + 1, shape[axis] - 1)
-            after, before = maps[tuple(high)], maps[tuple(low)]
-            slopes.append((after - before) / (high[axis] - low[axis]))
-        tensors.append([[a @ b for b in slopes] for a in slopes])
-    return tensors
-
-
-@pytest.mark.parametrize("axes", [(0, 1, 2), (0, 2)])
-def test_gradient_equals_its_definition(axes: tuple[int, ...]) -> None:
-    shape = (3, 2, 4)
-    values = np.random.default_rng(3).normal(size=(24, 600))
+            difference = maps[tuple(high)] - maps[tuple(low)]
+            slopes.append(difference / (high[axis] - low[axis]))
+        expected.append(np.inner(slopes, slopes))
     found = geometry.compute_gradient_metrics(values, shape, axes)
-    np.testing.assert_allclose(found, slow_gradient(values, shape, axes))
+    np.testing.assert_allclose(found, expected)

@@ -14,7 +14,11 @@ COMBINATIONS = np.array([*itertools.product(range(3), range(2))])
 CLASSES = np.repeat(COMBINATIONS, PLACES, axis=0)
 
 
-def _draw(shape: int, size: int, place: np.ndarray) -> np.ndarray:
+def _draw(
+    shape: int,
+    size: int,
+    place: np.ndarray,
+) -> np.ndarray:
     """Draws a disc, a bar or a cross of two sizes at a place."""
     rows, columns = np.indices((SIDE, SIDE))
     down = np.abs(rows - place[0])
@@ -40,7 +44,12 @@ TABLE = tfcomp.FactorTable(
     names=["shape", "size"],
     levels=[["disc", "bar", "cross"], None],
 )
-MEANS = IMAGES.reshape(len(COMBINATIONS), PLACES, SIDE, SIDE).mean(axis=1)
+MEANS = IMAGES.reshape(
+    len(COMBINATIONS),
+    PLACES,
+    SIDE,
+    SIDE,
+).mean(axis=1)
 
 
 def find_combinations(factors: np.ndarray) -> np.ndarray:
@@ -67,7 +76,11 @@ class LookUp(tfcomp.Reader):
         classes: What it reads off each, [n, F].
     """
 
-    def __init__(self, images: np.ndarray, classes: np.ndarray) -> None:
+    def __init__(
+        self,
+        images: np.ndarray,
+        classes: np.ndarray,
+    ) -> None:
         image = keras.Input((SIDE, SIDE, 1))
         super().__init__(keras.Model(image, image), TABLE.space)
         self._known = images.reshape(len(images), -1)

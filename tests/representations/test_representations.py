@@ -1,7 +1,6 @@
 """Embeddings and encoders of a user: tables, order of rows, mistakes, pages."""
 
 from pathlib import Path
-from typing import Any
 
 import keras
 import numpy as np
@@ -30,15 +29,22 @@ def embedded() -> tfcomp.ModelReport:
     """Rows in random order; those of x=3 and y=3 are missing."""
     order = np.random.default_rng(1).permutation(len(INDEX))
     order = order[(INDEX[order, 1:] != 3).any(axis=1)]
-    layers = {"early": RNG.normal(size=SUM.shape)[order], "late": NOISY[order]}
+    layers = {
+        "early": RNG.normal(size=SUM.shape)[order],
+        "late": NOISY[order],
+    }
     return tfcomp.evaluate_embeddings(
-        layers, FRAME.iloc[order], "shape:bar,x:10-17.5", name="peer"
+        layers,
+        FRAME.iloc[order],
+        "shape:bar,x:10-17.5",
+        name="peer",
     )
 
 
 def test_scores_of_layers(embedded: tfcomp.ModelReport) -> None:
     table = embedded.tables["layers"].set_index(["layer", "classes"])
-    late, early = table.loc[("late", "given")], table.loc[("early", "given")]
+    late = table.loc[("late", "given")]
+    early = table.loc[("early", "given")]
     assert late["additive_r2"] > 0.99 > 0.2 > early["additive_r2"]
     chance = table.loc[("late", "permuted"), "additive_r2"]
     assert chance == pytest.approx(early["additive_r2"], abs=0.03)
@@ -54,7 +60,12 @@ def test_scores_of_layers(embedded: tfcomp.ModelReport) -> None:
 
 
 def test_rows_are_those_of_the_table(embedded: tfcomp.ModelReport) -> None:
-    found = embedded.activations("late", shape="plus", x=5, y=[0, 4])
+    found = embedded.activations(
+        "late",
+        shape="plus",
+        x=5,
+        y=[0, 4],
+    )
     rows = [(INDEX == [1, 2, y]).all(axis=1).argmax() for y in (0, 4)]
     np.testing.assert_allclose(found, NOISY[rows], rtol=1e-6)
     frame = embedded.to_frame()
@@ -64,7 +75,8 @@ def test_rows_are_those_of_the_table(embedded: tfcomp.ModelReport) -> None:
 
 
 def test_a_page_of_embeddings(
-    embedded: tfcomp.ModelReport, tmp_path: Path
+    embedded: tfcomp.ModelReport,
+    tmp_path: Path,
 ) -> None:
     sections = ["explorer", "representations", "superposition"]
     path = embedded.write_report(tmp_path / "report", sections)
@@ -83,9 +95,16 @@ def test_pictures_and_tables_of_factors_alone() -> None:
     truth = result.analysis.evaluation.truth[rows]
     shown = result.dataset.to_pictures(truth)[..., 0]  # of the nearest items
     np.testing.assert_array_equal(shown, make_images()[rows])
-    table = tfcomp.FactorTable(None, INDEX, names=["shape", "x", "y"])
+    table = tfcomp.FactorTable(
+        None,
+        INDEX,
+        names=["shape", "x", "y"],
+    )
     assert "192 rows" in repr(table)
-    with pytest.raises(ValueError, match="images must be given"):
+    with pytest.raises(
+        ValueError,
+        match="images must be given",
+    ):
         table.draw(table.points)
     result = tfcomp.evaluate_embeddings(SUM, table, "x:2,y:3-5")
     assert result.scores["ood"]["relative_mse"] < 1e-9
@@ -105,7 +124,12 @@ def test_several_rows_of_a_combination() -> None:
     chosen = np.flatnonzero(rows == 77)  # plus
     x, y = INDEX[77, 1] * 2.5, INDEX[77, 2]
     np.testing.assert_allclose(
-        result.activations("embeddings", shape="plus", x=x, y=y)[0],
+        result.activations(
+            "embeddings",
+            shape="plus",
+            x=x,
+            y=y,
+        )[0],
         (SUM[rows] + noise)[chosen].mean(axis=0),
         atol=1e-5,
     )
@@ -115,42 +139,62 @@ def test_several_rows_of_a_combination() -> None:
 
 
 @pytest.mark.parametrize(
-    ("embeddings", "words"),
-    (
-        (SUM[:5], "n = 192 rows.*5, 16"),
-        (np.where(SUM > 2, np.nan, SUM), "must be finite, row"),
-        (SUM.astype(str), "must be numbers"),
-        ({"image": SUM}, "other than image"),
-    ),
+    ("embeddings", "word"),
+    [
+        (SUM[:5], "rows"),
+        (np.where(SUM > 2, np.nan, SUM), "finite"),
+        (SUM.astype(str), "numbers"),
+        ({"image": SUM}, "image"),
+    ],
 )
-def test_mistakes_are_one_line(embeddings: Any, words: str) -> None:
-    with pytest.raises(ValueError, match=words) as caught:
+def test_mistakes_are_one_line(embeddings, word) -> None:
+    with pytest.raises(
+        ValueError,
+        match=word,
+    ) as caught:
         tfcomp.evaluate_embeddings(embeddings, FRAME)
     assert "\n" not in str(caught.value)
 
 
 def make_encoder() -> keras.Model:
-    layers = keras.layers
-    return keras.Sequential(
-        [
-            keras.Input((12, 12, 1)),
-            layers.Conv2D(4, 3, strides=2, activation="relu", name="conv"),
-            layers.Flatten(),
-            layers.Dense(6, name="code"),
-        ]
+    images = keras.Input((12, 12, 1))
+    conv = keras.layers.Conv2D(
+        4,
+        3,
+        activation="relu",
+        name="conv",
+    )(images)
+    flat = keras.layers.Flatten()(conv)
+    return keras.Model(
+        images,
+        keras.layers.Dense(
+            6,
+            name="code",
+        )(flat),
     )
 
 
 def test_layers_of_an_encoder() -> None:
     encoder = make_encoder()
-    result = tfcomp.evaluate_encoder(encoder, TABLE, REGION, codes=False)
+    result = tfcomp.evaluate_encoder(
+        encoder,
+        TABLE,
+        REGION,
+        codes=False,
+    )
     assert result.stages == ["conv", "latents", "image"]
     images = TABLE.draw(TABLE.points)
-    expected = encoder.predict(images, verbose=0)
+    expected = encoder.predict(
+        images,
+        verbose=0,
+    )
     found = result.activations("latents")
     np.testing.assert_allclose(found, expected, atol=1e-5)
     only = tfcomp.evaluate_encoder(
-        lambda x: {"pixels": x, "mean": x.mean(axis=(1, 2))},
+        lambda x: {
+            "pixels": x,
+            "mean": x.mean(axis=(1, 2)),
+        },
         TABLE,
         REGION,
         layers=["pixels"],
@@ -162,13 +206,22 @@ def test_layers_of_an_encoder() -> None:
 def test_an_encoder_sees_all_images_of_a_combination() -> None:
     """Means of an image and its negative would be gray."""
     images = np.concatenate([make_images(), 1 - make_images()])
-    names, rows = TABLE.space.names, np.tile(INDEX, (2, 1))
-    table = tfcomp.FactorTable(images, rows, names=names)
+    rows = np.tile(INDEX, (2, 1))
+    table = tfcomp.FactorTable(
+        images,
+        rows,
+        names=TABLE.space.names,
+    )
 
     def encode(images: np.ndarray) -> np.ndarray:
         return images.reshape(len(images), -1)[:, ::9] ** 2
 
-    found = tfcomp.evaluate_encoder(encode, table, "x:2,y:3-5", codes=False)
+    found = tfcomp.evaluate_encoder(
+        encode,
+        table,
+        "x:2,y:3-5",
+        codes=False,
+    )
     given = tfcomp.evaluate_embeddings(encode(images), table, "x:2,y:3-5")
     shares = ["additive_r2", "composed_id", "composed_ood", "nearest_ood"]
     pd.testing.assert_frame_equal(
@@ -177,8 +230,15 @@ def test_an_encoder_sees_all_images_of_a_combination() -> None:
     np.testing.assert_allclose(
         found.activations("latents"), given.activations("embeddings"), rtol=1e-6
     )
-    with pytest.raises(ValueError, match="one image of each combination"):
-        tfcomp.evaluate_encoder(encode, table, decoder=encode)
+    with pytest.raises(
+        ValueError,
+        match="one image",
+    ):
+        tfcomp.evaluate_encoder(
+            encode,
+            table,
+            decoder=encode,
+        )
 
 
 def test_an_autoencoder_in_one_report(tmp_path: Path) -> None:
@@ -193,7 +253,11 @@ def test_an_autoencoder_in_one_report(tmp_path: Path) -> None:
         return np.float32([truth[i.tobytes()] for i in images[..., 0]])
 
     result = tfcomp.evaluate_encoder(
-        encode, TABLE, REGION, decoder=TABLE.draw, name="auto"
+        encode,
+        TABLE,
+        REGION,
+        decoder=TABLE.draw,
+        name="auto",
     )
     assert result.stages == ["latents", "image"]
     assert result.scores["ood"]["mse"] == pytest.approx(0, abs=1e-9)
@@ -215,7 +279,12 @@ def test_interactions_of_rows_in_any_order(
     (row, *_) = tfcomp.evaluate_embeddings(given, frame).run.tables["layers"]
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert line.startswith("192 embeddings of embeddings (16) take 0 MB; ")
-    grid = product.reshape(3, 8, 8, 16)[0]
+    grid = product.reshape(
+        3,
+        8,
+        8,
+        16,
+    )[0]
     pairs = grid - grid.mean(0) - grid.mean(1)[:, None] + grid.mean((0, 1))
     share = 3 * np.square(pairs).sum() / (192 * values.var(axis=0).sum())
     assert row["pair_share"] == pytest.approx(share, rel=1e-4)
@@ -225,11 +294,23 @@ def test_interactions_of_rows_in_any_order(
     assert row["pair_share"] is None
 
 
-def test_encoders_of_other_forms() -> None:
-    for encoder, layers, words in (
-        (lambda x: (x, x), (), "2 outputs"),
-        (lambda x: x[:1], (), "a row for each of"),
-        (make_encoder(), ("convv",), "No such layer"),
+@pytest.mark.parametrize(
+    ("encoder", "layers", "word"),
+    [
+        (lambda images: (images, images), (), "outputs"),
+        (lambda images: images[:1], (), "row"),
+        (make_encoder(), ("convv",), "convv"),
+    ],
+    ids=["two outputs", "one row", "no such layer"],
+)
+def test_encoders_of_other_forms(encoder, layers, word) -> None:
+    with pytest.raises(
+        ValueError,
+        match=word,
     ):
-        with pytest.raises(ValueError, match=words):
-            tfcomp.evaluate_encoder(encoder, TABLE, REGION, layers=layers)
+        tfcomp.evaluate_encoder(
+            encoder,
+            TABLE,
+            REGION,
+            layers=layers,
+        )

@@ -20,7 +20,7 @@ from tests.representations.several_images import (
 )
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.solvable import explain_training
-from tfcomp.metrics.reference_scores import draw_references
+from tfcomp.metrics.references import predict_references
 
 IS_OOD = (CLASSES >= (1, 1)).all(axis=1)  # of `REGION`
 IS_TRAINED = (CLASSES != (1, 1)).any(axis=1)  # of `dataset`
@@ -76,8 +76,16 @@ def test_accuracy_is_of_single_images() -> None:
 
 def test_readers_of_means_alone_are_refused() -> None:
     reader = LookUp(MEANS, COMBINATIONS)
-    with pytest.raises(tfcomp.ConfigError, match="of no use.*shape.*size"):
-        tfcomp.evaluate(Sampler(), TABLE, REGION, reader=reader)
+    with pytest.raises(
+        tfcomp.ConfigError,
+        match="of no use.*shape.*size",
+    ):
+        tfcomp.evaluate(
+            Sampler(),
+            TABLE,
+            REGION,
+            reader=reader,
+        )
 
 
 def test_a_perfect_sampler_reaches_its_ceiling() -> None:
@@ -92,7 +100,13 @@ def test_a_perfect_sampler_reaches_its_ceiling() -> None:
     )
     wrong = wrong[first[same.ravel()]]
     reader = LookUp(IMAGES, wrong)
-    found = tfcomp.evaluate(Sampler(), TABLE, REGION, reader=reader, samples=40)
+    found = tfcomp.evaluate(
+        Sampler(),
+        TABLE,
+        REGION,
+        reader=reader,
+        samples=40,
+    )
 
     rows = found.tables["readings"]
     assert ((rows["accuracy"] - rows["ceiling"]).abs() < 0.1).all()
@@ -149,14 +163,15 @@ def test_additive_images_fit_the_training_images(dataset: Dataset) -> None:
     """Few images are trained on: their mean is not the mean of all."""
     rows = np.flatnonzero(IS_TRAINED)[::7]
     splits = dataclasses.replace(
-        dataset.splits, train=CLASSES[rows].astype(np.float32)
+        dataset.splits,
+        train=CLASSES[rows].astype(np.float32),
     )
     few = dataclasses.replace(
         dataset,
         splits=splits,
         draw_train=lambda chosen: IMAGES[rows[chosen], ..., None],
     )
-    drawn = draw_references(few)
+    drawn = predict_references(few)
     shape, size = np.eye(3)[CLASSES[rows, 0]], np.eye(2)[CLASSES[rows, 1]]
     design = np.concatenate([shape, size], axis=1)
     images = IMAGES[rows].reshape(len(rows), -1)

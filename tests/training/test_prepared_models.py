@@ -15,7 +15,7 @@ from tfcomp.config.plugins import Entry
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import list_flag_lines
 from tfcomp.datasets import Dataset, make_dataset
-from tfcomp.metrics.run_metrics import make_analysis, measure_run
+from tfcomp.metrics.run_analysis import RunAnalysis, measure_run
 from tfcomp.models import MODELS
 from tfcomp.models.loading import load_run
 from tfcomp.sweeps.worker_task import run_trial
@@ -115,8 +115,8 @@ def test_a_trial_is_measured_by_what_observed_it(
     run_trial(["run_trial", *list_flag_lines(config), "--measure"])
     (traced,) = prepared_models.list_traced()
     run = load_run(config.run_dir)
-    assert make_analysis(run, [traced]).run.model is traced.model
-    assert make_analysis(run, []).run.model is run.model
+    assert RunAnalysis.of_run(run, traced=[traced]).run.model is traced.model
+    assert RunAnalysis.of_run(run).run.model is run.model
     file = Path(config.run_dir, "metrics.json")
     measured = file.read_bytes()
     metrics = json.loads(measured)

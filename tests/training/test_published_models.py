@@ -11,7 +11,7 @@ import pytest
 import tfcomp
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.metrics.reference_scores import score_certified
+from tfcomp.metrics.references import score_certified
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.loading import load_run
 from tfcomp.storage import run_folder

@@ -16,11 +16,8 @@ from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Plot
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.metrics.embeddings import EmbeddingAnalysis
-from tfcomp.metrics.point_scores import (
-    Evaluation,
-    compute_error_ratio,
-    compute_mse,
-)
+from tfcomp.metrics.point_scores import Evaluation, compute_error_ratio
+from tfcomp.metrics.scores import compute_mse
 
 SHOWN_SAMPLES = 8
 _POWERS = {1: "", 2: "²", 3: "³"}

@@ -27,8 +27,9 @@ from threadpoolctl import threadpool_limits
 BLOCK_UNITS = 4096
 # Variance of a subset over the variance of all points up to which it is dead.
 SPREAD_FLOOR = 1e-6
-Scores = dict[str, float | None]
+Scores = dict[str, float | None]  # by name
 Rows = dict[str, Scores]  # by stage
+Arrays = dict[str, Array]  # by stage, or by another name
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
@@ -63,10 +64,16 @@ def single_threaded(
     function: Callable[Given, Result],
 ) -> Callable[Given, Result]:
     """Limits the linear algebra library to one thread during the calls."""
-    return threadpool_limits.wrap(limits=1, user_api="blas")(function)
+    return threadpool_limits.wrap(
+        limits=1,
+        user_api="blas",
+    )(function)
 
 
-def compute_rows(flat: Array, is_ood: Array) -> Array:
+def compute_rows(
+    flat: Array,
+    is_ood: Array,
+) -> Array:
     """Normalizes a stage by its ID points alone.
 
     Args:
@@ -83,8 +90,14 @@ def compute_rows(flat: Array, is_ood: Array) -> Array:
     return compute_gram(flat, is_ood)
 
 
-@np.errstate(invalid="ignore", over="ignore")
-def normalize_rows(flat: Array, is_ood: Array) -> Array:
+@np.errstate(
+    invalid="ignore",
+    over="ignore",
+)
+def normalize_rows(
+    flat: Array,
+    is_ood: Array,
+) -> Array:
     """Normalizes activations; arguments as in `compute_rows`.
 
     Returns:
@@ -98,8 +111,14 @@ def normalize_rows(flat: Array, is_ood: Array) -> Array:
     return features
 
 
-@np.errstate(invalid="ignore", over="ignore")
-def compute_gram(flat: Array, is_ood: Array) -> Array:
+@np.errstate(
+    invalid="ignore",
+    over="ignore",
+)
+def compute_gram(
+    flat: Array,
+    is_ood: Array,
+) -> Array:
     """Computes inner products of normalized rows, as in `compute_rows`.
 
     Returns:
@@ -117,7 +136,10 @@ def compute_gram(flat: Array, is_ood: Array) -> Array:
     return gram
 
 
-def iterate_units(flat: Array, count: int = BLOCK_UNITS) -> Iterator[Array]:
+def iterate_units(
+    flat: Array,
+    count: int = BLOCK_UNITS,
+) -> Iterator[Array]:
     """Yields parts of a stage, so that copies are small.
 
     Args:
@@ -129,7 +151,10 @@ def iterate_units(flat: Array, count: int = BLOCK_UNITS) -> Iterator[Array]:
         yield flat[:, start : start + count]
 
 
-def _center(block: Array, is_ood: Array) -> Array:
+def _center(
+    block: Array,
+    is_ood: Array,
+) -> Array:
     """Takes the mean over ID points off activations [n, units]."""
     # A row is taken off first, so that a constant unit is exactly zero and not
     # a rounding error to be scaled up.
@@ -151,7 +176,10 @@ def compute_effective_rank(weights: Array) -> Array:
 
 
 @single_threaded
-def compute_participation(rows: Array, points: Array) -> float | None:
+def compute_participation(
+    rows: Array,
+    points: Array,
+) -> float | None:
     """Computes the participation ratio of a stage over some points.
 
     Args:

@@ -31,7 +31,7 @@ from tfcomp.metrics.features import (
     mean_or_none,
     median_or_none,
 )
-from tfcomp.metrics.metric import Chart, computes
+from tfcomp.metrics.registry import Chart, computes
 from tfcomp.statistics.limits import POSITIVE, SHARE, Limits
 
 if TYPE_CHECKING:
@@ -61,7 +61,11 @@ VOLUME = Chart(
 
 def is_dead(g: Array) -> Array:
     """Marks points where some length sqrt(g_ii) is at most `FLOOR`, [n]."""
-    squared_lengths = np.diagonal(_finite(g), axis1=1, axis2=2)  # [n, F]
+    squared_lengths = np.diagonal(
+        _finite(g),
+        axis1=1,
+        axis2=2,
+    )  # [n, F]
     is_short = squared_lengths <= FLOOR**2
     return np.asarray(is_short.any(axis=1))
 
@@ -98,6 +102,34 @@ def compute_log_volume(g: Array) -> Array:
     return np.where(np.isnan(g[:, 0, 0]), np.nan, log_volume)
 
 
+@np.errstate(
+    invalid="ignore",
+    over="ignore",
+)
+def divide_by_contrast(
+    log_volume: Array,
+    activations: Array,
+    num_factors: int,
+) -> Array:
+    """Computes log (V / contrast^F), which fading images do not change.
+
+    A stage that is multiplied by c multiplies its Jacobian, too, and so its
+    volume by c^F. Contrast is the standard deviation over the units of the
+    stage at a point.
+
+    Args:
+        log_volume: By `compute_log_volume`, [n].
+        activations: The stage at these points, [n, units].
+        num_factors: Number of factors F that the volume is of.
+
+    Returns:
+        Log-volumes of a stage of contrast 1, [n]; a contrast counts as
+        `FLOOR` at least.
+    """
+    contrast = activations.std(axis=1, dtype=np.float64)
+    return log_volume - num_factors * np.log(np.maximum(contrast, FLOOR))
+
+
 def compute_factorization(g: Array) -> Array:
     """Computes the paper's factorization score (eq. 7), [n] in [1/2, 1]."""
     return _average_pairs(g, np.add, worst=0.5)
@@ -106,7 +138,10 @@ def compute_factorization(g: Array) -> Array:
 def compute_cosine_factorization(g: Array) -> Array:
     """Computes 1 less the absolute cosine of directions, [n] in [0, 1]."""
 
-    def multiply_lengths(xx: Array, yy: Array) -> Array:
+    def multiply_lengths(
+        xx: Array,
+        yy: Array,
+    ) -> Array:
         return np.sqrt(xx) * np.sqrt(yy)
 
     return _average_pairs(g, multiply_lengths, worst=0.0)
@@ -215,7 +250,10 @@ def compute_gradient_metrics(
     dead_fraction="share of dead points: share of the points at which some "
     "factor moves nothing, or at most 1e-6 per unit",
 )
-def summarize_geometry(g: Array, is_ood: Array) -> Scores:
+def summarize_geometry(
+    g: Array,
+    is_ood: Array,
+) -> Scores:
     """Averages the scores of a stage over points (section 3.4).
 
     Args:
@@ -225,7 +263,6 @@ def summarize_geometry(g: Array, is_ood: Array) -> Scores:
     Returns:
         Numbers by name; None where one is not finite.
     """
-    is_ood = np.asarray(is_ood, bool)
     log_volume = compute_log_volume(g)
 
     dead_fraction = None
@@ -283,7 +320,6 @@ def _average_pairs(
     "stages",
     POSITIVE,
     "log_volume_sd log_volume_sd_id log_volume_sd_ood "
-    "log_volume_deviation_id log_volume_deviation_ood "
     "log_volume_median_deviation_id log_volume_median_deviation_ood",
 )
 @computes(
@@ -309,18 +345,29 @@ def measure_volume_spread(analysis: RunAnalysis) -> Rows:
             difference = volume[is_ood].mean() - volume[is_id].mean()
             row["log_volume_difference"] = difference
 
-        distance = np.abs(volume - np.median(volume[is_id]))
-        g = analysis.metrics[stage]
         for name, points in analysis.subsets.items():
             deviation = None
             if points.any():
                 deviation = float(volume[points].std())
             row[f"log_volume_sd_{name}"] = deviation
-            row[f"log_volume_deviation_{name}"] = mean_or_none(distance[points])
             row[f"log_volume_median_{name}"] = median_or_none(volume[points])
-            floored = find_floored(g[points])
+            floored = find_floored(analysis.metrics[stage][points])
             row[f"floor_fraction_{name}"] = mean_or_none(floored)
         rows[stage] = row
+    return rows
+
+
+@computes(
+    "stages",
+    POSITIVE,
+    "log_volume_per_contrast_sd log_volume_per_contrast_median_deviation_id "
+    "log_volume_per_contrast_median_deviation_ood",
+)
+def measure_volume_per_contrast(analysis: RunAnalysis) -> Rows:
+    """Tests whether a stage warps where it does not merely fade (claim C9)."""
+    rows: Rows = {}
+    for stage, volume in analysis.volume_per_contrast.items():
+        rows[stage] = _spread("log_volume_per_contrast", volume, analysis)
     return rows
 
 
@@ -336,7 +383,8 @@ def _spread(
         volume: Log-volume at every grid point, [n].
         analysis: Has the split.
     """
-    distance = np.abs(volume - np.median(volume[analysis.splits.is_id]))
+    middle = np.median(volume[analysis.splits.is_id])
+    distance = np.abs(volume - middle)
     numbers: Scores = {f"{name}_sd": float(volume.std())}
     for subset, points in analysis.subsets.items():
         deviation = median_or_none(distance[points])
@@ -390,30 +438,18 @@ def measure_orthogonality(analysis: RunAnalysis) -> Rows:
 @computes(
     "stages",
     Limits(0.5, 1),
-    "factorization_gradient factorization_gradient_ratio_of_means",
+    "factorization_gradient_ratio_of_means",
     better="high",
 )
-@computes("stages", names="log_volume_gradient_id log_volume_gradient_ood")
-@computes(
-    "stages",
-    POSITIVE,
-    "log_volume_gradient_sd log_volume_gradient_median_deviation_id "
-    "log_volume_gradient_median_deviation_ood",
-)
-def measure_gradient_geometry(analysis: RunAnalysis) -> Rows:
-    """Scores a geometry without derivatives, to compare with published ones."""
-    has_angles = len(analysis.dataset.space.ordered) > 1
-    rows: Rows = {}
-    for stage, g in analysis.gradient_metrics.items():  # of a complete grid
-        volume = compute_log_volume(g)
-        row = _spread("log_volume_gradient", volume, analysis)
-        for name, points in analysis.subsets.items():
-            row[f"log_volume_gradient_{name}"] = mean_or_none(volume[points])
+def measure_published_factorization(analysis: RunAnalysis) -> Rows:
+    """Computes eq. 7 as the published code does, to compare with its numbers.
 
-        if has_angles:
-            scores = compute_factorization(g)
-            ratio = compute_ratio_factorization(g)
-            row["factorization_gradient"] = mean_or_none(scores)
-            row["factorization_gradient_ratio_of_means"] = ratio
-        rows[stage] = row
+    It takes differences in place of derivatives, and a ratio of means.
+    """
+    rows: Rows = {}
+    if len(analysis.dataset.space.ordered) < 2:
+        return rows
+    for stage, g in analysis.gradient_metrics.items():  # of a complete grid
+        ratio = compute_ratio_factorization(g)
+        rows[stage] = {"factorization_gradient_ratio_of_means": ratio}
     return rows

@@ -101,7 +101,11 @@ def compute_jet_products(
 class Interaction:
     """Numbers of a stage at n points; derivatives per range of a factor."""
 
-    def __init__(self, products: Array, ranges: Sequence[float]) -> None:
+    def __init__(
+        self,
+        products: Array,
+        ranges: Sequence[float],
+    ) -> None:
         """Takes the products of a stage apart.
 
         Args:
@@ -127,8 +131,16 @@ class Interaction:
 
     def mixed_share(self) -> float:
         """Computes the mixed share; NaN for a stage that does not move."""
-        squares = np.diagonal(self.second, axis1=1, axis2=2)  # [n, pairs]
-        slopes = np.trace(self.first, axis1=1, axis2=2).sum()
+        squares = np.diagonal(
+            self.second,
+            axis1=1,
+            axis2=2,
+        )  # [n, pairs]
+        slopes = np.trace(
+            self.first,
+            axis1=1,
+            axis2=2,
+        ).sum()
         total = slopes + squares.sum()
         if not total > 0:  # or NaN
             return float("nan")
@@ -144,7 +156,11 @@ class Interaction:
         i, j = np.triu_indices(self.count, 1)
         contrast = self.absolute[:, i, j].sum(axis=1)
 
-        squares = np.diagonal(self.first, axis1=1, axis2=2)
+        squares = np.diagonal(
+            self.first,
+            axis1=1,
+            axis2=2,
+        )
         lengths = np.sqrt(squares)  # [n, F]
         largest = (lengths[:, i] * lengths[:, j]).sum(axis=1)
         divisor = np.where(largest > 0, largest, 1.0)
@@ -155,8 +171,11 @@ class Interaction:
     def curvature(self) -> tuple[Array, Array]:
         """Computes K, NaN without a surface, and sqrt(det g), [n] each."""
         g = self.first
-        squares = g[:, 0, 0] * g[:, 1, 1]
-        det = squares - g[:, 0, 1] ** 2
+        g_xx = g[:, 0, 0]
+        g_yy = g[:, 1, 1]
+        g_xy = g[:, 0, 1]
+        squares = g_xx * g_yy
+        det = squares - g_xy**2
         is_surface = det > MIN_SQUARED_SINE * squares
         is_flat = is_dead(g) | ~is_surface
 
@@ -184,21 +203,27 @@ class Interaction:
         curvature, area = self.curvature()
         has_surface = np.isfinite(curvature)
         if not has_surface.any():
-            return {"gaussian_curvature": None, "total_curvature": None}
+            return {
+                "gaussian_curvature": None,
+                "total_curvature": None,
+            }
 
         total = mean_or_none((curvature * area)[has_surface])
         if total is not None:
             # The other points have no area.
             total *= has_surface.mean()
         median = np.median(curvature[has_surface])
-        return {"gaussian_curvature": median, "total_curvature": total}
+        return {
+            "gaussian_curvature": median,
+            "total_curvature": total,
+        }
 
 
 def make_interaction_fn(
     model: keras.Model,
     space: FactorSpace,
     num_units: int,
-) -> Callable[[np.ndarray], Interactions]:
+) -> Callable[[Array], Interactions]:
     """Makes a function from points [n, F] to the interactions of stages.
 
     Args:
@@ -222,11 +247,16 @@ def make_interaction_fn(
     columns = len(ranges) * (len(ranges) + 5) // 2
     most_points = max(1, MAX_NUMBERS // (num_units * columns))
 
-    def measure(points: np.ndarray) -> Interactions:
+    def measure(points: Array) -> Interactions:
         size = choose_batch_size(num_units, len(points))
         size = min(most_points, size)
         try:
-            products = evaluate_in_batches(compute, points, size, is_traced)
+            products = evaluate_in_batches(
+                compute,
+                points,
+                size,
+                is_traced,
+            )
         except LookupError:  # an operation without a further gradient
             return {}
         return {
@@ -237,7 +267,10 @@ def make_interaction_fn(
     return measure
 
 
-def choose_points(grid: np.ndarray, count: int) -> np.ndarray:
+def choose_points(
+    grid: Array,
+    count: int,
+) -> Array:
     """Draws a fixed random sample of the rows of a grid, in its order."""
     rows = np.random.default_rng(0).permutation(len(grid))[:count]
     return grid[np.sort(rows)]

@@ -30,8 +30,8 @@ from tfcomp.metrics.features import (
     finite_or_none,
     mean_or_none,
 )
-from tfcomp.metrics.metric import computes
-from tfcomp.statistics.limits import AT_MOST_ONE, POSITIVE, SHARE
+from tfcomp.metrics.registry import computes
+from tfcomp.statistics.limits import AT_MOST_ONE, SHARE
 
 if TYPE_CHECKING:
     from tfcomp.metrics.run_analysis import RunAnalysis
@@ -50,7 +50,10 @@ class Interpolation:
     truth_r2: Array
 
 
-def find_edges(is_ood: Array, cycle: int = 0) -> tuple[Array, Array, Array]:
+def find_edges(
+    is_ood: Array,
+    cycle: int = 0,
+) -> tuple[Array, Array, Array]:
     """Finds the known points before and after held-out points of a curve.
 
     Args:
@@ -61,7 +64,6 @@ def find_edges(is_ood: Array, cycle: int = 0) -> tuple[Array, Array, Array]:
         Rows of held-out points between known ones [m], rows of their edges
         [m, 2], and the fraction of the way between these [m].
     """
-    is_ood = np.asarray(is_ood, bool)
     known = np.flatnonzero(~is_ood)
     rows = np.flatnonzero(is_ood)
     if cycle:
@@ -155,7 +157,10 @@ def summarize_interpolation(scores: Interpolation) -> Scores:
     }
 
 
-def _compute_r2(target: Array, prediction: Array) -> float:
+def _compute_r2(
+    target: Array,
+    prediction: Array,
+) -> float:
     total = np.sum(target**2) or np.nan
     error = np.sum((target - prediction) ** 2)
     return float(1 - error / total)
@@ -177,21 +182,3 @@ def measure_interpolation(analysis: RunAnalysis) -> Scores:
         name = key.removeprefix("interpolation_")
         numbers[f"edge_{name}"] = average(s[key] for s in summaries)
     return numbers
-
-
-@computes("run", names="curve_values")
-@computes(
-    "run",
-    POSITIVE,
-    "curve_mse",
-    better="low",
-)
-def measure_error_curve(analysis: RunAnalysis) -> dict[str, list[float]]:
-    """Lists the error along the one curve with a gap (figure 9a)."""
-    if len(analysis.gaps) != 1:
-        return {}
-    curve = analysis.gaps[0]
-    return {
-        "curve_values": curve.factor.values().tolist(),
-        "curve_mse": analysis.error[curve.rows].tolist(),
-    }

@@ -34,7 +34,10 @@ from tfcomp.models.stages import (
 NUM_CHECKED = 16
 
 
-def compute_stage_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
+def compute_stage_jacobians(
+    stage_fn: StageFn,
+    factors: tf.Tensor,
+) -> StageDict:
     """Computes exact Jacobians of all stages.
 
     One pass per factor, where `tape.batch_jacobian` takes one per unit.
@@ -188,7 +191,10 @@ def choose_jacobian(
     if not steps:
         return exact
 
-    def combine(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
+    def combine(
+        stage_fn: StageFn,
+        factors: tf.Tensor,
+    ) -> StageDict:
         differences = fallback(stage_fn, factors)
         jacobians = exact(stage_fn, factors)
         for stage in differences:
@@ -200,7 +206,8 @@ def choose_jacobian(
 
 
 def list_jacobians(
-    model: keras.Model, space: FactorSpace
+    model: keras.Model,
+    space: FactorSpace,
 ) -> tuple[JacobianFn, JacobianFn]:
     """Makes two functions: exact Jacobians, and differences.
 
@@ -224,7 +231,10 @@ def list_jacobians(
         return _fix_classes(compute_stage_jacobians, space), fallback
     ordered = list(space.directions)
 
-    def choose_columns(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
+    def choose_columns(
+        stage_fn: StageFn,
+        factors: tf.Tensor,
+    ) -> StageDict:
         jacobians = outside(stage_fn, factors)
         return {
             stage: tf.gather(jacobian, ordered, axis=2)
@@ -243,7 +253,10 @@ def find_outside_jacobians(model: keras.Model) -> JacobianFn | None:
     return None
 
 
-def find_nondifferentiable(model: keras.Model, dataset: Dataset) -> list[str]:
+def find_nondifferentiable(
+    model: keras.Model,
+    dataset: Dataset,
+) -> list[str]:
     """Finds stages that move with a factor although the derivative is 0.
 
     Args:
@@ -270,7 +283,10 @@ def find_nondifferentiable(model: keras.Model, dataset: Dataset) -> list[str]:
     return _list_steps(on_grid, moved)
 
 
-def _list_steps(exact: StageDict, moved: StageDict) -> list[str]:
+def _list_steps(
+    exact: StageDict,
+    moved: StageDict,
+) -> list[str]:
     """Lists stages whose exact metrics alone are zero along a factor."""
     stages = []
     for stage, g in exact.items():
@@ -280,9 +296,13 @@ def _list_steps(exact: StageDict, moved: StageDict) -> list[str]:
     return stages
 
 
-def is_flat(g: np.ndarray | tf.Tensor) -> np.ndarray:
+def is_flat(g: Array | tf.Tensor) -> Array:
     """Marks the factors [F] along which metric tensors [n, F, F] are zero."""
-    lengths = np.diagonal(np.asarray(g), axis1=1, axis2=2)  # [n, F]
+    lengths = np.diagonal(
+        np.asarray(g),
+        axis1=1,
+        axis2=2,
+    )  # [n, F]
     return np.asarray(~lengths.any(axis=0))
 
 
@@ -294,7 +314,10 @@ def describe_nondifferentiable(stages: Sequence[str]) -> str:
     )
 
 
-def _fix_classes(jacobian_fn: JacobianFn, space: FactorSpace) -> JacobianFn:
+def _fix_classes(
+    jacobian_fn: JacobianFn,
+    space: FactorSpace,
+) -> JacobianFn:
     """Makes Jacobians over ordered factors, with categorical ones fixed."""
     ordered = list(space.directions)
     if not ordered:
@@ -302,7 +325,10 @@ def _fix_classes(jacobian_fn: JacobianFn, space: FactorSpace) -> JacobianFn:
     if len(ordered) == len(space):
         return jacobian_fn
 
-    def compute(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
+    def compute(
+        stage_fn: StageFn,
+        factors: tf.Tensor,
+    ) -> StageDict:
         factors = tf.convert_to_tensor(factors)
 
         def vary(values: tf.Tensor) -> StageDict:
@@ -316,7 +342,10 @@ def _fix_classes(jacobian_fn: JacobianFn, space: FactorSpace) -> JacobianFn:
     return compute
 
 
-def _make_empty_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
+def _make_empty_jacobians(
+    stage_fn: StageFn,
+    factors: tf.Tensor,
+) -> StageDict:
     """Makes Jacobians [n, 1, 0] of categorical factors alone."""
     jacobians = {}
     for stage, activations in stage_fn(factors).items():

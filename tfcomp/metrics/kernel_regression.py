@@ -114,7 +114,6 @@ def fit_kernels(
     Returns:
         Ridge regressions with a free intercept, by output and by kernel.
     """
-    is_ood = np.asarray(is_ood, bool)
     points = _convert_to_steps(factors)
     rows = np.flatnonzero(~is_ood)
     rows = rows[choose_rows(len(rows), MAX_POINTS)]
@@ -129,13 +128,23 @@ def fit_kernels(
         if len(rows) >= MIN_POINTS and np.isfinite(flat[rows]).all():
             targets[name] = flat[rows]
 
-    nothing = KernelFit((), float("nan"), None, None)
+    nothing = KernelFit(
+        (),
+        float("nan"),
+        None,
+        None,
+    )
     fits = {name: dict.fromkeys(KERNELS, nothing) for name in outputs}
     for kernel in KERNELS:
         choices = _choose(kernel, known, targets)
         for name, choice in choices.items():
             fits[name][kernel] = _fit_kernel(
-                kernel, choice, known, unseen, targets[name], held_out[name]
+                kernel,
+                choice,
+                known,
+                unseen,
+                targets[name],
+                held_out[name],
             )
     return fits
 
@@ -158,9 +167,24 @@ def _fit_kernel(
         target: ID outputs, [n_id, pixels].
         held_out: OOD outputs, [n_ood, pixels].
     """
-    parts = np.linalg.eigh(make_kernel(kernel, known, known, choice.scales))
+    parts = np.linalg.eigh(
+        make_kernel(
+            kernel,
+            known,
+            known,
+            choice.scales,
+        )
+    )
     ((weights, intercept, _),) = _solve(parts, target, [choice.ridge])
-    predicted = make_kernel(kernel, unseen, known, choice.scales) @ weights
+    predicted = (
+        make_kernel(
+            kernel,
+            unseen,
+            known,
+            choice.scales,
+        )
+        @ weights
+    )
     residual = held_out - predicted - intercept
     mean = target.mean(axis=0)
     return KernelFit(
@@ -205,7 +229,14 @@ def _choose(
 
     best: dict[str, Choice] = {}
     for scales in itertools.product(SCALES, repeat=count):
-        parts = np.linalg.eigh(make_kernel(kernel, known, known, scales))
+        parts = np.linalg.eigh(
+            make_kernel(
+                kernel,
+                known,
+                known,
+                scales,
+            )
+        )
         for name, values in rotated.items():
             solutions = _solve(parts, values, RIDGES)
             for ridge, solution in zip(RIDGES, solutions, strict=True):

@@ -11,7 +11,6 @@ the ideal kernels are (eq. 32 for more factors)
 
     binary factorized   k = mean over factors of d_f     (eq. 3, 4: d/2 + d/2)
     conjunctive         k = product over factors of d_f
-    constant            k = 1
 
 and agreement with a Gram matrix is the centered kernel alignment
 
@@ -19,19 +18,33 @@ and agreement with a Gram matrix is the centered kernel alignment
 
 which ignores the scale of a kernel and a constant added to it. Cosines of true
 bumps have A = 0.41 and 0.42 with the first two, as deltas have no width.
+
+Stages at the same n points, with inner products K and L of their activations,
+are compared by three numbers, all blind to rotations, shifts and a common
+scale:
+
+    cka          debiased linear CKA: HSIC(K, L) / sqrt(HSIC(K, K) HSIC(L, L))
+                 with the unbiased HSIC of Song et al. (2012): 0 in the mean
+                 for random features; at most 1
+    procrustes   distance of centered activations X, Y of norm 1 after the best
+                 rotation: sqrt(2 - 2 |X^T Y|_*), |.|_* the sum of singular
+                 values; 0 for equal shapes, at most sqrt(2)
+    rsa          Spearman correlation of the distances between all points
+
+Their null is the same number after the points of one side were permuted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy import ndarray as Array
 
 from tfcomp.metrics import schmidt
 from tfcomp.metrics.features import Scores, finite_or_none, single_threaded
-from tfcomp.metrics.metric import computes
+from tfcomp.metrics.registry import computes
 from tfcomp.statistics.limits import CORRELATION, POSITIVE, SHARE, Limits
 
 if TYPE_CHECKING:
@@ -42,6 +55,10 @@ THRESHOLD = 0.5
 # Relative norm below which a centered kernel is the rounding of a constant one.
 FLOOR = 1e-6
 MAX_KERNEL = 2500  # points whose Schmidt values take a second
+# Singular values of every permutation take the third power of this.
+COMPARED_POINTS = 128
+# The fewest for which p can be 0.05.
+NUM_PERMUTATIONS = 19
 # Widths among which the best one is chosen, in grid steps.
 WIDTHS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 
@@ -65,24 +82,6 @@ def compute_cosine_gram(outputs: Array) -> Array:
         1,
         out=gram,
     )
-
-
-def compute_neighbor_cosines(outputs: Array, periodic: bool = False) -> Array:
-    """Computes cosines of outputs with the next ones.
-
-    Args:
-        outputs: Along a curve, [n, ...].
-        periodic: True if the first follows the last.
-
-    Returns:
-        Cosines, [n - 1], or [n] if periodic.
-    """
-    flat = _scale_rows(flatten_outputs(outputs))
-    following = np.roll(flat, -1, axis=0)
-    cosines = np.einsum("ij,ij->i", flat, following)
-    if not periodic:
-        cosines = cosines[:-1]
-    return np.clip(cosines, -1, 1)
 
 
 @single_threaded
@@ -158,7 +157,10 @@ def _one_if_zero(values: Array) -> Array:
     return np.where(values == 0, 1.0, values)
 
 
-def make_factorized_kernel(factors: Array, width: float = 0.0) -> Array:
+def make_factorized_kernel(
+    factors: Array,
+    width: float = 0.0,
+) -> Array:
     """Makes the binary factorized kernel (eq. 3, 4).
 
     An absent value (NaN) agrees with none.
@@ -175,7 +177,10 @@ def make_factorized_kernel(factors: Array, width: float = 0.0) -> Array:
     return np.mean(similarities, axis=0)
 
 
-def make_conjunctive_kernel(factors: Array, width: float = 0.0) -> Array:
+def make_conjunctive_kernel(
+    factors: Array,
+    width: float = 0.0,
+) -> Array:
     """Makes the kernel that is 1 where all factors agree; arguments as above.
 
     Returns:
@@ -185,20 +190,16 @@ def make_conjunctive_kernel(factors: Array, width: float = 0.0) -> Array:
     return np.prod(similarities, axis=0)
 
 
-def make_constant_kernel(factors: Array, width: float = 0.0) -> Array:
-    """Makes a kernel of ones, [n, n]; arguments as above."""
-    count = len(factors)
-    return np.ones((count, count))
-
-
 IDEAL_KERNELS: dict[str, Callable[..., Array]] = {
     "factorized": make_factorized_kernel,
     "conjunctive": make_conjunctive_kernel,
-    "constant": make_constant_kernel,
 }
 
 
-def compute_alignment(gram: Array, kernel: Array) -> float:
+def compute_alignment(
+    gram: Array,
+    kernel: Array,
+) -> float:
     """Computes the centered alignment of two kernels (appendix F.1).
 
     Args:
@@ -280,7 +281,10 @@ def summarize_best_alignment(
     return numbers
 
 
-def _compute_similarities(factors: Array, width: float) -> Iterator[Array]:
+def _compute_similarities(
+    factors: Array,
+    width: float,
+) -> Iterator[Array]:
     """Yields the similarity of all pairs of points in each factor, [n, n]."""
     for values in factors.T:
         difference = np.subtract.outer(values, values)
@@ -303,10 +307,133 @@ def _center(matrix: Array) -> Array:
     return np.zeros_like(matrix)
 
 
+class Shape(NamedTuple):
+    """The compared parts of a representation, [n, n] each, of norm 1."""
+
+    gram: Array  # U-centered inner products
+    roots: Array  # centered activations up to a rotation
+    ranks: Array  # centered ranks of distances
+
+
+@single_threaded
+def make_shape(gram: Array) -> Shape:
+    """Prepares a representation for comparisons.
+
+    Args:
+        gram: Inner products of the activations of n points, [n, n].
+
+    Returns:
+        Its parts; NaN for fewer than 4 points, or if no distances differ.
+    """
+    from scipy.stats import rankdata
+
+    count = len(gram)
+    gram = np.asarray(gram, np.float64)
+    if count < 4 or not np.isfinite(gram).all():
+        nothing = np.full((count, count), np.nan)
+        return Shape(nothing, nothing, nothing)
+
+    # Without bias (Szekely and Rizzo 2014).
+    is_pair = ~np.eye(count, dtype=bool)
+    pairs = gram * is_pair
+    sums = pairs.sum(axis=0) / (count - 2)
+    total = sums.sum() / (count - 1)
+    debiased = pairs - sums - sums[:, None] + total
+
+    # As usual.
+    means = gram.mean(axis=0)
+    centered = gram - means - means[:, None] + means.mean()
+    values, vectors = np.linalg.eigh(centered)
+    roots = vectors * np.sqrt(np.maximum(values, 0.0))
+
+    lengths = np.diagonal(centered)
+    distances = (lengths[:, None] + lengths - 2 * centered)[is_pair]
+    # Rounding must not order equal distances.
+    unit = np.round(distances / (distances.max() or 1.0), 9)
+    ranks = rankdata(unit)
+    table = np.zeros_like(gram)
+    table[is_pair] = ranks - ranks.mean()
+    return Shape(
+        gram=_scale(debiased * is_pair),
+        roots=_scale(roots),
+        ranks=_scale(table),
+    )
+
+
+def compare_shapes(
+    first: Shape,
+    second: Shape,
+    order: Array | slice = slice(None),
+) -> dict[str, float]:
+    """Computes the three metrics.
+
+    Args:
+        first: One representation of n points.
+        second: Another one of the same points.
+        order: Reorders the points of the second.
+    """
+    product = first.roots.T @ second.roots[order]
+    nuclear = np.nan  # LAPACK may refuse NaN
+    if np.isfinite(product).all():
+        nuclear = np.linalg.svd(product, compute_uv=False).sum()
+    second_gram = second.gram[order][:, order]
+    second_ranks = second.ranks[order][:, order]
+    return {
+        "cka": np.vdot(first.gram, second_gram),
+        "procrustes": np.sqrt(np.maximum(2 - 2 * nuclear, 0.0)),
+        "rsa": np.vdot(first.ranks, second_ranks),
+    }
+
+
+@single_threaded
+def summarize_similarity(
+    first: Shape,
+    second: Shape,
+) -> Scores:
+    """Computes the metrics and their null.
+
+    Args:
+        first: One representation of n points.
+        second: Another one of the same points.
+
+    Returns:
+        By metric its value; `<name>_null`, the mean over permutations; and
+        `<name>_p`, the share of permutations, with the identity, that are as
+        similar.
+    """
+    rng = np.random.default_rng(0)
+    count = len(first.gram)
+    orders = [rng.permutation(count) for _ in range(NUM_PERMUTATIONS)]
+    nulls = [compare_shapes(first, second, order) for order in orders]
+    numbers: Scores = {}
+    for name, value in compare_shapes(first, second).items():
+        null = np.array([values[name] for values in nulls])
+        if name == "procrustes":
+            is_worse = null > value
+        else:
+            is_worse = null < value
+
+        share = None
+        if not np.isnan(value):
+            share = float((1 + np.sum(~is_worse)) / (1 + len(null)))
+        numbers[name] = value
+        numbers[f"{name}_null"] = float(null.mean())
+        numbers[f"{name}_p"] = share
+    return {name: finite_or_none(value) for name, value in numbers.items()}
+
+
+def _scale(values: Array) -> Array:
+    """Scales to norm one; NaN for zeros."""
+    norm = np.linalg.norm(values)
+    if norm > 0:
+        return values / norm
+    return np.full_like(values, np.nan)
+
+
 @computes(
     "run",
     CORRELATION,
-    "alignment_factorized alignment_conjunctive alignment_constant "
+    "alignment_factorized alignment_conjunctive "
     "alignment_factorized_smooth alignment_radial alignment_additive_best "
     "alignment_radial_best",
 )

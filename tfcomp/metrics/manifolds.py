@@ -33,13 +33,14 @@ import numpy as np
 from numpy import ndarray as Array
 
 from tfcomp.metrics.features import (
+    Arrays,
     Rows,
     Scores,
     average,
     finite_or_none,
     single_threaded,
 )
-from tfcomp.metrics.metric import computes
+from tfcomp.metrics.registry import computes
 from tfcomp.statistics.limits import POSITIVE
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ class Components:
 
 @single_threaded
 def compute_components(
-    rows: Array, num_components: int | None = None
+    rows: Array,
+    num_components: int | None = None,
 ) -> Components:
     """Computes principal components, whose largest entry is positive.
 
@@ -113,7 +115,7 @@ def has_umap() -> bool:
     return importlib.util.find_spec("umap") is not None
 
 
-def compute_umaps(stages: Mapping[str, Components]) -> dict[str, Array]:
+def compute_umaps(stages: Mapping[str, Components]) -> Arrays:
     """Computes UMAP embeddings [n, 2], float32, the same in every call.
 
     They are of all components of a stage, and NaN if its points do not differ.
@@ -178,7 +180,8 @@ def _embed(features: Array) -> Array:
 
 
 def compute_steps(
-    activations: Array, periodic: bool = False
+    activations: Array,
+    periodic: bool = False,
 ) -> tuple[Array, Array]:
     """Computes speeds and angles along a curve (appendix F.2).
 
@@ -227,7 +230,6 @@ def compute_gap_statistics(
         `speed_ratio` and `turning_ratio`, medians inside over outside, and
         `max_...`, maxima; None where one side does not move.
     """
-    is_ood = np.asarray(is_ood, bool)
     step_inside = is_ood | np.roll(is_ood, -1)
     angle_inside = step_inside | np.roll(is_ood, 1)
     speed, angle = compute_steps(activations, periodic)
@@ -263,16 +265,6 @@ def _compare(
     return finite_or_none(reduce(inside) / divisor)
 
 
-if __name__ == "__main__":
-    # UMAP warns of its other libraries, and of manifolds in several pieces.
-    warnings.simplefilter("ignore")
-    # UMAP imports TensorFlow for a class that is not used here.
-    sys.modules["tensorflow"] = None  # type: ignore[assignment]
-    with np.load(sys.argv[1]) as points:
-        maps = [_embed(features) for features in points.values()]
-    np.savez(sys.argv[1], *maps)
-
-
 @computes(
     "stages", POSITIVE, "gap_speed gap_max_speed gap_turning gap_max_turning"
 )
@@ -289,3 +281,13 @@ def measure_gap(analysis: RunAnalysis) -> Rows:
             values = [by_stage[stage][f"{key}_ratio"] for by_stage in ratios]
             rows[stage][f"gap_{key}"] = average(values)
     return rows
+
+
+if __name__ == "__main__":
+    # UMAP warns of its other libraries, and of manifolds in several pieces.
+    warnings.simplefilter("ignore")
+    # UMAP imports TensorFlow for a class that is not used here.
+    sys.modules["tensorflow"] = None  # type: ignore[assignment]
+    with np.load(sys.argv[1]) as points:
+        maps = [_embed(features) for features in points.values()]
+    np.savez(sys.argv[1], *maps)

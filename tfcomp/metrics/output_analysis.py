@@ -1,44 +1,178 @@
-"""Analyzes the outputs of a run: errors, superposition, kernels, gaps."""
+"""Calls a model, and analyzes its outputs: errors, superposition, gaps."""
 
 import dataclasses
+import functools
 import math
+import sys
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
 import keras
 import numpy as np
+import tensorflow as tf
+from numpy import ndarray as Array
 
 from tfcomp.datasets import Dataset
+from tfcomp.datasets.factors import FactorSpace
 from tfcomp.datasets.grid_maps import Curve, list_curves
-from tfcomp.datasets.splits import Splits, choose_rows
+from tfcomp.datasets.splits import Splits
 from tfcomp.datasets.views import to_contrast
-from tfcomp.metrics import interpolation
-from tfcomp.metrics.distances import compute_border_distance
-from tfcomp.metrics.features import mean_or_none
+from tfcomp.metrics import interpolation, jacobians
+from tfcomp.metrics.features import Arrays, Scores
+from tfcomp.metrics.interaction import Interactions, make_interaction_fn
 from tfcomp.metrics.kernel_regression import KernelFit, fit_kernels
 from tfcomp.metrics.kernels import summarize_alignment
 from tfcomp.metrics.point_scores import (
     WINDOW,
     Evaluation,
     compute_error_ratio,
-    compute_mse,
     compute_ssim_error,
     evaluate_images,
 )
-from tfcomp.metrics.reference_scores import References, score_references
+from tfcomp.metrics.references import (
+    References,
+    compute_border_distance,
+    score_references,
+)
+from tfcomp.metrics.scores import compute_mse
 from tfcomp.metrics.superposition import (
     SuperpositionScores,
-    compute_sharing,
     compute_superposition,
 )
-from tfcomp.metrics.traced_model import TracedModel
 from tfcomp.models.encodings import FactorIndex
 from tfcomp.models.loading import LoadedRun
-from tfcomp.models.stages import make_stage_model
+from tfcomp.models.stages import (
+    StageFn,
+    choose_batch_size,
+    evaluate_in_batches,
+    list_stages,
+    make_stage_model,
+)
 
-# Held-out points at which the sharing of true images is measured.
-TRUTH_POINTS = 32
+# Several small stages are computed at once, up to this size together.
+MAX_GROUP_BYTES = 2**29
 MAX_SIZE = 2**27  # numbers of images for superposed codes
+
+
+class TracedModel:
+    """A model from factors [n, F] to images, and its stages by name.
+
+    A model is analyzed again and again while it is trained. Its weights change
+    and its functions do not, so that TensorFlow traces each of them once.
+
+    Attributes:
+        model: The Keras model, whose weights may change.
+        space: The factors.
+        stage_sizes: Numbers of units by stage, in the order of the data flow.
+        predict_fn: From factors to `{"image": images}`, traced.
+    """
+
+    def __init__(
+        self,
+        model: keras.Model,
+        space: FactorSpace,
+    ) -> None:
+        self.model = model
+        self.space = space
+        self.stage_sizes = {}
+        for stage in list_stages(model):
+            shape = model.get_layer(stage).output.shape[1:]
+            self.stage_sizes[stage] = int(np.prod(shape))
+        self.predict_fn = _trace(lambda factors: {"image": model(factors)})
+
+        self._make_reader = functools.cache(
+            lambda names: _trace(make_stage_model(model, names))
+        )
+        self._call_units = self._num_units
+        for layer in model.layers:
+            # The memory that other software takes is unknown.
+            if getattr(layer, "jacobian_fn", None) is not None:
+                self._call_units = sys.maxsize
+
+    @property
+    def _num_units(self) -> int:
+        return sum(self.stage_sizes.values())
+
+    def is_compatible(
+        self,
+        model: keras.Model,
+        space: FactorSpace,
+    ) -> bool:
+        """Returns True for the same architecture, whatever the weights."""
+        return space == self.space and model.to_json() == self.model.to_json()
+
+    def predict(self, points: Array) -> Array:
+        """Computes the images [n, H, W, C] at points [n, F]."""
+        return self._evaluate(self.predict_fn, points)["image"]
+
+    def read_stages(self, points: Array) -> Iterator[tuple[str, Array]]:
+        """Yields stages and their activations [n, units] at points [n, F]."""
+        for group in self._group_stages(len(points)):
+            reader = self._make_reader(tuple(group))
+            activations = self._evaluate(reader, points)
+            for name in group:
+                yield name, activations.pop(name).reshape(len(points), -1)
+
+    def _group_stages(self, num_points: int) -> list[list[str]]:
+        """Joins neighboring stages that are small together."""
+        most_units = MAX_GROUP_BYTES // (4 * num_points)
+        groups: list[list[str]] = []
+        num_units = 0
+        for stage, size in self.stage_sizes.items():
+            num_units += size
+            if not groups or num_units > most_units:
+                groups.append([])
+                num_units = size
+            groups[-1].append(stage)
+        return groups
+
+    def measure_exactly(self, points: Array) -> Arrays:
+        """Computes metric tensors [n, F, F] of all stages, by derivatives."""
+        return self._evaluate(self._metric_fns[0], points)
+
+    def measure_steps(self, points: Array) -> Arrays:
+        """Computes metric tensors [n, F, F] of all stages, by differences."""
+        return self._evaluate(self._metric_fns[1], points)
+
+    @cached_property
+    def _metric_fns(self) -> list[StageFn]:
+        """Functions to metric tensors: by derivatives, and by differences."""
+        stages = make_stage_model(self.model)
+        functions = []
+        for jacobian_fn in jacobians.list_jacobians(self.model, self.space):
+            compute = functools.partial(
+                jacobians.compute_stage_metrics,
+                stages,
+                jacobian_fn=jacobian_fn,
+            )
+            functions.append(_trace(compute))
+        return functions
+
+    def measure_interactions(self, points: Array) -> Interactions:
+        """Measures the interactions of factors by stage, at points [n, F]."""
+        return self._interaction_fn(points)
+
+    @cached_property
+    def _interaction_fn(self) -> Callable[[Array], Interactions]:
+        return make_interaction_fn(self.model, self.space, self._num_units)
+
+    def _evaluate(
+        self,
+        fn: StageFn,
+        points: Array,
+    ) -> Arrays:
+        """Calls a function as seldom as memory allows."""
+        size = choose_batch_size(self._call_units, len(points))
+        try:
+            return evaluate_in_batches(fn, points, size)
+        except tf.errors.ResourceExhaustedError:  # attention has many weights
+            self._call_units = sys.maxsize
+            return evaluate_in_batches(fn, points)
+
+
+def _trace(function: StageFn) -> StageFn:
+    return tf.function(function, autograph=False)
 
 
 class OutputAnalysis:
@@ -50,7 +184,7 @@ class OutputAnalysis:
         dataset: Dataset,
         *,
         seed: int = 0,
-        outputs: np.ndarray | None = None,
+        outputs: Array | None = None,
         run: LoadedRun | None = None,
     ) -> None:
         """Makes the analysis of a model at the points of a dataset.
@@ -94,12 +228,15 @@ class OutputAnalysis:
         return self._run.metrics
 
     @property
-    def subsets(self) -> dict[str, np.ndarray]:
+    def subsets(self) -> Arrays:
         """Masks of ID and of OOD grid points, [n] each."""
-        return {"id": self.splits.is_id, "ood": self.splits.is_ood}
+        return {
+            "id": self.splits.is_id,
+            "ood": self.splits.is_ood,
+        }
 
     @cached_property
-    def index(self) -> np.ndarray:
+    def index(self) -> Array:
         """Grid indices of all points, of bins of continuous factors, [n, F]."""
         return self.dataset.space.to_index(self.splits.grid)
 
@@ -130,17 +267,17 @@ class OutputAnalysis:
         return evaluate_images(self.dataset, self.traced.predict_fn, outputs)
 
     @cached_property
-    def bright_outputs(self) -> np.ndarray:
+    def bright_outputs(self) -> Array:
         """Outputs as bumps of height 1 on 0 (`to_contrast`), [n, pixels]."""
         return to_contrast(self.dataset, self.evaluation.images)
 
     @cached_property
-    def bright_truth(self) -> np.ndarray:
+    def bright_truth(self) -> Array:
         """True images as bumps of height 1 on 0, [n, pixels]."""
         return to_contrast(self.dataset, self.evaluation.truth)
 
     @cached_property
-    def error(self) -> np.ndarray:
+    def error(self) -> Array:
         """MSE over pixels at every grid point, [n]."""
         return compute_mse(
             self.dataset,
@@ -150,7 +287,7 @@ class OutputAnalysis:
         )
 
     @cached_property
-    def ssim_error(self) -> np.ndarray | None:
+    def ssim_error(self) -> Array | None:
         """1 - SSIM at every grid point [n]; None where images have none."""
         # Where a combination has several images, none of them is the truth.
         if self.dataset.compare is not None:
@@ -161,7 +298,7 @@ class OutputAnalysis:
         return compute_ssim_error(self.evaluation.images, truth)
 
     @cached_property
-    def error_ratio(self) -> np.ndarray:
+    def error_ratio(self) -> Array:
         """MSE over the MSE of the reference image at every grid point, [n]."""
         return compute_error_ratio(self.dataset, self.evaluation)
 
@@ -171,7 +308,7 @@ class OutputAnalysis:
         return score_references(self.dataset, self.evaluation.truth)
 
     @cached_property
-    def border_distance(self) -> np.ndarray:
+    def border_distance(self) -> Array:
         """Grid steps from every grid point to the nearest ID point, [n]."""
         space = self.dataset.space
         known = self.dataset.known
@@ -211,7 +348,7 @@ class OutputAnalysis:
         return [dataclasses.replace(s, distance=distance) for s in scores]
 
     @cached_property
-    def superposed_inputs(self) -> np.ndarray | None:
+    def superposed_inputs(self) -> Array | None:
         """Bright images of mean codes, [n_ood, F, pixels]."""
         images = predict_superposed_inputs(self.model, self.splits)
         if images is None:
@@ -219,23 +356,6 @@ class OutputAnalysis:
         count, num_factors, *shape = images.shape
         bright = to_contrast(self.dataset, images.reshape(-1, *shape))
         return bright.reshape(count, num_factors, -1)
-
-    @cached_property
-    def truth_sharing(self) -> float | None:
-        """R² of a sample of true OOD images on images that share a factor."""
-        ood_rows = np.flatnonzero(self.splits.is_ood)
-        sample = choose_rows(len(ood_rows), TRUTH_POINTS)
-        is_used = self.splits.is_id.copy()
-        is_used[ood_rows[sample]] = True
-
-        r2 = compute_sharing(
-            factors=self.splits.grid[is_used],
-            outputs=self.bright_truth[is_used],
-            is_ood=self.splits.is_ood[is_used],
-            space=self.dataset.space,
-        )
-        sharing = r2["sharing"]
-        return mean_or_none(sharing[np.isfinite(sharing)])
 
     @cached_property
     def kernel_fits(self) -> dict[str, dict[str, KernelFit]]:
@@ -246,7 +366,7 @@ class OutputAnalysis:
         }
         return fit_kernels(self.index, targets, self.splits.is_ood)
 
-    def align(self, gram: np.ndarray) -> dict[str, float | None]:
+    def align(self, gram: Array) -> Scores:
         """Compares similarities [n, n] with ideal kernels, over OOD points."""
         is_ood = self.splits.is_ood
         numbers = summarize_alignment(gram, self.index, is_ood)
@@ -297,8 +417,9 @@ class OutputAnalysis:
 
 
 def predict_superposed_inputs(
-    model: keras.Model, splits: Splits
-) -> np.ndarray | None:
+    model: keras.Model,
+    splits: Splits,
+) -> Array | None:
     """Predicts images for mean codes of ID points that share a factor.
 
     At an OOD point (x, y), for codes g, they are f(g(x), mean g(y')) and

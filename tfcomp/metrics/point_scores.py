@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from numpy import ndarray as Array
 
 from tfcomp.config.errors import RunError, describe_plugin_error
 from tfcomp.config.process import show_progress
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.dataset import Render
 from tfcomp.datasets.splits import choose_rows
-from tfcomp.metrics.features import finite_or_none
-from tfcomp.metrics.metric import Metric, list_registered
+from tfcomp.metrics.features import Arrays, Scores, finite_or_none
+from tfcomp.metrics.registry import Metric, list_registered
 from tfcomp.metrics.scores import (
     average_scores,
-    compute_mse_per_image,
+    compute_mse,
     score_images,
 )
 from tfcomp.models.stages import evaluate_in_batches
@@ -38,12 +39,12 @@ Predict = Callable[[tf.Tensor], dict[str, tf.Tensor]]
 class Evaluation:
     """Outputs and truth over the grid [n, H, W, C], and scores of subsets."""
 
-    images: np.ndarray
-    truth: np.ndarray
-    scores: dict[str, dict[str, float | None]]
+    images: Array
+    truth: Array
+    scores: dict[str, Scores]
 
     @property
-    def tagged(self) -> dict[str, float | None]:
+    def tagged(self) -> Scores:
         """Scores by their names in TensorBoard, as `ood/mse`."""
         return {
             f"{subset}/{name}": value
@@ -54,11 +55,11 @@ class Evaluation:
 
 def score_points(
     dataset: Dataset,
-    images: np.ndarray,
-    truth: np.ndarray,
-    factors: np.ndarray,
-    is_ood: np.ndarray | None = None,
-) -> dict[str, np.ndarray]:
+    images: Array,
+    truth: Array,
+    factors: Array,
+    is_ood: Array | None = None,
+) -> Arrays:
     """Scores images at points, [n] by name.
 
     Args:
@@ -82,7 +83,12 @@ def score_points(
         scores["blank_mse"], _ = dataset.compare(factors, blank)
 
     if is_ood is not None:
-        view = ImageView(images, truth, factors, is_ood)
+        view = ImageView(
+            images,
+            truth,
+            factors,
+            is_ood,
+        )
         for metric in list_registered("image"):
             values = _attempt(metric, view, "images")
             if values is None:
@@ -94,7 +100,7 @@ def score_points(
 def evaluate_images(
     dataset: Dataset,
     predict: Predict,
-    images: np.ndarray | None = None,
+    images: Array | None = None,
 ) -> Evaluation:
     """Scores all scored points.
 
@@ -112,7 +118,13 @@ def evaluate_images(
     known_images = None if splits.is_streamed else images
     known_truth = None if splits.is_streamed else truth
     subsets = dataset.subsets
-    scores = _score(dataset, predict, subsets, known_images, known_truth)
+    scores = _score(
+        dataset,
+        predict,
+        subsets,
+        known_images,
+        known_truth,
+    )
     for name, render in dataset.other_truths.items():
         named = {f"{key}_{name}": subsets[key] for key in ("id", "ood")}
         scores |= _score(
@@ -128,11 +140,11 @@ def evaluate_images(
 def _score(
     dataset: Dataset,
     predict: Predict,
-    subsets: Mapping[str, np.ndarray],
-    images: np.ndarray | None = None,
-    truth: np.ndarray | None = None,
+    subsets: Mapping[str, Array],
+    images: Array | None = None,
+    truth: Array | None = None,
     render: Render | None = None,
-) -> dict[str, dict[str, float | None]]:
+) -> dict[str, Scores]:
     """Scores the points of a split, block by block, and averages.
 
     Args:
@@ -165,7 +177,15 @@ def _score(
             targets = truth[rows]
 
         is_ood = scored.is_ood[rows]
-        parts.append(score_points(dataset, outputs, targets, points, is_ood))
+        parts.append(
+            score_points(
+                dataset,
+                outputs,
+                targets,
+                points,
+                is_ood,
+            )
+        )
         for name, mask in subsets.items():
             is_in = mask[rows]
             total = targets[is_in].sum(axis=0, dtype=np.float64)
@@ -184,14 +204,19 @@ def _list_starts(dataset: Dataset) -> Iterable[int]:
     starts = range(0, len(dataset.splits.scored.factors), BLOCK)
     if not dataset.splits.is_streamed:
         return starts
-    return show_progress(starts, "scores", "block", len(starts))
+    return show_progress(
+        starts,
+        "scores",
+        "block",
+        len(starts),
+    )
 
 
 def _average(
-    each: Mapping[str, np.ndarray],
-    mask: np.ndarray,
-    total: np.ndarray,
-) -> dict[str, float | None]:
+    each: Mapping[str, Array],
+    mask: Array,
+    total: Array,
+) -> Scores:
     """Averages scores over a subset of points.
 
     Args:
@@ -206,27 +231,10 @@ def _average(
     )
 
 
-def compute_mse(
-    dataset: Dataset,
-    factors: np.ndarray,
-    images: np.ndarray,
-    truth: np.ndarray,
-) -> np.ndarray:
-    """Computes the MSE at points, [n]; a mean over images of a combination.
-
-    Args:
-        dataset: Knows if a combination has several images.
-        factors: The points, [n, F].
-        images: Outputs, [n, H, W, C].
-        truth: True images, [n, H, W, C].
-    """
-    if dataset.compare is not None:
-        error, _ = dataset.compare(factors, images)
-        return error
-    return compute_mse_per_image(images, truth)
-
-
-def compute_ssim_error(images: np.ndarray, truth: np.ndarray) -> np.ndarray:
+def compute_ssim_error(
+    images: Array,
+    truth: Array,
+) -> Array:
     """Computes 1 - SSIM, [n]; NaN if not finite.
 
     Args:
@@ -241,7 +249,10 @@ def compute_ssim_error(images: np.ndarray, truth: np.ndarray) -> np.ndarray:
     return 1.0 - np.concatenate(parts, dtype=np.float64)
 
 
-def compute_error_ratio(dataset: Dataset, evaluation: Evaluation) -> np.ndarray:
+def compute_error_ratio(
+    dataset: Dataset,
+    evaluation: Evaluation,
+) -> Array:
     """Divides MSE by the MSE of `Dataset.reference`, at grid points, [n].
 
     Args:
@@ -251,14 +262,30 @@ def compute_error_ratio(dataset: Dataset, evaluation: Evaluation) -> np.ndarray:
     points = dataset.splits.grid
     truth = evaluation.truth
     reference = np.broadcast_to(dataset.reference, truth.shape)
-    error = compute_mse(dataset, points, evaluation.images, truth)
-    blank = compute_mse(dataset, points, reference, truth)
+    error = compute_mse(
+        dataset,
+        points,
+        evaluation.images,
+        truth,
+    )
+    blank = compute_mse(
+        dataset,
+        points,
+        reference,
+        truth,
+    )
     return divide(error, blank)
 
 
-def divide(values: np.ndarray, by: np.ndarray) -> np.ndarray:
+def divide(
+    values: Array,
+    by: Array,
+) -> Array:
     """Divides values; 0 / 0 is 0, and another value over 0 is infinite."""
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(
+        invalid="ignore",
+        divide="ignore",
+    ):
         return np.where(values == 0, 0.0, values / by)
 
 
@@ -267,26 +294,26 @@ class StageView:
     """The argument of a metric of stages: one stage over the grid."""
 
     name: str
-    activations: np.ndarray  # [n, units], float32
-    factors: np.ndarray  # values, [n, factors]
-    is_ood: np.ndarray  # which points are held out, [n]
+    activations: Array  # [n, units], float32
+    factors: Array  # values, [n, factors]
+    is_ood: Array  # which points are held out, [n]
 
 
 @dataclass(frozen=True)
 class ImageView:
     """The argument of a metric of images: some points of the grid."""
 
-    images: np.ndarray  # outputs of the model, [n, rows, columns, channels]
-    truth: np.ndarray  # of the same shape
-    factors: np.ndarray  # values, [n, factors]
-    is_ood: np.ndarray  # which points are held out, [n]
+    images: Array  # outputs of the model, [n, rows, columns, channels]
+    truth: Array  # of the same shape
+    factors: Array  # values, [n, factors]
+    is_ood: Array  # which points are held out, [n]
 
 
 def compute_stage_metrics(
-    read_stages: Callable[[], Iterable[tuple[str, np.ndarray]]],
-    factors: np.ndarray,
-    is_ood: np.ndarray,
-) -> dict[str, dict[str, float | None]]:
+    read_stages: Callable[[], Iterable[tuple[str, Array]]],
+    factors: Array,
+    is_ood: Array,
+) -> dict[str, Scores]:
     """Computes the registered metrics of every stage; None where one fails.
 
     Args:
@@ -300,7 +327,12 @@ def compute_stage_metrics(
 
     numbers = {}
     for stage, activations in read_stages():
-        view = StageView(stage, activations, factors, is_ood)
+        view = StageView(
+            stage,
+            activations,
+            factors,
+            is_ood,
+        )
         numbers[stage] = {
             metric.name: finite_or_none(_attempt(metric, view, stage))
             for metric in metrics
@@ -330,16 +362,29 @@ def try_metrics(dataset: Dataset) -> None:
 
     rng = np.random.default_rng(0)
     units = rng.normal(size=(len(rows), TRIAL_UNITS)).astype(np.float32)
-    stage_view = StageView("stage_0", units, points, is_ood)
+    stage_view = StageView(
+        "stage_0",
+        units,
+        points,
+        is_ood,
+    )
     for metric in stage_metrics:
         _compute(metric, stage_view)
     truth = dataset.render_array(points)
-    image_view = ImageView(truth, truth, points, is_ood)
+    image_view = ImageView(
+        truth,
+        truth,
+        points,
+        is_ood,
+    )
     for metric in image_metrics:
         _compute(metric, image_view)
 
 
-def _compute(metric: Metric, view: StageView | ImageView) -> Any:
+def _compute(
+    metric: Metric,
+    view: StageView | ImageView,
+) -> Any:
     """Calls a metric of a user.
 
     Args:

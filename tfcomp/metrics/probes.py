@@ -9,31 +9,29 @@ fit has the least leave-one-out error among the points that the fit sees.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy import ndarray as Array
 
 from tfcomp.config.process import count_cores
-from tfcomp.metrics.features import Rows, Scores, single_threaded
-from tfcomp.metrics.metric import Chart, computes
-from tfcomp.statistics.limits import AT_MOST_ONE, SHARE
-
-if TYPE_CHECKING:
-    from tfcomp.metrics.run_analysis import RunAnalysis
+from tfcomp.metrics.features import Scores, single_threaded
+from tfcomp.metrics.registry import Chart, computes
+from tfcomp.statistics.limits import AT_MOST_ONE
 
 # In units of the squared length of a typical row. Below 1e-4, the float32
 # rounding of the Gram matrix shows; at 1e4 nothing is left of a prediction.
 PENALTIES = np.logspace(-4, 4, 9)
 NUM_FOLDS = 5
 MAX_BYTES = 2**28  # of all threads, with a decomposition each
-# Relative to the largest square of a principal axis: less is rounding, of
-# the Gram matrix of features and of float64.
-RANK, TINY = 1e-6, 1e-13
+# Relative to the largest square of a principal axis: less is rounding.
+TINY = 1e-13
 # Two points per fold, for the inner cross-validation as well.
 MIN_POINTS = 2 * NUM_FOLDS
 
-NO_SCORES: Scores = {"probe_r2_id": None, "probe_r2_ood": None}
+NO_SCORES: Scores = {
+    "probe_r2_id": None,
+    "probe_r2_ood": None,
+}
 
 PROBES = Chart(
     "probes",
@@ -97,7 +95,12 @@ def probe_rows(
 
     def predict(fit: tuple[Array, Array]) -> Array:
         seen, others = fit
-        return _predict(rows, truth, seen, others)
+        return _predict(
+            rows,
+            truth,
+            seen,
+            others,
+        )
 
     most = max(1, MAX_BYTES // (rows.nbytes + 1))
     with ThreadPoolExecutor(min(count_cores(), most)) as pool:
@@ -177,26 +180,10 @@ def _decompose(
     return axes * lengths, squares, products[unseen] @ axes / lengths
 
 
-@single_threaded
-def score_fitted(rows: Array, targets: Array) -> float | None:
-    """Computes R^2 of targets where all points are fitted, without penalty.
-
-    Args:
-        rows: A stage by `compute_rows`.
-        targets: Values of the factors, [n, T].
-    """
-    if not targets.size or not np.isfinite(rows).all():
-        return None
-
-    every = np.arange(len(rows))
-    axes, squares, _ = _decompose(rows, seen=every, unseen=every[:0])
-    is_kept = squares > RANK * squares.max(initial=0.0)
-    unit = axes[:, is_kept] / np.sqrt(squares[is_kept])
-    truth = np.asarray(targets, np.float64) - targets.mean(axis=0)
-    return _score(truth, truth - unit @ (unit.T @ truth))
-
-
-def _score(truth: Array, errors: Array) -> float | None:
+def _score(
+    truth: Array,
+    errors: Array,
+) -> float | None:
     """Averages R^2 over the targets that vary; None if none does.
 
     Args:
@@ -211,15 +198,3 @@ def _score(truth: Array, errors: Array) -> float | None:
     total = np.square(truth - truth.mean(axis=0)).sum(axis=0)[varies]
     squared_error = np.square(errors).sum(axis=0)[varies]
     return float(np.mean(1 - squared_error / total))
-
-
-@computes(
-    "stages",
-    AT_MOST_ONE,
-    "probe_r2_grid",
-    better="high",
-)
-@computes("stages", SHARE, "probe_r2_fitted")
-def measure_grid_probes(analysis: RunAnalysis) -> Rows:
-    """Scores linear probes of the factors (figures 2, 11 to 14)."""
-    return analysis.grid_probes

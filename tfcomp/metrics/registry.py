@@ -1,7 +1,26 @@
-"""Lists all metrics, of the modules here and of users, and records them.
+"""Declares metrics at the functions that compute them, lists and records them.
 
-`tfcomp.metrics.metric` says how to add one. Neither this module nor those that
-declare metrics import TensorFlow.
+A new metric is one file: a module in the folder `tfcomp/metrics`, say
+`worst_error.py`, with a function below its declaration.
+
+    @computes("run", POSITIVE, better="low", worst_error="worst error: ...")
+    def measure_worst_error(analysis: RunAnalysis) -> Scores:
+        return {"worst_error": finite_or_none(analysis.error.max())}
+
+`registry.list_shipped` finds the module. From the declaration follow the files
+of a run, charts in TensorBoard, lines of the report, figures and intervals of
+sweeps and `tfcomp compare`; docs/outputs.md defines it in words. What the
+function is given and returns depends on the first argument:
+
+    run      a `RunAnalysis`; numbers by name
+    stages   a `RunAnalysis`; numbers by stage and name
+    stage    metric tensors or activations of one stage; its numbers by name
+    image    images and true images; a value for each by name
+
+`stage` and `image` are computed during training (`summarize_geometry`,
+`probe_rows`, `score_images`), the others by `tfcomp analyze --measure`. The
+module must not import TensorFlow, and SciPy only as `import scipy`. For a
+metric outside of tfcomp, use `tfcomp.register_metric`.
 """
 
 import contextlib
@@ -12,59 +31,160 @@ import json
 import math
 import pkgutil
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from tfcomp.config.hashes import compute_code_version
 from tfcomp.config.plugins import locate
-from tfcomp.metrics.metric import (
-    REGISTERED,
-    Better,
-    Chart,
-    Metric,
-    Of,
-    list_declared,
-)
 from tfcomp.statistics.limits import REAL, Limits
 from tfcomp.storage.files import write_text
 from tfcomp.storage.run_folder import METRICS_FILE, find_metrics, read_metrics
+
+Of = Literal["image", "stage", "stages", "run"]
+Better = Literal["low", "high"]
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 # The entry of `metrics.json` that describes the metrics of users.
 USER_METRICS = "own_measures"
 # Entries of the files of a run that are no metrics.
 RESERVED = ("stages", "start", "version", "name", "run", "stage")
 # Modules of this package that import TensorFlow, and declare no metrics.
-WITH_TENSORFLOW = frozenset(
-    "interaction jacobians output_analysis point_scores reference_scores "
-    "run_analysis run_metrics traced_model".split()
-)
+WITH_TENSORFLOW = {
+    "embeddings",
+    "interaction",
+    "jacobians",
+    "output_analysis",
+    "point_scores",
+    "run_analysis",
+}
 # Metrics of these modules are shown first.
 FIRST = ["scores", "geometry", "probes"]
-Function = TypeVar("Function", bound=Callable[..., Any])
 
+
+@dataclass(frozen=True)
+class Chart:
+    """A figure of stages by several metrics; its axis may depend on factors."""
+
+    name: str
+    title: str
+    axis: str
+    text: str = ""
+    section: Literal["layers", "interactions"] = "layers"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number that describes a network."""
+
+    name: str  # in files and tables
+    label: str  # in figures
+    about: str = ""  # a sentence that defines it; empty if no page shows it
+    limits: Limits = REAL
+    unit: str = ""  # as `px`
+    better: Better | None = None
+    chart: Chart | None = None  # the figure that compares stages by it
+    is_leading: bool = False  # figures of sweeps show it
+    floor: float | None = None  # lower end of the axis in these figures
+    of: Of = "run"
+    function: Callable[..., Any] | None = None  # None if it is not imported
+    is_user: bool = False
+
+    @property
+    def axis(self) -> str:
+        """The label with the unit, for an axis."""
+        if not self.unit:
+            return self.label
+        return f"{self.label} ({self.unit})"
+
+
+def computes(
+    of: Of,
+    limits: Limits = REAL,
+    names: str = "",
+    *,
+    better: Better | None = None,
+    chart: Chart | None = None,
+    unit: str = "",
+    is_leading: bool = False,
+    floor: float | None = None,
+    **texts: str,
+) -> Callable[[Function], Function]:
+    """Declares metrics of a function that returns them by name.
+
+    Several declarations of one function stand above each other.
+
+    Args:
+        of: What the function is given (see the module).
+        limits: Range of the numbers; intervals stay inside.
+        names: Names of metrics that no page shows, separated by spaces.
+        better: `low` or `high`, if one of them is better.
+        chart: The figure that compares stages by them.
+        unit: Of the numbers, as `px`.
+        is_leading: True to show them in figures of sweeps.
+        floor: Lower end of the axis in these figures.
+        **texts: By name `<label>: <definition>` of metrics that pages show.
+    """
+
+    def declare(function: Function) -> Function:
+        metrics = []
+        for name, text in (dict.fromkeys(names.split(), "") | texts).items():
+            label, _, about = text.partition(": ")
+            metric = Metric(
+                name=name,
+                label=label or name.replace("_", " "),
+                about=about,
+                limits=limits,
+                unit=unit,
+                better=better,
+                chart=chart,
+                is_leading=is_leading,
+                floor=floor,
+                of=of,
+                function=function,
+            )
+            metrics.append(metric)
+        # The uppermost declaration comes first.
+        vars(function)["metrics"] = metrics + list_declared(function)
+        return function
+
+    return declare
+
+
+def list_declared(function: object) -> list[Metric]:
+    """Lists the metrics that `computes` has declared, in order."""
+    return list(getattr(function, "metrics", ()))
+
+
+# Metrics that users have registered (`tfcomp.register_metric`), by name.
+REGISTERED: dict[str, Metric] = {}
 unregister_all = REGISTERED.clear
+
+
+def list_registered(of: Of) -> list[Metric]:
+    """Lists the metrics of users that can be computed in this process."""
+    metrics = []
+    for metric in REGISTERED.values():
+        if metric.of == of and metric.function is not None:
+            metrics.append(metric)
+    return metrics
 
 
 @functools.cache
 def list_shipped() -> dict[str, Metric]:
     """Lists the metrics of tfcomp by name, in the order of pages."""
-    # These modules import SciPy, which is too slow for `--help`.
-    metrics = {}
-    for module_name in _list_modules():
-        module = importlib.import_module(module_name)
-        for function in vars(module).values():
-            is_own = getattr(function, "__module__", "") == module_name
-            for metric in list_declared(function) if is_own else ():
-                metrics[metric.name] = metric
-    return metrics
-
-
-def _list_modules() -> list[str]:
-    """Lists the modules that may declare metrics."""
     folder = str(Path(__file__).parent)
-    found = {module.name for module in pkgutil.iter_modules([folder])}
-    others = sorted(found.difference(FIRST, WITH_TENSORFLOW))
-    return [f"tfcomp.metrics.{name}" for name in FIRST + others]
+    names = {module.name for module in pkgutil.iter_modules([folder])}
+    others = sorted(names.difference(FIRST, WITH_TENSORFLOW))
+    metrics = {}
+    for name in FIRST + others:
+        # It imports SciPy, which is too slow for `--help`.
+        module = importlib.import_module(f"tfcomp.metrics.{name}")
+        for function in vars(module).values():
+            if getattr(function, "__module__", "") == module.__name__:
+                for metric in list_declared(function):
+                    metrics[metric.name] = metric
+    return metrics
 
 
 def list_metrics(*of: Of) -> list[Metric]:
@@ -134,7 +254,10 @@ def is_measured(path: Path) -> bool:
     return entry.get("version") == compute_code_version()
 
 
-def write_run_metrics(path: Path, metrics: Mapping[str, Any]) -> None:
+def write_run_metrics(
+    path: Path,
+    metrics: Mapping[str, Any],
+) -> None:
     """Writes metrics into a run folder, with the version of the code.
 
     Args:
@@ -142,8 +265,15 @@ def write_run_metrics(path: Path, metrics: Mapping[str, Any]) -> None:
         metrics: By `compute_metrics`.
     """
     content = read_metrics(path)
-    content["measures"] = {"version": compute_code_version(), **metrics}
-    text = json.dumps(content, indent=2, allow_nan=False)
+    content["measures"] = {
+        "version": compute_code_version(),
+        **metrics,
+    }
+    text = json.dumps(
+        content,
+        indent=2,
+        allow_nan=False,
+    )
     write_text(path / METRICS_FILE, f"{text}\n")
 
 
@@ -196,7 +326,13 @@ def register_metric(
     def register(function: Function) -> Function:
         text = (function.__doc__ or "").strip().split("\n\n")[0]
         about = " ".join(text.split())
-        _add(dataclasses.replace(metric, function=function, about=about))
+        _add(
+            dataclasses.replace(
+                metric,
+                function=function,
+                about=about,
+            )
+        )
         return function
 
     return register
@@ -279,13 +415,16 @@ def _parse_range(range: Any) -> Limits | None:
     """Reads a range, in which None is infinite; None if it is invalid."""
     try:
         low, high = range
-        limits = Limits(
-            low=-math.inf if low is None else float(low),
-            high=math.inf if high is None else float(high),
-        )
+        if low is None:
+            low = -math.inf
+        if high is None:
+            high = math.inf
+        limits = Limits(float(low), float(high))
     except (TypeError, ValueError):
         return None
-    return limits if limits.low < limits.high else None
+    if limits.low < limits.high:
+        return limits
+    return None
 
 
 def _add(metric: Metric) -> None:

@@ -1,4 +1,7 @@
-"""One object that is asked: every result about a model and its data."""
+"""One object that is asked: every result about a model and its data.
+
+`measure_run` adds to the files of a run what training does not compute.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,15 @@ import copy
 import dataclasses
 import itertools
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeVar
 
+import keras
 import numpy as np
 import tensorflow as tf
+from numpy import ndarray as Array
 
 from tfcomp.config.process import show_progress
 from tfcomp.datasets import views
@@ -22,17 +28,23 @@ from tfcomp.metrics import (
     geometry,
     interaction,
     jacobians,
+    kernels,
     manifolds,
     point_scores,
-    similarity,
 )
 from tfcomp.metrics.embeddings import EmbeddingAnalysis, analyze_embedding
-from tfcomp.metrics.features import Scores
+from tfcomp.metrics.features import Arrays, Scores, finite_or_none
 from tfcomp.metrics.interaction import Interactions
-from tfcomp.metrics.output_analysis import OutputAnalysis
-from tfcomp.metrics.probes import NO_SCORES, probe_rows, score_fitted
+from tfcomp.metrics.output_analysis import OutputAnalysis, TracedModel
+from tfcomp.metrics.probes import NO_SCORES, probe_rows
+from tfcomp.metrics.registry import (
+    Metric,
+    is_measured,
+    list_metrics,
+    write_run_metrics,
+)
 from tfcomp.metrics.tuning import Tuning, compute_tuning, select_units
-from tfcomp.models.loading import LoadedRun
+from tfcomp.models.loading import LoadedRun, load_run
 from tfcomp.models.stages import list_embeddings, make_model
 
 TRUTH = "truth"  # the true images, as a stage
@@ -48,8 +60,8 @@ Result = TypeVar("Result")
 class LayerAnalysis:
     """Numbers of stages as in `metrics.json`, and their log-volumes [n]."""
 
-    summary: dict[str, dict[str, float | None]]
-    log_volume: dict[str, np.ndarray]
+    summary: dict[str, Scores]
+    log_volume: Arrays
 
 
 def reset(run: LoadedRun) -> LoadedRun:
@@ -72,27 +84,39 @@ class RunAnalysis(OutputAnalysis):
 
     @classmethod
     def of_run(
-        cls, run: LoadedRun, outputs: np.ndarray | None = None
+        cls,
+        run: LoadedRun,
+        outputs: Array | None = None,
+        traced: Sequence[TracedModel] = (),
     ) -> RunAnalysis:
         """Makes the analysis of a loaded run.
 
         Args:
             run: The run.
             outputs: Its images over the grid, [n, H, W, C], if known.
+            traced: Models of other runs; a compatible one gets the weights of
+                this run, so that its functions are not traced again.
         """
+        model: keras.Model | TracedModel = run.model
+        for other in traced:
+            if other.is_compatible(run.model, run.dataset.space):
+                other.model.set_weights(run.model.get_weights())
+                run = dataclasses.replace(run, model=other.model)
+                model = other
+                break
         return cls(
-            run.model,
+            model,
             run.dataset,
             seed=run.config.training.seed,
             outputs=outputs,
             run=run,
         )
 
-    def renew(self) -> RunAnalysis:
-        """Makes the analysis of the same model with its present weights."""
-        return RunAnalysis(self.traced, self.dataset, seed=self.seed)
-
-    def rename(self, name: str, setting: str) -> RunAnalysis:
+    def rename(
+        self,
+        name: str,
+        setting: str,
+    ) -> RunAnalysis:
         """Makes the same analysis by another name.
 
         Args:
@@ -156,7 +180,11 @@ class RunAnalysis(OutputAnalysis):
             return self
         run = self._run
         if run is not None:
-            run = dataclasses.replace(run, dataset=dataset, **changes)
+            run = dataclasses.replace(
+                run,
+                dataset=dataset,
+                **changes,
+            )
         analysis = RunAnalysis(
             self.traced,
             dataset,
@@ -167,13 +195,18 @@ class RunAnalysis(OutputAnalysis):
         analysis.setting = self.setting
         return analysis
 
-    def read_stages(self) -> Iterable[tuple[str, np.ndarray]]:
+    def read_stages(self) -> Iterable[tuple[str, Array]]:
         """Yields stages [n, units] over the grid, with a progress bar."""
         stages = self.traced.read_stages(self.splits.grid)
-        return show_progress(stages, "layers", "stage", len(self.stage_sizes))
+        return show_progress(
+            stages,
+            "layers",
+            "stage",
+            len(self.stage_sizes),
+        )
 
     @cached_property
-    def _exact_metrics(self) -> dict[str, np.ndarray]:
+    def _exact_metrics(self) -> Arrays:
         return self.traced.measure_exactly(self.splits.grid)
 
     @cached_property
@@ -189,7 +222,7 @@ class RunAnalysis(OutputAnalysis):
         return stages
 
     @cached_property
-    def metrics(self) -> dict[str, np.ndarray]:
+    def metrics(self) -> Arrays:
         """Metric tensors of every stage at every grid point, [n, F, F]."""
         if not self.nondifferentiable:
             return self._exact_metrics
@@ -200,12 +233,24 @@ class RunAnalysis(OutputAnalysis):
         return metrics
 
     @cached_property
-    def log_volume(self) -> dict[str, np.ndarray]:
+    def log_volume(self) -> Arrays:
         """Log-volume of every stage at every grid point, [n]."""
-        return {
-            stage: geometry.compute_log_volume(g)
-            for stage, g in self.metrics.items()
-        }
+        volumes = {}
+        for stage, g in self.metrics.items():
+            volumes[stage] = geometry.compute_log_volume(g)
+        return volumes
+
+    @cached_property
+    def volume_per_contrast(self) -> Arrays:
+        """Log-volume of every stage as if of contrast 1, [n]."""
+        volumes = {}
+        for stage, activations in self.read_stages():
+            volumes[stage] = geometry.divide_by_contrast(
+                self.log_volume[stage],
+                activations,
+                num_factors=self.metrics[stage].shape[1],
+            )
+        return volumes
 
     @cached_property
     def layers(self) -> LayerAnalysis:
@@ -242,11 +287,16 @@ class RunAnalysis(OutputAnalysis):
         probes = {}
         for stage, activations in self.read_stages():
             rows = features.compute_rows(activations, is_ood)
-            probes[stage] = probe_rows(rows, self._targets, is_ood, self.seed)
+            probes[stage] = probe_rows(
+                rows,
+                self._targets,
+                is_ood,
+                self.seed,
+            )
         return probes
 
     @cached_property
-    def _targets(self) -> np.ndarray:
+    def _targets(self) -> Array:
         """Values of ordered factors [n, T]; cos and sin of periodic ones."""
         grid = self.splits.grid
         targets = [np.zeros((len(grid), 0))]
@@ -254,7 +304,8 @@ class RunAnalysis(OutputAnalysis):
             factor = self.dataset.space.factors[column]
             values = grid[:, column]
             if factor.periodic:
-                unit = (values - factor.low) / (factor.high - factor.low)
+                period = factor.high - factor.low
+                unit = (values - factor.low) / period
                 targets.append(np.cos(2 * np.pi * unit))
                 targets.append(np.sin(2 * np.pi * unit))
             else:
@@ -276,21 +327,21 @@ class RunAnalysis(OutputAnalysis):
         return numbers
 
     @property
-    def compared_points(self) -> np.ndarray:
+    def compared_points(self) -> Array:
         """Points at which stages are compared with each other, [n, F]."""
         return interaction.choose_points(
-            self.splits.grid, similarity.MAX_POINTS
+            self.splits.grid, kernels.COMPARED_POINTS
         )
 
     @cached_property
-    def shapes(self) -> dict[str, similarity.Shape]:
+    def shapes(self) -> dict[str, kernels.Shape]:
         """Every stage at `compared_points`, to be compared."""
         points = self.compared_points
         nothing = np.zeros(len(points), bool)
         shapes = {}
         for stage, activations in self.traced.read_stages(points):
             gram = features.compute_gram(activations, nothing)
-            shapes[stage] = similarity.make_shape(gram)
+            shapes[stage] = kernels.make_shape(gram)
         return shapes
 
     @cached_property
@@ -298,21 +349,29 @@ class RunAnalysis(OutputAnalysis):
         """Similarity of any two stages, the upstream stage first."""
         rows = []
         for first, second in itertools.combinations(self.stages, 2):
-            numbers = similarity.summarize_similarity(
+            numbers = kernels.summarize_similarity(
                 self.shapes[first], self.shapes[second]
             )
-            rows.append({"stage": first, "other": second, **numbers})
+            rows.append(
+                {
+                    "stage": first,
+                    "other": second,
+                    **numbers,
+                }
+            )
         return rows
 
     @cached_property
     def embeddings(self) -> dict[str, EmbeddingAnalysis]:
         """Low-rank embeddings by factor, if the model has any."""
-        layers = list_embeddings(self.model).items()
+        embeddings = {}
         with tf.device("CPU"):  # singular values take a second on a GPU
-            return {name: analyze_embedding(layer) for name, layer in layers}
+            for name, layer in list_embeddings(self.model).items():
+                embeddings[name] = analyze_embedding(layer)
+        return embeddings
 
     def _reduce_stages(
-        self, reduce: Callable[[np.ndarray], Result]
+        self, reduce: Callable[[Array], Result]
     ) -> dict[str, Result]:
         """Reduces the activations [n, units] of every stage to a result."""
         return {stage: reduce(values) for stage, values in self.read_stages()}
@@ -326,7 +385,7 @@ class RunAnalysis(OutputAnalysis):
         return self._reduce_stages(lambda x: compute_tuning(x, shape))
 
     @cached_property
-    def gradient_metrics(self) -> dict[str, np.ndarray]:
+    def gradient_metrics(self) -> Arrays:
         """Metric tensors by differences; empty without a whole grid."""
         if not self.splits.is_complete:
             return {}
@@ -338,21 +397,7 @@ class RunAnalysis(OutputAnalysis):
         )
 
     @cached_property
-    def grid_probes(self) -> dict[str, Scores]:
-        """R² over the grid of probes of every stage, out of fold and fitted."""
-        return self._reduce_stages(self._probe_grid)
-
-    def _probe_grid(self, activations: np.ndarray) -> Scores:
-        nothing = np.zeros(len(activations), bool)
-        rows = features.compute_rows(activations, nothing)
-        unseen = probe_rows(rows, self._targets, nothing, self.seed)
-        return {
-            "probe_r2_grid": unseen["probe_r2_id"],
-            "probe_r2_fitted": score_fitted(rows, self._targets),
-        }
-
-    @cached_property
-    def _rows(self) -> dict[str, np.ndarray]:
+    def _rows(self) -> Arrays:
         """Every stage as by `compute_rows`, [n, n] at most: for few points."""
         is_ood = self.splits.is_ood
         return self._reduce_stages(lambda x: features.compute_rows(x, is_ood))
@@ -360,33 +405,36 @@ class RunAnalysis(OutputAnalysis):
     @cached_property
     def components(self) -> dict[str, manifolds.Components]:
         """Principal components of every stage."""
-        return {
-            stage: manifolds.compute_components(rows, MAX_COMPONENTS)
-            for stage, rows in self._rows.items()
-        }
+        components = {}
+        for stage, rows in self._rows.items():
+            components[stage] = manifolds.compute_components(
+                rows,
+                MAX_COMPONENTS,
+            )
+        return components
 
     @cached_property
-    def ranks(self) -> dict[str, dict[str, float | None]]:
+    def ranks(self) -> dict[str, Scores]:
         """Participation ratios of every stage over ID and OOD."""
-        ranks = {}
+        ranks: dict[str, Scores] = {}
         for stage, rows in self._rows.items():
-            ranks[stage] = {
-                subset: features.compute_participation(rows, points)
-                for subset, points in self.subsets.items()
-            }
+            ranks[stage] = {}
+            for subset, points in self.subsets.items():
+                rank = features.compute_participation(rows, points)
+                ranks[stage][subset] = rank
         return ranks
 
     @cached_property
-    def shown_units(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    def shown_units(self) -> dict[str, tuple[Array, Array]]:
         """Units of every stage that vary most [k], and their activations."""
 
-        def select(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        def select(values: Array) -> tuple[Array, Array]:
             units = select_units(values, values.var(axis=0), SHOWN_UNITS)
             return units, values[:, units].T
 
         return self._reduce_stages(select)
 
-    def compare_gap(self, curve: Curve) -> dict[str, dict[str, float | None]]:
+    def compare_gap(self, curve: Curve) -> dict[str, Scores]:
         """Divides steps and angles in a gap by those outside, by stage.
 
         Args:
@@ -396,9 +444,96 @@ class RunAnalysis(OutputAnalysis):
         stages = dict(self.traced.read_stages(points))
         stages[TRUTH] = self.bright_truth[curve.rows]
         is_ood = self.splits.is_ood[curve.rows]
-        return {
-            stage: manifolds.compute_gap_statistics(
-                values, is_ood, periodic=curve.factor.is_closed
+        statistics = {}
+        for stage, values in stages.items():
+            statistics[stage] = manifolds.compute_gap_statistics(
+                values,
+                is_ood,
+                periodic=curve.factor.is_closed,
             )
-            for stage, values in stages.items()
-        }
+        return statistics
+
+
+def measure_run(
+    path: str | Path,
+    traced: Sequence[TracedModel] = (),
+) -> None:
+    """Adds the metrics of a finished run to its `metrics.json`, if old.
+
+    Args:
+        path: The run folder.
+        traced: Models of other runs (`RunAnalysis.of_run`).
+    """
+    path = Path(path)
+    if is_measured(path):
+        return
+
+    run = load_run(path)
+    metrics = compute_metrics(RunAnalysis.of_run(run, traced=traced))
+    before = RunAnalysis.of_run(reset(run), traced=traced)
+    start = compute_metrics(before)
+    del start["stages"]
+    metrics["start"] = start
+    write_run_metrics(path, metrics)
+
+
+def compute_metrics(analysis: RunAnalysis) -> dict[str, Any]:
+    """Computes all metrics that apply to a run, and the names of its stages.
+
+    Returns:
+        Numbers by name; of stages, lists in the order of `stages`. None for a
+        number that is not finite.
+    """
+    numbers: dict[str, Any] = {"stages": analysis.stages}
+    for function in _list_functions(list_metrics("run")):
+        for name, value in function(analysis).items():
+            if isinstance(value, list):
+                numbers[name] = [finite_or_none(number) for number in value]
+            else:
+                numbers[name] = finite_or_none(value)
+
+    rows = _compute_stages(analysis, list_metrics("stages")).values()
+    names = dict.fromkeys(name for row in rows for name in row)
+    for name in names:
+        numbers[name] = [finite_or_none(row.get(name)) for row in rows]
+    return numbers
+
+
+def tabulate_stages(
+    analysis: RunAnalysis,
+    names: Sequence[str],
+) -> dict[str, Scores]:
+    """Computes some metrics of every stage, None where it has none.
+
+    Args:
+        analysis: Of a run, or of a model.
+        names: Of metrics of stages.
+    """
+    summary = analysis.layers.summary
+    missing = set(names).difference(*summary.values())
+    metrics = [m for m in list_metrics("stages") if m.name in missing]
+    table: dict[str, Scores] = {}
+    for stage, row in _compute_stages(analysis, metrics).items():
+        scores = row | summary[stage]
+        table[stage] = {}
+        for name in names:
+            table[stage][name] = finite_or_none(scores.get(name))
+    return table
+
+
+def _compute_stages(
+    analysis: RunAnalysis,
+    metrics: Sequence[Metric],
+) -> dict[str, Scores]:
+    """Computes metrics by stage, with all that their functions return."""
+    rows: dict[str, Scores] = {stage: {} for stage in analysis.stages}
+    for function in _list_functions(metrics):
+        for stage, row in function(analysis).items():
+            rows[stage] |= row
+    return rows
+
+
+def _list_functions(metrics: Sequence[Metric]) -> list[Callable[..., Any]]:
+    """Lists the functions of metrics, each once."""
+    functions = dict.fromkeys(metric.function for metric in metrics)
+    return [function for function in functions if function is not None]

@@ -38,9 +38,7 @@ o, explain the parts of true images, t, by
 
     R^2 = 1 - sum |s o - t|^2 / sum |t|^2,     s = sum <o, t> / sum <o, o>
 
-with one scale s for all images. A plus with a bump of .001 on it has 1 as well,
-so beside it stand the size of the part, |o| / |t|, and its share of the
-variance over pixels.
+with one scale s for all images. A plus with a bump of .001 on it has 1 as well.
 """
 
 from __future__ import annotations
@@ -54,8 +52,8 @@ from numpy import ndarray as Array
 
 from tfcomp.metrics import features
 from tfcomp.metrics.features import Scores, finite_or_none
-from tfcomp.metrics.metric import computes
-from tfcomp.statistics.limits import POSITIVE, SHARE
+from tfcomp.metrics.registry import computes
+from tfcomp.statistics.limits import SHARE
 
 if TYPE_CHECKING:
     from tfcomp.metrics.run_analysis import RunAnalysis
@@ -69,7 +67,10 @@ PART_ROUNDING = 1e-10
 
 
 @features.single_threaded
-def compute_schmidt_values(gram: Array, factors: Array) -> Array:
+def compute_schmidt_values(
+    gram: Array,
+    factors: Array,
+) -> Array:
     """Computes the singular values of a kernel between two factors (eq. 30).
 
     Args:
@@ -84,7 +85,12 @@ def compute_schmidt_values(gram: Array, factors: Array) -> Array:
     if not np.isfinite(blocks).all():
         return np.full(min(nx**2, ny**2), np.nan)
 
-    realigned = blocks.transpose(0, 2, 1, 3).reshape(nx**2, ny**2)
+    realigned = blocks.transpose(
+        0,
+        2,
+        1,
+        3,
+    ).reshape(nx**2, ny**2)
     return scipy.linalg.svdvals(realigned, check_finite=False)
 
 
@@ -98,7 +104,10 @@ def compute_explained_fraction(values: Array) -> Array:
     return np.cumsum(squares / squares.sum())
 
 
-def summarize_schmidt(gram: Array, factors: Array) -> Scores:
+def summarize_schmidt(
+    gram: Array,
+    factors: Array,
+) -> Scores:
     """Summarizes the terms of a kernel, and of the centered kernel (eq. 31).
 
     `schmidt_explained_1` is the share of the best product kernel,
@@ -113,7 +122,10 @@ def summarize_schmidt(gram: Array, factors: Array) -> Scores:
     return numbers | summarize_centered_schmidt(gram, factors)
 
 
-def summarize_centered_schmidt(gram: Array, factors: Array) -> Scores:
+def summarize_centered_schmidt(
+    gram: Array,
+    factors: Array,
+) -> Scores:
     """Summarizes the centered kernel alone; arguments as above."""
     return _summarize(center_kernel(gram), factors, "schmidt_centered")
 
@@ -153,7 +165,10 @@ def _summarize(
     }
 
 
-def arrange_grid(gram: Array, factors: Array) -> Array:
+def arrange_grid(
+    gram: Array,
+    factors: Array,
+) -> Array:
     """Reshapes a Gram matrix over a grid to [x, y, ..., x', y', ...].
 
     Args:
@@ -191,7 +206,10 @@ def _square(values: Array) -> Array:
     return (values / scale) ** 2
 
 
-def summarize_anova(gram: Array, factors: Array) -> Scores:
+def summarize_anova(
+    gram: Array,
+    factors: Array,
+) -> Scores:
     """Splits the variance of a kernel by the order of its terms (A.5).
 
     Args:
@@ -234,7 +252,10 @@ def summarize_anova(gram: Array, factors: Array) -> Scores:
     return {name: finite_or_none(value) for name, value in numbers.items()}
 
 
-def _keep(blocks: Array, factors: list[int]) -> Array:
+def _keep(
+    blocks: Array,
+    factors: list[int],
+) -> Array:
     """Averages over both arguments of all other factors; keeps the axes."""
     count = blocks.ndim // 2
     others = [i for i in range(count) if i not in factors]
@@ -250,7 +271,10 @@ def remove_marginals(images: Array) -> Array:
     return maps - maps.mean(axis=2, keepdims=True)
 
 
-def compute_interaction_r2(images: Array, truth: Array) -> float | None:
+def compute_interaction_r2(
+    images: Array,
+    truth: Array,
+) -> float | None:
     """Computes R^2 of the interaction part of images on the true part.
 
     Args:
@@ -276,40 +300,11 @@ def compute_interaction_r2(images: Array, truth: Array) -> float | None:
     return finite_or_none(min(product**2 / (energy * total), 1.0))
 
 
-def compute_interaction_size(images: Array, truth: Array) -> Scores:
-    """Measures the interaction part of images; arguments as above.
-
-    Returns:
-        `amplitude`, its norm over the true norm, and its share of the variance
-        over pixels: `variance` of outputs, `truth_variance` of true images.
-    """
-    part, within = _sum_squares(images)
-    true_part, true_within = _sum_squares(truth)
-    has_part = true_part > PART_ROUNDING * np.size(truth)
-    if not (np.isfinite(part) and has_part):
-        return dict.fromkeys(("amplitude", "variance", "truth_variance"))
-
-    return {
-        "amplitude": float(np.sqrt(part / true_part)),
-        "variance": part / within if part else 0.0,
-        "truth_variance": true_part / true_within,
-    }
-
-
-def _sum_squares(images: Array) -> tuple[float, float]:
-    """Sums squares of the interaction part, and of the variation in images."""
-    maps = _average_channels(images)
-    part = float(np.sum(remove_marginals(maps) ** 2))
-    if part <= PART_ROUNDING * np.sum(maps**2):
-        part = 0.0
-
-    deviations = maps - maps.mean((1, 2), keepdims=True)
-    return part, float(np.sum(deviations**2))
-
-
 def _average_channels(images: Array) -> Array:
     maps = np.asarray(images, np.float64)
-    return maps.mean(axis=-1) if maps.ndim == 4 else maps
+    if maps.ndim == 4:
+        return maps.mean(axis=-1)
+    return maps
 
 
 @computes(
@@ -317,13 +312,6 @@ def _average_channels(images: Array) -> Array:
     SHARE,
     "interaction_r2_id interaction_r2_ood",
     better="high",
-)
-@computes("run", POSITIVE, "interaction_amplitude_id interaction_amplitude_ood")
-@computes(
-    "run",
-    SHARE,
-    "interaction_variance_id interaction_variance_ood "
-    "interaction_truth_variance_id interaction_truth_variance_ood",
 )
 def measure_image_interaction(analysis: RunAnalysis) -> Scores:
     """Tests whether images are sums over rows and columns (section 4.2)."""
@@ -335,9 +323,6 @@ def measure_image_interaction(analysis: RunAnalysis) -> Scores:
     for subset, rows in analysis.subsets.items():
         images = evaluation.images[rows]
         truth = evaluation.truth[rows]
-        sizes = compute_interaction_size(images, truth)
-        for kind, value in sizes.items():
-            numbers[f"interaction_{kind}_{subset}"] = value
         r2 = compute_interaction_r2(images, truth)
         numbers[f"interaction_r2_{subset}"] = r2
     return numbers

@@ -12,22 +12,24 @@ of peaks is 0, and mean errors are None.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy import ndarray as Array
 from scipy import ndimage
 
 from tfcomp.metrics.features import Scores, finite_or_none, mean_or_none
-from tfcomp.metrics.metric import computes
+from tfcomp.metrics.registry import computes
 from tfcomp.statistics.limits import AT_MOST_ONE, POSITIVE, SHARE, Limits
 
 if TYPE_CHECKING:
+    from tfcomp.datasets.dataset import Dataset
     from tfcomp.metrics.run_analysis import RunAnalysis
 
-FloatArray = NDArray[np.float64]
-
-BACKGROUNDS = {"bright": 0.0, "dark": 1.0}
+BACKGROUNDS = {
+    "bright": 0.0,
+    "dark": 1.0,
+}
 POSITION_TOLERANCE = 1.0  # px, in each axis
 PEAK_THRESHOLD = 0.5  # half of the height of a bump
 PEAK_DISTANCE = 3.0  # px, between the peaks of a superposition
@@ -43,7 +45,10 @@ _CONNECTED = np.zeros((3, 3, 3), bool)
 _CONNECTED[1] = True
 
 
-def compute_mse_per_image(images: ArrayLike, truth: ArrayLike) -> FloatArray:
+def compute_mse_per_image(
+    images: Array,
+    truth: Array,
+) -> Array:
     """Computes the squared error of each image, `[n]`.
 
     Args:
@@ -72,7 +77,30 @@ def compute_mse_per_image(images: ArrayLike, truth: ArrayLike) -> FloatArray:
     return error
 
 
-def compute_peaks(images: ArrayLike, polarity: str) -> FloatArray:
+def compute_mse(
+    dataset: Dataset,
+    factors: Array,
+    images: Array,
+    truth: Array,
+) -> Array:
+    """Computes the MSE at points, [n]; a mean over images of a combination.
+
+    Args:
+        dataset: Knows if a combination has several images.
+        factors: The points, [n, F].
+        images: Outputs, [n, H, W, C].
+        truth: True images, [n, H, W, C].
+    """
+    if dataset.compare is not None:
+        error, _ = dataset.compare(factors, images)
+        return error
+    return compute_mse_per_image(images, truth)
+
+
+def compute_peaks(
+    images: Array,
+    polarity: str,
+) -> Array:
     """Finds the first extreme pixel of each image.
 
     Args:
@@ -93,7 +121,10 @@ def compute_peaks(images: ArrayLike, polarity: str) -> FloatArray:
     return peaks
 
 
-def count_peaks(images: ArrayLike, polarity: str) -> NDArray[np.int64]:
+def count_peaks(
+    images: Array,
+    polarity: str,
+) -> Array:
     """Counts the local extrema above half of the height of a bump, `[n]`.
 
     Extrema have eight neighbors; a plateau of equal pixels counts once.
@@ -109,7 +140,10 @@ def count_peaks(images: ArrayLike, polarity: str) -> NDArray[np.int64]:
     return np.bincount(image, minlength=len(bright))
 
 
-def count_own_peaks(images: ArrayLike, polarity: str) -> FloatArray:
+def count_own_peaks(
+    images: Array,
+    polarity: str,
+) -> Array:
     """Counts peaks relative to each image, `[n]`.
 
     Local extrema above half of the image's largest value and above `FAINT` of a
@@ -196,12 +230,12 @@ def count_own_peaks(images: ArrayLike, polarity: str) -> FloatArray:
     "of a bump",
 )
 def score_images(
-    images: ArrayLike,
-    truth: ArrayLike,
-    positions: ArrayLike | None,
+    images: Array,
+    truth: Array,
+    positions: Array | None,
     polarity: str,
-    reference: ArrayLike | None = None,
-) -> dict[str, FloatArray]:
+    reference: Array | float | None = None,
+) -> dict[str, Array]:
     """Scores every image, for `average_scores`, `[n]` by name.
 
     Args:
@@ -215,7 +249,7 @@ def score_images(
     if reference is None:
         reference = BACKGROUNDS[polarity]
     blank = np.broadcast_to(reference, np.shape(truth))
-    scores: dict[str, NDArray[Any]] = {
+    scores: dict[str, Array] = {
         "mse": compute_mse_per_image(images, truth),
         "blank_mse": compute_mse_per_image(blank, truth),
     }
@@ -236,10 +270,10 @@ def score_images(
 
 
 def _measure_offsets(
-    images: ArrayLike,
-    positions: FloatArray,
+    images: Array,
+    positions: Array,
     polarity: str,
-) -> FloatArray:
+) -> Array:
     """Measures how far peaks are from true positions, `[n, 2]`, in pixels."""
     peaks = compute_peaks(images, polarity)
     # The truth may have one coordinate alone, as a stripe has.
@@ -249,7 +283,8 @@ def _measure_offsets(
 
 
 def average_scores(
-    each: Mapping[str, ArrayLike], offset: float | None = None
+    each: Mapping[str, Array],
+    offset: float | None = None,
 ) -> Scores:
     """Averages scores over images (`score_images`).
 
@@ -268,7 +303,11 @@ def average_scores(
     error = means["mse"]
     blank = means.pop("blank_mse")
 
-    scores: Scores = {"mse": error, "relative_mse": None, "r2": None}
+    scores: Scores = {
+        "mse": error,
+        "relative_mse": None,
+        "r2": None,
+    }
     if error is not None and blank:
         scores["relative_mse"] = finite_or_none(error / blank)
         # The mean squared distance from the reference, less the mean's own.
@@ -281,7 +320,10 @@ def average_scores(
     return scores | dict.fromkeys(names) | means
 
 
-def _find_peaks(bright: FloatArray, threshold: FloatArray) -> NDArray:
+def _find_peaks(
+    bright: Array,
+    threshold: Array,
+) -> Array:
     """Finds the first pixels of maxima above thresholds.
 
     Args:
@@ -310,7 +352,7 @@ def _find_peaks(bright: FloatArray, threshold: FloatArray) -> NDArray:
     return pixels[first[is_peak[tops]]]
 
 
-def _drop_channel(images: ArrayLike) -> NDArray[Any]:
+def _drop_channel(images: Array) -> Array:
     """Removes the axis of a single channel."""
     images = np.asarray(images)
     if images.shape[3:] == (1,):
@@ -318,7 +360,10 @@ def _drop_channel(images: ArrayLike) -> NDArray[Any]:
     return images
 
 
-def _to_bright(images: ArrayLike, polarity: str) -> FloatArray:
+def _to_bright(
+    images: Array,
+    polarity: str,
+) -> Array:
     """Copies images as bumps of 1 on a background of 0, `[n, H, W]`."""
     stack = np.asarray(_drop_channel(images), float)
     if stack.ndim == 4:

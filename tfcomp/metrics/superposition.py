@@ -34,12 +34,11 @@ on three sets of ID outputs:
     single    those that share x alone or those that share y alone, whichever
               explains more
 
-Here R^2 is about the mean over the pixels of the output, with no intercept
-among the regressors: a haze earns nothing, but 5 % of gray costs more than all
-of R^2. So there is a *centered* form with a free constant. A network superposes
-if `sharing` explains its outputs and neither `rival` nor `single` does. But
-where the truth is itself a sum of images that share a factor, a perfect network
-has .80.
+Here R^2 is *centered*: about the mean over the pixels of the output, with a
+free constant, so that an even gray changes nothing. A network superposes if
+`sharing` explains its outputs and neither `rival` nor `single` does. But where
+the truth is itself a sum of images that share a factor, a perfect network has a
+high R^2, too.
 """
 
 from __future__ import annotations
@@ -54,10 +53,15 @@ import scipy
 from numpy import ndarray as Array
 
 from tfcomp.datasets.factors import FactorSpace
-from tfcomp.metrics.distances import compute_offsets
-from tfcomp.metrics.features import Scores, mean_or_none, single_threaded
+from tfcomp.metrics.features import (
+    Arrays,
+    Scores,
+    mean_or_none,
+    single_threaded,
+)
 from tfcomp.metrics.kernels import flatten_outputs
-from tfcomp.metrics.metric import computes
+from tfcomp.metrics.references import compute_offsets
+from tfcomp.metrics.registry import computes
 from tfcomp.statistics.limits import AT_MOST_ONE, SHARE
 
 if TYPE_CHECKING:
@@ -97,7 +101,7 @@ class SuperpositionScores:
     alone, or not chosen (see `MAX_POINTS`). Distances to ID are grid steps.
     """
 
-    r2: dict[str, Array]
+    r2: Arrays
     is_blank: Array
     distance: Array
 
@@ -217,7 +221,10 @@ def make_span(regressors: Array) -> Explain:
     return explain
 
 
-def project(target: Array, regressors: Array) -> float:
+def project(
+    target: Array,
+    regressors: Array,
+) -> float:
     """Explains a target with weights of either sign.
 
     Args:
@@ -259,7 +266,7 @@ def superpose(
     Returns:
         Images [n, pixels], and their R^2 [n]; zeros and NaN if none shares.
     """
-    is_known = ~np.asarray(is_ood, bool)
+    is_known = ~is_ood
     flat = flatten_outputs(outputs)
     factors = []  # level of each point, and sums and counts of each level
     for column in np.asarray(index).T:
@@ -291,7 +298,10 @@ def superpose(
     return images, np.clip(r2, 0, 1)
 
 
-def choose_scored(count: int, num_factors: int) -> Array:
+def choose_scored(
+    count: int,
+    num_factors: int,
+) -> Array:
     """Chooses the OOD points that are scored: all, or some of many factors.
 
     Args:
@@ -308,7 +318,10 @@ def choose_scored(count: int, num_factors: int) -> Array:
     return is_scored
 
 
-def choose_memories(shares: Array, distances: Array) -> Array:
+def choose_memories(
+    shares: Array,
+    distances: Array,
+) -> Array:
     """Chooses the nearest `MAX_MEMORIES` that share most factors.
 
     Args:
@@ -351,7 +364,8 @@ def score_combinations(
 
 
 def summarize_superposition(
-    scores: SuperpositionScores, min_distance: float
+    scores: SuperpositionScores,
+    min_distance: float,
 ) -> Scores:
     """Averages over OOD points at least that far from ID (see `FAR`).
 
@@ -396,8 +410,7 @@ def compute_sharing(
     outputs: Array,
     is_ood: Array,
     space: FactorSpace,
-    centered: bool = False,
-) -> dict[str, Array]:
+) -> Arrays:
     """Explains OOD outputs by ID outputs that share a factor (figure 1d).
 
     Args:
@@ -405,36 +418,50 @@ def compute_sharing(
         outputs: Bright outputs at these points, [n, ...].
         is_ood: Which points are held out, [n].
         space: The factors.
-        centered: True for a free constant.
 
     Returns:
-        R^2 on each of `SETS`, at most 1, [n_ood]. NaN for outputs that are
+        R^2 on each of `SETS`, in [0, 1], [n_ood]. NaN for outputs that are
         faint, even, not finite or not chosen, and if no ID point shares.
     """
-    is_ood = np.asarray(is_ood, bool)
-    flat = flatten_outputs(outputs)
     index = space.to_index(factors)
     known_index = index[~is_ood]
-    known = flat[~is_ood]
-    unseen = flat[is_ood]
+    ood_index = index[is_ood]
+
+    contrast = _remove_means(flatten_outputs(outputs))
+    known = contrast[~is_ood]
+    unseen = contrast[is_ood]
     scored = choose_scored(len(unseen), len(space))
-    scored &= ~find_blank(unseen, known, FAINT)
+    scored &= ~find_faint(outputs, is_ood)
+    scored &= unseen.any(axis=1)
 
     r2 = {name: np.full(len(unseen), np.nan) for name in SETS}
     for i in np.flatnonzero(scored):
-        offsets = compute_offsets(known_index, index[is_ood][i], space)
+        offsets = compute_offsets(known_index, ood_index[i], space)
         if not (offsets == 0).any():
             continue
         for name, groups in _choose_sets(offsets, space).items():
             scores = []
             for rows in groups:
-                scores.append(_explain(unseen[i], known[rows], centered))
+                explain = make_span(known[rows])
+                scores.append(explain(unseen[i]))
             if scores:
                 r2[name][i] = max(scores)
     return r2
 
 
-def _choose_sets(offsets: Array, space: FactorSpace) -> dict[str, list[Array]]:
+def _remove_means(images: Array) -> Array:
+    """Takes the mean over pixels off images [n, P]; zeros for even ones."""
+    energies = (images**2).sum(axis=1)
+    contrast = images - images.mean(axis=1, keepdims=True)
+    variations = (contrast**2).sum(axis=1)
+    contrast[variations <= EVEN * energies] = 0.0
+    return contrast
+
+
+def _choose_sets(
+    offsets: Array,
+    space: FactorSpace,
+) -> dict[str, list[Array]]:
     """Chooses the memories of each of `SETS` for one OOD point.
 
     Args:
@@ -459,10 +486,17 @@ def _choose_sets(offsets: Array, space: FactorSpace) -> dict[str, list[Array]]:
     rivals = []
     if len(rival) == len(sharing):  # a small grid has fewer
         rivals.append(rival)
-    return {"sharing": [sharing], "rival": rivals, "single": single}
+    return {
+        "sharing": [sharing],
+        "rival": rivals,
+        "single": single,
+    }
 
 
-def find_faint(outputs: Array, is_ood: Array) -> Array:
+def find_faint(
+    outputs: Array,
+    is_ood: Array,
+) -> Array:
     """Marks the OOD outputs that are too faint to be scored.
 
     Args:
@@ -473,73 +507,40 @@ def find_faint(outputs: Array, is_ood: Array) -> Array:
         A mask, [n_ood].
     """
     flat = flatten_outputs(outputs)
-    is_ood = np.asarray(is_ood, bool)
     return find_blank(flat[is_ood], flat[~is_ood], FAINT)
 
 
 def summarize_sharing(
-    r2: dict[str, Array],
+    r2: Arrays,
     distance: Array,
-    is_faint: Array | None = None,
+    is_faint: Array,
 ) -> Scores:
-    """Averages near ID and far from it, as `<set>_far_r2`.
+    """Averages near ID and far from it, as `<set>_far_r2_centered`.
 
     Args:
         r2: By `compute_sharing`.
         distance: Grid steps from every OOD point to ID, [n_ood]; far begins
             at `FAR`.
-        is_faint: By `find_faint`, for shares of faint outputs.
+        is_faint: By `find_faint`, [n_ood].
     """
     is_far = distance >= FAR
-    places = {"far": is_far, "near": ~is_far}
     numbers = {}
-    for place, rows in places.items():
+    for place, rows in {
+        "far": is_far,
+        "near": ~is_far,
+    }.items():
         for name, scores in r2.items():
             values = scores[rows & np.isfinite(scores)]
-            numbers[f"{name}_{place}_r2"] = mean_or_none(values)
-        if is_faint is not None:
-            share = mean_or_none(is_faint[rows])
-            numbers[f"faint_{place}_share"] = share
+            numbers[f"{name}_{place}_r2_centered"] = mean_or_none(values)
+        numbers[f"faint_{place}_share"] = mean_or_none(is_faint[rows])
     return numbers
-
-
-def _explain(
-    target: Array,
-    memories: Array,
-    centered: bool,
-) -> float:
-    """Computes R^2 about the target's mean, with nonnegative weights.
-
-    Args:
-        target: One output, [pixels].
-        memories: Outputs that are added up, [k, pixels].
-        centered: True for a free constant.
-    """
-    shifted = target - target.mean()
-    energy = np.sum(target**2)
-    variation = np.sum(shifted**2)
-    if not np.isfinite(energy) or variation <= EVEN * energy:
-        return float("nan")
-
-    if not centered:
-        explained = make_span(memories)(target)
-        return float(1 - (1 - explained) * energy / variation)
-
-    contrast = memories - memories.mean(axis=1, keepdims=True)
-    variations = (contrast**2).sum(axis=1)
-    energies = (memories**2).sum(axis=1)
-    contrast[variations <= EVEN * energies] = 0.0  # even memories
-    return make_span(contrast)(shifted)
 
 
 @computes(
     "run",
     AT_MOST_ONE,
-    "sharing_far_r2 rival_far_r2 single_far_r2 "
-    "sharing_near_r2 rival_near_r2 single_near_r2 "
     "sharing_far_r2_centered rival_far_r2_centered single_far_r2_centered "
-    "sharing_near_r2_centered rival_near_r2_centered single_near_r2_centered "
-    "sharing_truth_r2",
+    "sharing_near_r2_centered rival_near_r2_centered single_near_r2_centered",
 )
 @computes(
     "run",
@@ -554,18 +555,14 @@ def measure_sharing(analysis: RunAnalysis) -> Scores:
 
     is_ood = analysis.splits.is_ood
     outputs = analysis.bright_outputs
-    distance = analysis.superposition.distance
-    compute = partial(
-        compute_sharing,
+    r2 = compute_sharing(
         factors=analysis.splits.grid,
         outputs=outputs,
         is_ood=is_ood,
         space=analysis.dataset.space,
     )
-    faint = find_faint(outputs, is_ood)
-    scores = summarize_sharing(compute(), distance, faint)
-    centered = summarize_sharing(compute(centered=True), distance)
-    for name, value in centered.items():
-        scores[f"{name}_centered"] = value
-    scores["sharing_truth_r2"] = analysis.truth_sharing
-    return scores
+    return summarize_sharing(
+        r2,
+        distance=analysis.superposition.distance,
+        is_faint=find_faint(outputs, is_ood),
+    )

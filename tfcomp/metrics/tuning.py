@@ -32,7 +32,7 @@ from numpy import ndarray as Array
 
 from tfcomp.metrics import features
 from tfcomp.metrics.features import Rows, Scores, finite_or_none, iterate_units
-from tfcomp.metrics.metric import Chart, computes
+from tfcomp.metrics.registry import Chart, computes
 from tfcomp.statistics.limits import CORRELATION, POSITIVE, SHARE
 
 if TYPE_CHECKING:
@@ -89,7 +89,10 @@ class Tuning:
         return np.minimum(self.factor_shares.sum(axis=1), 1.0)  # but for an ulp
 
 
-def compute_tuning(activations: Array, shape: Sequence[int]) -> Tuning:
+def compute_tuning(
+    activations: Array,
+    shape: Sequence[int],
+) -> Tuning:
     """Decomposes the variance of every unit over a grid (section 4.2).
 
     Args:
@@ -209,7 +212,10 @@ def select_units(
         direction = direction / (np.linalg.norm(direction) or 1.0)
         basis = np.vstack([basis, direction])
 
-        with np.errstate(invalid="ignore", over="ignore"):
+        with np.errstate(
+            invalid="ignore",
+            over="ignore",
+        ):
             parts = [direction @ np.float64(p) for p in iterate_units(flat)]
         explained = np.nan_to_num(np.concatenate(parts)) ** 2 / len(flat)
         left -= explained
@@ -217,8 +223,14 @@ def select_units(
     return np.array(units, int)
 
 
-@np.errstate(invalid="ignore", over="ignore")
-def _decompose(block: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
+@np.errstate(
+    invalid="ignore",
+    over="ignore",
+)
+def _decompose(
+    block: Array,
+    shape: tuple[int, ...],
+) -> tuple[Array, Array]:
     """Decomposes the variance of some units.
 
     Args:
@@ -289,7 +301,10 @@ def _find_first(maps: Array) -> Array:
     return np.linalg.norm(right, axis=0) / (len(maps) * maps.shape[1])
 
 
-def _average_others(maps: Array, kept: list[int]) -> Array:
+def _average_others(
+    maps: Array,
+    kept: list[int],
+) -> Array:
     """Averages maps [..., units] over all factors but the kept ones."""
     others = tuple(a for a in range(maps.ndim - 1) if a not in kept)
     return maps.mean(axis=others, keepdims=True)

@@ -26,7 +26,7 @@ from tfcomp.metrics.point_scores import (
     divide,
     score_points,
 )
-from tfcomp.metrics.reference_scores import draw_references
+from tfcomp.metrics.references import predict_references
 from tfcomp.metrics.registry import list_metrics
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.metrics.superposition import superpose
@@ -133,11 +133,12 @@ def _describe_group(analysis: RunAnalysis) -> Data:
             orders.append(k)
             order[certificate.certified & splits.is_ood] = k
 
+    # Embeddings are composed as the additive model is.
+    names = ("nearest_id", "additive") if data.is_pixels else ("nearest_id",)
     images = {"truth": data.to_pictures(analysis.evaluation.truth)}
     errors = {}
-    for name, outputs in draw_references(data).items():
-        # Embeddings are composed as the additive model is.
-        if name == "nearest_id" or (name == "additive" and data.is_pixels):
+    for name, outputs in predict_references(data).items():
+        if name in names:
             images[name] = data.to_pictures(outputs)
             evaluation = dataclasses.replace(
                 analysis.evaluation, images=outputs

@@ -20,10 +20,9 @@ from tfcomp.datasets.regions import Region
 from tfcomp.datasets.tables import make_listed_region, make_table_dataset
 from tfcomp.figures import pictures
 from tfcomp.figures.exhibits import Plot, Width, figure_to_png, fit_width
-from tfcomp.metrics import run_metrics
 from tfcomp.metrics.jacobians import choose_jacobian, compute_stage_metrics
 from tfcomp.metrics.point_scores import evaluate_images, try_metrics
-from tfcomp.metrics.run_analysis import RunAnalysis
+from tfcomp.metrics.run_analysis import RunAnalysis, compute_metrics
 from tfcomp.models import loading
 from tfcomp.models.adapters import check_outputs, wrap_model
 from tfcomp.models.stages import evaluate_in_batches, make_stage_model
@@ -135,7 +134,7 @@ class ModelReport:
     @cached_property
     def measures(self) -> dict[str, Any]:
         """The measures in `metrics.json`, without the start of training."""
-        return run_metrics.compute_metrics(self.analysis)
+        return compute_metrics(self.analysis)
 
     @name_arguments
     def refine(self, between: int) -> ModelReport:

@@ -15,7 +15,7 @@ from tfcomp.datasets.regions import Region
 from tfcomp.datasets.splits import choose_rows
 from tfcomp.datasets.table_files import tabulate
 from tfcomp.datasets.tables import VectorDataset, make_table_dataset
-from tfcomp.metrics.distances import fit_effects, make_design
+from tfcomp.metrics.references import fit_effects, make_design
 from tfcomp.models.adapters import check_outputs, wrap_model
 from tfcomp.models.loading import LoadedRun
 from tfcomp.models.open_models import IMAGE, open_encoder

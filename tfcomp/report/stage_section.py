@@ -13,10 +13,8 @@ from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_manifolds
 from tfcomp.metrics.jacobians import describe_nondifferentiable
 from tfcomp.metrics.manifolds import UMAP_HINT, compute_umaps, has_umap
-from tfcomp.metrics.metric import Chart, Metric
-from tfcomp.metrics.registry import list_charts
-from tfcomp.metrics.run_analysis import FEW_POINTS, RunAnalysis
-from tfcomp.metrics.run_metrics import tabulate_stages
+from tfcomp.metrics.registry import Chart, Metric, list_charts
+from tfcomp.metrics.run_analysis import FEW_POINTS, RunAnalysis, tabulate_stages
 from tfcomp.metrics.tuning import summarize_tuning
 from tfcomp.report.page import (
     Row,

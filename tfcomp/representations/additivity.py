@@ -34,7 +34,7 @@ from numpy import ndarray as Array
 from scipy import linalg, sparse
 
 from tfcomp.metrics import features
-from tfcomp.metrics.features import Scores, finite_or_none
+from tfcomp.metrics.features import Arrays, Scores, finite_or_none
 
 # The sets of rows.
 ID = 0
@@ -84,7 +84,11 @@ class Moments:
         squares = self.squares - product - product.T
         squares += self.count * np.outer(mean, mean)
         cross = self.cross - self.counts[:, None] * mean
-        return replace(self, cross=cross, squares=squares)
+        return replace(
+            self,
+            cross=cross,
+            squares=squares,
+        )
 
     def fit(self) -> Array:
         """Computes least squares weights [K, d] of the codes."""
@@ -153,7 +157,14 @@ class Layer:
             if others:
                 squares = others[number].squares
             count = int(np.sum(self.sets == number))
-            moments.append(Moments(count, design, cross, squares))
+            moments.append(
+                Moments(
+                    count,
+                    design,
+                    cross,
+                    squares,
+                )
+            )
         return moments
 
 
@@ -225,7 +236,10 @@ def _reduce_units(values: Array) -> Array:
     return values - values[:1]
 
 
-def _summarize(layer: Layer, moments: Sequence[Moments]) -> Additivity:
+def _summarize(
+    layer: Layer,
+    moments: Sequence[Moments],
+) -> Additivity:
     """Computes all numbers of a layer from its moments, by set."""
     whole = moments[ID] + moments[ID_TEST] + moments[OOD]
     whole = whole.about(whole.mean)
@@ -271,7 +285,10 @@ class Part(NamedTuple):
     basis: Array  # directions of `KEPT` of its variance, [k, d]
 
 
-def _describe_part(part: Array, counts: Array) -> Part:
+def _describe_part(
+    part: Array,
+    counts: Array,
+) -> Part:
     """Finds the principal directions of a part.
 
     Args:
@@ -290,14 +307,23 @@ def _describe_part(part: Array, counts: Array) -> Part:
     return Part(matrix, squares, axes[:num_kept])
 
 
-def _summarize_part(part: Part, total: float) -> Scores:
+def _summarize_part(
+    part: Part,
+    total: float,
+) -> Scores:
     """Computes the share of a part in the variance of all, and its rank."""
     rank = features.compute_effective_rank(part.squares)
     share = part.squares.sum() / total
-    return {"share": float(share), "rank": float(rank)}
+    return {
+        "share": float(share),
+        "rank": float(rank),
+    }
 
 
-def _explain(rest: Array, squares: Array) -> float | None:
+def _explain(
+    rest: Array,
+    squares: Array,
+) -> float | None:
     """Computes R^2 from moments [d, d] of the rest, and of all."""
     total = np.trace(squares)
     if not total > 0:
@@ -305,7 +331,10 @@ def _explain(rest: Array, squares: Array) -> float | None:
     return finite_or_none(1 - np.trace(rest) / total)
 
 
-def _explain_whitened(rest: Array, whole: Moments) -> float | None:
+def _explain_whitened(
+    rest: Array,
+    whole: Moments,
+) -> float | None:
     """Averages R^2 over components; None if rows do not exceed components.
 
     Args:
@@ -328,7 +357,10 @@ def _compose(moments: Sequence[Moments]) -> Scores:
     """Computes errors of composed embeddings over errors of the ID mean."""
     known = moments[ID] + moments[ID_TEST]
     parts = known.about(known.mean).fit()
-    subsets = {"id": known, "ood": moments[OOD]}
+    subsets = {
+        "id": known,
+        "ood": moments[OOD],
+    }
     numbers: Scores = {}
     for name, subset in subsets.items():
         centered = subset.about(known.mean)
@@ -343,8 +375,9 @@ def _compose(moments: Sequence[Moments]) -> Scores:
 
 
 def _probe(
-    layer: Layer, moments: Sequence[Moments]
-) -> tuple[Array, dict[str, Array]]:
+    layer: Layer,
+    moments: Sequence[Moments],
+) -> tuple[Array, Arrays]:
     """Fits discriminants to ID rows, and tests them.
 
     Returns:
@@ -362,7 +395,10 @@ def _probe(
     all_offsets = np.concatenate(offsets)  # [K]
 
     accuracy = {}
-    for name, number in {"id": ID_TEST, "ood": OOD}.items():
+    for name, number in {
+        "id": ID_TEST,
+        "ood": OOD,
+    }.items():
         hits = np.zeros(len(layer.sizes))
         for index, _, values in layer.iterate(number):
             votes = (values - mean) @ all_weights + all_offsets  # [b, K]
@@ -375,7 +411,10 @@ def _probe(
     return all_weights, accuracy
 
 
-def _fit_discriminant(moments: Moments, part: slice) -> tuple[Array, Array]:
+def _fit_discriminant(
+    moments: Moments,
+    part: slice,
+) -> tuple[Array, Array]:
     """Fits a linear discriminant of one factor.
 
     Args:
@@ -397,7 +436,11 @@ def _fit_discriminant(moments: Moments, part: slice) -> tuple[Array, Array]:
     return weights, np.where(counts > 0, offsets, -np.inf)
 
 
-def _compare_parts(first: Part, second: Part, total: float) -> Scores:
+def _compare_parts(
+    first: Part,
+    second: Part,
+    total: float,
+) -> Scores:
     """Computes overlap and least angle, in degrees, of two parts.
 
     Args:
@@ -409,7 +452,10 @@ def _compare_parts(first: Part, second: Part, total: float) -> Scores:
     second_norm = np.linalg.norm(second.matrix)
     scale = first_norm * second_norm
     if scale <= FLOOR * total:
-        return {"cosine": None, "angle": None}
+        return {
+            "cosine": None,
+            "angle": None,
+        }
 
     product = first.matrix @ second.matrix.T
     overlap = np.linalg.norm(product) / scale
@@ -417,4 +463,7 @@ def _compare_parts(first: Part, second: Part, total: float) -> Scores:
     cosines = np.linalg.svd(between, compute_uv=False)
     largest = cosines.max().clip(0, 1)
     angle = np.degrees(np.arccos(largest))
-    return {"cosine": float(overlap), "angle": float(angle)}
+    return {
+        "cosine": float(overlap),
+        "angle": float(angle),
+    }

@@ -11,6 +11,7 @@ from typing import Any, cast
 import keras
 import numpy as np
 import pandas as pd
+from numpy import ndarray as Array
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import make_config
@@ -19,8 +20,7 @@ from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.datasets.splits import choose_rows
 from tfcomp.datasets.tables import make_table_dataset
-from tfcomp.metrics.distances import find_nearest
-from tfcomp.metrics.reference_scores import sample_known
+from tfcomp.metrics.references import find_nearest, sample_known
 from tfcomp.models.stages import evaluate_in_batches
 
 MAX_IMAGES = 20_000  # that a reader is trained on
@@ -38,23 +38,31 @@ class Reader:
             `true`, have `noise`, or are `shifted` by a pixel.
     """
 
-    def __init__(self, model: keras.Model, space: FactorSpace) -> None:
+    def __init__(
+        self,
+        model: keras.Model,
+        space: FactorSpace,
+    ) -> None:
         self.model = model
         self.space = space
         self.accuracy = pd.DataFrame()
 
-    def read(self, images: np.ndarray) -> np.ndarray:
+    def read(self, images: Array) -> Array:
         """Reads the grid indices of the factors [n, F] off images."""
-        votes = self.model.predict(images, batch_size=256, verbose=0)
+        votes = self.model.predict(
+            images,
+            batch_size=256,
+            verbose=0,
+        )
         indices = [vote.argmax(axis=1) for vote in votes]
         return np.stack(indices, axis=1)
 
     def check(
         self,
-        images: np.ndarray,
-        points: np.ndarray,
+        images: Array,
+        points: Array,
         steps: int = 0,
-    ) -> np.ndarray:
+    ) -> Array:
         """Marks the factors that are read right, [n, F].
 
         Args:
@@ -123,7 +131,12 @@ def train_reader(
         >>> tfcomp.evaluate(model, table, "square:9-18", reader=reader)
     """
     if isinstance(data, FactorTable):
-        config = make_config({"dataset": "table", "region": "none"})
+        config = make_config(
+            {
+                "dataset": "table",
+                "region": "none",
+            }
+        )
         data = make_table_dataset(config, data)
     points = data.splits.all.factors
     points = points[choose_rows(len(points), MAX_IMAGES)]
@@ -132,17 +145,27 @@ def train_reader(
 
     keras.utils.set_random_seed(seed)
     model = _build(data.image_shape, data.space.shape)
-    _fit(model, images, data.space.to_index(points), epochs)
+    _fit(
+        model,
+        images,
+        data.space.to_index(points),
+        epochs,
+    )
     reader = Reader(model, data.space)
     rows = choose_rows(len(images), CHECKED)
-    reader.accuracy = _rate(reader, images[rows], points[rows], seed)
+    reader.accuracy = _rate(
+        reader,
+        images[rows],
+        points[rows],
+        seed,
+    )
     return reader
 
 
 def _fit(
     model: keras.Model,
-    images: np.ndarray,
-    index: np.ndarray,
+    images: Array,
+    index: Array,
     epochs: int,
 ) -> None:
     """Trains until all factors are read off 99.9 % of the images.
@@ -154,7 +177,10 @@ def _fit(
         epochs: Passes over the images at most.
     """
 
-    def stop(epoch: int, logs: dict[str, float]) -> None:
+    def stop(
+        epoch: int,
+        logs: dict[str, float],
+    ) -> None:
         names = [name for name in logs if name.endswith("accuracy")]
         model.stop_training = min(logs[name] for name in names) > 0.999
 
@@ -171,8 +197,8 @@ def _fit(
 
 def _rate(
     reader: Reader,
-    images: np.ndarray,
-    points: np.ndarray,
+    images: Array,
+    points: Array,
     seed: int,
 ) -> pd.DataFrame:
     """Measures the accuracy on true, noisy and shifted images.
@@ -195,7 +221,10 @@ def _rate(
     return pd.DataFrame(table)
 
 
-def _build(shape: tuple[int, ...], sizes: Sequence[int]) -> keras.Model:
+def _build(
+    shape: tuple[int, ...],
+    sizes: Sequence[int],
+) -> keras.Model:
     """Builds the network of a reader.
 
     Args:
@@ -231,7 +260,7 @@ def _build(shape: tuple[int, ...], sizes: Sequence[int]) -> keras.Model:
     return model
 
 
-def find_levels(dataset: Dataset) -> np.ndarray:
+def find_levels(dataset: Dataset) -> Array:
     """Counts factors that differ between points and the nearest ID point."""
     space = dataset.space
     index = space.to_index(dataset.splits.grid)
@@ -244,7 +273,7 @@ def list_readings(
     reader: Reader,
     dataset: Dataset,
     model: keras.Model,
-    outputs: np.ndarray,
+    outputs: Array,
     samples: int,
 ) -> list[Row]:
     """Measures the accuracy on outputs, and its ceiling on true images.
@@ -273,11 +302,23 @@ def list_readings(
     for accuracy, ceiling, steps in columns:
         sampled = []
         for images in sampled_images:
-            share = _measure_shares(reader, dataset, images, each, steps)
+            share = _measure_shares(
+                reader,
+                dataset,
+                images,
+                each,
+                steps,
+            )
             sampled.append(share)
         total = sum(sampled[1:], start=sampled[0])
         shares[accuracy] = total / len(sampled)
-        shares[ceiling] = _measure_shares(reader, dataset, truth, rows, steps)
+        shares[ceiling] = _measure_shares(
+            reader,
+            dataset,
+            truth,
+            rows,
+            steps,
+        )
     frame = pd.concat(shares, axis=1)
 
     subsets = np.where(dataset.splits.is_ood, "ood", "id")
@@ -293,8 +334,8 @@ def list_readings(
 def _measure_shares(
     reader: Reader,
     dataset: Dataset,
-    images: np.ndarray,
-    rows: np.ndarray,
+    images: Array,
+    rows: Array,
     steps: int,
 ) -> pd.DataFrame:
     """Measures the share of images that is read right at each grid point.

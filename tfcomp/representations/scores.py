@@ -1,29 +1,56 @@
-"""Tables of representations: additive parts of layers, and codes."""
+"""Tables of representations: additive parts of layers, scores of codes.
+
+Scores of codes [n, d] with grid indices of factors [n, F], by the definitions
+of their papers:
+
+    dci_*        Eastwood and Williams 2018, with the importances of
+                 scikit-learn's `GradientBoostingClassifier` (Locatello et al.
+                 2019), fitted to three quarters of the rows. Disentanglement
+                 and completeness are entropies of the importances,
+                 informativeness is the accuracy on the other rows.
+    mig          Chen et al. 2018: gap between the two codes (in 20 bins) that
+                 share most information with a factor, over its entropy
+    sap          Kumar et al. 2018: the same gap of squared correlations of
+                 ordered factors, and of accuracies of a linear support vector
+                 machine on one code for categorical ones
+    factor_vae   Kim and Mnih 2018: accuracy of a vote for the factor that was
+                 held fixed, from the code with the least variance in a batch
+
+Each is in [0, 1], and 1 is best.
+"""
 
 import itertools
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.datasets.splits import choose_rows
 from tfcomp.datasets.table_checks import to_array
-from tfcomp.metrics.distances import find_nearest
-from tfcomp.metrics.features import Scores
+from tfcomp.metrics.features import Arrays, Scores, finite_or_none
 from tfcomp.metrics.kernels import compute_cosine_gram, summarize_alignment
+from tfcomp.metrics.references import find_nearest
 from tfcomp.metrics.tuning import compute_tuning, summarize_tuning
-from tfcomp.representations import additivity, disentanglement
+from tfcomp.representations import additivity
 
-Layers = dict[str, np.ndarray]
 Row = dict[str, Any]
 MAX_COMPARED = 1024  # points whose kernels and nearest items are compared
 MAX_KNOWN = 2**16  # training points among which the nearest is searched
+MAX_ROWS = 2000  # of DCI and of support vector machines
+NUM_BINS = 20
+NUM_VOTES = 800
+BATCH = 64
+DEAD_SPREAD = 1e-4  # standard deviation of a code, over the largest
 
 
-def read_layers(given: Any, count: int) -> Layers:
+def read_layers(
+    given: Any,
+    count: int,
+) -> Arrays:
     """Reads embeddings by layer, and checks rows and numbers.
 
     Args:
@@ -37,11 +64,12 @@ def read_layers(given: Any, count: int) -> Layers:
         ValueError: If they have other rows, are no numbers or not finite, or
             if a layer has a name that cannot be used.
     """
-    named = given if isinstance(given, Mapping) else {"embeddings": given}
-    if not named:
+    if not isinstance(given, Mapping):
+        given = {"embeddings": given}
+    if not given:
         raise ValueError("embeddings must have at least one layer, got none")
     layers = {}
-    for name, value in named.items():
+    for name, value in given.items():
         array = to_array(value)
         _check_layer(str(name), array, count)
         layers[str(name)] = _flatten_layer(str(name), array)
@@ -50,7 +78,7 @@ def read_layers(given: Any, count: int) -> Layers:
 
 def _check_layer(
     name: str,
-    array: np.ndarray,
+    array: Array,
     count: int,
 ) -> None:
     """Checks type and shape of one layer, and its name."""
@@ -66,19 +94,24 @@ def _check_layer(
         raise ValueError(f"{rule}, got {name!r}")
 
 
-def _flatten_layer(name: str, array: np.ndarray) -> np.ndarray:
+def _flatten_layer(
+    name: str,
+    array: Array,
+) -> Array:
     """Flattens a layer to [n, units], and checks that it is finite."""
     kind = np.result_type(array.dtype, np.float32)
     flat = array.reshape(len(array), -1).astype(kind, copy=False)
-    ends = np.stack([flat.min(axis=1), flat.max(axis=1)])  # [2, n]
-    is_finite = np.isfinite(ends).all(axis=0)
+    is_finite = np.isfinite(flat.min(axis=1)) & np.isfinite(flat.max(axis=1))
     if not is_finite.all():
         row = int(is_finite.argmin())
         raise ValueError(f"{name} must be finite, row {row} is not")
     return flat
 
 
-def say_memory(layers: Layers, space: FactorSpace) -> None:
+def say_memory(
+    layers: Arrays,
+    space: FactorSpace,
+) -> None:
     """Prints the memory of the layers and of their moments.
 
     Args:
@@ -104,9 +137,9 @@ def say_memory(layers: Layers, space: FactorSpace) -> None:
 
 def measure_layers(
     space: FactorSpace,
-    points: np.ndarray,
-    is_ood: np.ndarray,
-    layers: Layers,
+    points: Array,
+    is_ood: Array,
+    layers: Arrays,
 ) -> dict[str, list[Row]]:
     """Measures the additive structure of layers.
 
@@ -125,23 +158,37 @@ def measure_layers(
     for first, second in itertools.combinations(space.names, 2):
         pair_names.append(f"{first} and {second}")
 
-    tables: dict[str, list[Row]] = {"layers": [], "parts": [], "pairs": []}
+    tables: dict[str, list[Row]] = {
+        "layers": [],
+        "parts": [],
+        "pairs": [],
+    }
     for layer, values in layers.items():
         given, permuted = additivity.measure_additivity(
-            values, index, space.shape, is_ood
+            values,
+            index,
+            space.shape,
+            is_ood,
         )
-        extra = {
-            "pair_share": _measure_pair_share(values, index, space),
-            "nearest_ood": _rate_nearest(values, index, is_ood, space),
-            **_align(values, index, is_ood),
-        }
-        nothing: Scores = dict.fromkeys(extra)
-        for classes, numbers, others in (
-            ("given", given, extra),
-            ("permuted", permuted, nothing),
-        ):
-            start: Row = {"layer": layer, "classes": classes}
-            tables["layers"].append(start | numbers.scores | others)
+        given.scores["pair_share"] = _measure_pair_share(values, index, space)
+        nearest = _rate_nearest(
+            values,
+            index,
+            is_ood,
+            space,
+        )
+        given.scores["nearest_ood"] = nearest
+        given.scores.update(_align(values, index, is_ood))
+        nothing: Scores = dict.fromkeys(given.scores)
+        for classes, numbers in {
+            "given": given,
+            "permuted": permuted,
+        }.items():
+            start: Row = {
+                "layer": layer,
+                "classes": classes,
+            }
+            tables["layers"].append(start | nothing | numbers.scores)
             for name, row in zip(space.names, numbers.parts, strict=True):
                 tables["parts"].append(start | {"factors": name} | row)
             for name, row in zip(pair_names, numbers.pairs, strict=True):
@@ -149,30 +196,9 @@ def measure_layers(
     return tables
 
 
-def measure_codes(
-    space: FactorSpace,
-    points: np.ndarray,
-    codes: np.ndarray,
-) -> list[Row]:
-    """Computes DCI, MIG, SAP and FactorVAE's score.
-
-    Args:
-        space: The factors.
-        points: Their values, [n, F].
-        codes: Codes of these points, [n, d].
-
-    Returns:
-        Rows of the table `codes`.
-    """
-    index = space.to_index(points)
-    is_ordered = [not factor.categorical for factor in space]
-    scores = disentanglement.measure_codes(codes, index, is_ordered)
-    return [{"score": name, "value": value} for name, value in scores.items()]
-
-
 def _measure_pair_share(
-    values: np.ndarray,
-    index: np.ndarray,
+    values: Array,
+    index: Array,
     space: FactorSpace,
 ) -> float | None:
     """Computes the share of interactions of pairs; None unless complete."""
@@ -185,24 +211,23 @@ def _measure_pair_share(
 
 
 def _align(
-    values: np.ndarray,
-    index: np.ndarray,
-    is_ood: np.ndarray,
+    values: Array,
+    index: Array,
+    is_ood: Array,
 ) -> Scores:
     """Computes alignments of cosines with ideal kernels, over OOD points."""
-    is_used = is_ood if is_ood.any() else ~is_ood
-    rows = np.flatnonzero(is_used)
+    rows = np.flatnonzero(is_ood)
+    if not len(rows):
+        rows = np.flatnonzero(~is_ood)
     rows = rows[choose_rows(len(rows), MAX_COMPARED)]
     gram = compute_cosine_gram(values[rows] - values.mean(axis=0))
-    numbers = summarize_alignment(gram, index[rows], np.arange(len(rows)))
-    del numbers["alignment_constant"]
-    return numbers
+    return summarize_alignment(gram, index[rows], np.arange(len(rows)))
 
 
 def _rate_nearest(
-    values: np.ndarray,
-    index: np.ndarray,
-    is_ood: np.ndarray,
+    values: Array,
+    index: Array,
+    is_ood: Array,
     space: FactorSpace,
 ) -> float | None:
     """Divides errors of the nearest ID rows by errors of the ID mean.
@@ -227,3 +252,203 @@ def _rate_nearest(
     if not total > 0:
         return None
     return float(error / total)
+
+
+def measure_codes(
+    space: FactorSpace,
+    points: Array,
+    codes: Array,
+) -> list[Row]:
+    """Computes DCI, MIG, SAP and FactorVAE's score.
+
+    Args:
+        space: The factors.
+        points: Their values, [n, F].
+        codes: Codes of these points, [n, d].
+
+    Returns:
+        Rows of the table `codes`; DCI and SAP are of a fixed random sample.
+    """
+    index = space.to_index(points)
+    is_ordered = [not factor.categorical for factor in space]
+    codes = np.asarray(codes, np.float64)
+    sample = np.random.default_rng(0).permutation(len(codes))[:MAX_ROWS]
+    sampled_codes = codes[sample]
+    sampled_index = index[sample]
+    scores = compute_dci(sampled_codes, sampled_index)
+    scores["mig"] = compute_mig(codes, index)
+    scores["sap"] = compute_sap(sampled_codes, sampled_index, is_ordered)
+    scores["factor_vae"] = compute_factor_vae(codes, index)
+    rows = []
+    for name, value in scores.items():
+        rows.append(
+            {
+                "score": name,
+                "value": finite_or_none(value),
+            }
+        )
+    return rows
+
+
+def compute_dci(
+    codes: Array,
+    index: Array,
+) -> dict[str, float]:
+    """Computes disentanglement, completeness and informativeness.
+
+    Args:
+        codes: Codes, [n, d].
+        index: Grid indices of the factors, [n, F].
+    """
+    from sklearn.ensemble import GradientBoostingClassifier
+
+    cut = 3 * len(codes) // 4
+    importance = []
+    accuracy = []
+    for labels in index.T:
+        if np.ptp(labels[:cut]) == 0:
+            continue
+        model = GradientBoostingClassifier(random_state=0)
+        model.fit(codes[:cut], labels[:cut])
+        importance.append(model.feature_importances_)
+        accuracy.append(model.score(codes[cut:], labels[cut:]))
+
+    matrix = np.reshape(importance, (-1, codes.shape[1])).T  # [d, F]
+    total = matrix.sum() or np.nan
+    num_codes, num_factors = matrix.shape
+    by_code = 1 - _compute_entropy(matrix.T, base=num_factors)
+    by_factor = 1 - _compute_entropy(matrix, base=num_codes)
+    disentanglement = by_code @ matrix.sum(axis=1) / total
+    completeness = by_factor @ matrix.sum(axis=0) / total
+    return {
+        "dci_disentanglement": float(disentanglement),
+        "dci_completeness": float(completeness),
+        "dci_informativeness": float(np.mean(accuracy or np.nan)),
+    }
+
+
+def _compute_entropy(
+    weights: Array,
+    base: int,
+) -> Array:
+    """Computes entropies [m] of the columns of weights [k, m]."""
+    from scipy.special import entr
+
+    shares = weights / np.maximum(weights.sum(axis=0), 1e-300)
+    return entr(shares).sum(axis=0) / np.log(max(base, 2))
+
+
+def compute_mig(
+    codes: Array,
+    index: Array,
+) -> float:
+    """Computes the mutual information gap.
+
+    Args:
+        codes: Codes, [n, d].
+        index: Grid indices of the factors, [n, F].
+    """
+    from sklearn.metrics import mutual_info_score
+
+    bins = []
+    for code in codes.T:
+        edges = np.linspace(code.min(), code.max(), NUM_BINS + 1)
+        bins.append(np.digitize(code, edges[1:-1]))
+
+    gaps = []
+    for labels in index.T:
+        entropy = mutual_info_score(labels, labels)
+        if entropy > 0:
+            shared = [mutual_info_score(labels, code) for code in bins]
+            gaps.append(_find_gap(shared) / entropy)
+    return float(np.mean(gaps))
+
+
+def _find_gap(values: Sequence[float]) -> float:
+    """Computes the difference of the two largest values, or the only one."""
+    *_, second, first = sorted([0.0, *values])
+    return first - second
+
+
+def compute_sap(
+    codes: Array,
+    index: Array,
+    is_ordered: Sequence[bool],
+) -> float:
+    """Computes the separated attribute predictability.
+
+    Args:
+        codes: Codes, [n, d].
+        index: Grid indices of the factors, [n, F].
+        is_ordered: Which factors are ordered.
+    """
+    cut = 3 * len(codes) // 4
+    gaps = []
+    for labels, ordered in zip(index.T, is_ordered, strict=True):
+        if np.ptp(labels[:cut]) > 0:
+            scores = [_predict(code, labels, ordered) for code in codes.T]
+            gaps.append(_find_gap(scores))
+    return float(np.mean(gaps or np.nan))
+
+
+def _predict(
+    code: Array,
+    labels: Array,
+    is_ordered: bool,
+) -> float:
+    """Scores how well a code [n] predicts the values of a factor [n].
+
+    Returns:
+        R^2 of an ordered factor, else the accuracy of a support vector machine
+        on the last quarter.
+    """
+    from sklearn.svm import LinearSVC
+
+    if np.ptp(code) == 0:
+        return 0.0
+    if is_ordered:
+        return float(np.corrcoef(code, labels)[0, 1] ** 2)
+
+    cut = 3 * len(code) // 4
+    column = ((code - code.mean()) / code.std())[:, None]
+    model = LinearSVC(
+        C=0.01,
+        class_weight="balanced",
+        max_iter=10_000,
+    )
+    model.fit(column[:cut], labels[:cut])
+    return float(model.score(column[cut:], labels[cut:]))
+
+
+def compute_factor_vae(
+    codes: Array,
+    index: Array,
+) -> float:
+    """Computes the accuracy of the majority vote on new batches.
+
+    Args:
+        codes: Codes, [n, d].
+        index: Grid indices of the factors, [n, F].
+    """
+    spread = codes.std(axis=0)
+    is_alive = spread > DEAD_SPREAD * spread.max(initial=0.0)
+    if not is_alive.any():
+        return 0.0
+
+    scaled = codes[:, is_alive] / spread[is_alive]
+    num_factors = index.shape[1]
+    factors = [f for f in range(num_factors) if np.ptp(index[:, f]) > 0]
+    votes = np.zeros((2, scaled.shape[1], num_factors), int)
+    rng = np.random.default_rng(0)
+    for number in range(2 * NUM_VOTES):
+        factor = rng.choice(factors)
+        value = rng.choice(index[:, factor])
+        rows = np.flatnonzero(index[:, factor] == value)
+        batch = rng.choice(rows, BATCH)
+        code = scaled[batch].var(axis=0).argmin()
+        votes[number % 2, code, factor] += 1
+
+    train_votes, test_votes = votes
+    majority = train_votes.argmax(axis=1)
+    hits = test_votes[np.arange(len(test_votes)), majority].sum()
+    return float(hits / test_votes.sum())

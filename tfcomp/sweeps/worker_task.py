@@ -257,7 +257,7 @@ def run_trial(argv: list[str]) -> None:
     keras.backend.clear_session()
     train_and_evaluate(config, dataset)
     if measure:
-        from tfcomp.metrics.run_metrics import measure_run
+        from tfcomp.metrics.run_analysis import measure_run
         from tfcomp.training.prepared_models import list_traced
 
         measure_run(Path(config.run_dir), list_traced())

@@ -30,7 +30,7 @@ from tfcomp.config.process import (
 )
 from tfcomp.config.run_config import RunConfig, TrainingConfig
 from tfcomp.datasets import DATASETS, Dataset
-from tfcomp.metrics.traced_model import TracedModel
+from tfcomp.metrics.output_analysis import TracedModel
 from tfcomp.models import ENCODINGS, MODELS
 from tfcomp.models.forced_rendering import use_products
 from tfcomp.models.stages import make_model

@@ -1,0 +1,133 @@
+"""Distances to ID, and predictors without a network: slow definitions."""
+
+import numpy as np
+import pytest
+
+from tests.metrics.planted import make_grid
+from tests.own_factors import TILES
+from tfcomp.datasets.factors import (
+    Factor,
+    FactorSpace,
+    make_categories,
+    make_pixel_space,
+)
+from tfcomp.metrics import references
+from tfcomp.metrics.references import correlate_with_distance
+
+INDEX = TILES.to_index(TILES.grid())
+
+
+def test_additive_is_least_squares_over_values(rng) -> None:
+    images = rng.random((len(INDEX), 2, 3))
+    flat = images.reshape(len(images), -1)
+    known = rng.permutation(len(INDEX))[:200]
+    columns = [np.ones(len(INDEX))]
+    for factor, size in enumerate(TILES.shape):
+        for value in range(size):
+            columns.append(INDEX[:, factor] == value)
+    design = np.stack(columns, axis=1)
+    weights = np.linalg.lstsq(design[known], flat[known], rcond=None)[0]
+
+    effects = references.fit_effects(INDEX[known], TILES.shape, images[known])
+    np.testing.assert_allclose(effects[0], flat[known].mean(axis=0))
+    found = references.make_design(INDEX, TILES.shape) @ effects
+    np.testing.assert_allclose(found, design @ weights, atol=1e-9)
+    # A value that training lacks adds nothing to the others.
+    lacks = INDEX[:, 3] != 2
+    effects = references.fit_effects(INDEX[lacks], TILES.shape, images[lacks])
+    np.testing.assert_allclose(effects[-1], 0, atol=1e-9)
+
+
+def test_nearest_has_fewest_differing_factors(rng) -> None:
+    known = INDEX[np.sort(rng.permutation(len(INDEX))[:60])]
+    nearest = references.find_nearest(INDEX, known, TILES)
+    for point, row in zip(INDEX, nearest, strict=True):
+        steps = np.abs(known - point)
+        steps[:, 2] = np.minimum(steps[:, 2], TILES.shape[2] - steps[:, 2])
+        steps[:, 3] = steps[:, 3] > 0
+        keys = []
+        for number, step in enumerate(steps):
+            keys.append((np.count_nonzero(step), step.sum(), number))
+        assert row == min(keys)[2]
+
+
+def measure_slowly(
+    is_ood: np.ndarray,
+    space: FactorSpace,
+) -> np.ndarray:
+    """Chessboard distance to the nearest ID point, a point at a time."""
+    grid = make_grid(*space.shape)
+    distances = []
+    for point in grid:
+        steps = np.abs(grid[~is_ood] - point)  # [n_id, F]
+        for column, factor in zip(steps.T, space, strict=True):
+            if factor.periodic:
+                column[:] = np.minimum(column, factor.size - column)
+            if factor.categorical:
+                column[:] = column > 0
+        distances.append(steps.max(axis=1).min())
+    return np.array(distances)
+
+
+def make_angle(size: int) -> Factor:
+    return Factor(
+        "angle",
+        size,
+        0.0,
+        360.0,
+        periodic=True,
+    )
+
+
+SPACES = {
+    "pixels": make_pixel_space(6),
+    "angle": FactorSpace((make_angle(12),)),
+    "digits": FactorSpace((make_angle(7), make_categories("digit", [0, 4]))),
+    "angle and x": FactorSpace(
+        (
+            make_angle(5),
+            Factor(
+                "x",
+                5,
+                0.0,
+                4.0,
+            ),
+        )
+    ),
+    "tiles": TILES,
+    "names": FactorSpace(tuple(make_categories(n, [0, 1, 2]) for n in "ab")),
+}
+
+
+@pytest.mark.parametrize("share", [0.2, 0.95])
+@pytest.mark.parametrize("name", SPACES)
+def test_distance_against_all_pairs(name, share, rng) -> None:
+    space = SPACES[name]
+    is_ood = rng.random(np.prod(space.shape)) < share
+    is_ood[0] = False
+    found = references.compute_border_distance(is_ood, space)
+    np.testing.assert_array_equal(found, measure_slowly(is_ood, space))
+
+
+def test_correlation_of_planted_errors(rng) -> None:
+    distance = np.array([0, 0, 1, 1, 2, 3])
+    rising = np.array([9, 9, 0.1, 0.2, 0.5, 7])  # ID does not count
+    assert correlate_with_distance(rising, distance) > 0.9
+    assert correlate_with_distance(-rising, distance) < -0.9
+    many = rng.integers(1, 9, 4000)
+    assert abs(correlate_with_distance(rng.random(4000), many)) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("errors", "distances"),
+    [
+        ([1, 1, 1], [1, 2, 3]),
+        ([1, 2, 3], [1, 1, 1]),
+        ([1, 2], [1, 2]),
+        ([1, 2, np.nan], [1, 2, 3]),
+        ([1, 2, 3], [np.inf] * 3),
+    ],
+)
+def test_no_correlation(errors, distances) -> None:
+    found = correlate_with_distance(np.array(errors), np.array(distances))
+    assert found is None

@@ -1,0 +1,477 @@
+"""Predictors without a network, and distances over the grid of factors.
+
+mean_image         the mean training image
+additive           the mean image and an effect of every value of every
+                   factor, per pixel: least squares over training images, of
+                   all solutions the shortest (a value that they lack adds
+                   nothing)
+nearest_id         a training image: of those with the fewest differing
+                   factors the first one whose grid steps have the least sum
+without_<factor>   the true image where the factor has its most frequent
+                   training value
+modulo_<factor>    the true image where values that look the same in training
+                   are merged
+
+A decoder that is no better than a predictor which ignores a factor has not
+composed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy
+from numpy import ndarray as Array
+
+from tfcomp.datasets.dataset import MAX_AVERAGED, Dataset
+from tfcomp.datasets.factors import (
+    Factor,
+    FactorSpace,
+    find_keys,
+    make_keys,
+    number_columns,
+)
+from tfcomp.datasets.factors import number as number_values
+from tfcomp.datasets.solvable import mark_certified
+from tfcomp.datasets.splits import choose_rows
+from tfcomp.metrics.features import (
+    Arrays,
+    Scores,
+    finite_or_none,
+    mean_or_none,
+    single_threaded,
+)
+from tfcomp.metrics.registry import computes
+from tfcomp.metrics.scores import TINY, compute_mse
+from tfcomp.statistics.limits import CORRELATION, POSITIVE
+
+if TYPE_CHECKING:
+    from tfcomp.datasets.certificate import Certificate
+    from tfcomp.metrics.point_scores import Evaluation
+    from tfcomp.metrics.run_analysis import RunAnalysis
+
+References = dict[str, dict[str, float]]
+
+_BLOCK = 64  # points whose distances are held at a time
+# Training points among which the nearest is searched.
+MAX_KNOWN = 2**16
+
+
+def compute_offsets(
+    points: Array,
+    point: Array,
+    space: Iterable[Factor],
+) -> Array:
+    """Counts grid steps from one index to others, by factor.
+
+    Args:
+        points: Grid indices, [n, F].
+        point: One grid index, [F].
+        space: The factors.
+
+    Returns:
+        Steps, [n, F]; different classes are one step apart.
+    """
+    offsets = np.abs(points - point)
+    for column, factor in zip(offsets.T, space, strict=True):
+        if factor.categorical:
+            column[:] = column > 0
+        elif factor.periodic:
+            np.minimum(column, factor.cycle - column, out=column)
+    return offsets
+
+
+def find_nearest(
+    index: Array,
+    known: Array,
+    space: FactorSpace,
+) -> Array:
+    """Finds the nearest of the known points, as in `nearest_id`.
+
+    Args:
+        index: Grid indices, [m, F].
+        known: Grid indices among which the nearest is searched, [n, F].
+        space: The factors.
+
+    Returns:
+        Rows of known points, [m].
+    """
+    nearest = []
+    for start in range(0, len(index), _BLOCK):
+        block = index[start : start + _BLOCK]
+        distances = np.zeros((len(block), len(known)))
+        for column, factor in enumerate(space):
+            # Values are compared, not points: many points share them.
+            values, places = np.unique(block[:, column], return_inverse=True)
+            others = known[:, column, None]
+            for number, value in enumerate(values):
+                steps = compute_offsets(others, value, [factor])[:, 0]
+                # A differing factor is more than all steps.
+                steps += sum(space.shape) * (steps > 0)
+                distances[places == number] += steps
+        nearest.append(distances.argmin(axis=1))
+    return np.concatenate(nearest)
+
+
+@single_threaded
+def fit_effects(
+    index: Array,
+    sizes: Sequence[int],
+    images: Array,
+) -> Array:
+    """Fits the additive predictor: the mean image, and effects of values.
+
+    Args:
+        index: Grid indices, [n, F].
+        sizes: Numbers of values of the factors.
+        images: Images at these points, [n, ...].
+
+    Returns:
+        Mean and effects, [1 + sum(sizes), pixels].
+    """
+    flat = images.reshape(len(images), -1).astype(np.float64)
+    mean = flat.mean(axis=0)
+    design = make_design(index, sizes)[:, 1:]
+    inverse = np.linalg.pinv(design.T @ design, hermitian=True)
+    effects = inverse @ (design.T @ (flat - mean))
+    return np.vstack([mean, effects])
+
+
+def make_design(
+    index: Array,
+    sizes: Sequence[int],
+) -> Array:
+    """Makes the matrix that `fit_effects` is multiplied with.
+
+    Args:
+        index: Grid indices, [n, F].
+        sizes: Numbers of values of the factors.
+
+    Returns:
+        Ones for the mean and for the value of each factor,
+        [n, 1 + sum(sizes)].
+    """
+    columns = [np.ones((len(index), 1))]
+    for size, values in zip(sizes, index.T, strict=True):
+        columns.append(np.eye(size)[values])
+    return np.hstack(columns)
+
+
+def compute_border_distance(
+    is_ood: Array,
+    space: FactorSpace,
+) -> Array:
+    """Computes the largest step along a factor to the nearest ID point.
+
+    Args:
+        is_ood: Which points of the grid are held out, [n].
+        space: The factors.
+
+    Returns:
+        Steps, [n]; 0 at ID points, infinite without any.
+    """
+    is_id = ~is_ood.reshape(space.shape)
+    # The part of a period without values takes steps, too.
+    absent = [(0, max(0, factor.cycle - factor.size)) for factor in space]
+    reached = np.pad(is_id, absent)
+    new = reached
+    steps = np.full(reached.shape, np.inf)
+    step = 0
+    while new.any():
+        steps[new] = step
+        grown = _grow(reached, space)
+        new = grown & ~reached
+        reached = grown
+        step += 1
+
+    on_grid = tuple(slice(size) for size in space.shape)
+    return steps[on_grid].ravel()
+
+
+def _grow(
+    reached: Array,
+    space: FactorSpace,
+) -> Array:
+    """Adds the points that are one step along any factors from a mask."""
+    for axis, factor in enumerate(space):
+        if factor.categorical:  # all classes are one step apart
+            reached = reached | reached.any(axis, keepdims=True)
+        else:
+            reached = scipy.ndimage.maximum_filter1d(
+                reached,
+                size=3,
+                axis=axis,
+                mode="wrap" if factor.periodic else "nearest",
+            )
+    return reached
+
+
+def correlate_with_distance(
+    error: Array,
+    distance: Array,
+) -> float | None:
+    """Computes the rank correlation of OOD errors and distances.
+
+    Args:
+        error: At every point, [n].
+        distance: Grid steps to ID, [n]; ID points do not count.
+
+    Returns:
+        Spearman's correlation; None where one side does not vary.
+    """
+    is_ood = distance > 0
+    error = error[is_ood]
+    distance = distance[is_ood]
+    if len(error) <= 2 or not np.isfinite([error, distance]).all():
+        return None
+    if np.ptp(error) == 0 or np.ptp(distance) == 0:
+        return None
+    return float(scipy.stats.spearmanr(distance, error).statistic)
+
+
+@computes("run", CORRELATION, "border_rank_correlation")
+@computes(
+    "run",
+    POSITIVE,
+    "border_relative_mse",
+    better="low",
+)
+def measure_border(analysis: RunAnalysis) -> dict[str, Any]:
+    """Relates the OOD error to the distance to ID (section 3.2)."""
+    if not analysis.splits.is_ood.any():
+        return {}
+    error = analysis.error_ratio
+    distance = analysis.border_distance
+    if np.isinf(distance).all():
+        return {}  # too many combinations to count steps
+
+    last = int(distance[np.isfinite(distance)].max())
+    means = []
+    for step in range(1, last + 1):
+        means.append(mean_or_none(error[distance == step]))
+    return {
+        "border_rank_correlation": correlate_with_distance(error, distance),
+        "border_relative_mse": means,
+    }
+
+
+def sample_known(dataset: Dataset) -> Array:
+    """Draws a fixed random sample of training points without NaN, [m, F]."""
+    return dataset.splits.train[_choose_known(dataset)]
+
+
+def _choose_known(dataset: Dataset) -> Array:
+    """Chooses rows of the training table for `sample_known`, [m]."""
+    rows = np.flatnonzero(np.isfinite(dataset.splits.train).all(axis=1))
+    return rows[choose_rows(len(rows), MAX_KNOWN)]
+
+
+def predict_references(dataset: Dataset) -> Arrays:
+    """Predicts images at every grid point without a network, [n, H, W, C].
+
+    Where a combination has several images, the additive predictor is the best
+    fit to single training images, and the nearest combination is shown by its
+    mean image: no other copy has a lower error.
+    """
+    space = dataset.space
+    known_rows = _choose_known(dataset)
+    if not len(known_rows):
+        return {}
+
+    train = dataset.splits.train[known_rows]
+    known = space.to_index(train)
+    index = space.to_index(dataset.splits.grid)
+    rows = choose_rows(len(train), MAX_AVERAGED)
+    images = dataset.render_training(known_rows[rows])
+    effects = fit_effects(known[rows], space.shape, images)
+    nearest = find_nearest(index, known, space)
+    design = make_design(index, space.shape)
+
+    predictions = {
+        "mean_image": np.tile(effects[0], (len(index), 1)),
+        "additive": design @ effects,
+        "nearest_id": dataset.render_array(train[nearest]),
+    }
+    for name, flat in predictions.items():
+        predictions[name] = flat.reshape(-1, *dataset.image_shape)
+    return predictions
+
+
+def score_references(
+    dataset: Dataset,
+    truth: Array,
+) -> References:
+    """Scores predictors without a network.
+
+    Args:
+        dataset: Has the split.
+        truth: True images over the grid, [n, H, W, C].
+
+    Returns:
+        Relative MSE, and R^2 about the mean true image (`<subset>_r2`), by
+        predictor and subset. Predictors that ignore a factor have OOD scores.
+    """
+    splits = dataset.splits
+    is_copy = dataset.copies.is_copy
+    subsets = {
+        "id": splits.is_id,
+        "ood": splits.is_ood,
+    }
+    if is_copy.any():
+        is_old = dataset.select_points(is_copy)
+        subsets["ood_new"] = splits.is_ood & ~is_old
+    scores = {}
+    for name, images in predict_references(dataset).items():
+        scores[name] = _score(
+            dataset,
+            splits.grid,
+            images,
+            truth,
+            subsets,
+        )
+
+    del subsets["id"]
+    held_out = {name: mask[splits.is_ood] for name, mask in subsets.items()}
+    points = splits.grid[splits.is_ood]
+    truth = truth[splits.is_ood]
+    for name, substitutes in list_ignorant(dataset):
+        images = dataset.render_array(substitutes)
+        numbers = _score(
+            dataset,
+            points,
+            images,
+            truth,
+            held_out,
+        )
+        if numbers.get("ood", 1.0) > TINY:  # else no image shows the factor
+            scores[name] = numbers
+    return scores
+
+
+def list_ignorant(dataset: Dataset) -> Iterator[tuple[str, Array]]:
+    """Lists predictors that ignore a factor, or merge values of it.
+
+    Yields:
+        Names, and the points that stand for the held-out ones, [n_ood, F].
+    """
+    splits = dataset.splits
+    space = dataset.space
+    points = splits.grid[splits.is_ood]
+    index = space.to_index(points)
+    train = space.to_index(splits.train)
+    every = splits.all.factors
+    # Points that exist, and held-out ones, of which one factor is replaced.
+    places = number_columns(np.concatenate([every, points]))
+    for column, factor in enumerate(space):
+        known = train[:, column]
+        counts = np.bincount(known[known >= 0], minlength=factor.size)
+        values = factor.values()
+        kinds = {
+            "without": [values],
+            "modulo": dataset.copies.aliases.get(factor.name, []),
+        }
+        for kind, groups in kinds.items():
+            substitutes = points.copy()
+            for group in groups:
+                distance = np.abs(values[:, None] - group)
+                merged = distance.argmin(axis=0)
+                most = merged[counts[merged].argmax()]
+                is_merged = np.isin(index[:, column], merged)
+                substitutes[is_merged, column] = values[most]
+            if (substitutes == points).all():
+                continue
+
+            replaced = np.append(every[:, column], substitutes[:, column])
+            rows = places.copy()
+            rows[:, column] = number_values(replaced)
+            existing, asked = np.split(make_keys(rows), [len(every)])
+            if (find_keys(asked, np.sort(existing)) >= 0).all():
+                yield f"{kind}_{factor.name}", substitutes
+
+
+def _score(
+    dataset: Dataset,
+    points: Array,
+    images: Array,
+    truth: Array,
+    subsets: Arrays,
+) -> dict[str, float]:
+    """Computes relative MSE and R^2 over subsets of points.
+
+    Args:
+        dataset: Has the reference image.
+        points: The points, [n, F].
+        images: Predictions there, [n, H, W, C].
+        truth: True images, [n, H, W, C].
+        subsets: Masks of points by name, [n] each.
+    """
+    reference = np.broadcast_to(dataset.reference, truth.shape)
+    blank = compute_mse(
+        dataset,
+        points,
+        reference,
+        truth,
+    )
+    error = compute_mse(
+        dataset,
+        points,
+        images,
+        truth,
+    )
+    scores = {}
+    for name, rows in subsets.items():
+        if not blank[rows].any():
+            continue
+        mean_error = error[rows].mean()
+        mean_blank = blank[rows].mean()
+        scores[name] = float(mean_error / mean_blank)
+
+        targets = truth[rows]
+        mean_image = np.broadcast_to(targets.mean(axis=0), targets.shape)
+        distance = compute_mse(
+            dataset,
+            points[rows],
+            mean_image,
+            targets,
+        )
+        variance = distance.mean()
+        if variance > TINY * mean_blank:
+            scores[f"{name}_r2"] = float(1 - mean_error / variance)
+    return scores
+
+
+def score_certified(
+    dataset: Dataset,
+    evaluation: Evaluation,
+    certificate: Certificate | None,
+) -> Scores:
+    """Computes R^2 over ID, OOD, and OOD certified at order 1 or not.
+
+    Args:
+        dataset: Has the split.
+        evaluation: Outputs and truth over the grid.
+        certificate: Says which combinations training images determine; None
+            leaves the two parts of OOD out.
+    """
+    subsets = {
+        "id": dataset.splits.is_id,
+        "ood": dataset.splits.is_ood,
+    }
+    if certificate is not None:
+        marks = mark_certified(dataset, certificate)
+        subsets["certified"] = marks == 1
+        subsets["others"] = marks == 0
+    scores = _score(
+        dataset,
+        dataset.splits.grid,
+        evaluation.images,
+        evaluation.truth,
+        subsets,
+    )
+    r2 = {}
+    for name, rows in subsets.items():
+        if rows.any():
+            r2[name] = finite_or_none(scores.get(f"{name}_r2"))
+    return r2
