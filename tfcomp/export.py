@@ -14,7 +14,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import split_names
-from tfcomp.datasets.card import CARD_FILE, format_model_card
+from tfcomp.datasets.notes import CARD_FILE, format_model_card
 from tfcomp.storage.files import write_text
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_folder import check_run

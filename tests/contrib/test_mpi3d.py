@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.datasets.test_region_kinds import make_space
+from tests.datasets.test_regions import make_published
 from tfcomp.config.errors import ConfigError
 from tfcomp.datasets import parse_region
 from tfcomp.datasets.tables import read_table
@@ -32,10 +32,10 @@ def test_complex_mpi3d(tmp_path: Path) -> None:
     ],
 )
 def test_montero_holds_out_as_many_as_published(spec: str, count: int) -> None:
-    space = make_space("MPI3D")
+    space = make_published("MPI3D")
     assert parse_region(spec, space).contains(space.grid()).sum() == count
 
 
 def test_a_kind_of_split_that_nobody_published() -> None:
     with pytest.raises(ConfigError, match="another region for MPI3D"):
-        parse_region("orthotopic:0", make_space("MPI3D"))
+        parse_region("orthotopic:0", make_published("MPI3D"))

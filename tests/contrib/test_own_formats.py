@@ -7,9 +7,9 @@ import pytest
 
 from tests.datasets.own_tables import CLASSES, IMAGES
 from tfcomp.config.plugins import Registry
-from tfcomp.datasets import table_files, table_folders, tables
+from tfcomp.datasets import table_readers, tables
 from tfcomp.datasets.factor_table import FactorTable
-from tfcomp.datasets.table_formats import Arrays
+from tfcomp.datasets.table_readers import Arrays
 from tfcomp.training import formats
 
 
@@ -27,7 +27,7 @@ def test_a_reader_by_the_ending(
     registry = Registry("data")
     registry.register(".raw", read_numbers)
     monkeypatch.setattr(tables, "READERS", registry)
-    monkeypatch.setattr(table_folders, "FOLDER_READERS", registry)
+    monkeypatch.setattr(table_readers, "FOLDER_READERS", registry)
     file = tmp_path / "mine.raw"
     IMAGES.tofile(file)
 
@@ -48,7 +48,7 @@ def test_a_layout_of_arrays(
     registry = Registry("data")
     registry.register("a", lambda arrays: None)
     registry.register("b", read_pictures)
-    monkeypatch.setattr(table_files, "LAYOUTS", registry)
+    monkeypatch.setattr(table_readers, "LAYOUTS", registry)
     np.savez(tmp_path / "mine.npz", pictures=IMAGES)
 
     table = tables.read_table(str(tmp_path / "mine.npz"))

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tests.datasets.own_tables import CLASSES, IMAGES, NAMES, SIZES, load
-from tfcomp.datasets.table_checks import TableError
+from tfcomp.datasets.materialized import check_features
+from tfcomp.datasets.table_factors import TableError
 from tfcomp.datasets.tables import read_table
-from tfcomp.datasets.tfds_features import check_features
 
 GOOD = "tensorflow_datasets.core.features.image_feature.Image"
 EVIL = "evil_features.Image"

@@ -20,8 +20,8 @@ from tfcomp.config.flagfiles import SHIPPED
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import DATASETS, make_dataset
-from tfcomp.datasets.card import describe_factor
 from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.notes import describe_factor
 
 PAGE = ROOT / "docs" / "data.md"
 BEGIN = "<!-- made from the flagfiles by tests/docs -->\n"

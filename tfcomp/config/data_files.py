@@ -48,20 +48,6 @@ def hash_data(data: str, data_dir: str = "") -> str:
     return _digest(data, parts)
 
 
-def hash_names(data: str, data_dir: str = "") -> str:
-    """Hashes data as tfcomp 0.4 did: of pictures, only their names and sizes.
-
-    Runs of 0.4 have recorded this hash. Arguments are those of `hash_data`.
-    """
-    if data.startswith(TFDS):
-        parts = _read_tfds_info(data, data_dir)
-    elif os.path.isdir(data):
-        parts = _list_names(data)
-    else:
-        parts = _sample_file(data)
-    return _digest(data, parts)
-
-
 def _digest(data: str, parts: Iterable[bytes]) -> str:
     digest = hashlib.sha256()
     try:
@@ -188,21 +174,3 @@ def _read_tfds(data: str, data_dir: str) -> Iterator[bytes]:
         if file.is_file():
             yield file.name.encode()
             yield from _sample_file(file)
-
-
-def _list_names(path: str) -> Iterator[bytes]:
-    """Yields names and sizes of all files, and the content of tables."""
-    for folder, below, files in os.walk(path):
-        below.sort()
-        # Skip hidden files of the system, such as `.DS_Store`.
-        for name in sorted(n for n in files if not n.startswith(".")):
-            file = Path(folder, name)
-            yield f"{file.relative_to(path)}\0{file.stat().st_size}\0".encode()
-            if file.suffix.lower() in TABLES:
-                yield file.read_bytes()
-
-
-def _read_tfds_info(data: str, data_dir: str) -> Iterator[bytes]:
-    """Yields the description of a TFDS dataset, which has no pixels."""
-    folder = find_prepared(data.removeprefix(TFDS), data_dir)
-    yield (folder / "dataset_info.json").read_bytes()

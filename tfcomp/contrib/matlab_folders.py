@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 
 from tfcomp.config.data_files import list_files
-from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.datasets.factor_table import FactorTable, allocate
 from tfcomp.datasets.published import describe_published, register_published
-from tfcomp.datasets.table_checks import TableError, allocate
-from tfcomp.datasets.table_formats import FOLDER_READERS
+from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_readers import FOLDER_READERS
 
 CAR_BYTES = 2**28  # of a car; a car of Cars3D takes 5 MB
 MAT_HEAD = 128  # bytes before the first variable

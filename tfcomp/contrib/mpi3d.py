@@ -11,7 +11,7 @@ from tfcomp.datasets.published import (
     describe_published,
     register_published,
 )
-from tfcomp.datasets.table_formats import LAYOUTS, Arrays
+from tfcomp.datasets.table_readers import LAYOUTS, Arrays
 
 # The file of complex shapes has fewer colors and shapes, without names.
 COMPLEX = {"color": 4, "shape": 4}
@@ -38,4 +38,4 @@ def read_mpi3d(arrays: Arrays) -> FactorTable | None:
 
     places = np.unravel_index(np.arange(count), sizes)
     classes = np.stack(places, axis=1)
-    return FactorTable(images, classes, sizes=sizes, **columns)
+    return FactorTable(images, classes, **columns)

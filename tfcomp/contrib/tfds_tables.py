@@ -9,11 +9,11 @@ import numpy as np
 from tfcomp.config.data_files import TFDS
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.contrib.matlab_folders import drop_absent
-from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.datasets.factor_table import FactorTable, allocate
+from tfcomp.datasets.materialized import check_features
 from tfcomp.datasets.published import describe_published
-from tfcomp.datasets.table_checks import TableError, allocate
-from tfcomp.datasets.table_formats import READERS
-from tfcomp.datasets.tfds_features import check_features
+from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_readers import READERS
 
 LABEL = "label_"
 VALUE = "value_"

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.certificate import Certificate
 from tfcomp.datasets.dataset import MAX_AVERAGED
 from tfcomp.datasets.factors import (
     find_keys,
@@ -18,7 +17,7 @@ from tfcomp.datasets.factors import (
     number,
     number_columns,
 )
-from tfcomp.datasets.solvable import mark_certified
+from tfcomp.datasets.solvable import Certificate, mark_certified
 from tfcomp.datasets.splits import choose_rows
 from tfcomp.metrics import distances
 from tfcomp.metrics.features import finite_or_none

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tfcomp.config.errors import first_line, suggest
-from tfcomp.datasets.table_checks import to_array
+from tfcomp.datasets.factor_table import to_array
 
 MODULE = "torch.nn.modules.module.Module"
 OUTPUT = "image"  # name of the module's output, unless it returns a dictionary

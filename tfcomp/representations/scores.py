@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from tfcomp.datasets.factor_table import to_array
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.datasets.splits import choose_rows
-from tfcomp.datasets.table_checks import to_array
 from tfcomp.metrics.distances import find_nearest
 from tfcomp.metrics.features import Scores
 from tfcomp.metrics.kernels import compute_cosine_gram, summarize_alignment
