@@ -12,7 +12,7 @@ from typing import Any
 from tfcomp.config.command import Command
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.process import start_tensorflow
-from tfcomp.datasets.table_files import read_embeddings
+from tfcomp.datasets.table_readers import read_embeddings
 from tfcomp.datasets.tables import explain_damage
 
 SHOWN = (

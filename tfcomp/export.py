@@ -14,7 +14,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins
 from tfcomp.config.process import start_tensorflow
 from tfcomp.config.settings import split_names
-from tfcomp.datasets.card import CARD_FILE, format_model_card
+from tfcomp.datasets.notes import CARD_FILE, format_model_card
 from tfcomp.storage.files import check_folder, write_text
 from tfcomp.storage.run_folder import check_run
 from tfcomp.training.formats import FORMATS, check_formats, write_format

@@ -13,12 +13,12 @@ import scipy.io
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.datasets.own_tables import CLASSES, IMAGES, NAMES, SIZES, load
-from tests.datasets.test_region_kinds import make_space
+from tests.datasets.test_regions import make_published
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.plugins import Registry
 from tfcomp.contrib import published_readers
 from tfcomp.datasets import parse_region, tables
-from tfcomp.datasets.table_checks import TableError
+from tfcomp.datasets.table_factors import TableError
 from tfcomp.datasets.tables import read_table
 
 NORB_NAMES = ("category", "instance", "elevation", "azimuth", "lighting")
@@ -166,14 +166,14 @@ def test_montero_holds_out_as_many_as_published(
     split: str,
     count: int,
 ) -> None:
-    space = make_space("MPI3D")
+    space = make_published("MPI3D")
     region = parse_region(f"montero:{split}", space)
     assert region.contains(space.grid()).sum() == count
 
 
 def test_a_kind_of_split_that_nobody_published() -> None:
     with pytest.raises(ConfigError, match="MPI3D"):
-        parse_region("orthotopic:0", make_space("MPI3D"))
+        parse_region("orthotopic:0", make_published("MPI3D"))
 
 
 def test_a_reader_must_return_a_table(

@@ -1,43 +1,75 @@
 """A small table of images, as files of one's own."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import PIL.Image
 
+import tfcomp
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Dataset, make_dataset
+from tfcomp.datasets import (
+    Dataset,
+    Factor,
+    FactorSpace,
+    make_dataset,
+)
 
 SIZES = (3, 2, 4)
-CLASSES = np.stack(np.unravel_index(np.arange(24), SIZES), axis=1)
+CLASSES = np.argwhere(np.ones(SIZES))
 IMAGES = np.arange(24 * 5 * 6, dtype=np.uint8).reshape(24, 5, 6)
 NAMES = ["shape", "size", "x"]
 KINDS = ["categorical", "ordered", "periodic"]
+PIXELS = np.random.default_rng(0).integers(0, 256, (8, 6, 5), np.uint8)
 
 
 def load(path: str | Path, *flags: str) -> Dataset:
-    config = parse_config(
-        ["--dataset=table", f"--data={path}", "--region=none", *flags]
-    )
-    dataset = make_dataset(config)
+    """The dataset of a file, whose images are checked."""
+    data = [f"--data={path}", "--region=none"]
+    dataset = make_dataset(parse_config(["--dataset=table", *data, *flags]))
     dataset.prepare()
     return dataset
 
 
 def write_own(path: Path, compressed: bool = False, **others: Any) -> Path:
+    """Writes an `.npz` file; a member that is None is left out."""
     save = np.savez_compressed if compressed else np.savez
-    members = {"images": IMAGES, "classes": CLASSES, "names": NAMES} | others
-    save(path, **{k: v for k, v in members.items() if v is not None})
+    members = {
+        "images": IMAGES,
+        "classes": CLASSES,
+        "names": NAMES,
+    } | others
+    save(
+        path,
+        **{k: v for k, v in members.items() if v is not None},
+    )
     return path
 
 
-def write_folder(folder: Path, color: bool = False) -> list[str]:
-    rows = ["file,shape,angle:periodic"]
-    for number, row in enumerate(CLASSES[:8]):
-        name, pixels = f"{number}.png", IMAGES[number]
-        image = np.stack([pixels] * 3, axis=-1) if color else pixels
-        PIL.Image.fromarray(image).save(folder / name)
-        rows.append(f"{name},{'ab'[row[1]]},{row[2] * 90}")
-    (folder / "list.csv").write_text("\n".join(rows))
-    return rows
+def write_folder(folder: Path, rows: Sequence[str], head: str) -> Path:
+    """Writes eight pictures and a table with these rows."""
+    for number, pixels in enumerate(PIXELS):
+        PIL.Image.fromarray(pixels).save(folder / f"{number}.png")
+    (folder / "a.csv").write_text("\n".join([head, *rows]), "utf-8")
+    return folder
+
+
+def make_space(**sizes: int) -> FactorSpace:
+    """Makes ordered factors with the values 0, 1, 2 ..."""
+    factors = []
+    for name, size in sizes.items():
+        factors.append(Factor(name, size, 0.0, float(max(size - 1, 1))))
+    return FactorSpace(tuple(factors))
+
+
+def make_bumps(*flags: str) -> Dataset:
+    """Makes a dataset of 12 x 12 bumps without a square in their middle."""
+    return make_dataset(parse_config(["--flagfile=smoke.flags", *flags]))
+
+
+def make_table(classes: np.ndarray, **options: Any) -> tfcomp.FactorTable:
+    """Makes a table of random images with one of each row of classes."""
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (len(classes), 4, 4), np.uint8)
+    return tfcomp.FactorTable(images, classes, **options)

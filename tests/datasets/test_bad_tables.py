@@ -1,46 +1,124 @@
 """Tables that cannot be read are answered in one line."""
 
+import random
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
+import PIL.Image
 import pytest
+from tfcomp.models.config_checks import check_config
 
-from tests.datasets import own_tables
-from tests.datasets.own_tables import CLASSES, IMAGES, load, write_own
+import tfcomp
+from tests.datasets.own_tables import (
+    CLASSES,
+    IMAGES,
+    NAMES,
+    PIXELS,
+    load,
+    write_folder,
+    write_own,
+)
 from tfcomp import train
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.datasets.table_checks import TableError
-from tfcomp.datasets.table_files import OPTIONS, read_h5, tabulate
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_readers import (
+    OPTIONS,
+    read_h5,
+    tabulate,
+)
+
+UNIT = IMAGES / 255
+COLOR = np.stack([IMAGES] * 3, axis=1)  # channels first
 
 
-def break_csv(folder: Path) -> Path:
-    own_tables.write_folder(folder)
-    (folder / "3.png").unlink()
-    return folder
+def assert_is_one_line(error: pytest.ExceptionInfo, path: Path) -> None:
+    message = str(error.value)
+    assert message.startswith(f"--data={path}")
+    assert message.isprintable()
 
 
-def cut(path: Path) -> Path:
+# What is wrong with a file, and a word of the line that refuses it.
+BAD_MEMBERS: list[tuple[dict[str, Any], str]] = [
+    ({"classes": None}, "members"),
+    ({"images": None}, "members"),
+    ({"classes": CLASSES[:-1]}, "23"),
+    (
+        {"classes": np.where(CLASSES == 2, np.nan, CLASSES)},
+        "image 16",
+    ),
+    (
+        {"values": np.where(CLASSES == 2, np.nan, CLASSES)},
+        "class 2",
+    ),
+    ({"values": -CLASSES.astype(float)}, "rise"),
+    ({"values": np.full((24, 3), "a")}, "numbers"),
+    ({"names": np.array(NAMES, object)}, "allow_pickle"),
+    ({"names": ["a", "b"]}, "one entry"),
+    ({"names": ["a/b", "y", "x"]}, "a/b"),
+    (
+        {"kinds": ["round", "ordered", "ordered"]},
+        "kinds of shape",
+    ),
+    (
+        {"kinds": ["ordered", "periodic:no", "ordered"]},
+        "period",
+    ),
+    ({"levels": ["a,b\x7f,c", "", ""]}, "printable"),
+    ({"levels": ["a,b", "", ""]}, "levels of shape"),
+    ({"sizes": [3, 2, 3]}, "sizes of x"),
+    ({"sizes": [1e9, 2, 4]}, "sizes of shape"),
+    *[({name: np.array(5)}, name) for name in OPTIONS],
+]
+
+
+@pytest.mark.parametrize(("members", "word"), BAD_MEMBERS)
+def test_bad_member_is_one_line(
+    members: dict[str, Any], word: str, tmp_path: Path
+) -> None:
+    path = write_own(tmp_path / "bad.npz", **members)
+    with pytest.raises(RunError, match=word) as error:
+        load(path)
+    assert_is_one_line(error, path)
+
+
+def cut(folder: Path) -> Path:
+    path = write_own(folder / "cut.npz")
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     return path
 
 
-def claim_size(path: Path, name: str, descr: str, shape: tuple) -> Path:
+def claim_size(folder: Path) -> Path:
     """A member that says it is huge, and has a few bytes."""
-    write_own(path, **{name: None})
+    path = write_own(folder / "huge.npz", classes=None)
+    head = {
+        "descr": "<i8",
+        "fortran_order": False,
+        "shape": (10**12, 3),
+    }
     with (
         zipfile.ZipFile(path, "a") as archive,
-        archive.open(f"{name}.npy", "w") as file,
+        archive.open("classes.npy", "w") as file,
     ):
-        head = {"descr": descr, "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(file, head)
         file.write(bytes(100))
     return path
 
 
-def write_large_picture(folder: Path) -> Path:
+def claim_chunks(folder: Path) -> Path:
+    """In chunks, nothing of huge images need be in the file."""
+    with h5py.File(folder / "own.h5", "w") as file:
+        file["classes"] = CLASSES
+        shape = (24, 10**6, 10**6)
+        file.create_dataset("images", shape, np.uint8, chunks=(1, 100, 100))
+    return folder / "own.h5"
+
+
+def write_large_pictures(folder: Path) -> Path:
     """Twice the head of a picture of 20,000 by 20,000 pixels."""
     for name in "ab":  # PGM under another name
         (folder / f"{name}.png").write_bytes(b"P5 20000 20000 255\n")
@@ -48,126 +126,180 @@ def write_large_picture(folder: Path) -> Path:
     return folder
 
 
-def write_long_name(folder: Path) -> Path:
-    (folder / "list.csv").write_text(f"file,x\n{'a' * 200_000},1\n")
+def write_program(folder: Path) -> Path:
+    """Pillow would give an EPS file of any name to Ghostscript."""
+    write_folder(folder, [f"{n}.png,{n}" for n in range(8)], "file,x")
+    image = PIL.Image.fromarray(PIXELS[3]).convert("RGB")
+    image.save(folder / "3.png", format="EPS")
     return folder
 
 
-Make = Callable[[Path], Path]
+BAD_FILES: dict[Callable[[Path], Path], str] = {
+    cut: "zip",
+    claim_size: "allocate",
+    claim_chunks: "at most",
+    write_large_pictures: "limit",
+    write_program: "3.png",
+}
 
 
-def change(**members: object) -> Make:
-    return lambda path: write_own(path, **members)
-
-
-NAN = np.where(CLASSES == 2, np.nan, CLASSES)
-NAN_PIXEL = np.where(IMAGES == 99, np.nan, IMAGES)
-OBJECTS = np.array(own_tables.NAMES, object)
-# What a file has, and words of the line that refuses it.
-BAD: list[tuple[Make, str]] = [
-    (change(classes=None), "members must have images and classes"),
-    (change(images=None), "members must have images and classes"),
-    (
-        change(sizes=[3, 2, 3]),
-        "sizes of x must be an integer from 4 to 1,000, got 3",
-    ),
-    (
-        change(sizes=[1e9, 2, 4]),
-        "sizes of shape must be .* to 1,000, got 1000000000",
-    ),
-    (change(classes=CLASSES[:-1]), "a row for each of the 24 images, got 23"),
-    (change(classes=NAN), r"image 16, factor 0\), got nan"),
-    (change(values=NAN), "values of shape must be one for class 2"),
-    (change(values=-CLASSES.astype(float)), "rise with its classes"),
-    (change(values=np.full((24, 3), "a")), "values must be numbers"),
-    (change(images=IMAGES / 255e30), "must reach 1e-06"),
-    (change(images=NAN_PIXEL), "must be finite, .* in image, got 3"),
-    (change(names=OBJECTS), "cannot be read .Object arrays cannot be loaded"),
-    (change(names=["a", "b"]), "names must have one entry for each of the 3"),
-    (change(kinds=["round", "ordered", "ordered"]), "kinds of shape must be"),
-    *((change(**{n: np.array(5)}), f"{n} must be a list") for n in OPTIONS),
-    (change(levels=["a,b\x7f,c", "", ""]), r"got 'b.x7f'"),
-    (change(names=["a/b", "y", "x"]), "without , : /, got 'a/b'"),
-    (lambda p: cut(write_own(p)), "cannot be read .File is not a zip"),
-    (
-        lambda p: claim_size(p, "names", "<U300000000", (3,)),
-        "cannot be read .EOF: reading array data",
-    ),
-    (
-        lambda p: claim_size(p, "classes", "<i8", (10**12, 3)),
-        "cannot be read .Unable to allocate",
-    ),
-    (lambda p: write_long_name(p.parent), "must name images that are in"),
-    (lambda p: write_large_picture(p.parent), "exceeds limit of"),
-    (lambda p: break_csv(p.parent), "got 3.png .1 are absent"),
-]
-
-
-@pytest.mark.parametrize(("make", "words"), BAD)
-def test_bad_file_is_one_line(make: Make, words: str, tmp_path: Path) -> None:
-    path = make(tmp_path / "bad.npz")
-    with pytest.raises(RunError, match=words) as caught:
+@pytest.mark.parametrize(("write", "word"), BAD_FILES.items())
+def test_damaged_file_is_one_line(
+    write: Callable[[Path], Path], word: str, tmp_path: Path
+) -> None:
+    path = write(tmp_path)
+    with pytest.raises(RunError, match=word) as error:
         load(path)
-    assert str(caught.value).startswith(f"--data={path}")
-    assert "\n" not in str(caught.value)
+    assert_is_one_line(error, path)
 
 
-def test_words_are_not_continuous() -> None:
+@pytest.mark.parametrize(
+    ("head", "row", "word"),
+    [
+        ("file,x,y", "2.png,0,", "row 4"),
+        ("file,x,y", "2.png,0,nan", "row 4"),
+        ("file,x,y", "2.png,0,True", "row 4"),
+        ("picture,x,y", "2.png,0,1", "must have rows"),
+        ("file,x,y", "20.png,0,1", "20.png"),
+        ("file,x,y", "0.png,0,1", "once"),
+    ],
+)
+def test_bad_row_of_a_folder(
+    head: str, row: str, word: str, tmp_path: Path
+) -> None:
+    rows = [f"{n}.png,{n // 4},{n % 4}" for n in range(8)]
+    rows[2] = row
+    write_folder(tmp_path, rows, head)
+    with pytest.raises(RunError, match=word) as error:
+        load(tmp_path)
+    assert_is_one_line(error, tmp_path)
+
+
+# What people have in memory: images, classes, a word of the refusal.
+BAD_ARRAYS: dict[str, tuple[Any, Any, str]] = {
+    "channels first": (COLOR, CLASSES, "transpose"),
+    "flat images": (
+        IMAGES.reshape(24, -1),
+        CLASSES,
+        "H, W",
+    ),
+    "one factor, flat": (IMAGES, np.arange(24), "classes"),
+    "strings": (IMAGES, np.full((24, 3), "a"), "levels"),
+    "NaN": (
+        np.where(UNIT > 0.99, np.nan, UNIT),
+        CLASSES,
+        "finite",
+    ),
+    "huge class": (
+        IMAGES,
+        CLASSES * 10**6,
+        "counted from 0",
+    ),
+    "-1 to 1": (2 * UNIT - 1, CLASSES, "0 to 1"),
+    "floats to 255": (255 * UNIT, CLASSES, "0 to 1"),
+    "negative": (
+        IMAGES.astype(int) - 200,
+        CLASSES,
+        "images",
+    ),
+    "17 bits": (
+        IMAGES.astype(int) * 1000,
+        CLASSES,
+        "16 bits",
+    ),
+    "equal": (np.ones_like(IMAGES), CLASSES, "differ"),
+    "one image": (IMAGES[:1], CLASSES[:1], "vary"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_ARRAYS)
+def test_bad_arrays(name: str) -> None:
+    images, classes, word = BAD_ARRAYS[name]
+    with pytest.raises(TableError, match=word):
+        tfcomp.FactorTable(images, classes).check_pixels()
+
+
+@pytest.mark.parametrize(
+    ("factor", "word"),
+    [
+        ("color", "shape, size, x"),
+        ("size:continuous:1", "bins"),
+        ("size:round", "kinds"),
+    ],
+)
+def test_bad_factors(factor: str, word: str) -> None:
+    table = tfcomp.FactorTable(IMAGES, CLASSES, names=NAMES)
+    with pytest.raises(TableError, match=word):
+        table.select([factor])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"kinds": ["continuous"]},
+        {"factors": ["color:continuous"]},
+    ],
+)
+def test_words_are_not_continuous(
+    options: dict[str, Any],
+) -> None:
     colors = {"color": np.array(["red", "blue", "green", "red"])}
-    for name, kind in (("kinds", ""), ("factors", "color:")):
-        options = {name: [f"{kind}continuous"]}
-        with pytest.raises(TableError, match="of color must be numbers where"):
-            tabulate(colors, **options)
+    with pytest.raises(TableError, match="numbers"):
+        tabulate(colors, **options)
 
 
 def test_uneven_angles_need_their_period() -> None:
     angles = {"angle": np.array([0, 90, 270])}
-    with pytest.raises(TableError, match="period of its uneven values"):
+    with pytest.raises(TableError, match="period"):
         tabulate(angles, kinds=["periodic"])
     assert tabulate(angles, kinds=["periodic:360"]).space["angle"].high == 360
-    rounded = {"angle": np.array([0, 0.785, 1.571, 2.356])}
-    angle = tabulate(rounded, kinds=["periodic"]).space["angle"]
-    assert angle.high == pytest.approx(np.pi, abs=1e-2)
 
 
 @pytest.mark.parametrize(
-    ("flags", "text"),
+    ("flag", "word"),
     [
-        (["--data="], "--data must name a file"),
-        (["--data=none.npz"], "--data must be a file or a folder that can be"),
-        (["--data=tfds:/etc"], "--data must be a file or a folder"),
-        (["--data=/dev/zero"], "--data must be a folder"),
-        (["--coordinates=continuous"], "--coordinates must be grid"),
-        (["--data_hash=0"], "is not what the run was made with"),
+        ("--data=", "--data must name"),
+        ("--data=none.npz", "--data must be"),
+        ("--data=tfds:/etc", "--data must be"),
+        ("--data=/dev/zero", "folder"),
+        ("--coordinates=continuous", "--coordinates"),
+        ("--data_hash=0", "hash"),
     ],
 )
 def test_bad_flags_write_nothing(
-    flags: list[str], text: str, tmp_path: Path, monkeypatch
+    flag: str,
+    word: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     path = write_own(tmp_path / "own.npz")
     monkeypatch.chdir(tmp_path)
-    arguments = ["--dataset=table", f"--data={path}", "--region=none", *flags]
-    with pytest.raises((ConfigError, RunError), match=text):
-        train.main(["train", *arguments])
+    flags = [
+        "--dataset=table",
+        f"--data={path}",
+        "--region=none",
+        flag,
+    ]
+    with pytest.raises((ConfigError, RunError), match=word):
+        train.main(["train", *flags])
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_huge_images_take_no_memory(tmp_path: Path) -> None:
-    """In chunks, nothing of them need be in the file."""
-    with h5py.File(tmp_path / "own.h5", "w") as file:
-        file["classes"] = CLASSES
-        shape = (24, 10**6, 10**6)
-        file.create_dataset("images", shape, np.uint8, chunks=(1, 100, 100))
-    with pytest.raises(RunError, match="images must take at most"):
-        load(tmp_path / "own.h5")
+def test_data_without_the_table(tmp_path: Path) -> None:
+    path = write_own(tmp_path / "own.npz")
+    config = parse_config(["--flagfile=smoke", f"--data={path}"])
+    with pytest.raises(ConfigError, match="--dataset=table"):
+        check_config(config)
 
 
 @pytest.mark.parametrize("kind", ["external", "link", "soft", "virtual"])
 def test_hdf5_that_leads_to_other_files(kind: str, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_bytes(bytes(range(64)))
-    with h5py.File(tmp_path / "other.h5", "w") as file:
+    other = str(tmp_path / "other.h5")
+    with h5py.File(other, "w") as file:
         file["images"] = np.zeros((4, 4, 4), np.uint8)
+
     path = tmp_path / "data.h5"
     shape = (4, 4, 4)
     with h5py.File(path, "w") as file:
@@ -176,30 +308,117 @@ def test_hdf5_that_leads_to_other_files(kind: str, tmp_path: Path) -> None:
             place = [(str(secret), 0, 64)]
             file.create_dataset("images", shape, np.uint8, external=place)
         elif kind == "link":
-            file["images"] = h5py.ExternalLink(tmp_path / "other.h5", "images")
+            file["images"] = h5py.ExternalLink(other, "images")
         elif kind == "soft":
-            file["others"] = h5py.ExternalLink(tmp_path / "other.h5", "/")
+            file["others"] = h5py.ExternalLink(other, "/")
             file["images"] = h5py.SoftLink("/others/images")
         else:
             layout = h5py.VirtualLayout(shape, np.uint8)
-            other = str(tmp_path / "other.h5")
             layout[:] = h5py.VirtualSource(other, "images", shape=shape)
             file.create_virtual_dataset("images", layout)
-    with pytest.raises(TableError, match="images must lie in the file itself"):
-        read_h5(str(path))
+    with pytest.raises(TableError, match="file itself"):
+        read_h5(path)
 
 
-def test_hdf5_with_two_names_of_an_array(tmp_path: Path) -> None:
+def test_hdf5_with_two_names_of_an_array(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "data.h5"
     with h5py.File(path, "w") as file:
         file["pixels"] = IMAGES
         file["classes"] = CLASSES
         file["images"] = h5py.SoftLink("/pixels")
         file["dangling"] = h5py.SoftLink("/nowhere")
-    assert len(read_h5(str(path)).points) == len(CLASSES)
+    assert len(read_h5(path).points) == len(CLASSES)
 
 
-@pytest.mark.parametrize("level", ["+", "-", "+noise", "@home", "=1+1"])
-def test_levels_may_begin_with_any_sign(level: str, tmp_path: Path) -> None:
-    path = write_own(tmp_path / "own.npz", levels=[f"{level},b,c", "", ""])
-    assert load(path).space["shape"].names == (level, "b", "c")
+TYPES = (
+    "i1",
+    "u8",
+    "f2",
+    "f8",
+    "c16",
+    "?",
+    "S3",
+    "U3",
+    "M8[s]",
+)
+ODD = (np.nan, np.inf, -1, 1e30, 2**62, 0.5, 10**6)
+# What Python says of a mistake in our own code.
+SLIPS = (
+    "no attribute",
+    "unsized",
+    "ufunc",
+    "iterable",
+    "unhash",
+    "index out",
+)
+
+
+def change(array: np.ndarray, rng: random.Random) -> np.ndarray:
+    """The array with another type, shape or value."""
+    is_third = np.arange(array.size).reshape(array.shape) == 3
+    changes = [
+        lambda: array.astype(rng.choice(TYPES)),
+        lambda: array[: rng.randrange(len(array))],
+        lambda: array.reshape(-1),
+        lambda: array[None],
+        lambda: array[..., None],
+        lambda: array.flat[0],
+        lambda: np.repeat(array, rng.choice([0, 2, 1000]), 0),
+        lambda: np.array(rng.choice(["", "=1", "\x1b[2J", "a\u202e", "a,b"])),
+        lambda: np.full(array.shape, rng.choice(["", "é", "x" * 500])),
+        lambda: np.where(is_third, rng.choice(ODD), array),
+    ]
+    try:
+        return np.asarray(rng.choice(changes)())
+    except (
+        ValueError,
+        TypeError,
+    ):  # text that is no number
+        return np.zeros(3)
+
+
+def damage(path: Path, rng: random.Random) -> None:
+    """Other bytes in the file, or fewer."""
+    content = bytearray(path.read_bytes())
+    for _ in range(rng.choice([1, 3, 30])):
+        content[rng.randrange(len(content))] = rng.randrange(256)
+    if rng.random() < 0.3:
+        del content[rng.randrange(len(content)) :]
+    path.write_bytes(content)
+
+
+@pytest.mark.filterwarnings("error")  # one line, and nothing above it
+@pytest.mark.parametrize(
+    "seed",
+    [
+        *range(40),
+        *[pytest.param(n, marks=pytest.mark.slow) for n in range(40, 400)],
+    ],
+)
+def test_every_table_is_taken_or_refused_in_one_line(
+    seed: int, tmp_path: Path
+) -> None:
+    rng = random.Random(seed)
+    members = {
+        "images": IMAGES,
+        "classes": CLASSES,
+        "names": np.array(NAMES),
+        "values": CLASSES.astype(float),
+        "kinds": np.array(["ordered", "ordered", "periodic:4"]),
+        "levels": np.array(["a,b,c", "", ""]),
+        "units": np.array(NAMES),
+    }
+    name = rng.choice(sorted(members))
+    members[name] = change(members[name], rng)
+    path = write_own(tmp_path / "own.npz", **members)
+    if rng.random() < 0.3:
+        damage(path, rng)
+    try:
+        dataset = load(path)
+        dataset.render(dataset.splits.train[:3])
+    except (ConfigError, RunError) as error:
+        message = str(error)
+        assert message.startswith("--data") and message.isprintable()
+        assert not any(slip in message for slip in SLIPS)

@@ -1,23 +1,22 @@
-"""Cards of models and of examples: numbers, split, code that loads them."""
+"""Cards of models: numbers, split, code that loads them."""
 
 import dataclasses
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
-import tensorflow_datasets as tfds
 
-import tfcomp
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Factor, FactorSpace, make_dataset
-from tfcomp.datasets.card import (
+from tfcomp.datasets import (
+    Factor,
+    FactorSpace,
+    make_dataset,
+)
+from tfcomp.datasets.notes import (
     describe_factor,
-    format_data_card,
     format_model_card,
 )
-from tfcomp.datasets.materialized import materialize
 
 SMALL = ["--grid_size=8", "--region=square:3-4"]
 METRICS = {
@@ -46,7 +45,13 @@ def test_a_card_has_the_scores_and_the_split() -> None:
     card = make_card("--seed=7")
     assert "| mse | 0.125 | 0.5 |" in card
     assert "| relative_mse | 0.25 | – |" in card
-    for fact in ("0.375", "3 of 4", "seed 7", "60 combin", "4 are out"):
+    for fact in (
+        "0.375",
+        "3 of 4",
+        "seed 7",
+        "60 combin",
+        "4 are out",
+    ):
         assert fact in card
 
 
@@ -84,16 +89,16 @@ def test_a_sample_is_called_one() -> None:
     assert "sample of 50" in make_card("--eval_points=50")
 
 
-def test_missing_scores_are_no_error() -> None:
-    config = parse_config(["--flagfile=smoke.flags", *SMALL])
-    empty = {"id": {"mse": None}, "ood": {}}
-    card = format_model_card(config, make_dataset(config), empty, [])
-    assert "| mse | – | – |" in card
-
-
 def test_factors_are_described() -> None:
     periodic = Factor("angle", 4, 0, 360, unit="deg", periodic=True)
-    named = Factor("shape", 2, 0, 1, categorical=True, names=("l", "heart"))
+    named = Factor(
+        "shape",
+        2,
+        0,
+        1,
+        categorical=True,
+        names=("l", "heart"),
+    )
     assert describe_factor(periodic).startswith("angle: 4 values from 0 to 270")
     assert describe_factor(named) == "shape: l, heart"
     config = parse_config(["--flagfile=smoke.flags", *SMALL])
@@ -101,44 +106,3 @@ def test_factors_are_described() -> None:
     dataset = dataclasses.replace(make_dataset(config), space=space)
     card = format_model_card(config, dataset, METRICS, [CALL])
     assert run_code(card)["factors"].tolist() == [[np.float32(0.02)]]
-
-
-def test_a_card_of_examples_reads_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = parse_config(["--flagfile=smoke.flags", *SMALL])
-    folder = materialize(config, tmp_path)
-    card = (folder / "README.md").read_text()
-    assert "60 combinations" in card and "4 are out" in card
-    assert "x: 8 values from 0 to 7 px" in card
-    monkeypatch.chdir(folder)
-    assert len(list(run_code(card)["train"])) == 60
-
-
-def test_a_card_of_a_table_names_no_place_of_this_machine(
-    tmp_path: Path,
-) -> None:
-    """Also of several images of a combination, and of a control."""
-    images = np.random.default_rng(0).random((18, 4, 4))
-    classes = np.argwhere(np.ones((3, 3, 2)))
-    members = {"images": images, "classes": classes, "names": ["a", "b", "c"]}
-    np.savez(tmp_path / "own.npz", **members)
-    flags = ["--dataset=table", f"--data={tmp_path / 'own.npz'}", "--model=mlp"]
-    flags += ["--factors=a,b", "--region=a:2,b:2", "--train_all"]
-    folder = materialize(parse_config(flags), tmp_path)
-    card = (folder / "README.md").read_text()
-    assert str(tmp_path) not in card and "--data=own.npz" in card
-    assert "held out from training" not in card
-    assert "means over" in card
-    stored = tfds.builder_from_directory(folder).as_dataset(split="train")
-    is_ood = [example["is_ood"] for example in stored.as_numpy_iterator()]
-    assert len(is_ood) == 18 and sum(is_ood) == 2
-
-
-def test_a_card_of_a_model_from_elsewhere_has_its_factors() -> None:
-    images = np.eye(4, dtype=np.float32).reshape(4, 2, 2)
-    levels = [None, ["a|b", "c"]]
-    table = tfcomp.FactorTable(images, [*np.ndindex(2, 2)], levels=levels)
-    data = tfcomp.evaluate(table.draw, table, "none").dataset
-    card = format_data_card(data, {})
-    assert "a|b, c" in card and "Nothing was held out" in card

@@ -8,10 +8,11 @@ import pytest
 import tfcomp
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.datasets.certificate import certify
 from tfcomp.datasets.notes import describe_order
 from tfcomp.datasets.solvable import (
+    certify,
     certify_dataset,
+    exceeds_columns,
     explain_images,
     explain_training,
     measure_coverage,
@@ -41,7 +42,8 @@ def certify_by_svd(
 ) -> tuple[np.ndarray, int]:
     """Rows that a projection leaves unchanged, and the missing rank."""
     rows = make_design(np.concatenate([train, every]), order)
-    known, rows = rows[: len(train)], rows[len(train) :]
+    known = rows[: len(train)]
+    rows = rows[len(train) :]
     _, values, basis = np.linalg.svd(known, full_matrices=False)
     basis = basis[values > 1e-9]
     rest = np.linalg.norm(rows - rows @ basis.T @ basis, axis=1)
@@ -78,16 +80,40 @@ def test_random_splits_equal_an_svd(seed: int) -> None:
 @pytest.mark.parametrize(
     ("region", "shares", "missing", "noise"),
     [
-        ("montero:range", (1, 0, 0), (0, 4), (0.027, 0.028)),
-        ("wiedemer:orthogonal", (1, 0, 0), (0, 163), (12.8, 21)),
-        ("wiedemer:diagonal:.4", (0.3112, 0, 0), (2, 128), (0.7, 1.2)),
-        ("montero:extrapolation", (0, 0, 0), (4, 60), (None, None)),
+        (
+            "montero:range",
+            (1, 0, 0),
+            (0, 4),
+            (0.027, 0.028),
+        ),
+        (
+            "wiedemer:orthogonal",
+            (1, 0, 0),
+            (0, 163),
+            (12.8, 21),
+        ),
+        (
+            "wiedemer:diagonal:.4",
+            (0.3112, 0, 0),
+            (2, 128),
+            (0.7, 1.2),
+        ),
+        (
+            "montero:extrapolation",
+            (0, 0, 0),
+            (4, 60),
+            (None, None),
+        ),
     ],
 )
 def test_published_splits_of_sprites(
     region: str, shares: tuple, missing: tuple, noise: tuple
 ) -> None:
-    flags = [*SPRITES, f"--region={region}", "--eval_points=100"]
+    flags = [
+        *SPRITES,
+        f"--region={region}",
+        "--eval_points=100",
+    ]
     dataset = make_dataset(parse_config(flags))
     found = summarize_certificates(dataset, certify_dataset(dataset))
     certified = [found[str(k)]["certified"] for k in (1, 2, 3)]
@@ -128,7 +154,9 @@ def slow_leave_one_out(
     train: np.ndarray, images: np.ndarray, order: int
 ) -> float:
     """Least squares without each image, where the others determine it."""
-    design, wrong, total = make_design(train, order), 0.0, 0.0
+    design = make_design(train, order)
+    wrong = 0.0
+    total = 0.0
     for i in range(len(train)):
         others = np.arange(len(train)) != i
         if not certify_by_svd(train[others], train[[i]], order)[0].all():
@@ -140,7 +168,9 @@ def slow_leave_one_out(
 
 
 @pytest.mark.parametrize("order", [1, 2])
-def test_training_images_from_the_others(order: int) -> None:
+def test_training_images_from_the_others(
+    order: int,
+) -> None:
     rng = np.random.default_rng(1)
     grid = np.indices((3, 4, 3)).reshape(3, -1).T
     train = grid[rng.random(len(grid)) < 0.9]
@@ -160,10 +190,8 @@ def test_order_of_training_images() -> None:
     dataset = make_dataset(parse_config(["--flagfile=smoke.flags"]))
     found = explain_training(dataset)
     assert list(found) == ["1"] and found["1"] < 0.6
-    assert describe_order(found).startswith("no sums of effects up to order 1")
-    assert describe_order({"1": 0.5, "2": 0.999}).startswith(
-        "sums of effects of order 2"
-    )
+    assert "no sums" in describe_order(found)
+    assert "order 2" in describe_order({"1": 0.5, "2": 0.999})
     assert describe_order({}) == ""
 
 
@@ -182,7 +210,10 @@ def measure(*flags: str) -> dict[str, float]:
     ],
 )
 def test_narrow_bumps_light_one_pixel_each(
-    region: str, combinations: float, values: float, pixels: float
+    region: str,
+    combinations: float,
+    values: float,
+    pixels: float,
 ) -> None:
     found = measure(f"--region={region}")
     assert found["combinations"] == pytest.approx(combinations)
@@ -191,7 +222,9 @@ def test_narrow_bumps_light_one_pixel_each(
     assert found["pixels"] == pytest.approx(pixels)
 
 
-def test_pixels_of_faint_images_count(rng: np.random.Generator) -> None:
+def test_pixels_of_faint_images_count(
+    rng: np.random.Generator,
+) -> None:
     images = rng.random((9, 2, 2))
     classes = np.argwhere(np.ones((3, 3)))
     shares = []
@@ -203,16 +236,32 @@ def test_pixels_of_faint_images_count(rng: np.random.Generator) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 90])
-def test_combinations_of_the_region_count_if_trained(count: int) -> None:
+def test_combinations_of_the_region_count_if_trained(
+    count: int,
+) -> None:
     found = measure(
-        "--region=square:4-7", "--train_all", f"--num_train={count}"
+        "--region=square:4-7",
+        "--train_all",
+        f"--num_train={count}",
     )
     assert found["combinations"] == pytest.approx((count or 144) / 144)
 
 
 @pytest.mark.parametrize("points", [64, 0])
-def test_combinations_are_those_of_the_whole_grid(points: int) -> None:
+def test_combinations_are_those_of_the_whole_grid(
+    points: int,
+) -> None:
     """However few of them are scored, half of them OOD on purpose."""
-    flags = ["--region=orthotopic:1", f"--eval_points={points}"]
+    flags = [
+        "--region=orthotopic:1",
+        f"--eval_points={points}",
+    ]
     found = measure_coverage(make_dataset(parse_config([*SPRITES, *flags])))
     assert found["combinations"] == pytest.approx(4 / 9)
+
+
+def test_columns_of_a_design_are_counted_up_to_a_limit() -> None:
+    sizes = [2, 3, 4]
+    assert not exceeds_columns(sizes, 2, 6 + 8 + 12)
+    assert exceeds_columns(sizes, 2, 6 + 8 + 11)
+    assert exceeds_columns([2] * 10_000, 3, 6000)  # 10^11 triples

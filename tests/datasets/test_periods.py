@@ -8,15 +8,19 @@ import numpy as np
 import pytest
 
 import tfcomp
-from tests.datasets.test_table_folders import PIXELS, number, write
+from tests.datasets.own_tables import write_folder
 from tfcomp import solvable
 from tfcomp.config.errors import RunError
-from tfcomp.datasets.card import describe_factor
 from tfcomp.datasets.factors import Factor, FactorSpace
-from tfcomp.datasets.table_checks import TableError
+from tfcomp.datasets.notes import describe_factor
+from tfcomp.datasets.table_factors import TableError
 from tfcomp.datasets.tables import read_table
 from tfcomp.metrics import interpolation, references
-from tfcomp.models.encodings import BumpEncoding, CircleEncoding, OneHotEncoding
+from tfcomp.models.encodings import (
+    BumpEncoding,
+    CircleEncoding,
+    OneHotEncoding,
+)
 
 PERIOD = 180
 ANGLES = 18.0 * np.arange(8)
@@ -27,7 +31,9 @@ FLAG = "--factors=shape,ori:periodic:180"
 NOTE = "ori: periodic, 180 = 0"
 
 
-def make_table(kind: str = "periodic:180") -> tfcomp.FactorTable:
+def make_table(
+    kind: str = "periodic:180",
+) -> tfcomp.FactorTable:
     values = [None, ANGLES.tolist()]
     kinds = ["ordered", kind]
     return tfcomp.FactorTable(IMAGES, CLASSES, values, NAMES, kinds=kinds)
@@ -45,7 +51,13 @@ def measure_slowly(value: float, other: float) -> float:
 def write_npz(folder: Path) -> Path:
     path = folder / "gratings.npz"
     values = np.stack([CLASSES[:, 0], ANGLES[CLASSES[:, 1]]], axis=1)
-    np.savez(path, images=IMAGES, classes=CLASSES, values=values, names=NAMES)
+    np.savez(
+        path,
+        images=IMAGES,
+        classes=CLASSES,
+        values=values,
+        names=NAMES,
+    )
     return path
 
 
@@ -136,7 +148,11 @@ def test_the_flag_and_heads_of_columns(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = f"--data={write_npz(tmp_path)}"
-    flags = ["--dataset=table", data, "--region=shape:1,ori:0-36"]
+    flags = [
+        "--dataset=table",
+        data,
+        "--region=shape:1,ori:0-36",
+    ]
     assert solvable.main(["tfcomp solvable", *flags, FLAG]) == 0
     assert NOTE in capsys.readouterr().out.splitlines()
     short = FLAG.replace("180", "90")
@@ -144,9 +160,10 @@ def test_the_flag_and_heads_of_columns(
         solvable.main(["tfcomp solvable", *flags, short])
     assert "\n" not in str(caught.value)
 
-    rows = number([f"{i // 4},{i % 4 * 18}" for i in range(len(PIXELS))])
-    head = "file,shape,ori:periodic:180"
+    rows = [f"{n}.png,{n // 4},{n % 4 * 18}" for n in range(8)]
     folder = tmp_path / "pictures"
     folder.mkdir()
-    table = read_table(str(write(folder, rows, head)))
-    assert table.space["ori"].high == PERIOD and NOTE in table.notes
+    write_folder(folder, rows, "file,shape,ori:periodic:180")
+    table = read_table(str(folder))
+    assert table.space["ori"].high == PERIOD
+    assert NOTE in table.notes

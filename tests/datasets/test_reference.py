@@ -28,7 +28,9 @@ def draw_discs(ground: float, channels: int = 1) -> np.ndarray:
 
 
 def score(
-    images: np.ndarray, classes: np.ndarray, shown: np.ndarray
+    images: np.ndarray,
+    classes: np.ndarray,
+    shown: np.ndarray,
 ) -> ModelReport:
     """The scores of a model that draws one image everywhere."""
     table = tfcomp.FactorTable(images, classes, names=["size", "x", "y"])
@@ -57,7 +59,10 @@ def test_the_mean_training_image_scores_one(
     (
         ("smoke.flags", "blank 1"),
         ("stripes.flags --num_bumps=0", "blank 0"),
-        ("rotated_mnist.flags --digit_source=stand_in", "blank 0"),
+        (
+            "rotated_mnist.flags --digit_source=stand_in",
+            "blank 0",
+        ),
         (
             "smoke.flags --dataset=sprites --region=none "
             "--sprite_sizes=2,1,1,3,3,2",
@@ -67,13 +72,19 @@ def test_the_mean_training_image_scores_one(
 )
 def test_shipped_data_declare_their_ground(line: str, label: str) -> None:
     dataset = make_dataset(
-        parse_config([f"--flagfile={line.split()[0]}", *line.split()[1:]])
+        parse_config(
+            [
+                f"--flagfile={line.split()[0]}",
+                *line.split()[1:],
+            ]
+        )
     )
     assert dataset.reference_label == label
 
 
 @pytest.mark.parametrize(
-    ("ground", "expected"), ((0.0, 0.0), (0.5, None), (1.0, 1.0))
+    ("ground", "expected"),
+    ((0.0, 0.0), (0.5, None), (1.0, 1.0)),
 )
 def test_the_ground_of_a_table_is_found(
     ground: float, expected: float | None

@@ -3,11 +3,26 @@
 import numpy as np
 import pytest
 
-from tfcomp.config.run_config import DataConfig, RunConfig, TrainingConfig
+from tfcomp.config.run_config import (
+    DataConfig,
+    RunConfig,
+    TrainingConfig,
+)
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Dataset, make_dataset, make_splits
-from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space
-from tfcomp.datasets.notes import describe_held_out, list_notes
+from tfcomp.datasets import (
+    Dataset,
+    make_dataset,
+    make_splits,
+)
+from tfcomp.datasets.factors import (
+    Factor,
+    FactorSpace,
+    make_pixel_space,
+)
+from tfcomp.datasets.notes import (
+    describe_held_out,
+    list_notes,
+)
 from tfcomp.datasets.regions import parse_region
 
 REGIONS = "square:3-8 corner:7 corner:11 box:x:3-8,y:0-4 box:y:2-4 cross:5-6"
@@ -42,7 +57,14 @@ def test_position_is_declared_by_the_factors(
     space = FactorSpace(tuple(Factor(n, 4, 0.0, high) for n, high in factors))
     region = parse_region("none", space)
     splits = make_splits(space, region, space.grid())
-    parts = ("mine", space, region, splits, abs, (28, 28, 1))
+    parts = (
+        "mine",
+        space,
+        region,
+        splits,
+        abs,
+        (28, 28, 1),
+    )
     assert Dataset(*parts).has_position is has_position
     assert not Dataset(*parts, has_position=False).has_position
 
@@ -60,7 +82,12 @@ def as_rows(table: np.ndarray) -> set[tuple[float, ...]]:
 def test_invariants_of_every_table(
     region: str, coordinates: str, num_train: int, seed: int
 ) -> None:
-    dataset = make(region, seed, num_train=num_train, coordinates=coordinates)
+    dataset = make(
+        region,
+        seed,
+        num_train=num_train,
+        coordinates=coordinates,
+    )
     splits, train = dataset.splits, dataset.splits.train
     np.testing.assert_array_equal(splits.is_id, ~splits.is_ood)
     assert not (splits.points.is_test & splits.is_ood).any()
@@ -113,7 +140,9 @@ def test_planted_leak() -> None:
 
 
 @pytest.mark.parametrize("flags", [[], ["--dataset=stripes", "--num_bumps=64"]])
-def test_a_control_trains_on_the_region(flags: list[str]) -> None:
+def test_a_control_trains_on_the_region(
+    flags: list[str],
+) -> None:
     flags = [*flags, "--grid_size=8", "--region=corner:4"]
     dataset = make_dataset(parse_config([*flags, "--train_all"]))
     inside = dataset.region.contains(dataset.splits.train)

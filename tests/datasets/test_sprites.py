@@ -8,7 +8,12 @@ import pytest
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset
-from tfcomp.datasets.renderers import ELLIPSE, HALF_SIDE, STROKE, render_sprites
+from tfcomp.datasets.renderers import (
+    ELLIPSE,
+    HALF_SIDE,
+    STROKE,
+    render_sprites,
+)
 from tfcomp.datasets.synthetic import SHAPES
 
 SIDE = 40
@@ -35,15 +40,30 @@ def is_inside(shape: int, x: float, y: float) -> bool:
 @pytest.mark.parametrize("shape", range(len(SHAPES)))
 @pytest.mark.parametrize(
     ("scale", "orientation", "x", "y"),
-    [(1.0, 0.0, 19.3, 20.1), (0.7, 60.0, 8.2, 30.4), (0.5, 200.0, 30.0, 12.5)],
+    [
+        (1.0, 0.0, 19.3, 20.1),
+        (0.7, 60.0, 8.2, 30.4),
+        (0.5, 200.0, 30.0, 12.5),
+    ],
 )
 def test_pixels_inside_are_more_than_half_covered(
-    shape: int, scale: float, orientation: float, x: float, y: float
+    shape: int,
+    scale: float,
+    orientation: float,
+    x: float,
+    y: float,
 ) -> None:
-    values = {"shape": shape, "scale": scale, "orientation": orientation}
+    values = {
+        "shape": shape,
+        "scale": scale,
+        "orientation": orientation,
+    }
     drawn = render_sprites({**values, "x": x, "y": y}, SIDE, SHAPES)
     image = drawn.numpy()[0, :, :, 0]
-    size, angle = HALF_SIDE * SIDE * scale, math.radians(orientation)
+    size, angle = (
+        HALF_SIDE * SIDE * scale,
+        math.radians(orientation),
+    )
     for row, column in np.ndindex(SIDE, SIDE):
         right, above = (column - x) / size, (row - y) / size
         own = (
@@ -56,7 +76,12 @@ def test_pixels_inside_are_more_than_half_covered(
 def test_edges_are_smooth_and_areas_true() -> None:
     angles = np.arange(0.0, 90.0, 7.0)
     center = (SIDE - 1) / 2
-    values = {"shape": 0, "scale": 1.0, "x": center, "y": center}
+    values = {
+        "shape": 0,
+        "scale": 1.0,
+        "x": center,
+        "y": center,
+    }
     values = {**values, "orientation": angles}
     images = render_sprites(values, SIDE, SHAPES).numpy()
     area = (2 * HALF_SIDE * SIDE) ** 2
@@ -92,8 +117,18 @@ def test_hue_colors_the_same_sprites() -> None:
 
 def test_factors_and_published_splits() -> None:
     dataset = make()
-    assert dataset.space.names == ("shape", "scale", "orientation", "x", "y")
-    assert dataset.space["shape"].names == ("square", "ellipse", "heart")
+    assert dataset.space.names == (
+        "shape",
+        "scale",
+        "orientation",
+        "x",
+        "y",
+    )
+    assert dataset.space["shape"].names == (
+        "square",
+        "ellipse",
+        "heart",
+    )
     assert dataset.space["orientation"].periodic
     assert not dataset.has_position
     assert 0 < dataset.splits.is_ood.sum() < 50
@@ -104,11 +139,21 @@ def test_factors_and_published_splits() -> None:
 
 
 @pytest.mark.parametrize("region", ["montero:element", "wiedemer:orthogonal"])
-def test_shapes_without_symmetry_have_no_copies(region: str) -> None:
-    small = ("--grid_size=16", "--sprite_sizes=3,3,4,4,4", f"--region={region}")
+def test_shapes_without_symmetry_have_no_copies(
+    region: str,
+) -> None:
+    small = (
+        "--grid_size=16",
+        "--sprite_sizes=3,3,4,4,4",
+        f"--region={region}",
+    )
     with_copies = make(*small)
     without = make(*small, "--sprite_shapes=heart,triangle,l")
-    assert without.space["shape"].names == ("heart", "triangle", "l")
+    assert without.space["shape"].names == (
+        "heart",
+        "triangle",
+        "l",
+    )
     assert with_copies.copies.is_copy.any()
     assert not without.copies.is_copy.any()
 

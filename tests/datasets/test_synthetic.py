@@ -9,10 +9,10 @@ import tensorflow as tf
 
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset, renderers
-from tfcomp.datasets.regions import parse_region
 
 POINTS = np.array(
-    [[3, 5], [0, 11], [2.3, 7.9], [11, 0], [-4.0, 30.0]], np.float32
+    [[3, 5], [0, 11], [2.3, 7.9], [11, 0], [-4.0, 30.0]],
+    np.float32,
 )
 STRIPES = np.array([[3.5, np.nan], [np.nan, 8.0]], np.float32)
 ALL = np.concatenate([POINTS, STRIPES, np.full((1, 2), np.nan, np.float32)])
@@ -23,7 +23,11 @@ def gauss(distance: float, sigma: float) -> float:
 
 
 def draw_slowly(
-    factors: np.ndarray, size: int, sigma: float, polarity: str, combine
+    factors: np.ndarray,
+    size: int,
+    sigma: float,
+    polarity: str,
+    combine,
 ) -> np.ndarray:
     """Pixel by pixel; an absent coordinate counts as one everywhere."""
     images = np.zeros((len(factors), size, size, 1))
@@ -62,12 +66,15 @@ def test_agrees_with_scipy(
         np.testing.assert_allclose(result[..., 0], expected, atol=1e-6)
 
 
-OBJECTS = "x_a+y_a,x_b+y_b"
 EACH = pytest.mark.parametrize("name", ["sum", "product", "occlusion"])
 
 
 def make(name: str, *flags: str) -> Dataset:
-    flags = ("--flagfile=composed.flags", f"--composition={name}", *flags)
+    flags = (
+        "--flagfile=composed.flags",
+        f"--composition={name}",
+        *flags,
+    )
     return make_dataset(parse_config(flags))
 
 
@@ -91,19 +98,6 @@ def test_images_against_their_definition(name: str) -> None:
             "occlusion": 0.7 * a + (1 - a) * 0.9 * b,
         }[name]
         assert image[row, column, 0] == pytest.approx(expected, abs=1e-5)
-
-
-def test_supports_by_object() -> None:
-    space = make("sum", "--num_positions=3").space
-    grid, index = space.grid(), space.to_index(space.grid())
-    axes = parse_region(f"wiedemer:orthogonal:{OBJECTS}", space).contains(grid)
-    near = parse_region(f"wiedemer:diagonal:.5:{OBJECTS}", space).contains(grid)
-    for row, (x_a, y_a, x_b, y_b) in enumerate(index):
-        assert axes[row] == ((x_a, y_a) != (1, 1) and (x_b, y_b) != (1, 1))
-        assert near[row] == (abs(x_a - x_b) > 1 or abs(y_a - y_b) > 1)
-    assert (~axes).sum() == 2 * 9 - 1
-    alone = parse_region("wiedemer:orthogonal", space).contains(grid)
-    assert (~alone).sum() == 1 + 4 * 2
 
 
 def make_stripes(*flags: str) -> Dataset:
@@ -137,4 +131,7 @@ def test_truths_are_bump_and_plus() -> None:
     vertical, horizontal = dataset.render_array(stripes)[..., 0]
     np.testing.assert_allclose(plus, vertical + horizontal, rtol=1e-6)
     np.testing.assert_allclose(bump, vertical * horizontal, atol=1e-7)
-    assert np.unravel_index(plus.argmax(), plus.shape) == (9, 5)
+    assert np.unravel_index(plus.argmax(), plus.shape) == (
+        9,
+        5,
+    )

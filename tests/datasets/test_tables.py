@@ -1,10 +1,13 @@
-"""Tables of own images: every layout, batches and samples."""
+"""Tables of own images: every layout, memory, regions and samples."""
 
+import importlib.util
 import math
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
+import PIL.Image
 import pytest
 
 import tfcomp
@@ -13,47 +16,76 @@ from tests.datasets.own_tables import (
     IMAGES,
     KINDS,
     NAMES,
-    SIZES,
+    PIXELS,
     load,
     write_folder,
     write_own,
 )
-from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.config.errors import RunError
+from tfcomp.config.hashes import hash_data
 from tfcomp.datasets.notes import list_notes
-from tfcomp.datasets.table_checks import TableError
-from tfcomp.datasets.tables import make_listed_region, read_table
+from tfcomp.datasets.regions import parse_region
+from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_readers import tabulate
+from tfcomp.datasets.tables import (
+    find_polarity,
+    make_listed_region,
+    read_table,
+)
+
+HALVES = [f"{n // 4},{n % 4 / 10}" for n in range(8)]
+# With decimal commas.
+SEMICOLONS = [f"{n}.png;{n // 4};0,{n % 4}" for n in range(8)]
+COLOR = np.stack([IMAGES, IMAGES // 2, IMAGES // 3], axis=-1)
 
 
-def assert_draws(table: FactorTable, images: np.ndarray, white: float) -> None:
+def assert_draws(
+    table: tfcomp.FactorTable,
+    images: np.ndarray,
+    white: float,
+) -> None:
     """Images in the order of the grid, all combinations being there."""
     expected = images.reshape(len(images), *table.image_shape) / white
-    np.testing.assert_allclose(table.draw(table.space.grid()), expected)
+    drawn = table.draw(table.space.grid())
+    np.testing.assert_allclose(drawn, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("ending", ["npz", "packed.npz", "h5"])
 def test_own_layout(ending: str, tmp_path: Path) -> None:
-    path, levels = tmp_path / f"mine.{ending}", ["square,heart,bar", "", ""]
+    path = tmp_path / f"mine.{ending}"
+    nan = np.nan
     options = {
         "kinds": KINDS,
-        "levels": levels,
+        "levels": ["square,heart,bar", "", ""],
         # Padded, and not evenly spaced.
         "values": np.array(
-            [[0, 1, 2, np.nan], [1, 5, *[np.nan] * 2], range(4)]
+            [
+                [0, 1, 2, nan],
+                [1, 5, nan, nan],
+                [0, 1, 2, 3],
+            ],
         ),
     }
     if ending == "h5":
+        members = {
+            "images": IMAGES,
+            "classes": CLASSES,
+            "names": NAMES,
+        }
         with h5py.File(path, "w") as file:
-            parts = {"images": IMAGES, "classes": CLASSES, "names": NAMES}
-            for name, value in (parts | options).items():
+            for name, value in (members | options).items():
                 file[name] = value
     else:
         write_own(path, ending == "packed.npz", **options)
+
     table = read_table(str(path))
     assert_draws(table, IMAGES, 255)
     shape, size, x = table.space
-    assert shape.categorical and shape.names == ("square", "heart", "bar")
+    assert shape.categorical
+    assert shape.names == ("square", "heart", "bar")
     assert size.values().tolist() == [1, 5]
-    assert x.periodic and x.high == 4
+    assert x.periodic
+    assert x.high == 4
     assert table.images.dtype == np.uint8
 
 
@@ -61,30 +93,40 @@ def test_own_layout(ending: str, tmp_path: Path) -> None:
 def test_dsprites(ending: str, tmp_path: Path) -> None:
     sizes = (1, 3, 6, 4, 2, 2)
     count = math.prod(sizes)
-    classes = np.stack(np.unravel_index(np.arange(count), sizes), axis=1)
+    classes = np.argwhere(np.ones(sizes))
     images = (np.arange(count * 16) % 3 == 0).astype(np.uint8)
     images = images.reshape(count, 4, 4)
     angles = np.linspace(0, 2 * np.pi, 4)  # the last is the first again
     scales = np.linspace(0.5, 1, 6)
     values = classes.astype(float)
     values[:, :2] += 1
-    values[:, 2], values[:, 3] = scales[classes[:, 2]], angles[classes[:, 3]]
+    values[:, 2] = scales[classes[:, 2]]
+    values[:, 3] = angles[classes[:, 3]]
+
     path = tmp_path / f"dsprites.{ending}"
     if ending == "npz":
-        members = {"latents_values": values, "latents_classes": classes}
-        members["metadata"] = np.array({"date": "April 2017"}, dtype=object)
-        np.savez_compressed(path, imgs=images, **members)
+        np.savez_compressed(
+            path,
+            imgs=images,
+            latents_values=values,
+            latents_classes=classes,
+            metadata=np.array({"date": "April 2017"}, dtype=object),
+        )
     else:
         with h5py.File(path, "w") as file:
             file.create_dataset("imgs", data=images, chunks=(24, 2, 4))
-            file["latents/classes"], file["latents/values"] = classes, values
+            file["latents/classes"] = classes
+            file["latents/values"] = values
+
     table = read_table(str(path))
-    names = ("shape", "scale", "orientation", "posX", "posY")
-    assert table.space.names == names
-    assert table.notes == (
-        "left out: color, which has a single value",
-        "orientation: periodic, 6.283 = 0 rad",
+    names = (
+        "shape",
+        "scale",
+        "orientation",
+        "posX",
+        "posY",
     )
+    assert table.space.names == names
     assert_draws(table, images, 1)
     shape, scale, orientation, *_ = table.space
     assert shape.names == ("square", "ellipse", "heart")
@@ -96,86 +138,292 @@ def test_dsprites(ending: str, tmp_path: Path) -> None:
 
 def test_3dshapes(tmp_path: Path) -> None:
     sizes = (2, 2, 3, 2, 4, 3)
-    classes = np.stack(np.unravel_index(np.arange(288), sizes), axis=1)
-    labels = classes * [0.1, 0.1, 0.1, 0.5, 1.0, 30.0] - [0, 0, 0, -0.75, 0, 30]
+    classes = np.argwhere(np.ones(sizes))
+    steps = [0.1, 0.1, 0.1, 0.5, 1.0, 30.0]
+    labels = classes * steps + [0, 0, 0, 0.75, 0, -30]
     images = np.arange(288 * 12, dtype=np.uint8).reshape(288, 2, 2, 3)
     with h5py.File(tmp_path / "3dshapes.h5", "w") as file:
-        file["images"], file["labels"] = images, labels
+        file["images"] = images
+        file["labels"] = labels
+
     table = read_table(str(tmp_path / "3dshapes.h5"))
     assert table.space.shape == sizes
-    assert table.space["orientation"].values().tolist() == [-30, 0, 30]
+    assert table.space["orientation"].values().tolist() == [
+        -30,
+        0,
+        30,
+    ]
     assert table.space["floor_hue"].periodic
     assert table.space["shape"].categorical
     assert_draws(table, images, 255)
 
 
-@pytest.mark.parametrize("color", [False, True])
-def test_folder_with_csv(color: bool, tmp_path: Path) -> None:
-    write_folder(tmp_path, color)
+def number(cells: list[str]) -> list[str]:
+    """Rows of a table: the name of a picture before the cells."""
+    return [f"{n}.png,{row}" for n, row in enumerate(cells)]
+
+
+def assert_has_halves(table: tfcomp.FactorTable) -> None:
+    assert table.space.names == ("x", "y")
+    assert table.space.shape == (2, 4)
+    values = table.space["y"].values()
+    np.testing.assert_allclose(values, [0, 0.1, 0.2, 0.3], rtol=1e-6)
+    assert_draws(table, PIXELS, 255)
+
+
+@pytest.mark.parametrize(
+    ("head", "rows", "ending"),
+    [
+        ("file,x,y", number(HALVES), "csv"),
+        ("file_name,x,y", number(HALVES), "csv"),
+        (
+            ",file,x,y",
+            [f"0,{row}" for row in number(HALVES)],
+            "csv",
+        ),
+        ("file;x;y", SEMICOLONS, "csv"),
+        (
+            "file\tx\ty",
+            [row.replace(",", "\t") for row in number(HALVES)],
+            "tsv",
+        ),
+    ],
+)
+def test_folder_with_a_table(
+    head: str, rows: list[str], ending: str, tmp_path: Path
+) -> None:
+    write_folder(tmp_path, rows, head)
+    (tmp_path / "a.csv").rename(tmp_path / f"b.{ending}")
+    before = hash_data(str(tmp_path))
+    for name in (
+        "._a.csv",
+        "._0.png",
+        ".DS_Store",
+    ):  # of the system
+        (tmp_path / name).write_bytes(b"\0\5\x16\7")
+    assert_has_halves(read_table(str(tmp_path)))
+    assert hash_data(str(tmp_path)) == before
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["01", "1", "2", "03"],
+        ["1E1", "10", "2", "3"],
+        [
+            "1000000001",
+            "1000000002",
+            "1500000000",
+            "2000000000",
+        ],
+        ["red", "blue", "+", "=1+1"],
+    ],
+)
+def test_categories_stay_apart(cells: list[str], tmp_path: Path) -> None:
+    rows = number([f"{half},{cell}" for half in "ab" for cell in cells])
+    write_folder(tmp_path, rows, "file,x,id:categorical")
     table = read_table(str(tmp_path))
-    shape, angle = table.space
-    assert shape.names == ("a", "b") and shape.categorical
-    assert angle.values().tolist() == [0, 90, 180, 270]
-    assert angle.periodic and angle.high == 360
-    images = IMAGES[:8, :, :, None].repeat(3 if color else 1, axis=-1)
-    assert_draws(table, images, 255)
+    assert table.space["id"].names == tuple(cells)
+    assert not table.is_repeated
 
 
-def test_python_interface_and_missing_combinations() -> None:
-    chosen = np.random.default_rng(1).permutation(24)[:15]
+def test_values_that_differ_by_rounding_are_one() -> None:
+    doses = np.array([1e-9, 1e-8, 1e-4, 1.0])
+    for sign in (1, -1):
+        table = tabulate({"dose": sign * np.repeat(doses, 2)})
+        assert table.space["dose"].size == 4
+    rounded = np.array([0.1, 0.1 + 1e-9, 0.3, -1e-17, 0.0])
+    assert tabulate({"x": rounded}).space["x"].size == 3
+
+
+@pytest.mark.parametrize("place", ["", "../images/"])
+def test_the_hash_covers_every_pixel_that_is_read(
+    place: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "table"
+    folder.mkdir()
+    (tmp_path / "images").mkdir()
+    rows = [f"{place}{n}.bmp,{cells}" for n, cells in enumerate(HALVES)]
+    (folder / "a.csv").write_text("\n".join(["file,x,y", *rows]))
+    for n, pixels in enumerate(PIXELS):
+        PIL.Image.fromarray(pixels).save(folder / f"{place}{n}.bmp")
+    before = hash_data(str(folder))
+    assert_has_halves(read_table(str(folder)))
+
+    (folder / "notes.txt").write_text("nothing")  # which is not read
+    assert hash_data(str(folder)) == before
+
+    # The same size, one other pixel.
+    changed = PIXELS[3] ^ np.eye(6, 5, dtype=np.uint8)
+    PIL.Image.fromarray(changed).save(folder / f"{place}3.bmp")
+    assert hash_data(str(folder)) != before
+    with pytest.raises(RunError, match="hash"):
+        load(folder, f"--data_hash={before}")
+
+
+def test_transparent_pixels_are_black(
+    tmp_path: Path,
+) -> None:
+    write_folder(tmp_path, number(HALVES), "file,x,y")
+    expected = np.zeros((8, 8, 8, 3))
+    for place in range(8):
+        layers = np.full((8, 8, 4), 255, np.uint8)
+        layers[..., 3] = 0
+        layers[place, 2:4, 3] = 255
+        PIL.Image.fromarray(layers).save(tmp_path / f"{place}.png")
+        expected[place, place, 2:4] = 1
+    table = read_table(str(tmp_path))
+    assert find_polarity(table) == "bright"
+    np.testing.assert_array_equal(table.draw(table.space.grid()), expected)
+
+
+def test_missing_combinations() -> None:
+    rows = np.random.default_rng(1).permutation(24)[:15]
     table = tfcomp.FactorTable(
-        IMAGES[chosen],
-        CLASSES[chosen],
+        IMAGES[rows],
+        CLASSES[rows],
         values=[None, [1, 10], None],
         names=NAMES,
-        sizes=SIZES,
         levels=[["a", "b", "c"], None, None],
         units=["", "cm", "px"],
     )
-    assert table.points.shape == (15, 3)
+    present = np.sort(rows)
     index = table.space.to_index(table.points)
-    assert np.all(np.diff(np.ravel_multi_index(index.T, SIZES)) > 0)
-    for point, image in zip(index, table.draw(table.points), strict=True):
-        row = int(np.flatnonzero((CLASSES == point).all(axis=1))[0])
-        np.testing.assert_allclose(image[..., 0], IMAGES[row] / 255)
+    np.testing.assert_array_equal(index, CLASSES[present])
+    drawn = table.draw(table.points)[..., 0]
+    np.testing.assert_allclose(drawn, IMAGES[present] / 255, rtol=1e-6)
     assert table.space["shape"].categorical
-    missing = np.setdiff1d(np.arange(24), chosen)[0]
-    factors = table.space.grid()[missing : missing + 1]
-    with pytest.raises(TableError, match="must contain the combination, got"):
-        table.draw(factors)
+
+    missing = np.setdiff1d(np.arange(24), rows)[:1]
+    with pytest.raises(TableError, match="combination"):
+        table.draw(table.space.grid()[missing])
+
+
+def test_named_classes_may_be_absent() -> None:
+    table = tfcomp.FactorTable(
+        IMAGES,
+        CLASSES,
+        levels=[["a", "b", "c", "d"], None, None],
+        sizes=[4, 3, 6],
+        values=[None, None, [0, 1, 2, 3, 4, 5]],
+    )
+    assert table.space.shape == (4, 3, 6)
+    assert len(table.points) == 24
+
+
+@pytest.mark.parametrize(
+    ("top", "white"),
+    [
+        (1, 1),
+        (2, 255),
+        (255, 255),
+        (256, 511),
+        (4095, 4095),
+        (65535, 65535),
+    ],
+)
+def test_integers_are_divided_by_what_their_bits_hold(
+    top: int, white: int
+) -> None:
+    images = np.zeros((24, 2, 2), np.uint16)
+    images[:, 0, 0] = np.arange(24) * top // 23
+    table = tfcomp.FactorTable(images, CLASSES)
+    assert table.scale == white
+    assert table.draw(table.points).max() == np.float32(top / white)
+
+
+def list_equal_arrays() -> dict[str, tuple[Any, Any]]:
+    """Images and classes as other libraries have them."""
+    import pandas as pd
+    import tensorflow as tf
+
+    frame = pd.DataFrame(CLASSES, columns=NAMES)
+    arrays = {
+        "tensors": (
+            tf.constant(COLOR),
+            tf.constant(CLASSES),
+        ),
+        "frame": (COLOR, frame),
+        "Fortran": (np.asfortranarray(COLOR), CLASSES),
+        "every second": (
+            np.repeat(COLOR, 2, axis=2)[:, :, ::2],
+            CLASSES,
+        ),
+        "big-endian": (COLOR.astype(">u2"), CLASSES),
+    }
+    if importlib.util.find_spec("torch"):
+        import torch
+
+        images = torch.tensor(COLOR / 255, requires_grad=True)
+        arrays["torch"] = (images, torch.tensor(CLASSES))
+    return arrays
+
+
+def test_types_and_order_of_memory_change_nothing() -> None:
+    for images, classes in list_equal_arrays().values():
+        table = tfcomp.FactorTable(images, classes)
+        drawn = table.draw(table.points)
+        np.testing.assert_allclose(drawn, COLOR / 255, rtol=1e-6)
+        assert drawn.flags.c_contiguous
+
+
+def test_plain_arrays_are_not_copied(
+    tmp_path: Path,
+) -> None:
+    np.save(tmp_path / "images.npy", COLOR)
+    mapped = np.load(tmp_path / "images.npy", mmap_mode="r")
+    for images in (COLOR, mapped):
+        table = tfcomp.FactorTable(images, CLASSES)
+        assert np.shares_memory(table.images, images)
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.9])
 def test_samples_have_both_sides(share: float, tmp_path: Path) -> None:
-    flags = [f"--region=random:{share}", "--eval_points=8"]
-    dataset = load(write_own(tmp_path / "own.npz"), *flags)
-    splits, every = dataset.splits, dataset.splits.all
-    assert not splits.is_complete and len(splits.grid) == 8
+    region = f"--region=random:{share}"
+    path = write_own(tmp_path / "own.npz")
+    dataset = load(path, region, "--eval_points=8")
+    splits = dataset.splits
+    assert not splits.is_complete
+    assert len(splits.grid) == 8
+
     num_ood = round(24 * share)
-    assert splits.is_ood.sum() == min(num_ood, max(4, 8 - (24 - num_ood)))
-    rows = {tuple(row) for row in every.factors[every.is_ood].tolist()}
-    assert {tuple(r) for r in splits.grid[splits.is_ood].tolist()} <= rows
-    index = dataset.space.to_index(splits.grid)
-    assert np.all(np.diff(np.ravel_multi_index(index.T, SIZES)) > 0)
-    assert "a sample of 8 of the 24" in list_notes(dataset)[0]
-    whole = load(tmp_path / "own.npz", flags[0], "--eval_points=24")
-    assert whole.splits.is_complete and whole.splits.existing is None
+    expected = min(num_ood, max(4, 8 - (24 - num_ood)))
+    assert splits.is_ood.sum() == expected
+    held_out = dataset.region.contains(splits.grid)
+    np.testing.assert_array_equal(splits.is_ood, held_out)
+    places = dataset.space.to_place(splits.grid)
+    assert np.all(np.diff(places) > 0)
+    assert "8 of the 24" in list_notes(dataset)[0]
+
+    complete = load(path, region, "--eval_points=24").splits
+    assert complete.is_complete
+    assert complete.existing is None
 
 
-def test_a_region_by_a_function() -> None:
-    """Equal to its text; the function sees values, and must return bools."""
-    classes = np.argwhere(np.ones((3, 4)))
-    images = np.random.default_rng(0).random((12, 4, 4))
-    options = {"names": ["shape", "x"], "values": [[0, 1, 2], [0, 2, 4, 6]]}
-    table = FactorTable(images[::-1], classes[::-1], **options)
-    region = make_listed_region(
-        table, lambda f: (f[:, 0] == 2) & (f[:, 1] >= 4)
-    )
-    mask = region.contains(table.points)
-    np.testing.assert_array_equal(
-        mask, (table.points[:, 0] == 2) & (table.points[:, 1] >= 4)
-    )
-    assert mask.sum() == 2
-    for wrong in (lambda f: f[:, 0], lambda f: np.array([True])):
-        with pytest.raises(TableError, match="must return 12 bools"):
+def test_listed_regions() -> None:
+    """A mask, numbers, and a function of values, which returns bools."""
+    order = np.random.default_rng(1).permutation(24)
+    classes = CLASSES[order]
+    table = tfcomp.FactorTable(IMAGES[order], classes, names=NAMES)
+    expected = parse_region("shape:2,x:2-3", table.space)
+    mask = (classes[:, 0] == 2) & (classes[:, 2] >= 2)
+    numbers = np.flatnonzero(mask)
+    regions = [
+        mask,
+        numbers,
+        numbers.tolist(),
+        lambda values: (values[:, 0] == 2) & (values[:, 2] >= 2),
+    ]
+    for region in regions:
+        np.testing.assert_array_equal(
+            make_listed_region(table, region).contains(table.points),
+            expected.contains(table.points),
+        )
+
+    for wrong in (
+        lambda v: v[:, 0],
+        lambda v: np.array([True]),
+        [24],
+    ):
+        with pytest.raises(TableError, match="region"):
             make_listed_region(table, wrong)

@@ -2,15 +2,27 @@
 
 import dataclasses
 import itertools
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from tests.datasets.own_tables import make_space
 from tests.own_factors import TILES
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Dataset, grid_maps, make_dataset, views
-from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
+from tfcomp.datasets import (
+    Dataset,
+    grid_maps,
+    make_dataset,
+    views,
+)
+from tfcomp.datasets.factors import (
+    Factor,
+    FactorSpace,
+    make_categories,
+)
 from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.splits import make_splits
 
@@ -36,8 +48,14 @@ def test_planes_show_held_out_and_known_points() -> None:
 
 
 def test_a_finer_grid_has_new_values_and_the_same_region() -> None:
-    flags = ["--digit_source=stand_in", "--digit_classes=1,4"]
-    flags += ["--num_angles=21", "--region=box:angle:100-200,digit:4"]
+    flags = [
+        "--digit_source=stand_in",
+        "--digit_classes=1,4",
+    ]
+    flags += [
+        "--num_angles=21",
+        "--region=box:angle:100-200,digit:4",
+    ]
     config = parse_config(["--flagfile=rotated_mnist.flags", *flags])
     dataset = make_dataset(config)
     finer = views.refine(dataset, "bump", 36)
@@ -55,11 +73,15 @@ def test_a_finer_grid_has_new_values_and_the_same_region() -> None:
         views.refine(dataset, "one_hot", 36)
     with pytest.raises(ConfigError, match="images .* rotated_digits lacks"):
         views.refine(
-            dataclasses.replace(dataset, is_continuous=False), "bump", 36
+            dataclasses.replace(dataset, is_continuous=False),
+            "bump",
+            36,
         )
 
 
-def test_maps_carry_their_factors(rng: np.random.Generator) -> None:
+def test_maps_carry_their_factors(
+    rng: np.random.Generator,
+) -> None:
     values = rng.random(SHAPE)
     mask = values > 0.9
     whole = grid_maps.GridMap(values, TILES.factors, mask)
@@ -67,7 +89,10 @@ def test_maps_carry_their_factors(rng: np.random.Generator) -> None:
     is_ood = mask.ravel()
     (plane, *_) = grid_maps.list_planes(TILES.factors, index, is_ood)
     cut = whole.cut(plane)
-    assert [factor.name for factor in cut.factors] == ["x", "size"]
+    assert [factor.name for factor in cut.factors] == [
+        "x",
+        "size",
+    ]
     phase, color = plane.index[2:]
     np.testing.assert_array_equal(cut.values, values[:, :, phase, color])
     np.testing.assert_array_equal(cut.mask, mask[:, :, phase, color])
@@ -85,7 +110,10 @@ def test_a_curve_for_every_name() -> None:
     for factors in ((DIGITS, ANGLE), (ANGLE, DIGITS)):
         space = FactorSpace(factors)
         curves = grid_maps.list_curves(space)
-        assert [c.label for c in curves] == ["digit 0", "digit 4"]
+        assert [c.label for c in curves] == [
+            "digit 0",
+            "digit 4",
+        ]
         column = space.names.index("angle")
         for curve, digit in zip(curves, (0, 4), strict=True):
             points = space.grid()[curve.rows]
@@ -98,7 +126,10 @@ def test_one_factor_is_one_curve_with_an_interval() -> None:
     assert curve.label == "angle"
     assert curve.rows.tolist() == list(range(6))
     inside = np.array([0, 0, 1, 1, 1, 0])
-    assert grid_maps.find_interval(curve, inside) == (120.0, 240.0)
+    assert grid_maps.find_interval(curve, inside) == (
+        120.0,
+        240.0,
+    )
     assert grid_maps.find_interval(curve, np.roll(inside, 3)) is None
     assert grid_maps.find_interval(curve, np.zeros(6)) is None
 
@@ -109,18 +140,29 @@ def make(
     eval_points: int | None = None,
     cells: np.ndarray | None = None,
 ) -> Dataset:
-    space = FactorSpace(
-        tuple(Factor(n, size, 0.0, size - 1.0) for n, size in sizes.items())
+    space = make_space(**sizes)
+    held_out = parse_region(region, space)
+    points = space.grid() if cells is None else cells
+    train = points[~held_out.contains(points)]
+    splits = make_splits(space, held_out, train, eval_points, cells)
+    return Dataset(
+        "own",
+        space,
+        held_out,
+        splits,
+        lambda f: f,
+        (1, 1, 1),
     )
-    found = parse_region(region, space)
-    every = space.grid() if cells is None else cells
-    train = every[~found.contains(every)]
-    splits = make_splits(space, found, train, eval_points, cells)
-    return Dataset("own", space, found, splits, lambda f: f, (1, 1, 1))
 
 
 @pytest.mark.parametrize(
-    "region", ["box:x:13-13", "box:x:19-19,y:0-0,z:0-0", "box:x:0-18", "none"]
+    "region",
+    [
+        "box:x:13-13",
+        "box:x:19-19,y:0-0,z:0-0",
+        "box:x:0-18",
+        "none",
+    ],
 )
 def test_a_grid_of_both_kinds(region: str) -> None:
     data = make({"x": 20, "y": 20, "z": 5}, region, eval_points=500)
@@ -140,7 +182,11 @@ def test_of_single_images_a_sample() -> None:
     """A grid of levels would hardly have any of them."""
     rng = np.random.default_rng(0)
     cells = np.unique(rng.integers(0, 100, (3000, 3)), axis=0).astype("f4")
-    data = make({"x": 100, "y": 100, "z": 100}, "box:x:40-60", cells=cells)
+    data = make(
+        {"x": 100, "y": 100, "z": 100},
+        "box:x:40-60",
+        cells=cells,
+    )
     splits = views.subsample_levels(data, 200).splits
     assert len(splits.grid) == 200
     assert splits.is_ood.sum() == 100
@@ -164,3 +210,65 @@ def test_few_points_of_a_sample_are_among_it() -> None:
     assert views.subsample_points(data, 200) is data
     whole = make({"x": 9, "y": 9}, "x:4-8,y:4-8")
     assert views.subsample_points(whole, 30) is whole
+
+
+NAMED = FactorSpace(
+    (
+        Factor(
+            "s",
+            2,
+            0.0,
+            1.0,
+            categorical=True,
+            names=("a", "b"),
+        ),
+        Factor("x", 3, 0.0, 2.0),
+    )
+)
+TENS = FactorSpace(
+    (
+        Factor(
+            "n",
+            3,
+            0.0,
+            2.0,
+            categorical=True,
+            names=("10", "20", "30"),
+        ),
+    )
+)
+
+
+def test_points_by_name() -> None:
+    expected = [[1, 0], [1, 2]]
+    for given in (
+        {"s": "b", "x": [0, 2]},
+        {"s": ["b", "b"], "x": np.array([0, 2])},
+        pd.DataFrame({"x": [0, 2], "s": [1, 1]}),
+    ):
+        assert views.read_points(NAMED, given).tolist() == expected
+    assert views.read_points(NAMED, expected).tolist() == expected
+    by_name = {"s": "b", "x": 2}
+    assert views.read_points(NAMED, by_name=by_name).tolist() == [[1, 2]]
+    tens = views.read_points(TENS, by_name={"n": [30, "10"]})
+    assert tens.tolist() == [[2], [0]]
+
+
+@pytest.mark.parametrize(
+    ("space", "factors", "by_name"),
+    [
+        (NAMED, {"s": "b"}, {}),
+        (NAMED, {"s": "c", "x": 0}, {}),
+        (NAMED, {"s": 0.5, "x": 0}, {}),
+        (NAMED, {"s": ["a", "b", "a"], "x": [0, 1]}, {}),
+        (NAMED, {"s": "a", "x": []}, {}),
+        (NAMED, [[0, 1, 2]], {}),
+        (NAMED, [[0, 1]], {"x": 1}),
+        (TENS, None, {"n": 1}),
+    ],
+)
+def test_points_that_do_not_exist(
+    space: FactorSpace, factors: Any, by_name: dict
+) -> None:
+    with pytest.raises(ConfigError):
+        views.read_points(space, factors, by_name)

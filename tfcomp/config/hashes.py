@@ -9,11 +9,16 @@ import functools
 import hashlib
 import importlib.util
 import os
+import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.settings import split_names
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 OVERRIDE = "TFCOMP_CODE_VERSION"
 # The packages that decide the numbers of a run: all that a training imports,
@@ -22,6 +27,8 @@ _USED = "config statistics storage datasets models metrics training contrib"
 DECIDING = tuple(f"tfcomp.{name}" for name in _USED.split())
 TFDS = "tfds:"
 TABLES = (".csv", ".tsv")
+PICTURE_HEADS = ("file", "file_name")  # columns with the name of a picture
+SEPARATORS = ",;\t"
 SAMPLE = 2**16  # bytes
 NUM_SAMPLES = 64
 
@@ -60,20 +67,17 @@ def _list_sources(module: str) -> Iterator[tuple[str, Path]]:
             yield f"{module}/{path.relative_to(origin.parent).as_posix()}", path
 
 
-def hash_data(
-    data: str, data_dir: str = "", *, names_only: bool = False
-) -> str:
+def hash_data(data: str, data_dir: str = "") -> str:
     """Hashes the content of a file, a folder, or a TFDS dataset.
 
-    Of a folder it covers all files at any depth but for hidden ones. Large
-    files are not read as a whole: of these it covers size and samples. The
-    index at the end of an `.npz` file has a checksum of every array.
+    The hash covers every file that is read: of a folder its tables and the
+    pictures that they name, wherever these lie. Large files are not read as a
+    whole: of these it covers size and samples. The index at the end of an
+    `.npz` file has a checksum of every array.
 
     Args:
         data: The value of `--data`: a path, or `tfds:NAME`.
         data_dir: The folder of TFDS datasets.
-        names_only: Leaves out the content of pictures, as tfcomp 0.4 did,
-            whose runs have recorded this hash.
 
     Returns:
         16 hexadecimal digits.
@@ -81,9 +85,19 @@ def hash_data(
     Raises:
         ConfigError: If there is nothing of this name, or it cannot be read.
     """
+    if data.startswith(TFDS):
+        parts = _read_tfds(data, data_dir)
+    elif os.path.isdir(data):
+        parts = _read_folder(Path(data))
+    else:
+        parts = _sample_file(data)
+    return _digest(data, parts)
+
+
+def _digest(data: str, parts: Iterable[bytes]) -> str:
     digest = hashlib.sha256()
     try:
-        for part in _read_parts(data, data_dir, names_only):
+        for part in parts:
             digest.update(part)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
@@ -92,62 +106,16 @@ def hash_data(
     return digest.hexdigest()[:16]
 
 
-def _read_parts(data: str, data_dir: str, names_only: bool) -> Iterator[bytes]:
-    """Yields what `hash_data` hashes."""
-    path = Path(data)
-    if data.startswith(TFDS):
-        path = find_prepared(data.removeprefix(TFDS), data_dir)
-        if names_only:
-            yield (path / "dataset_info.json").read_bytes()
-            return
-    if not path.is_dir():
-        yield from _sample_file(path)
-        return
-
-    for file in _list_visible(path):
-        yield f"{file.relative_to(path)}\0{file.stat().st_size}\0".encode()
-        if file.suffix.lower() in TABLES:
-            yield file.read_bytes()
-        elif not names_only:
-            yield from _sample_file(file)
-
-
-def _list_visible(path: Path) -> Iterator[Path]:
-    """Yields all files without those of the system, such as `.DS_Store`."""
-    for folder, below, names in os.walk(path):
-        below.sort()
-        for name in sorted(names):
-            if not name.startswith("."):
-                yield Path(folder, name)
-
-
-def _sample_file(path: Path) -> Iterator[bytes]:
-    """Yields size and samples of a file; a small file is read as a whole."""
-    size = path.stat().st_size
-    yield str(size).encode()
-    step = max(SAMPLE, (size - SAMPLE) // (NUM_SAMPLES - 1))
-    with path.open("rb") as file:
-        for start in [*range(0, size, step), max(0, size - SAMPLE)]:
-            file.seek(start)
-            yield file.read(SAMPLE)
-
-
 def find_prepared(name: str, data_dir: str) -> Path:
-    """Returns the newest version of a TFDS dataset (or of `name/config`).
-
-    Args:
-        name: The name of the dataset.
-        data_dir: The folder of TFDS datasets; empty for the default.
-
-    Raises:
-        FileNotFoundError: There is none.
-    """
+    """Returns the newest version of a TFDS dataset (or of `name/config`)."""
     root = find_data_dir(data_dir)
     folders: list[Path] = []
     if name and not os.path.isabs(name):
-        for pattern in ("*/dataset_info.json", "dataset_info.json"):
-            files = root.glob(f"{name}/{pattern}")
-            folders += [file.parent for file in files]
+        for pattern in (
+            f"{name}/*/dataset_info.json",
+            f"{name}/dataset_info.json",
+        ):
+            folders += [path.parent for path in root.glob(pattern)]
     if not folders:
         raise FileNotFoundError(0, f"no dataset {name!r} in {root}")
 
@@ -161,3 +129,94 @@ def find_data_dir(data_dir: str = "") -> Path:
     """Returns the TFDS data directory: flag, environment, or default."""
     folder = data_dir or os.environ.get("TFDS_DATA_DIR", "")
     return Path(os.path.expanduser(folder or "~/tensorflow_datasets"))
+
+
+def list_files(folder: Path, *endings: str) -> list[Path]:
+    """Returns sorted files by ending, without hidden ones (`._a.png`)."""
+    return sorted(
+        path
+        for path in folder.iterdir()
+        if path.suffix.lower() in endings and not path.name.startswith(".")
+    )
+
+
+def read_cells(table: Path) -> "pd.DataFrame":
+    """Reads a table as text.
+
+    Cells lose spaces at their ends, and heads have `_` for spaces. With
+    semicolons between columns, decimal commas become points.
+
+    Raises:
+        ValueError, Warning: If it is no table.
+    """
+    import pandas as pd
+
+    with table.open(encoding="utf-8-sig") as file:
+        separator = max(SEPARATORS, key=file.readline().count)
+
+    with warnings.catch_warnings(action="error"):  # of cells that are lost
+        frame = pd.read_csv(
+            table,
+            sep=separator,
+            encoding="utf-8-sig",
+            dtype=str,
+            keep_default_na=False,
+            index_col=False,
+        )
+
+    frame = frame.fillna("").apply(lambda cells: cells.str.strip())
+    if separator == ";":
+        frame = frame.replace(r"^([+-]?\d*),(\d+)$", r"\1.\2", regex=True)
+    frame.columns = frame.columns.str.strip().str.replace(" ", "_")
+    return frame
+
+
+def find_picture_column(frame: "pd.DataFrame") -> str:
+    """Returns the name of the column that names pictures; "" without one."""
+    return next((name for name in PICTURE_HEADS if name in frame), "")
+
+
+def _sample_file(path: str | Path) -> Iterator[bytes]:
+    """Yields size and samples of a file; a small file is read as a whole."""
+    size = os.path.getsize(path)
+    yield str(size).encode()
+    step = max(SAMPLE, (size - SAMPLE) // (NUM_SAMPLES - 1))
+    with open(path, "rb") as file:
+        for start in [*range(0, size, step), max(0, size - SAMPLE)]:
+            file.seek(start)
+            yield file.read(SAMPLE)
+
+
+def _read_folder(folder: Path) -> Iterator[bytes]:
+    """Yields the content of tables and of their pictures, or of `.mat`."""
+    tables = list_files(folder, *TABLES)
+    for table in tables:
+        yield table.read_bytes()
+        for picture in _list_pictures(table):
+            if os.path.exists(picture):  # else the reader names it
+                yield from _sample_file(picture)
+
+    matrices = [] if tables else list_files(folder, ".mat")
+    for file in matrices:
+        yield file.name.encode()
+        yield from _sample_file(file)
+
+
+def _list_pictures(table: Path) -> list[Path]:
+    """Returns the pictures that a table names; none if it is damaged."""
+    try:
+        frame = read_cells(table)
+    except (ValueError, Warning):  # the reader says what is wrong
+        return []
+    column = find_picture_column(frame)
+    names = frame[column].tolist() if column else []
+    return [table.parent / name for name in names]
+
+
+def _read_tfds(data: str, data_dir: str) -> Iterator[bytes]:
+    """Yields names and samples of all files."""
+    folder = find_prepared(data.removeprefix(TFDS), data_dir)
+    for file in sorted(folder.iterdir()):
+        if file.is_file():
+            yield file.name.encode()
+            yield from _sample_file(file)

@@ -14,23 +14,22 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.config.hashes import TFDS
+from tfcomp.config.hashes import TFDS, list_files
 from tfcomp.config.process import quiet_startup
-from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.datasets.factor_table import FactorTable, allocate
+from tfcomp.datasets.materialized import check_features
 from tfcomp.datasets.published import (
     PUBLISHED,
     describe_published,
     register_published,
 )
-from tfcomp.datasets.table_checks import TableError, allocate
-from tfcomp.datasets.table_folders import list_files
-from tfcomp.datasets.table_formats import (
+from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_readers import (
     FOLDER_READERS,
     LAYOUTS,
     READERS,
     Arrays,
 )
-from tfcomp.datasets.tfds_features import check_features
 
 CAR_BYTES = 2**28  # of a car; a car of Cars3D takes 5 MB
 CAR_RULE = f"must take at most {CAR_BYTES >> 20} MB"

@@ -5,11 +5,18 @@ of regions in `REGIONS`: `make(arguments, space)`, with the text of `--region`.
 """
 
 import tfcomp.datasets.digits
-import tfcomp.datasets.region_kinds
+import tfcomp.datasets.published
 import tfcomp.datasets.synthetic
 import tfcomp.datasets.tables
-from tfcomp.datasets.building import DATASETS, make_dataset
-from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.dataset import (
+    DATASETS,
+    Dataset,
+    make_dataset,
+)
 from tfcomp.datasets.factors import Factor, FactorSpace
-from tfcomp.datasets.regions import REGIONS, Region, parse_region
+from tfcomp.datasets.regions import (
+    REGIONS,
+    Region,
+    parse_region,
+)
 from tfcomp.datasets.splits import Splits, make_splits

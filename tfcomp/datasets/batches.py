@@ -2,7 +2,7 @@
 
 Example number e = step * batch_size + i is row pi_p(e mod n) of the table,
 where p = e div n counts the passes and pi_p is a pseudo-random permutation
-that depends on (seed, p) alone. (With weights or `--balance` the table has
+that depends on (seed, p) alone. (With `--correlation` or `--balance` a pass has
 images several times.) So a resumed run sees the same batches.
 """
 
@@ -12,14 +12,11 @@ import numpy as np
 import tensorflow as tf
 
 from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.factors import FactorSpace
-from tfcomp.datasets.splits import repeat_rows
 
 # Of the cipher that shuffles. TensorFlow's default, 4, leaves the first pass
 # over a small table nearly in order for small seeds.
 ROUNDS = 16
 MAX_STORED = 64 * 2**20  # bytes of images that are rendered only once
-MAX_REPEATS = 64  # of an image in a pass, with `--balance`
 # AutoGraph parses the source of all that a function calls.
 skip_autograph = tf.autograph.experimental.do_not_convert
 
@@ -47,7 +44,9 @@ def make_batches(
     if num_bytes <= MAX_STORED:
         stored = tf.constant(_render_all(dataset))
 
-    def make_batch(rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def make_batch(
+        rows: tf.Tensor,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         factors = tf.gather(table, rows)
         if stored is not None:
             images = tf.gather(stored, rows)
@@ -75,9 +74,17 @@ def make_row_batches(
 ) -> tf.data.Dataset:
     """Makes batches of rows of the training table, as `make_batches` does.
 
-    With `together` K, an element has the rows of K steps, [K B].
+    Args:
+        dataset: Has the training table.
+        batch_size: Examples of a batch, B.
+        seed: The seed of the run, which shuffles.
+        first_step: The number of batches that are left out.
+        num_steps: The number of batches; by default they do not end.
+        together: The number of steps K whose rows are one element, [K B].
     """
-    pass_rows = _list_rows(dataset)
+    pass_rows = dataset.pass_rows
+    if pass_rows is None:
+        pass_rows = np.arange(len(dataset.splits.train))
     size = batch_size * together
     end = tf.int64.max - size
     if num_steps is not None:
@@ -90,7 +97,9 @@ def make_row_batches(
 
     starts = tf.data.Dataset.range(first_step * batch_size, end, size)
     rows = starts.map(
-        skip_autograph(choose), num_parallel_calls=1, deterministic=True
+        skip_autograph(choose),
+        num_parallel_calls=1,
+        deterministic=True,
     )
     # The end of a training may wait for the tuning thread.
     options = tf.data.Options()
@@ -98,7 +107,9 @@ def make_row_batches(
     return rows.with_options(options)
 
 
-def make_training_table(dataset: Dataset) -> tuple[tf.Tensor, tf.Tensor]:
+def make_training_table(
+    dataset: Dataset,
+) -> tuple[tf.Tensor, tf.Tensor]:
     """Factors [n, F] and images [n, *image_shape], with noise, as tensors."""
     images = tf.convert_to_tensor(_render_all(dataset), tf.float32)
     rows = tf.range(len(images), dtype=tf.int64)
@@ -116,16 +127,22 @@ def _add_noise(images: tf.Tensor, rows: tf.Tensor, noise: float) -> tf.Tensor:
     if not noise:
         return images
 
-    def draw(row: tf.Tensor) -> tf.Tensor:
+    def sample(row: tf.Tensor) -> tf.Tensor:
         # The seed 0 is independent of the seed of a run.
         return tf.random.stateless_normal(images.shape[1:], [0, row])
 
-    normal = tf.map_fn(draw, rows, fn_output_signature=tf.float32)
+    normal = tf.map_fn(sample, rows, fn_output_signature=tf.float32)
     return images + noise * normal
 
 
 def shuffle_numbers(numbers: tf.Tensor, size: int, seed: int) -> tf.Tensor:
-    """Returns rows for numbers of examples, int64 [B], each once a pass."""
+    """Returns rows for numbers of examples, each row once a pass.
+
+    Args:
+        numbers: Numbers of examples of a training, int64 [B].
+        size: The number of rows of a pass.
+        seed: The seed of the run.
+    """
     passes = numbers // size
     zeros = tf.zeros_like(passes)
     seeds = tf.stack([zeros, zeros + seed, passes], axis=1)  # [B, 3]
@@ -137,25 +154,3 @@ def shuffle_numbers(numbers: tf.Tensor, size: int, seed: int) -> tf.Tensor:
         max_index=np.int64(size - 1),
         rounds=ROUNDS,
     )
-
-
-def _list_rows(dataset: Dataset) -> np.ndarray:
-    """Lists the training rows of a pass, some of them repeatedly."""
-    if dataset.weights is not None:
-        return repeat_rows(dataset.weights)
-    if dataset.balance:
-        return repeat_rare(dataset.space, dataset.splits.train)
-    return np.arange(len(dataset.splits.train))
-
-
-def repeat_rare(space: FactorSpace, table: np.ndarray) -> np.ndarray:
-    """Returns rows, each as often as its rarest value is below average."""
-    times = np.ones(len(table))
-    for index in space.to_index(table).T:
-        present = index >= 0
-        counts = np.bincount(index[present])
-        average = present.sum() / max(np.count_nonzero(counts), 1)
-        rarity = average / counts[index[present]]
-        times[present] = np.maximum(times[present], rarity)
-    repeats = np.clip(np.rint(times), 1, MAX_REPEATS).astype(int)
-    return np.repeat(np.arange(len(table)), repeats)

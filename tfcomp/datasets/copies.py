@@ -6,7 +6,7 @@ a factor apart whose training images are equal.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,15 +35,14 @@ class Copies:
             an equal image.
         summary: The entry `copies` of `metrics.json`, empty without equal
             images. `num_repeated` counts training combinations whose image
-            another one has, too; `partial_aliases` are values with equal
-            images in some places only.
+            another one has, too.
         aliases: Values with equal training images wherever all other factors
             are equal, by factor.
     """
 
     is_copy: np.ndarray
     summary: dict[str, Any]
-    aliases: Mapping[str, list[np.ndarray]] = field(default_factory=dict)
+    aliases: Aliases = field(default_factory=dict)
 
 
 def find_copies(render: Render, space: FactorSpace, splits: Splits) -> Copies:
@@ -67,13 +66,12 @@ def find_copies(render: Render, space: FactorSpace, splits: Splits) -> Copies:
     if not is_copy.any() and not is_repeated.any():
         return Copies(is_copy, summary={})
 
-    aliases, partial_aliases = _list_aliases(space, train, train_images)
+    aliases = _list_aliases(space, train, train_images)
     summary = {
         "num_copies": int(is_copy.sum()),
         "num_held_out": int(is_ood.sum()),
         "num_repeated": int(is_repeated.sum()),
         "aliases": _name_values(space, aliases),
-        "partial_aliases": _name_values(space, partial_aliases),
     }
     return Copies(is_copy, summary, aliases)
 
@@ -93,9 +91,11 @@ def _number_images(render: Render, table: np.ndarray) -> np.ndarray:
 
 
 def _list_aliases(
-    space: FactorSpace, train: np.ndarray, images: np.ndarray
-) -> tuple[Aliases, Aliases]:
-    """Returns `aliases` and `partial_aliases`.
+    space: FactorSpace,
+    train: np.ndarray,
+    images: np.ndarray,
+) -> Aliases:
+    """Returns values with equal images wherever all else is equal.
 
     Args:
         space: The factors.
@@ -103,23 +103,24 @@ def _list_aliases(
         images: Equal numbers for equal images, [n].
     """
     aliases: Aliases = {}
-    partial_aliases: Aliases = {}
     places = number_columns(train)
     for column, factor in enumerate(space):
         context = number(make_keys(np.delete(places, column, axis=1)))
-        groups, partial_groups = _group_values(
-            values=train[:, column], context=context, images=images
+        groups = _group_values(
+            values=train[:, column],
+            context=context,
+            images=images,
         )
         if groups:
             aliases[factor.name] = groups
-        if partial_groups:
-            partial_aliases[factor.name] = partial_groups
-    return aliases, partial_aliases
+    return aliases
 
 
 def _group_values(
-    values: np.ndarray, context: np.ndarray, images: np.ndarray
-) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    values: np.ndarray,
+    context: np.ndarray,
+    images: np.ndarray,
+) -> list[np.ndarray]:
     """Groups the values of one factor by equal images.
 
     Args:
@@ -128,15 +129,14 @@ def _group_values(
         images: Equal numbers for equal images, [n].
 
     Returns:
-        Groups whose images are equal in all contexts that have both values,
-        and groups whose images are equal in some.
+        Groups whose images are equal in all contexts that have both values.
     """
     context_images = number_rows(np.stack([context, images], axis=1))
     is_equal = np.bincount(context_images)[context_images] > 1
     levels = np.unique(values[is_equal])
     rows = np.isin(values, levels)
     if not rows.any():
-        return [], []
+        return []
 
     places = np.searchsorted(levels, values[rows])
     num_equal = _count_pairs(context_images[rows], places)
@@ -146,12 +146,8 @@ def _group_values(
     groups = []
     for group in _connect((num_equal > 0) & ~is_apart):
         if not is_apart[np.ix_(group, group)].any():
-            groups.append(group)
-    partial_groups = [g for g in _connect(num_equal > 0) if g not in groups]
-    return (
-        [levels[group] for group in groups],
-        [levels[group] for group in partial_groups],
-    )
+            groups.append(levels[group])
+    return groups
 
 
 def _count_pairs(groups: np.ndarray, levels: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""`Dataset`: factors, splits and a renderer."""
+"""`Dataset`: factors, splits and a renderer; `make_dataset` builds it."""
 
 import dataclasses
 import math
@@ -9,12 +9,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tfcomp.datasets import grid_maps
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.plugins import Registry
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import grid_maps, splits
 from tfcomp.datasets.copies import Copies, find_copies
 from tfcomp.datasets.factors import FactorSpace, number_rows
-from tfcomp.datasets.regions import Region
-from tfcomp.datasets.splits import Points, Splits, choose_rows
+from tfcomp.datasets.regions import Region, parse_region
+from tfcomp.datasets.splits import (
+    Points,
+    Splits,
+    choose_rows,
+)
 
+DATASETS = Registry("dataset")
 MAX_PIXELS = 2**18  # rendered at a time
 Render = Callable[[Any], Any]
 MAX_AVERAGED = 4096  # training images
@@ -44,7 +52,7 @@ class Dataset:
             name that is added to `id` and `ood` in the scores.
         first_row: Place of row 0 in pictures, "bottom" or "top".
         prepare: Called before a run writes anything; raises `RunError` for
-            unreadable data. A tuple of notes that it returns is printed.
+            unreadable data.
         notes: Lines that runs print first (`tfcomp.datasets.notes`).
         size_flag: Name of the flag that sets the number of combinations.
         draw_train: From rows of the training table to their images, where a
@@ -56,9 +64,8 @@ class Dataset:
             one has several.
         sigma: Standard deviation of bumps (px); 0 if there are none.
         noise: Standard deviation of Gaussian noise that batches add.
-        weights: How often batches have each row of the training table, in
-            relation to each other [n]; None for equally often.
-        balance: True if batches repeat images of rare values.
+        pass_rows: The rows of the training table in a pass, some of them
+            several times (`--balance`, `--correlation`); None for each once.
         about: Content and origin of the images, for data cards.
         license: License as model hubs abbreviate it; "" if unknown.
     """
@@ -83,8 +90,7 @@ class Dataset:
     draw_all: Render | None = None
     sigma: float = 0.0
     noise: float = 0.0
-    weights: np.ndarray | None = None
-    balance: bool = False
+    pass_rows: np.ndarray | None = None
     about: str = ""
     license: str = ""
     is_pixels: ClassVar[bool] = True  # False for `VectorDataset`
@@ -152,7 +158,11 @@ class Dataset:
         return self.render_training(rows)
 
     def render_training(self, rows: np.ndarray) -> np.ndarray:
-        """Returns the images of rows of the training table, without noise."""
+        """Returns the images of rows of the training table, without noise.
+
+        Args:
+            rows: Rows of the training table, [n].
+        """
         if self.draw_train is not None:
             return self.render_array(rows, self.draw_train)
         return self.render_array(self.splits.train[rows])
@@ -168,18 +178,16 @@ class Dataset:
         """Mask of ID combinations, [*sizes]; None for a large space."""
         if not self.is_mapped:
             return None
-        points = self.splits.all
-        return grid_maps.spread(
-            self.space, points.factors, values=~points.is_ood, empty=False
-        )
+        return self._spread(~self.splits.all.is_ood)
 
     @property
     def held_out(self) -> np.ndarray:
         """Mask of held-out combinations, [*sizes], where `is_mapped`."""
-        points = self.splits.all
-        return grid_maps.spread(
-            self.space, points.factors, values=points.is_ood, empty=False
-        )
+        return self._spread(self.splits.all.is_ood)
+
+    def _spread(self, mask: np.ndarray) -> np.ndarray:
+        points = self.splits.all.factors
+        return grid_maps.spread(self.space, points, values=mask, empty=False)
 
     @cached_property
     def planes(self) -> list[grid_maps.Plane]:
@@ -212,25 +220,30 @@ class Dataset:
         with np.errstate(all="ignore"):  # NaN for constant values
             shares = mass / mass.sum(axis=1, keepdims=True).clip(1e-9)
             heights = up * shares @ np.arange(mass.shape[1])
-            correlations = np.corrcoef(points.T, heights)[-1, :-1]
+            correlations = np.corrcoef(points.T, heights)[-1]
 
         directions = {}
-        for factor, r in zip(self.space, correlations, strict=True):
+        for column, factor in enumerate(self.space):
+            r = correlations[column]
             is_distance = not (factor.categorical or factor.periodic)
             if is_distance and abs(r) > 0.5:
                 directions[factor.name] = int(np.sign(r))
         return directions
 
     def at_points(self, points: Points) -> "Dataset":
-        """Returns the dataset with these points as its grid."""
-        splits = dataclasses.replace(
+        """Returns the dataset with these points as its grid.
+
+        Args:
+            points: Some of the combinations that exist.
+        """
+        sample = dataclasses.replace(
             self.splits,
             points=points,
             existing=self.splits.all,
             is_complete=False,
             is_streamed=False,
         )
-        dataset = dataclasses.replace(self, splits=splits)
+        dataset = dataclasses.replace(self, splits=sample)
         if "copies" in vars(self):  # of all combinations, which stay
             vars(dataset)["copies"] = self.copies
         return dataset
@@ -245,7 +258,7 @@ class Dataset:
         if draw_all is None:
             return self.render_parts(factors)
         # All images as one: different images may have equal means.
-        return ([draw_all(row)] for row in factors[:, None])
+        return ([draw_all(point)] for point in factors[:, None])
 
     @cached_property
     def subsets(self) -> dict[str, np.ndarray]:
@@ -266,12 +279,15 @@ class Dataset:
         return masks | scored.subsets
 
     def select_points(self, values: np.ndarray) -> np.ndarray:
-        """Selects the values at grid points from values at all combinations."""
-        splits = self.splits
-        if splits.existing is None:
+        """Selects the values at grid points from values at all combinations.
+
+        Args:
+            values: A value for each combination that exists, [n].
+        """
+        if self.splits.existing is None:
             return values
-        every = splits.all.factors
-        places = number_rows(np.concatenate([every, splits.grid]))
+        every = self.splits.all.factors
+        places = number_rows(np.concatenate([every, self.splits.grid]))
         places, grid_places = np.split(places, [len(every)])
         rows = np.argsort(places)
         return values[rows[grid_places]]
@@ -311,26 +327,39 @@ class Dataset:
 
         share = max(1, limit // max(1, len(points)))
         parts = []
+        counts = []
         for point in points[:, None]:
             images = self.draw_all(point)
-            parts.append(images[choose_rows(len(images), share)])
-
-        counts = [len(part) for part in parts]
+            sample = images[choose_rows(len(images), share)]
+            parts.append(sample)
+            counts.append(len(sample))
         return np.concatenate(parts), np.repeat(np.arange(len(points)), counts)
 
     def render_array(
-        self, factors: np.ndarray, render: Render | None = None
+        self,
+        factors: np.ndarray,
+        render: Render | None = None,
     ) -> np.ndarray:
-        """Renders a factor table into an array, by default with `render`.
+        """Renders a factor table into an array.
 
-        Where a combination has several images, this is their mean.
+        Args:
+            factors: Factor values, [n, F].
+            render: By default the renderer of the dataset, which draws the
+                mean where a combination has several images.
         """
         return np.concatenate(list(self.render_parts(factors, render)))
 
     def render_parts(
-        self, factors: np.ndarray, render: Render | None = None
+        self,
+        factors: np.ndarray,
+        render: Render | None = None,
     ) -> Iterator[np.ndarray]:
-        """Yields images by parts that stay in a cache of the processor."""
+        """Yields images by parts that stay in a cache of the processor.
+
+        Args:
+            factors: Factor values, [n, F].
+            render: By default the renderer of the dataset.
+        """
         render = render or self.render
         size = max(1, MAX_PIXELS // math.prod(self.image_shape))
         for part in np.array_split(factors, len(factors) // size + 1):
@@ -340,3 +369,93 @@ class Dataset:
     def to_pictures(self, images: np.ndarray) -> np.ndarray:
         """Returns images as they are shown, [n, H, W, C]."""
         return images
+
+
+def make_dataset(config: RunConfig) -> Dataset:
+    """Builds the dataset that a configuration names, without TensorFlow.
+
+    Args:
+        config: The settings of a run, as `parse_config` makes them.
+
+    Raises:
+        ConfigError: For settings that do not fit each other.
+        RunError: For data that are not as the run had them.
+    """
+    data = config.data
+    if data.correlation and data.balance:
+        rule = "must be false with --correlation, which weighs images"
+        raise ConfigError("balance", rule, True)
+
+    dataset = DATASETS.get(data.dataset).load()(config)
+    if not isinstance(dataset, Dataset):
+        rule = f"must return a Dataset, not {type(dataset).__name__}"
+        raise ConfigError("dataset", rule, data.dataset)
+
+    if data.correlation:
+        dataset = _correlate(dataset, data.correlation)
+    if data.balance:
+        rows = splits.repeat_rare(dataset.space, dataset.splits.train)
+        dataset = dataclasses.replace(dataset, pass_rows=rows)
+    # A builder of a plugin may have noise of its own.
+    if data.noise:
+        dataset = dataclasses.replace(dataset, noise=data.noise)
+    return dataset
+
+
+def _correlate(dataset: Dataset, pairs: str) -> Dataset:
+    """Repeats the training images of a dataset by `--correlation`."""
+    weights = splits.weigh(dataset.splits.train, dataset.space, pairs)
+    rows = splits.repeat_rows(weights)
+    # As many images of equal weight are as good (Kish 1965).
+    num_equal = weights.sum() ** 2 / np.square(weights).sum()
+    note = (
+        f"correlated: {pairs}, like {num_equal:,.1f} of {len(weights):,} "
+        "training images of equal weight, (sum w)^2 / sum w^2"
+    )
+    num_hidden = len(weights) - len(np.unique(rows))
+    if num_hidden:
+        note += f"; {num_hidden:,} are too rare to be shown at all"
+    notes = (*dataset.notes, note)
+    return dataclasses.replace(dataset, pass_rows=rows, notes=notes)
+
+
+def build_dataset(
+    config: RunConfig,
+    space: FactorSpace,
+    region: Region | None = None,
+    train: np.ndarray | None = None,
+    cells: np.ndarray | None = None,
+    kind: type[Dataset] = Dataset,
+    **fields: Any,
+) -> Dataset:
+    """Builds a dataset with the splits of a configuration.
+
+    Args:
+        config: The settings of a run.
+        space: The factors.
+        region: What is held out; by default `--region`.
+        train: Factor values of the training examples [n, F]; by default they
+            are sampled as `--num_train` and `--coordinates` say.
+        cells: The combinations that exist [n, F]; by default the grid.
+        kind: The class of the dataset.
+        **fields: Its other fields.
+    """
+    if region is None:
+        region = parse_region(config.data.region, space)
+    if train is None:
+        train = splits.draw_training_table(config, space, region, cells)
+    points = splits.make_splits(
+        space,
+        region,
+        train,
+        eval_points=config.eval_points,
+        cells=cells,
+        train_all=config.data.train_all,
+    )
+    return kind(
+        name=config.data.dataset,
+        space=space,
+        region=region,
+        splits=points,
+        **fields,
+    )

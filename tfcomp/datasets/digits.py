@@ -6,7 +6,6 @@ not MNIST but strokes of a seven-segment display.
 """
 
 import functools
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,17 @@ import numpy as np
 from tfcomp.config.errors import ConfigError, RunError, first_line
 from tfcomp.config.hashes import find_data_dir
 from tfcomp.config.run_config import DataConfig, RunConfig
-from tfcomp.datasets.building import DATASETS, build_dataset
-from tfcomp.datasets.dataset import Dataset, Render
-from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
+from tfcomp.datasets.dataset import (
+    DATASETS,
+    Dataset,
+    Render,
+    build_dataset,
+)
+from tfcomp.datasets.factors import (
+    Factor,
+    FactorSpace,
+    make_categories,
+)
 from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import draw_training_table
 
@@ -44,6 +51,7 @@ _SEGMENTS = {
     "g": ((_MIDDLE, _LEFT), (_MIDDLE, _RIGHT)),
 }
 _LIT = "abcdef bc abdeg abcdg bcfg acdfg acdefg abc abcdefg abcdfg".split()
+_HALF_WIDTH = 1.2  # px, of a stroke
 
 
 @DATASETS.register("rotated_digits")
@@ -116,11 +124,12 @@ def _draw_train(
 def _parse_classes(data: DataConfig) -> list[int]:
     if not data.digit_classes:
         return [data.digit_class]
-    parts = [part.strip() for part in data.digit_classes.split(",")]
-    if not {*parts} <= {*"0123456789"} or len({*parts}) < max(len(parts), 2):
+    digits = {part.strip() for part in data.digit_classes.split(",")}
+    num_parts = data.digit_classes.count(",") + 1
+    if not digits <= {*"0123456789"} or len(digits) < max(num_parts, 2):
         rule = "must be at least two different digits, as 0,1,4"
         raise ConfigError("digit_classes", rule, data.digit_classes)
-    return sorted(map(int, parts))
+    return sorted(int(digit) for digit in digits)
 
 
 def _make_renderer(load: Callable[[], Any], space: FactorSpace) -> Render:
@@ -144,15 +153,14 @@ def _make_renderer(load: Callable[[], Any], space: FactorSpace) -> Render:
 
 def draw_stand_in(digit: int) -> np.ndarray:
     """Draws a digit, float32 [28, 28] in [0, 1], row 0 at the top."""
-    pixels = np.moveaxis(np.mgrid[:SIZE, :SIZE], 0, -1).astype(float)
-    distances = []
+    rows, columns = np.indices((SIZE, SIZE))
+    distance = np.full((SIZE, SIZE), np.inf)
     for name in _LIT[digit]:
-        start, end = _SEGMENTS[name]
-        along = np.subtract(end, start)
-        place = (pixels - start) @ along / (along @ along)
-        nearest = start + np.clip(place, 0.0, 1.0)[..., None] * along
-        distances.append(np.linalg.norm(pixels - nearest, axis=-1))
-    share = 1.2 + 0.5 - np.min(distances, axis=0)  # half the width is 1.2 px
+        (top, left), (bottom, right) = _SEGMENTS[name]
+        below = rows - np.clip(rows, top, bottom)
+        beside = columns - np.clip(columns, left, right)
+        distance = np.minimum(distance, np.hypot(below, beside))
+    share = _HALF_WIDTH + 0.5 - distance
     return np.clip(share, 0.0, 1.0).astype(np.float32)
 
 
@@ -179,12 +187,9 @@ def load_digit(folder: Path, digit: int, index: int) -> np.ndarray:
     try:
         image = _find_image(folder, digit, index)
     except Exception as error:  # whatever a damaged file leads to
-        # TensorFlow puts the names of graph nodes around the message.
-        text = re.sub(r"(?s)\{\{.*?\}\}|\[Op:.*", "", str(error))
         raise RunError(
             f"--data_dir: MNIST in {folder} cannot be read "
-            f"({first_line(error, text)}); remove {folder / 'mnist'} and get "
-            "it again"
+            f"({first_line(error)}); remove {folder / 'mnist'} and get it again"
         ) from error
     if image is None:
         rule = f"must be less than the number of training examples of {digit}"

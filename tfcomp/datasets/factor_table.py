@@ -4,31 +4,41 @@
 
 Combinations may be missing, and have several images, which differ in columns
 that are no factors (*nuisance*) or in nothing that is named. Images keep their
-type in memory, and are made float32 from 0 to 1 when they are drawn.
+type in memory, and are made float32 from 0 to 1 when they are drawn: integers
+are divided by the largest number of as many bits as their values have (1, 255
+up to eight bits, 511, 1023 ... 65535), floating point numbers stay.
 """
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from tfcomp.datasets import table_checks
+from tfcomp.config.process import count_memory
 from tfcomp.datasets.factors import (
     FactorSpace,
     find_keys,
     make_keys,
     number_rows,
 )
-from tfcomp.datasets.table_checks import TableError, to_array
 from tfcomp.datasets.table_factors import (
     FactorColumn,
-    make_factors,
-    set_kinds,
+    TableError,
+    check_classes,
+    describe_columns,
+    make_factor,
 )
 
-SAMPLE = 256  # number of images whose brightness is measured
-SAME = 1e-4  # of a bin: points that are closer are one
+MAX_BITS = 16  # of an integer pixel
+COLORS = (
+    1,
+    3,
+    4,
+)  # channels that come first in other libraries
+TOLERANCE = 0.1  # images that were resized exceed 0 to 1 a little
+COMPARED = 256  # combinations at a time
 
 
 class FactorTable:
@@ -42,7 +52,8 @@ class FactorTable:
         values: Values of the classes, rising: a list of numbers (or None) per
             factor, or [n, F] by image. By default the classes themselves.
         names: Names of the factors.
-        sizes: Numbers of classes; by default the number that occurs.
+        sizes: Numbers of classes; by default those that occur, or have a
+            value or a name.
         kinds: Per factor `ordered`, `categorical`, `periodic` (the period is
             one step more than the values; a note tells it),
             `periodic:PERIOD`, `continuous` or `continuous:BINS`. By default
@@ -88,63 +99,94 @@ class FactorTable:
         bins: int = 8,
     ) -> None:
         self._images = None
+        self.image_shape = (0, 0, 1)
+        num_images = None
         if images is not None:
-            self._images = table_checks.check_images(images)
-        self.image_shape = self._find_image_shape()
+            self._images = _check_images(images)
+            num_images, height, width, *channels = self._images.shape
+            self.image_shape = (
+                height,
+                width,
+                *(channels or [1]),
+            )
         if names is None and hasattr(classes, "columns"):
             names = [str(column) for column in classes.columns]
+        if hasattr(values, "shape"):
+            values = to_array(values)
         classes = to_array(classes)
-        options: dict[str, Any] = {
-            "values": to_array(values) if hasattr(values, "shape") else values,
+        check_classes(classes, num_images)
+        self._given: dict[str, Any] = {
+            "classes": classes,
+            "values": values,
             "names": names,
             "sizes": sizes,
             "kinds": kinds,
             "levels": levels,
             "units": units,
+            "bins": bins,
         }
-        self._given = (classes, dict(options))
 
-        if factors is not None:
-            options["kinds"] = set_kinds(names, kinds, factors)
-        num_images = len(classes if self._images is None else self._images)
-        columns = make_factors(classes, num_images, options, bins)
-        varied = [column for column in columns if np.ptp(column.index) > 0]
-        chosen = varied
+        descriptions = describe_columns(classes, self._given)
+        for factor in factors or ():
+            name, _, kind = factor.partition(":")
+            if name not in descriptions:
+                rule = f"must be among {', '.join(descriptions)}"
+                raise TableError("factors", rule, name)
+            if kind:
+                descriptions[name].kind = kind
+        columns = []
+        for number, given in enumerate(descriptions.values()):
+            columns.append(make_factor(classes[:, number], given, bins))
+        self._select(columns, factors)
+        self.notes = self._list_notes(columns)
+
+    def _select(
+        self,
+        columns: Sequence[FactorColumn],
+        factors: Sequence[str] | None,
+    ) -> None:
+        """Chooses the columns that vary and are factors; sorts the images."""
+        asked = None
         if factors:
-            asked = {name.partition(":")[0] for name in factors}
-            chosen = [c for c in varied if c.factor.name in asked]
-        if not chosen:
+            asked = {factor.partition(":")[0] for factor in factors}
+        selected = []
+        for column in columns:
+            is_factor = asked is None or column.factor.name in asked
+            if is_factor and np.ptp(column.index) > 0:
+                selected.append(column)
+        if not selected:
             first = [int(column.index[0]) for column in columns]
             raise TableError("classes", "must vary", first)
 
-        self.space = FactorSpace(tuple(column.factor for column in chosen))
-        self.is_continuous = any(column.is_continuous for column in chosen)
-        values = np.stack([column.values for column in chosen], axis=1)
-        self._sort(values.astype(np.float32))
-        self.notes = self._list_notes(columns, varied)
+        self.space = FactorSpace(tuple(column.factor for column in selected))
+        self.is_continuous = any(column.is_continuous for column in selected)
+        values = np.stack([column.values for column in selected], axis=1)
+        values = values.astype(np.float32)
+        self.rows = number_rows(values)
+        # Images, sorted, and the first one of each combination.
+        self._order = np.argsort(self.rows, kind="stable")
+        self.counts = np.bincount(self.rows)
+        self._starts = np.cumsum(self.counts) - self.counts
+        self.points = values[self._order[self._starts]]
 
-    def _find_image_shape(self) -> tuple[int, int, int]:
-        if self._images is None:
-            return (0, 0, 1)
-        _, height, width, *channels = self._images.shape
-        return height, width, channels[0] if channels else 1
-
-    def _list_notes(
-        self, columns: Sequence[FactorColumn], varied: Sequence[FactorColumn]
-    ) -> tuple[str, ...]:
-        notes = []
+    def _list_notes(self, columns: Sequence[FactorColumn]) -> tuple[str, ...]:
+        constant = []
+        nuisance = []
         for column in columns:
-            if column not in varied:
-                name = column.factor.name
-                notes.append(f"left out: {name}, which has a single value")
+            factor = column.factor
+            if np.ptp(column.index) == 0:
+                note = f"left out: {factor.name}, which has a single value"
+                constant.append(note)
+            elif factor not in self.space:
+                nuisance.append(f"{factor.name} ({factor.size})")
+
+        notes = constant
         for factor in self.space:
             if factor.periodic:
                 period = factor.describe_period()
                 notes.append(f"{factor.name}: periodic, {period}")
-        others = [c.factor for c in varied if c.factor not in self.space]
-        if others:
-            sizes = ", ".join(f"{f.name} ({f.size})" for f in others)
-            notes.append(f"nuisance: {sizes}")
+        if nuisance:
+            notes.append(f"nuisance: {', '.join(nuisance)}")
         if self.is_repeated:
             notes.append(
                 f"{len(self.rows):,} images of {len(self.points):,} "
@@ -154,17 +196,7 @@ class FactorTable:
 
     def select(self, factors: Sequence[str]) -> "FactorTable":
         """Returns the table with these columns as factors, all others not."""
-        classes, options = self._given
-        return FactorTable(self._images, classes, **options, factors=factors)
-
-    def _sort(self, values: np.ndarray) -> None:
-        """Sorts images by their factor values, [n, F]."""
-        self.rows = number_rows(values)
-        # Images, sorted, and the first one of each combination.
-        self._order = np.argsort(self.rows, kind="stable")
-        self.counts = np.bincount(self.rows)
-        self._starts = np.cumsum(self.counts) - self.counts
-        self.points = values[self._order[self._starts]]
+        return FactorTable(self._images, **self._given, factors=factors)
 
     @property
     def is_repeated(self) -> bool:
@@ -181,13 +213,12 @@ class FactorTable:
     @cached_property
     def scale(self) -> float:
         """Number that pixels are divided by; 1 for 0/1 images and floats."""
-        return table_checks.choose_divisor(self.images)
+        return _choose_divisor(self.images)
 
-    def inspect(self) -> tuple[str, ...]:
-        """Reads and checks all images; returns notes on them."""
-        if self._images is None:
-            return ()
-        return table_checks.note_darkness(self.images, self.scale)
+    def check_pixels(self) -> None:
+        """Reads and checks all images, if there are any."""
+        if self._images is not None:
+            _ = self.scale
 
     def __repr__(self) -> str:
         items = "rows"
@@ -198,27 +229,30 @@ class FactorTable:
         return "; ".join([count, factors, *self.notes])
 
     def find_points(self, factors: np.ndarray) -> np.ndarray:
-        """Finds rows of `points` for factor values [n, F]; -1 for none."""
-        if self.is_continuous:
-            steps = np.array([factor.step for factor in self.space])
-            scaled = np.asarray(factors, float) / steps
-            _, rows = self._tree.query(scaled, distance_upper_bound=SAME)
-            return np.where(rows < len(self.points), rows, -1)
+        """Finds rows of `points`.
+
+        Args:
+            factors: Factor values, [n, F]; of continuous factors, they must
+                be equal to those of a point.
+
+        Returns:
+            Rows, -1 where there is no such point, [n].
+        """
         order, keys = self._keys
-        index = self.space.to_index(np.asarray(factors))
-        places = find_keys(make_keys(index), keys)
+        places = find_keys(self._make_keys(factors), keys)
         return np.where(places < 0, -1, order[places])
 
-    @cached_property
-    def _tree(self) -> Any:
-        from scipy.spatial import cKDTree
-
-        return cKDTree(self.points / [factor.step for factor in self.space])
+    def _make_keys(self, factors: np.ndarray) -> np.ndarray:
+        if self.is_continuous:
+            exact = np.asarray(factors, np.float32)
+            exact = exact + np.float32(0)  # which makes 0 of -0
+            return make_keys(exact.view(np.int32))
+        return make_keys(self.space.to_index(np.asarray(factors)))
 
     @cached_property
     def _keys(self) -> tuple[np.ndarray, np.ndarray]:
         """Rows of `points` in the order of their keys, and these keys."""
-        keys = make_keys(self.space.to_index(self.points))
+        keys = self._make_keys(self.points)
         order = np.argsort(keys)
         return order, keys[order]
 
@@ -255,8 +289,8 @@ class FactorTable:
         """
         means = np.zeros(len(factors))
         spreads = np.zeros(len(factors))
-        for start in range(0, len(factors), SAMPLE):
-            rows = slice(start, start + SAMPLE)
+        for start in range(0, len(factors), COMPARED):
+            rows = slice(start, start + COMPARED)
             truth, starts = self._take(factors[rows])
             counts = np.diff([*starts, len(truth)])
             outputs = np.repeat(images[rows].astype(float), counts, axis=0)
@@ -282,10 +316,105 @@ class FactorTable:
         if (rows < 0).any():
             absent = np.asarray(factors)[[rows.argmin()]]
             point = self.space.name_point(self.space.to_index(absent)[0])
-            raise TableError("images", "must contain the combination", point)
+            raise TableError(
+                "images",
+                "must contain the combination",
+                point,
+            )
         counts = self.counts[rows]
         starts = np.cumsum(counts) - counts
         # Images of a combination are neighbors in `_order`.
         first = np.repeat(self._starts[rows] - starts, counts)
         numbers = first + np.arange(counts.sum())
         return self.draw_images(numbers), starts
+
+
+def to_array(given: Any) -> Any:
+    """Returns tensors of PyTorch or TensorFlow and lists as NumPy arrays."""
+    if isinstance(given, np.ndarray):
+        return given
+    if hasattr(given, "detach"):  # PyTorch
+        given = given.detach().cpu()
+        if "bfloat16" in str(given.dtype):
+            given = given.float()
+    return np.asarray(given)
+
+
+def allocate(shape: Sequence[int], dtype: Any) -> np.ndarray:
+    """Returns an empty array of images, if they fit into the memory.
+
+    Args:
+        shape: The shape of the array.
+        dtype: The type of its numbers.
+
+    Raises:
+        TableError: If the memory of this machine is too small.
+    """
+    check_bytes("images", math.prod(shape) * dtype.itemsize)
+    return np.empty(shape, dtype)
+
+
+def check_bytes(name: str, size: int, most: int | None = None) -> None:
+    """Refuses arrays above a size.
+
+    Args:
+        name: The name of the array, for the error.
+        size: Its size in bytes.
+        most: The largest size; by default the size of the memory.
+
+    Raises:
+        TableError: If the array is larger.
+    """
+    if most is None:
+        most = count_memory()
+    if size > most:
+        rule = f"must take at most {most >> 20:,} MB"
+        raise TableError(name, rule, f"{size >> 20:,} MB")
+
+
+def _check_images(given: Any) -> np.ndarray:
+    """Returns images as an array; checks their type, shape and size."""
+    images = to_array(given)
+    shape = tuple(images.shape)
+    if len(shape) not in (3, 4) or 0 in shape:
+        rule = "must be [n, H, W] or [n, H, W, C] and not empty"
+        raise TableError("images", rule, list(shape))
+    if len(shape) == 4 and shape[1] in COLORS and shape[3] not in COLORS:
+        rule = "must be [n, H, W, C] (images.transpose(0, 2, 3, 1))"
+        raise TableError("images", rule, list(shape))
+    if images.dtype.kind not in "buif":
+        rule = "must be integers or floating point numbers"
+        raise TableError("images", rule, images.dtype)
+
+    if images.flags.c_contiguous:
+        return images
+    # Transposed images and those of MATLAB are copied once: their pixels lie
+    # far apart, and reading a batch takes some 25 times as long.
+    check_bytes("images", images.nbytes)
+    return np.ascontiguousarray(images)
+
+
+def _choose_divisor(images: np.ndarray) -> float:
+    """Returns the number that pixels are divided by; checks all images."""
+    lowest = images.min(axis=0)
+    highest = images.max(axis=0)
+    low = float(lowest.min())
+    high = float(highest.max())
+    if not np.isfinite([low, high]).all():
+        is_finite = np.isfinite(images).reshape(len(images), -1).all(axis=1)
+        rule = "must be finite, there is NaN or infinity in image"
+        raise TableError("images", rule, int(is_finite.argmin()))
+    if len(images) > 1 and (lowest == highest).all():
+        got = f"{len(images)} times the same"
+        raise TableError("images", "must differ", got)
+
+    limits = (0.0, 2.0**MAX_BITS - 1)
+    if images.dtype.kind == "f":
+        limits = (-TOLERANCE, 1 + TOLERANCE)
+    if low < limits[0] or high > limits[1]:
+        rule = "must be 0 to 1 if they are floats, and of at most 16 bits"
+        raise TableError("images", rule, f"{low:g} to {high:g}")
+    if images.dtype.kind == "f" or high <= 1:
+        return 1.0
+    num_bits = max(8, int(high).bit_length())
+    return 2.0**num_bits - 1

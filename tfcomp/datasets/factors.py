@@ -5,14 +5,13 @@ A factor table is an array [n, F] of factor *values* in the factor's unit
 stripe has only one coordinate) is NaN.
 """
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
 
 import numpy as np
 
 MAX_DIRECTIONS = 16  # ordered factors whose geometry is measured
+CLOSE = 0.01  # of the smallest step: a number within it is a grid value
 
 
 @dataclass(frozen=True)
@@ -55,8 +54,10 @@ class Factor:
         # Lists where they come from JSON.
         object.__setattr__(self, "levels", tuple(self.levels))
         object.__setattr__(self, "names", tuple(self.names))
-        self._check_count("levels", self.levels)
-        self._check_count("names", self.names)
+        for field in (self.levels, self.names):
+            if len(field) not in (0, self.size):
+                rule = f"must have {self.size} levels and names, or none"
+                raise ValueError(f"the factor {self.name} {rule}, got {field}")
         if any(np.diff(self.levels) <= 0):
             raise ValueError(f"levels of {self.name} must rise")
         if self.size < 1 or not self.low < self.high:
@@ -65,17 +66,15 @@ class Factor:
                 f"low < high, got {self.size}, {self.low}, {self.high}"
             )
 
-    def _check_count(self, field: str, entries: tuple) -> None:
-        if len(entries) not in (0, self.size):
-            rule = f"must have {self.size} {field}, or none, got {entries}"
-            raise ValueError(f"the factor {self.name} {rule}")
-
     def values(self) -> np.ndarray:
         """All grid values, float32 [size]."""
         if self.levels:
             return np.array(self.levels, np.float32)
         values = np.linspace(
-            self.low, self.high, self.size, endpoint=not self.periodic
+            self.low,
+            self.high,
+            self.size,
+            endpoint=not self.periodic,
         )
         return values.astype(np.float32)
 
@@ -131,48 +130,25 @@ class Factor:
         """Returns name and grid value, as `shape heart` or `x 3`."""
         return f"{self.name} {self.describe(float(self.values()[index]))}"
 
-    @cached_property
-    def _tolerances(self) -> np.ndarray:
-        """Distance within which a number counts as each grid value, [size]."""
-        values = self.values().astype(np.float64)
-        gaps = [self.step]
-        if self.size > 1:
-            gaps = np.diff(values).tolist()
-        gap_before = np.array([gaps[0], *gaps])[: self.size]
-        gap_after = np.array([*gaps, gaps[-1]])[: self.size]
-        gap = np.minimum(gap_before, gap_after)
-        # Half of the fourth digit, within parts of the distance to a neighbor.
-        magnitude = np.floor(np.log10(np.maximum(np.abs(values), 1e-300)))
-        half_digit = 0.5001 * 10 ** (magnitude - 3)
-        return np.clip(half_digit, 1e-3 * gap, 1e-2 * gap)
-
-    @cached_property
-    def named(self) -> np.ndarray:
-        """Names that are numbers, NaN for others, [size]; empty for none."""
-        numbers = np.full(len(self.names), np.nan)
-        for index, name in enumerate(self.names):
-            with contextlib.suppress(ValueError):
-                numbers[index] = float(name)
-        return numbers if np.isfinite(numbers).any() else numbers[:0]
+    @property
+    def is_named_by_numbers(self) -> bool:
+        """True if a name is a number, as of digits or instances."""
+        return any(name.isdecimal() for name in self.names)
 
     def find_value(self, value: float) -> int:
         """Finds the grid value that a rounded number is meant to be.
 
-        Where names are numbers, it is looked up among the names.
+        Args:
+            value: A number within a hundredth of a step of a grid value.
 
         Returns:
             The index of the value, or -1.
         """
-        if np.isnan(value):
-            return -1
-        if len(self.named):
-            indices = np.flatnonzero(self.named == value)
-            if len(indices) != 1:
-                return -1
-            return int(indices[0])
-        distances = np.abs(self.values().astype(np.float64) - value)
-        index = int(distances.argmin())
-        return index if distances[index] <= self._tolerances[index] else -1
+        values = self.values().astype(np.float64)
+        step = np.diff(values).min(initial=self.step)
+        distances = np.abs(values - value)
+        is_close = distances <= CLOSE * step
+        return int(distances.argmin()) if is_close.any() else -1
 
     def to_index(self, values: np.ndarray) -> np.ndarray:
         """Finds the nearest grid index of each value, int [n].
@@ -259,8 +235,17 @@ class FactorSpace:
         return np.stack([axis.ravel() for axis in axes], axis=1)
 
     def to_index(self, table: np.ndarray) -> np.ndarray:
-        """Nearest grid indices of a factor table, int [n, F]; -1 absent."""
-        columns = [f.to_index(table[:, i]) for i, f in enumerate(self)]
+        """Finds the nearest grid indices of a factor table.
+
+        Args:
+            table: Factor values, [n, F].
+
+        Returns:
+            Indices, int [n, F]; -1 where a factor is absent.
+        """
+        columns = []
+        for factor, values in zip(self, table.T, strict=True):
+            columns.append(factor.to_index(values))
         return np.stack(columns, axis=1)
 
     def name_values(self, table: np.ndarray) -> dict[str, np.ndarray]:
@@ -283,11 +268,30 @@ class FactorSpace:
         return np.where((index < 0).any(axis=1), -1, places)
 
     def draw(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        """Draws random combinations of grid values, float32 [count, F]."""
-        return np.stack([rng.choice(f.values(), count) for f in self], axis=1)
+        """Samples random combinations of grid values.
+
+        Args:
+            count: The number of combinations.
+            rng: The generator.
+
+        Returns:
+            Factor values, float32 [count, F].
+        """
+        return np.stack(
+            [rng.choice(f.values(), count) for f in self],
+            axis=1,
+        )
 
     def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        """Uniform points, float32 [count, F]; categories on the grid only."""
+        """Samples uniform points; categories have values of the grid.
+
+        Args:
+            count: The number of points.
+            rng: The generator.
+
+        Returns:
+            Factor values, float32 [count, F].
+        """
         low = [factor.low for factor in self]
         high = [factor.high for factor in self]
         points = rng.uniform(low, high, size=(count, len(self)))
@@ -340,14 +344,27 @@ def make_keys(index: np.ndarray) -> np.ndarray:
 
 
 def find_keys(asked: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Finds places of keys among sorted ones, -1 where they are absent."""
+    """Finds places of keys among sorted ones.
+
+    Args:
+        asked: Keys of `make_keys`, [n].
+        keys: Sorted keys, [m].
+
+    Returns:
+        Places from 0 to m - 1, -1 where a key is absent, [n].
+    """
     places = np.searchsorted(keys, asked)
     places = np.minimum(places, len(keys) - 1)
     return np.where(keys[places] == asked, places, -1)
 
 
 def make_categories(name: str, levels: Sequence[float]) -> Factor:
-    """Makes a categorical factor of at least two values."""
+    """Makes a categorical factor of at least two values.
+
+    Args:
+        name: The name of the factor.
+        levels: Its values, in any order.
+    """
     rising = sorted(map(float, levels))
     return Factor(
         name,

@@ -7,7 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.datasets.factors import Factor, FactorSpace, number_rows
+from tfcomp.datasets.factors import (
+    Factor,
+    FactorSpace,
+    number_rows,
+)
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,10 @@ class GridMap:
 
 
 def spread(
-    space: FactorSpace, points: np.ndarray, values: np.ndarray, empty: Any
+    space: FactorSpace,
+    points: np.ndarray,
+    values: np.ndarray,
+    empty: Any,
 ) -> np.ndarray:
     """Puts values on the grid.
 
@@ -81,17 +88,27 @@ class Plane:
 
 
 def list_planes(
-    factors: Sequence[Factor], index: np.ndarray, is_ood: np.ndarray
+    factors: Sequence[Factor],
+    index: np.ndarray,
+    is_ood: np.ndarray,
 ) -> list[Plane]:
     """Returns a plane for every pair of ordered factors that vary.
 
+    All other factors have the levels at which most held-out and training
+    points exist, near the middle.
+
     Args:
-        factors: The factors of the grid, whose size must be an int64.
+        factors: The factors of the grid.
         index: Grid indices of the combinations that exist, int [n, F].
         is_ood: Which of them are held out, [n].
     """
-    held_out = _list_distinct(factors, index[is_ood])
-    known = _list_distinct(factors, index[~is_ood])
+    # A bin of the grid can have several points.
+    sizes = [factor.size for factor in factors]
+    places = np.ravel_multi_index(index.T, sizes)
+    _, first = np.unique(2 * places + is_ood, return_index=True)
+    index = index[first]
+    is_ood = is_ood[first]
+
     ordered = []
     for column, factor in enumerate(factors):
         if factor.size > 1 and not factor.categorical:
@@ -99,56 +116,48 @@ def list_planes(
 
     planes = []
     for pair in itertools.combinations(ordered, 2):
-        planes.append(_choose_plane(factors, held_out, known, pair))
+        levels: list[Any] = _find_fullest(factors, index, is_ood, pair)
+        held = []
+        for column, factor in enumerate(factors):
+            if column in pair:
+                levels[column] = slice(None)
+            else:
+                held.append(factor.name_level(levels[column]))
+        first_factor, second_factor = (factors[column] for column in pair)
+        plane = Plane(
+            factors=(first_factor, second_factor),
+            index=tuple(levels),
+            held=", ".join(held),
+        )
+        planes.append(plane)
     return planes
-
-
-def _list_distinct(factors: Sequence[Factor], index: np.ndarray) -> np.ndarray:
-    """Lists distinct rows of grid indices, in the order of the grid."""
-    sizes = [factor.size for factor in factors]
-    places = np.unique(np.ravel_multi_index(index.T, sizes))
-    return np.stack(np.unravel_index(places, sizes), axis=1)
-
-
-def _choose_plane(
-    factors: Sequence[Factor],
-    held_out: np.ndarray,
-    known: np.ndarray,
-    pair: tuple[int, int],
-) -> Plane:
-    """Fixes the others at most held-out and known points, near the middle."""
-    others = [i for i in range(len(factors)) if i not in pair]
-    levels: dict[int, int] = {}
-    if others:
-        fullest = _find_fullest(factors, held_out, known, others)
-        levels = dict(zip(others, fullest, strict=True))
-    first, second = pair
-    return Plane(
-        factors=(factors[first], factors[second]),
-        index=tuple(levels.get(i, slice(None)) for i in range(len(factors))),
-        held=", ".join(factors[i].name_level(levels[i]) for i in others),
-    )
 
 
 def _find_fullest(
     factors: Sequence[Factor],
-    held_out: np.ndarray,
-    known: np.ndarray,
-    columns: list[int],
+    index: np.ndarray,
+    is_ood: np.ndarray,
+    pair: tuple[int, int],
 ) -> list[int]:
-    """Finds the levels of some factors at which most points exist.
+    """Finds the levels of all but two factors at which most points exist.
 
     Only levels that occur together are counted, never all of the grid.
     """
-    sizes = [factors[column].size for column in columns]
-    points = np.concatenate([held_out, known])[:, columns]
-    flat = np.ravel_multi_index(points.T, sizes)
-    places, number = np.unique(flat, return_inverse=True)
-    num_ood = np.bincount(number[: len(held_out)], minlength=len(places))
-    num_id = np.bincount(number[len(held_out) :], minlength=len(places))
+    others = index.copy()
+    others[:, pair] = 0
+    sizes = [factor.size for factor in factors]
+    _, first, groups = np.unique(
+        np.ravel_multi_index(others.T, sizes),
+        return_index=True,
+        return_inverse=True,
+    )
+    num_points = np.bincount(groups)
+    num_ood = np.bincount(groups[is_ood], minlength=len(first))
+    num_id = num_points - num_ood
 
-    levels = np.stack(np.unravel_index(places, sizes), axis=1)
-    middle = [(size - 1) // 2 for size in sizes]
+    levels = others[first]
+    middle = np.array([(factor.size - 1) // 2 for factor in factors])
+    middle[list(pair)] = 0
     steps = np.abs(levels - middle).sum(axis=1)
     order = np.lexsort([steps, -num_ood, -np.minimum(num_ood, num_id)])
     return levels[order[0]].tolist()

@@ -7,12 +7,12 @@ from disk has the bits of a rendered one. An example has `image`, `is_ood`, and
 for each factor `value_<name>` (NaN where absent) and `label_<name>` (-1).
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import io
 import json
 from collections.abc import Iterator
-from contextlib import redirect_stdout
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,20 +20,26 @@ from typing import Any
 import numpy as np
 
 from tfcomp.config.errors import RunError, first_line
-from tfcomp.config.hashes import TFDS, compute_code_version
+from tfcomp.config.hashes import compute_code_version
 from tfcomp.config.process import start_tensorflow
 from tfcomp.config.run_config import DataConfig, RunConfig
-from tfcomp.datasets.building import make_dataset
-from tfcomp.datasets.card import CARD_FILE, format_data_card
-from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.tfds_features import check_features
-from tfcomp.storage.files import lock_folder, make_folder, write_text
+from tfcomp.datasets.dataset import Dataset, make_dataset
+from tfcomp.datasets.table_factors import TableError
+from tfcomp.storage.files import lock_folder, make_folder, read_json
 
 VERSION = "1.2.0"
 INFO_FILE = "dataset_info.json"
 # Settings of data that change no example.
 OTHERS = "dataset data data_dir examples_dir noise balance correlation".split()
 REMEDY = "with tfcomp train --materialize and the flags of the run"
+TFDS_CODE = "tensorflow_datasets."
+# Keys of a class or message: of TFDS, Protocol Buffers, and older versions.
+CLASS_KEYS = (
+    "pythonClassName",
+    "python_class_name",
+    "type",
+    "proto_cls",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,20 +51,34 @@ class Examples:
 
 
 def materialize(
-    config: RunConfig, examples_dir: str | Path, dataset: Dataset | None = None
+    config: RunConfig,
+    examples_dir: str | Path,
+    dataset: Dataset | None = None,
 ) -> Path:
-    """Writes the examples of a run unless they exist; returns their folder."""
+    """Writes the examples of a run unless they exist.
+
+    Args:
+        config: The settings of the run.
+        examples_dir: The folder of all examples.
+        dataset: The dataset of the run, if it is known.
+
+    Returns:
+        The folder of the examples.
+
+    Raises:
+        RunError: If the folder cannot be written.
+    """
     parent = Path(examples_dir)
     folder = _name_folder(config, parent)
     try:
         make_folder(parent)
         with lock_folder(parent, wait=True):
-            if not (folder / CARD_FILE).exists():
-                dataset = dataset or make_dataset(config)
-                if not (folder / INFO_FILE).is_file():
-                    _write(config, dataset, parent)
-                card = format_data_card(dataset, _select_flags(config))
-                write_text(folder / CARD_FILE, card)
+            if not (folder / INFO_FILE).is_file():
+                _write(
+                    config,
+                    dataset or make_dataset(config),
+                    parent,
+                )
     except OSError as error:
         rule = "must be a folder that can be written"
         raise RunError(f"--examples_dir {rule}: {error}") from error
@@ -66,18 +86,24 @@ def materialize(
 
 
 def attach_examples(config: RunConfig, dataset: Dataset) -> Dataset:
-    """Returns the dataset with the images of `--examples_dir`, if it is set."""
+    """Returns the dataset with the training images of `--examples_dir`.
+
+    Args:
+        config: The settings of the run.
+        dataset: The dataset of the run.
+
+    Raises:
+        RunError: If the folder lacks them, or has other ones.
+    """
     folder = config.data.examples_dir
-    if not folder:
-        return dataset
-    found = load_split(config, folder, "train", dataset)
+    train = load_split(config, folder, "train", dataset)
     expected = dataset.splits.train
-    if not np.array_equal(found.factors, expected, equal_nan=True):
+    if not np.array_equal(train.factors, expected, equal_nan=True):
         raise RunError(
             f"--examples_dir={folder} has other examples than the flags "
             f"describe; remove {name_examples(config)} and write it again"
         )
-    return dataclasses.replace(dataset, draw_train=found.images.__getitem__)
+    return dataclasses.replace(dataset, draw_train=train.images.__getitem__)
 
 
 def load_split(
@@ -86,8 +112,19 @@ def load_split(
     split: str,
     dataset: Dataset | None = None,
 ) -> Examples:
-    """Returns a split on disk, `train` or `ood`."""
-    name, folder = name_examples(config), _name_folder(config, examples_dir)
+    """Returns a split on disk.
+
+    Args:
+        config: The settings of the run.
+        examples_dir: The folder of all examples.
+        split: `train` or `ood`.
+        dataset: The dataset of the run, if it is known.
+
+    Raises:
+        RunError: If there are no such examples, or they are damaged.
+    """
+    name = name_examples(config)
+    folder = _name_folder(config, examples_dir)
     if not (folder / INFO_FILE).is_file():
         raise RunError(
             f"--examples_dir: no examples of this run, {name}, in "
@@ -127,19 +164,9 @@ def select_settings(config: RunConfig) -> dict[str, Any]:
     is_drawn = data.num_train or data.num_bumps or config.plugins
     if is_drawn or data.coordinates == "continuous":
         settings["seed"] = config.training.seed
-    plugins = {"plugins": config.plugins} if config.plugins else {}
-    return settings | plugins | config.own
-
-
-def _select_flags(config: RunConfig) -> dict[str, Any]:
-    """Returns the flags of the card, without folders of this machine."""
-    flags = select_settings(config)
-    data = config.data.data
-    if data.startswith(TFDS):
-        flags["data"] = data
-    elif data:
-        flags["data"] = Path(data).name
-    return flags
+    if config.plugins:
+        settings["plugins"] = config.plugins
+    return settings | config.own
 
 
 def name_examples(config: RunConfig) -> str:
@@ -172,12 +199,12 @@ def render_splits(dataset: Dataset) -> dict[str, Examples]:
 
 
 def _write(config: RunConfig, dataset: Dataset, parent: Path) -> None:
-    splits = {
-        name: _list_examples(dataset, split.factors, split.images)
-        for name, split in render_splits(dataset).items()
-    }
+    examples = {}
+    for name, split in render_splits(dataset).items():
+        examples[name] = _list_examples(dataset, split.factors, split.images)
     # TFDS tells on stdout of a download, and there is none.
-    with start_tensorflow(), redirect_stdout(io.StringIO()):
+    silence = contextlib.redirect_stdout(io.StringIO())
+    with start_tensorflow(), silence:
         import tensorflow_datasets as tfds
 
         kinds = tfds.features
@@ -192,7 +219,7 @@ def _write(config: RunConfig, dataset: Dataset, parent: Path) -> None:
             config=name_examples(config),
             version=VERSION,
             features=kinds.FeaturesDict(features),
-            split_datasets=splits,
+            split_datasets=examples,
             data_dir=parent,
             description=f"Flags: {json.dumps(select_settings(config))}.",
             homepage="https://arxiv.org/abs/2501.18797",
@@ -211,3 +238,31 @@ def _list_examples(
             example[f"label_{name}"] = int(labels[row, column])
             example[f"value_{name}"] = table[row, column]
         yield row, example
+
+
+def check_features(folder: Path) -> None:
+    """Refuses datasets that name classes of others, which TFDS would import.
+
+    Args:
+        folder: A prepared dataset. Its features may be texts within texts.
+
+    Raises:
+        TableError: If a class is not one of TFDS.
+    """
+    file = folder / "features.json"
+    nodes: list[object] = [read_json(file)] if file.exists() else []
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, str):
+            with contextlib.suppress(ValueError, RecursionError):
+                nodes.append(json.loads(node))
+        elif isinstance(node, list):
+            nodes += node
+        elif isinstance(node, dict):
+            nodes += node.values()
+            for key in CLASS_KEYS:
+                name = str(node.get(key, ""))
+                # Elsewhere "type" is a word such as "int64".
+                if "." in name and not name.startswith(TFDS_CODE):
+                    rule = f"must be classes of {TFDS_CODE[:-1]}"
+                    raise TableError("features", rule, name)

@@ -1,15 +1,28 @@
-"""Facts of a dataset in words: its split, copies and certificates."""
+"""Facts of a dataset in words: notes of a run, and the card of a model.
+
+The card, `README.md`, says what the folder of a model holds, the data and what
+was held out, scores, how to load it, and the flags that differ from their
+defaults.
+"""
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from tfcomp import __version__
+from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.factors import MAX_DIRECTIONS, number_rows
+from tfcomp.datasets.factors import (
+    MAX_DIRECTIONS,
+    Factor,
+    number_rows,
+)
+from tfcomp.storage.run_folder import select_scores
 
+CARD_FILE = "README.md"
 MAX_SHOWN = 4  # groups of values of a factor
 Numbers = Mapping[str, float | None]
 SUM = 0.99  # R^2 from which training images count as sums
@@ -111,8 +124,6 @@ def describe_copies(summary: Mapping[str, Any]) -> str:
         )
     for name, groups in summary.get("aliases", {}).items():
         parts.append(f"{name}: {_list_groups(groups)} in training images")
-    for name, groups in summary.get("partial_aliases", {}).items():
-        parts.append(f"{name}: {_list_groups(groups)} in some training images")
     return "; ".join(parts)
 
 
@@ -148,7 +159,9 @@ def format_share(share: float) -> str:
     return text
 
 
-def describe_certificates(summary: Mapping[str, Numbers]) -> str:
+def describe_certificates(
+    summary: Mapping[str, Numbers],
+) -> str:
     """Formats the shares, as `100.0% at order 1, 0.0% at order 2`."""
     parts = []
     for order, numbers in summary.items():
@@ -170,7 +183,10 @@ def describe_certificates(summary: Mapping[str, Numbers]) -> str:
 
 def describe_noise(numbers: Numbers) -> str:
     """Formats the variance of determined sums; empty if it is unknown."""
-    mean, largest = numbers.get("noise_mean"), numbers.get("noise_max")
+    mean, largest = (
+        numbers.get("noise_mean"),
+        numbers.get("noise_max"),
+    )
     if mean is None or largest is None:
         return ""
     text = f"variance {mean:.2g} times an image's"
@@ -191,3 +207,146 @@ def describe_order(explained: Mapping[str, float]) -> str:
     shares = [f"{r2:.2g} at order {order}" for order, r2 in explained.items()]
     numbers = f"R2 of training images from the others: {', '.join(shares)}"
     return f"{verdict} ({numbers})"
+
+
+def format_model_card(
+    config: RunConfig,
+    dataset: Dataset,
+    metrics: Mapping[str, Any],
+    calls: Sequence[str],
+) -> str:
+    """Formats the card of a trained model.
+
+    Args:
+        config: The settings of its run.
+        dataset: The data of its run.
+        metrics: The content of its `metrics.json`.
+        calls: Python code that draws images of `factors`, one for each format
+            in the folder of the card.
+    """
+    about = (
+        f"A decoder (model `{config.model.model}`, code "
+        f"`{config.model.encoding}`) that draws an image from the values of "
+        f"{len(dataset.space.factors)} factors. It is one network with seed "
+        f"{config.training.seed}, made for research on how decoders compose. "
+        "Another seed gives other scores. What it draws between or outside of "
+        "the values below was not measured."
+    )
+    defaults = RunConfig().identity()
+    flags = {
+        name: value
+        for name, value in config.identity().items()
+        if value != defaults.get(name)
+    }
+    sections = {
+        "Data and split": _describe_data(dataset, config.data.train_all),
+        "Scores": _format_scores(dataset, metrics),
+        "Use": "\n\n".join(map(_fence, [_make_factors(dataset), *calls])),
+        "Flags": _format_flags(flags),
+    }
+    parts = [
+        f"# {config.run_name}",
+        f"{about} Made by tfcomp {__version__}.",
+    ]
+    for name, text in sections.items():
+        parts += [f"## {name}", text]
+    return "\n\n".join(parts) + "\n"
+
+
+def describe_factor(factor: Factor) -> str:
+    """Describes a factor, as `x: 28 values from 0 to 27 px`."""
+    values = factor.values()
+    if factor.categorical:
+        names = map(factor.describe, values.tolist())
+        return f"{factor.name}: {', '.join(names)}"
+    first, last = map(factor.describe, values[[0, -1]].tolist())
+    ends = f"{first} to {last} {factor.unit}".strip()
+    text = f"{factor.name}: {factor.size} values from {ends}"
+    if factor.periodic:
+        text += f", periodic, {factor.describe_period()}"
+    return text
+
+
+def _describe_data(dataset: Dataset, train_all: bool) -> str:
+    shape = " x ".join(map(str, dataset.image_shape))
+    region = dataset.region.spec
+    is_ood = dataset.splits.all.is_ood
+    num_ood = int(is_ood.sum())
+
+    if not num_ood:
+        split = "Nothing was held out from training."
+    elif train_all:
+        split = f"As a control, training included the region `{region}` (OOD)."
+    else:
+        split = f"The region `{region}` was held out from training (OOD)."
+
+    lines = [
+        f"Dataset `{dataset.name}`: images of {shape} (rows, columns, "
+        f"channels). {split} {len(is_ood) - num_ood:,} combinations of factors "
+        f"are in distribution (ID), {num_ood:,} are out of distribution (OOD). "
+        f"Training had {len(dataset.splits.train):,} examples. Factors:",
+        "",
+    ]
+    lines += [f"- {describe_factor(factor)}" for factor in dataset.space]
+
+    notes = []
+    if dataset.about:
+        notes.append(f"Images: {dataset.about}.")
+    if dataset.license:
+        notes.append(f"License of the images: {dataset.license}.")
+    if notes:
+        lines += ["", " ".join(notes)]
+    return "\n".join(lines)
+
+
+def _format_scores(dataset: Dataset, metrics: Mapping[str, Any]) -> str:
+    scores = select_scores(metrics)
+    names = dict.fromkeys(name for values in scores.values() for name in values)
+    lines = [
+        f"| score | {' | '.join(scores)} |",
+        f"|---|{'---|' * len(scores)}",
+    ]
+    for name in names:
+        cells = [_format_number(values.get(name)) for values in scores.values()]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+
+    reference = dataset.reference_name
+    lines += [
+        "",
+        f"A `relative_mse` of 1 is no better than {reference}.",
+    ]
+    r2 = metrics.get("r2", {})
+    if r2.get("ood") is not None:
+        text = _format_number(r2["ood"])
+        lines.append(f"R² of OOD images about their mean is {text}.")
+    if len(dataset.splits.scored) < len(dataset.splits.all):
+        count = len(dataset.splits.scored)
+        lines.append(f"Scores are of a sample of {count:,} combinations.")
+    if copies := describe_copies(metrics.get("copies", {})):
+        lines.append(f"Copies: {copies}.")
+    return "\n".join(lines)
+
+
+def _format_number(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, int | float) else "–"
+
+
+def _make_factors(dataset: Dataset) -> str:
+    """Returns code that makes `factors` [1, F] of the first values."""
+    values = [float(f"{factor.low:g}") for factor in dataset.space]
+    names = ", ".join(dataset.space.names)
+    return (
+        "import numpy as np\n\n"
+        f'factors = np.array([{values}], "float32")  # {names}; any number of '
+        "rows"
+    )
+
+
+def _format_flags(flags: Mapping[str, Any]) -> str:
+    lines = [f"--{name}={value}" for name, value in flags.items()]
+    note = "All other flags have their defaults."
+    return "\n\n".join([_fence("\n".join(lines), language=""), note])
+
+
+def _fence(code: str, language: str = "python") -> str:
+    return f"```{language}\n{code}\n```"

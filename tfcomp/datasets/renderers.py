@@ -16,7 +16,10 @@ import tensorflow as tf
 SLACK = 1e-9  # px that a turned coordinate may leave the image, by rounding
 GRAIN = 2.0**-32  # to multiples of it cosines are rounded, to be exact
 HALF_SIDE = 0.11  # of a square of scale 1, in sides of the image
-ELLIPSE = (1.0, 0.6)  # its half axes, in half sides of the square
+ELLIPSE = (
+    1.0,
+    0.6,
+)  # its half axes, in half sides of the square
 STROKE = 0.7  # of the letter l, in half sides of the square
 REACH = 1.5  # of the heart, the farthest, in half sides of the square
 TINY = 1e-12
@@ -27,7 +30,10 @@ SQUARE_LEVEL = 0.9
 
 
 def render_gaussians(
-    factors: tf.Tensor, grid_size: int, sigma: float, polarity: str = "bright"
+    factors: tf.Tensor,
+    grid_size: int,
+    sigma: float,
+    polarity: str = "bright",
 ) -> tf.Tensor:
     """Draws one bump or stripe per row of the factor table (section 3.1).
 
@@ -35,6 +41,15 @@ def render_gaussians(
 
     An absent coordinate contributes no term, so a vertical stripe is the bump
     at (x, NaN): one renderer for both (appendix E).
+
+    Args:
+        factors: Positions x and y (px), [n, 2].
+        grid_size: Rows and columns of the image, N.
+        sigma: Standard deviation of a bump (px).
+        polarity: `bright` or `dark`.
+
+    Returns:
+        Images, float32 [n, N, N, 1].
     """
     profiles = _compute_profiles(factors, grid_size, sigma)  # [n, 2, N]
     images = tf.einsum("nj,ni->nij", profiles[:, 0], profiles[:, 1])
@@ -42,9 +57,22 @@ def render_gaussians(
 
 
 def render_plus(
-    factors: tf.Tensor, grid_size: int, sigma: float, polarity: str = "bright"
+    factors: tf.Tensor,
+    grid_size: int,
+    sigma: float,
+    polarity: str = "bright",
 ) -> tf.Tensor:
-    """Draws the sum of the stripes at x and at y, 2 high where they cross."""
+    """Draws the sum of the stripes at x and at y, 2 high where they cross.
+
+    Args:
+        factors: Positions x and y (px), [n, 2].
+        grid_size: Rows and columns of the image, N.
+        sigma: Standard deviation of a stripe (px).
+        polarity: `bright` or `dark`.
+
+    Returns:
+        Images, float32 [n, N, N, 1].
+    """
     profiles = _compute_profiles(factors, grid_size, sigma)  # [n, 2, N]
     vertical = profiles[:, 0, tf.newaxis, :]  # [n, 1, N]
     horizontal = profiles[:, 1, :, tf.newaxis]  # [n, N, 1]
@@ -69,10 +97,17 @@ def _apply_polarity(images: tf.Tensor, polarity: str) -> tf.Tensor:
 
 
 def rotate_images(images: tf.Tensor, degrees: tf.Tensor) -> tf.Tensor:
-    """Rotates every image [n, H, W] by its own angle in degrees, [n].
+    """Rotates every image by its own angle.
 
     In float64, as `scipy.ndimage.rotate(image, angle, order=1, reshape=False)`:
     counterclockwise where row 0 is at the top, 0 outside of the image.
+
+    Args:
+        images: Images without channels, [n, H, W].
+        degrees: Angles, [n].
+
+    Returns:
+        Images, float32 [n, H, W, 1].
     """
     images = tf.cast(images, tf.float64)
     height, width = images.shape[1:]
@@ -94,16 +129,22 @@ def _turn_pixels(
     """Returns row and column that each pixel is taken from, [n, H, W]."""
     radians = tf.cast(degrees, tf.float64)[:, tf.newaxis, tf.newaxis]
     radians *= math.pi / 180.0
-    cos = tf.round(tf.cos(radians) / GRAIN) * GRAIN
-    sin = tf.round(tf.sin(radians) / GRAIN) * GRAIN
+    cos = _round(tf.cos(radians))
+    sin = _round(tf.sin(radians))
 
-    middle = (height - 1) / 2
-    center = (width - 1) / 2
-    row = tf.range(height, dtype=tf.float64)[:, tf.newaxis] - middle
-    column = tf.range(width, dtype=tf.float64)[tf.newaxis] - center
-    rows = cos * row + sin * column + middle
-    columns = -sin * row + cos * column + center
+    middle_row = (height - 1) / 2
+    middle_column = (width - 1) / 2
+    row = tf.range(height, dtype=tf.float64)[:, tf.newaxis]
+    row = row - middle_row
+    column = tf.range(width, dtype=tf.float64)[tf.newaxis]
+    column = column - middle_column
+    rows = cos * row + sin * column + middle_row
+    columns = -sin * row + cos * column + middle_column
     return rows, columns
+
+
+def _round(cosines: tf.Tensor) -> tf.Tensor:
+    return tf.round(cosines / GRAIN) * GRAIN
 
 
 def _interpolate(
@@ -127,7 +168,9 @@ def _interpolate(
 
 
 def render_sprites(
-    values: Mapping[str, Any], grid_size: int, shapes: Sequence[str]
+    values: Mapping[str, Any],
+    grid_size: int,
+    shapes: Sequence[str],
 ) -> tf.Tensor:
     """Draws one sprite per combination, on a background of 0.
 
@@ -153,7 +196,10 @@ def render_sprites(
     right = window[tf.newaxis, :] + (x - columns["x"])  # [n, 1, W]
     above = window[:, tf.newaxis] + (y - columns["y"])  # [n, W, 1]
     distance = _measure_sprites(columns, right, above, grid_size, shapes)
-    covered = tf.cast(tf.clip_by_value(0.5 - distance, 0.0, 1.0), tf.float32)
+    covered = tf.cast(
+        tf.clip_by_value(0.5 - distance, 0.0, 1.0),
+        tf.float32,
+    )
 
     # Rows and columns of the window in the image, [n, W, N].
     row = tf.cast(y[:, 0] + window, tf.int32)
@@ -168,7 +214,9 @@ def render_sprites(
     return images
 
 
-def _broadcast_values(values: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+def _broadcast_values(
+    values: Mapping[str, Any],
+) -> dict[str, tf.Tensor]:
     """Makes all values float64, [n, 1, 1]."""
     columns = {}
     for name, value in values.items():
@@ -217,7 +265,10 @@ def _make_colors(hue: tf.Tensor) -> tf.Tensor:
 
 
 def _measure_box(
-    x: tf.Tensor, y: tf.Tensor, half_width: float = 1, half_height: float = 1
+    x: tf.Tensor,
+    y: tf.Tensor,
+    half_width: float = 1,
+    half_height: float = 1,
 ) -> tf.Tensor:
     """Returns the distance to a rectangle around 0, negative inside."""
     right = tf.abs(x) - half_width
@@ -279,7 +330,13 @@ def render_composed(
         product      (1 - .7 a) (1 - .9 b): dark glasses on white
         occlusion    .7 a + (1 - a) .9 b: the disk is in front
 
-    Factors are the centers x_a, y_a, x_b, y_b [n, 4], used in float64.
+    Args:
+        factors: The centers x_a, y_a, x_b, y_b (px), [n, 4], used in float64.
+        grid_size: Rows and columns of the image, N.
+        composition: `sum`, `product` or `occlusion`.
+
+    Returns:
+        Images, float32 [n, N, N, 1].
     """
     centers = tf.cast(factors, tf.float64)[:, tf.newaxis, tf.newaxis]
     pixels = tf.range(grid_size, dtype=tf.float64)

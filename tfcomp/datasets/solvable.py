@@ -1,7 +1,17 @@
 """Combinations that training determines, and the share that it covers.
 
-`tfcomp.datasets.certificate` defines "determined" (or certified). An absent
-factor, as of a stripe, adds nothing, and an image of no factor is blank.
+Let f be any function of the factors without interactions of more than k of
+them (the order): a sum of functions of k factors each. A combination is
+*certified* (or determined) at the order k if the values of f on the training
+set determine its value there. In the terms of the ANOVA design, which has a
+column for every combination of the values of k factors: if its row lies in the
+row space of the training rows. At order 1 that is the affine hull of one-hot
+codes (compositional risk minimization, Mahajan, Pezeshki and others).
+
+The row space is known by its null space, from a pivoted Cholesky decomposition
+of the normal equations. A row lies in it if random vectors of the null space
+vanish on the row. An absent factor, as of a stripe, adds nothing, and an image
+of no factor is blank.
 
 A determined sum of effects is a weighted sum of training images. With an
 independent error of the same variance in each of these, its least squares
@@ -12,32 +22,201 @@ the one-hot rows A of training and the row a of the combination.
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tfcomp.datasets.certificate import (
-    Certificate,
-    certify,
-    make_products,
-    number_effects,
-)
 from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.factors import number_rows
+from tfcomp.datasets.factors import number, number_rows
 from tfcomp.datasets.splits import choose_rows
 
 MAX_ORDER = 3
+MAX_COLUMNS = 6000  # of normal equations, .3 GB
+RANK = 1e-9  # relative to the largest pivot or singular value: less is rounding
+ROUNDING = 1e-6  # of the sum of a row with a null vector
+TESTS = 3  # random vectors
+ROWS = 512  # combinations that are added at a time
 # Training images that are compared with sums, and numbers of all of them.
 MAX_EXPLAINED = 1024
 MAX_NUMBERS = 2**24
-MAX_COLUMNS = 600  # of designs whose decomposition takes a second
-RANK = 1e-9  # relative to the largest singular value: less is rounding
+FEW_COLUMNS = 600  # of designs whose decomposition takes a second
 OPEN = 1e-6  # of 1 less the leverage: below, the others know nothing
 MAX_IMAGES = 4096  # of training and of the grid, whose pixels are compared
 RENDERED = 64  # combinations at a time
 RANGE_SHARE = 0.5  # of a pixel's range over the data: training covers it
 CHANGE = 1 / 255  # pixels with a smaller range, or share of the largest
-NUMBERS = ("certified", "missing_rank", "noise_mean", "noise_max")
+NUMBERS = (
+    "certified",
+    "missing_rank",
+    "noise_mean",
+    "noise_max",
+)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What training determines at an order.
+
+    Attributes:
+        certified: Mask of the combinations that are determined, [n].
+        images: Rows of the fewest further combinations with which all are
+            determined.
+    """
+
+    certified: np.ndarray
+    images: np.ndarray
+
+
+def certify(
+    train: np.ndarray, every: np.ndarray, order: int
+) -> Certificate | None:
+    """Finds the combinations that training determines.
+
+    Args:
+        train: Classes of the training combinations, int [t, F]. An absent
+            factor, -1, counts as a value.
+        every: Classes of the combinations that are judged, int [n, F].
+        order: The number of factors that may interact, at least 1.
+
+    Returns:
+        None if the design has too many columns.
+    """
+    points = np.concatenate([train, every])
+    points = points[:, np.ptp(points, axis=0) > 0]
+    if order >= points.shape[1]:
+        return _certify_known(points, len(train))
+
+    points -= points.min(axis=0)
+    sizes = points.max(axis=0) + 1
+    if exceeds_columns(sizes.tolist(), order, MAX_COLUMNS):
+        return None
+
+    codes, num_columns = number_effects(points, order)
+    train_codes, codes = np.split(codes, [len(train)])
+    null = _find_null(train_codes, num_columns)
+    certified = ~_is_open(codes, null)
+    return Certificate(certified, images=_complete(codes, null))
+
+
+def _certify_known(points: np.ndarray, num_train: int) -> Certificate:
+    """Certifies training combinations alone: all factors may interact."""
+    train, rows = np.split(number_rows(points), [num_train])
+    certified = np.isin(rows, train)
+    _, first = np.unique(rows, return_index=True)
+    return Certificate(certified, images=first[~certified[first]])
+
+
+def exceeds_columns(sizes: Sequence[int], order: int, most: int) -> bool:
+    """Tells whether a design may have more than `most` columns.
+
+    It stops counting there: 312 factors have five million triples.
+    """
+    count = 0
+    for subset in itertools.combinations(sizes, order):
+        count += math.prod(subset)
+        if count > most:
+            return True
+    return False
+
+
+def number_effects(table: np.ndarray, order: int) -> tuple[np.ndarray, int]:
+    """Numbers the effects of `order` factors, the columns of the design.
+
+    Where a factor can be absent, there are effects of fewer factors, too.
+
+    Args:
+        table: Classes, int [n, F]; -1 where a factor is absent.
+        order: The number of factors that interact.
+
+    Returns:
+        The columns in which a row of the design has a 1, int [n, S], -1 if a
+        factor is absent; and the number of columns.
+    """
+    num_factors = table.shape[1]
+    largest = min(order, num_factors)
+    smallest = 1 if (table < 0).any() else largest
+
+    columns = []
+    num_columns = 0
+    for size in range(smallest, largest + 1):
+        for subset in itertools.combinations(range(num_factors), size):
+            part = table[:, subset]
+            shape = part.max(axis=0, initial=0) + 1
+            is_absent = (part < 0).any(axis=1)
+            flat = np.ravel_multi_index(np.maximum(part, 0).T, shape)
+            places = number(flat)
+            columns.append(np.where(is_absent, -1, places + num_columns))
+            num_columns += int(places.max(initial=-1)) + 1
+    return np.stack(columns, axis=1), num_columns
+
+
+def make_products(codes: np.ndarray, num_columns: int) -> np.ndarray:
+    """Makes the normal equations of one-hot rows, [columns, columns].
+
+    Args:
+        codes: The columns with a 1 in each row, [n, S], -1 for none.
+        num_columns: The number of columns.
+    """
+    from scipy import sparse
+
+    rows, subsets = np.nonzero(codes >= 0)
+    entries = (
+        np.ones(len(rows)),
+        (rows, codes[rows, subsets]),
+    )
+    design = sparse.csr_array(entries, shape=(len(codes), num_columns))
+    return (design.T @ design).toarray()
+
+
+def _find_null(codes: np.ndarray, num_columns: int) -> np.ndarray:
+    """Finds an orthonormal basis of the null space, [columns, d]."""
+    from scipy.linalg import lapack, solve_triangular
+
+    products = make_products(codes, num_columns)
+    scales = 1 / np.sqrt(np.maximum(products.diagonal(), 1))
+    scaled = scales * products * scales[:, None]
+    lower, pivots, rank, _ = lapack.dpstrf(scaled, tol=RANK, lower=1)
+    determined, free = np.split(pivots - 1, [rank])
+
+    null = np.zeros((num_columns, len(free)))
+    null[free] = np.eye(len(free))
+    null[determined] = -solve_triangular(
+        lower[:rank, :rank],
+        lower[rank:, :rank].T,
+        trans=1,
+        lower=True,
+    )
+    return np.linalg.qr(scales[:, None] * null)[0]
+
+
+def _is_open(codes: np.ndarray, null: np.ndarray) -> np.ndarray:
+    """Marks rows [n] that are not in the row space."""
+    rng = np.random.default_rng(0)
+    vectors = null @ rng.normal(size=(null.shape[1], TESTS))
+    totals = np.sum([vectors[column] for column in codes.T], axis=0)
+    return np.any(np.abs(totals) > ROUNDING, axis=1)
+
+
+def _complete(codes: np.ndarray, null: np.ndarray) -> np.ndarray:
+    """Chooses the fewest rows that complete the row space."""
+    from scipy.linalg import qr
+
+    rng = np.random.default_rng(1)
+    images = [np.empty(0, int)]
+    while True:
+        rows = np.flatnonzero(_is_open(codes, null))
+        if not rows.size:
+            return np.concatenate(images)
+        if len(rows) > ROWS:
+            rows = np.sort(rng.choice(rows, ROWS, replace=False))
+
+        block = np.sum([null[c] for c in codes[rows].T], axis=0)  # [rows, d]
+        basis, upper, pivots = qr(block.T, mode="economic", pivoting=True)
+        sizes = np.abs(upper.diagonal())
+        basis = basis[:, sizes > RANK * sizes[0]]
+        images.append(rows[pivots[: basis.shape[1]]])
+        null = null - (null @ basis) @ basis.T
 
 
 def certify_dataset(
@@ -69,11 +248,16 @@ def _list_training(dataset: Dataset) -> np.ndarray:
 
 
 def summarize_certificates(
-    dataset: Dataset, certificates: Mapping[int, Certificate | None]
+    dataset: Dataset,
+    certificates: Mapping[int, Certificate | None],
 ) -> dict[str, dict[str, float | None]]:
     """Makes the entry of `metrics.json` (docs/solvable.md), by order.
 
     `missing_rank` is the number of further images that certify all.
+
+    Args:
+        dataset: Has the training examples, and what is held out.
+        certificates: The results of `certify_dataset`.
     """
     is_ood = dataset.splits.all.is_ood
     train = _list_training(dataset)
@@ -88,9 +272,7 @@ def summarize_certificates(
                 share = certificate.certified[is_ood].mean()
                 numbers["certified"] = float(share)
             determined = classes[certificate.certified & is_ood]
-            noise = None
-            if len(determined):
-                noise = measure_noise(train, determined, order)
+            noise = measure_noise(train, determined, order)
             if noise is not None:
                 numbers["noise_mean"] = float(noise.mean())
                 numbers["noise_max"] = float(noise.max())
@@ -106,12 +288,20 @@ def list_images(
         return []
     table = dataset.splits.all.factors[certificate.images]
     columns = dataset.space.name_values(table)
-    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    rows = zip(
+        *(column.tolist() for column in columns.values()),
+        strict=True,
+    )
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def mark_certified(dataset: Dataset, certificate: Certificate) -> np.ndarray:
-    """Returns 1, 0 or NaN (not held out) for each point of the grid, [n]."""
+    """Returns 1, 0 or NaN (not held out) for each point of the grid, [n].
+
+    Args:
+        dataset: The dataset that was certified.
+        certificate: The certificate of an order.
+    """
     is_ood = dataset.splits.all.is_ood
     marks = np.where(is_ood, certificate.certified, np.nan)
     return dataset.select_points(marks)
@@ -128,11 +318,14 @@ def measure_noise(
         order: The number of factors that interact.
 
     Returns:
-        The variance in units of an image's, [n]; None for a large design.
+        The variance in units of an image's, [n]; None for a large design, or
+        without points.
     """
+    if not len(points):
+        return None
     table = np.concatenate([train, points])
     codes, num_columns = _number_few_effects(table, order)
-    if num_columns > MAX_COLUMNS:
+    if num_columns > FEW_COLUMNS:
         return None
 
     train_codes, codes = np.split(codes, [len(train)])
@@ -150,7 +343,7 @@ def _number_few_effects(
 ) -> tuple[np.ndarray, int]:
     """Numbers effects, unless even the groups of factors are too many."""
     num_groups = math.comb(table.shape[1], order)
-    if num_groups > MAX_COLUMNS:
+    if num_groups > FEW_COLUMNS:
         return np.empty((len(table), 0), int), num_groups
     return number_effects(table, order)
 
@@ -163,7 +356,10 @@ def explain_training(dataset: Dataset) -> dict[str, float]:
     """
     index = dataset.space.to_index(dataset.splits.train)
     combinations, rows, numbers = np.unique(
-        index, axis=0, return_index=True, return_inverse=True
+        index,
+        axis=0,
+        return_index=True,
+        return_inverse=True,
     )
     limit = max(1, MAX_NUMBERS // math.prod(dataset.image_shape))
     sample = choose_rows(len(rows), min(MAX_EXPLAINED, limit))
@@ -186,7 +382,9 @@ def explain_training(dataset: Dataset) -> dict[str, float]:
 
 
 def _average_training(
-    dataset: Dataset, groups: Sequence[np.ndarray], share: int
+    dataset: Dataset,
+    groups: Sequence[np.ndarray],
+    share: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Averages training images of combinations.
 
@@ -199,10 +397,11 @@ def _average_training(
         Mean images [n, H, W, C], and the mean squared distance of the images
         from them, [n], a sum over pixels.
     """
-    means, around = [], []
+    means = []
+    around = []
     for rows in groups:
-        chosen = rows[choose_rows(len(rows), share)]
-        images = dataset.render_training(chosen).astype(np.float64)
+        sample = rows[choose_rows(len(rows), share)]
+        images = dataset.render_training(sample).astype(np.float64)
         mean = images.mean(axis=0)
         means.append(mean)
         around.append(np.square(images - mean).sum() / len(images))
@@ -228,7 +427,7 @@ def explain_images(
         None for a large design, or if the others leave most images open.
     """
     codes, num_columns = _number_few_effects(train, order)
-    if num_columns > MAX_COLUMNS:
+    if num_columns > FEW_COLUMNS:
         return None
 
     design = np.zeros((len(train), num_columns + 1))
@@ -271,15 +470,16 @@ def measure_coverage(dataset: Dataset) -> dict[str, float]:
 
 
 def _cover_combinations(dataset: Dataset) -> float:
-    space, splits = dataset.space, dataset.splits
-    every = splits.all
+    space = dataset.space
+    train = dataset.splits.train
+    points = dataset.splits.all
     # Training has held-out combinations with --train_all.
-    inside = splits.train[dataset.region.contains(splits.train)]
-    rows = number_rows(space.to_index(np.concatenate([every.factors, inside])))
-    rows, inside_rows = np.split(rows, [len(every)])
-    is_trained = np.where(
-        every.is_ood, np.isin(rows, inside_rows), ~every.is_test
-    )
+    inside = train[dataset.region.contains(train)]
+    table = np.concatenate([points.factors, inside])
+    rows = number_rows(space.to_index(table))
+    rows, inside_rows = np.split(rows, [len(points)])
+    is_inside = np.isin(rows, inside_rows)
+    is_trained = np.where(points.is_ood, is_inside, ~points.is_test)
     return float(np.mean(is_trained))
 
 
@@ -302,10 +502,14 @@ def _cover_pixels(dataset: Dataset) -> float:
     num_train = len(dataset.splits.train)
     train_low, train_high = _find_range(dataset.render_training, num_train)
     low, high = _find_range(render, len(points))
-    whole = np.maximum(train_high, high) - np.minimum(train_low, low)
-    varies = whole > CHANGE * min(1, whole.max())
-    is_covered = train_high - train_low >= RANGE_SHARE * whole
-    return float((varies & is_covered).sum() / max(varies.sum(), 1))
+    lowest = np.minimum(train_low, low)
+    highest = np.maximum(train_high, high)
+
+    spread = highest - lowest
+    varies = spread > CHANGE * min(1, spread.max())
+    is_covered = train_high - train_low >= RANGE_SHARE * spread
+    num_covered = (varies & is_covered).sum()
+    return float(num_covered / max(varies.sum(), 1))
 
 
 def _find_range(
@@ -321,8 +525,10 @@ def _find_range(
         Both values, [H, W, C] each.
     """
     rows = choose_rows(count, MAX_IMAGES)
-    lows, highs = [], []
-    for part in np.array_split(rows, -(-len(rows) // RENDERED)):
+    num_parts = math.ceil(len(rows) / RENDERED)
+    lows = []
+    highs = []
+    for part in np.array_split(rows, num_parts):
         images = render(part)
         lows.append(images.min(axis=0))
         highs.append(images.max(axis=0))

@@ -16,6 +16,7 @@ from tfcomp.datasets.regions import Region, parse_region
 
 MAX_DRAWS = 1000
 SHARES = 16  # of an image of mean weight in a pass
+MAX_REPEATS = 64  # of an image in a pass, with `--balance`
 MAX_ANALYZED = 4096  # points, where scores are over all (--eval_points=0)
 
 
@@ -171,7 +172,9 @@ def _is_grid(space: FactorSpace, table: np.ndarray) -> bool:
 
 
 def _apply(
-    region: Region, space: FactorSpace, cells: np.ndarray | None
+    region: Region,
+    space: FactorSpace,
+    cells: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns the existing combinations, and the mask of the region's."""
     every = space.grid() if cells is None else cells
@@ -204,7 +207,15 @@ def sample_rows(is_ood: np.ndarray, count: int) -> np.ndarray:
 
 
 def choose_rows(count: int, limit: int) -> np.ndarray:
-    """Samples at most `limit` of `count` rows, the same ones in every call."""
+    """Samples rows, the same ones in every call.
+
+    Args:
+        count: The number of rows.
+        limit: The largest number of rows that are chosen.
+
+    Returns:
+        Sorted rows.
+    """
     if count <= limit:
         return np.arange(count)
     return np.sort(np.random.default_rng(0).choice(count, limit, replace=False))
@@ -251,9 +262,18 @@ def draw_training_table(
 
 
 def draw_cells(
-    cells: np.ndarray, count: int, flag: str, rng: np.random.Generator
+    cells: np.ndarray,
+    count: int,
+    flag: str,
+    rng: np.random.Generator,
 ) -> np.ndarray:
-    """Samples rows of `cells` [n, F], each at most once, in their order.
+    """Samples rows of a table, each at most once, in their order.
+
+    Args:
+        cells: Combinations [n, F], or numbers [n].
+        count: The number of rows.
+        flag: The flag that sets the count, for the error.
+        rng: The generator.
 
     Raises:
         ConfigError: If there are fewer than `count`, which `flag` sets.
@@ -300,8 +320,9 @@ def _parse_pair(pair: str, space: FactorSpace) -> tuple[int, int, float]:
         first, second, width = match.groups()
         is_pair = first != second and {first, second} <= {*space.names}
         if is_pair and float(width) > 0:
-            columns = space.names.index(first), space.names.index(second)
-            return *columns, float(width)
+            column = space.names.index(first)
+            other = space.names.index(second)
+            return column, other, float(width)
     rule = f"must be a,b:0.4 for two of {', '.join(space.names)}"
     raise ConfigError("correlation", rule, pair)
 
@@ -312,3 +333,24 @@ def repeat_rows(weights: np.ndarray) -> np.ndarray:
     count = SHARES * len(ends)
     rows = np.searchsorted(ends, (np.arange(count) + 0.5) / count)
     return np.minimum(rows, len(ends) - 1)
+
+
+def repeat_rare(space: FactorSpace, table: np.ndarray) -> np.ndarray:
+    """Returns rows, each as often as its rarest value is below average.
+
+    Args:
+        space: The factors.
+        table: Factor values of the training examples, [n, F].
+    """
+    times = np.ones(len(table))
+    for index in space.to_index(table).T:
+        is_present = index >= 0
+        present = index[is_present]
+        counts = np.bincount(present)
+        num_values = max(int(np.count_nonzero(counts)), 1)
+        average = len(present) / num_values
+        rarity = average / counts[present]
+        times[is_present] = np.maximum(times[is_present], rarity)
+
+    repeats = np.clip(np.rint(times), 1, MAX_REPEATS).astype(int)
+    return np.repeat(np.arange(len(table)), repeats)

@@ -12,9 +12,17 @@ import numpy as np
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import DataConfig, RunConfig
-from tfcomp.datasets.building import DATASETS, build_dataset
-from tfcomp.datasets.dataset import Dataset, Render
-from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space
+from tfcomp.datasets.dataset import (
+    DATASETS,
+    Dataset,
+    Render,
+    build_dataset,
+)
+from tfcomp.datasets.factors import (
+    Factor,
+    FactorSpace,
+    make_pixel_space,
+)
 from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import draw_cells
 
@@ -57,7 +65,10 @@ def make_stripes(config: RunConfig) -> Dataset:
         train=_list_stripes(config, space, region),
         other_truths={
             "plus": _make_renderer(
-                "render_plus", data.grid_size, data.sigma, data.polarity
+                "render_plus",
+                data.grid_size,
+                data.sigma,
+                data.polarity,
             )
         },
         notes=notes,
@@ -93,7 +104,10 @@ def _build(config: RunConfig, space: FactorSpace, **fields: Any) -> Dataset:
     size = data.grid_size
     defaults: dict[str, Any] = {
         "render": _make_renderer(
-            "render_gaussians", size, data.sigma, data.polarity
+            "render_gaussians",
+            size,
+            data.sigma,
+            data.polarity,
         ),
         "polarity": data.polarity,
         "image_shape": (size, size, 1),
@@ -150,15 +164,31 @@ def make_sprites(config: RunConfig) -> Dataset:
 
 
 def _make_space(
-    data: DataConfig, sizes: list[int], shapes: tuple[str, ...]
+    data: DataConfig,
+    sizes: list[int],
+    shapes: tuple[str, ...],
 ) -> FactorSpace:
     low = MARGIN * data.grid_size
     high = (1 - MARGIN) * data.grid_size - 1
     last = max(sizes[0] - 1.0, 1.0)
     factors = [
-        Factor("shape", sizes[0], 0.0, last, categorical=True, names=shapes),
+        Factor(
+            "shape",
+            sizes[0],
+            0.0,
+            last,
+            categorical=True,
+            names=shapes,
+        ),
         Factor("scale", sizes[1], 0.5, 1.0),
-        Factor("orientation", sizes[2], 0.0, 360.0, "degrees", periodic=True),
+        Factor(
+            "orientation",
+            sizes[2],
+            0.0,
+            360.0,
+            "degrees",
+            periodic=True,
+        ),
         Factor("x", sizes[3], low, high, "px"),
         Factor("y", sizes[4], low, high, "px"),
     ]
@@ -171,7 +201,9 @@ def _make_space(
     return FactorSpace(varied)
 
 
-def _parse_sprites(data: DataConfig) -> tuple[tuple[str, ...], list[int]]:
+def _parse_sprites(
+    data: DataConfig,
+) -> tuple[tuple[str, ...], list[int]]:
     """Returns shapes, and sizes of shape, scale, orientation, x, y (, hue)."""
     shapes = tuple(name.strip() for name in data.sprite_shapes.split(","))
     if not set(shapes) <= set(SHAPES) or len(set(shapes)) < len(shapes):
@@ -203,7 +235,9 @@ def make_composed(config: RunConfig) -> Dataset:
         config,
         FactorSpace(tuple(factors)),
         render=_make_renderer(
-            "render_composed", data.grid_size, data.composition
+            "render_composed",
+            data.grid_size,
+            data.composition,
         ),
         polarity="dark" if data.composition == "product" else "bright",
         has_position=False,

@@ -1,19 +1,49 @@
-"""Columns of classes, made into factors."""
+"""Columns of classes, made into factors, with checks of all that is given."""
 
-from collections.abc import Sequence
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tfcomp.datasets import table_checks
 from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.table_checks import SPARSE, TableError
 
 KINDS = ("ordered", "periodic", "categorical", "continuous")
-CONTINUOUS = "continuous"  # with `:16` for 16 bins
-UNEVEN = 0.1  # of the least step: steps that differ more tell no period
+SPARSE = 1000  # classes above must be present, at least half of them
+MAX_SIZE = 10**5  # classes of a factor
+MAX_TEXT = 100  # characters of a name
+EVEN = 1e-4  # of the least step: values that differ less are evenly spaced
 ROUNDING = 1e-7  # of the range: closer values differ by rounding alone
+
+
+class TableError(ValueError):
+    """A table that breaks a rule, such as `classes must be integers`."""
+
+    def __init__(self, field: str, rule: str, value: object) -> None:
+        super().__init__(f"{field} {rule}, got {value}")
+
+
+@dataclass
+class Description:
+    """What a user says of one column of classes.
+
+    Attributes:
+        name: The name of the factor.
+        kind: As `FactorTable` takes it; "" chooses by `levels`.
+        levels: Names of the classes, or none.
+        values: Values of the classes, or of the images; None for the classes.
+        is_by_image: True if the values are those of the images.
+        unit: Unit of the values.
+        size: The number of classes; 0 for those that occur.
+    """
+
+    name: str
+    kind: str
+    levels: tuple[str, ...]
+    values: np.ndarray | None
+    is_by_image: bool
+    unit: str
+    size: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,273 +61,329 @@ class FactorColumn:
     factor: Factor
     index: np.ndarray
     values: np.ndarray
-    is_continuous: bool
+    is_continuous: bool = False
 
 
-def make_factors(
-    classes: np.ndarray, num_images: int, options: dict[str, Any], bins: int
-) -> list[FactorColumn]:
-    """Makes a factor of each column of classes.
+def check_classes(classes: np.ndarray, num_images: int | None) -> None:
+    """Checks the shape and type of classes, and their number.
+
+    Args:
+        classes: The classes, which should be [n, F].
+        num_images: The number of images, n; None without images.
+
+    Raises:
+        TableError: If they break a rule.
+    """
+    if classes.ndim != 2 or not classes.size:
+        rule = "must be [n, F], classes[:, None] for one factor"
+        raise TableError("classes", rule, list(classes.shape))
+    if num_images not in (None, len(classes)):
+        rule = f"must have a row for each of the {num_images} images"
+        raise TableError("classes", rule, len(classes))
+    if classes.dtype.kind not in "buif":
+        rule = "must be integers, names of classes go to levels"
+        raise TableError("classes", rule, classes.dtype)
+
+
+def describe_columns(
+    classes: np.ndarray, options: dict[str, Any]
+) -> dict[str, Description]:
+    """Checks the options of a `FactorTable`, and sorts them by column.
 
     Args:
         classes: The classes of images, [n, F].
-        num_images: The number of images, n.
-        options: `values`, `names`, `sizes`, `kinds`, `levels` and `units` as
+        options: `names`, `sizes`, `kinds`, `values`, `levels` and `units` as
             `FactorTable` takes them, each may be None.
+
+    Returns:
+        What is said of each column, by the name of the factor.
+
+    Raises:
+        TableError: For a list of another length, and texts that are no names.
+    """
+    count = classes.shape[1]
+    values = options["values"]
+    is_by_image = getattr(values, "shape", None) == classes.shape
+    if is_by_image:
+        values = values.T
+    names = options["names"]
+    if names is None:
+        names = [f"factor_{number}" for number in range(count)]
+
+    columns = zip(
+        _read_list("names", names, count),
+        _read_list("kinds", options["kinds"], count),
+        _read_list("levels", options["levels"], count),
+        _read_list("values", values, count),
+        _read_list("units", options["units"], count),
+        _read_list("sizes", options["sizes"], count),
+        strict=True,
+    )
+    descriptions: dict[str, Description] = {}
+    for name, kind, levels, numbers, unit, size in columns:
+        given = Description(
+            name=str(name),
+            kind=str(kind or ""),
+            levels=_read_texts(f"levels of {name}", levels),
+            values=_read_numbers(f"values of {name}", numbers),
+            is_by_image=is_by_image,
+            unit=str(unit or ""),
+            size=_read_size(f"sizes of {name}", size),
+        )
+        is_word = re.fullmatch(r"[^\s,:/]+", given.name) is not None
+        if not is_word or given.name in descriptions:
+            rule = "must differ and be words without spaces and without , : /"
+            raise TableError("names", rule, ascii(given.name))
+        _read_texts("names and units", [given.name, given.unit])
+        descriptions[given.name] = given
+    return descriptions
+
+
+def _read_list(field: str, given: Any, count: int) -> list[Any]:
+    """Reads a list with an entry for each factor; without one, of None."""
+    if given is None:
+        return [None] * count
+    _check_list(field, given)
+    if len(given) != count:
+        rule = f"must have one entry for each of the {count} factors"
+        raise TableError(field, rule, len(given))
+    return list(given)
+
+
+def _check_list(field: str, given: Any) -> None:
+    has_length = hasattr(given, "__len__") and not isinstance(given, str)
+    if not has_length or not getattr(given, "ndim", 1):
+        raise TableError(field, "must be a list", repr(given))
+
+
+def _read_texts(field: str, given: Any) -> tuple[str, ...]:
+    """Reads short texts without characters that a terminal interprets."""
+    if given is None:
+        return ()
+    _check_list(field, given)
+    texts = tuple(str(text) for text in given)
+    for text in texts:
+        if len(text) > MAX_TEXT or not text.isprintable():
+            rule = f"must have at most {MAX_TEXT} printable characters"
+            raise TableError(field, rule, ascii(text[:MAX_TEXT]))
+    return texts
+
+
+def _read_size(field: str, size: Any) -> int:
+    if size is None:
+        return 0
+    is_number = isinstance(size, int | float | np.number)
+    if not is_number or not 1 <= size <= MAX_SIZE or size % 1:
+        rule = f"must be an integer from 1 to {MAX_SIZE:,}"
+        raise TableError(field, rule, size)
+    return int(size)
+
+
+def _read_numbers(field: str, given: Any) -> np.ndarray | None:
+    if given is None:
+        return None
+    _check_list(field, given)
+    numbers = np.asarray(given)
+    if numbers.dtype.kind not in "buif" or numbers.ndim != 1:
+        raise TableError(
+            field,
+            "must be a list of numbers",
+            numbers.dtype,
+        )
+    return numbers.astype(float)
+
+
+def make_factor(
+    numbers: np.ndarray, given: Description, bins: int
+) -> FactorColumn:
+    """Makes a factor of a column of classes.
+
+    Args:
+        numbers: The class of each image, [n], or any number if continuous.
+        given: What is known of it.
         bins: The default number of bins of a continuous factor.
 
     Raises:
-        TableError: If classes or options break a rule.
+        TableError: If classes or the description break a rule.
     """
-    table_checks.check_shape(classes, num_images)
-    num_factors = classes.shape[1]
-    options = dict(options)
-    if options["names"] is None:
-        options["names"] = [f"factor_{i}" for i in range(num_factors)]
-    is_by_image = getattr(options["values"], "shape", None) == classes.shape
-    if is_by_image:
-        options["values"] = options["values"].T
-    rows = _transpose(options, num_factors)
-    names = [str(row["names"]) for row in rows]
-    table_checks.check_names(names)
-    table_checks.check_texts("units", [str(row["units"] or "") for row in rows])
-
-    columns = []
-    for number, row in enumerate(rows):
-        numbers = classes[:, number]
-        kind, _, size = str(row["kinds"]).partition(":")
-        if kind == CONTINUOUS:
-            size = size or str(bins)
-            columns.append(_make_continuous(numbers, row, is_by_image, size))
-        else:
-            index = table_checks.check_classes(numbers, number)
-            columns.append(_make_ordered(index, row, is_by_image))
-    index = np.stack([column.index for column in columns], axis=1)
-    table_checks.check_one_hot(names, index)
-    return columns
-
-
-def set_kinds(
-    names: Sequence[str] | None,
-    kinds: Sequence[str] | None,
-    factors: Sequence[str],
-) -> list[str | None]:
-    """Lists the kinds of all columns; `factors` may set some.
-
-    Args:
-        names: The names of all columns.
-        kinds: Their kinds, or None.
-        factors: Names of some columns, also with a kind as `x:continuous`.
-    """
-    if names is None:
-        raise TableError("names", "must be given to name factors", None)
-    by_name: dict[str, str | None] = dict.fromkeys(names)
-    by_name |= dict(zip(names, kinds or (), strict=False))
-    for factor in factors:
-        name, _, kind = factor.partition(":")
-        if name not in by_name:
-            rule = f"must be among {', '.join(map(str, names)) or 'none'}"
-            raise TableError("factors", rule, name)
-        if kind:
-            by_name[name] = kind
-    return list(by_name.values())
-
-
-def _transpose(options: dict[str, Any], count: int) -> list[dict[str, Any]]:
-    """Turns lists by option into a dictionary of options for each factor."""
-    rows: list[dict[str, Any]] = [dict.fromkeys(options) for _ in range(count)]
-    for field, given in options.items():
-        if given is None:
-            continue
-        table_checks.check_list(field, "must be a list", given)
-        if len(given) != count:
-            rule = f"must have one entry for each of the {count} factors"
-            raise TableError(field, rule, len(given))
-        for row, entry in zip(rows, given, strict=True):
-            row[field] = entry
-    return rows
+    kind, _, size = given.kind.partition(":")
+    if kind == "continuous":
+        return _make_continuous(numbers, given, size or str(bins))
+    return _make_discrete(numbers, given)
 
 
 def _make_continuous(
-    numbers: np.ndarray, row: dict[str, Any], is_by_image: bool, size: str
+    numbers: np.ndarray, given: Description, size: str
 ) -> FactorColumn:
-    """Makes a factor with evenly spaced bins."""
-    name = str(row["names"])
-    if row["levels"] is not None:  # classes in the order of the file
-        rule = f"of {name} must be numbers where kinds has continuous"
-        raise TableError("values", rule, str(row["levels"])[:100])
+    """Makes a factor with evenly spaced bins, whose number is a text."""
+    if given.levels:  # classes in the order of the file
+        rule = f"of {given.name} must be numbers where kinds has continuous"
+        raise TableError(
+            "values",
+            rule,
+            ", ".join(given.levels)[:MAX_TEXT],
+        )
 
     values = np.asarray(numbers, float)
-    if row["values"] is not None:
-        values = np.asarray(row["values"], float)
-        if not is_by_image:
-            values = values[table_checks.check_classes(numbers, 0)]
+    if given.values is not None:
+        values = given.values
+        if not given.is_by_image:
+            index = _read_classes(numbers, given.name)
+            values = _read_values(values, index, given)[index]
     if not np.isfinite(values).all() or np.ptp(values) == 0:
-        got = "NaN" if np.isnan(values).any() else values[0]
-        raise TableError("values", f"of {name} must be finite and differ", got)
+        rule = f"of {given.name} must be finite and differ"
+        raise TableError(
+            "values",
+            rule,
+            f"{values.min()} to {values.max()}",
+        )
     if not size.isdecimal() or not 2 <= int(size) <= SPARSE:
-        raise TableError("bins", f"of {name} must be 2 to {SPARSE}", size)
+        raise TableError(
+            "bins",
+            f"of {given.name} must be 2 to {SPARSE}",
+            size,
+        )
 
     factor = Factor(
-        name,
+        given.name,
         size=int(size),
         low=float(np.float32(values.min())),
         high=float(np.float32(values.max())),
-        unit=str(row["units"] or ""),
+        unit=given.unit,
     )
     index = factor.to_index(values)
     return FactorColumn(factor, index, values, is_continuous=True)
 
 
-def _make_ordered(
-    index: np.ndarray, row: dict[str, Any], is_by_image: bool
-) -> FactorColumn:
+def _make_discrete(numbers: np.ndarray, given: Description) -> FactorColumn:
     """Makes a factor of classes: an ordered, periodic or categorical one."""
-    name = str(row["names"])
-    size = _read_size(index, row)
-    names = _read_levels(size, row)
-    values = _read_values(size, row, index if is_by_image else None)
-    default = "categorical" if names and values is None else "ordered"
-    kind, _, text = str(row["kinds"] or default).partition(":")
+    default = "ordered"
+    if given.levels and given.values is None:
+        default = "categorical"
+    kind, _, text = (given.kind or default).partition(":")
     if kind not in KINDS:
-        raise TableError("kinds", f"of {name} must be one of {KINDS}", kind)
-    is_categorical = kind == "categorical"
+        rule = f"of {given.name} must be one of {KINDS}"
+        raise TableError("kinds", rule, kind)
     is_periodic = kind == "periodic"
-    period = _read_period(name, text)
+    period = _read_period(given.name, text)
 
-    if is_categorical and values is not None:
-        # Names that happen to be numbers, or are too long for float32.
-        if not (np.diff(values.astype(np.float32)) > 0).all():
-            names = names or tuple(f"{value:.15g}" for value in values)
-            values = None
-    if values is None:
-        # A period is divided among the classes.
-        step = period / size if is_periodic and period else 1.0
-        values = np.arange(size) * step
-    _check_rising(name, values)
+    index = _read_classes(numbers, given.name)
+    least = int(index.max()) + 1
+    size = max(least, len(given.levels), given.size)
+    # A period is divided among the classes.
+    step = period / size if is_periodic and period else 1.0
+    values = np.arange(size) * step
+    if given.values is not None:
+        values = _read_values(given.values, index, given)
+    for field, size in (("levels", len(given.levels)), ("sizes", given.size)):
+        if size not in (0, len(values)):
+            rule = f"of {given.name} must fit its {len(values)} classes"
+            raise TableError(field, rule, size)
+    _check_rising(given.name, values)
 
     low = float(values[0])
-    if size == 1:  # `FactorTable` leaves it out
-        factor = Factor(name, 1, low, high=low + 1)
-        return FactorColumn(factor, index, values[index], is_continuous=False)
+    if len(values) == 1:  # `FactorTable` leaves it out
+        factor = Factor(given.name, 1, low, high=low + 1)
+        return FactorColumn(factor, index, values[index])
     high = float(values[-1])
-    if is_periodic:
-        high = _find_period_end(name, values, period)
-    even = np.linspace(low, high, size, endpoint=not is_periodic)
-    is_even = np.allclose(
-        values, even, rtol=0, atol=1e-4 * np.diff(values).min()
-    )
+    even_steps = _is_even(values, np.linspace(low, high, len(values)))
+    if is_periodic and period:
+        if low + period < high - 1e-6 * abs(high):
+            rule = f"of {given.name} must have a period of at least"
+            raise TableError(
+                "kinds",
+                f"{rule} {high - low:g}",
+                f"{period:g}",
+            )
+        high = low + period
+    elif is_periodic and even_steps:
+        high += (high - low) / (len(values) - 1)
+    elif is_periodic:
+        rule = f"of {given.name} must have the period of its uneven values"
+        raise TableError("kinds", f"{rule} (periodic:360)", "periodic")
+
+    even = np.linspace(low, high, len(values), endpoint=not is_periodic)
     factor = Factor(
-        name,
-        size,
-        low,
-        high,
-        unit=str(row["units"] or ""),
+        given.name,
+        size=len(values),
+        low=low,
+        high=high,
+        unit=given.unit,
         periodic=is_periodic,
-        categorical=is_categorical,
-        levels=() if is_even else tuple(values.tolist()),
-        names=names,
+        categorical=kind == "categorical",
+        levels=() if _is_even(values, even) else tuple(values.tolist()),
+        names=given.levels,
     )
-    return FactorColumn(
-        factor, index, values=factor.values()[index], is_continuous=False
-    )
+    return FactorColumn(factor, index, values=factor.values()[index])
 
 
-def _check_rising(name: str, values: np.ndarray) -> None:
-    """Refuses values that do not rise in float32, in which models get them."""
-    steps = np.diff(values.astype(np.float32))
-    wrong = np.flatnonzero(~(np.isfinite(steps) & (steps > 0)))
-    if wrong.size:
-        rule = f"of {name} must be finite and rise with its classes"
-        pair = f"{values[wrong[0]]:g}, then {values[wrong[0] + 1]:g}"
-        raise TableError("values", rule, pair)
+def _is_even(values: np.ndarray, even: np.ndarray) -> bool:
+    tolerance = EVEN * np.diff(values).min()
+    return np.allclose(values, even, rtol=0, atol=tolerance)
 
 
-def _find_period_end(name: str, values: np.ndarray, period: float) -> float:
-    """Finds the value that equals the first one; `period` is 0 if unknown."""
-    low, high = float(values[0]), float(values[-1])
-    if period:
-        end = low + period
-    else:
-        steps = np.diff(values.astype(np.float32))
-        if np.ptp(steps) > UNEVEN * np.diff(values).min():
-            rule = f"of {name} must have the period of its uneven values"
-            raise TableError("kinds", f"{rule} (periodic:360)", "periodic")
-        end = high + (high - low) / (len(values) - 1)
-    if end < high - 1e-6 * abs(high):
-        rule = f"of {name} must have a period of at least {high - low:g}"
-        rule += ", the range of its values"
-        raise TableError("kinds", rule, f"{period:g}")
-    return end
+def _read_classes(numbers: np.ndarray, name: str) -> np.ndarray:
+    """Reads a column of classes as integers from 0."""
+    is_class = (numbers >= 0) & (numbers % 1 == 0)  # NaN and infinity are none
+    if not is_class.all():
+        row = int(is_class.argmin())
+        rule = f"of {name} must be integers from 0 unless continuous"
+        raise TableError("classes", f"{rule} (image {row})", numbers[row])
 
-
-def _read_size(index: np.ndarray, row: dict[str, Any]) -> int:
-    size = row["sizes"]
-    least = int(index.max()) + 1
-    if size is None:
-        return least
-    most = max(SPARSE, 2 * least)
-    is_number = isinstance(size, int | float | np.number)
-    if not is_number or not least <= size <= most or size % 1:
-        rule = f"of {row['names']} must be an integer from {least} to {most:,}"
-        raise TableError("sizes", rule, size)
-    return int(size)
-
-
-def _read_levels(size: int, row: dict[str, Any]) -> tuple[str, ...]:
-    name, levels = row["names"], row["levels"]
-    if levels is None:
-        return ()
-    table_checks.check_list("levels", f"of {name} must be a list", levels)
-    names = tuple(map(str, levels))
-    table_checks.check_texts("levels", names)
-    if len(names) not in (0, size):
-        rule = f"of {name} must be {size} names"
-        raise TableError("levels", rule, len(names))
-    return names
+    largest = numbers.max()
+    if largest >= max(SPARSE, 2 * len(np.unique(numbers))):
+        rule = f"of {name} must be counted from 0 (np.unique)"
+        raise TableError("classes", rule, largest)
+    return numbers.astype(np.int64)
 
 
 def _read_values(
-    size: int, row: dict[str, Any], index: np.ndarray | None
-) -> np.ndarray | None:
-    """Reads the value of each class; with an index, they are by image."""
-    if row["values"] is None:
-        return None
-    values = np.asarray(row["values"])
-    if values.dtype.kind not in "buif":
-        raise TableError("values", "must be numbers", values.dtype)
-    values = values.astype(float)
-    if index is not None:
-        return _find_values(values, index, row["names"], size)
-    if values.ndim == 1 and np.isnan(values[size:]).all():  # padded
-        values = values[:size]
-    if values.shape != (size,):
-        rule = f"of {row['names']} must be {size} numbers"
-        raise TableError("values", rule, list(values.shape))
+    values: np.ndarray,
+    index: np.ndarray,
+    given: Description,
+) -> np.ndarray:
+    """Reads the value of each class, [size].
+
+    Args:
+        values: Values by class, padded with NaN, or by image.
+        index: The class of each image, [n].
+        given: What is known of the factor.
+    """
+    if given.is_by_image:
+        values = _find_values(values, index, given.name)
+    else:
+        values = values[~np.isnan(values)]
+    size = max(int(index.max()) + 1, len(given.levels))
+    if len(values) < size:
+        rule = f"of {given.name} must be given for all {size} classes"
+        raise TableError("values", rule, len(values))
     return values
 
 
 def _find_values(
-    values: np.ndarray, index: np.ndarray, name: str, size: int
+    values: np.ndarray, index: np.ndarray, name: str
 ) -> np.ndarray:
-    """Finds the value of each class, [size], in the values of images, [n]."""
-    present, first, places = np.unique(
-        index, return_index=True, return_inverse=True
-    )
-    class_values = values[first]
-    expected = class_values[places]
-    finite = np.nan_to_num(values, posinf=0.0, neginf=0.0)
-    rounding = ROUNDING * np.ptp(finite)
+    """Finds the value of each class in the values of images, [n]."""
+    _, first, places = np.unique(index, return_index=True, return_inverse=True)
+    expected = values[first][places]
+    rounding = ROUNDING * np.ptp(np.nan_to_num(values))
     differs = ~(np.abs(values - expected) <= rounding)  # NaN differs
     if differs.any():
         row = int(differs.argmax())
         rule = f"of {name} must be one for class {index[row]}"
         got = f"{expected[row]} and {values[row]} (image {row})"
         raise TableError("values", rule, got)
-    if len(present) < size:
-        rule = f"of {name} must be given for all {size} classes"
-        raise TableError("values", rule, f"{len(present)} in the images")
-    return class_values
+    return values[first]
+
+
+def _check_rising(name: str, values: np.ndarray) -> None:
+    """Refuses values that do not rise in float32, in which models get them."""
+    steps = np.diff(values.astype(np.float32), append=np.inf)
+    wrong = np.flatnonzero(~(steps > 0) | ~np.isfinite(values))
+    if wrong.size:
+        row = int(wrong[0])
+        rule = f"of {name} must be finite and rise with its classes"
+        raise TableError("values", rule, values[row : row + 2].tolist())
 
 
 def _read_period(name: str, text: str) -> float:

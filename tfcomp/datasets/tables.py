@@ -14,16 +14,23 @@ from tfcomp.config.errors import ConfigError, RunError, first_line
 from tfcomp.config.hashes import TFDS, find_prepared, hash_data
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.settings import CONTROLS
-from tfcomp.datasets.building import DATASETS, build_dataset
 from tfcomp.datasets.copies import Copies
-from tfcomp.datasets.dataset import Dataset, Render
-from tfcomp.datasets.factor_table import SAMPLE, FactorTable
+from tfcomp.datasets.dataset import (
+    DATASETS,
+    Dataset,
+    Render,
+    build_dataset,
+)
+from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import draw_cells
-from tfcomp.datasets.table_checks import TableError
-from tfcomp.datasets.table_folders import read_folder
-from tfcomp.datasets.table_formats import READERS
+from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_readers import (
+    READERS,
+    read_folder,
+)
 
+SAMPLE = 256  # number of images whose brightness is measured
 _read: dict[str, FactorTable] = {}  # the last table, by its hash
 
 
@@ -32,13 +39,13 @@ def make_table(config: RunConfig) -> Dataset:
     """Returns the dataset of `--data`, which must have the hash of the run."""
     data = config.data
     if not data.data:
-        raise ConfigError("data", "must name a file for the dataset table", "")
+        raise ConfigError(
+            "data",
+            "must name a file for the dataset table",
+            "",
+        )
     digest = hash_data(data.data, data.data_dir)
-    is_known = data.data_hash == digest
-    if not is_known:  # a run of tfcomp 0.4
-        earlier = hash_data(data.data, data.data_dir, names_only=True)
-        is_known = data.data_hash == earlier
-    if not is_known:
+    if data.data_hash != digest:
         raise RunError(
             f"--data={data.data} is not what the run was made with: its hash "
             f"is {digest}, not {data.data_hash} (--data_hash= accepts it)"
@@ -65,14 +72,15 @@ def make_listed_region(table: FactorTable, images: Any) -> Region:
     Raises:
         TableError: If it is none of these, or holds nothing out.
     """
+    num_points = len(table.points)
     if callable(images):
         is_held_out = np.asarray(images(table.points.copy()))
-        if is_held_out.dtype != bool or is_held_out.shape != table.counts.shape:
-            rule = f"must return {len(table.points)} bools, one for each row"
+        if is_held_out.dtype != bool or is_held_out.shape != (num_points,):
+            rule = f"must return {num_points} bools, one for each row"
             got = f"{is_held_out.dtype} {is_held_out.shape}"
             raise TableError("region", rule, got)
     else:
-        is_held_out = np.zeros(len(table.points), bool)
+        is_held_out = np.zeros(num_points, bool)
         try:
             is_held_out[table.rows[np.asarray(images)]] = True
         except IndexError:
@@ -91,7 +99,9 @@ def make_listed_region(table: FactorTable, images: Any) -> Region:
 
 
 def make_table_dataset(
-    config: RunConfig, table: FactorTable, region: Region | None = None
+    config: RunConfig,
+    table: FactorTable,
+    region: Region | None = None,
 ) -> Dataset:
     """Makes the dataset of a table, for plugins.
 
@@ -108,7 +118,7 @@ def make_table_dataset(
         rule = "must be grid for a table, which has no images in between"
         raise ConfigError("coordinates", rule, data.coordinates)
     if region is None:
-        region = parse_region(data.region, table.space, table.points)
+        region = parse_region(data.region, table.space)
 
     def render(factors: Any) -> Any:
         if isinstance(factors, np.ndarray):
@@ -118,9 +128,9 @@ def make_table_dataset(
         images = tf.numpy_function(table.draw, [factors], tf.float32)
         return tf.ensure_shape(images, (None, *table.image_shape))
 
-    def prepare() -> tuple[str, ...]:
+    def prepare() -> None:
         with explain_damage(data.data):
-            return table.inspect()
+            table.check_pixels()
 
     fields: dict[str, Any] = {}
     if table.is_repeated:
@@ -175,7 +185,16 @@ def find_polarity(table: FactorTable) -> str:
 
 
 def read_table(data: str, data_dir: str = "") -> FactorTable:
-    """Reads the table that `--data` names; `TableError` if it breaks a rule."""
+    """Reads the table of a file, a folder, or a TFDS dataset.
+
+    Args:
+        data: The value of `--data`.
+        data_dir: The folder of TFDS datasets.
+
+    Raises:
+        ConfigError: For a file of an unknown ending.
+        TableError: If the table breaks a rule.
+    """
     path = Path(data)
     ending = path.suffix.lower()
     if data.startswith(TFDS):
@@ -230,7 +249,9 @@ class VectorDataset(Dataset):
 
     def find_items(self, vectors: np.ndarray) -> np.ndarray:
         """Returns rows of the grid with the nearest vectors, [n]."""
-        from sklearn.metrics import pairwise_distances_argmin
+        from sklearn.metrics import (
+            pairwise_distances_argmin,
+        )
 
         flat = vectors.reshape(len(vectors), -1)
         return pairwise_distances_argmin(np.nan_to_num(flat), self._vectors)
@@ -245,10 +266,13 @@ class VectorDataset(Dataset):
     def _shade(self, vectors: np.ndarray) -> np.ndarray:
         """Returns vectors as rows of gray pixels, almost square."""
         flat = vectors.reshape(len(vectors), -1)
-        units = flat.shape[1]
-        width = math.isqrt(units - 1) + 1
-        height = math.ceil(units / width)
         low, high = np.percentile(self._vectors, (1, 99))
-        shades = ((flat - low) / (high - low or 1.0)).clip(0, 1)
-        padded = np.pad(shades, ((0, 0), (0, height * width - units)))
+        span = high - low or 1.0
+        shades = ((flat - low) / span).clip(0, 1)
+
+        num_units = flat.shape[1]
+        width = math.isqrt(num_units - 1) + 1
+        height = math.ceil(num_units / width)
+        num_empty = height * width - num_units
+        padded = np.pad(shades, ((0, 0), (0, num_empty)))
         return padded.reshape(-1, height, width, 1)

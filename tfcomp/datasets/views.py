@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.config.errors import ConfigError, suggest
+from tfcomp.config.errors import ConfigError
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.datasets.grid_maps import GridMap, spread
@@ -22,18 +22,33 @@ MAX_BETWEEN = 10**5  # combinations
 
 
 def to_contrast(dataset: Dataset, images: np.ndarray) -> np.ndarray:
-    """Subtracts the background or the mean from images, [n, pixels]."""
+    """Subtracts the background or the mean from images.
+
+    Args:
+        dataset: Has the background, or the mean training image.
+        images: Images, [n, H, W, C].
+
+    Returns:
+        Contrast, positive where an object is, [n, pixels].
+    """
     sign, reference = _find_origin(dataset)
     return sign * (images.reshape(len(images), -1) - reference)
 
 
 def from_contrast(dataset: Dataset, bright: np.ndarray) -> np.ndarray:
-    """Restores images [n, H, W, C]: the inverse of `to_contrast`."""
+    """Restores images: the inverse of `to_contrast`.
+
+    Args:
+        dataset: The dataset of the images.
+        bright: Contrast, [n, pixels].
+    """
     sign, reference = _find_origin(dataset)
     return (sign * bright + reference).reshape(-1, *dataset.image_shape)
 
 
-def _find_origin(dataset: Dataset) -> tuple[float, float | np.ndarray]:
+def _find_origin(
+    dataset: Dataset,
+) -> tuple[float, float | np.ndarray]:
     """Returns the sign of contrast, and the image whose contrast is 0."""
     if dataset.ground is None:
         return 1.0, dataset.reference.ravel().astype(np.float32)
@@ -42,7 +57,12 @@ def _find_origin(dataset: Dataset) -> tuple[float, float | np.ndarray]:
 
 
 def restore(dataset: Dataset, bright: np.ndarray) -> np.ndarray:
-    """Makes contrast visible: scaled to the maximum, or plus the mean image."""
+    """Makes contrast visible: scaled to the maximum, or plus the mean image.
+
+    Args:
+        dataset: The dataset of the images.
+        bright: Contrast, [n, pixels].
+    """
     images = bright.reshape(-1, *dataset.image_shape)
     if dataset.ground is None:
         return images + dataset.reference
@@ -69,7 +89,11 @@ def refine(dataset: Dataset, encoding: str, count: int) -> Dataset:
     if encoding == "one_hot":
         raise ConfigError("between", rule.format("codes", encoding), count)
     if not dataset.is_continuous:
-        raise ConfigError("between", rule.format("images", dataset.name), count)
+        raise ConfigError(
+            "between",
+            rule.format("images", dataset.name),
+            count,
+        )
     if count < 2:
         raise ConfigError("between", "must be at least 2", count)
 
@@ -87,7 +111,10 @@ def refine(dataset: Dataset, encoding: str, count: int) -> Dataset:
 
     try:
         splits = make_splits(
-            space, dataset.region, dataset.splits.train, train_all=True
+            space,
+            dataset.region,
+            dataset.splits.train,
+            train_all=True,
         )
     except ConfigError:
         rule = "must be large enough for points inside and outside the region"
@@ -96,7 +123,12 @@ def refine(dataset: Dataset, encoding: str, count: int) -> Dataset:
 
 
 def make_map(dataset: Dataset, values: np.ndarray) -> GridMap:
-    """Makes a map of numbers per grid point [n]; NaN at all other points."""
+    """Makes a map of numbers per grid point; NaN at all other points.
+
+    Args:
+        dataset: Has the grid, and what is held out of it.
+        values: A number for each point, [n].
+    """
     numbers = spread(dataset.space, dataset.splits.grid, values, np.nan)
     held_out = dataset.held_out
     downward = {name for name, up in dataset.vertical.items() if up < 0}
@@ -191,7 +223,9 @@ def _find_rows(index: np.ndarray, levels: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def read_points(
-    space: FactorSpace, factors: Any = None, by_name: Mapping[str, Any] = {}
+    space: FactorSpace,
+    factors: Any = None,
+    by_name: Mapping[str, Any] = {},
 ) -> np.ndarray:
     """Reads combinations that a user names.
 
@@ -208,29 +242,40 @@ def read_points(
     Raises:
         ConfigError: If factors are missing, unknown or have other levels.
     """
-    if factors is not None and not hasattr(factors, "keys"):
-        if by_name:
-            rule = "must be given once, as an array or by name"
-            raise ConfigError("factors", rule, sorted(by_name))
-        table = np.atleast_2d(np.asarray(factors, np.float32))
-        if table.ndim != 2 or table.shape[1] != len(space):
-            rule = f"must be [n, {len(space)}] ({', '.join(space.names)})"
-            raise ConfigError("factors", rule, list(np.shape(factors)))
+    if factors is None or hasattr(factors, "keys"):
+        given = {} if factors is None else dict(factors)
+        given |= by_name
+        if {*given} != {*space.names}:
+            rule = f"must be all of {', '.join(space.names)}"
+            raise ConfigError("factors", rule, sorted(given))
+        table = _join_columns(space, given)
+    elif by_name:
+        rule = "must be given once, as an array or by name"
+        raise ConfigError("factors", rule, sorted(by_name))
     else:
-        columns = {} if factors is None else dict(factors)
-        table = _join_columns(space, columns | dict(by_name))
-    _check_points(space, table)
+        table = np.atleast_2d(np.asarray(factors, np.float32))
+    if table.ndim != 2 or table.shape[1] != len(space) or not len(table):
+        rule = f"must be [n, {len(space)}] ({', '.join(space.names)})"
+        raise ConfigError("factors", rule, list(table.shape))
+
+    for factor, values in zip(space, table.T, strict=True):
+        # Models take the nearest level.
+        nearest = factor.values()[factor.to_index(values)]
+        is_level = np.isclose(values, nearest, 1e-4) | np.isnan(values)
+        if factor.categorical and not is_level.all():
+            levels = factor.names or factor.values().tolist()
+            rule = f"must be among {', '.join(map(str, levels))}"
+            raise ConfigError(
+                factor.name,
+                rule,
+                values[~is_level][0].item(),
+            )
     return table
 
 
-def _join_columns(space: FactorSpace, by_name: Mapping[str, Any]) -> np.ndarray:
+def _join_columns(space: FactorSpace, given: Mapping[str, Any]) -> np.ndarray:
     """Joins values or names of levels by factor into a table, [n, F]."""
-    unknown = [name for name in by_name if name not in space.names]
-    if unknown or len(by_name) < len(space):
-        hint = suggest(unknown[0], space.names) if unknown else ""
-        rule = f"must be all of {', '.join(space.names)}{hint}"
-        raise ConfigError("factors", rule, sorted(by_name))
-    columns = [_to_values(factor, by_name[factor.name]) for factor in space]
+    columns = [_to_values(factor, given[factor.name]) for factor in space]
     try:
         return np.stack(np.broadcast_arrays(*columns), axis=1)
     except ValueError:
@@ -239,34 +284,16 @@ def _join_columns(space: FactorSpace, by_name: Mapping[str, Any]) -> np.ndarray:
         raise ConfigError("factors", rule, lengths) from None
 
 
-def _check_points(space: FactorSpace, table: np.ndarray) -> None:
-    """Refuses an empty table, and values that are no levels of categories."""
-    if not len(table):
-        rule = "must have at least one combination"
-        raise ConfigError("factors", rule, list(table.shape))
-    for factor, values in zip(space, table.T, strict=True):
-        if not factor.categorical:
-            continue
-        # Models take the nearest level.
-        nearest = factor.values()[factor.to_index(values)]
-        is_level = np.isclose(values, nearest, 1e-4) | np.isnan(values)
-        if not is_level.all():
-            levels = factor.names or factor.values().tolist()
-            rule = f"must be among {', '.join(map(str, levels))}"
-            raise ConfigError(factor.name, rule, values[~is_level][0].item())
-
-
 def _to_values(factor: Factor, given: Any) -> np.ndarray:
     """Converts names of levels and numbers to values, float32 [n]."""
-    levels = factor.values().tolist()
-    by_name: dict[Any, float] = dict(zip(factor.names, levels, strict=False))
-    # A level with the name "1" is also known as 1.
-    by_name |= dict(zip(factor.named.tolist(), levels, strict=False))
-    items = np.atleast_1d(np.asarray(given)).tolist()
-    if not len(factor.named):
-        by_name = {item: item for item in items} | by_name
+    items = np.atleast_1d(np.asarray(given))
+    levels = dict(zip(factor.names, factor.values(), strict=False))
     try:
-        return np.array([by_name[item] for item in items], np.float32)
+        if factor.is_named_by_numbers:
+            values = [levels[str(item)] for item in items]
+        else:
+            values = [levels.get(str(item), item) for item in items]
+        return np.array(values, np.float32)
     except (KeyError, TypeError, ValueError):
         rule = f"must be among {', '.join(factor.names) or 'numbers'}"
         raise ConfigError(factor.name, rule, given) from None

@@ -48,7 +48,7 @@ from tfcomp.metrics.scores import TINY, compute_mse
 from tfcomp.statistics.limits import CORRELATION, POSITIVE
 
 if TYPE_CHECKING:
-    from tfcomp.datasets.certificate import Certificate
+    from tfcomp.datasets.solvable import Certificate
     from tfcomp.metrics.point_scores import Evaluation
     from tfcomp.metrics.run_analysis import RunAnalysis
 

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfcomp.config.errors import RunError, first_line, suggest
-from tfcomp.datasets.table_checks import to_array
+from tfcomp.datasets.factor_table import to_array
 from tfcomp.models.loading import load_model, load_run
 from tfcomp.models.stages import list_stages, make_stage_model
 from tfcomp.storage.run_folder import FLAGS_FILE

@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets.building import build_dataset
-from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.dataset import Dataset, build_dataset
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.regions import Region
 from tfcomp.datasets.splits import choose_rows
-from tfcomp.datasets.table_files import tabulate
+from tfcomp.datasets.table_readers import tabulate
 from tfcomp.datasets.tables import VectorDataset, make_table_dataset
 from tfcomp.metrics.references import fit_effects, make_design
 from tfcomp.models.adapters import check_outputs, wrap_model

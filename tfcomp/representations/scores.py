@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 from numpy import ndarray as Array
 
+from tfcomp.datasets.factor_table import to_array
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.datasets.splits import choose_rows
-from tfcomp.datasets.table_checks import to_array
 from tfcomp.metrics.features import Arrays, Scores, finite_or_none
 from tfcomp.metrics.kernels import compute_cosine_gram, summarize_alignment
 from tfcomp.metrics.references import find_nearest

@@ -59,11 +59,9 @@ def train_and_evaluate(
     # First: TensorFlow divides a CPU before it computes anything.
     strategy = prepared_models.make_strategy(config.training.num_replicas)
     dataset = dataset or make_dataset(config)
-    notes = dataset.prepare()
-    if isinstance(notes, tuple):
-        for note in notes:
-            print(note)
-    dataset = attach_examples(config, dataset)
+    dataset.prepare()
+    if config.data.examples_dir:
+        dataset = attach_examples(config, dataset)
     try_metrics(dataset)
     if not prepared_models.is_shipped(config):
         prepared_models.check_saving(config, dataset)

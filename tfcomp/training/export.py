@@ -20,7 +20,7 @@ import tensorflow as tf
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.card import CARD_FILE, format_model_card
+from tfcomp.datasets.notes import CARD_FILE, format_model_card
 from tfcomp.metrics.jacobians import choose_jacobian, compute_stage_metrics
 from tfcomp.models.stages import make_stage_model
 from tfcomp.storage.files import add_version
