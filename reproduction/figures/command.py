@@ -170,7 +170,7 @@ def plot_paper(
         ConfigError: If there is no such figure, or nothing matches the runs.
 
     Example:
-        >>> drawn = plot_paper("3e", "reproduction/evidence/penalties*.xz")
+        >>> drawn = plot_paper("3e", "reproduction/evidence/low_rank.csv.xz")
         >>> for caption, figure in drawn.items():
         ...     means = figure.data.query("mark == 'mean'")
         >>> means["row"].unique().tolist()

@@ -49,7 +49,7 @@ def test_packed_campaign_is_found_in_the_plan(
 ) -> None:
     found = tmp_path / "threshold_donut"  # searches count by flags, not names
     shutil.copytree(EVIDENCE / "threshold_small", found)
-    packed = f"{EVIDENCE}/hard_given.csv.xz,{found}"
+    packed = f"{EVIDENCE}/hard_rendering.csv.xz,{found}"
     flags = ["--plan", f"--log_dir={tmp_path}/no", f"--runs={packed}"]
     assert main("claims", ["claims", *flags]) == 0
     table = capsys.readouterr().out
