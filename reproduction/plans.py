@@ -24,12 +24,14 @@ from tfcomp.tables.flatten import hash_setting, parse_run_flags
 PLANS: dict[str, Sequence[str]] = {
     "claims": ("campaign/*", "campaign_fresh/*", "campaign_unseen/*"),
     "decoders": (
-        "decoders_truth decoders_bumps decoders_sprites decoders_rates "
-        "decoders_acting decoders_law decoders_acting_second "
-        "decoders_acting_third decoders_forced_rates decoders_forced_composed "
-        "decoders_forced decoders_acting_bumps decoders_acting_composed "
-        "decoders_distinct decoders_distinct_acting"
-    ).split(),
+        "decoders_truth",
+        "decoders_bumps",
+        "decoders_acting_bumps",
+        "decoders_acting_composed",
+        "decoders_forced_composed",
+        "decoders_distinct",
+        "decoders_distinct_acting",
+    ),
     "thresholds": ("threshold",),
     # The networks of the claims, and one long search.
     "figures": ("campaign/*", "threshold"),

@@ -6,13 +6,8 @@ from pathlib import Path
 import pytest
 
 from reproduction.claims import read_evidence
-from reproduction.decoders import command as decoders
-from reproduction.decoders import report
 from reproduction.packing import pack_evidence
 from tfcomp.config.errors import ConfigError, RunError
-
-ROOT = Path(__file__).parents[2]
-DECODERS = ROOT / "reproduction" / "decoders" / "evidence"
 
 
 def write_sweep(folder: Path, flags: str = "") -> None:
@@ -66,19 +61,3 @@ def test_packing_loses_no_run(tmp_path: Path) -> None:
     with pytest.raises(RunError):
         pack_evidence([str(logs)], output)
     assert (output / "donuts.csv.xz").read_bytes() == packed
-
-
-def test_the_tables_of_decoders_are_those_of_the_evidence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The figures are made, and not tested here.
-    monkeypatch.setattr(report, "figure_to_png", lambda *_, **__: b"")
-    flags = ["decoders", f"--runs={DECODERS}", f"--output={tmp_path}"]
-    assert decoders.main(flags) == 0
-    page = (ROOT / "docs/decoders.md").read_text("utf-8")
-    for name in ("decoders.md", "solved.md", "distinct.md"):
-        for table in (tmp_path / name).read_text("utf-8").split("\n\n"):
-            assert table.strip() in page
-    for name in ("decoders.csv", "solved.csv", "distinct.csv"):
-        made = (tmp_path / name).read_text("utf-8")
-        assert (ROOT / "docs/tables" / name).read_text("utf-8") == made
